@@ -1,0 +1,150 @@
+"""Debian packages without root: a package and all it depends on, unpacked in the cache.
+
+apt works here on a private state (its own sources, lists and an empty list of
+installed packages), so that it resolves the whole closure of a package for any
+architecture and touches nothing of the machine. Only the mirror, its proxy and
+its keys come from the machine's configuration, and apt itself reads that,
+whatever format it is written in. The programs start through the unpacked
+loader and libraries, whatever system is around them.
+"""
+
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import cache
+from .errors import ToolError
+
+SUITE = "trixie"  # the first with MicroPython; everything is taken from this one
+
+_CODENAMES = ("bullseye", "bookworm", "trixie", "forky", "duke", "sid")
+_ALIASES = ("oldstable", "stable", "testing", "unstable")  # other archives use these too
+_KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+_INDEX = re.compile(r"'(?P<mirror>\S+?)/dists/(?P<suite>[^/\s]+)/main/binary-")
+
+_APT_CONF = """\
+#clear APT::Architectures;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+APT::Architectures {{ "{arch}"; }};
+Dir::State "{state}";
+Dir::State::status "{state}/status";
+Dir::Cache "{state}";
+Dir::Cache::archives "{state}/archives";
+Dir::Etc::sourcelist "{state}/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+APT::Architecture "{arch}";
+APT::Sandbox::User "";
+APT::Install-Recommends "false";
+APT::Update::Error-Mode "any";
+Acquire::Languages "none";
+Acquire::Retries "3";
+"""
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A Debian architecture, and where its libraries and its loader lie."""
+
+    name: str
+    triplet: str
+    loader: str
+
+
+_I386 = Architecture("i386", "i386-linux-gnu", "ld-linux.so.2")
+_AMD64 = Architecture("amd64", "x86_64-linux-gnu", "ld-linux-x86-64.so.2")
+_ARMHF = Architecture("armhf", "arm-linux-gnueabihf", "ld-linux-armhf.so.3")
+_ARM64 = Architecture("arm64", "aarch64-linux-gnu", "ld-linux-aarch64.so.1")
+_RUNNABLE = {
+    ("x86_64", 32): _I386,
+    ("x86_64", 64): _AMD64,
+    ("aarch64", 32): _ARMHF,
+    ("aarch64", 64): _ARM64,
+}
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """A folder with packages unpacked into it."""
+
+    root: Path
+    arch: Architecture
+
+    def command(self, program: str) -> list[str]:
+        """The start of a command line that runs `program`, a path such as "usr/bin/x"."""
+        libraries = self.root / "usr/lib" / self.arch.triplet
+        loader = libraries / self.arch.loader
+        return [str(loader), "--library-path", str(libraries), str(self.root / program)]
+
+
+def architecture(bits: int = 64) -> Architecture:
+    """The architecture of the programs of that word size that this machine runs."""
+    machine = platform.machine()
+    arch = _RUNNABLE.get((machine, bits))
+    if arch is None:
+        raise ToolError(f"no {bits}-bit Debian architecture is known for a {machine} machine")
+    return arch
+
+
+def unpack(packages: Sequence[str], arch: Architecture | None = None) -> Unpacked:
+    """The packages and what they depend on, from the cache or else from the mirror."""
+    arch = arch or architecture()
+    name = f"debian/{SUITE}-{arch.name}/{'+'.join(packages)}"
+
+    def fill(target: Path) -> None:
+        try:
+            _fetch(packages, arch.name, target)
+        except ToolError as error:
+            raise ToolError(f"cannot fetch {' '.join(packages)} ({arch.name}): {error}") from None
+
+    return Unpacked(cache.folder(name, fill), arch)
+
+
+def mirror() -> str:
+    """The address of Debian's archive, out of this machine's apt configuration."""
+    listed = _run("apt-get", "--print-uris", "update")
+    by_suite = {found["suite"]: found["mirror"] for found in _INDEX.finditer(listed)}
+    for suite in (*_CODENAMES, *_ALIASES):
+        if suite in by_suite:
+            return by_suite[suite]
+    raise ToolError("this machine's apt is configured with no mirror of Debian's archive")
+
+
+def _fetch(packages: Sequence[str], arch: str, target: Path) -> None:
+    state = target / ".apt"
+    _make_apt_state(state, arch)
+    apt = ("apt-get", "-qq", "-y", "-c", str(state / "apt.conf"))
+    _run(*apt, "update")
+    _run(*apt, "--download-only", "install", *packages)
+    for package in sorted((state / "archives").glob("*.deb")):
+        _run("dpkg", "-x", str(package), str(target))
+    shutil.rmtree(state)
+
+
+def _make_apt_state(state: Path, arch: str) -> None:
+    """Write all that apt needs to work beside the machine's own state."""
+    for folder in ("lists/partial", "archives/partial"):
+        (state / folder).mkdir(parents=True)
+    keys = f"[signed-by={_KEYRING}] " if _KEYRING.exists() else ""
+    (state / "sources.list").write_text(f"deb {keys}{mirror()} {SUITE} main\n")
+    (state / "apt.conf").write_text(_APT_CONF.format(state=state, arch=arch))
+    (state / "status").touch()
+
+
+def _run(*command: str) -> str:
+    """What the command prints; its first error line is the exception's text."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise ToolError(f"it takes Debian's {command[0]}, which is not here") from None
+    if done.returncode != 0:
+        complaints = [line for line in done.stderr.splitlines() if line.startswith("E:")]
+        reason = (complaints or done.stderr.splitlines() or ["failed"])[0]
+        raise ToolError(f"{command[0]}: {reason.removeprefix('E:').strip()}")
+    return done.stdout
