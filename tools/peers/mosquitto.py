@@ -1,0 +1,29 @@
+"""mosquitto, its clients mosquitto_pub and mosquitto_sub, from Debian.
+
+Always the unpacked ones, never those of the machine: every machine then
+compares with the same version, and no package's daemon holds port 1883.
+"""
+
+from functools import cache
+
+from .. import debian
+
+
+@cache
+def _unpacked() -> debian.Unpacked:
+    return debian.unpack(["mosquitto", "mosquitto-clients"])
+
+
+def broker() -> list[str]:
+    """The command line of the broker, without options."""
+    return _unpacked().command("usr/sbin/mosquitto")
+
+
+def publish() -> list[str]:
+    """The command line of mosquitto_pub, without options."""
+    return _unpacked().command("usr/bin/mosquitto_pub")
+
+
+def subscribe() -> list[str]:
+    """The command line of mosquitto_sub, without options."""
+    return _unpacked().command("usr/bin/mosquitto_sub")

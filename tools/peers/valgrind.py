@@ -1,0 +1,15 @@
+"""valgrind, which counts instructions: the machine's, else Debian's."""
+
+import os
+import shutil
+
+from .. import debian
+
+
+def command() -> tuple[list[str], dict[str, str]]:
+    """The command line without options, and the environment to start it in."""
+    if installed := shutil.which("valgrind"):
+        return [installed], dict(os.environ)
+    unpacked = debian.unpack(["valgrind"])
+    tools = unpacked.root / "usr/libexec/valgrind"
+    return unpacked.command("usr/bin/valgrind.bin"), {**os.environ, "VALGRIND_LIB": str(tools)}
