@@ -1,0 +1,61 @@
+# Everything from a clone: `make run` and `make test` set up what they need.
+# What is fetched or built outside of .venv lies in the cache folder (tools/cache.py).
+
+PYTHON ?= python3
+RUNTIME ?= cpython
+BOARD ?= HOST
+PORT ?=
+CONF ?=
+
+BIN := .venv/bin
+PACKAGES := .venv/packages
+HOST_CODE := tools boards host_tests
+
+.PHONY: run test bench bench-instructions lint format setup clean
+
+run: .venv/installed
+	$(BIN)/slotmq run --runtime $(RUNTIME) --board $(BOARD) \
+		$(if $(PORT),-p $(PORT)) $(if $(CONF),-c $(CONF))
+
+test: setup lint
+	$(BIN)/python -m pytest -n 2
+
+# Whatever the tests would fetch, before their time limits run.
+setup: .venv/installed-test
+	$(BIN)/python -m slotmq_tools.fetch
+
+lint: .venv/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m slotmq_tools.tidy
+
+format: .venv/installed-test
+	$(BIN)/ruff format $(HOST_CODE)
+	$(BIN)/ruff check --fix .
+
+bench: .venv/installed-bench
+	$(BIN)/python -m slotmq_tools.bench
+
+bench-instructions: .venv/installed-test
+	$(BIN)/python -m slotmq_tools.bench.instructions
+
+# The cache stays: `rm -r ~/.cache/slotmq` is safe while nothing runs out of it.
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build *.egg-info
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# .venv/installed-EXTRA: the project with that extra is in the environment.
+.venv/installed: .venv/bin/pip pyproject.toml
+	$(BIN)/pip install --quiet --editable .
+	mkdir -p $(PACKAGES)
+	ln -sfn ../../lib/slotmq $(PACKAGES)/slotmq
+	ln -sfn ../../tools $(PACKAGES)/slotmq_tools
+	ln -sfn ../../boards $(PACKAGES)/slotmq_boards
+	touch $@
+
+.venv/installed-%: .venv/installed
+	$(BIN)/pip install --quiet --editable '.[$*]'
+	touch $@
+
+.venv/bin/pip:
+	$(PYTHON) -m tools.bootstrap .venv

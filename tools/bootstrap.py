@@ -1,0 +1,51 @@
+"""Makes the virtual environment; the only module that runs before anything is installed.
+
+    python3 -m tools.bootstrap .venv
+
+Debian keeps pip's wheel, which `python3 -m venv` installs from, in the package
+python3-venv. Where that is missing the wheel is fetched as MicroPython is.
+"""
+
+import subprocess
+import sys
+import venv
+from importlib import util
+from pathlib import Path
+
+from . import debian
+from .errors import ToolError
+
+OLDEST = (3, 11)
+
+
+def main() -> int:
+    """Make the environment named by the only argument."""
+    if sys.version_info < OLDEST:
+        print(f"slotmq needs Python {OLDEST[0]}.{OLDEST[1]} or later", file=sys.stderr)
+        return 1
+    try:
+        make_environment(Path(sys.argv[1]))
+    except ToolError as error:
+        print(f"slotmq: {error}; `apt install python3-venv` helps too", file=sys.stderr)
+        return 1
+    return 0
+
+
+def make_environment(folder: Path) -> None:
+    """A virtual environment with pip in it."""
+    has_pip = util.find_spec("ensurepip") is not None
+    venv.create(folder, with_pip=has_pip, symlinks=True)
+    if not has_pip:
+        _install_pip(folder / "bin/python")
+
+
+def _install_pip(python: Path) -> None:
+    """A wheel is a zip file, and pip's runs from it."""
+    wheels = debian.unpack(["python3-pip-whl"]).root / "usr/share/python-wheels"
+    wheel = next(wheels.glob("pip-*.whl"))
+    pip = [str(python), str(wheel / "pip")]
+    subprocess.run([*pip, "install", "-q", "--no-index", str(wheel)], check=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""The command `slotmq`: what its options are and what they call.
+
+`run` is the command if none is named, so that `slotmq -c FILE -p 1884 -v -d`
+is written as for mosquitto, and those four options mean the same.
+"""
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from . import boards, daemon, launcher
+from .errors import ToolError
+
+_RUN = "run"
+
+
+class _Slotmq(click.Group):
+    """A group whose `run` may be left out, and which reports a ToolError in one line."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = {*self.commands, "--help", "--version"}
+        return super().parse_args(ctx, args if args and args[0] in own else [_RUN, *args])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ToolError as error:
+            raise click.ClickException(str(error)) from None
+
+
+_board = click.option(
+    "--board",
+    type=click.Choice(boards.names()),
+    default="HOST",
+    show_default=True,
+    help="Take the limits, and under MicroPython the heap, of this board.",
+)
+
+
+@click.group(cls=_Slotmq)
+@click.version_option(package_name="slotmq", message="%(package)s %(version)s")
+def main() -> None:
+    """An MQTT broker in fixed slots, for MicroPython boards and CPython alike."""
+
+
+@main.command(_RUN)
+@click.option("-c", "config", metavar="FILE", help="Read this configuration.")
+@click.option("-p", "port", type=click.IntRange(1, 65535), help="Listen on this port.")
+@click.option("-v", "verbose", is_flag=True, help="Log everything, as `log_type all`.")
+@click.option("-d", "background", is_flag=True, help="Go on in the background.")
+@click.option("--host", metavar="ADDR", help="Listen on this address.")
+@click.option(
+    "--runtime",
+    type=click.Choice(["cpython", "micropython"]),
+    default="cpython",
+    show_default=True,
+    help="Run on this Python, or on 32-bit MicroPython.",
+)
+@_board
+@click.option(
+    "--heap", "heap_kb", metavar="KB", type=click.IntRange(16), help="MicroPython's heap."
+)
+def run(
+    config: str | None,
+    port: int | None,
+    verbose: bool,
+    background: bool,
+    host: str | None,
+    runtime: str,
+    board: str,
+    heap_kb: int | None,
+) -> None:
+    """Run the broker (the default command)."""
+    if heap_kb and runtime != "micropython":
+        raise click.UsageError("--heap is for --runtime micropython: CPython has no fixed heap")
+    argv = broker_argv(config=config, port=port, verbose=verbose, host=host, board=board)
+    ready = daemon.detach() if background else _nothing
+    argv += ["--pid", str(os.getpid())]
+    if runtime == "micropython":
+        heap_kb = heap_kb or boards.load(board).heap_kb
+        sys.exit(launcher.run_micropython(argv, heap_kb, ready, relay=background))
+    sys.exit(launcher.run_here(argv, ready))
+
+
+@main.command()
+@_board
+def budget(board: str) -> None:
+    """Print the RAM table: what each of the board's limits costs."""
+    from slotmq import app
+
+    click.echo(app.budget(board))
+
+
+def broker_argv(
+    *, config: str | None, port: int | None, verbose: bool, host: str | None, board: str
+) -> list[str]:
+    """The arguments of `slotmq.app.main`, which MicroPython parses: flat, and always so."""
+    argv: list[str] = []
+    if config is not None:
+        argv += ["-c", config]
+    if port is not None:
+        argv += ["-p", str(port)]
+    if verbose:
+        argv += ["-v"]
+    if host is not None:
+        argv += ["--host", host]
+    return [*argv, "--board", board]
+
+
+def _nothing() -> None:
+    """Nobody waits for a broker in the foreground to be ready."""

@@ -1,0 +1,36 @@
+"""The orders a running broker takes on its standard input, one byte each.
+
+Signals become orders, for both runtimes alike. MicroPython has no `signal`
+module, and on CPython a handler could not wake the loop: Python resumes a poll
+that a signal interrupted. A byte to read wakes both.
+"""
+
+import os
+import signal
+from contextlib import suppress
+from types import FrameType
+
+STOP = b"s"
+RELOAD = b"r"
+COMPACT = b"c"
+DUMP_TREE = b"t"
+
+BY_SIGNAL = {
+    signal.SIGINT: STOP,
+    signal.SIGTERM: STOP,
+    signal.SIGHUP: RELOAD,
+    signal.SIGUSR1: COMPACT,
+    signal.SIGUSR2: DUMP_TREE,
+}
+
+
+def pass_on_signals(line: int) -> None:
+    """From now on, answer each of the signals with its order on the descriptor `line`."""
+    os.set_blocking(line, False)
+
+    def order(number: int, _frame: FrameType | None) -> None:
+        with suppress(BrokenPipeError, BlockingIOError):  # it has ended, or has orders enough
+            os.write(line, BY_SIGNAL[signal.Signals(number)])
+
+    for number in BY_SIGNAL:
+        signal.signal(number, order)
