@@ -25,20 +25,20 @@ def main() -> int:
 
 
 def _fetch_all() -> list[str]:
-    runs_valgrind, _ = valgrind.command()
+    runs_valgrind, valgrind_environment = valgrind.command()
     return [
         f"cache folder {cache.root()}",
         str(micropython.find(32)),
         str(micropython.find(64)),
         _first_line([*mosquitto.broker(), "-h"]),
-        _first_line([*runs_valgrind, "--version"]),
+        _first_line([*runs_valgrind, "--version"], valgrind_environment),
         f"npm packages in {node.packages()}",
     ]
 
 
-def _first_line(command: list[str]) -> str:
-    answer = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    return answer.partition("\n")[0]
+def _first_line(command: list[str], environment: dict[str, str] | None = None) -> str:
+    answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return answer.stdout.partition("\n")[0]
 
 
 if __name__ == "__main__":

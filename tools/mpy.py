@@ -19,6 +19,7 @@ from .micropython import MicroPython
 
 _PACKAGES = ("slotmq", "slotmq_boards")
 _NATIVE = "slotmq/hot.py"
+_CPYTHON_ONLY = "*_cpython.py"
 
 
 def build_for(target: MicroPython) -> Path:
@@ -40,7 +41,7 @@ def build(arch: str) -> Path:
 
 
 def sources(package: str) -> dict[str, Path]:
-    """The package's files, by the names they are imported under: "slotmq/hot.py"."""
+    """What MicroPython imports of the package, by import name: "slotmq/hot.py"."""
     spec = util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise ToolError(f"the package {package} is not installed")
@@ -48,6 +49,7 @@ def sources(package: str) -> dict[str, Path]:
     return {
         f"{package}/{source.relative_to(folder)}": source
         for source in sorted(folder.rglob("*.py"))
+        if not source.match(_CPYTHON_ONLY)
     }
 
 

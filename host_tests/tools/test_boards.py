@@ -1,0 +1,31 @@
+"""The boards' facts, and that the broker compiles for each of them."""
+
+import pytest
+
+from slotmq_tools import boards, mpy
+from slotmq_tools.errors import ToolError
+
+
+def test_the_boards_of_the_presets() -> None:
+    assert boards.names() == ["ESP32_GENERIC", "ESP32_GENERIC_S3", "HOST", "RPI_PICO_W"]
+
+
+@pytest.mark.parametrize("name", boards.names())
+def test_facts_are_whole_and_say_where_they_are_from(name: str) -> None:
+    board = boards.load(name)
+    assert board.name == name
+    assert set(board.sources) == {"heap_kb", "sockets", "mpy_arch"}
+    assert board.heap_kb > 0 < board.sockets
+
+
+def test_an_unknown_board_is_refused_with_those_there_are() -> None:
+    with pytest.raises(ToolError, match="no board PDP_11, only ESP32_GENERIC, "):
+        boards.load("PDP_11")
+
+
+@pytest.mark.parametrize("arch", sorted({boards.load(name).mpy_arch for name in boards.names()}))
+def test_the_broker_compiles_for_every_board(arch: str) -> None:
+    compiled = mpy.build(arch or "x86")
+    assert (compiled / "slotmq/hot.mpy").stat().st_size > 0
+    for name in boards.names():
+        assert (compiled / f"slotmq_boards/{name}/limits.mpy").is_file()

@@ -1,0 +1,102 @@
+"""Compiling for MicroPython: what is native, what is compiled again, what is refused."""
+
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from slotmq_tools import mpy
+from slotmq_tools.errors import ToolError
+from slotmq_tools.micropython import MicroPython
+
+HOT = """\
+import micropython
+
+@micropython.viper
+def add(a: int, b: int) -> int:
+    return a + b
+"""
+X86 = MicroPython(("micropython",), 32, (1, 25, 0), 0x706)
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with small stand-ins for the packages that are compiled."""
+    monkeypatch.setenv("SLOTMQ_CACHE", str(tmp_path / "cache"))
+    texts = {
+        "slotmq/__init__.py": "",
+        "slotmq/hot.py": HOT,
+        "slotmq/topics.py": "DOLLAR = 36\n",
+        "slotmq_boards/HOST/limits.py": "LIMITS = 1\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+
+    def sources(package: str) -> dict[str, Path]:
+        found = (tmp_path / package).rglob("*.py")
+        return {str(source.relative_to(tmp_path)): source for source in found}
+
+    monkeypatch.setattr(mpy, "sources", sources)
+    return tmp_path
+
+
+def test_only_hot_is_bound_to_an_architecture(packages: Path) -> None:
+    compiled = mpy.build("armv6m")
+    made = {str(path.relative_to(compiled)): path.read_bytes() for path in compiled.rglob("*.mpy")}
+    architecture_of = {name: header[2] >> 2 for name, header in made.items()}
+    assert architecture_of == {
+        "slotmq/__init__.mpy": 0,
+        "slotmq/hot.mpy": 4,
+        "slotmq/topics.mpy": 0,
+        "slotmq_boards/HOST/limits.mpy": 0,
+    }
+
+
+def test_tracebacks_name_files_as_they_are_imported(packages: Path) -> None:
+    compiled = (mpy.build("x86") / "slotmq/topics.mpy").read_bytes()
+    assert b"slotmq/topics.py" in compiled
+    assert str(packages).encode() not in compiled
+
+
+def test_what_only_cpython_imports_stays_out() -> None:
+    found = mpy.sources("slotmq")
+    assert "slotmq/hot.py" in found
+    assert "slotmq/hot_cpython.py" not in found
+
+
+def test_nothing_is_compiled_twice(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = mpy.build("x86")
+    monkeypatch.delattr(mpy, "compile_file")
+    assert mpy.build("x86") == first
+
+
+def test_whatever_goes_in_changes_the_folder(
+    packages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = [mpy.build("x86"), mpy.build("x64")]
+    topics = packages / "slotmq/topics.py"
+    topics.write_text("DOLLAR = 37\n")
+    folders.append(mpy.build("x86"))
+    topics.rename(packages / "slotmq/names.py")
+    folders.append(mpy.build("x86"))
+    monkeypatch.setattr(metadata, "version", lambda name: "another")
+    folders.append(mpy.build("x86"))
+    assert len(set(folders)) == 5
+
+
+def test_a_syntax_error_is_one_line_with_its_place(packages: Path) -> None:
+    (packages / "slotmq/topics.py").write_text("good = 1\nbad = = 2\n")
+    with pytest.raises(ToolError) as refused:
+        mpy.build("x86")
+    text = str(refused.value)
+    assert "slotmq/topics.py" in text
+    assert "line 2" in text
+    assert "\n" not in text
+
+
+def test_a_micropython_of_another_format_is_told_apart(packages: Path) -> None:
+    assert mpy.build_for(X86).is_dir()
+    older = MicroPython(X86.start, 32, (1, 25, 0), 0x605)
+    with pytest.raises(ToolError, match=r"loads \.mpy files of kind 0x605"):
+        mpy.build_for(older)
