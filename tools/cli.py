@@ -111,3 +111,7 @@ def broker_argv(
 
 def _nothing() -> None:
     """Nobody waits for a broker in the foreground to be ready."""
+
+
+if __name__ == "__main__":
+    main()

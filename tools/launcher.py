@@ -7,10 +7,10 @@ pipe ends, and the broker stops by itself.
 """
 
 import os
+import select
 import subprocess
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from . import micropython, mpy, orders
@@ -46,45 +46,60 @@ def supervise(
     """Start a broker, pass signals on to it, wait for its end; its exit status.
 
     It writes a byte to the descriptor `$SLOTMQ_READY_FD` when it listens. Its
-    output is this process's, and with `relay` it follows even where that is
-    redirected later.
+    output is this process's, and with `relay` it follows even where `ready`
+    redirects that.
     """
     order_in, order_out = os.pipe()
     told, tell = os.pipe()
+    output_in, output_out = os.pipe() if relay else (None, None)
     orders.pass_on_signals(order_out)
-    with _relayed_output() if relay else nullcontext() as output:
-        child = subprocess.Popen(
-            command,
-            env={**environment, "SLOTMQ_READY_FD": str(tell)},
-            stdin=order_in,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            pass_fds=(tell,),
-        )
-        os.close(order_in)
-        os.close(tell)
-        if os.read(told, 1):  # else it ended before it listened
-            ready()
-        return _exit_status(child.wait())
+    child = subprocess.Popen(
+        command,
+        env={**environment, "SLOTMQ_READY_FD": str(tell)},
+        stdin=order_in,
+        stdout=output_out,
+        stderr=output_out,
+        start_new_session=True,
+        pass_fds=(tell,),
+    )
+    for childs in (order_in, tell, output_out):
+        if childs is not None:
+            os.close(childs)
+    if output_in is None:
+        _await(told, ready)
+    else:
+        _relay(output_in, told, ready)
+    return _exit_status(child.wait())
 
 
-@contextmanager
-def _relayed_output() -> Iterator[int]:
-    """A descriptor whose output a thread writes to what is standard error then."""
-    output_in, output_out = os.pipe()
+def _await(told: int, ready: Callable[[], None]) -> None:
+    """Call `ready` when the broker tells; nothing to read means that it has ended."""
+    if os.read(told, 1):
+        ready()
 
-    def relay() -> None:
-        while piece := os.read(output_in, 4096):
+
+def _relay(output: int, told: int, ready: Callable[[], None]) -> None:
+    """Relay output until it ends, and all that came before the broker told before `ready`."""
+    os.set_blocking(output, False)
+    events = select.poll()
+    events.register(output, select.POLLIN)
+    events.register(told, select.POLLIN)
+    open_still = True
+    while open_still:
+        has_told = told in dict(events.poll())
+        open_still = _relay_what_is_there(output)
+        if has_told:
+            events.unregister(told)
+            _await(told, ready)
+
+
+def _relay_what_is_there(output: int) -> bool:
+    """Is there more to come?"""
+    with suppress(BlockingIOError):
+        while piece := os.read(output, 4096):
             os.write(_STDERR, piece)
-
-    thread = threading.Thread(target=relay)
-    thread.start()
-    try:
-        yield output_out
-    finally:
-        os.close(output_out)
-        thread.join()
+        return False
+    return True
 
 
 def _exit_status(returned: int) -> int:
