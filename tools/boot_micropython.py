@@ -1,4 +1,8 @@
-"""What MicroPython runs on the host, started by tools/launcher.py."""
+"""What MicroPython runs on the host: the broker, with the arguments that it is given.
+
+tools/launcher.py starts it and names a descriptor in $SLOTMQ_READY_FD, which is
+told when the broker listens.
+"""
 
 import os
 import sys
@@ -7,9 +11,11 @@ from slotmq import app
 
 
 def announce(_broker):
-    """Tell the launcher that the broker listens."""
-    with open(int(os.getenv("SLOTMQ_READY_FD")), "wb") as line:
-        line.write(b"\n")
+    """Tell the launcher, if there is one, that the broker listens."""
+    ready_fd = os.getenv("SLOTMQ_READY_FD")
+    if ready_fd:
+        with open(int(ready_fd), "wb") as line:
+            line.write(b"\n")
 
 
 sys.exit(app.main(sys.argv[1:], on_ready=announce))

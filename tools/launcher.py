@@ -15,7 +15,7 @@ from pathlib import Path
 
 from . import micropython, mpy, orders
 
-_BOOT = Path(__file__).with_name("boot_micropython.py")
+BOOT = Path(__file__).with_name("boot_micropython.py")
 _STDIN, _STDERR = 0, 2
 
 
@@ -35,7 +35,7 @@ def run_micropython(
     argv: list[str], heap_kb: int, ready: Callable[[], None], *, relay: bool
 ) -> int:
     """Run the broker on 32-bit MicroPython until it stops; its exit status."""
-    command = micropython.command(32, heap_kb, _BOOT, [*argv, "--orders"])
+    command = micropython.command(32, heap_kb, BOOT, [*argv, "--orders"])
     imports = mpy.build_for(micropython.find(32))
     return supervise(command, micropython.environment(imports), ready, relay=relay)
 
