@@ -98,10 +98,10 @@ def test_an_unknown_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_program_starts_through_the_unpacked_loader() -> None:
     arch = debian.Architecture("i386", "i386-linux-gnu", "ld-linux.so.2")
-    unpacked = debian.Unpacked(Path("/root"), arch)
+    unpacked = debian.Unpacked(Path("/cache/x"), arch)
     assert unpacked.command("usr/bin/tool") == [
-        "/root/usr/lib/i386-linux-gnu/ld-linux.so.2",
+        "/cache/x/usr/lib/i386-linux-gnu/ld-linux.so.2",
         "--library-path",
-        "/root/usr/lib/i386-linux-gnu",
-        "/root/usr/bin/tool",
+        "/cache/x/usr/lib/i386-linux-gnu",
+        "/cache/x/usr/bin/tool",
     ]
