@@ -1,0 +1,1 @@
+"""The tests of slotmq that run on a computer."""

@@ -1,0 +1,118 @@
+"""Brokers for the tests: processes of their own, on both runtimes, shared where they can be.
+
+A test that takes `mqtt` runs four times: on CPython and on 32-bit MicroPython, with
+what its clients send sent whole and byte by byte. `@pytest.mark.config(text)` gives
+it a broker with that configuration; `@pytest.mark.own_broker` one that no other
+test uses. `--runtimes mosquitto` tries the tests themselves on a broker we trust.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .wire.client import Send, byte_by_byte, whole
+from .wire.process import PEER, RUNTIMES, BrokerProcess
+from .wire.scene import Scene
+
+CHUNKINGS = {"whole": whole, "bytes": byte_by_byte}
+
+MARKERS = (
+    "spec(id, ..., of='3.1.1'): the statements of the standard that the test would see broken",
+    "config(text): the configuration of the test's broker",
+    "own_broker: the test's broker is started for it and stopped after it",
+    "ours(why): not to be tried on the peer, which rightly does it otherwise",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--runtimes",
+        default=",".join(RUNTIMES),
+        help=f"what the wire tests run on, of {', '.join(RUNTIMES)} and {PEER}",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for marker in MARKERS:
+        config.addinivalue_line("markers", marker)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "runtime" in metafunc.fixturenames:
+        runtimes = metafunc.config.getoption("--runtimes").split(",")
+        metafunc.parametrize("runtime", runtimes, scope="session")
+    if "send" in metafunc.fixturenames:
+        sends = list(CHUNKINGS.values())
+        metafunc.parametrize("send", sends, ids=list(CHUNKINGS), scope="session")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is ours alone when the tests are tried on the peer."""
+    if config.getoption("--runtimes") == PEER:
+        ours = [item for item in items if item.get_closest_marker("ours")]
+        config.hook.pytest_deselected(items=ours)
+        items[:] = [item for item in items if item not in set(ours)]
+
+
+class Brokers:
+    """The brokers that run, by runtime and configuration."""
+
+    def __init__(self, folders: pytest.TempPathFactory) -> None:
+        self._folders = folders
+        self._running: dict[tuple[str, str], BrokerProcess] = {}
+
+    def start(self, runtime: str, text: str) -> BrokerProcess:
+        folder: Path = self._folders.mktemp(runtime)
+        return BrokerProcess(runtime, text, folder)
+
+    def get(self, runtime: str, text: str) -> BrokerProcess:
+        broker = self._running.get((runtime, text))
+        if broker is None or not broker.alive():
+            broker = self._running[runtime, text] = self.start(runtime, text)
+        return broker
+
+    def stop(self) -> None:
+        with contextlib.ExitStack() as last:
+            for broker in self._running.values():
+                last.callback(broker.stop)
+
+
+@pytest.fixture(scope="session")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
+    pool = Brokers(tmp_path_factory)
+    yield pool
+    pool.stop()
+
+
+@pytest.fixture
+def broker(
+    request: pytest.FixtureRequest, brokers: Brokers, runtime: str
+) -> Iterator[BrokerProcess]:
+    marker = request.node.get_closest_marker("config")
+    text = marker.args[0] if marker else ""
+    if not request.node.get_closest_marker("own_broker"):
+        shared = brokers.get(runtime, text)
+        yield shared
+        assert shared.alive(), f"the broker died: {shared.complaints()}"
+        return
+    own = brokers.start(runtime, text)
+    yield own
+    if own.alive():
+        own.stop()
+    else:
+        own.finish()
+
+
+@pytest.fixture
+def mqtt(broker: BrokerProcess, send: Send) -> Iterator[Scene]:
+    scene = Scene(broker, send)
+    yield scene
+    scene.close()
+
+
+@pytest.fixture
+def topic(mqtt: Scene) -> str:
+    """A topic that no other test uses."""
+    return mqtt.topic

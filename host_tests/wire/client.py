@@ -1,0 +1,229 @@
+"""A blocking MQTT client for tests: it does what the test says and nothing by itself.
+
+Nothing here sleeps. That the broker has handled what was sent, or has nothing to
+say, is shown with a PINGREQ on the same connection: its answer comes after all
+that the broker placed there before.
+"""
+
+import contextlib
+import socket
+import struct
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from . import codec
+from .codec import Ack, Connack, Packet, Pingresp, Publish, Suback
+
+PATIENCE_S = 8.0
+SINGLY = 2048  # so many bytes go out one by one; what follows goes in odd pieces
+
+P = TypeVar("P", bound=Packet)
+Send = Callable[[socket.socket, bytes], None]
+
+
+def whole(sock: socket.socket, data: bytes) -> None:
+    sock.sendall(data)
+
+
+def byte_by_byte(sock: socket.socket, data: bytes) -> None:
+    for i in range(min(len(data), SINGLY)):
+        sock.send(data[i : i + 1])
+    for i in range(SINGLY, len(data), 977):
+        sock.sendall(data[i : i + 977])
+
+
+class Client:
+    """One network connection to the broker."""
+
+    def __init__(self, address: tuple[str, int], send: Send = whole) -> None:
+        self.sock = socket.create_connection(address, PATIENCE_S)
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.connack = Connack(False, 0)
+        self._send = send
+        self._bytes = bytearray()
+        self._inbox: list[Packet] = []
+        self._packet_id = 0
+
+    # What goes out.
+
+    def send(self, data: bytes) -> None:
+        """Send bytes; that the broker has closed meanwhile shows in what is expected next."""
+        with contextlib.suppress(ConnectionError):
+            self._send(self.sock, data)
+
+    def next_id(self) -> int:
+        self._packet_id += 1
+        return self._packet_id
+
+    def connect(self, packet: bytes) -> Connack:
+        self.send(packet)
+        answer = self.next()
+        assert isinstance(answer, Connack), answer
+        self.connack = answer
+        return answer
+
+    def subscribe(self, *filters: str, qos: int = 0) -> None:
+        """Subscribe to these and be granted that QoS for each."""
+        codes = self.request(*((name, qos) for name in filters))
+        assert codes == (qos,) * len(filters)
+
+    def request(self, *filters: tuple[str, int]) -> tuple[int, ...]:
+        """Subscribe, and answer what was granted."""
+        packet_id = self.next_id()
+        self.send(codec.subscribe(packet_id, *filters))
+        answer = self._first(Suback)
+        assert answer.packet_id == packet_id
+        return answer.codes
+
+    def unsubscribe(self, *filters: str) -> None:
+        packet_id = self.next_id()
+        self.send(codec.unsubscribe(packet_id, *filters))
+        self.expect(Ack(codec.UNSUBACK, packet_id))
+
+    def publish(
+        self, topic: str, payload: bytes = b"x", qos: int = 0, *, retain: bool = False
+    ) -> None:
+        """Publish with all acknowledgements; afterwards the broker has handled it."""
+        packet_id = self.next_id() if qos else 0
+        self.send(codec.publish(topic, payload, qos, packet_id, retain=retain))
+        if qos == 0:
+            self.ping()
+        elif qos == 1:
+            self.expect(Ack(codec.PUBACK, packet_id))
+        else:
+            self.expect(Ack(codec.PUBREC, packet_id))
+            self.release(packet_id)
+
+    def release(self, packet_id: int) -> None:
+        """The sender's second half of QoS 2."""
+        self.send(codec.ack(codec.PUBREL, packet_id))
+        self.expect(Ack(codec.PUBCOMP, packet_id))
+
+    def acknowledge(self, message: Publish) -> None:
+        """The receiver's part of QoS 1 or 2, to its end."""
+        if message.qos == 1:
+            self.send(codec.ack(codec.PUBACK, message.packet_id))
+        elif message.qos == 2:
+            self.send(codec.ack(codec.PUBREC, message.packet_id))
+            self.expect(Ack(codec.PUBREL, message.packet_id))
+            self.send(codec.ack(codec.PUBCOMP, message.packet_id))
+
+    # What comes in.
+
+    def next(self) -> Packet:
+        """The next packet in the order of arrival."""
+        if not self._inbox and not self._read():
+            raise AssertionError("the broker closed the connection")
+        return self._inbox.pop(0)
+
+    def expect(self, packet: Packet) -> None:
+        """The next packet of that type is this one."""
+        assert self._first(type(packet)) == packet
+
+    def expect_publish(
+        self,
+        topic: str,
+        payload: bytes = b"x",
+        qos: int = 0,
+        *,
+        retain: bool = False,
+        dup: bool = False,
+    ) -> Publish:
+        """The next PUBLISH is this one; not acknowledged."""
+        message = self._first(Publish)
+        assert message == Publish(topic, payload, qos, retain, dup)
+        return message
+
+    def receive(
+        self,
+        topic: str,
+        payload: bytes = b"x",
+        qos: int = 0,
+        *,
+        retain: bool = False,
+        dup: bool = False,
+    ) -> Publish:
+        """The next PUBLISH is this one; acknowledged as its QoS asks."""
+        message = self.expect_publish(topic, payload, qos, retain=retain, dup=dup)
+        self.acknowledge(message)
+        return message
+
+    def receive_all(self) -> list[Publish]:
+        """Every PUBLISH that the broker has for this client by now, acknowledged."""
+        found = self.publishes()
+        for message in found:
+            self.acknowledge(message)
+        return found
+
+    def publishes(self) -> list[Publish]:
+        """Every PUBLISH that the broker has for this client by now."""
+        self.ping()
+        found = [packet for packet in self._inbox if isinstance(packet, Publish)]
+        self._inbox = [packet for packet in self._inbox if not isinstance(packet, Publish)]
+        return found
+
+    def ping(self) -> None:
+        """Wait until the broker has handled all that was sent here."""
+        self.send(codec.PINGREQ)
+        self._first(Pingresp)
+
+    def expect_silence(self) -> None:
+        """The broker has nothing for this client."""
+        self.ping()
+        assert self._inbox == []
+
+    def expect_closed(self) -> None:
+        """The broker closes, and says nothing before it does."""
+        while self._read():
+            pass
+        assert self._inbox == []
+        assert self._bytes == b""
+        self.sock.close()
+
+    # How it ends.
+
+    def disconnect(self) -> None:
+        self.send(codec.DISCONNECT)
+        self.expect_closed()
+
+    def drop(self) -> None:
+        """End the connection without DISCONNECT; afterwards the broker has noticed."""
+        with contextlib.suppress(ConnectionError):
+            self.sock.shutdown(socket.SHUT_WR)
+            while self.sock.recv(65536):
+                pass
+        self.sock.close()
+
+    def reset(self) -> None:
+        """End the connection as a network does that fails: RST instead of FIN."""
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.sock.close()
+
+    def _first(self, kind: type[P]) -> P:
+        """The first packet of that type, whatever else came before it."""
+        seen = 0
+        while True:
+            for i in range(seen, len(self._inbox)):
+                if isinstance(self._inbox[i], kind):
+                    return self._inbox.pop(i)  # type: ignore[return-value]
+            seen = len(self._inbox)
+            if not self._read():
+                raise AssertionError(f"closed while waiting for {kind.__name__}: {self._inbox}")
+
+    def _read(self) -> bool:
+        """Read until another packet has come, or (False) the broker has closed."""
+        deadline = time.monotonic() + PATIENCE_S
+        while (packet := codec.take(self._bytes)) is None:
+            assert time.monotonic() < deadline, f"half a packet: {self._bytes.hex()}"
+            try:
+                data = self.sock.recv(65536)
+            except TimeoutError:
+                raise AssertionError(f"nothing came in {PATIENCE_S} s: {self._inbox}") from None
+            except ConnectionError:
+                return False
+            if not data:
+                return False
+            self._bytes += data
+        self._inbox.append(packet)
+        return True

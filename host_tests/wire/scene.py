@@ -1,0 +1,61 @@
+"""What a test is given: clients with names of the test's own, on a shared broker."""
+
+import itertools
+
+from . import codec
+from .client import Client, Send
+from .process import BrokerProcess
+
+_numbers = itertools.count(1)
+
+
+class Scene:
+    """The clients of one test. Names and topics are of its own: no test meets another's."""
+
+    def __init__(self, broker: BrokerProcess, send: Send) -> None:
+        self.broker = broker
+        self.number = next(_numbers)
+        self.topic = f"t{self.number}"
+        self._send = send
+        self._clients: list[Client] = []
+        self._kept: set[str] = set()
+        self._unnamed = itertools.count(1)
+
+    def socket(self, send: Send | None = None) -> Client:
+        """A network connection on which nothing has been sent."""
+        client = Client(self.broker.address, send or self._send)
+        self._clients.append(client)
+        return client
+
+    def client_id(self, name: str) -> str:
+        """The client id that `name` has in this test."""
+        return f"{name}{self.number}"
+
+    def packet(self, name: str = "", *, clean: bool = True, **options: object) -> bytes:
+        """The CONNECT of the client with that name."""
+        client_id = self.client_id(name or f"client{next(self._unnamed)}x")
+        if not clean:
+            self._kept.add(client_id)
+        return codec.connect(client_id, clean=clean, **options)  # type: ignore[arg-type]
+
+    def connect(self, name: str = "", **options: object) -> Client:
+        """A client that the broker has accepted; the same name is the same client id."""
+        client = self.socket()
+        answer = client.connect(self.packet(name, **options))  # type: ignore[arg-type]
+        assert answer.code == 0
+        return client
+
+    def close(self) -> None:
+        """Leave nothing behind: no connection, no session."""
+        for client in self._clients:
+            client.sock.close()
+        if self.broker.alive():
+            for client_id in self._kept:
+                self._forget(client_id)
+
+    def _forget(self, client_id: str) -> None:
+        client = Client(self.broker.address)
+        with client.sock:
+            client.send(codec.connect(client_id) + codec.DISCONNECT)
+            client.next()
+            client.expect_closed()

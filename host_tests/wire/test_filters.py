@@ -1,0 +1,113 @@
+"""Topic names and topic filters: which are legal, and which meet."""
+
+import pytest
+
+from . import codec
+from .vectors import GOOD_TEXT
+
+# No other test keeps a message where these filters would find it.
+pytestmark = pytest.mark.config("# for filters that match everything")
+
+ILLEGAL = {
+    "MQTT-4.7.3-1": [""],
+    "MQTT-4.7.1-2": ["a#", "#a", "#/a", "a/#/b", "##", "#/", "a/b#", "a/#b", "/#/", "#/#"],
+    "MQTT-4.7.1-3": ["a+", "+a", "a/+b", "a/b+", "++", "a/++", "+a/b", "a+/b", "a/b+/c", "/+a"],
+    "MQTT-4.7.1-1": ["+#", "#+", "a/+#", "a/#+"],
+}
+ILLEGAL_ROWS = [
+    pytest.param(name, marks=pytest.mark.spec(statement))
+    for statement, names in ILLEGAL.items()
+    for name in names
+]
+
+# filter | topics it matches | topics it does not match
+MATCHES = """\
+sport/tennis/player1   | sport/tennis/player1 | sport/tennis sport/tennis/player2
+sport/tennis/player1/# | sport/tennis/player1 sport/tennis/player1/r/s | sport/tennis/player10
+sport/#                | sport sport/ sport/a sport/a/b | sports Sport/a /sport
+#                      | a a/b / /a a// | $ $x $x/y $SYS/x
+sport/tennis/+         | sport/tennis/player1 sport/tennis/ | sport/tennis sport/tennis/player1/r
+sport/+                | sport/ sport/a | sport sport/a/b
+sport/+/player1        | sport/tennis/player1 sport//player1 | sport/tennis/player2 sport/player1
++                      | a finance | /finance a/ a/b $x
++/+                    | /finance a/b a/ / | finance a/b/c $x/y
+/+                     | /finance / | finance a/finance
++/                     | / a/ | a a/b
++/tennis/#             | a/tennis a/tennis/b /tennis | tennis a/b/tennis $x/tennis
++/+/+                  | a/b/c // a// //c | a/b a/b/c/d
+a//b                   | a//b | a/b a/x/b
+/                      | / | a a/ /a //
+a/                     | a/ | a a//
+/a                     | /a | a //a
+$x/#                   | $x $x/y $x/y/z | x/y $X/y $xx
+$x/+                   | $x/y $x/ | $x $x/y/z
+a/$x/+                 | a/$x/y | a/$x
+a/+/$x                 | a/b/$x a//$x | a/b/x
++/$x                   | a/$x | $x
+ACCOUNTS               | ACCOUNTS | Accounts accounts"""
+# U+00E9 and its decomposed form look alike, and are two topics.
+COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"
+
+
+def rows() -> list[tuple[str, str, bool]]:
+    """(filter, topic, does it match) for every topic of the table."""
+    lines = [[part.split() for part in line.split("|")] for line in MATCHES.splitlines()]
+    return [(name, topic, topic in good) for [name], good, bad in lines for topic in [*good, *bad]]
+
+
+@pytest.mark.spec("MQTT-3.3.2-3", "MQTT-4.7.1-2", "MQTT-4.7.1-3", "MQTT-4.7.2-1", "MQTT-4.7.3-4")
+@pytest.mark.parametrize(("name", "published", "matches"), rows())
+def test_what_a_filter_matches(mqtt, name, published, matches):
+    subscriber = mqtt.connect()
+    subscriber.subscribe(name)
+    mqtt.connect().publish(published)
+    if matches:
+        subscriber.receive(published)
+    subscriber.expect_silence()
+
+
+@pytest.mark.parametrize("name", ILLEGAL_ROWS)
+def test_subscribing_to_an_illegal_filter_ends_the_connection(mqtt, name):
+    client = mqtt.connect()
+    client.send(codec.subscribe(1, ("good", 0), (name, 0)))
+    client.expect_closed()
+
+
+@pytest.mark.parametrize("name", ILLEGAL_ROWS)
+def test_unsubscribing_from_an_illegal_filter_ends_the_connection(mqtt, name):
+    client = mqtt.connect()
+    client.send(codec.unsubscribe(1, "good", name))
+    client.expect_closed()
+
+
+@pytest.mark.spec("MQTT-1.5.3-3", "MQTT-3.3.2-1", "MQTT-4.7.3-4")
+@pytest.mark.parametrize("text", GOOD_TEXT.values(), ids=GOOD_TEXT)
+def test_topics_are_any_utf8_text_and_arrive_unchanged(mqtt, topic, text):
+    subscriber = mqtt.connect()
+    subscriber.subscribe(f"{topic}/{text}")
+    mqtt.connect().publish(f"{topic}/{text}")
+    subscriber.receive(f"{topic}/{text}")
+
+
+@pytest.mark.spec("MQTT-4.7.3-4", "MQTT-1.5.3-3")
+@pytest.mark.parametrize(
+    ("subscribed", "published"),
+    [(COMPOSED, DECOMPOSED), ("a", "\ufeffa"), ("\ufeffa", "a"), ("a b", "a  b"), ("A", "a")],
+)
+def test_texts_that_look_alike_are_different_topics(mqtt, topic, subscribed, published):
+    subscriber = mqtt.connect()
+    subscriber.subscribe(f"{topic}/{subscribed}")
+    mqtt.connect().publish(f"{topic}/{published}")
+    subscriber.expect_silence()
+
+
+@pytest.mark.parametrize("depth", [1, 2, 30, 100])
+def test_deep_topics_meet_deep_filters(mqtt, topic, depth):
+    subscriber = mqtt.connect()
+    subscriber.subscribe(topic + "/+" * depth)
+    publisher = mqtt.connect()
+    publisher.publish(topic + "/x" * (depth - 1))
+    publisher.publish(topic + "/x" * (depth + 1))
+    subscriber.expect_silence()
+    publisher.publish(topic + "/x" * depth)
+    subscriber.receive(topic + "/x" * depth)

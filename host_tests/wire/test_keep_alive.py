@@ -1,0 +1,42 @@
+"""Keep alive: a client that is silent for one and a half times its promise is gone."""
+
+import time
+
+import pytest
+
+from .codec import Will
+
+
+def seconds_until_closed(client, since):
+    client.expect_closed()
+    return time.monotonic() - since
+
+
+@pytest.mark.spec("MQTT-3.1.2-24", "MQTT-3.1.2-8")
+def test_silence_for_one_and_a_half_times_the_keep_alive(mqtt, topic):
+    witness = mqtt.connect()  # promises nothing: keep alive 0
+    witness.subscribe(topic)
+    start = time.monotonic()
+    mute = mqtt.connect(keep_alive=1, will=Will(topic))
+    patient = mqtt.connect(keep_alive=60)
+    assert 1.4 < seconds_until_closed(mute, start) < 3.0
+    witness.receive(topic, b"gone")
+    witness.expect_silence()
+    patient.expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.1.2-24")
+def test_every_packet_counts_as_a_sign_of_life(mqtt, topic):
+    pinging, publishing = (mqtt.connect(keep_alive=1) for _ in range(2))
+    clock = mqtt.connect(keep_alive=1)
+    start = time.monotonic()
+    # The clock's own end, after one and a half seconds, tells the time.
+    while time.monotonic() < start + 1.0:
+        pass
+    pinging.ping()
+    publishing.publish(topic, qos=1)
+    seconds_until_closed(clock, start)
+    pinging.expect_silence()
+    publishing.expect_silence()
+    assert 1.4 < seconds_until_closed(pinging, time.monotonic()) < 3.0
+    publishing.expect_closed()

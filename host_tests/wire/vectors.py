@@ -1,0 +1,74 @@
+"""A small language for packets, so that tables of them can be read.
+
+    10 [ 'MQTT' 04 02 003c 'me' ]
+
+Hexadecimal digits are bytes, 'text' is a string with its two bytes of length,
+"text" is the text alone, and [ ... ] is a body with its remaining length before it.
+"""
+
+import re
+
+import pytest
+
+from . import codec
+
+_TOKEN = re.compile(r"\s*(?:'([^']*)'|\"([^\"]*)\"|([0-9a-f]+)|([\[\]]))")
+
+
+def wire(text: str) -> bytes:
+    """The bytes that `text` describes."""
+    parts = [bytearray()]
+    at = 0
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        assert found, f"not a vector from here on: {text[at:]}"
+        at = found.end()
+        string, plain, digits, bracket = found.groups()
+        if bracket == "[":
+            parts.append(bytearray())
+        elif bracket == "]":
+            body = parts.pop()
+            parts[-1] += codec.length(len(body)) + body
+        else:
+            parts[-1] += _bytes(string, plain, digits)
+    assert len(parts) == 1, f"an open bracket: {text}"
+    return bytes(parts[0])
+
+
+def _bytes(string: str | None, plain: str | None, digits: str | None) -> bytes:
+    if string is not None:
+        return codec.string(string)
+    return plain.encode() if plain is not None else bytes.fromhex(digits or "")
+
+
+def case(name: str, text: str, *statements: str, ours: str = ""):  # type: ignore[no-untyped-def]
+    """A row of a table of packets, named after what is wrong with them."""
+    marks = [pytest.mark.spec(*statements)] if statements else []
+    if ours:
+        marks.append(pytest.mark.ours(ours))
+    return pytest.param(wire(text), id=name, marks=marks)
+
+
+# Strings that no UTF-8 text may contain, and strings that look odd but are good.
+BAD_TEXT = {
+    "no-utf8": b"\xff",
+    "cut-short": b"a\xe6\x97",
+    "lone-continuation": b"a\x80",
+    "overlong": b"\xc0\x80",
+    "overlong-3": b"\xe0\x82\x80",
+    "surrogate": b"\xed\xa0\x80",
+    "surrogate-pair": b"\xed\xa0\xbd\xed\xb8\x80",
+    "beyond-unicode": b"\xf4\x90\x80\x80",
+    "zero": b"a\x00b",
+}
+GOOD_TEXT = {
+    "latin": "Füße",
+    "cjk": "主题",
+    "emoji": "😀",
+    "last-before-surrogates": "\ud7ff",
+    "first-after-surrogates": "\ue000",
+    "last-of-unicode": "\U0010fffd",
+    "byte-order-mark": "\ufeffa",
+    "space": " ",
+    "dollar-inside": "a$SYS",
+}
