@@ -1,0 +1,238 @@
+"""The configuration file: every key, the errors with their place, and a reload."""
+
+import unittest
+
+import scratch
+
+from slotmq import conf
+from slotmq.limits import Limits
+from slotmq.settings import WHEN_FULL, ConfError, Settings, rows
+
+SMALL = Limits(connections=4, inflight=10, queued=20)
+
+
+def load(text, limits=SMALL):
+    return conf.load(scratch.write(text), limits)
+
+
+def settings(text):
+    return load(text)[0]
+
+
+class Case(unittest.TestCase):
+    def refused(self, text, line, key, *parts):
+        """The text is refused at that line and key, and the message has those parts."""
+        path = scratch.write(text)
+        with self.assertRaises(ConfError) as caught:
+            conf.load(path, SMALL)
+        message = str(caught.exception)
+        self.assertEqual(message.find(f"{path}:{line}: {key}: expected "), 0, message)
+        for part in parts:
+            self.assertIn(part, message)
+
+
+class TestSyntax(Case):
+    def test_an_empty_file_is_the_defaults(self):
+        found = settings("")
+        for row in rows(conf.FIELDS):
+            key = row[0]
+            self.assertEqual(getattr(found, key, None), getattr(Settings(), key, None), key)
+
+    def test_comments_blanks_and_line_ends(self):
+        text = "# one\r\n\r\n   \t\n  # two\nmax_qos   \t 1  \r\n\tsys_interval 5"
+        found = settings(text)
+        self.assertEqual((found.max_qos, found.sys_interval), (1, 5))
+
+    def test_a_hash_within_a_line_is_part_of_the_value(self):
+        self.assertEqual(settings("log_dest file /a#b").log_dest, ("file /a#b",))
+        self.refused("max_qos 1 # low", 1, "max_qos")
+
+    def test_the_last_of_two_lines_counts(self):
+        self.assertEqual(settings("max_qos 0\nmax_qos 1\n").max_qos, 1)
+
+    def test_the_line_of_an_error_is_its_own(self):
+        self.refused("# one\n\nmax_qos 1\nmax_qos 3\nmax_qos 4\n", 4, "max_qos", "0 to 2")
+
+    def test_an_unknown_key(self):
+        self.refused("max_qos 1\npersistance true\n", 2, "persistance", "a key of slotmq")
+        self.refused("include_dir /etc", 1, "include_dir", "include_dir")
+
+    def test_a_key_without_its_value(self):
+        for row in rows(conf.FIELDS):
+            with self.subTest(key=row[0]):
+                self.refused(row[0], 1, row[0])
+
+    def test_a_value_of_no_kind(self):
+        for row in rows(conf.FIELDS):
+            if row[2] not in ("text", "ascii", "address"):
+                with self.subTest(key=row[0]):
+                    self.refused(row[0] + " ?", 1, row[0])
+
+    def test_bytes_that_are_no_text(self):
+        self.refused(b"max_qos 1\nmax_qos \xff\n", 2, "line", "UTF-8")
+
+    def test_a_missing_file(self):
+        path = scratch.path()
+        with self.assertRaises(ConfError) as caught:
+            conf.load(path, SMALL)
+        self.assertIn(path, str(caught.exception))
+
+    def test_a_folder_is_no_file(self):
+        with self.assertRaises(ConfError):
+            conf.load("/", SMALL)
+
+
+class TestValues(Case):
+    def test_flags(self):
+        for row in rows(conf.FIELDS):
+            if row[2] == "flag":
+                for value in (True, False):
+                    text = "true" if value else "false"
+                    found = settings(f"{row[0]} {text}")
+                    self.assertIs(getattr(found, row[0]), value)
+        self.refused("retain_available yes", 1, "retain_available", "true or false")
+
+    def test_numbers_within_their_bounds(self):
+        for row in rows(conf.FIELDS):
+            if row[2] == "number":
+                key, low, high = row[0], int(row[3]), int(row[4])
+                self.assertEqual(getattr(settings(f"{key} {low}"), key), low)
+                self.assertEqual(getattr(settings(f"{key} {high}"), key), high)
+                self.refused(f"{key} {low - 1}", 1, key, row[3], row[4])
+                self.refused(f"{key} {high + 1}", 1, key, row[3], row[4])
+
+    def test_sizes_up_to_their_table(self):
+        self.assertEqual(settings("max_inflight_messages 10").max_inflight_messages, 10)
+        self.refused("max_inflight_messages 11", 1, "max_inflight_messages", "10", "inflight")
+        self.refused("\nmax_queued_messages 21", 2, "max_queued_messages", "limit queued")
+
+    def test_the_whole_table(self):
+        for value in ("0", "unlimited"):
+            self.assertEqual(settings("max_queued_messages " + value).max_queued_messages, 0)
+
+    def test_words(self):
+        self.assertEqual(settings("qos2_delivery release").qos2_delivery, "release")
+        self.refused("qos2_delivery later", 1, "qos2_delivery", "receive or release")
+
+    def test_texts(self):
+        self.assertEqual(settings("auto_id_prefix me-").auto_id_prefix, b"me-")
+        self.assertEqual(settings("pid_file /run/a b.pid").pid_file, "/run/a b.pid")
+
+    def test_log_types_add_up(self):
+        self.assertEqual(settings("log_type error").log_type, 1)
+        self.assertEqual(settings("log_type error\nlog_type debug").log_type, 65)
+        self.assertEqual(settings("log_type all").log_type, 127)
+        self.assertEqual(settings("log_type all\nlog_type none").log_type, 0)
+        self.refused("log_type loud", 1, "log_type", "information", "all", "none")
+
+    def test_log_destinations_add_up(self):
+        found = settings("log_dest stdout\nlog_dest file /tmp/a b\n")
+        self.assertEqual(found.log_dest, ("stdout", "file /tmp/a b"))
+        self.assertEqual(settings("log_dest none").log_dest, ())
+        for bad in ("syslog", "file", "stdout stderr"):
+            self.refused("log_dest " + bad, 1, "log_dest", "file PATH")
+
+    def test_policies(self):
+        for row in rows(WHEN_FULL):
+            for policy in row[1:]:
+                found = settings(f"when_full {row[0]} {policy}").when_full
+                self.assertEqual(found[row[0]], policy)
+                self.assertEqual(len(found), len(rows(WHEN_FULL)))
+        for bad in ("messages", "messages wait", "rain wait", "messages drop_newest x"):
+            self.refused("when_full " + bad, 1, "when_full", "retained refuse drop_oldest")
+
+
+class TestLimits(Case):
+    def test_lines_resize_tables(self):
+        _, limits = load("limit inflight 12\nlimit queued 30\nlimit queued 31\n")
+        self.assertEqual((limits.inflight, limits.queued), (12, 31))
+        self.assertEqual((SMALL.inflight, SMALL.queued), (10, 20))
+
+    def test_sizes_are_compared_when_all_lines_are_read(self):
+        found, _ = load("max_queued_messages 30\nlimit queued 30\n")
+        self.assertEqual(found.max_queued_messages, 30)
+        self.refused("max_queued_messages 20\nlimit queued 19", 1, "max_queued_messages", "19")
+
+    def test_bad_lines(self):
+        for bad in ("rain 1", "queued", "queued x", "queued -1", "queued 1 2"):
+            self.refused("limit " + bad, 1, "limit")
+
+    def test_limits_that_contradict_each_other(self):
+        self.refused("\nlimit sessions 1", 2, "limit", "sessions")
+
+
+class TestListeners(Case):
+    def test_none_is_left_to_the_caller(self):
+        found = settings("max_qos 1")
+        self.assertEqual(found.listeners, [])
+        self.assertTrue(found.allow_anonymous)
+
+    def test_one_lets_nobody_in_without_a_name(self):
+        self.assertFalse(settings("listener 1883").allow_anonymous)
+        self.assertTrue(settings("allow_anonymous true\nlistener 1883").allow_anonymous)
+
+    def test_several(self):
+        found = settings("listener 1883\nlistener 1884 127.0.0.1\nlistener 1884 ::1")
+        self.assertEqual(
+            found.listeners, [(None, 1883, 0), ("127.0.0.1", 1884, 0), ("::1", 1884, 0)]
+        )
+
+    def test_max_connections_is_its_sections(self):
+        text = "listener 1883\nmax_connections 2\nlistener 1884\nmax_connections -1\n"
+        self.assertEqual(settings(text).listeners, [(None, 1883, 2), (None, 1884, 0)])
+        self.refused(text + "max_connections 5", 5, "max_connections", "limit connections")
+
+    def test_max_connections_without_a_listener_is_the_brokers(self):
+        self.assertEqual(settings("max_connections 3").max_connections, 3)
+        self.refused("max_connections 5", 1, "max_connections", "limit connections")
+
+    def test_the_old_style(self):
+        self.assertEqual(settings("port 1884").listeners, [(None, 1884, 0)])
+        self.assertEqual(settings("bind_address ::1").listeners, [("::1", 1883, 0)])
+        text = "max_connections 2\nlistener 1885\nbind_address 127.0.0.1\nport 1884"
+        self.assertEqual(settings(text).listeners, [(None, 1885, 0), ("127.0.0.1", 1884, 2)])
+
+    def test_a_port_twice(self):
+        self.refused("listener 1883\nlistener 1883", 2, "listener")
+        self.refused("port 1883\nlistener 1883", 2, "listener")
+        self.refused("listener 1 ::1\nlistener 1 ::\nlistener 1 ::1", 3, "listener")
+
+    def test_bad_ports(self):
+        for bad in ("0", "65536", "-1", "1883 a b", "mqtt"):
+            self.refused("listener " + bad, 1, "listener")
+        self.refused("port 65536", 1, "port", "1 to 65535")
+
+
+class TestReload(Case):
+    def reload(self, before, after):
+        found, limits = load(before)
+        changed, refused = conf.reload(scratch.write(after), limits, found)
+        return found, changed, refused
+
+    def test_nothing_new(self):
+        text = "listener 1883\nlimit queued 30\nmax_queued_messages 30\nlog_type all\n"
+        _, changed, refused = self.reload(text, text)
+        self.assertEqual((changed, refused), ([], []))
+
+    def test_what_can_change(self):
+        found, changed, refused = self.reload("max_qos 1\n", "sys_interval 3\n")
+        self.assertEqual((sorted(changed), refused), (["max_qos", "sys_interval"], []))
+        self.assertEqual((found.max_qos, found.sys_interval), (2, 3))
+
+    def test_what_takes_a_new_start(self):
+        after = "port 1884\nlimit queued 30\npid_file a\nqos2_delivery release\nmax_qos 0\n"
+        found, changed, refused = self.reload("port 1883\n", after)
+        self.assertEqual(changed, ["max_qos"])
+        self.assertEqual(sorted(refused), ["limit", "listener", "pid_file", "qos2_delivery"])
+        self.assertEqual(found.listeners, [(None, 1883, 0)])
+        self.assertEqual((found.pid_file, found.qos2_delivery), (None, "receive"))
+
+    def test_sizes_are_compared_with_the_tables_there_are(self):
+        with self.assertRaises(ConfError):
+            self.reload("", "limit queued 30\nmax_queued_messages 30\n")
+
+    def test_a_bad_file_changes_nothing(self):
+        found, limits = load("max_qos 1\n")
+        with self.assertRaises(ConfError):
+            conf.reload(scratch.write("max_qos 0\nmax_qos 3\n"), limits, found)
+        self.assertEqual(found.max_qos, 1)

@@ -1,0 +1,61 @@
+"""Settings: the defaults, and what a library's user is told of a mistake."""
+
+import unittest
+
+from slotmq.limits import Limits
+from slotmq.settings import TABLE_OF, WHEN_FULL, Settings, rows
+
+
+class TestSettings(unittest.TestCase):
+    def test_defaults_are_mosquittos_or_the_tables(self):
+        settings = Settings()
+        self.assertTrue(settings.allow_anonymous)
+        self.assertEqual(settings.max_keepalive, 65535)
+        self.assertEqual(settings.sys_interval, 10)
+        self.assertEqual(settings.listeners, [])
+        for name, _ in rows(TABLE_OF):
+            self.assertEqual(getattr(settings, name), 0)
+
+    def test_arguments_replace_defaults_of_one_instance(self):
+        self.assertEqual(Settings(max_qos=1).max_qos, 1)
+        self.assertEqual(Settings().max_qos, 2)
+
+    def test_an_unknown_argument_is_refused(self):
+        with self.assertRaises(TypeError) as caught:
+            Settings(max_qoss=1)
+        self.assertIn("max_qoss", str(caught.exception))
+
+    def test_listeners_and_policies_belong_to_one_instance(self):
+        first = Settings()
+        first.listeners.append(("127.0.0.1", 1883, 0))
+        first.when_full["sessions"] = "drop_oldest"
+        self.assertEqual(Settings().listeners, [])
+        self.assertEqual(Settings().when_full["sessions"], "refuse")
+
+    def test_policies_replace_only_what_they_name(self):
+        settings = Settings(when_full={"messages": "disconnect"})
+        self.assertEqual(settings.when_full["messages"], "disconnect")
+        self.assertEqual(settings.when_full["retained"], "refuse")
+        self.assertEqual(len(settings.when_full), len(rows(WHEN_FULL)))
+
+
+class TestCheck(unittest.TestCase):
+    def test_what_the_tables_hold_is_allowed(self):
+        limits = Limits()
+        Settings().check(limits)
+        Settings(max_inflight_messages=limits.inflight).check(limits)
+
+    def test_more_is_refused_with_the_limits_name(self):
+        limits = Limits()
+        for name, limit in rows(TABLE_OF):
+            with self.subTest(name=name):
+                settings = Settings(**{name: getattr(limits, limit) + 1})
+                with self.assertRaises(ValueError) as caught:
+                    settings.check(limits)
+                self.assertIn(name, str(caught.exception))
+                self.assertIn(limit, str(caught.exception))
+
+    def test_a_policy_the_table_has_not_is_refused(self):
+        with self.assertRaises(ValueError) as caught:
+            Settings(when_full={"reassembly": "drop_oldest"}).check(Limits())
+        self.assertIn("reassembly", str(caught.exception))

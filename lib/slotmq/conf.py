@@ -1,0 +1,233 @@
+# conf.py - reads a file in mosquitto.conf's syntax into Settings and Limits.
+#
+# Owns the syntax and the table of keys. A line is empty, a comment (it starts
+# with #), or a key, blanks and its value. Of a key that stands twice the last one
+# counts, as in mosquitto; listener, limit, when_full, log_type and log_dest add up.
+# FIELDS has a row for each key: the key, whether a reload can change it, its kind,
+# and the kind's bounds. A kind is a method of _Reader, which answers with the
+# setting or raises ValueError with what it expected. Allocates freely and keeps
+# nothing: app.py imports this for one reading and drops it. FIELDS is a text,
+# since names in a dict would outlive the module on MicroPython.
+from slotmq.settings import TABLE_OF, WHEN_FULL, ConfError, Settings, rows
+
+# `size` is a number too, 0 and `unlimited` being the size of the whole table.
+FIELDS = """\
+listener start listener
+port start port
+bind_address start address
+max_connections start most
+pid_file start text
+limit start limit
+qos2_delivery start word receive release
+allow_anonymous live flag
+allow_zero_length_clientid live flag
+auto_id_prefix live ascii
+mqtt31_client_id_max live size 1 65535
+max_keepalive live number 0 65535
+connect_timeout live number 1 65535
+packet_timeout live number 1 65535
+max_packet_size live size 20 268435460
+message_size_limit live size 1 268435455
+max_qos live number 0 2
+retain_available live flag
+max_inflight_messages live size 1 65535
+max_queued_messages live size 1 65535
+queue_qos0_messages live flag
+upgrade_outgoing_qos live flag
+allow_duplicate_messages live flag
+retry_interval live number 0 65535
+set_tcp_nodelay live flag
+sys_interval live number 0 65535
+log_type live types error warning notice information subscribe unsubscribe debug
+log_dest live dest
+when_full live policy
+"""
+
+_UNKNOWN = "a key of slotmq (include_dir, persistence, passwords, TLS, plugins, bridges: not yet)"
+
+
+def load(path, limits):
+    """The Settings, and the Limits with the file's `limit` lines."""
+    reader = _Reader(path, limits)
+    reader.read()
+    reader.resize()
+    return reader.finish(), reader.limits
+
+
+def reload(path, limits, settings):
+    """Change in `settings` what can change while running.
+
+    -> the keys that changed, and those that take a new start. If the file is not
+    in order, ConfError is raised and nothing has changed.
+    """
+    reader = _Reader(path, limits)
+    reader.read()
+    new = reader.finish()
+    changed = []
+    refused = ["limit"] if reader.resizes() else []
+    if new.listeners != settings.listeners:
+        refused.append("listener")
+    for row in rows(FIELDS):
+        key = row[0]
+        value = getattr(new, key, None)
+        if value != getattr(settings, key, None):
+            if row[1] == "live":
+                setattr(settings, key, value)
+                changed.append(key)
+            else:
+                refused.append(key)
+    return changed, refused
+
+
+class _Reader:
+    def __init__(self, path, limits):
+        self.path = path
+        self.limits = limits
+        self.sizes = {}  # of the `limit` lines
+        self.settings = Settings()
+        self.lines = {}  # key: the last line it stands on
+        # The sections [host, port, max_connections, last line]. The first is
+        # mosquitto's default listener, of `port` and `bind_address`.
+        self.sections = [[None, 0, 0, 0]]
+
+    def read(self):
+        number = 0
+        try:
+            with open(self.path, "rb") as file:
+                for line in file:
+                    number += 1
+                    self.take(number, line)
+        except OSError as error:
+            self.fail(number, "file", "one that can be read (%s)" % error)
+
+    def take(self, number, line):
+        words = ("line", "")
+        try:
+            words = line.decode().strip().split(None, 1)
+            if words and words[0][0] != "#":
+                self.set(number, words[0], "".join(words[1:]))
+        except UnicodeError:
+            self.fail(number, words[0], "UTF-8")
+        except ValueError as error:
+            self.fail(number, words[0], error)
+
+    def set(self, number, key, value):
+        for row in rows(FIELDS):
+            if row[0] == key:
+                break
+        else:
+            raise ValueError(_UNKNOWN)
+        found = getattr(self, row[2])(row[3:], value)
+        self.sections[-1][3] = self.lines[key] = number
+        if found is not None:
+            setattr(self.settings, key, found)
+
+    def fail(self, number, key, expected):
+        raise ConfError("%s:%d: %s: expected %s" % (self.path, number, key, expected))
+
+    def resize(self):
+        try:
+            self.limits = self.limits.replaced(self.sizes)
+        except ValueError as error:
+            self.fail(self.lines["limit"], "limit", error)
+
+    def resizes(self):
+        return any(self.sizes[name] != getattr(self.limits, name) for name in self.sizes)
+
+    def finish(self):
+        """What takes the whole file: the listeners, and sizes against their tables."""
+        settings = self.settings
+        host, port, most, line = self.sections.pop(0)
+        if host or port:
+            self.sections.append([host, port or 1883, most, line])
+        else:
+            settings.max_connections = most
+        for host, port, most, line in self.sections:
+            self.fits(line, "max_connections", most, "connections")
+            settings.listeners.append((host, port, most))
+        if "allow_anonymous" not in self.lines:
+            settings.allow_anonymous = not settings.listeners
+        for key, limit in rows(TABLE_OF):
+            self.fits(self.lines.get(key), key, getattr(settings, key), limit)
+        return settings
+
+    def fits(self, line, key, value, limit):
+        size = getattr(self.limits, limit)
+        if value > size:
+            self.fail(line, key, "at most %d, see limit %s" % (size, limit))
+
+    # The kinds: (bounds, the value's text) -> the setting, or None.
+
+    def word(self, bounds, value):
+        if value not in bounds:
+            raise ValueError(" or ".join(bounds))
+        return value
+
+    def flag(self, bounds, value):
+        return self.word(("true", "false"), value) == "true"
+
+    def number(self, bounds, value):
+        low, high = bounds
+        try:
+            if int(low) <= int(value) <= int(high):
+                return int(value)
+        except ValueError:
+            pass
+        raise ValueError("a number from %s to %s" % (low, high))
+
+    def size(self, bounds, value):
+        return 0 if value in ("0", "unlimited") else self.number(bounds, value)
+
+    def text(self, bounds, value):
+        if not value:
+            raise ValueError("a value")
+        return value
+
+    def ascii(self, bounds, value):
+        return self.text(bounds, value).encode()
+
+    def types(self, bounds, value):
+        chosen = self.word(bounds + ["all", "none"], value)
+        if chosen == "none":
+            return 0
+        before = self.settings.log_type if "log_type" in self.lines else 0
+        return 127 if chosen == "all" else before | 1 << bounds.index(chosen)
+
+    def dest(self, bounds, value):
+        if value == "none":
+            return ()
+        if value[:5] != "file ":
+            self.word(("stdout", "stderr", "none", "file PATH"), value)
+        return (self.settings.log_dest if "log_dest" in self.lines else ()) + (value,)
+
+    def policy(self, bounds, value):
+        for row in rows(WHEN_FULL):
+            if value.split() in [[row[0], policy] for policy in row[1:]]:
+                self.settings.when_full[row[0]] = value.split()[1]
+                return
+        raise ValueError("a table and its policy: " + WHEN_FULL.replace("\n", "; "))
+
+    def limit(self, bounds, value):
+        words = value.split()
+        if len(words) != 2 or not hasattr(self.limits, words[0]):
+            raise ValueError("the name of a limit and a number")
+        self.sizes[words[0]] = self.number((0, 0x3FFFFFFF), words[1])
+
+    def listener(self, bounds, value):
+        words = value.split()
+        if not 1 <= len(words) <= 2:
+            raise ValueError("a port and perhaps an address")
+        section = [words[1] if len(words) == 2 else None, self.number((1, 65535), words[0])]
+        if section in [before[:2] for before in self.sections]:
+            raise ValueError("a port that no line before listens on")
+        self.sections.append(section + [0, 0])
+
+    def port(self, bounds, value):
+        self.sections[0][1] = self.number((1, 65535), value)
+
+    def address(self, bounds, value):
+        self.sections[0][0] = self.text(bounds, value)
+
+    def most(self, bounds, value):
+        unlimited = value in ("-1", "unlimited")
+        self.sections[-1][2] = 0 if unlimited else self.number((0, 65535), value)

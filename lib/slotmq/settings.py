@@ -1,0 +1,93 @@
+# settings.py - how the broker behaves: every setting with its default.
+#
+# Owns the settings, which are mosquitto's keys with mosquitto's meaning, and the
+# policies that a full table can follow. How large the tables are is limits.py's.
+# The defaults are attributes of the class, so that an instance holds only what
+# differs; conf.py reads a file into one. The broker looks at the attributes
+# whenever it needs them, so that a reload is a change of them. Allocates at
+# start: the instance, a list and a dict.
+
+# Settings that count entries of a table, or bytes in one, each with the limit it
+# must not exceed. (One text, as the next: tuples of strings take 4 times the heap.)
+TABLE_OF = """\
+max_connections connections
+max_inflight_messages inflight
+max_queued_messages queued
+message_size_limit max_packet
+max_packet_size max_packet
+mqtt31_client_id_max client_id_bytes
+"""
+
+# What may happen when a table is full; the first policy is the default.
+WHEN_FULL = """\
+connections refuse
+sessions refuse drop_oldest
+subscriptions refuse
+retained refuse drop_oldest
+messages drop_newest drop_oldest disconnect
+deliveries drop_newest drop_oldest
+received disconnect
+reassembly wait
+"""
+
+
+def rows(text):
+    """A table as the words of each line."""
+    return [line.split() for line in text.split("\n")[:-1]]
+
+
+class ConfError(Exception):
+    """The configuration cannot be used; the text says where and what was expected."""
+
+
+class Settings:
+    """What Broker is told beside its Limits; keyword arguments replace defaults."""
+
+    # Who may come in, and under which client id.
+    allow_anonymous = True
+    allow_zero_length_clientid = True
+    auto_id_prefix = b"auto-"
+    mqtt31_client_id_max = 0  # bytes, for MQTT 3.1 clients; its own rule is 23
+    max_keepalive = 65535  # seconds; 0 also lets clients in that ask for none
+    max_connections = 0  # of all listeners together; 0, here and below: the table's size
+    connect_timeout = 10  # seconds from the connection to its CONNECT
+    packet_timeout = 10  # seconds that a packet may stay incomplete
+
+    # Messages: how large, at which QoS, and how many wait for one session.
+    max_packet_size = 0  # bytes of a whole packet
+    message_size_limit = 0  # bytes of a payload
+    max_qos = 2
+    retain_available = True
+    max_inflight_messages = 0
+    max_queued_messages = 0
+    queue_qos0_messages = False  # for sessions that are offline
+    upgrade_outgoing_qos = False  # deliver at the subscription's QoS, not the lower one
+    allow_duplicate_messages = False  # once for each overlapping subscription
+    qos2_delivery = "receive"  # deliver at the PUBLISH; "release": at its PUBREL
+    retry_interval = 0  # seconds until an unacknowledged packet is sent again; 0: never
+
+    # The process around it.
+    set_tcp_nodelay = True  # mosquitto's is false, and a round trip takes 5 to 25 ms then
+    sys_interval = 10  # seconds between two rounds of $SYS; 0: none
+    log_type = 15  # log.py's bits: error, warning, notice, information
+    log_dest = ("stderr",)  # "stdout", "stderr", "file PATH"
+    pid_file = None
+
+    def __init__(self, when_full=None, **values):
+        self.listeners = []  # (host or None for every address, port, its max_connections)
+        self.when_full = {row[0]: row[1] for row in rows(WHEN_FULL)}
+        self.when_full.update(when_full or {})
+        for name in values:
+            if not hasattr(self, name):
+                raise TypeError("Settings has no " + name)
+            setattr(self, name, values[name])
+
+    def check(self, limits):
+        """Raise ValueError for more than a table holds, or a policy it has not."""
+        for row in rows(WHEN_FULL):
+            if self.when_full[row[0]] not in row[1:]:
+                raise ValueError("when_full %s: one of %s" % (row[0], row[1:]))
+        for name, limit in rows(TABLE_OF):
+            size = getattr(limits, limit)
+            if getattr(self, name) > size:
+                raise ValueError("%s: at most %d, see limit %s" % (name, size, limit))
