@@ -34,7 +34,7 @@ max_inflight_messages live size 1 65535
 max_queued_messages live size 1 65535
 queue_qos0_messages live flag
 upgrade_outgoing_qos live flag
-allow_duplicate_messages live flag
+allow_duplicate_messages start flag
 retry_interval live number 0 65535
 set_tcp_nodelay live flag
 sys_interval live number 0 65535
