@@ -1,0 +1,194 @@
+"""How each broker and ceiling is started on a free port of loopback, and ended.
+
+They run with what makes them comparable: TCP_NODELAY, everybody let in, no
+bound on queues that the load generator's window would meet, nothing on disk.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from .. import boards, micropython, mpy
+from ..errors import ToolError
+from ..peers import mosquitto, node
+from .client import Address
+
+_SERVERS = Path(__file__).with_name("servers")
+HOST = "127.0.0.1"
+_BOARD = "HOST"
+_BOOT = Path(__file__).parent.with_name("boot_micropython.py")
+_START_S = 60
+_STOP_S = 10
+_LISTENING = "0A"  # in /proc/net/tcp
+
+_MOSQUITTO_CONF = """\
+listener {port} {host}
+allow_anonymous true
+set_tcp_nodelay true
+max_queued_messages 0
+persistence false
+log_dest none
+user root
+"""
+
+
+@dataclass(frozen=True)
+class Site:
+    """What a broker is started for."""
+
+    port: int
+    folder: Path
+    publishers: int = 0  # of the workload; only the relays need to know
+    subscribers: int = 0
+
+
+@dataclass(frozen=True)
+class Start:
+    """A command line and its environment."""
+
+    command: list[str]
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+
+@dataclass(frozen=True)
+class Broker:
+    """A broker by its name, or a relay, which knows no MQTT."""
+
+    name: str
+    start: Callable[[Site], Start]
+    is_relay: bool = False
+
+
+@dataclass(frozen=True)
+class Running:
+    """A broker that listens."""
+
+    broker: Broker
+    pid: int
+    address: Address
+
+
+def slotmq_on_micropython(bits: int, port: int) -> Start:
+    """slotmq with the large limits, as tools/launcher.py starts it, but with no launcher."""
+    found = micropython.find(bits)
+    argv = ["-p", str(port), "--host", HOST, "--board", _BOARD]
+    command = micropython.command(bits, boards.load(_BOARD).heap_kb, _BOOT, argv)
+    environment = micropython.environment(mpy.build_for(found))
+    return Start(command, {**environment, "SLOTMQ_READY_FD": "2"})
+
+
+def _slotmq_on_cpython(site: Site) -> Start:
+    program = str(Path(sys.executable).with_name("slotmq"))
+    return Start([program, "run", "-p", str(site.port), "--host", HOST, "--board", _BOARD])
+
+
+def _mosquitto(site: Site) -> Start:
+    conf = site.folder / "mosquitto.conf"
+    conf.write_text(_MOSQUITTO_CONF.format(port=site.port, host=HOST))
+    return Start([*mosquitto.broker(), "-c", str(conf)])
+
+
+def _aedes(site: Site) -> Start:
+    command, environment = node.command(_SERVERS / "aedes_broker.js")
+    return Start([*command, str(site.port)], environment)
+
+
+def _amqtt(site: Site) -> Start:
+    return Start([sys.executable, str(_SERVERS / "amqtt_broker.py"), str(site.port)])
+
+
+def _relay_on_cpython(site: Site) -> Start:
+    return Start([sys.executable, str(_SERVERS / "relay_cpython.py"), *_relay_arguments(site)])
+
+
+def _relay_on_micropython(site: Site) -> Start:
+    script = _SERVERS / "relay_micropython.py"
+    command = micropython.command(32, 1024, script, _relay_arguments(site))
+    return Start(command, micropython.environment())
+
+
+def _relay_arguments(site: Site) -> list[str]:
+    return [str(number) for number in (site.port, site.publishers, site.subscribers)]
+
+
+BROKERS = (
+    Broker("slotmq-cpython", _slotmq_on_cpython),
+    Broker("slotmq-micropython32", lambda site: slotmq_on_micropython(32, site.port)),
+    Broker("slotmq-micropython64", lambda site: slotmq_on_micropython(64, site.port)),
+    Broker("mosquitto", _mosquitto),
+    Broker("aedes", _aedes),
+    Broker("amqtt", _amqtt),
+    Broker("relay-cpython", _relay_on_cpython, is_relay=True),
+    Broker("relay-micropython32", _relay_on_micropython, is_relay=True),
+)
+
+
+@contextmanager
+def running(broker: Broker, publishers: int = 0, subscribers: int = 0) -> Iterator[Running]:
+    """The broker, from when it listens until the block ends."""
+    port = free_port()
+    with TemporaryDirectory(prefix="slotmq-bench-") as folder:
+        start = broker.start(Site(port, Path(folder), publishers, subscribers))
+        with process(start, port, Path(folder) / "log") as child:
+            yield Running(broker, child.pid, (HOST, port))
+
+
+@contextmanager
+def process(start: Start, port: int, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """What listens on the port, from when it does; ended by its id. It writes to the log."""
+    with log.open("wb") as output:
+        child = subprocess.Popen(
+            start.command,
+            env=start.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    try:
+        _wait_until_listening(child, port, log)
+        yield child
+    finally:
+        _end(child)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    child.send_signal(signal.SIGTERM)
+    try:
+        child.wait(_STOP_S)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+
+
+def free_port() -> int:
+    """A port of loopback that nobody uses at the moment."""
+    with socket.create_server((HOST, 0)) as probe:
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def _wait_until_listening(child: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    """Wait without connecting: a relay would take the probe for a client."""
+    end = time.monotonic() + _START_S
+    while not _listens(port):
+        if child.poll() is not None:
+            said = log.read_text(errors="replace").splitlines()[-1:] or ["not a word"]
+            raise ToolError(f"it ended at the start with status {child.returncode}: {said[0]}")
+        if time.monotonic() > end:
+            raise ToolError(f"it does not listen within {_START_S} s")
+        time.sleep(0.01)
+
+
+def _listens(port: int) -> bool:
+    wanted = f":{port:04X}"
+    rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return any(row[1].endswith(wanted) and row[3] == _LISTENING for row in rows)

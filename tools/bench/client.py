@@ -1,0 +1,69 @@
+"""One connection of the load generator: a blocking socket that gives up on a silent broker."""
+
+import socket
+import struct
+from collections.abc import Sequence
+
+from . import codec
+
+PATIENCE_S = 20
+Address = tuple[str, int]
+
+_READ = 1 << 18
+_FILTERS_PER_PACKET = 100
+_TIMEOUT = struct.pack("@ll", PATIENCE_S, 0)
+
+
+class Silent(Exception):
+    """What was due from the broker did not come, or it hung up."""
+
+
+class Client:
+    """A client that is connected; it says CONNECT unless it is given no id, for a relay."""
+
+    def __init__(self, address: Address, client_id: str | None = None) -> None:
+        self.socket = socket.create_connection(address, PATIENCE_S)
+        # Timeouts of the kernel: Python's own would poll before each call.
+        self.socket.setblocking(True)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEOUT)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _TIMEOUT)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if client_id is not None:
+            self.send(codec.connect(client_id))
+            self.expect(codec.CONNECTED)
+
+    def subscribe(self, filters: Sequence[str], qos: int = 0) -> None:
+        """Subscribe to all the filters, and see all granted."""
+        for first in range(0, len(filters), _FILTERS_PER_PACKET):
+            wanted = filters[first : first + _FILTERS_PER_PACKET]
+            self.send(codec.subscribe(1 + first, wanted, qos))
+            self.expect(codec.suback(1 + first, len(wanted), qos))
+
+    def send(self, data: bytes | bytearray) -> None:
+        """Write all of it."""
+        try:
+            self.socket.sendall(data)
+        except BlockingIOError:
+            raise Silent(f"the broker has read nothing for {PATIENCE_S} s") from None
+
+    def receive(self) -> bytes:
+        """What is there, or else what comes next; never empty."""
+        try:
+            data = self.socket.recv(_READ)
+        except BlockingIOError:
+            raise Silent(f"the broker has sent nothing for {PATIENCE_S} s") from None
+        if not data:
+            raise Silent("the broker has closed a connection")
+        return data
+
+    def expect(self, answer: bytes) -> None:
+        """Read exactly these bytes."""
+        got = b""
+        while len(got) < len(answer):
+            got += self.receive()
+        if got != answer:
+            raise codec.BadPacket(f"{got[:40].hex()} came where {answer[:40].hex()} was due")
+
+    def close(self) -> None:
+        """Hang up without a word; the broker has nothing to do for it, there is no will."""
+        self.socket.close()

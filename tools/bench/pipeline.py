@@ -1,0 +1,215 @@
+"""Keeps publishers and subscribers busy: bursts go out while earlier ones come back.
+
+A publisher sends a burst whenever none of its subscribers, and no
+acknowledgement, is more than `depth` bursts behind. So the broker always finds
+packets to read, and never has so much waiting that it may drop any.
+"""
+
+import select
+import time
+from collections.abc import Callable, Sequence
+
+from . import codec
+from .client import PATIENCE_S, Client, Silent
+from .numbered import Flow, Series, Violation, read_numbers
+
+_ID_SIZE = 2
+_AFTERWARDS_S = 0.01
+
+
+class Publisher:
+    """Sends bursts of a series, and sees each message acknowledged once, in order."""
+
+    def __init__(
+        self, client: Client, series: Series, flows: Sequence[Flow], *, qos: int, depth: int
+    ) -> None:
+        self.client = client
+        self._series = series
+        self._flows = flows
+        self._qos = qos
+        self._behind = (depth - 1) * series.burst  # at the most, when a burst goes out
+        self._slots = depth * series.burst
+        self._answered = 0  # PUBACK or PUBREC
+        self._completed = 0  # PUBACK or PUBCOMP
+        self._reader = codec.Reader()
+
+    def fill(self) -> None:
+        """Send what may be sent."""
+        while self._unacknowledged <= self._behind and all(
+            flow.due <= self._behind for flow in self._flows
+        ):
+            burst = self._series.next_burst()
+            for flow in self._flows:
+                flow.publish(burst)
+            self.client.send(burst)
+
+    def settled(self) -> bool:
+        """Whether all that was sent has been acknowledged."""
+        return self._unacknowledged == 0
+
+    def on_readable(self) -> None:
+        """Read acknowledgements, and answer PUBREC with PUBREL."""
+        released = bytearray()
+        for first, body, end in self._reader.packets(self.client.receive()):
+            packet_id = int.from_bytes(self._reader.data[body:end], "big")
+            if self._acknowledged(first, packet_id):
+                released += codec.acknowledge(codec.PUBREL, packet_id)
+        if released:
+            self.client.send(released)
+
+    @property
+    def _unacknowledged(self) -> int:
+        return self._series.sent - self._completed if self._qos else 0
+
+    def _acknowledged(self, first: int, packet_id: int) -> bool:
+        """Count an acknowledgement; True if it is to be answered."""
+        if first == (codec.PUBACK if self._qos == 1 else codec.PUBREC):
+            number = self._answered
+            self._answered += 1
+            self._completed += self._qos == 1
+        elif first == codec.PUBCOMP and self._completed < self._answered:
+            number = self._completed
+            self._completed += 1
+        else:
+            raise codec.BadPacket(f"a publisher got a packet that starts with {first:#04x}")
+        if number >= self._series.sent or packet_id != number % self._slots + 1:
+            raise Violation(f"packet id {packet_id} acknowledged out of order, or twice")
+        return first == codec.PUBREC
+
+
+class ByteSubscriber:
+    """A subscriber of one publisher at QoS 0: its bytes are known in advance."""
+
+    def __init__(self, client: Client, flow: Flow) -> None:
+        self.client = client
+        self._flow = flow
+
+    def on_readable(self) -> None:
+        """Check what has come."""
+        self._flow.take_bytes(self.client.receive())
+
+
+class Subscriber:
+    """A subscriber that reads packet by packet: at QoS 1 and 2, or of many publishers."""
+
+    def __init__(self, client: Client, flows: dict[int, Flow], qos: int) -> None:
+        self.client = client
+        self._flows = flows
+        self._qos = qos
+        self._first = codec.PUBLISH | qos << 1
+        self._only_flow = next(iter(flows.values()))
+        self._unreleased: set[int] = set()
+        self._reader = codec.Reader()
+
+    def on_readable(self) -> None:
+        """Check what has come, and acknowledge it."""
+        reader, answer = self._reader, bytearray()
+        for first, body, end in reader.packets(self.client.receive()):
+            if first == self._first:
+                answer += self._delivered(reader.data, body)
+            else:
+                answer += self._released(first, int.from_bytes(reader.data[body:end], "big"))
+        if answer:
+            self.client.send(answer)
+
+    def _delivered(self, data: bytes, body: int) -> bytes:
+        after_topic = body + 2 + (data[body] << 8 | data[body + 1])
+        payload = after_topic + (_ID_SIZE if self._qos else 0)
+        publisher, number = read_numbers(data, payload)
+        flow = self._flows[publisher]
+        flow.take_number(number)
+        if self._qos < 2:
+            flow.settle()
+        if self._qos == 0:
+            return b""
+        packet_id = int.from_bytes(data[after_topic:payload], "big")
+        if self._qos == 1:
+            return codec.acknowledge(codec.PUBACK, packet_id)
+        if packet_id in self._unreleased:
+            raise Violation(f"packet id {packet_id} used again before its PUBREL")
+        self._unreleased.add(packet_id)
+        return codec.acknowledge(codec.PUBREC, packet_id)
+
+    def _released(self, first: int, packet_id: int) -> bytes:
+        if first != codec.PUBREL or packet_id not in self._unreleased:
+            raise codec.BadPacket(f"a subscriber got {first:#04x} with id {packet_id}")
+        self._unreleased.remove(packet_id)
+        self._only_flow.settle()
+        return codec.acknowledge(codec.PUBCOMP, packet_id)
+
+
+class Pipeline:
+    """Publishers and subscribers in one loop."""
+
+    def __init__(
+        self,
+        publishers: Sequence[Publisher],
+        subscribers: Sequence[ByteSubscriber | Subscriber],
+        flows: Sequence[Flow],
+    ) -> None:
+        self._publishers = publishers
+        self._flows = flows
+        self._clients = [peer.client for peer in (*publishers, *subscribers)]
+        self._epoll = select.epoll()
+        self._on_readable: dict[int, Callable[[], None]] = {}
+        for peer in (*publishers, *subscribers):
+            descriptor = peer.client.socket.fileno()
+            self._epoll.register(descriptor, select.EPOLLIN)
+            self._on_readable[descriptor] = peer.on_readable
+
+    def run(self, seconds: float) -> int:
+        """Publish for so long, and until all is delivered; the number of deliveries."""
+        before = self._deliveries()
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self._fill()
+            self._turn()
+        self._drain()
+        return self._deliveries() - before
+
+    def run_bursts(self, bursts: int) -> int:
+        """Let each publisher send so many bursts, each when all is quiet; the deliveries."""
+        before = self._deliveries()
+        for _ in range(bursts):
+            self.time_burst()
+        return self._deliveries() - before
+
+    def time_burst(self) -> int:
+        """Let each publisher send a burst; how long it took to settle, in ns."""
+        start = time.perf_counter_ns()
+        self._fill()
+        while not self._settled():
+            self._turn()
+        return time.perf_counter_ns() - start
+
+    def close(self) -> None:
+        """Hang up all connections."""
+        self._epoll.close()
+        for client in self._clients:
+            client.close()
+
+    def _fill(self) -> None:
+        for publisher in self._publishers:
+            publisher.fill()
+
+    def _drain(self) -> None:
+        """Read until all is settled, and a little longer: what comes then was not due."""
+        while not self._settled():
+            self._turn()
+        for descriptor, _ in self._epoll.poll(_AFTERWARDS_S):
+            self._on_readable[descriptor]()
+
+    def _turn(self) -> None:
+        ready = self._epoll.poll(PATIENCE_S)
+        if not ready:
+            raise Silent(f"{sum(flow.due for flow in self._flows)} messages never came")
+        for descriptor, _ in ready:
+            self._on_readable[descriptor]()
+
+    def _settled(self) -> bool:
+        return not any(flow.due for flow in self._flows) and all(
+            publisher.settled() for publisher in self._publishers
+        )
+
+    def _deliveries(self) -> int:
+        return sum(flow.settled for flow in self._flows)

@@ -1,0 +1,116 @@
+"""The workloads that keep the broker busy with publishes, by the shape of who sends to whom."""
+
+from dataclasses import dataclass
+
+from .client import Address, Client
+from .numbered import Flow, Series
+from .pipeline import ByteSubscriber, Pipeline, Publisher, Subscriber
+
+_LEVEL = "bench/p{publisher:02}/d{device:04}"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How many clients there are, and how they publish.
+
+    As many subscribers as publishers make pairs; a single one on either side is
+    connected with all on the other. With `wildcards`, each publish matches
+    exactly one of that many subscriptions, which are dealt to the subscribers.
+    """
+
+    publishers: int = 10
+    subscribers: int = 10
+    qos: int = 0
+    payload: int = 64
+    burst: int = 100
+    depth: int = 2
+    wildcards: int = 0
+
+    def __post_init__(self) -> None:
+        if 1 not in (self.publishers, self.subscribers) and self.publishers != self.subscribers:
+            raise ValueError("publishers and subscribers are pairs, or there is one of either")
+
+
+def connect(shape: Shape, address: Address, *, handshake: bool = True) -> Pipeline:
+    """All clients connected and subscribed: the subscribers first, as the relay wants it."""
+    series = [_series(shape, publisher) for publisher in range(shape.publishers)]
+    flows: list[Flow] = []
+    by_publisher: list[list[Flow]] = [[] for _ in series]
+    subscribers: list[ByteSubscriber | Subscriber] = []
+    for index in range(shape.subscribers):
+        client = Client(address, f"subscriber{index}" if handshake else None)
+        if handshake:
+            client.subscribe(_filters(shape, index), shape.qos)
+        of_client = _flows(shape, series, index)
+        for publisher, flow in of_client.items():
+            by_publisher[publisher].append(flow)
+        flows += of_client.values()
+        subscribers.append(_subscriber(shape, client, of_client))
+    publishers = [
+        Publisher(
+            Client(address, f"publisher{index}" if handshake else None),
+            series[index],
+            by_publisher[index],
+            qos=shape.qos,
+            depth=shape.depth,
+        )
+        for index in range(shape.publishers)
+    ]
+    return Pipeline(publishers, subscribers, flows)
+
+
+def _series(shape: Shape, publisher: int) -> Series:
+    devices = range(max(1, shape.wildcards))
+    return Series(
+        publisher,
+        [_LEVEL.format(publisher=publisher, device=device) for device in devices],
+        qos=shape.qos,
+        payload=shape.payload,
+        burst=shape.burst,
+        depth=shape.depth,
+    )
+
+
+def _subscriber(
+    shape: Shape, client: Client, flows: dict[int, Flow]
+) -> ByteSubscriber | Subscriber:
+    if _exact(shape):
+        return ByteSubscriber(client, *flows.values())
+    return Subscriber(client, flows, shape.qos)
+
+
+def _flows(shape: Shape, series: list[Series], subscriber: int) -> dict[int, Flow]:
+    """What this subscriber gets, by publisher."""
+    if shape.wildcards:
+        step = shape.subscribers
+        return {0: Flow(series[0], first=subscriber, step=step, exact=_exact(shape))}
+    return {
+        publisher: Flow(series[publisher], exact=_exact(shape))
+        for publisher in _publishers_of(shape, subscriber)
+    }
+
+
+def _filters(shape: Shape, subscriber: int) -> list[str]:
+    if shape.wildcards:
+        devices = range(subscriber, shape.wildcards, shape.subscribers)
+        return [_wildcard(device) for device in devices]
+    return [
+        _LEVEL.format(publisher=publisher, device=0)
+        for publisher in _publishers_of(shape, subscriber)
+    ]
+
+
+def _wildcard(device: int) -> str:
+    """A filter that only this device's topic matches; the two kinds take turns."""
+    return f"bench/+/d{device:04}" + ("/#" if device % 2 else "")
+
+
+def _publishers_of(shape: Shape, subscriber: int) -> range:
+    if shape.subscribers == shape.publishers:
+        return range(subscriber, subscriber + 1)
+    return range(shape.publishers)
+
+
+def _exact(shape: Shape) -> bool:
+    """Whether each subscriber's bytes are known in advance."""
+    return shape.qos == 0 and (shape.publishers == 1 or shape.subscribers == shape.publishers)

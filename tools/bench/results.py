@@ -1,0 +1,36 @@
+"""The figures of a run: rounds by workload and broker, their medians and ratios.
+
+A ratio is the median of the rounds' own ratios: what disturbs the machine for
+a while disturbs both sides of a round alike.
+"""
+
+import statistics
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Cell:
+    """One broker at one workload: the figures of each round, and why it stopped if it did."""
+
+    rounds: list[dict[str, float]] = field(default_factory=list)
+    failure: str | None = None
+
+    def median(self, figure: str) -> float | None:
+        """The median of the rounds; None if there is no such figure."""
+        values = [each[figure] for each in self.rounds if figure in each]
+        return statistics.median(values) if values and not self.failure else None
+
+
+Row = dict[str, Cell]  # by the broker's name
+Results = dict[str, Row]  # by the workload's name
+
+
+def ratio(row: Row, figure: str, broker: str, peer: str) -> float | None:
+    """What the broker needs of what the peer needs; None if either has no figure."""
+    if broker not in row or peer not in row:
+        return None
+    mine, theirs = row[broker], row[peer]
+    if mine.median(figure) is None or theirs.median(figure) is None:
+        return None
+    pairs = zip(mine.rounds, theirs.rounds, strict=False)
+    return statistics.median(ours[figure] / other[figure] for ours, other in pairs)

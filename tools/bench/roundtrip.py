@@ -1,0 +1,29 @@
+"""One message at a time, at a low rate: what a lone message costs, and how long it takes."""
+
+import time
+
+from .client import Address
+from .pipelined import Shape, connect
+
+PAUSE_S = 0.001
+SHAPE = Shape(publishers=1, subscribers=1, payload=16, burst=1, depth=1)
+
+
+class RoundTrip:
+    """A publisher and a subscriber that waits for each message."""
+
+    def __init__(self, address: Address, *, handshake: bool = True) -> None:
+        self._pipeline = connect(SHAPE, address, handshake=handshake)
+
+    def run(self, seconds: float) -> list[int]:
+        """Send one message after the other for so long; how long each took, in ns."""
+        took = []
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(PAUSE_S)
+            took.append(self._pipeline.time_burst())
+        return took
+
+    def close(self) -> None:
+        """Hang up both connections."""
+        self._pipeline.close()

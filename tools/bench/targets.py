@@ -1,0 +1,49 @@
+"""What the broker's figures are held against, on CPython and on MicroPython each."""
+
+from dataclasses import dataclass
+
+from .results import Results, ratio
+
+_ONE_TO_ONE = ("qos0", "qos0-16", "qos1", "qos1-16", "qos2", "qos2-16")
+_FLOWING = (*_ONE_TO_ONE, "fan-out", "fan-in", "wildcards", "retained")
+_ALL = (*_FLOWING, "connect", "round-trip")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A figure's largest allowed ratio to a peer's, or the figure itself if there is no peer."""
+
+    workload: str
+    peer: str | None
+    at_most: float
+    figure: str = "cpu_us"
+    aim: float | None = None
+
+    def value(self, results: Results, broker: str) -> float | None:
+        """What is held against the target; None if it was not measured."""
+        row = results.get(self.workload, {})
+        if self.peer:
+            return ratio(row, self.figure, broker, self.peer)
+        return row[broker].median(self.figure) if broker in row else None
+
+
+def _aim(workload: str) -> float | None:
+    if workload.startswith(("qos1", "qos2")):
+        return 0.6
+    return 0.5 if workload.startswith(("qos0", "fan-")) else None
+
+
+TARGETS = (
+    *(Target(workload, "mosquitto", 1.0, aim=_aim(workload)) for workload in _FLOWING),
+    Target("connect", "mosquitto", 3),
+    Target("round-trip", "mosquitto", 1.3),
+    Target("round-trip", "mosquitto", 1.4, "p50_us"),
+    Target("round-trip", "mosquitto", 2, "p99_us"),
+    *(Target(workload, "amqtt", 1 / 8) for workload in _ONE_TO_ONE),
+    Target("fan-out", "amqtt", 1 / 2.5),
+    Target("round-trip", "amqtt", 1 / 3),
+    Target("connect", "amqtt", 1 / 5),
+    *(Target(workload, "aedes", 1.0) for workload in _ALL),
+    Target("non-matching", None, 1.2, "growth_1000"),
+    Target("non-matching", None, 1.2, "growth_10000"),
+)

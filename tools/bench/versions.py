@@ -1,0 +1,33 @@
+"""Which versions of brokers and runtimes a run compares."""
+
+import json
+import platform
+import subprocess
+from importlib import metadata
+
+from .. import micropython
+from ..peers import mosquitto, node
+
+
+def all_versions() -> dict[str, str]:
+    """The versions by the program's name."""
+    return {
+        "slotmq": metadata.version("slotmq"),
+        "CPython": platform.python_version(),
+        "MicroPython": ".".join(map(str, micropython.find(32).version)),
+        "mosquitto": _mosquitto(),
+        "aedes": _aedes(),
+        "amqtt": metadata.version("amqtt"),
+    }
+
+
+def _mosquitto() -> str:
+    """The first line of its help is "mosquitto version X"."""
+    command = [*mosquitto.broker(), "-h"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return answer.split()[2]
+
+
+def _aedes() -> str:
+    package = node.packages() / "aedes/package.json"
+    return str(json.loads(package.read_text())["version"])

@@ -1,0 +1,158 @@
+"""The workloads by name, each as lanes: one lane is a workload's connections to one broker."""
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from . import pipelined
+from .brokers import Running
+from .churn import Churn
+from .idle import Idlers
+from .meter import measure
+from .nonmatching import COUNTS, Bystanders
+from .pipelined import Shape
+from .retained import Storm
+from .roundtrip import SHAPE as ONE_AT_A_TIME
+from .roundtrip import RoundTrip
+
+_MICRO = 1000  # in ns
+
+
+class Lane(Protocol):
+    """A workload's connections to one broker, on which rounds are run."""
+
+    def round(self, seconds: float) -> dict[str, float]:
+        """Run for about so long; figures by their names."""
+
+    def close(self) -> None:
+        """Hang up."""
+
+
+class Source(Protocol):
+    """What a counted lane runs."""
+
+    def run(self, seconds: float) -> int:
+        """Run for about so long; how many messages were delivered."""
+
+    def close(self) -> None:
+        """Hang up."""
+
+
+@dataclass
+class Counted:
+    """A lane whose figures are costs per delivered message, or per visit."""
+
+    pid: int
+    source: Source
+
+    def round(self, seconds: float) -> dict[str, float]:
+        """What the broker spent on each."""
+        with measure(self.pid) as cost:
+            count = self.source.run(seconds)
+        return cost.per_message(count)
+
+    def close(self) -> None:
+        """Hang up."""
+        self.source.close()
+
+
+class Timed:
+    """A lane whose figures are times, too."""
+
+    def __init__(self, running: Running) -> None:
+        self._pid = running.pid
+        self._source = RoundTrip(running.address, handshake=not running.broker.is_relay)
+
+    def round(self, seconds: float) -> dict[str, float]:
+        """CPU per message, median and 99th percentile of the round trip."""
+        with measure(self._pid) as cost:
+            took = self._source.run(seconds)
+        percentiles = statistics.quantiles(took, n=100)
+        times = {"p50_us": percentiles[49] / _MICRO, "p99_us": percentiles[98] / _MICRO}
+        return cost.per_message(len(took)) | times
+
+    def close(self) -> None:
+        """Hang up."""
+        self._source.close()
+
+
+class Growing:
+    """A lane with few, more and many subscriptions that do not match, one after the other."""
+
+    def __init__(self, running: Running) -> None:
+        self._pid = running.pid
+        self._source = Bystanders(running.address)
+
+    def round(self, seconds: float) -> dict[str, float]:
+        """The cost with the fewest, and the ratio to it with more."""
+        costs = []
+        for count in COUNTS:
+            self._source.set_count(count)
+            with measure(self._pid) as cost:
+                messages = self._source.run(seconds / len(COUNTS))
+            costs.append(cost.per_message(messages))
+        ratios = {
+            f"growth_{count}": costs[index]["cpu_us"] / costs[0]["cpu_us"]
+            for index, count in enumerate(COUNTS)
+            if index
+        }
+        return costs[0] | ratios
+
+    def close(self) -> None:
+        """Hang up."""
+        self._source.close()
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A workload: its name, what it is, and how its connections are made."""
+
+    name: str
+    title: str
+    open: Callable[[Running], Lane]
+    relayed: Shape | None = None  # for workloads that a relay can serve
+
+
+def _publishing(name: str, title: str, shape: Shape) -> Workload:
+    def connect(running: Running) -> Lane:
+        handshake = not running.broker.is_relay
+        return Counted(running.pid, pipelined.connect(shape, running.address, handshake=handshake))
+
+    relayed = shape if shape.qos == 0 and not shape.wildcards else None
+    return Workload(name, title, connect, relayed)
+
+
+_TEN = "ten publishers to ten subscribers"
+WORKLOADS = (
+    _publishing("qos0", f"QoS 0, {_TEN}, 64 bytes", Shape()),
+    _publishing("qos0-16", f"QoS 0, {_TEN}, 16 bytes", Shape(payload=16)),
+    _publishing("qos1", f"QoS 1, {_TEN}, 64 bytes", Shape(qos=1, burst=20, depth=1)),
+    _publishing(
+        "qos1-16", f"QoS 1, {_TEN}, 16 bytes", Shape(qos=1, burst=20, depth=1, payload=16)
+    ),
+    _publishing("qos2", f"QoS 2, {_TEN}, 64 bytes", Shape(qos=2, burst=20, depth=1)),
+    _publishing(
+        "qos2-16", f"QoS 2, {_TEN}, 16 bytes", Shape(qos=2, burst=20, depth=1, payload=16)
+    ),
+    _publishing("fan-out", "QoS 0, 1 publisher to 50 subscribers", Shape(1, 50)),
+    _publishing("fan-in", "QoS 0, 50 publishers to 1 subscriber", Shape(50, 1, burst=20, depth=1)),
+    _publishing(
+        "wildcards",
+        "QoS 0, 1,000 subscriptions with wildcards, one matches each publish",
+        Shape(1, 50, burst=100, depth=4, wildcards=1000),
+    ),
+    Workload(
+        "retained",
+        "1,000 retained messages to each who subscribes",
+        lambda running: Counted(running.pid, Storm(running.address)),
+    ),
+    Workload(
+        "connect",
+        "connect, subscribe, leave",
+        lambda running: Counted(running.pid, Churn(running.address)),
+    ),
+    Workload("round-trip", "one message at a time, 1 ms apart", Timed, ONE_AT_A_TIME),
+    Workload("idle", "200 connected clients that do nothing", Idlers),
+    Workload("non-matching", "QoS 0 beside subscriptions that do not match", Growing),
+)
