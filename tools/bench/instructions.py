@@ -1,0 +1,172 @@
+"""Counts instead of timing: instructions and system calls per delivered message.
+
+    python -m slotmq_tools.bench.instructions [--workload NAME] [--update]
+
+slotmq on 64-bit MicroPython runs under callgrind, once with N messages and once
+with 2 N. The difference divided by N is what a message costs in the steady
+state, without the start, the connects and the end. It repeats closely, so it is
+kept as a baseline in instructions.json and fails where it has grown; it also
+fails above the budget. 64 bits, since valgrind does not run the 32-bit loader.
+"""
+
+import json
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from ..peers import valgrind
+from . import pipelined
+from .brokers import HOST, Start, free_port, process, slotmq_on_micropython
+from .pipelined import Shape
+
+_BASELINE = Path(__file__).with_name("instructions.json")
+_TOLERANCE = 1.05
+_FEW_CALLS = 0.005  # system calls per message by which a rare one may move the figure
+
+_COLLECTED = re.compile(r"^==\d+== Collected : (\d+)", re.MULTILINE)
+# The line on which a call begins; those that can block go on in a second line.
+_SYSTEM_CALL = re.compile(r"^SYSCALL\[\d+,\d+\]\(\s*\d+\) \w+ ?\(", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Count:
+    """Instructions and system calls, of a run or of a message."""
+
+    instructions: float
+    system_calls: float
+
+    def __str__(self) -> str:
+        return f"{self.instructions:,.0f} + {self.system_calls:.3f}"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A workload, how many bursts N are, and what a message may cost at the most."""
+
+    shape: Shape
+    bursts: int
+    at_most: Count
+
+
+def _pair(qos: int, burst: int) -> Shape:
+    return Shape(1, 1, qos=qos, payload=16, burst=burst, depth=1)
+
+
+BUDGETS = {
+    "qos0": Budget(_pair(0, 100), 30, Count(14_000, 0.1)),
+    "one-at-a-time": Budget(_pair(0, 1), 300, Count(25_000, 4)),
+    "qos1": Budget(_pair(1, 20), 50, Count(40_000, 0.5)),
+    "qos2": Budget(_pair(2, 20), 50, Count(80_000, 1)),
+    "fan-out": Budget(Shape(1, 50, payload=16, depth=1), 3, Count(5_000, 0.1)),
+    "wildcards": Budget(Shape(1, 50, payload=16, depth=1, wildcards=1000), 20, Count(20_000, 1)),
+}
+
+
+def per_message(budget: Budget, profile: Path | None = None) -> Count:
+    """What one delivery costs."""
+    once, deliveries = _count(budget.shape, budget.bursts, None)
+    twice, more_deliveries = _count(budget.shape, 2 * budget.bursts, profile)
+    messages = more_deliveries - deliveries
+    return Count(
+        (twice.instructions - once.instructions) / messages,
+        (twice.system_calls - once.system_calls) / messages,
+    )
+
+
+def faults(count: Count, at_most: Count, baseline: Count | None) -> list[str]:
+    """Why this count is not good enough; nothing if it is."""
+    bounds = [("the budget", at_most)]
+    if baseline:
+        kept = Count(
+            baseline.instructions * _TOLERANCE,
+            baseline.system_calls * _TOLERANCE + _FEW_CALLS,
+        )
+        bounds.append(("5 % above the baseline", kept))
+    return [
+        f"exceeds {name}, {bound}"
+        for name, bound in bounds
+        if count.instructions > bound.instructions or count.system_calls > bound.system_calls
+    ]
+
+
+def parse_log(log: str) -> Count:
+    """What valgrind's log says of a run."""
+    collected = _COLLECTED.search(log)
+    if not collected:
+        raise click.ClickException("valgrind has not counted: " + log[-200:])
+    return Count(int(collected[1]), len(_SYSTEM_CALL.findall(log)))
+
+
+def _count(shape: Shape, bursts: int, profile: Path | None) -> tuple[Count, int]:
+    """The counts of a whole run, and its deliveries."""
+    port = free_port()
+    with TemporaryDirectory(prefix="slotmq-bench-") as folder:
+        log = Path(folder) / "valgrind"
+        start = _under_callgrind(slotmq_on_micropython(64, port), log, profile)
+        with process(start, port, Path(folder) / "broker"):
+            pipeline = pipelined.connect(shape, (HOST, port))
+            deliveries = pipeline.run_bursts(bursts)
+            pipeline.close()
+        return parse_log(log.read_text(errors="replace")), deliveries
+
+
+def _under_callgrind(start: Start, log: Path, profile: Path | None) -> Start:
+    command, environment = valgrind.command()
+    options = [
+        "--tool=callgrind",
+        "--trace-syscalls=yes",
+        f"--log-file={log}",
+        f"--callgrind-out-file={profile or '/dev/null'}",
+    ]
+    return Start([*command, *options, *start.command], {**environment, **start.environment})
+
+
+def _read_baseline() -> dict[str, Count]:
+    if not _BASELINE.exists():
+        return {}
+    return {name: Count(**count) for name, count in json.loads(_BASELINE.read_text()).items()}
+
+
+def _write_baseline(counts: dict[str, Count]) -> None:
+    kept = {
+        name: {
+            "instructions": round(count.instructions),
+            "system_calls": round(count.system_calls, 3),
+        }
+        for name, count in counts.items()
+    }
+    _BASELINE.write_text(json.dumps(kept, indent=2) + "\n")
+
+
+@click.command()
+@click.option("--workload", "names", type=click.Choice(list(BUDGETS)), multiple=True)
+@click.option("--update", is_flag=True, help="Make these figures the baseline.")
+@click.option(
+    "--profile",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    help="Leave files for callgrind_annotate there.",
+)
+def main(names: tuple[str, ...], update: bool, profile: Path | None) -> None:
+    """Count instructions and system calls per delivery, and hold them against the budget."""
+    baseline = _read_baseline()
+    counts: dict[str, Count] = {}
+    failed = False
+    for name in names or BUDGETS:
+        at_most = BUDGETS[name].at_most
+        count = per_message(BUDGETS[name], profile / f"callgrind.{name}" if profile else None)
+        counts[name] = count
+        wrong = faults(count, at_most, None if update else baseline.get(name))
+        failed = failed or bool(wrong)
+        verdict = "; ".join(wrong) or "within the budget and the baseline"
+        print(f"{name:14} {count!s:>18}   budget {at_most!s:>15}   {verdict}", flush=True)
+    if update:
+        _write_baseline(baseline | counts)
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()
