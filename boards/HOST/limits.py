@@ -1,0 +1,31 @@
+"""Limits of a computer: for tests, simulation, and as a broker in a process."""
+
+from slotmq.limits import Limits
+
+LIMITS = Limits(
+    connections=512,
+    sessions=2048,
+    subscriptions=16000,
+    nodes=32000,
+    name_bytes=1048576,
+    levels=128,
+    topic_bytes=65535,
+    client_id_bytes=256,
+    retained=4000,
+    retained_name_bytes=262144,
+    messages=20000,
+    message_bytes=16776192,
+    message_block=512,
+    deliveries=60000,
+    inflight=100,
+    queued=4000,
+    received=128,
+    max_packet=1048576,
+    tx_bytes=16384,
+    rx_bytes=16384,
+    tail_bytes=1024,
+    reassembly=8,
+    routes=2048,
+    route_topic_bytes=128,
+    route_entries=40000,
+)

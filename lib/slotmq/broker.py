@@ -1,0 +1,229 @@
+# broker.py - the tables, the way of a packet to its handler, and what ends a connection.
+#
+# Broker does no I/O and knows no clock: the loop gives it bytes (receive) and the
+# time in tenths of a second (now, tick), and asks what may be read (readable).
+# Handlers never write: they fill outgoing buffers, often those of OTHER
+# connections, and the loop carries these out at the end of the turn. Only where a
+# buffer is full in the midst of one, flush() and write(), which the loop provides,
+# are called at once. Nothing a handler does ends a connection on the spot either:
+# end() marks it and the loop reaps it.
+# Allocates all tables at construction, nothing afterwards.
+from slotmq import deliver, lifecycle, local, outbox, retain
+from slotmq.arrays import i32, u16
+from slotmq.connections import Connections
+from slotmq.deliveries import Deliveries
+from slotmq.limits import Limits
+from slotmq.messages import Messages
+from slotmq.retained import Retained
+from slotmq.runtime import const, new_packet
+from slotmq.sessions import Sessions
+from slotmq.settings import Settings
+from slotmq.subscriptions import Subscriptions
+
+_NONE = const(0xFFFF)
+_NEW = const(1)
+_CONNECTED = const(2)
+_ENDING = const(3)
+_FULL = const(6)
+_TIMED_OUT = const(8)
+_STOPPING = const(10)
+_NOTICE = const(4)
+
+# Indexes of Broker.stats
+_PACKETS_IN = const(0)
+_PACKETS_OUT = const(1)
+_PUBLISH_IN = const(2)
+_PUBLISH_OUT = const(3)
+_DROPPED = const(4)
+_BYTES_IN = const(5)
+_BYTES_OUT = const(6)
+
+# Why a connection ended, by result; for the log.
+REASONS = (
+    "",
+    "left",
+    "malformed packet",
+    "protocol error",
+    "packet too large",
+    "refused",
+    "table full",
+    "taken over by the same client id",
+    "timed out",
+    "lost",
+    "broker stops",
+)
+
+
+class Broker:
+    def __init__(self, limits=None, settings=None):
+        self.limits = limits = limits or Limits()
+        self.settings = settings = settings or Settings()
+        self.hooks = None
+        self.now = 0
+        self.auto_id = 0
+        self.sessions = Sessions(limits, settings.qos2_delivery == "release")
+        self.subscriptions = Subscriptions(limits, settings.allow_duplicate_messages)
+        self.conns = Connections(limits, self.subscriptions.pool, self.sessions.conn)
+        self.messages = Messages(limits)
+        self.deliveries = Deliveries(limits)
+        self.retained = Retained(limits)
+        self.sys = None
+        self.on_reload = None
+        self.work = bytearray(2 * limits.topic_bytes + 64)
+        self.rx = bytearray(limits.rx_bytes)
+        self.stats = i32(7)
+        self.current = _NONE  # the connection that is being read
+        self.ending = u16(limits.connections + 1)
+        self.ending_count = 0
+        self.loop = None
+        self.flush = self.write = None  # the loop's
+        self.log = None  # log(bit, text), asked only where log_mask has the bit
+        self.log_mask = 0
+        self.pkt = new_packet(limits.max_packet)
+        self.apply_settings()
+
+    def apply_settings(self):
+        """Take over the settings that may change while running."""
+        s = self.settings
+        limits = self.limits
+        self.max_connections = s.max_connections if s.max_connections > 0 else limits.connections
+        self.max_inflight = s.max_inflight_messages or limits.inflight
+        self.max_queued = s.max_queued_messages or limits.queued
+        self.max_qos = s.max_qos
+        self.retain_available = s.retain_available
+        self.size_limit = s.message_size_limit
+        self.queue_qos0 = s.queue_qos0_messages
+        self.upgrade_qos = s.upgrade_outgoing_qos
+        self.pkt[10] = s.max_packet_size or limits.max_packet
+        self.when_no_message = _FULL if s.when_full["messages"] == "disconnect" else 0
+        self.drop_oldest_message = s.when_full["messages"] == "drop_oldest"
+        self.drop_oldest = s.when_full["deliveries"] == "drop_oldest"
+        self.drop_oldest_session = s.when_full["sessions"] == "drop_oldest"
+        # plain: a QoS 0 PUBLISH needs no further question
+        self.plain = self.hooks is None and not self.upgrade_qos and not self.size_limit
+
+    # A connection's life, called by the loop
+
+    def opened(self, stream):
+        """A slot for a new network connection; NONE where none is left."""
+        conn = self.conns.take(stream, self.now)
+        if conn != _NONE:
+            self.conns.patience[conn] = self.settings.connect_timeout * 10
+        return conn
+
+    def go_on(self, conn):
+        """Send what waits for room or for the window: parts, deliveries, retained messages."""
+        session = self.conns.session[conn]
+        if session != _NONE and outbox.fill(self, conn):
+            if self.sessions.cursor[session] != _NONE:
+                deliver.pump(self, session)
+            if self.sessions.scans[session]:
+                retain.scan(self, session)
+
+    def end(self, conn, reason):
+        """Mark a connection as ending; the loop flushes and closes it at the turn's end."""
+        conns = self.conns
+        if conns.state[conn] == _ENDING:
+            return
+        conns.state[conn] = _ENDING
+        conns.reason[conn] = reason
+        self.ending[self.ending_count] = conn
+        self.ending_count += 1
+        if self.log_mask & _NOTICE and conns.session[conn] != _NONE:
+            who = self.sessions.client_id(conns.session[conn]).decode()
+            self.log(_NOTICE, "Client " + who + " disconnected: " + REASONS[reason] + ".")
+
+    def closed(self, conn):
+        """The stream is closed: let go of everything that hung on it."""
+        lifecycle.release(self, conn)
+
+    def connected(self):
+        """Network connections that have a session."""
+        count = 0
+        for session in self.conns.session:
+            if session != _NONE:
+                count += 1
+        return count
+
+    def shut_down(self):
+        """An orderly stop: every connection ends, and the wills go out."""
+        for conn in range(self.conns.slots):
+            if self.conns.state[conn]:
+                self.end(conn, _STOPPING)
+
+    # Time
+
+    def tick(self):
+        """Several times a second: who has been silent too long, what is to be sent again."""
+        conns = self.conns
+        for conn in range(conns.slots):
+            if conns.state[conn] in (_NEW, _CONNECTED):
+                self._check_patience(conn)
+        if self.settings.retry_interval:
+            self._retry(self.settings.retry_interval * 10)
+        if self.sys:
+            self.sys.tick()
+
+    def _check_patience(self, conn):
+        conns = self.conns
+        patience = conns.patience[conn]
+        late = patience and self.now - conns.heard[conn] >= patience
+        if conns.state[conn] == _NEW:
+            late = self.now - conns.opened[conn] >= patience
+        if conns.held[conn] and self.now - conns.held_since[conn] >= self.settings.packet_timeout * 10:
+            late = True
+        if late:
+            self.end(conn, _TIMED_OUT)
+
+    def _retry(self, interval):
+        # What MQTT 3.1 brokers did: send again what was not acknowledged in time.
+        sessions = self.sessions
+        for session in range(sessions.slots):
+            conn = sessions.conn[session]
+            if conn != _NONE and sessions.inflight[session] and sessions.cursor[session] == _NONE:
+                if self.now - sessions.progress[session] >= interval:
+                    sessions.progress[session] = self.now
+                    sessions.cursor[session] = sessions.head[session]
+                    self.go_on(conn)
+
+    # For the program around it
+
+    def listen(self, host="127.0.0.1", port=1883, max_connections=0):
+        """Open a listener; -> its (host, port). OSError where the address is taken."""
+        from slotmq.runtime import open_listener
+
+        return open_listener(self._loop(), self.settings, host, port, max_connections)
+
+    def turn(self, timeout_ms=250):
+        """One turn of the loop: waits so long at most, handles what has come."""
+        self._loop().turn(timeout_ms)
+
+    def run(self):
+        """Turn until stop(), then end in order: wills go out, sockets are closed."""
+        self._loop().run()
+
+    def stop(self):
+        """Make run() end after this turn."""
+        self._loop().stopping = True
+
+    def reload(self):
+        """Read the configuration again, where there is one."""
+        if self.on_reload:
+            self.on_reload()
+
+    def dump_tree(self):
+        """Print the subscription tree."""
+        for line in self.subscriptions.lines(self.sessions):
+            print(line)
+
+    def publish(self, topic, payload=b"", qos=0, retain=False):
+        """Publish as a client would. ValueError: the topic name or the size is not legal."""
+        local.publish(self, topic, payload, qos, retain)
+
+    def _loop(self):
+        if self.loop is None:
+            from slotmq.loop import Loop
+            from slotmq.runtime import clock, make_poller
+
+            self.loop = Loop(self, make_poller(), clock)
+        return self.loop

@@ -1,0 +1,237 @@
+# handle_connect.py - CONNECT [3.1], a list of steps: read the fields, check them,
+# find out who it is, take over or make the session, store the will, answer.
+# Each step gives 0 to go on, or the result that ends the connection.
+# The control plane: may allocate and free.
+from slotmq import lifecycle
+from slotmq.outbox import put_ack
+from slotmq.runtime import const, utf8_ok
+
+_NONE = const(0xFFFF)
+_BODY = const(3)
+_END = const(4)
+_CONNACK = const(0x20)
+_CONNECTED = const(2)
+_OK = const(0)
+_MALFORMED = const(2)
+_PROTOCOL = const(3)
+_REFUSED = const(5)
+_TAKEN_OVER = const(7)
+_ACCEPTED = const(15)
+_NOTICE = const(4)
+
+# CONNACK return codes [3.2.2.3]
+_BAD_LEVEL = const(1)
+_BAD_CLIENT_ID = const(2)
+_UNAVAILABLE = const(3)
+_NOT_AUTHORIZED = const(5)
+
+# Connect flags [3.1.2.3]
+_CLEAN = const(2)
+_WILL = const(4)
+_PASSWORD = const(64)
+_USER_NAME = const(128)
+
+
+class Fields:
+    """What a CONNECT says; each text is (offset, length) in the packet, or None."""
+
+    level = flags = keep_alive = 0
+    client_id = will_topic = will_message = user_name = password = None
+
+
+def handle_connect(broker, conn, pkt, buf):
+    fields = Fields()
+    result = _read_level(buf, pkt[_BODY], pkt[_END], fields)
+    if result == _REFUSED:
+        return _refuse(broker, conn, _BAD_LEVEL)
+    if result == _OK:
+        result = _read_payload(buf, pkt, fields)
+    if result != _OK:
+        return result
+    broker.conns.level[conn] = fields.level
+    code = _check_login(broker, buf, fields) or _check_client_id(broker, buf, fields)
+    if code:
+        return _refuse(broker, conn, code)
+    return _open_session(broker, conn, buf, fields)
+
+
+def _read_level(buf, at, end, fields):
+    # Protocol name and level. A level of the future: refused with a code [3.1.2-2].
+    size = buf[at + 1] if end - at > 1 else 0
+    name = bytes(buf[at + 2 : at + 2 + size])
+    at += 2 + size
+    if at + 4 > end or name not in (b"MQTT", b"MQIsdp"):
+        return _PROTOCOL
+    level = buf[at]
+    fields.level = level & 127
+    if level & 127 != (4 if name == b"MQTT" else 3) or level & 128:
+        return _REFUSED
+    fields.flags = buf[at + 1]
+    fields.keep_alive = buf[at + 2] << 8 | buf[at + 3]
+    return _OK
+
+
+def _read_payload(buf, pkt, fields):
+    # Client id, will topic, will message, user name, password [3.1.3-1].
+    flags = fields.flags
+    if not _flags_ok(flags, fields.level):
+        return _MALFORMED
+    at = pkt[_BODY] + (10 if fields.level == 4 else 12)
+    end = pkt[_END]
+    wanted = (
+        ("client_id", True, 1),
+        ("will_topic", flags & _WILL, 2),
+        ("will_message", flags & _WILL, 0),
+        ("user_name", flags & _USER_NAME, 1),
+        ("password", flags & _PASSWORD, 0),
+    )
+    for name, present, text in wanted:
+        if not present:
+            continue
+        if name == "user_name" and at == end and fields.level == 3:
+            break  # MQTT 3.1 lets the strings be missing although the flags are set
+        n = buf[at] << 8 | buf[at + 1] if at + 2 <= end else 0
+        at += 2
+        if at + n > end or text and not utf8_ok(buf, at, n, text - 1):
+            return _MALFORMED
+        setattr(fields, name, (at, n))
+        at += n
+    return _OK if at == end else _MALFORMED
+
+
+def _flags_ok(flags, level):
+    will_qos = flags >> 3 & 3
+    if flags & 1 and level == 4 or will_qos == 3:
+        return False  # [3.1.2-3, -14]
+    if not flags & _WILL and flags & 0x38:
+        return False  # [3.1.2-11, -13, -15]
+    return not flags & _PASSWORD or bool(flags & _USER_NAME)  # [3.1.2-22]
+
+
+def _check_login(broker, buf, fields):
+    may = getattr(broker.hooks, "may_connect", None)
+    if may is not None:
+        return may(*[_text(buf, x) for x in (fields.client_id, fields.user_name, fields.password)])
+    anonymous = fields.user_name is None
+    return _NOT_AUTHORIZED if anonymous and not broker.settings.allow_anonymous else 0
+
+
+def _text(buf, where):
+    return None if where is None else bytes(buf[where[0] : where[0] + where[1]])
+
+
+def _check_client_id(broker, buf, fields):
+    n = fields.client_id[1]
+    if n > broker.limits.client_id_bytes or not _keep_alive_ok(broker, fields.keep_alive):
+        return _BAD_CLIENT_ID
+    if fields.level == 3:
+        longest = broker.settings.mqtt31_client_id_max
+        return _BAD_CLIENT_ID if n == 0 or longest and n > longest else 0
+    if n == 0 and not (fields.flags & _CLEAN and broker.settings.allow_zero_length_clientid):
+        return _BAD_CLIENT_ID  # [3.1.3-8]
+    return 0
+
+
+def _keep_alive_ok(broker, keep_alive):
+    # No packet of 3.1.1 tells a shorter one: as mosquitto, the id is refused.
+    most = broker.settings.max_keepalive
+    return most in (0, 65535) or 0 < keep_alive <= most
+
+
+def _open_session(broker, conn, buf, fields):
+    will = _NONE
+    if fields.flags & _WILL:
+        will = _store_will(broker, buf, fields)
+        if will == _NONE:
+            return _refuse(broker, conn, _UNAVAILABLE)
+    ids, off, n = _client_id(broker, buf, fields)
+    present = _take_session(broker, conn, ids, off, n, fields.flags & _CLEAN)
+    if present < 0:
+        if will != _NONE:
+            broker.messages.unref(will)
+        return _refuse(broker, conn, _UNAVAILABLE)
+    session = broker.conns.session[conn]
+    broker.sessions.will[session] = will
+    broker.conns.state[conn] = _CONNECTED
+    broker.conns.patience[conn] = fields.keep_alive * 15  # 1.5 times, in tenths [3.1.2-24]
+    put_ack(broker, conn, _CONNACK, present << 8 if fields.level > 3 else 0)
+    if broker.log_mask & _NOTICE:
+        who = broker.sessions.client_id(session).decode()
+        what = (who, fields.level, fields.flags >> 1 & 1, fields.keep_alive)
+        broker.log(_NOTICE, "New client connected as %s (p%d, c%d, k%d)." % what)
+    return _ACCEPTED
+
+
+def _store_will(broker, buf, fields):
+    topic, topic_len = fields.will_topic
+    payload, size = fields.will_message
+    flags = fields.flags >> 2 & 6 | fields.flags >> 5 & 1
+    msg = _NONE
+    if topic_len <= broker.limits.topic_bytes:
+        msg = broker.messages.store(buf, topic, topic_len, payload, size, flags)
+    if msg == _NONE:
+        broker.messages.refused += 1
+    return msg
+
+
+def _client_id(broker, buf, fields):
+    # Where the client id stands; an empty one is made up [3.1.3-6].
+    off, n = fields.client_id
+    if n:
+        return buf, off, n
+    while True:
+        broker.auto_id += 1
+        name = b"%s%08x" % (broker.settings.auto_id_prefix, broker.auto_id)
+        if broker.sessions.find(name, 0, len(name)) == _NONE:
+            return name, 0, len(name)
+
+
+def _take_session(broker, conn, ids, off, n, clean):
+    """Attach the session of a client id: 1 it was there before, 0 new, -1 no room."""
+    sessions = broker.sessions
+    session = sessions.find(ids, off, n)
+    if session != _NONE and sessions.conn[session] != _NONE:
+        _take_over(broker, sessions.conn[session])
+        session = sessions.find(ids, off, n)
+    if broker.connected() >= broker.max_connections:
+        broker.conns.refused += 1
+        return -1
+    present = 0
+    if session == _NONE:
+        session = _new_session(broker, ids, off, n)
+        if session == _NONE:
+            return -1
+    elif clean:
+        lifecycle.discard_state(broker, session)
+    else:
+        present = 1
+    sessions.clean[session] = 1 if clean else 0
+    lifecycle.attach(broker, conn, session)
+    return present
+
+
+def _take_over(broker, old):
+    # The older connection ends now, its will goes out [3.1.4-2].
+    broker.end(old, _TAKEN_OVER)
+    lifecycle.detach(broker, old)
+
+
+def _new_session(broker, ids, off, n):
+    sessions = broker.sessions
+    session = sessions.take(ids, off, n)
+    if session == _NONE and broker.drop_oldest_session:
+        oldest = sessions.oldest_offline()
+        if oldest != _NONE:
+            sessions.refused += 1
+            lifecycle.end_session(broker, oldest)
+            session = sessions.take(ids, off, n)
+    if session == _NONE:
+        sessions.refused += 1
+    return session
+
+
+def _refuse(broker, conn, code):
+    put_ack(broker, conn, _CONNACK, code)
+    if broker.log_mask & _NOTICE:
+        broker.log(_NOTICE, "Connection refused, return code %d." % code)
+    return _REFUSED

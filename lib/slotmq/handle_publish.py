@@ -1,0 +1,130 @@
+# handle_publish.py - PUBLISH [3.3]: check, route and store, and only then
+# acknowledge. Does not allocate.
+from slotmq import deliver, retain
+from slotmq.lifecycle import publish_stored
+from slotmq.outbox import put_ack
+from slotmq.runtime import const, utf8_ok
+
+_NONE = const(0xFFFF)
+_FLAGS = const(1)
+_END = const(4)
+_PACKET_ID = const(6)
+_TOPIC = const(7)
+_TOPIC_LEN = const(8)
+_PAYLOAD = const(9)
+_PUBACK = const(0x40)
+_PUBREC = const(0x50)
+_PUBLISH_IN = const(2)
+_OK = const(0)
+_MALFORMED = const(2)
+_PROTOCOL = const(3)
+_FULL = const(6)
+
+
+def handle_publish(broker, conn, pkt, buf):
+    flags = pkt[_FLAGS]
+    broker.stats[_PUBLISH_IN] += 1
+    topic = pkt[_TOPIC]
+    topic_len = pkt[_TOPIC_LEN]
+    slot = broker.subscriptions.routes.find(buf, topic, topic_len)
+    if slot < 0:
+        if topic_len > broker.limits.topic_bytes or not utf8_ok(buf, topic, topic_len, 1):
+            return _MALFORMED
+        slot = broker.subscriptions.match(buf, topic, topic_len)
+    if flags == 0 and broker.plain and buf[topic] != 36:
+        deliver.publish_packet(broker, pkt, buf, slot)
+        return _OK
+    return _handle_any(broker, conn, pkt, buf, flags, slot)
+
+
+def _handle_any(broker, conn, pkt, buf, flags, slot):
+    qos = flags >> 1 & 3
+    if qos == 0:
+        if flags & 8 and broker.conns.level[conn] != 3:
+            return _MALFORMED  # [3.3.1-2]
+    elif qos == 3 or pkt[_PACKET_ID] == 0:
+        return _MALFORMED  # [3.3.1-4, 2.3.1-1]
+    if qos > broker.max_qos or flags & 1 and not broker.retain_available:
+        return _PROTOCOL
+    taken = broker.plain and buf[pkt[_TOPIC]] != 36 or _is_wanted(broker, conn, pkt, buf)
+    if qos == 2:
+        return _handle_qos2(broker, conn, pkt, buf, flags & 7, slot, taken)
+    if taken:
+        if qos == 0:
+            _publish_qos0(broker, pkt, buf, flags & 1, slot)
+            return _OK
+        result = _publish(broker, pkt, buf, flags & 7, slot)
+        if result:
+            return result
+    if qos:
+        put_ack(broker, conn, _PUBACK, pkt[_PACKET_ID])
+    return _OK
+
+
+def _handle_qos2(broker, conn, pkt, buf, flags, slot, taken):
+    # The receive list decides first: a duplicate is acknowledged, not delivered [4.3.3-2].
+    sessions = broker.sessions
+    session = broker.conns.session[conn]
+    packet_id = pkt[_PACKET_ID]
+    if sessions.find_received(session, packet_id) < 0:
+        at = sessions.add_received(session, packet_id)
+        if at < 0:
+            return _FULL
+        result = _OK
+        if taken and sessions.id_msg is None:
+            result = _publish(broker, pkt, buf, flags, slot)
+        elif taken:
+            sessions.id_msg[at] = deliver.store(broker, pkt, buf, flags)
+            if sessions.id_msg[at] == _NONE:
+                result = broker.when_no_message
+        if result:
+            sessions.remove_received(session, at)
+            return result
+    put_ack(broker, conn, _PUBREC, packet_id)
+    return _OK
+
+
+def _publish(broker, pkt, buf, flags, slot):
+    # QoS 1 and 2: into a message slot, and from there to everybody.
+    routes = broker.subscriptions.routes
+    msg = _NONE
+    empty = pkt[_PAYLOAD] == pkt[_END]
+    if routes.first[slot] != routes.end[slot] or flags & 1 and not empty:
+        msg = deliver.store(broker, pkt, buf, flags)
+        if msg == _NONE and broker.when_no_message:
+            return broker.when_no_message
+    if flags & 1:
+        retain.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
+    if msg != _NONE:
+        deliver.fan_out(broker, msg, flags >> 1, slot)
+        broker.messages.unref(msg)
+    return _OK
+
+
+def _publish_qos0(broker, pkt, buf, retained, slot):
+    if retained:
+        msg = _NONE
+        if pkt[_PAYLOAD] != pkt[_END]:
+            msg = deliver.store(broker, pkt, buf, 1)
+        retain.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
+        if msg != _NONE:
+            broker.messages.unref(msg)
+    if broker.upgrade_qos:
+        _publish(broker, pkt, buf, 0, slot)
+    else:
+        deliver.publish_packet(broker, pkt, buf, slot)
+
+
+def _is_wanted(broker, conn, pkt, buf):
+    # Messages that are acknowledged but go nowhere: $SYS is the broker's own, a
+    # payload over message_size_limit, what the may_publish hook forbids [3.3.5-2].
+    topic = pkt[_TOPIC]
+    if bytes(buf[topic : topic + 5]) == b"$SYS/" or bytes(buf[topic:topic + pkt[_TOPIC_LEN]]) == b"$SYS":
+        return False
+    if broker.size_limit and pkt[_END] - pkt[_PAYLOAD] > broker.size_limit:
+        return False
+    may = getattr(broker.hooks, "may_publish", None)
+    if may is None:
+        return True
+    client_id = broker.sessions.client_id(broker.conns.session[conn])
+    return bool(may(client_id, bytes(buf[topic : topic + pkt[_TOPIC_LEN]])))

@@ -1,0 +1,127 @@
+# handle_subscribe.py - SUBSCRIBE and UNSUBSCRIBE [3.8, 3.10]. The whole packet is
+# checked before anything is changed. The control plane: may allocate and free.
+from slotmq import retain
+from slotmq.encode import length_bytes, put_header, put_u16
+from slotmq.outbox import put_ack
+from slotmq.runtime import const, filter_ok, utf8_ok
+
+_NONE = const(0xFFFF)
+_FLAGS = const(1)
+_BODY = const(3)
+_END = const(4)
+_SUBACK = const(0x90)
+_UNSUBACK = const(0xB0)
+_FAILURE = const(0x80)
+_PACKETS_OUT = const(1)
+_OK = const(0)
+_MALFORMED = const(2)
+_FULL = const(6)
+_SUBSCRIBE_LOG = const(16)
+_UNSUBSCRIBE_LOG = const(32)
+
+
+def handle_subscribe(broker, conn, pkt, buf):
+    count = _check(broker, conn, pkt, buf, 1)
+    if count <= 0:
+        return _MALFORMED
+    conns = broker.conns
+    at = conns.tx_end[conn]
+    size = count + 3 + length_bytes(count + 2)
+    if at + size > (conn + 1) * conns.tx_bytes:
+        return _FULL  # more filters than an answer can hold
+    body = pkt[_BODY]
+    tx = conns.tx
+    put = put_u16(tx, put_header(tx, at, _SUBACK, count + 2), buf[body] << 8 | buf[body + 1])
+    body += 2
+    while body < pkt[_END]:
+        n = buf[body] << 8 | buf[body + 1]
+        tx[put] = _subscribe(broker, conns.session[conn], buf, body + 2, n, buf[body + 2 + n])
+        put += 1
+        body += n + 3
+    conns.tx_end[conn] = put
+    if conns.out[conn] == 0:
+        conns.mark_dirty(conn)
+    broker.stats[_PACKETS_OUT] += 1
+    return _OK
+
+
+def handle_unsubscribe(broker, conn, pkt, buf):
+    if _check(broker, conn, pkt, buf, 0) <= 0:
+        return _MALFORMED
+    body = pkt[_BODY]
+    packet_id = buf[body] << 8 | buf[body + 1]
+    body += 2
+    while body < pkt[_END]:
+        n = buf[body] << 8 | buf[body + 1]
+        _unsubscribe(broker, broker.conns.session[conn], buf, body + 2, n)
+        body += n + 2
+    put_ack(broker, conn, _UNSUBACK, packet_id)
+    return _OK
+
+
+def _check(broker, conn, pkt, buf, options):
+    # How many filters, or -1 where anything is wrong [3.8.3, 3.10.3]. options: bytes
+    # behind each filter.
+    at = pkt[_BODY]
+    end = pkt[_END]
+    if pkt[_FLAGS] != 2 and broker.conns.level[conn] != 3 or at + 2 > end:
+        return -1
+    if buf[at] == 0 == buf[at + 1]:
+        return -1
+    at += 2
+    count = 0
+    while at < end:
+        n = buf[at] << 8 | buf[at + 1] if at + 2 <= end else 0
+        at += 2
+        if at + n + options > end or not utf8_ok(buf, at, n, 0) or not filter_ok(buf, at, n):
+            return -1
+        at += n
+        if options and buf[at] > 2:
+            return -1
+        at += options
+        count += 1
+    return count
+
+
+def _subscribe(broker, session, buf, off, n, qos):
+    # One filter: the granted QoS or 0x80 [3.9.3-2].
+    subs = broker.subscriptions
+    qos = min(qos, broker.max_qos)
+    if n > broker.limits.topic_bytes or filter_ok(buf, off, n) > broker.limits.levels:
+        subs.refused += 1
+        return _FAILURE
+    if not _may(broker, session, buf, off, n, qos):
+        return _FAILURE
+    node = subs.add_node(buf, off, n)
+    if node == _NONE:
+        return _FAILURE
+    sub = subs.add(broker.sessions, session, node, qos)
+    if sub == _NONE:
+        return _FAILURE
+    retain.start(broker, session, sub)
+    if broker.log_mask & _SUBSCRIBE_LOG:
+        _log(broker, _SUBSCRIBE_LOG, session, buf, off, n, " (QoS %d)" % qos)
+    return qos
+
+
+def _may(broker, session, buf, off, n, qos):
+    may = getattr(broker.hooks, "may_subscribe", None)
+    if may is None:
+        return True
+    return may(broker.sessions.client_id(session), bytes(buf[off : off + n]), qos)
+
+
+def _unsubscribe(broker, session, buf, off, n):
+    subs = broker.subscriptions
+    node = subs.find_node(buf, off, n)
+    if node != _NONE:
+        sub = subs.find(session, node)
+        if sub != _NONE:
+            subs.remove(broker.sessions, sub)
+    if broker.log_mask & _UNSUBSCRIBE_LOG:
+        _log(broker, _UNSUBSCRIBE_LOG, session, buf, off, n, "")
+
+
+def _log(broker, bit, session, buf, off, n, tail):
+    who = broker.sessions.client_id(session).decode()
+    broker.log(bit, who + " " + bytes(buf[off : off + n]).decode() + tail)

@@ -1,0 +1,280 @@
+# hot_cpython.py - the contract of hot.py on CPython, with dicts, slices and find.
+#
+# Same names, same results, same moment at which each store is full; only the
+# speed comes from elsewhere. Property tests run both against one another.
+# Steady-state calls may allocate here; on CPython that is no promise of ours.
+from array import array
+
+_NONE = 0xFFFF
+_TEXT_BLOCK = 16
+
+
+# -1 where the flags of a first byte are not legal [2.2.2-1]
+_RESERVED = [0 if b & 15 == 0 else -1 for b in range(256)]
+for _b in (0x60, 0x80, 0xA0):
+    _RESERVED[_b] = -1
+    _RESERVED[_b | 2] = _RESERVED[_b | 10] = 0
+
+
+def const(value):
+    return value
+
+
+def settled(buf, n):
+    """The first n bytes as bytes: slices of it can be keys of a dict."""
+    return bytes(memoryview(buf)[:n])
+
+
+def new_packet(packet_max):
+    return [0] * 10 + [packet_max]
+
+
+def copy(to, to_off, src, off, n):
+    to[to_off : to_off + n] = src[off : off + n]
+
+
+def next_packet(buf, start, end, pkt):
+    """Scan one packet into pkt: its length, 0 need more, -1 malformed, -2 too large [2.2]."""
+    pkt[5] = 0
+    if end - start < 2:
+        return 0
+    first = buf[start]
+    length = buf[start + 1]
+    at = start + 2
+    if length > 127:
+        length &= 127
+        shift = 7
+        while True:
+            if at >= end:
+                return 0
+            byte = buf[at]
+            at += 1
+            length |= (byte & 127) << shift
+            if byte < 128:
+                break
+            shift += 7
+            if shift > 21:
+                return -1
+        if not byte:
+            return -1  # a length longer than it need be
+    stop = at + length
+    total = stop - start
+    kind = first >> 4
+    if kind != 3 and _RESERVED[first] < 0:
+        return -1
+    pkt[0] = kind
+    pkt[1] = first & 15
+    pkt[2] = start
+    pkt[3] = at
+    pkt[5] = total
+    if total > pkt[10]:
+        return -2
+    if stop > end:
+        return 0
+    pkt[4] = stop
+    if kind == 3:
+        if length < 2:
+            return -1
+        size = (buf[at] << 8) | buf[at + 1]
+        at += 2
+        pkt[7] = at
+        pkt[8] = size
+        at += size
+        if first & 6:
+            if at + 2 > stop:
+                return -1
+            pkt[6] = (buf[at] << 8) | buf[at + 1]
+            at += 2
+        if at > stop:
+            return -1
+        pkt[9] = at
+    elif 4 <= kind <= 7:
+        if length != 2:
+            return -1
+        pkt[6] = (buf[at] << 8) | buf[at + 1]
+    return total
+
+
+def utf8_ok(buf, off, n, name):
+    """1 where the bytes are UTF-8 without U+0000; with name also a topic name [1.5.3]."""
+    data = bytes(buf[off : off + n])
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return 0
+    if b"\0" in data:
+        return 0
+    return 0 if name and (not data or b"+" in data or b"#" in data) else 1
+
+
+def filter_ok(buf, off, n):
+    """Levels of a topic filter, 0 where a wildcard stands wrong or it is empty [4.7.1]."""
+    data = bytes(buf[off : off + n])
+    if not data:
+        return 0
+    levels = data.split(b"/")
+    for i, level in enumerate(levels):
+        if len(level) > 1 and (b"+" in level or b"#" in level):
+            return 0
+        if level == b"#" and i + 1 < len(levels):
+            return 0
+    return len(levels)
+
+
+def topic_matches(fbuf, f, fn, tbuf, t, tn):
+    """1 where the (legal) filter matches the topic name [4.7]."""
+    want = bytes(fbuf[f : f + fn]).split(b"/")
+    have = bytes(tbuf[t : t + tn]).split(b"/")
+    if have[0][:1] == b"$" and want[0] in (b"+", b"#"):
+        return 0
+    for i, level in enumerate(want):
+        if level == b"#":
+            return 1
+        if i == len(have) or level not in (b"+", have[i]):
+            return 0
+    return 1 if len(want) == len(have) else 0
+
+
+def find_id(ids, start, n, packet_id):
+    """Index of packet_id in ids[start:start + n], or -1."""
+    try:
+        return ids.index(packet_id, start, start + n)
+    except ValueError:
+        return -1
+
+
+def place(columns, i, end, src, start, n):
+    """Put a QoS 0 packet to route entries i..end; -> the first that needs another way."""
+    entries, conn_of, out, tx_end, tx_limit, tx, dirty, count = columns
+    packet = src[start : start + n]
+    if packet[0] != 0x30:
+        packet = b"\x30" + packet[1:]
+    first = i
+    passed = 0
+    while i < end:
+        conn = conn_of[entries[i] >> 2]
+        if conn == _NONE:
+            passed += 1
+        else:
+            at = tx_end[conn]
+            stop = at + n
+            if stop > tx_limit[conn]:
+                break
+            if out[conn] == 0:
+                out[conn] = 1
+                dirty[count[0]] = conn
+                count[0] += 1
+            tx[at:stop] = packet
+            tx_end[conn] = stop
+        i += 1
+    count[1] += i - first - passed
+    return i
+
+
+class Arena:
+    """Byte strings counted in fixed blocks; each is one bytearray here."""
+
+    def __init__(self, blocks, size):
+        self.blocks = blocks
+        self.size = size
+        self._free = blocks
+        self._ids = list(range(blocks - 1, -1, -1))
+        self._chains = {}
+
+    def free_blocks(self):
+        return self._free
+
+    def _count(self, n):
+        return (n + self.size - 1) // self.size or 1
+
+    def take(self, n):
+        k = (n + self.size - 1) // self.size or 1
+        if k > self._free:
+            return _NONE
+        self._free -= k
+        first = self._ids.pop()
+        self._chains[first] = bytearray(n)
+        return first
+
+    def drop(self, first):
+        self._free += self._count(len(self._chains.pop(first)))
+        self._ids.append(first)
+
+    def move(self, first, at, buf, off, n, out):
+        if out:
+            buf[off : off + n] = self._chains[first][at : at + n]
+        else:
+            self._chains[first][at : at + n] = buf[off : off + n]
+
+
+class Names:
+    """A set of (scope, text) with the slots and the room of hot.Names."""
+
+    def __init__(self, slots, text_bytes):
+        self.slots = slots
+        self.length = array("H", bytes(2 * slots))
+        self.scope = array("H", bytes(2 * slots))
+        self._blocks = text_bytes // _TEXT_BLOCK
+        self._free = list(range(slots - 1, -1, -1))
+        self._slot = {}
+        self._text = [b""] * slots
+
+    def count(self):
+        return len(self._slot)
+
+    def find(self, scope, buf, off, n):
+        return self._slot.get((scope, bytes(buf[off : off + n])), _NONE)
+
+    def add(self, scope, buf, off, n):
+        blocks = (n + _TEXT_BLOCK - 1) // _TEXT_BLOCK or 1
+        if not self._free or blocks > self._blocks:
+            return _NONE
+        self._blocks -= blocks
+        slot = self._free.pop()
+        self._text[slot] = text = bytes(buf[off : off + n])
+        self._slot[scope, text] = slot
+        self.length[slot] = n
+        self.scope[slot] = scope
+        return slot
+
+    def remove(self, slot):
+        n = self.length[slot]
+        self._blocks += (n + _TEXT_BLOCK - 1) // _TEXT_BLOCK or 1
+        del self._slot[self.scope[slot], self._text[slot]]
+        self.length[slot] = 0
+        self._free.append(slot)
+
+    def read(self, slot, buf, off):
+        n = self.length[slot]
+        buf[off : off + n] = self._text[slot]
+        return n
+
+
+class Routes:
+    """A cache: topic name -> its entries in the route pool."""
+
+    def __init__(self, slots, topic_bytes):
+        self.slots = slots
+        self.topic_bytes = topic_bytes
+        self.first = array("i", bytes(4 * (slots + 1)))
+        self.end = array("i", bytes(4 * (slots + 1)))
+        self._slot = {}
+
+    def forget(self):
+        self._slot.clear()
+
+    def find(self, buf, off, n):
+        return self._slot.get(bytes(buf[off : off + n]), -1)
+
+    def keep(self, buf, off, n, first, end):
+        slot = len(self._slot)
+        if slot == self.slots:
+            self._slot.clear()
+            slot = 0
+        if n > self.topic_bytes:
+            slot = self.slots
+        else:
+            self._slot[bytes(buf[off : off + n])] = slot
+        self.first[slot] = first
+        self.end[slot] = end
+        return slot

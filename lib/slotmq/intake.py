@@ -1,0 +1,151 @@
+# intake.py - from the bytes of a connection to the handlers of its packets.
+#
+# A packet that arrives whole is handled where it was read, in rx. Of a cut one the
+# beginning is held, in the connection's tail or in a whole-packet buffer; only the
+# bytes that it misses are copied behind it. readable() is how one client's flood
+# is bounded: a turn reads at most rx_bytes from each, and no more than the answers
+# to it have room for, so that an acknowledgement is never lost for lack of it.
+# Does not allocate.
+from slotmq.handle_acks import handle_puback, handle_pubcomp, handle_pubrec, handle_pubrel
+from slotmq.handle_connect import handle_connect
+from slotmq.handle_control import handle_disconnect, handle_pingreq, handle_unexpected
+from slotmq.handle_publish import handle_publish
+from slotmq.handle_subscribe import handle_subscribe, handle_unsubscribe
+from slotmq.runtime import const, copy, next_packet, settled
+
+_NONE = const(0xFFFF)
+_TYPE = const(0)
+_TOTAL = const(5)
+_NEW = const(1)
+_ENDING = const(3)
+_BLOCKED = const(2)
+_MALFORMED = const(2)
+_TOO_BIG = const(4)
+_ACCEPTED = const(15)
+_PACKETS_IN = const(0)
+_BYTES_IN = const(5)
+
+# By packet type. FIRST serves a connection until its CONNECT, HANDLERS from then on.
+_NOT = handle_unexpected
+FIRST = (_NOT, handle_connect) + (_NOT,) * 14
+HANDLERS = (
+    _NOT,
+    _NOT,
+    _NOT,
+    handle_publish,
+    handle_puback,
+    handle_pubrec,
+    handle_pubrel,
+    handle_pubcomp,
+    handle_subscribe,
+    _NOT,
+    handle_unsubscribe,
+    _NOT,
+    handle_pingreq,
+    _NOT,
+    handle_disconnect,
+    _NOT,
+)
+
+
+def readable(broker, conn):
+    """How many bytes may be read now: no more than their answers have room for."""
+    conns = broker.conns
+    if conns.state[conn] == _ENDING or conns.part_msg[conn] != _NONE:
+        return 0
+    n = conns.tx_limit[conn] - conns.tx_end[conn]
+    if n < conns.tx_bytes >> 1 and conns.out[conn] != _BLOCKED:
+        broker.flush(conn)
+        n = conns.tx_limit[conn] - conns.tx_end[conn]
+    held = conns.held[conn]
+    if held:
+        n -= min(held >> 2, conns.tx_bytes >> 1)
+    if not conns.has_big(conn) and not conns.big_free():
+        n = min(n, conns.tail_bytes - held)
+    return max(0, min(n, len(broker.rx)))
+
+
+def receive(broker, conn, n):
+    """Handle the n bytes that have just been read into rx."""
+    conns = broker.conns
+    conns.heard[conn] = broker.now
+    broker.stats[_BYTES_IN] += n
+    broker.current = conn
+    conns.tx_limit[conn] -= n
+    buf = settled(broker.rx, n)
+    at = _complete_held(broker, conn, buf, n) if conns.held[conn] else 0
+    if at < n:
+        at = _handle(broker, conn, buf, at, n)
+        if at < n:
+            _hold(broker, conn, buf, at, n)
+    conns.tx_limit[conn] += n
+    broker.current = _NONE
+    broker.go_on(conn)
+
+
+def _handle(broker, conn, buf, at, end):
+    # Every whole packet of buf[at:end]. -> the offset of a cut one, or end.
+    pkt = broker.pkt
+    conns = broker.conns
+    handlers = FIRST if conns.state[conn] == _NEW else HANDLERS
+    if conns.state[conn] == _ENDING:
+        return end
+    count = 0
+    while at < end:
+        n = next_packet(buf, at, end, pkt)
+        if n <= 0:
+            break
+        count += 1
+        at += n
+        result = handlers[pkt[_TYPE]](broker, conn, pkt, buf)
+        if result:
+            if result != _ACCEPTED:
+                broker.end(conn, result)
+                at = end
+                break
+            handlers = HANDLERS
+        if conns.state[conn] == _ENDING:
+            at = end
+    broker.stats[_PACKETS_IN] += count
+    if at < end and n < 0:
+        broker.end(conn, _MALFORMED if n == -1 else _TOO_BIG)
+        return end
+    return at
+
+
+def _hold(broker, conn, buf, at, end):
+    # Keep the beginning of a cut packet until the rest comes.
+    conns = broker.conns
+    n = end - at
+    if max(n, broker.pkt[_TOTAL]) > conns.tail_bytes:
+        conns.take_big(conn)
+    copy(conns.hold, conns.hold_off[conn], buf, at, n)
+    conns.held[conn] = n
+    conns.held_since[conn] = broker.now
+
+
+def _complete_held(broker, conn, buf, n):
+    # Append to the held packet what it misses; handle it when it is whole.
+    # -> how many bytes of buf it took.
+    conns = broker.conns
+    at = 0
+    while at < n:
+        off = conns.hold_off[conn]
+        held = conns.held[conn]
+        size = next_packet(conns.hold, off, off + held, broker.pkt)
+        total = broker.pkt[_TOTAL]
+        if size < 0:
+            break
+        if total > conns.tail_bytes and not conns.has_big(conn) and conns.take_big(conn):
+            copy(conns.hold, conns.hold_off[conn], conns.hold, off, held)
+            off = conns.hold_off[conn]
+        more = min(total - held if total else 1, n - at)
+        copy(conns.hold, off + held, buf, at, more)
+        conns.held[conn] = held + more
+        at += more
+        if total == held + more:
+            break
+    off = conns.hold_off[conn]
+    if _handle(broker, conn, conns.hold, off, off + conns.held[conn]) > off:
+        conns.drop_held(conn)
+    return at

@@ -1,0 +1,86 @@
+# lifecycle.py - the steps that touch several tables at once: a session begins,
+# resumes and ends, a connection leaves its session, a will is published.
+# Does not allocate.
+from slotmq import deliver, retain
+from slotmq.outbox import end_part
+from slotmq.runtime import const
+
+_NONE = const(0xFFFF)
+_LEFT = const(1)
+
+
+def publish_stored(broker, msg):
+    """Publish a message that was stored earlier: a will, or one held until PUBREL."""
+    messages = broker.messages
+    n = messages.read_topic(msg, broker.work, 0)
+    flags = messages.flags[msg]
+    if flags & 1:
+        retain.keep(broker, broker.work, 0, n, msg)
+    deliver.fan_out(broker, msg, flags >> 1 & 3, deliver.route(broker, broker.work, 0, n))
+
+
+def attach(broker, conn, session):
+    """A connection takes a session; what was in flight will be sent again [4.4.0-1]."""
+    sessions = broker.sessions
+    sessions.conn[session] = conn
+    sessions.cursor[session] = sessions.head[session]
+    broker.conns.session[conn] = session
+
+
+def detach(broker, conn):
+    """A connection leaves its session: the will is published, unless it said goodbye."""
+    conns = broker.conns
+    sessions = broker.sessions
+    session = conns.session[conn]
+    if session == _NONE:
+        return
+    conns.session[conn] = _NONE
+    sessions.conn[session] = _NONE
+    sessions.cursor[session] = sessions.head[session]
+    sessions.left[session] = broker.now
+    will = sessions.will[session]
+    sessions.will[session] = _NONE
+    _drop_scans(broker, session)
+    if will != _NONE:
+        if conns.reason[conn] != _LEFT:
+            publish_stored(broker, will)
+        broker.messages.unref(will)
+    if sessions.clean[session]:
+        end_session(broker, session)
+
+
+def _drop_scans(broker, session):
+    subs = broker.subscriptions
+    sub = broker.sessions.first_sub[session]
+    while sub != _NONE:
+        subs.scan[sub] = 0
+        sub = subs.next_in_session[sub]
+    broker.sessions.scans[session] = 0
+
+
+def end_session(broker, session):
+    """Discard a session that has no connection, and all that hangs on it [3.1.2-6]."""
+    discard_state(broker, session)
+    broker.sessions.free(session)
+
+
+def discard_state(broker, session):
+    """Empty a session: subscriptions, deliveries, QoS 2 ids; its client id stays."""
+    sessions = broker.sessions
+    while sessions.first_sub[session] != _NONE:
+        broker.subscriptions.remove(sessions, sessions.first_sub[session])
+    while sessions.head[session] != _NONE:
+        deliver.finish(broker, sessions.head[session])
+    while sessions.id_count[session]:
+        at = session * sessions.received + sessions.id_count[session] - 1
+        msg = sessions.remove_received(session, at)
+        if msg != _NONE:
+            broker.messages.unref(msg)
+
+
+def release(broker, conn):
+    """A connection has ended: let go of its session and give its slot back."""
+    detach(broker, conn)
+    end_part(broker, conn)
+    broker.conns.drop_held(conn)
+    broker.conns.free(conn)

@@ -1,0 +1,130 @@
+# limits.py - every capacity of the broker, what it costs, and the sum.
+#
+# A Limits is made once, before anything else; all tables are allocated from it
+# and nothing grows afterwards. check() holds the relations between the numbers;
+# rows() is the RAM as a sum with one line per owner. Allocates only at start.
+#
+# Field: (name, default, least, most, unit and reason). The defaults are those of
+# a Pico W on stock firmware (boards/RPI_PICO_W).
+FIELDS = (
+    # one for each socket that is served; one more is kept in reserve, so that the
+    # client too many is told so, or takes over its own half-open session
+    ("connections", 4, 1, 1023, "network connections served at a time"),
+    ("sessions", 8, 1, 8191, "client ids known, connected or not"),
+    ("subscriptions", 48, 1, 65000, "subscriptions of all sessions"),
+    ("nodes", 96, 1, 65000, "levels of all topic filters, shared ones once"),
+    ("name_bytes", 2048, 64, 1 << 20, "text of those levels, in blocks of 16 bytes"),
+    ("levels", 16, 2, 255, "levels of one topic filter"),
+    ("topic_bytes", 512, 32, 65535, "longest topic name or filter"),
+    ("client_id_bytes", 64, 23, 65535, "longest client id"),
+    ("retained", 32, 0, 65000, "retained messages"),
+    ("retained_name_bytes", 1536, 0, 1 << 20, "their topic names, in blocks of 16 bytes"),
+    ("messages", 64, 1, 65000, "application messages kept: queued, in flight, retained, wills"),
+    ("message_bytes", 16384, 256, 1 << 26, "their topics and payloads"),
+    ("message_block", 64, 16, 4096, "block in which message_bytes are given out"),
+    ("deliveries", 128, 1, 65000, "QoS 1 and 2 messages on their way, one for each receiver"),
+    ("inflight", 16, 1, 65000, "of these, sent to one client and not yet acknowledged"),
+    ("queued", 64, 1, 65000, "of these, waiting for one client"),
+    # paho sends 20 at once; a list that is full closes the connection, so it must
+    # hold more than any client with a sane window sends
+    ("received", 32, 32, 65000, "QoS 2 packet ids of one client between PUBLISH and PUBREL"),
+    ("max_packet", 2048, 128, 1 << 20, "largest control packet, bytes"),
+    ("tx_bytes", 704, 64, 1 << 20, "outgoing buffer of a connection"),
+    ("rx_bytes", 1024, 64, 1 << 20, "what one read takes in; shared by all"),
+    ("tail_bytes", 64, 16, 65535, "of a cut packet, kept beside each connection"),
+    ("reassembly", 2, 1, 1023, "buffers of max_packet for cut packets longer than that"),
+    ("routes", 16, 1, 32768, "topics whose receivers are remembered"),
+    ("route_topic_bytes", 48, 8, 1024, "longest topic that is remembered"),
+    ("route_entries", 128, 8, 65000, "receivers of all remembered topics"),
+)
+
+
+class Limits:
+    """Capacities of one broker; keyword arguments replace the defaults (FIELDS)."""
+
+    def __init__(self, **values):
+        for name, default, least, most, _ in FIELDS:
+            value = values.pop(name, default)
+            if not least <= value <= most:
+                raise ValueError("%s: %s to %s, not %s" % (name, least, most, value))
+            setattr(self, name, value)
+        if values:
+            raise ValueError("no such limit: " + ", ".join(values))
+        self.check()
+
+    def replaced(self, values):
+        """A copy with some fields replaced; {} gives an equal one."""
+        fields = {field[0]: getattr(self, field[0]) for field in FIELDS}
+        fields.update(values)
+        return Limits(**fields)
+
+    def check(self):
+        """Raise ValueError naming the line to change where two limits contradict."""
+        self._at_least("sessions", "connections", self.connections)
+        self._at_least("message_bytes", "max_packet", self.max_packet)
+        self._at_least("route_entries", "sessions", self.sessions)
+        self._at_least("max_packet", "topic_bytes + 8", self.topic_bytes + 8)
+        self._at_least("deliveries", "inflight", self.inflight)
+        if self.message_bytes // self.message_block > 65000:
+            raise ValueError("message_block: at least message_bytes / 65000")
+
+    def _at_least(self, name, why, least):
+        if getattr(self, name) < least:
+            raise ValueError("%s: at least %s (%d)" % (name, why, least))
+
+    def rows(self):
+        """The heap of all tables on 32-bit MicroPython: [(owner, bytes, how)]."""
+        served = self.connections + 1
+        blocks = self.message_bytes // self.message_block
+        return [
+            # outgoing buffer, kept tail, 46 bytes of columns; +1 in reserve
+            (
+                "connections",
+                served * (self.tx_bytes + self.tail_bytes + 46),
+                "%d + 1" % self.connections,
+            ),
+            (
+                "reassembly",
+                self.reassembly * self.max_packet,
+                "%d x %d" % (self.reassembly, self.max_packet),
+            ),
+            ("receive buffer", self.rx_bytes, "shared"),
+            # 32 bytes of columns, the client id, the QoS 2 receive list
+            (
+                "sessions",
+                self.sessions * (42 + self._text(self.client_id_bytes) + 2 * self.received),
+                "%d" % self.sessions,
+            ),
+            ("subscriptions", self.subscriptions * 10, "%d" % self.subscriptions),
+            ("nodes", self.nodes * 23 + self._text(self.name_bytes), "%d" % self.nodes),
+            (
+                "retained",
+                self.retained * 14 + self._text(self.retained_name_bytes),
+                "%d" % self.retained,
+            ),
+            (
+                "messages",
+                self.messages * 11 + blocks * (self.message_block + 2),
+                "%d" % self.messages,
+            ),
+            ("deliveries", self.deliveries * 10, "%d" % self.deliveries),
+            (
+                "routes",
+                self._routes() * (8 + self.route_topic_bytes) + 2 * self.route_entries,
+                "%d" % self.routes,
+            ),
+            # topic and filter side by side, while retained messages are matched
+            ("work buffer", 2 * self.topic_bytes + 64, "shared"),
+        ]
+
+    def ram_bytes(self):
+        return sum(row[1] for row in self.rows())
+
+    def _text(self, n):
+        return n // 16 * 18
+
+    def _routes(self):
+        n = 1
+        while n * 2 <= self.routes:
+            n *= 2
+        return n

@@ -1,0 +1,44 @@
+# local.py - publishing from the program that the broker runs in. Allocates.
+from slotmq import deliver, retain as retaining
+from slotmq.runtime import const, new_packet, next_packet, utf8_ok
+
+_NONE = const(0xFFFF)
+_TOPIC = const(7)
+_TOPIC_LEN = const(8)
+
+
+def publish(broker, topic, payload, qos, retain):
+    if isinstance(topic, str):
+        topic = topic.encode()
+    if isinstance(payload, str):
+        payload = payload.encode()
+    if not utf8_ok(topic, 0, len(topic), 1) or len(topic) > broker.limits.topic_bytes:
+        raise ValueError("topic name")
+    if qos not in (0, 1, 2):
+        raise ValueError("qos")
+    body = len(topic).to_bytes(2, "big") + topic + (b"\0\1" if qos else b"") + payload
+    size = len(body)
+    length = b""
+    while size > 127:
+        length += bytes((size & 127 | 128,))
+        size >>= 7
+    buf = bytes((0x30 | qos << 1,)) + length + bytes((size,)) + body
+    pkt = new_packet(broker.limits.max_packet)
+    if next_packet(buf, 0, len(buf), pkt) < 0:
+        raise ValueError("larger than max_packet")
+    _route(broker, pkt, buf, qos, retain)
+
+
+def _route(broker, pkt, buf, qos, retain):
+    slot = deliver.route(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN])
+    msg = _NONE
+    if qos or retain:
+        msg = deliver.store(broker, pkt, buf, qos << 1 | (1 if retain else 0))
+    if retain:
+        retaining.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
+    if qos and msg != _NONE:
+        deliver.fan_out(broker, msg, qos, slot)
+    elif not qos:
+        deliver.publish_packet(broker, pkt, buf, slot)
+    if msg != _NONE:
+        broker.messages.unref(msg)

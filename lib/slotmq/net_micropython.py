@@ -1,0 +1,45 @@
+# net_micropython.py - TCP on MicroPython, where the socket itself is the stream:
+# readinto(buf, n), write(buf, off, n) and close() are its own, and select.poll has
+# ipoll. Allocates when a listener opens and for each connection accepted.
+import select
+import socket
+import time as clock  # ticks_ms, ticks_diff
+
+_BACKLOG = 4
+_TCP = 6
+_NODELAY = 1
+
+
+def make_poller():
+    return select.poll()
+
+
+def open_listener(loop, settings, host, port, most):
+    """Listen on one address; -> (host, port). OSError where that is not possible."""
+    family, kind, _, _, address = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, kind)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+        listener.setblocking(False)
+    except OSError:
+        listener.close()
+        raise
+    loop.add_listener(listener, lambda: accept(listener, settings.set_tcp_nodelay), most)
+    return host, port
+
+
+def accept(listener, nodelay):
+    """The next connection as a stream, or None."""
+    try:
+        stream = listener.accept()[0]
+    except OSError:
+        return None
+    stream.setblocking(False)
+    if nodelay:
+        try:
+            stream.setsockopt(_TCP, _NODELAY, 1)
+        except OSError:
+            pass  # a port without it sends at once anyway
+    return stream

@@ -1,0 +1,172 @@
+# outbox.py - the way into a connection's outgoing buffer, for every packet.
+#
+# Owns the answer to "is there room?": where a buffer is full it is flushed within
+# the turn, and a message that is larger than the whole buffer leaves in parts,
+# copied from its slot whenever there is room again; meanwhile the buffer's limit
+# is 0, so that nothing gets in between. The last word is the socket's: room()
+# gives -1 only after it said "not now". Does not allocate.
+from slotmq.encode import length_bytes, put_header, put_message, put_short
+from slotmq.runtime import const, copy
+
+_NONE = const(0xFFFF)
+_BLOCKED = const(2)
+_FULL = const(6)
+_PACKETS_OUT = const(1)
+_PUBLISH_OUT = const(3)
+
+
+def room(broker, conn, n):
+    """Reserve n bytes of tx: their offset, or -1 where the socket takes nothing now."""
+    conns = broker.conns
+    at = conns.reserve(conn, n)
+    if at < 0 and conns.out[conn] != _BLOCKED:
+        broker.flush(conn)
+        at = conns.reserve(conn, n)
+    return at
+
+
+def put_ack(broker, conn, first, packet_id):
+    """A four-byte packet to the connection that is being read.
+
+    Its room is certain: no more is read than the answers to it may take
+    (Broker.readable), and tx_limit is lowered by that for everything else."""
+    conns = broker.conns
+    at = conns.tx_end[conn]
+    assert at + 4 <= (conn + 1) * conns.tx_bytes
+    put_short(conns.tx, at, first, packet_id)
+    conns.tx_end[conn] = at + 4
+    if conns.out[conn] == 0:
+        conns.mark_dirty(conn)
+    broker.stats[_PACKETS_OUT] += 1
+
+
+def send_message(broker, conn, msg, first, packet_id):
+    """PUBLISH a stored message. False: not now, "writable" will come [3.3]."""
+    messages = broker.messages
+    remaining = messages.topic_len[msg] + messages.payload_len[msg] + (4 if packet_id else 2)
+    n = remaining + 1 + length_bytes(remaining)
+    at = room(broker, conn, n)
+    if at >= 0:
+        put_message(broker.conns.tx, at, messages, msg, first, remaining, packet_id)
+    elif not _begin_parts(broker, conn, msg, first, remaining, n, packet_id):
+        return False
+    broker.stats[_PUBLISH_OUT] += 1
+    return True
+
+
+def send_packet(broker, conn, buf, start, n):
+    """A QoS 0 packet that place() had no room for; False where the socket takes nothing."""
+    conns = broker.conns
+    at = room(broker, conn, n)
+    if at < 0:
+        if n <= conns.tx_bytes or conns.tx_end[conn] != conns.tx_start[conn]:
+            return False
+        return _pass_through(broker, conn, buf, start, n)
+    copy(conns.tx, at, buf, start, n)
+    conns.tx[at] = 0x30
+    broker.stats[_PUBLISH_OUT] += 1
+    return True
+
+
+def _pass_through(broker, conn, buf, start, n):
+    # Larger than the buffer, which is empty: a buffer full of it, then straight to
+    # the socket. What that does not take waits in the buffer or, as bytes without
+    # a topic, in a message slot.
+    conns = broker.conns
+    messages = broker.messages
+    k = conns.tx_bytes
+    at = conns.reserve(conn, k)
+    copy(conns.tx, at, buf, start, k)
+    conns.tx[at] = 0x30
+    broker.flush(conn)
+    if conns.tx_end[conn] - conns.tx_start[conn] == k:
+        conns.tx_end[conn] = conns.tx_start[conn]
+        return False
+    broker.stats[_PUBLISH_OUT] += 1
+    if conns.out[conn] != _BLOCKED:
+        k += broker.write(conn, buf, start + k, n - k)
+    if k == n:
+        return True
+    at = conns.reserve(conn, n - k)
+    if at >= 0:
+        copy(conns.tx, at, buf, start + k, n - k)
+        return True
+    msg = messages.store(buf, start + k, 0, start + k, n - k, 0)
+    if msg == _NONE:
+        messages.refused += 1
+        broker.end(conn, _FULL)
+    else:
+        _set_part(conns, conn, msg, 2, 0)
+    return True
+
+
+def _begin_parts(broker, conn, msg, first, remaining, n, packet_id):
+    conns = broker.conns
+    if n <= conns.tx_bytes or conns.tx_end[conn] != conns.tx_start[conn]:
+        return False
+    head = 1 + length_bytes(remaining)
+    at = conns.reserve(conn, head)
+    put_header(conns.tx, at, first, remaining)
+    broker.messages.ref(msg)
+    _set_part(conns, conn, msg, 0, packet_id)
+    fill(broker, conn)
+    return True
+
+
+def _set_part(conns, conn, msg, off, packet_id):
+    conns.part_msg[conn] = msg
+    conns.part_off[conn] = off
+    conns.part_id[conn] = packet_id
+    conns.tx_limit[conn] = 0
+
+
+def fill(broker, conn):
+    """Go on with a message in parts. True where none is under way any more."""
+    conns = broker.conns
+    while conns.part_msg[conn] != _NONE:
+        limit = (conn + 1) * conns.tx_bytes
+        if limit - conns.tx_end[conn] < 2:
+            if conns.out[conn] == _BLOCKED:
+                return False
+            broker.flush(conn)
+            if limit - conns.tx_end[conn] < 2:
+                return False
+        _copy_part(broker, conn, limit)
+    return True
+
+
+def _copy_part(broker, conn, limit):
+    # The next piece, of at least two bytes of room: topic, packet id or payload.
+    conns = broker.conns
+    messages = broker.messages
+    msg = conns.part_msg[conn]
+    off = conns.part_off[conn]
+    at = conns.tx_end[conn]
+    packet_id = conns.part_id[conn]
+    topic_end = messages.topic_len[msg] + 2
+    end = topic_end + messages.payload_len[msg]
+    if off == topic_end and packet_id:
+        conns.tx[at] = packet_id >> 8
+        conns.tx[at + 1] = packet_id & 255
+        conns.part_id[conn] = 0
+        n = 2
+    else:
+        n = min(limit - at, (topic_end if off < topic_end else end) - off)
+        messages.arena.move(messages.first[msg], off, conns.tx, at, n, 1)
+        off += n
+    conns.part_off[conn] = off
+    conns.tx_end[conn] = at + n
+    if conns.out[conn] == 0:
+        conns.mark_dirty(conn)
+    if off == end and not conns.part_id[conn]:
+        end_part(broker, conn)
+
+
+def end_part(broker, conn):
+    """The message is whole in tx, or its connection ends: let go of it."""
+    conns = broker.conns
+    msg = conns.part_msg[conn]
+    if msg != _NONE:
+        conns.part_msg[conn] = _NONE
+        conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes
+        broker.messages.unref(msg)

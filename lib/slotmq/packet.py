@@ -1,0 +1,60 @@
+# packet.py - the vocabulary that all stages share: packet types, the fields of
+# the one reused packet record, and the results that a handler may give.
+#
+# MicroPython inlines a const() only within its own file and only when its name
+# starts with an underscore, so each file repeats the few that it uses; a host
+# test compares every copy with this page. This module is read, not imported.
+#
+# The packet record (hot.new_packet) is a flat array of ints that next_packet
+# fills. Offsets point into the buffer that was scanned and die when the handler
+# returns: a handler keeps slots, never offsets.
+from slotmq.runtime import const
+
+# Control packet types [MQTT 3.1.1, 2.2.1]
+_CONNECT = const(1)
+_CONNACK = const(2)
+_PUBLISH = const(3)
+_PUBACK = const(4)
+_PUBREC = const(5)
+_PUBREL = const(6)
+_PUBCOMP = const(7)
+_SUBSCRIBE = const(8)
+_SUBACK = const(9)
+_UNSUBSCRIBE = const(10)
+_UNSUBACK = const(11)
+_PINGREQ = const(12)
+_PINGRESP = const(13)
+_DISCONNECT = const(14)
+
+# Fields of the packet record
+_TYPE = const(0)  # 1..14
+_FLAGS = const(1)  # lower four bits of the first byte
+_START = const(2)  # offset of the first byte
+_BODY = const(3)  # offset of the variable header
+_END = const(4)  # offset past the last byte
+_TOTAL = const(5)  # bytes of the whole packet; 0 while its length is not known
+_PACKET_ID = const(6)  # PUBLISH QoS 1/2 and the acknowledgements
+_TOPIC = const(7)  # PUBLISH: offset, length in bytes
+_TOPIC_LEN = const(8)
+_PAYLOAD = const(9)  # PUBLISH: offset; ends at _END
+_PACKET_MAX = const(10)  # in: the largest _TOTAL that is taken
+
+# Results of next_packet beside a length > 0
+_NEED_MORE = const(0)
+_BAD_PACKET = const(-1)
+_TOO_LARGE = const(-2)
+
+# Results of a handler: why a connection ends (0: it goes on). REASONS names them.
+_OK = const(0)
+_LEFT = const(1)  # DISCONNECT came
+_MALFORMED = const(2)
+_PROTOCOL = const(3)  # well-formed, but not now or not so
+_TOO_BIG = const(4)
+_REFUSED = const(5)  # CONNACK with a return code went out
+_FULL = const(6)  # a table is full and its policy says disconnect
+_TAKEN_OVER = const(7)
+_TIMED_OUT = const(8)  # keep-alive, no CONNECT, or a half packet
+_LOST = const(9)  # the stream ended or failed
+_STOPPING = const(10)
+
+NONE = const(0xFFFF)  # no slot, in every 16-bit column

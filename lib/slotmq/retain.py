@@ -1,0 +1,117 @@
+# retain.py - retained messages: keeping them, and giving them to a new subscription.
+#
+# A new subscription is owed every retained message that matches. They are given by
+# a scan over the table that stops where the client's buffer or queue is full and
+# goes on later from the slot it had reached, so that none is lost and no turn is
+# long. Behind the table come the $SYS topics, whose values are made when asked
+# for. Does not allocate, but for $SYS.
+from slotmq.deliver import enqueue
+from slotmq.outbox import send_message
+from slotmq.runtime import const, topic_matches
+
+_NONE = const(0xFFFF)
+_RETAINED = const(0x31)
+
+
+def keep(broker, buf, topic, topic_len, msg):
+    """Make a stored message the retained one of its topic; NONE or empty clears it [3.3.1-5]."""
+    retained = broker.retained
+    messages = broker.messages
+    slot = retained.find(buf, topic, topic_len)
+    if msg == _NONE or messages.payload_len[msg] == 0:
+        if slot != _NONE:
+            messages.unref(retained.remove(slot))
+        return
+    if slot != _NONE:
+        messages.unref(retained.msg[slot])
+        retained.msg[slot] = msg
+    elif retained.add(buf, topic, topic_len, msg) == _NONE:
+        retained.refused += 1
+        return
+    messages.ref(msg)
+
+
+def start(broker, session, sub):
+    """The subscription is owed the retained messages, from the first one on [3.3.1-6]."""
+    subs = broker.subscriptions
+    if not subs.scan[sub]:
+        broker.sessions.scans[session] += 1
+    subs.scan[sub] = 1
+
+
+def scan(broker, session):
+    """Go on giving retained messages to the session's new subscriptions."""
+    sessions = broker.sessions
+    subs = broker.subscriptions
+    sub = sessions.first_sub[session]
+    while sub != _NONE and sessions.scans[session]:
+        if subs.scan[sub]:
+            if not _scan_one(broker, session, sub):
+                return
+            subs.scan[sub] = 0
+            sessions.scans[session] -= 1
+        sub = subs.next_in_session[sub]
+
+
+def _scan_one(broker, session, sub):
+    # True where this subscription has been given all that it is owed.
+    subs = broker.subscriptions
+    retained = broker.retained
+    work = broker.work
+    end = len(work)
+    text = subs.filter_text(subs.node[sub], work, end)
+    n = end - text
+    if not _has_wildcard(work, text, end):
+        slot = retained.find(work, text, n)
+        if slot != _NONE:
+            return _give(broker, session, sub, retained.msg[slot])
+        return work[text] != 36 or _scan_sys(broker, session, sub, text, n)
+    while subs.scan[sub] <= retained.slots:
+        slot = subs.scan[sub] - 1
+        if retained.msg[slot] != _NONE:
+            size = retained.names.read(slot, work, 0)
+            if topic_matches(work, text, n, work, 0, size):
+                if not _give(broker, session, sub, retained.msg[slot]):
+                    return False
+        subs.scan[sub] += 1
+    return work[text] != 36 or _scan_sys(broker, session, sub, text, n)
+
+
+def _scan_sys(broker, session, sub, text, n):
+    subs = broker.subscriptions
+    first = max(subs.scan[sub] - 1 - broker.retained.slots, 0)
+    for i in range(first, broker.sys.count if broker.sys else 0):
+        subs.scan[sub] = broker.retained.slots + i + 1
+        size = broker.sys.topic(i, broker.work, 2)
+        if topic_matches(broker.work, text, n, broker.work, 2, size):
+            msg = broker.sys.message(i)
+            if msg == _NONE:
+                return True
+            given = _give(broker, session, sub, msg)
+            broker.messages.unref(msg)
+            if not given:
+                return False
+    return True
+
+
+def _give(broker, session, sub, msg):
+    flags = broker.messages.flags[msg]
+    granted = broker.subscriptions.qos[sub]
+    if not broker.upgrade_qos:
+        granted = min(granted, flags >> 1 & 3)
+    if granted == 0:
+        return send_message(broker, broker.sessions.conn[session], msg, _RETAINED, 0)
+    if broker.sessions.queued[session] >= broker.max_queued:
+        return False
+    if broker.deliveries.count == broker.deliveries.slots:
+        return False
+    enqueue(broker, session, msg, granted << 1 | 1)
+    return True
+
+
+def _has_wildcard(buf, i, end):
+    while i < end:
+        if buf[i] == 43 or buf[i] == 35:
+            return True
+        i += 1
+    return False

@@ -1,0 +1,270 @@
+# subscriptions.py - who subscribes to what: the subscription tree, in arrays.
+#
+# Owns the nodes (one for each level of a topic filter, shared ones once) and the
+# subscriptions (session, node, QoS). A node is found by (parent, level text) in a
+# hashed set, so that matching costs by the depth of the topic and not by the
+# number of subscriptions; the + and # children are linked directly. The root is
+# the slot past the last node. A node without subscriptions and children is pruned
+# at once. Does not allocate after construction, but for lines(), made for people.
+#
+# match() writes the receivers of a topic name into the route pool: one 16-bit
+# entry each, session << 2 | QoS, the highest QoS where filters overlap [3.3.5-1].
+# routes remembers where; any change of the tree makes it forget them all.
+from slotmq.arrays import chain, i32, u16
+from slotmq.runtime import Names, Routes, const
+
+_NONE = const(0xFFFF)
+_SLASH = const(47)
+
+
+class Subscriptions:
+    def __init__(self, limits, every):
+        n = limits.subscriptions
+        self.session = u16(n, _NONE)
+        self.node = u16(n)
+        self.qos = bytearray(n)
+        self.scan = u16(n)  # retained messages are still owed to it: next slot + 1
+        self.next_in_session = u16(n, _NONE)
+        self.next_in_node = chain(n)  # also the list of free slots
+        self.next_in_node[n - 1] = _NONE
+        self._free = 0
+        self.slots = n
+        self.count = self.high = self.refused = 0
+        self._make_tree(limits)
+        # Routes. every: an entry for each match (allow_duplicate_messages)
+        self.every = every
+        self.routes = Routes(limits.routes, limits.route_topic_bytes)
+        self.pool = u16(limits.route_entries)
+        self._room = n if every else limits.sessions
+        self._known = False  # is any topic remembered?
+        self._top = 0
+        self._best = bytearray(limits.sessions)
+
+    def _make_tree(self, limits):
+        n = limits.nodes
+        self.root = n
+        self.nodes = Names(n, limits.name_bytes)
+        self.nodes_high = self.nodes_refused = 0
+        self.first_sub = u16(n + 1, _NONE)
+        self.children = u16(n + 1)
+        self.plus = u16(n + 1, _NONE)
+        self.hash = u16(n + 1, _NONE)
+        # The walk of match(): nodes still to visit and where in the topic
+        self._todo = u16(limits.levels + 2)
+        self._todo_off = i32(limits.levels + 2)
+
+    # The tree
+
+    def find_node(self, buf, off, n):
+        """The node of a whole filter, or NONE."""
+        node = self.root
+        end = off + n
+        while off <= end and node != _NONE:
+            stop = self._level_end(buf, off, end)
+            node = self.nodes.find(node, buf, off, stop - off)
+            off = stop + 1
+        return node
+
+    def add_node(self, buf, off, n):
+        """The node of a filter, made where it is missing; NONE where there is no room."""
+        nodes = self.nodes
+        parent = self.root
+        end = off + n
+        while off <= end:
+            stop = self._level_end(buf, off, end)
+            node = nodes.find(parent, buf, off, stop - off)
+            if node == _NONE:
+                node = nodes.add(parent, buf, off, stop - off)
+                if node == _NONE:
+                    self.nodes_refused += 1
+                    self._prune(parent)
+                    return _NONE
+                self._link(parent, node, buf[off] if stop == off + 1 else 0)
+            parent = node
+            off = stop + 1
+        self.nodes_high = max(self.nodes_high, nodes.count())
+        return parent
+
+    def _level_end(self, buf, off, end):
+        while off < end and buf[off] != _SLASH:
+            off += 1
+        return off
+
+    def _link(self, parent, node, wildcard):
+        self.children[node] = 0
+        self.first_sub[node] = self.plus[node] = self.hash[node] = _NONE
+        self.children[parent] += 1
+        if wildcard == 43:
+            self.plus[parent] = node
+        elif wildcard == 35:
+            self.hash[parent] = node
+
+    def _prune(self, node):
+        # From a node upwards, as long as nothing hangs on it.
+        while node != self.root and not self.children[node] and self.first_sub[node] == _NONE:
+            parent = self.nodes.scope[node]
+            if self.plus[parent] == node:
+                self.plus[parent] = _NONE
+            elif self.hash[parent] == node:
+                self.hash[parent] = _NONE
+            self.nodes.remove(node)
+            self.children[parent] -= 1
+            node = parent
+
+    def filter_text(self, node, buf, end):
+        """Write the filter of a node so that it ends at buf[:end]; -> its offset."""
+        nodes = self.nodes
+        while True:
+            end -= nodes.length[node]
+            nodes.read(node, buf, end)
+            node = nodes.scope[node]
+            if node == self.root:
+                return end
+            end -= 1
+            buf[end] = _SLASH
+
+    # Subscriptions
+
+    def find(self, session, node):
+        """The session's subscription at a node, or NONE."""
+        sub = self.first_sub[node]
+        while sub != _NONE and self.session[sub] != session:
+            sub = self.next_in_node[sub]
+        return sub
+
+    def add(self, sessions, session, node, qos):
+        """Subscribe, or replace the subscription [3.8.4-3]; NONE where the table is full."""
+        self.forget_routes()
+        sub = self.find(session, node)
+        if sub == _NONE:
+            sub = self._free
+            if sub == _NONE:
+                self.refused += 1
+                self._prune(node)
+                return _NONE
+            self._free = self.next_in_node[sub]
+            self.session[sub] = session
+            self.node[sub] = node
+            self.next_in_node[sub] = self.first_sub[node]
+            self.first_sub[node] = sub
+            self.next_in_session[sub] = sessions.first_sub[session]
+            sessions.first_sub[session] = sub
+            self.count += 1
+            self.high = max(self.high, self.count)
+        self.qos[sub] = qos
+        return sub
+
+    def remove(self, sessions, sub):
+        """Unsubscribe; nodes that nobody needs any more go too."""
+        self.forget_routes()
+        session = self.session[sub]
+        node = self.node[sub]
+        if self.scan[sub]:
+            self.scan[sub] = 0
+            sessions.scans[session] -= 1
+        self._unlink(self.first_sub, node, self.next_in_node, sub)
+        self._unlink(sessions.first_sub, session, self.next_in_session, sub)
+        self.session[sub] = _NONE
+        self.next_in_node[sub] = self._free
+        self._free = sub
+        self.count -= 1
+        self._prune(node)
+
+    def _unlink(self, heads, head, nexts, sub):
+        at = heads[head]
+        if at == sub:
+            heads[head] = nexts[sub]
+            return
+        while nexts[at] != sub:
+            at = nexts[at]
+        nexts[at] = nexts[sub]
+
+    # Matching
+
+    def forget_routes(self):
+        if self._known:
+            self.routes.forget()
+            self._known = False
+            self._top = 0
+
+    def match(self, buf, off, n):
+        """Find who gets a topic name; -> its slot in routes, whose find() has just missed."""
+        if self._top + self._room > len(self.pool):
+            self.forget_routes()
+        first = self._top
+        end = off + n
+        dollar = buf[off] == 36  # wildcards at the root do not see it [4.7.2-1]
+        todo = self._todo
+        offs = self._todo_off
+        todo[0] = self.root
+        offs[0] = off
+        depth = 1
+        while depth:
+            depth -= 1
+            node = todo[depth]
+            at = offs[depth]
+            hidden = dollar and node == self.root
+            if self.hash[node] != _NONE and not hidden:
+                self._collect(self.hash[node])
+            if at > end:
+                self._collect(node)
+                continue
+            stop = self._level_end(buf, at, end)
+            if not hidden:
+                depth = self._visit(depth, self.plus[node], stop + 1)
+            depth = self._visit(depth, self.nodes.find(node, buf, at, stop - at), stop + 1)
+        self._settle(first)
+        self._known = True
+        return self.routes.keep(buf, off, n, first, self._top)
+
+    def _visit(self, depth, node, at):
+        if node == _NONE:
+            return depth
+        self._todo[depth] = node
+        self._todo_off[depth] = at
+        return depth + 1
+
+    def _collect(self, node):
+        # Every subscription at the node, into the pool; once for each session.
+        best = self._best
+        sub = self.first_sub[node]
+        while sub != _NONE:
+            session = self.session[sub]
+            qos = self.qos[sub]
+            if self.every or not best[session]:
+                self.pool[self._top] = session << 2 | qos
+                self._top += 1
+            if qos >= best[session]:
+                best[session] = qos + 1
+            sub = self.next_in_node[sub]
+
+    def _settle(self, first):
+        for i in range(first, self._top):
+            session = self.pool[i] >> 2
+            if not self.every:
+                self.pool[i] = session << 2 | self._best[session] - 1
+        for i in range(first, self._top):
+            self._best[self.pool[i] >> 2] = 0
+
+    # For people
+
+    def lines(self, sessions):
+        """The tree as text: a line a node, its subscribers behind it. Allocates."""
+        below = {}
+        for node in range(self.root):
+            if self.children[node] or self.first_sub[node] != _NONE:
+                below.setdefault(self.nodes.scope[node], []).append(node)
+        todo = [(node, 0) for node in reversed(below.get(self.root, ()))]
+        while todo:
+            node, depth = todo.pop()
+            text = bytearray(self.nodes.length[node])
+            self.nodes.read(node, text, 0)
+            who = []
+            sub = self.first_sub[node]
+            while sub != _NONE:
+                session = sessions.client_id(self.session[sub]).decode()
+                who.append("%s:%d" % (session, self.qos[sub]))
+                sub = self.next_in_node[sub]
+            tail = " (" + ", ".join(who) + ")" if who else ""
+            yield "  " * depth + bytes(text).decode() + tail
+            todo.extend((child, depth + 1) for child in reversed(below.get(node, ())))
