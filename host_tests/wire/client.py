@@ -66,14 +66,14 @@ class Client:
     def subscribe(self, *filters: str, qos: int = 0) -> None:
         """Subscribe to these and be granted that QoS for each."""
         codes = self.request(*((name, qos) for name in filters))
-        assert codes == (qos,) * len(filters)
+        assert codes == (qos,) * len(filters), f"granted {codes}"
 
     def request(self, *filters: tuple[str, int]) -> tuple[int, ...]:
         """Subscribe, and answer what was granted."""
         packet_id = self.next_id()
         self.send(codec.subscribe(packet_id, *filters))
         answer = self._first(Suback)
-        assert answer.packet_id == packet_id
+        assert answer.packet_id == packet_id, answer
         return answer.codes
 
     def unsubscribe(self, *filters: str) -> None:
@@ -117,9 +117,20 @@ class Client:
             raise AssertionError("the broker closed the connection")
         return self._inbox.pop(0)
 
+    def read_bytes(self, count: int) -> bytes:
+        """The next bytes as they come, for who looks at these and not at packets."""
+        while len(self._bytes) < count:
+            data = self.sock.recv(count)
+            assert data, "the broker closed the connection"
+            self._bytes += data
+        found = bytes(self._bytes[:count])
+        del self._bytes[:count]
+        return found
+
     def expect(self, packet: Packet) -> None:
         """The next packet of that type is this one."""
-        assert self._first(type(packet)) == packet
+        found = self._first(type(packet))
+        assert found == packet, f"{found} came, not {packet}"
 
     def expect_publish(
         self,
@@ -132,7 +143,8 @@ class Client:
     ) -> Publish:
         """The next PUBLISH is this one; not acknowledged."""
         message = self._first(Publish)
-        assert message == Publish(topic, payload, qos, retain, dup)
+        expected = Publish(topic, payload, qos, retain, dup)
+        assert message == expected, f"{message} came, not {expected}"
         return message
 
     def receive(
@@ -171,14 +183,14 @@ class Client:
     def expect_silence(self) -> None:
         """The broker has nothing for this client."""
         self.ping()
-        assert self._inbox == []
+        assert self._inbox == [], f"{self._inbox} came, not nothing"
 
     def expect_closed(self) -> None:
         """The broker closes, and says nothing before it does."""
         while self._read():
             pass
-        assert self._inbox == []
-        assert self._bytes == b""
+        assert self._inbox == [], f"{self._inbox} came before the end"
+        assert not self._bytes, f"ended in a packet: {self._bytes.hex()}"
         self.sock.close()
 
     # How it ends.

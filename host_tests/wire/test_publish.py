@@ -1,0 +1,195 @@
+"""PUBLISH on its way through: QoS, DUP, retain flag, packet ids, payloads, order."""
+
+import pytest
+
+from . import codec
+from .codec import Ack, Publish
+
+QOS = [0, 1, 2]
+
+
+@pytest.mark.spec("MQTT-3.8.4-6", "MQTT-3.3.4-1", "MQTT-4.5.0-1", "MQTT-4.3.2-2", "MQTT-4.3.3-2")
+@pytest.mark.parametrize("granted", QOS)
+@pytest.mark.parametrize("published", QOS)
+def test_the_qos_is_the_lower_of_published_and_granted(mqtt, topic, published, granted):
+    subscriber = mqtt.connect()
+    subscriber.subscribe(topic, qos=granted)
+    mqtt.connect().publish(topic, b"x", published)
+    subscriber.receive(topic, b"x", min(published, granted))
+    subscriber.expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.3.4-1", "MQTT-2.3.1-6")
+@pytest.mark.parametrize("packet_id", [1, 127, 128, 256, 32768, 65535])
+def test_acknowledgements_carry_the_packet_id(mqtt, topic, packet_id):
+    client = mqtt.connect()
+    client.send(codec.publish(topic, b"x", 1, packet_id))
+    assert client.next() == Ack(codec.PUBACK, packet_id)
+    client.send(codec.publish(topic, b"x", 2, packet_id))
+    assert client.next() == Ack(codec.PUBREC, packet_id)
+    client.send(codec.ack(codec.PUBREL, packet_id))
+    assert client.next() == Ack(codec.PUBCOMP, packet_id)
+    client.expect_silence()
+
+
+@pytest.mark.spec("MQTT-2.3.1-5", "MQTT-3.3.4-1", "MQTT-4.3.1-1")
+def test_qos_0_has_no_packet_id_and_no_answer(mqtt, topic):
+    subscriber = mqtt.connect()
+    subscriber.subscribe(topic, qos=2)
+    publisher = mqtt.connect()
+    publisher.send(codec.publish(topic, b"\x00\x01payload"))
+    publisher.expect_silence()
+    subscriber.receive(topic, b"\x00\x01payload")
+
+
+@pytest.mark.spec("MQTT-3.3.1-3", "MQTT-3.3.1-1")
+@pytest.mark.parametrize("qos", [1, 2])
+def test_the_publishers_dup_is_not_passed_on(mqtt, topic, qos):
+    subscriber = mqtt.connect()
+    subscriber.subscribe(topic, qos=qos)
+    publisher = mqtt.connect()
+    publisher.send(codec.publish(topic, b"x", qos, 5, dup=True))
+    publisher.expect(Ack(codec.PUBACK if qos == 1 else codec.PUBREC, 5))
+    if qos == 2:
+        publisher.release(5)
+    subscriber.receive(topic, b"x", qos, dup=False)
+
+
+@pytest.mark.spec("MQTT-3.3.1-9")
+@pytest.mark.parametrize("qos", QOS)
+def test_the_retain_flag_is_not_passed_on_to_who_is_subscribed(mqtt, topic, qos):
+    subscriber = mqtt.connect()
+    subscriber.subscribe(topic, qos=qos)
+    publisher = mqtt.connect()
+    publisher.publish(topic, b"kept", qos, retain=True)
+    subscriber.receive(topic, b"kept", qos, retain=False)
+    publisher.publish(topic, b"", retain=True)
+    subscriber.receive(topic, b"", 0, retain=False)
+
+
+# Around every length at which the remaining length takes another byte.
+@pytest.mark.spec("MQTT-2.3.1-5")
+@pytest.mark.parametrize("qos", QOS)
+@pytest.mark.parametrize("size", [0, 1, 2, 100, 124, 125, 126, 127, 128, 16379, 16380, 16383])
+def test_payloads_of_all_lengths_arrive(mqtt, size, qos):
+    topic = "l"
+    subscriber = mqtt.connect()
+    subscriber.subscribe(topic, qos=2)
+    payload = bytes(i * 7 & 255 for i in range(size))
+    mqtt.connect().publish(topic, payload, qos)
+    subscriber.receive(topic, payload, qos)
+
+
+def test_a_publisher_hears_itself(mqtt, topic):
+    client = mqtt.connect()
+    client.subscribe(topic, qos=2)
+    for qos in QOS:
+        client.publish(topic, b"echo", qos)
+        client.receive(topic, b"echo", qos)
+    client.expect_silence()
+
+
+@pytest.mark.spec("MQTT-4.5.0-1")
+def test_everyone_who_subscribed_gets_a_message(mqtt, topic):
+    subscribers = [mqtt.connect() for _ in range(12)]
+    for i, subscriber in enumerate(subscribers):
+        subscriber.subscribe(topic, qos=i % 3)
+    mqtt.connect().publish(topic, b"all", 2)
+    for i, subscriber in enumerate(subscribers):
+        subscriber.receive(topic, b"all", i % 3)
+        subscriber.expect_silence()
+
+
+def finish_all(publisher, qos, count):
+    """The publisher's part of so many messages in flight at once."""
+    numbers = range(1, count + 1) if qos else ()
+    for number in numbers:
+        publisher.expect(Ack(codec.PUBACK if qos == 1 else codec.PUBREC, number))
+    for number in numbers if qos == 2 else ():
+        publisher.release(number)
+    publisher.ping()
+
+
+@pytest.mark.spec("MQTT-4.6.0-5", "MQTT-4.6.0-6")
+@pytest.mark.parametrize("granted", QOS)
+@pytest.mark.parametrize("published", QOS)
+def test_messages_arrive_in_the_order_they_were_sent(mqtt, topic, published, granted):
+    subscriber = mqtt.connect()
+    subscriber.subscribe(topic, qos=granted)
+    publisher = mqtt.connect()
+    payloads = [b"%d" % i for i in range(15)]
+    for number, payload in enumerate(payloads, 1):
+        publisher.send(codec.publish(topic, payload, published, number))
+    finish_all(publisher, published, 15)
+    for payload in payloads:
+        subscriber.receive(topic, payload, min(published, granted))
+    subscriber.expect_silence()
+
+
+@pytest.mark.spec("MQTT-4.6.0-4")
+def test_pubrels_follow_in_the_order_of_the_pubrecs(mqtt, topic):
+    subscriber = mqtt.connect()
+    subscriber.subscribe(topic, qos=2)
+    publisher = mqtt.connect()
+    for i in range(5):
+        publisher.publish(topic, b"%d" % i, 2)
+    ids = [message.packet_id for message in subscriber.publishes()]
+    order = [ids[2], ids[0], ids[4], ids[1], ids[3]]
+    for packet_id in order:
+        subscriber.send(codec.ack(codec.PUBREC, packet_id))
+    assert [subscriber.next() for _ in ids] == [Ack(codec.PUBREL, i) for i in order]
+    for packet_id in order:
+        subscriber.send(codec.ack(codec.PUBCOMP, packet_id))
+    subscriber.expect_silence()
+
+
+@pytest.mark.spec("MQTT-2.3.1-4", "MQTT-4.3.2-1", "MQTT-4.3.3-1")
+def test_packet_ids_in_flight_are_all_different(mqtt, topic):
+    subscriber = mqtt.connect()
+    subscriber.subscribe(f"{topic}/1", qos=1)
+    subscriber.subscribe(f"{topic}/2", qos=2)
+    publisher = mqtt.connect()
+    for i in range(16):
+        publisher.publish(f"{topic}/{1 + i % 2}", b"%d" % i, 2)
+    messages = subscriber.publishes()
+    assert len({message.packet_id for message in messages}) == len(messages) == 16
+    assert not any(message.dup for message in messages)
+
+
+@pytest.mark.spec("MQTT-2.3.1-4", "MQTT-4.3.3-1")
+def test_an_id_is_in_flight_until_pubcomp(mqtt, topic):
+    subscriber = mqtt.connect()
+    subscriber.subscribe(topic, qos=2)
+    publisher = mqtt.connect()
+    publisher.publish(topic, b"held", 2)
+    held = subscriber.expect_publish(topic, b"held", 2).packet_id
+    subscriber.send(codec.ack(codec.PUBREC, held))
+    subscriber.expect(Ack(codec.PUBREL, held))
+    for i in range(300):
+        publisher.publish(topic, b"%d" % i, 1)
+        assert subscriber.receive(topic, b"%d" % i, 1).packet_id != held
+    subscriber.send(codec.ack(codec.PUBCOMP, held))
+    subscriber.expect_silence()
+
+
+@pytest.mark.parametrize("kind", [codec.PUBACK, codec.PUBCOMP])
+def test_acknowledgements_of_nothing_are_ignored(mqtt, kind):
+    client = mqtt.connect()
+    client.send(codec.ack(kind, 4711))
+    client.expect_silence()
+
+
+def test_a_pubrel_of_nothing_is_completed(mqtt):
+    client = mqtt.connect()
+    client.release(4711)
+    client.expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.3.2-3")
+def test_the_topic_arrives_as_it_was_published(mqtt, topic):
+    subscriber = mqtt.connect()
+    subscriber.subscribe(f"{topic}/#")
+    publisher = mqtt.connect()
+    for name in ("", "/", "/a//b/", "/ ", "/a$b", "/ä"):
+        publisher.publish(topic + name)
+        assert subscriber.next() == Publish(topic + name, b"x")

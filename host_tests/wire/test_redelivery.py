@@ -1,0 +1,173 @@
+"""What is sent again when a client comes back: everything open, once, in order."""
+
+import pytest
+
+from . import codec
+from .codec import Ack, Publish
+
+
+def subscribed(mqtt, topic, qos):
+    """A client with a session that is kept, and a publisher for it."""
+    subscriber = mqtt.connect("sub", clean=False)
+    subscriber.subscribe(topic, qos=qos)
+    return subscriber, mqtt.connect("pub")
+
+
+def back(mqtt):
+    client = mqtt.connect("sub", clean=False)
+    assert client.connack.session_present
+    return client
+
+
+@pytest.mark.spec("MQTT-3.3.1-1", "MQTT-4.4.0-1", "MQTT-4.3.2-1", "MQTT-4.3.3-1")
+@pytest.mark.parametrize("qos", [1, 2])
+def test_an_unacknowledged_publish_comes_again_with_dup_and_its_id(mqtt, topic, qos):
+    subscriber, publisher = subscribed(mqtt, topic, qos)
+    publisher.publish(topic, b"open", qos)
+    first = subscriber.expect_publish(topic, b"open", qos, dup=False)
+    subscriber.drop()
+    subscriber = back(mqtt)
+    again = subscriber.receive(topic, b"open", qos, dup=True)
+    assert again.packet_id == first.packet_id
+    subscriber.expect_silence()
+
+
+@pytest.mark.spec("MQTT-4.4.0-1", "MQTT-3.3.1-1")
+def test_it_comes_again_as_often_as_the_client_comes_back(mqtt, topic):
+    subscriber, publisher = subscribed(mqtt, topic, 1)
+    publisher.publish(topic, b"open", 1)
+    subscriber.expect_publish(topic, b"open", 1)
+    for _ in range(3):
+        subscriber.drop()
+        subscriber = back(mqtt)
+        message = subscriber.expect_publish(topic, b"open", 1, dup=True)
+    subscriber.acknowledge(message)
+    subscriber.drop()
+    back(mqtt).expect_silence()
+
+
+@pytest.mark.spec("MQTT-4.3.3-1", "MQTT-4.4.0-1", "MQTT-2.3.1-6")
+def test_after_pubrec_only_the_pubrel_comes_again(mqtt, topic):
+    subscriber, publisher = subscribed(mqtt, topic, 2)
+    publisher.publish(topic, b"open", 2)
+    packet_id = subscriber.expect_publish(topic, b"open", 2).packet_id
+    subscriber.send(codec.ack(codec.PUBREC, packet_id))
+    subscriber.expect(Ack(codec.PUBREL, packet_id))
+    subscriber.drop()
+    subscriber = back(mqtt)
+    assert subscriber.next() == Ack(codec.PUBREL, packet_id)
+    subscriber.send(codec.ack(codec.PUBCOMP, packet_id))
+    subscriber.drop()
+    back(mqtt).expect_silence()
+
+
+@pytest.mark.spec("MQTT-4.6.0-1", "MQTT-4.4.0-1")
+@pytest.mark.parametrize("qos", [1, 2])
+def test_they_come_again_in_the_order_of_the_first_sends(mqtt, topic, qos):
+    subscriber, publisher = subscribed(mqtt, topic, qos)
+    for i in range(12):
+        publisher.publish(topic, b"%d" % i, qos)
+    first = subscriber.publishes()
+    subscriber.drop()
+    subscriber = back(mqtt)
+    again = subscriber.publishes()
+    assert again == [Publish(topic, b"%d" % i, qos, dup=True) for i in range(12)]
+    assert [m.packet_id for m in again] == [m.packet_id for m in first]
+
+
+@pytest.mark.spec("MQTT-4.6.0-1", "MQTT-4.3.2-1")
+def test_what_was_acknowledged_out_of_order_does_not_come_again(mqtt, topic):
+    subscriber, publisher = subscribed(mqtt, topic, 1)
+    for i in range(8):
+        publisher.publish(topic, b"%d" % i, 1)
+    for message in subscriber.publishes():
+        if message.payload in (b"1", b"2", b"6"):
+            subscriber.acknowledge(message)
+    subscriber.drop()
+    again = back(mqtt).publishes()
+    assert [m.payload for m in again] == [b"0", b"3", b"4", b"5", b"7"]
+
+
+@pytest.mark.spec("MQTT-4.4.0-1", "MQTT-4.6.0-1", "MQTT-4.3.3-1")
+def test_publishes_and_pubrels_come_again_together(mqtt, topic):
+    subscriber, publisher = subscribed(mqtt, topic, 2)
+    for payload in (b"released", b"open", b"done"):
+        publisher.publish(topic, payload, 2)
+    released, open_, done = subscriber.publishes()
+    subscriber.send(codec.ack(codec.PUBREC, released.packet_id))
+    subscriber.expect(Ack(codec.PUBREL, released.packet_id))
+    subscriber.acknowledge(done)
+    subscriber.drop()
+    subscriber = back(mqtt)
+    subscriber.expect(Ack(codec.PUBREL, released.packet_id))
+    assert subscriber.expect_publish(topic, b"open", 2, dup=True).packet_id == open_.packet_id
+    subscriber.expect_silence()
+
+
+@pytest.mark.spec("MQTT-4.6.0-6", "MQTT-4.4.0-1", "MQTT-3.1.2-5")
+def test_new_messages_follow_the_old_ones(mqtt, topic):
+    subscriber, publisher = subscribed(mqtt, topic, 1)
+    publisher.publish(topic, b"open", 1)
+    subscriber.expect_publish(topic, b"open", 1)
+    subscriber.drop()
+    publisher.publish(topic, b"while away", 1)
+    subscriber = back(mqtt)
+    publisher.publish(topic, b"live", 1)
+    subscriber.receive(topic, b"open", 1, dup=True)
+    subscriber.receive(topic, b"while away", 1)
+    subscriber.receive(topic, b"live", 1)
+    subscriber.expect_silence()
+
+
+@pytest.mark.spec("MQTT-2.3.1-4", "MQTT-4.3.2-1")
+def test_a_new_message_does_not_take_an_id_that_is_still_open(mqtt, topic):
+    subscriber, publisher = subscribed(mqtt, topic, 1)
+    publisher.publish(topic, b"open", 1)
+    held = subscriber.expect_publish(topic, b"open", 1).packet_id
+    subscriber.drop()
+    subscriber = back(mqtt)
+    subscriber.expect_publish(topic, b"open", 1, dup=True)
+    for i in range(5):
+        publisher.publish(topic, b"%d" % i, 1)
+        assert subscriber.receive(topic, b"%d" % i, 1).packet_id != held
+
+
+@pytest.mark.spec("MQTT-4.4.0-1")
+def test_a_clean_connect_is_sent_nothing_again(mqtt, topic):
+    subscriber, publisher = subscribed(mqtt, topic, 1)
+    publisher.publish(topic, b"open", 1)
+    subscriber.expect_publish(topic, b"open", 1)
+    subscriber.drop()
+    mqtt.connect("sub", clean=True).expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.1.2-4", "MQTT-4.3.2-1")
+def test_nothing_comes_again_while_the_connection_lasts(mqtt, topic):
+    subscriber, publisher = subscribed(mqtt, topic, 2)
+    publisher.publish(topic, b"open", 2)
+    subscriber.expect_publish(topic, b"open", 2)
+    for i in range(3):
+        publisher.publish(topic, b"%d" % i, 0)
+        subscriber.receive(topic, b"%d" % i, 0)
+    subscriber.expect_silence()
+
+
+@pytest.mark.ours("mosquitto 2 has no such timer")
+@pytest.mark.config("retry_interval 1")
+@pytest.mark.parametrize("level", [3, 4])
+def test_with_a_retry_interval_open_packets_come_again_in_time(mqtt, topic, level):
+    subscriber = mqtt.connect("sub", level=level)
+    subscriber.subscribe(f"{topic}/1", qos=1)
+    subscriber.subscribe(f"{topic}/2", qos=2)
+    publisher = mqtt.connect("pub")
+    publisher.publish(f"{topic}/1", b"one", 1)
+    publisher.publish(f"{topic}/2", b"two", 2)
+    one = subscriber.expect_publish(f"{topic}/1", b"one", 1)
+    two = subscriber.expect_publish(f"{topic}/2", b"two", 2)
+    subscriber.send(codec.ack(codec.PUBREC, two.packet_id))
+    subscriber.expect(Ack(codec.PUBREL, two.packet_id))
+    again = subscriber.receive(f"{topic}/1", b"one", 1, dup=True)
+    assert again.packet_id == one.packet_id
+    assert subscriber.next() == Ack(codec.PUBREL, two.packet_id)
+    subscriber.send(codec.ack(codec.PUBCOMP, two.packet_id))
+    subscriber.expect_silence()

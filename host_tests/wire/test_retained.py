@@ -1,0 +1,185 @@
+"""Retained messages: one per topic, for whoever subscribes later."""
+
+import pytest
+
+from .codec import Publish
+
+QOS = [0, 1, 2]
+
+
+@pytest.fixture
+def cleared(mqtt):
+    """Topics that are cleared after the test."""
+    topics = set()
+    yield topics
+    if mqtt.broker.alive():
+        janitor = mqtt.connect()
+        for topic in topics:
+            janitor.publish(topic, b"", retain=True)
+
+
+@pytest.mark.spec("MQTT-3.3.1-5", "MQTT-3.3.1-6", "MQTT-3.3.1-8", "MQTT-3.8.4-6")
+@pytest.mark.parametrize("granted", QOS)
+@pytest.mark.parametrize("published", QOS)
+def test_a_retained_message_is_kept_with_its_qos(mqtt, topic, cleared, published, granted):
+    cleared.add(topic)
+    mqtt.connect().publish(topic, b"kept", published, retain=True)
+    subscriber = mqtt.connect()
+    subscriber.subscribe(topic, qos=granted)
+    subscriber.receive(topic, b"kept", min(published, granted), retain=True)
+    subscriber.expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.3.1-7", "MQTT-3.3.1-6")
+@pytest.mark.parametrize("second", QOS)
+@pytest.mark.parametrize("first", QOS)
+def test_the_next_retained_message_replaces_it(mqtt, topic, cleared, first, second):
+    cleared.add(topic)
+    publisher = mqtt.connect()
+    publisher.publish(topic, b"a long first message", first, retain=True)
+    publisher.publish(topic, b"second", second, retain=True)
+    subscriber = mqtt.connect()
+    subscriber.subscribe(topic, qos=2)
+    subscriber.receive(topic, b"second", second, retain=True)
+    subscriber.expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.3.1-10", "MQTT-3.3.1-11")
+@pytest.mark.parametrize("qos", QOS)
+def test_an_empty_message_clears_and_is_passed_on_but_not_kept(mqtt, topic, qos):
+    publisher, listener = mqtt.connect(), mqtt.connect()
+    publisher.publish(topic, b"kept", retain=True)
+    listener.subscribe(topic, qos=2)
+    listener.receive(topic, b"kept", retain=True)
+    publisher.publish(topic, b"", qos, retain=True)
+    listener.receive(topic, b"", qos, retain=False)
+    late = mqtt.connect()
+    late.subscribe(topic)
+    late.expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.3.1-12")
+@pytest.mark.parametrize("payload", [b"", b"passing"])
+def test_a_message_that_is_not_retained_changes_nothing(mqtt, topic, cleared, payload):
+    cleared.add(topic)
+    publisher = mqtt.connect()
+    publisher.publish(topic, b"kept", retain=True)
+    publisher.publish(topic, payload)
+    subscriber = mqtt.connect()
+    subscriber.subscribe(topic)
+    subscriber.receive(topic, b"kept", retain=True)
+    subscriber.expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.8.4-3", "MQTT-3.3.1-6", "MQTT-3.3.1-8")
+def test_subscribing_again_brings_them_again(mqtt, topic, cleared):
+    cleared.add(topic)
+    mqtt.connect().publish(topic, b"kept", retain=True)
+    subscriber = mqtt.connect()
+    for _ in range(3):
+        subscriber.subscribe(topic)
+        subscriber.receive(topic, b"kept", retain=True)
+        subscriber.expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.3.1-6")
+@pytest.mark.parametrize(
+    ("wildcard", "found"),
+    [
+        ("#", {"", "/a", "/a/b", "/a/b/c", "/b", "//"}),
+        ("/#", {"", "/a", "/a/b", "/a/b/c", "/b", "//"}),
+        ("/+", {"/a", "/b"}),
+        ("/+/b", {"/a/b"}),
+        ("/a/#", {"/a", "/a/b", "/a/b/c"}),
+        ("/+/+", {"/a/b", "//"}),
+        ("//", {"//"}),
+        ("/c", set()),
+        ("/+/c/#", set()),
+    ],
+)
+def test_wildcards_find_the_retained_messages(mqtt, topic, cleared, wildcard, found):
+    publisher = mqtt.connect()
+    for end in ("", "/a", "/a/b", "/a/b/c", "/b", "//"):
+        cleared.add(topic + end)
+        publisher.publish(topic + end, b"kept", 1, retain=True)
+    subscriber = mqtt.connect()
+    subscriber.subscribe(topic + ("/#" if wildcard == "#" else wildcard), qos=1)
+    messages = subscriber.receive_all()
+    assert sorted(m.topic for m in messages) == sorted(topic + end for end in found)
+    assert all(m.retain and m.payload == b"kept" and m.qos == 1 for m in messages)
+
+
+@pytest.mark.spec("MQTT-4.7.2-1")
+def test_leading_wildcards_do_not_find_dollar_topics(mqtt, topic, cleared):
+    cleared.add(f"${topic}/a")
+    mqtt.connect().publish(f"${topic}/a", b"kept", retain=True)
+    subscriber = mqtt.connect()
+    subscriber.subscribe("+/a", "#")
+    assert f"${topic}/a" not in [m.topic for m in subscriber.publishes()]
+    subscriber.subscribe(f"${topic}/#")
+    subscriber.receive(f"${topic}/a", b"kept", retain=True)
+
+
+@pytest.mark.spec("MQTT-3.8.4-4", "MQTT-3.3.1-6")
+def test_each_filter_of_a_subscribe_brings_its_own(mqtt, topic, cleared):
+    publisher = mqtt.connect()
+    for end in ("a", "b", "c"):
+        cleared.add(f"{topic}/{end}")
+        publisher.publish(f"{topic}/{end}", end.encode(), 2, retain=True)
+    subscriber = mqtt.connect()
+    subscriber.request((f"{topic}/a", 0), (f"{topic}/b", 1), (f"{topic}/none", 2))
+    subscriber.receive(f"{topic}/a", b"a", 0, retain=True)
+    subscriber.receive(f"{topic}/b", b"b", 1, retain=True)
+    subscriber.expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.3.1-9", "MQTT-3.3.1-8")
+def test_only_the_new_subscription_gets_them(mqtt, topic, cleared):
+    cleared.add(topic)
+    early, late = mqtt.connect(), mqtt.connect()
+    early.subscribe(topic)
+    mqtt.connect().publish(topic, b"kept", retain=True)
+    early.receive(topic, b"kept", retain=False)
+    late.subscribe(topic)
+    late.receive(topic, b"kept", retain=True)
+    early.expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.1.2-7")
+@pytest.mark.parametrize("clean", [True, False])
+def test_they_outlive_their_publisher(mqtt, topic, cleared, clean):
+    cleared.add(topic)
+    publisher = mqtt.connect("pub", clean=clean)
+    publisher.publish(topic, b"kept", 1, retain=True)
+    publisher.disconnect()
+    mqtt.connect("pub", clean=True).disconnect()
+    subscriber = mqtt.connect()
+    subscriber.subscribe(topic)
+    subscriber.receive(topic, b"kept", retain=True)
+
+
+@pytest.mark.spec("MQTT-3.1.2-4")
+def test_a_session_that_goes_on_is_not_given_them_again(mqtt, topic, cleared):
+    cleared.add(topic)
+    mqtt.connect().publish(topic, b"kept", 1, retain=True)
+    subscriber = mqtt.connect("sub", clean=False)
+    subscriber.subscribe(topic, qos=1)
+    subscriber.receive(topic, b"kept", 1, retain=True)
+    subscriber.disconnect()
+    mqtt.connect("sub", clean=False).expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.3.1-6", "MQTT-3.8.4-3")
+@pytest.mark.parametrize(("count", "qos"), [(500, 0), (150, 1), (150, 2)])
+def test_hundreds_of_them_arrive(mqtt, topic, cleared, count, qos):
+    publisher = mqtt.connect()
+    expected = [Publish(f"{topic}/{i}", b"%d" % i, qos, retain=True) for i in range(count)]
+    for message in expected:
+        cleared.add(message.topic)
+        publisher.publish(message.topic, message.payload, qos, retain=True)
+    subscriber = mqtt.connect()
+    subscriber.subscribe(f"{topic}/+", qos=qos)
+    found = []
+    while len(found) < count and (some := subscriber.receive_all()):
+        found += some
+    assert sorted(found, key=lambda m: int(m.payload)) == expected
