@@ -168,14 +168,14 @@ class Pipeline:
         return self._deliveries() - before
 
     def run_bursts(self, bursts: int) -> int:
-        """Let each publisher send so many bursts, each when all is quiet; the deliveries."""
+        """Let each publisher send `depth` bursts, so often, when all is quiet; the deliveries."""
         before = self._deliveries()
         for _ in range(bursts):
             self.time_burst()
         return self._deliveries() - before
 
     def time_burst(self) -> int:
-        """Let each publisher send a burst; how long it took to settle, in ns."""
+        """Let each publisher send `depth` bursts; how long they took to settle, in ns."""
         start = time.perf_counter_ns()
         self._fill()
         while not self._settled():

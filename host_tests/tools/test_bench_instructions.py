@@ -1,0 +1,53 @@
+"""Instruction counts: what is read from valgrind's log, and when a count is too high."""
+
+import click
+import pytest
+
+from slotmq_tools.bench.instructions import BUDGETS, Count, faults, parse_log
+
+LOG = """\
+==7== Command: micropython
+SYSCALL[7,1](12) sys_brk ( 0x4021000 ) --> [pre-success] Success(0x4021000)
+SYSCALL[7,1](  0) sys_read ( 4, 0x4cbc24b, 53 ) --> [async] ...
+SYSCALL[7,1](0) ... [async] --> Success(0x35)
+SYSCALL[7,1](1) sys_write ( 4, 0x4cbc24b, 53 ) --> [async] ...
+SYSCALL[7,1](1) ... [async] --> Success(0x35)
+==7== Events    : Ir
+==7== Collected : 2476379
+"""
+
+
+def test_a_call_that_goes_on_in_a_second_line_counts_once() -> None:
+    assert parse_log(LOG) == Count(2_476_379, 3)
+
+
+def test_a_log_without_a_count_is_an_error() -> None:
+    with pytest.raises(click.ClickException, match="not counted"):
+        parse_log("==7== valgrind: failed to start")
+
+
+@pytest.mark.parametrize(
+    ("count", "found"),
+    [
+        (Count(1000, 0.05), []),
+        (Count(1049, 0.05), []),
+        (Count(1051, 0.05), ["baseline"]),
+        (Count(1000, 0.06), ["baseline"]),
+        (Count(2001, 0.05), ["budget", "baseline"]),
+        (Count(1000, 0.11), ["budget", "baseline"]),
+    ],
+)
+def test_faults_name_the_bound(count: Count, found: list[str]) -> None:
+    told = faults(count, Count(2000, 0.1), Count(1000, 0.05))
+    assert len(told) == len(found)
+    assert all(bound in line for bound, line in zip(found, told, strict=True))
+
+
+def test_without_a_baseline_only_the_budget_counts() -> None:
+    assert faults(Count(1900, 0.1), Count(2000, 0.1), None) == []
+
+
+def test_the_shapes_send_whole_bursts() -> None:
+    for budget in BUDGETS.values():
+        assert budget.shape.depth == 1
+        assert budget.bursts > 0

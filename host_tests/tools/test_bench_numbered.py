@@ -1,0 +1,108 @@
+"""Numbered messages: whatever is lost, doubled, altered or out of order is found."""
+
+import pytest
+
+from slotmq_tools.bench import codec
+from slotmq_tools.bench.numbered import Flow, Series, Violation, read_numbers
+
+SIZE = len(codec.publish("t/0", bytes(16)))
+
+
+def series(**options: int) -> Series:
+    return Series(3, ["t/0"], burst=4, **options)
+
+
+def cut(burst: bytes) -> list[bytes]:
+    return [burst[start : start + SIZE] for start in range(0, len(burst), SIZE)]
+
+
+def exact_flow(**options: int) -> tuple[Flow, list[bytes]]:
+    sent = series()
+    flow = Flow(sent, exact=True, **options)
+    burst = sent.next_burst()
+    flow.publish(burst)
+    return flow, cut(burst)
+
+
+def test_messages_are_numbered_through() -> None:
+    sent = series()
+    packets = cut(sent.next_burst() + sent.next_burst())
+    payload = SIZE - 16
+    assert [read_numbers(packet, payload) for packet in packets] == [(3, n) for n in range(8)]
+    assert sent.sent == 8
+
+
+def test_bursts_under_way_at_once_share_no_packet_id() -> None:
+    sent = Series(0, ["t"], qos=1, burst=2, depth=2)
+    ids = []
+    for _ in range(3):
+        reader = codec.Reader()
+        for _, body, _ in reader.packets(sent.next_burst()):
+            ids.append(int.from_bytes(reader.data[body + 3 : body + 5], "big"))
+    assert ids == [1, 2, 3, 4, 1, 2]
+
+
+def test_topics_take_turns_across_bursts() -> None:
+    sent = Series(0, ["a", "b", "c", "d"], burst=2)
+    topics = []
+    for _ in range(3):
+        reader = codec.Reader()
+        for _, body, _ in reader.packets(sent.next_burst()):
+            topics.append(reader.data[body + 2 : body + 3])
+    assert topics == [b"a", b"b", b"c", b"d", b"a", b"b"]
+
+
+@pytest.mark.parametrize("size", [1, 7, SIZE, SIZE + 1, 4 * SIZE])
+def test_what_was_sent_settles_however_it_is_cut(size: int) -> None:
+    flow, packets = exact_flow()
+    stream = b"".join(packets)
+    for start in range(0, len(stream), size):
+        flow.take_bytes(stream[start : start + size])
+    assert (flow.due, flow.settled) == (0, 4)
+
+
+def test_a_flow_gets_its_share_of_a_burst() -> None:
+    flow, packets = exact_flow(first=1, step=2)
+    flow.take_bytes(packets[1] + packets[3])
+    assert (flow.due, flow.settled) == (0, 2)
+
+
+def test_a_burst_that_cannot_be_dealt_evenly_is_refused() -> None:
+    with pytest.raises(ValueError, match="dealt"):
+        Flow(series(), step=3)
+
+
+@pytest.mark.parametrize(
+    ("order", "fault"),
+    [
+        ([0, 2], "lost"),
+        ([0, 1, 1], "doubled"),
+        ([1, 0], "out of order"),
+        ([0, 1, 2, 3, 3], "late"),
+    ],
+)
+def test_faults_in_the_bytes_are_found(order: list[int], fault: str) -> None:
+    flow, packets = exact_flow()
+    with pytest.raises(Violation, match="came where"):
+        flow.take_bytes(b"".join(packets[index] for index in order))
+
+
+def test_an_altered_byte_is_found() -> None:
+    flow, packets = exact_flow()
+    with pytest.raises(Violation):
+        flow.take_bytes(packets[0][:-1] + b"!")
+
+
+@pytest.mark.parametrize("numbers", [[1], [0, 0], [0, 2], [0, 1, 2, 3, 4]])
+def test_faults_in_the_numbers_are_found(numbers: list[int]) -> None:
+    sent = series()
+    flow = Flow(sent)
+    flow.publish(sent.next_burst())
+
+    def take() -> None:
+        for number in numbers:
+            flow.take_number(number)
+            flow.settle()
+
+    with pytest.raises(Violation, match="publisher 3"):
+        take()
