@@ -49,10 +49,6 @@ def write(bit, text):
     for out in _outs:
         try:
             out.write(line)
-            # CPython holds back what goes to no terminal, MicroPython nothing
-            # (and its flush() would wait for the disk).
-            if not getattr(out, "line_buffering", True):
-                out.flush()
         except (OSError, ValueError):
             pass  # a full disk, a reader that has gone: the broker goes on
 
