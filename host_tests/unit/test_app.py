@@ -144,7 +144,7 @@ class TestListeners(Case):
 
     def test_a_configuration_with_listeners(self):
         opened = self.started("-c", self.conf("listener 1884\nlistener 1885 ::1")).opened
-        self.assertEqual(opened, [(None, 1884, 0), ("::1", 1885, 0)])
+        self.assertEqual(opened, [("0.0.0.0", 1884, 0), ("::", 1884, 0), ("::1", 1885, 0)])
 
     def test_a_port_beside_the_configurations(self):
         path = self.conf("listener 1884 0.0.0.0")
@@ -153,7 +153,7 @@ class TestListeners(Case):
 
     def test_a_port_that_the_configuration_has_adds_nothing(self):
         opened = self.started("-c", self.conf("listener 1884"), "-p", "1884").opened
-        self.assertEqual(opened, [(None, 1884, 0)])
+        self.assertEqual(opened, [("0.0.0.0", 1884, 0), ("::", 1884, 0)])
 
     def test_an_address_for_no_port(self):
         self.refused(3, "-c", self.conf("listener 1884"), "--host", "127.0.0.1")
@@ -166,7 +166,7 @@ class TestListeners(Case):
 
     def test_ipv6_may_be_missing_where_nobody_asked_for_it(self):
         Broker.errors = {("::1", 1883): 97}
-        self.assertEqual(len(self.started().opened), 1)
+        self.assertEqual(self.started().opened, [("127.0.0.1", 1883, 0)])
         self.refused(1, "--host", "::1")
         self.refused(1, "-c", self.conf("listener 1883 ::1"))
 
@@ -200,7 +200,7 @@ class TestReload(Case):
         path = self.conf(before)
         program = app.App()
         program.prepare(BOARD + ["-c", path] + list(argv))  # noqa: RUF005
-        program.broker = Broker(program.limits, program.settings)
+        program.start()
         with open(path, "w") as file:  # noqa: PTH123
             file.write(f"log_dest file {self.logged}\n{after}\n")
         program.reload()
@@ -215,9 +215,9 @@ class TestReload(Case):
         self.assertIn("changed: max_qos.", self.log_text())
 
     def test_what_cannot_change_is_said(self):
-        self.reload("pid_file a", "pid_file b")
+        self.reload("listener 1", "listener 2")
         self.assertIn("changed: nothing.", self.log_text())
-        self.assertIn("new start changes: pid_file.", self.log_text())
+        self.assertIn("new start changes: listener.", self.log_text())
 
     def test_a_bad_file_changes_nothing(self):
         program = self.reload("max_qos 1", "max_qos 0\nmax_qos 3")
@@ -226,10 +226,10 @@ class TestReload(Case):
         self.assertIn("3: max_qos: expected", self.log_text())
 
     def test_the_log_follows(self):
-        self.reload("", "log_type error")
-        self.assertEqual(self.mask, 1)
-        self.reload("", "log_type error", "-v")
-        self.assertEqual(self.mask, 127)
+        broker = self.reload("", "log_type error").broker
+        self.assertEqual((self.mask, broker.log_mask), (1, 1))
+        broker = self.reload("", "log_type error", "-v").broker
+        self.assertEqual((self.mask, broker.log_mask), (127, 127))
 
     def test_without_a_configuration_there_is_nothing_to_reload(self):
         program = app.App()

@@ -17,7 +17,9 @@ from slotmq.runtime import MICROPYTHON, const
 from slotmq.settings import ConfError, Settings
 
 _PORT = const(1883)
+# Where to listen if nothing is said, and what no address means; IPv6 where there is.
 _LOOPBACK = ("127.0.0.1", "::1")
+_EVERYWHERE = ("0.0.0.0", "::")
 _ALL_TYPES = const(127)
 _ERROR = const(1)
 _WARNING = const(2)
@@ -74,13 +76,15 @@ class App:
         self.limits = _preset(self.options["--board"])
         if "-c" in self.options:
             self.settings, self.limits = _conf("load", self.options["-c"], self.limits)
-        self.open_log()
         _check_heap(self.limits)
 
     def start(self):
         self.broker = Broker(self.limits, self.settings)
         self.broker.on_reload = self.reload
-        where = [_address(*found) for found in self.listeners() if self.listen(*found)]
+        self.open_log()
+        where = []
+        for hosts, port, most in self.listeners():
+            where += self.listen(hosts, port, most)
         self.write_pid()
         if "--orders" in self.options:
             stdin = sys.stdin.buffer
@@ -88,30 +92,37 @@ class App:
         print(_headline(self.options["--board"], ", ".join(where)))
 
     def open_log(self):
-        types = _ALL_TYPES if "-v" in self.options else self.settings.log_type
-        log.open_all(self.settings.log_dest, types)
+        mask = _ALL_TYPES if "-v" in self.options else self.settings.log_type
+        log.open_all(self.settings.log_dest, mask)
+        self.broker.log_mask = mask
+        self.broker.log = log.write
 
     def listeners(self):
-        """(host, port, max_connections): the configuration's, then the command line's."""
-        found = list(self.settings.listeners)
+        """(hosts, port, max_connections): the configuration's, then the command line's."""
+        found = [
+            ((host,) if host else _EVERYWHERE, port, most)
+            for host, port, most in self.settings.listeners
+        ]
         host = self.options.get("--host")
         port = self.options.get("-p", 0 if found else _PORT)
         if host and not port:
             raise ConfError("--host: expected -p with it, since %s listens" % self.options["-c"])
         if port and port not in [listener[1] for listener in found]:
-            found += [(address, port, 0) for address in ((host,) if host else _LOOPBACK)]
+            found.append(((host,) if host else _LOOPBACK, port, 0))
         return found
 
-    def listen(self, host, port, most):
-        """Listen there; False for IPv6's loopback where it was not asked for and is missing."""
-        try:
-            self.broker.listen(host, port, most)
-        except OSError as error:
-            asked = (host, port, most) in self.settings.listeners or "--host" in self.options
-            if host != "::1" or asked or error.errno == EADDRINUSE:
-                _refuse(host, port, error)
-            return False
-        return True
+    def listen(self, hosts, port, most):
+        """Listen there; -> the addresses. Of two hosts the second, IPv6's, may be missing."""
+        opened = []
+        for host in hosts:
+            address = ("[%s]:%d" if ":" in host else "%s:%d") % (host, port)
+            try:
+                self.broker.listen(host, port, most)
+                opened.append(address)
+            except OSError as error:
+                if host is hosts[0] or error.errno == EADDRINUSE:
+                    raise OSError("cannot listen on %s: %s" % (address, error))
+        return opened
 
     def write_pid(self):
         path = self.settings.pid_file
@@ -201,14 +212,6 @@ def _check_heap(limits):
             "the tables take %d bytes of heap and may have %d; lower the limits of %s (%d)"
             % (need, free, owner, size)
         )
-
-
-def _refuse(host, port, error):
-    raise OSError("cannot listen on %s: %s" % (_address(host, port), error))
-
-
-def _address(host, port, most=0):
-    return ("[%s]:%d" if host and ":" in host else "%s:%d") % (host or "*", port)
 
 
 def _headline(board, where):

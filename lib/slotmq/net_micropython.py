@@ -8,6 +8,8 @@ import time as clock  # ticks_ms, ticks_diff
 _BACKLOG = 4
 _TCP = 6
 _NODELAY = 1
+_IPV6 = 41
+_V6ONLY = 26
 
 
 def make_poller():
@@ -20,6 +22,8 @@ def open_listener(loop, settings, host, port, most):
     listener = socket.socket(family, kind)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if ":" in host:  # or Linux would give it the port in IPv4 too
+            listener.setsockopt(_IPV6, _V6ONLY, 1)
         listener.bind(address)
         listener.listen(_BACKLOG)
         listener.setblocking(False)
