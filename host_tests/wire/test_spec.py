@@ -1,0 +1,72 @@
+"""The coverage of the standard's statements, and the tool that watches over it."""
+
+import subprocess
+import sys
+
+import pytest
+
+from slotmq_tools.spec import statements
+from slotmq_tools.spec.coverage import Coverage
+from slotmq_tools.spec.statements import Statement
+
+STATEMENTS = {
+    "A-1": Statement("A-1", "server", "wire", "the first"),
+    "A-2": Statement("A-2", "both", "wire", "the second"),
+    "A-3": Statement("A-3", "client", "internal", "the client's own"),
+}
+
+
+def test_every_statement_that_binds_a_server_has_a_test_or_a_reason():
+    command = [sys.executable, "-m", "slotmq_tools.spec", "--quiet"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    ("tests", "reasons", "fault"),
+    [
+        ({"A-1": ["t"], "A-2": ["t"]}, {}, None),
+        ({"A-1": ["t"]}, {"A-2": "why"}, None),
+        ({"A-1": ["t"], "A-2": ["t"], "A-3": ["t"]}, {}, None),
+        ({"A-1": ["t"]}, {}, "A-2: no test and no reason: the second"),
+        ({"A-1": ["t"]}, {"A-1": "why", "A-2": "why"}, "A-1: a reason not to test it, but t does"),
+        ({"A-1": ["t"], "A-2": ["t"], "B": ["t"]}, {}, "B: no such statement, but t names it"),
+        (
+            {"A-1": ["t"], "A-2": ["t"]},
+            {"B": "why"},
+            "B: no such statement, but a reason not to test it",
+        ),
+    ],
+)
+def test_what_the_coverage_finds_wrong(tests, reasons, fault):
+    found = list(Coverage("0", STATEMENTS, reasons, tests).faults())
+    assert found == ([fault] if fault else [])
+
+
+def test_the_table_shows_tests_and_reasons():
+    coverage = Coverage("0", STATEMENTS, {"A-2": "why"}, {"A-1": ["test_one", "test_two"]})
+    assert list(coverage.table()) == [
+        "A-1  the first",
+        "    test_one",
+        "    test_two",
+        "A-2  the second",
+        "    not tested: why",
+    ]
+    assert coverage.count() == (
+        "MQTT 0: 2 statements bind a server, 1 have tests, 1 a reason why not"
+    )
+
+
+@pytest.mark.parametrize("version", statements.versions())
+def test_the_tables_are_well_formed(version):
+    found = statements.load(version)
+    assert all(name.startswith("MQTT-") and row.text for name, row in found.items())
+    assert {row.binds for row in found.values()} <= {"client", "server", "both"}
+    assert {row.kind for row in found.values()} <= {"wire", "websocket", "internal"}
+    assert all(reason.endswith(".") for reason in statements.reasons(version).values())
+
+
+def test_mqtt_3_1_1_is_whole():
+    found = statements.load("3.1.1")
+    assert len(found) == 141
+    assert sum(row.binds_a_server for row in found.values()) == 131
