@@ -8,8 +8,9 @@ import unittest
 
 import scratch
 
-from slotmq import app, log
+from slotmq import app, broker, log
 from slotmq.limits import Limits
+from slotmq.runtime import MICROPYTHON
 from slotmq.settings import ConfError
 
 BOARD = ["--board", "RPI_PICO_W"]  # its tables fit the heap of the tests
@@ -71,15 +72,15 @@ class Stream:
 
 class Case(unittest.TestCase):
     def setUp(self):
-        self.kept = app.Broker
-        app.Broker = Broker
+        self.kept = broker.Broker
+        broker.Broker = Broker
         Broker.made = None
         Broker.orders = b"s"
         Broker.errors = {}
         self.logged = scratch.path()
 
     def tearDown(self):
-        app.Broker = self.kept
+        broker.Broker = self.kept
 
     def conf(self, text):
         return scratch.write(f"log_dest file {self.logged}\n{text}\n")
@@ -138,9 +139,9 @@ class TestListeners(Case):
         self.assertEqual(opened, [("0.0.0.0", 1884, 0)])
 
     def test_a_configuration_without_a_listener(self):
-        broker = self.started("-c", self.conf("max_qos 1"))
-        self.assertEqual(broker.opened, [("127.0.0.1", 1883, 0), ("::1", 1883, 0)])
-        self.assertTrue(broker.settings.allow_anonymous)
+        made = self.started("-c", self.conf("max_qos 1"))
+        self.assertEqual(made.opened, [("127.0.0.1", 1883, 0), ("::1", 1883, 0)])
+        self.assertTrue(made.settings.allow_anonymous)
 
     def test_a_configuration_with_listeners(self):
         opened = self.started("-c", self.conf("listener 1884\nlistener 1885 ::1")).opened
@@ -199,8 +200,7 @@ class TestReload(Case):
     def reload(self, before, after, *argv):
         path = self.conf(before)
         program = app.App()
-        program.prepare(BOARD + ["-c", path] + list(argv))  # noqa: RUF005
-        program.start()
+        app.borrow("start", "start", program, BOARD + ["-c", path] + list(argv))  # noqa: RUF005
         with open(path, "w") as file:  # noqa: PTH123
             file.write(f"log_dest file {self.logged}\n{after}\n")
         program.reload()
@@ -226,10 +226,10 @@ class TestReload(Case):
         self.assertIn("3: max_qos: expected", self.log_text())
 
     def test_the_log_follows(self):
-        broker = self.reload("", "log_type error").broker
-        self.assertEqual((self.mask, broker.log_mask), (1, 1))
-        broker = self.reload("", "log_type error", "-v").broker
-        self.assertEqual((self.mask, broker.log_mask), (127, 127))
+        made = self.reload("", "log_type error").broker
+        self.assertEqual((self.mask, made.log_mask), (1, 1))
+        made = self.reload("", "log_type error", "-v").broker
+        self.assertEqual((self.mask, made.log_mask), (127, 127))
 
     def test_without_a_configuration_there_is_nothing_to_reload(self):
         program = app.App()
@@ -257,6 +257,10 @@ class TestPidFile(Case):
         self.refused(1, "-c", self.conf("pid_file /none/such/pid"), "--pid", "4711")
         self.assertEqual(Broker.made.told, ["stop"])
 
+    def test_nor_a_log(self):
+        self.refused(1, "-c", self.conf("log_dest file /none/such/log"))
+        self.assertEqual(Broker.made.told, ["stop"])
+
 
 class TestBudget(Case):
     def test_every_owner_has_a_line_and_the_sum_is_the_last(self):
@@ -270,8 +274,9 @@ class TestBudget(Case):
             app.budget("ABACUS")
 
     def test_the_heap_is_checked_before_the_tables_are_made(self):
-        if app.MICROPYTHON:
+        app.borrow("start", "_check_heap", Limits())
+        if MICROPYTHON:
+            large = Limits(message_bytes=1 << 26, message_block=4096)
             with self.assertRaises(MemoryError) as caught:
-                app._check_heap(Limits(message_bytes=1 << 26, message_block=4096))
+                app.borrow("start", "_check_heap", large)
             self.assertIn("lower the limits of messages", str(caught.exception))
-        app._check_heap(Limits())

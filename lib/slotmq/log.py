@@ -30,7 +30,14 @@ def open_all(dests, types):
         elif dest == "stderr":
             _outs.append(sys.stderr)
         else:
-            _outs.append(open(dest[5:].strip(), "a", 1))  # "file PATH", line by line
+            _outs.append(_open_file(dest[5:].strip()))  # "file PATH"
+
+
+def _open_file(path):
+    try:
+        return open(path, "a", 1)  # line by line
+    except OSError as error:
+        raise OSError("cannot write the log %s: %s" % (path, error))
 
 
 def close():

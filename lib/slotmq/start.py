@@ -1,0 +1,145 @@
+# start.py - how the program starts: arguments, limits and their heap, listeners, and
+# the line that says what runs and where.
+#
+# Owns no state: it fills in an App (app.py), which borrows it once and forgets it.
+# The arguments are flat: -c FILE, -p PORT, --host ADDRESS, --board NAME, --pid ID, -v
+# and --orders (one byte each on standard input). Raises ConfError for what the user
+# wrote, and ValueError, OSError or MemoryError for what the machine cannot do.
+import gc
+import os
+import sys
+from errno import EADDRINUSE
+
+import slotmq
+from slotmq.app import borrow
+from slotmq.broker import Broker
+from slotmq.runtime import MICROPYTHON, const
+from slotmq.settings import ConfError
+
+_PORT = const(1883)
+# Where to listen if nothing is said, and what no address means; IPv6 where there is.
+_LOOPBACK = ("127.0.0.1", "::1")
+_EVERYWHERE = ("0.0.0.0", "::")
+# Heap that must stay free beside the tables, for sockets, CONNECT, SUBSCRIBE, orders.
+_SPARE = const(8192)
+
+
+def start(app, argv):
+    """Make the broker of an App and let it listen."""
+    options = _parse(argv)
+    board = options.get("--board", "HOST")
+    app.verbose = "-v" in options
+    app.conf = options.get("-c")
+    app.limits = _preset(board)
+    if app.conf:
+        app.settings, app.limits = borrow("conf", "load", app.conf, app.limits)
+    listeners = _listeners(app.settings.listeners, options)
+    _check_heap(app.limits)
+    app.broker = Broker(app.limits, app.settings)
+    app.broker.on_reload = app.reload
+    app.open_log()
+    where = []
+    for hosts, port, most in listeners:
+        where += _listen(app.broker, hosts, port, most)
+    _write_pid(app, options)
+    if "--orders" in options:
+        stdin = sys.stdin.buffer
+        app.broker.loop.watch(getattr(stdin, "raw", stdin), app.obey)
+    print(_headline(board, ", ".join(where)))
+
+
+def budget(board):
+    """What each of the board's limits costs, as a table."""
+    limits = _preset(board)
+    total = ("tables", limits.ram_bytes(), "")
+    return "\n".join(["%-16s%8d  %s" % row for row in limits.rows() + [total]])
+
+
+def _parse(words):
+    options = {}
+    while words:
+        name = words.pop(0)
+        if name in ("-v", "--orders"):
+            options[name] = True
+        elif name in ("-c", "-p", "--host", "--board", "--pid") and words:
+            options[name] = words.pop(0)
+        else:
+            raise ConfError("%s: expected an option with its value" % name)
+    port = options.get("-p")
+    if port is not None:
+        options["-p"] = int(port) if port.isdigit() else 0
+        if not 0 < options["-p"] < 65536:
+            raise ConfError("-p: expected a port from 1 to 65535")
+    return options
+
+
+def _preset(board):
+    try:
+        return __import__("slotmq_boards.%s.limits" % board, None, None, ["LIMITS"]).LIMITS
+    except ImportError:
+        raise ConfError("--board: expected the name of a folder in boards, not %s" % board)
+
+
+def _check_heap(limits):
+    gc.collect()
+    if not MICROPYTHON:
+        return
+    need = limits.ram_bytes()
+    free = gc.mem_free() - _SPARE
+    if need > free:
+        size, owner = max([(row[1], row[0]) for row in limits.rows()])
+        raise MemoryError(
+            "the tables take %d bytes of heap and may have %d; lower the limits of %s (%d)"
+            % (need, free, owner, size)
+        )
+
+
+def _listeners(configured, options):
+    # (hosts, port, max_connections): the configuration's, then the command line's.
+    found = [((host,) if host else _EVERYWHERE, port, most) for host, port, most in configured]
+    host = options.get("--host")
+    port = options.get("-p", 0 if found else _PORT)
+    if host and not port:
+        raise ConfError("--host: expected -p with it, since %s listens" % options["-c"])
+    if port and port not in [listener[1] for listener in found]:
+        found.append(((host,) if host else _LOOPBACK, port, 0))
+    return found
+
+
+def _listen(broker, hosts, port, most):
+    # -> the addresses. Of two hosts the second, which is IPv6's, may be missing.
+    opened = []
+    for host in hosts:
+        address = ("[%s]:%d" if ":" in host else "%s:%d") % (host, port)
+        try:
+            broker.listen(host, port, most)
+            opened.append(address)
+        except OSError as error:
+            if host is hosts[0] or error.errno == EADDRINUSE:
+                raise OSError("cannot listen on %s: %s" % (address, error))
+    return opened
+
+
+def _write_pid(app, options):
+    path = app.settings.pid_file
+    if path:
+        pid = options.get("--pid") or os.getpid()
+        try:
+            with open(path, "w") as file:
+                file.write("%s\n" % pid)
+        except OSError as error:
+            raise OSError("cannot write pid_file %s: %s" % (path, error))
+        app.pid_file = path
+
+
+def _headline(board, where):
+    bits = 64 if sys.maxsize >> 32 else 32
+    heap = "heap without a limit"
+    if MICROPYTHON:
+        # With the collector's own tables: 3 bits for each block of 4 words.
+        size = gc.mem_alloc() + gc.mem_free()
+        heap = "heap %d KB" % ((size + size * 3 // (4 * bits) + 512) // 1024)
+    python = "MicroPython" if MICROPYTHON else "CPython"
+    version = "%d.%d.%d" % tuple(sys.implementation.version[:3])
+    words = (slotmq.__version__, python, version, bits, board, heap, where)
+    return "slotmq %s on %s %s (%d-bit), board %s, %s, listening on %s" % words
