@@ -64,7 +64,7 @@ class TestSyntax(Case):
 
     def test_a_value_of_no_kind(self):
         for row in rows(conf.FIELDS):
-            if row[2] not in ("text", "ascii", "address"):
+            if row[2] not in ("text", "prefix", "address"):
                 with self.subTest(key=row[0]):
                     self.refused(row[0] + " ?", 1, row[0])
 
@@ -116,6 +116,8 @@ class TestValues(Case):
 
     def test_texts(self):
         self.assertEqual(settings("auto_id_prefix me-").auto_id_prefix, b"me-")
+        self.assertEqual(len(settings("auto_id_prefix 0123456789abcde").auto_id_prefix), 15)
+        self.refused("auto_id_prefix 0123456789abcdef", 1, "auto_id_prefix", "15")
         self.assertEqual(settings("pid_file /run/a b.pid").pid_file, "/run/a b.pid")
 
     def test_log_types_add_up(self):

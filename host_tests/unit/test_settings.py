@@ -55,6 +55,11 @@ class TestCheck(unittest.TestCase):
                 self.assertIn(name, str(caught.exception))
                 self.assertIn(limit, str(caught.exception))
 
+    def test_a_prefix_that_leaves_no_room_for_its_digits_is_refused(self):
+        with self.assertRaises(ValueError) as caught:
+            Settings(auto_id_prefix=b"x" * 16).check(Limits())
+        self.assertIn("auto_id_prefix", str(caught.exception))
+
     def test_a_policy_the_table_has_not_is_refused(self):
         with self.assertRaises(ValueError) as caught:
             Settings(when_full={"reassembly": "drop_oldest"}).check(Limits())

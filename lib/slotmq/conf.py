@@ -21,7 +21,7 @@ limit start limit
 qos2_delivery start word receive release
 allow_anonymous live flag
 allow_zero_length_clientid live flag
-auto_id_prefix live ascii
+auto_id_prefix live prefix 15
 mqtt31_client_id_max live size 1 65535
 max_keepalive live number 0 65535
 connect_timeout live number 1 65535
@@ -145,6 +145,7 @@ class _Reader:
         for host, port, most, line in self.sections:
             self.fits(line, "max_connections", most, "connections")
             settings.listeners.append((host, port, most))
+        # Who listens to more than loopback says who may come in, as with mosquitto 2.
         if "allow_anonymous" not in self.lines:
             settings.allow_anonymous = not settings.listeners
         for key, limit in rows(TABLE_OF):
@@ -183,8 +184,11 @@ class _Reader:
             raise ValueError("a value")
         return value
 
-    def ascii(self, bounds, value):
-        return self.text(bounds, value).encode()
+    def prefix(self, bounds, value):
+        found = value.encode()
+        if not 0 < len(found) <= int(bounds[0]):
+            raise ValueError("1 to %s bytes" % bounds[0])
+        return found
 
     def types(self, bounds, value):
         chosen = self.word(bounds + ["all", "none"], value)

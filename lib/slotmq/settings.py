@@ -46,7 +46,7 @@ class Settings:
     # Who may come in, and under which client id.
     allow_anonymous = True
     allow_zero_length_clientid = True
-    auto_id_prefix = b"auto-"
+    auto_id_prefix = b"auto-"  # at most 15 bytes: 8 digits follow, and 23 always fit
     mqtt31_client_id_max = 0  # bytes, for MQTT 3.1 clients; its own rule is 23
     max_keepalive = 65535  # seconds; 0 also lets clients in that ask for none
     max_connections = 0  # of all listeners together; 0, here and below: the table's size
@@ -83,10 +83,12 @@ class Settings:
             setattr(self, name, values[name])
 
     def check(self, limits):
-        """Raise ValueError for more than a table holds, or a policy it has not."""
+        """Raise ValueError for what the broker made from these limits could not do."""
         for row in rows(WHEN_FULL):
             if self.when_full[row[0]] not in row[1:]:
                 raise ValueError("when_full %s: one of %s" % (row[0], row[1:]))
+        if len(self.auto_id_prefix) > 15:
+            raise ValueError("auto_id_prefix: at most 15 bytes")
         for name, limit in rows(TABLE_OF):
             size = getattr(limits, limit)
             if getattr(self, name) > size:
