@@ -128,8 +128,8 @@ class TestValues(Case):
         self.refused("log_type loud", 1, "log_type", "information", "all", "none")
 
     def test_log_destinations_add_up(self):
-        found = settings("log_dest stdout\nlog_dest file /tmp/a b\n")
-        self.assertEqual(found.log_dest, ("stdout", "file /tmp/a b"))
+        found = settings("log_dest stdout\nlog_dest file /logs/a b\n")
+        self.assertEqual(found.log_dest, ("stdout", "file /logs/a b"))
         self.assertEqual(settings("log_dest none").log_dest, ())
         for bad in ("syslog", "file", "stdout stderr"):
             self.refused("log_dest " + bad, 1, "log_dest", "file PATH")
