@@ -36,9 +36,15 @@ def byte_by_byte(sock: socket.socket, data: bytes) -> None:
 class Client:
     """One network connection to the broker."""
 
-    def __init__(self, address: tuple[str, int], send: Send = whole) -> None:
-        self.sock = socket.create_connection(address, PATIENCE_S)
+    def __init__(
+        self, address: tuple[str, int], send: Send = whole, *, narrow: bool = False
+    ) -> None:
+        self.sock = socket.socket()
+        self.sock.settimeout(PATIENCE_S)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if narrow:  # what the system takes in before the client reads: as little as it can
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        self.sock.connect(address)
         self.connack = Connack(False, 0)
         self._send = send
         self._bytes = bytearray()

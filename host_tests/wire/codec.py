@@ -44,6 +44,10 @@ class Publish:
     # Chosen by the server, hence no part of what a test compares.
     packet_id: int = field(default=0, compare=False)
 
+    def __repr__(self) -> str:
+        flags = "retain " * self.retain + "dup " * self.dup + f"qos {self.qos}"
+        return f"<{self.topic[:40]} {len(self.payload)}:{self.payload[:40]!r} {flags}>"
+
 
 @dataclass(frozen=True)
 class Ack:

@@ -4,7 +4,7 @@ import itertools
 
 from . import codec
 from .client import Client, Send
-from .process import BrokerProcess
+from .process import Program
 
 _numbers = itertools.count(1)
 
@@ -12,7 +12,7 @@ _numbers = itertools.count(1)
 class Scene:
     """The clients of one test. Names and topics are of its own: no test meets another's."""
 
-    def __init__(self, broker: BrokerProcess, send: Send) -> None:
+    def __init__(self, broker: Program, send: Send) -> None:
         self.broker = broker
         self.number = next(_numbers)
         self.topic = f"t{self.number}"
@@ -21,9 +21,9 @@ class Scene:
         self._kept: set[str] = set()
         self._unnamed = itertools.count(1)
 
-    def socket(self, send: Send | None = None) -> Client:
+    def socket(self, *, narrow: bool = False) -> Client:
         """A network connection on which nothing has been sent."""
-        client = Client(self.broker.address, send or self._send)
+        client = Client(self.broker.address, self._send, narrow=narrow)
         self._clients.append(client)
         return client
 
@@ -38,9 +38,9 @@ class Scene:
             self._kept.add(client_id)
         return codec.connect(client_id, clean=clean, **options)  # type: ignore[arg-type]
 
-    def connect(self, name: str = "", **options: object) -> Client:
+    def connect(self, name: str = "", *, narrow: bool = False, **options: object) -> Client:
         """A client that the broker has accepted; the same name is the same client id."""
-        client = self.socket()
+        client = self.socket(narrow=narrow)
         answer = client.connect(self.packet(name, **options))  # type: ignore[arg-type]
         assert answer.code == 0
         return client

@@ -4,8 +4,6 @@ import itertools
 
 import pytest
 
-from .codec import Publish
-
 MOSQUITTO_TAKES_THE_FIRST = pytest.mark.ours("mosquitto takes the first match it finds")
 
 
@@ -72,12 +70,3 @@ def test_qos_can_be_raised_to_that_of_the_subscription(mqtt, topic, granted):
     client.subscribe(topic, qos=granted)
     mqtt.connect().publish(topic, b"x", 0)
     client.receive(topic, b"x", granted)
-
-
-@pytest.mark.config("max_qos 1")
-@pytest.mark.ours("mosquitto closes at a higher QoS only since version 5")
-def test_max_qos(mqtt, topic):
-    client = mqtt.connect()
-    assert client.request((topic, 2)) == (1,)
-    mqtt.connect().publish(topic, b"x", 1)
-    assert client.next() == Publish(topic, b"x", 1)

@@ -1,0 +1,139 @@
+"""Packets up to the largest, to readers quick and slow, and packets that are never whole."""
+
+import pytest
+
+from . import codec
+from .codec import Ack
+
+MAX_PACKET = 1 << 20  # of the HOST preset
+# Around the sizes of the preset's buffers: kept tails, one read, one write, one packet.
+SIZES = [1000, 1023, 1024, 1025, 16300, 16383, 16384, 16385, 32768, 200_000]
+OURS = pytest.mark.ours("mosquitto takes packets of any size")
+
+
+def payload(size, seed=0):
+    return bytes((i * 31 + seed) & 255 for i in range(251)) * (size // 251) + b"." * (size % 251)
+
+
+def largest(topic, qos):
+    """As much payload as makes the packet exactly as large as it may be."""
+    return payload(MAX_PACKET - 1 - 3 - 2 - len(topic) - (2 if qos else 0))
+
+
+@pytest.mark.parametrize("qos", [0, 1, 2])
+@pytest.mark.parametrize("size", SIZES)
+def test_sizes_around_the_buffers_arrive(mqtt, topic, size, qos):
+    subscriber = mqtt.connect()
+    subscriber.subscribe(topic, qos=qos)
+    publisher = mqtt.connect()
+    for seed in range(2):
+        publisher.publish(topic, payload(size, seed), qos)
+    for seed in range(2):
+        subscriber.receive(topic, payload(size, seed), qos)
+    subscriber.expect_silence()
+
+
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_the_largest_packet_arrives(mqtt, topic, qos):
+    subscriber = mqtt.connect()
+    subscriber.subscribe(topic, qos=qos)
+    mqtt.connect().publish(topic, largest(topic, qos), qos)
+    subscriber.receive(topic, largest(topic, qos), qos)
+    subscriber.expect_silence()
+
+
+@pytest.mark.parametrize("qos", [0, 1])
+def test_the_largest_packet_reaches_its_own_publisher(mqtt, topic, qos):
+    client = mqtt.connect()
+    client.subscribe(topic, qos=qos)
+    client.publish(topic, largest(topic, qos), qos)
+    client.receive(topic, largest(topic, qos), qos)
+    client.expect_silence()
+
+
+@OURS
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_a_larger_packet_ends_the_connection_at_its_header(mqtt, topic, qos):
+    client = mqtt.connect()
+    packet = codec.publish(topic, largest(topic, qos) + b"x", qos, 1)
+    client.send(packet[:20])
+    client.expect_closed()
+
+
+def test_the_largest_topic_name(mqtt):
+    topic = f"{mqtt.topic}/" + "n" * (65535 - 1 - len(mqtt.topic))
+    subscriber = mqtt.connect()
+    subscriber.subscribe(f"{mqtt.topic}/+")
+    mqtt.connect().publish(topic)
+    subscriber.receive(topic)
+
+
+def test_the_largest_retained_message(mqtt, topic):
+    publisher = mqtt.connect()
+    publisher.publish(topic, largest(topic, 1), 1, retain=True)
+    subscriber = mqtt.connect()
+    subscriber.subscribe(topic, qos=1)
+    subscriber.receive(topic, largest(topic, 1), 1, retain=True)
+    publisher.publish(topic, b"", retain=True)
+    subscriber.receive(topic, b"")
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+def test_a_slow_reader_gets_everything(mqtt, topic, qos):
+    slow = mqtt.connect(narrow=True)
+    slow.subscribe(topic, qos=qos)
+    publisher = mqtt.connect()
+    for seed in range(4):
+        publisher.publish(topic, payload(400_000, seed), qos)
+    for seed in range(4):
+        slow.receive(topic, payload(400_000, seed), qos)
+    slow.expect_silence()
+
+
+@pytest.mark.ours("mosquitto queues a thousand of them")
+@pytest.mark.spec("MQTT-4.6.0-6")
+def test_a_reader_that_stops_loses_whole_qos_0_messages_only(mqtt, topic):
+    stopped, quick = mqtt.connect(narrow=True), mqtt.connect()
+    stopped.subscribe(f"{topic}/big", f"{topic}/end")
+    quick.subscribe(f"{topic}/big")
+    publisher = mqtt.connect()
+    for seed in range(30):
+        publisher.publish(f"{topic}/big", payload(300_000, seed))
+        quick.receive(f"{topic}/big", payload(300_000, seed))
+    found = [m.payload for m in stopped.publishes()]
+    sent = [payload(300_000, seed) for seed in range(30)]
+    assert found[0] == sent[0]
+    assert found == [one for one in sent if one in found]
+    assert len(found) < len(sent)
+    publisher.publish(f"{topic}/end", b"small")
+    stopped.receive(f"{topic}/end", b"small")
+
+
+def test_half_packets_of_many_clients_do_not_mix(mqtt, topic):
+    subscriber = mqtt.connect()
+    subscriber.subscribe(f"{topic}/+", qos=1)
+    packets = {i: codec.publish(f"{topic}/{i}", payload(50_000, i), 1, i) for i in range(1, 8)}
+    publishers = {i: mqtt.connect() for i in packets}
+    for start in (0, 3, 700, 20_000):
+        end = {0: 3, 3: 700, 700: 20_000, 20_000: None}[start]
+        for i, publisher in publishers.items():
+            publisher.send(packets[i][start:end])
+    for i, publisher in publishers.items():
+        publisher.expect(Ack(codec.PUBACK, i))
+    found = {m.topic: m.payload for m in subscriber.receive_many(7)}
+    assert found == {f"{topic}/{i}": payload(50_000, i) for i in packets}
+
+
+@pytest.mark.ours("mosquitto has no table of half packets")
+@pytest.mark.config("limit reassembly 1\npacket_timeout 2")
+def test_who_holds_the_only_buffer_for_ever_is_closed_and_the_next_one_goes_on(mqtt, topic):
+    subscriber = mqtt.connect()
+    subscriber.subscribe(topic, qos=1)
+    hog, waiting = mqtt.connect(), mqtt.connect()
+    hog.send(codec.publish(topic, payload(100_000), 1, 1)[:30_000])
+    hog.next_id()
+    waiting.send(codec.publish(topic, payload(90_000), 1, 1))
+    subscriber.publish(f"{topic}/other", b"served meanwhile", 1)
+    hog.expect_closed()
+    waiting.expect(Ack(codec.PUBACK, 1))
+    subscriber.receive(topic, payload(90_000), 1)
