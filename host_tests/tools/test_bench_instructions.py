@@ -10,6 +10,7 @@ LOG = """\
 SYSCALL[7,1](12) sys_brk ( 0x4021000 ) --> [pre-success] Success(0x4021000)
 SYSCALL[7,1](  0) sys_read ( 4, 0x4cbc24b, 53 ) --> [async] ...
 SYSCALL[7,1](0) ... [async] --> Success(0x35)
+SYSCALL[7,1](228) sys_clock_gettime( 1, 0x1ffefff8c0 )[sync] --> Success(0x0)
 SYSCALL[7,1](1) sys_write ( 4, 0x4cbc24b, 53 ) --> [async] ...
 SYSCALL[7,1](1) ... [async] --> Success(0x35)
 ==7== Events    : Ir
@@ -17,7 +18,7 @@ SYSCALL[7,1](1) ... [async] --> Success(0x35)
 """
 
 
-def test_a_call_that_goes_on_in_a_second_line_counts_once() -> None:
+def test_system_calls_are_counted_once_and_the_time_not_at_all() -> None:
     assert parse_log(LOG) == Count(2_476_379, 3)
 
 

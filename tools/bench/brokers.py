@@ -81,8 +81,7 @@ def slotmq_on_micropython(bits: int, port: int) -> Start:
     found = micropython.find(bits)
     argv = ["-p", str(port), "--host", HOST, "--board", _BOARD]
     command = micropython.command(bits, boards.load(_BOARD).heap_kb, _BOOT, argv)
-    environment = micropython.environment(mpy.build_for(found))
-    return Start(command, {**environment, "SLOTMQ_READY_FD": "2"})
+    return Start(command, micropython.environment(mpy.build_for(found)))
 
 
 def _slotmq_on_cpython(site: Site) -> Start:
