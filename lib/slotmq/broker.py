@@ -8,6 +8,8 @@
 # are called at once. Nothing a handler does ends a connection on the spot either:
 # end() marks it and the loop reaps it.
 # Allocates all tables at construction, nothing afterwards.
+import gc
+
 from slotmq import deliver, lifecycle, local, outbox, retain
 from slotmq.arrays import i32, u16
 from slotmq.connections import Connections
@@ -15,7 +17,7 @@ from slotmq.deliveries import Deliveries
 from slotmq.limits import Limits
 from slotmq.messages import Messages
 from slotmq.retained import Retained
-from slotmq.runtime import const, new_packet
+from slotmq.runtime import const, heap_lock, heap_unlock, new_packet, queue_columns
 from slotmq.sessions import Sessions
 from slotmq.settings import Settings
 from slotmq.subscriptions import Subscriptions
@@ -58,6 +60,10 @@ class Broker:
     def __init__(self, limits=None, settings=None):
         self.limits = limits = limits or Limits()
         self.settings = settings = settings or Settings()
+        # What MicroPython allocates for a moment (the frame of a call that has many
+        # locals) is searched for from the heap's beginning. A hole before the tables,
+        # given back at the end, keeps that search short.
+        hole = bytearray(limits.hole_bytes())
         self.hooks = None
         self.now = 0
         self.auto_id = 0
@@ -67,6 +73,7 @@ class Broker:
         self.messages = Messages(limits)
         self.deliveries = Deliveries(limits)
         self.retained = Retained(limits)
+        self.queue = queue_columns(self.deliveries, self.sessions, self.messages, self.conns)
         self.sys = None
         self.on_reload = None
         self.work = bytearray(2 * limits.topic_bytes + 64)
@@ -81,6 +88,8 @@ class Broker:
         self.log_mask = 0
         self.pkt = new_packet(limits.max_packet)
         self.apply_settings()
+        del hole
+        gc.collect()
 
     def apply_settings(self):
         """Take over the settings that may change while running."""
@@ -89,6 +98,8 @@ class Broker:
         self.max_connections = s.max_connections if s.max_connections > 0 else limits.connections
         self.max_inflight = s.max_inflight_messages or limits.inflight
         self.max_queued = s.max_queued_messages or limits.queued
+        self.deliveries.window[0] = self.max_inflight
+        self.deliveries.window[1] = self.max_queued
         self.max_qos = s.max_qos
         self.retain_available = s.retain_available
         self.size_limit = s.message_size_limit
@@ -130,8 +141,10 @@ class Broker:
         self.ending[self.ending_count] = conn
         self.ending_count += 1
         if self.log_mask & _NOTICE and conns.session[conn] != _NONE:
+            heap_unlock()
             who = self.sessions.client_id(conns.session[conn]).decode()
             self.log(_NOTICE, "Client " + who + " disconnected: " + REASONS[reason] + ".")
+            heap_lock()
 
     def closed(self, conn):
         """The stream is closed: let go of everything that hung on it."""
@@ -162,7 +175,9 @@ class Broker:
         if self.settings.retry_interval:
             self._retry(self.settings.retry_interval * 10)
         if self.sys:
+            heap_unlock()
             self.sys.tick()
+            heap_lock()
 
     def _check_patience(self, conn):
         conns = self.conns

@@ -2,15 +2,17 @@
 #
 # Two exits. A QoS 0 packet goes from the receive buffer straight into the outgoing
 # buffers (publish_packet). Everything else is stored in a message slot first,
-# queued for each receiver (enqueue) and sent by pump(), which is also what sends
-# again after a reconnect and goes on when a socket is writable again. The
-# connection that is being read is pumped when its input has been handled, so that
-# its acknowledgements always find room. Does not allocate.
+# queued for each receiver (fan_out) and sent by pump(), which is also what sends
+# again after a reconnect and goes on when a socket is writable again. Sessions are
+# pumped when the whole input of a connection has been handled: one walk for all
+# that it brought, and its acknowledgements have found their room before. Does not
+# allocate.
 #
 # flags are the lower four bits of PUBLISH's first byte: DUP 8, QoS << 1, RETAIN 1.
 from slotmq.encode import put_short
 from slotmq.outbox import room, send_message, send_packet
-from slotmq.runtime import const, place
+from slotmq.runtime import append, const, fan, finish, place, send, unref
+from slotmq.runtime import store as take_message
 
 _NONE = const(0xFFFF)
 _QUEUED = const(0)
@@ -61,7 +63,7 @@ def _place_slowly(broker, pkt, buf, session):
         msg = store(broker, pkt, buf, 0)
         if msg != _NONE:
             enqueue(broker, session, msg, 0)
-            broker.messages.unref(msg)
+            unref(broker.queue, msg)
     elif not send_packet(broker, conn, buf, pkt[_START], n):
         broker.stats[_DROPPED] += 1
 
@@ -79,23 +81,24 @@ def _queue_offline(broker, pkt, buf, i, end):
             enqueue(broker, session, msg, 0)
         i += 1
     if msg != _NONE:
-        broker.messages.unref(msg)
+        unref(broker.queue, msg)
 
 
 def fan_out(broker, msg, qos, slot):
     """A stored message to all receivers of a route, each at its effective QoS [3.8.4-6]."""
     subs = broker.subscriptions
-    pool = subs.pool
     i = subs.routes.first[slot]
     end = subs.routes.end[slot]
-    while i < end:
-        granted = pool[i] & 3
-        if granted > qos and not broker.upgrade_qos:
-            granted = qos
-        if granted:
-            enqueue(broker, pool[i] >> 2, msg, granted << 1)
+    if broker.upgrade_qos:
+        qos = 3
+    while True:
+        i = fan(broker.queue, subs.pool, i, end, msg, qos)
+        if i == end:
+            return
+        if qos and subs.pool[i] & 3:
+            enqueue(broker, subs.pool[i] >> 2, msg, min(qos, subs.pool[i] & 3) << 1)
         else:
-            _send_qos0(broker, pool[i] >> 2, msg)
+            _send_qos0(broker, subs.pool[i] >> 2, msg)
         i += 1
 
 
@@ -109,33 +112,39 @@ def _send_qos0(broker, session, msg):
 
 
 def enqueue(broker, session, msg, flags):
-    """Queue a stored message for one session and send what may be sent. False: full."""
-    sessions = broker.sessions
+    """Queue a stored message for one session, if there is room or some can be made."""
     deliveries = broker.deliveries
-    full = sessions.queued[session] >= broker.max_queued or deliveries.count == deliveries.slots
-    if full and not (broker.drop_oldest and drop_oldest(broker, session)):
-        deliveries.refused += 1
-        broker.stats[_DROPPED] += 1
-        return False
-    deliveries.add(sessions, session, msg, flags)
-    broker.messages.refs[msg] += 1
-    conn = sessions.conn[session]
-    if conn != _NONE and conn != broker.current:
-        pump(broker, session)
-    return True
+    if not has_room(broker, session):
+        if not (broker.drop_oldest and drop_oldest(broker, session)):
+            deliveries.refused += 1
+            broker.stats[_DROPPED] += 1
+            return
+    append(broker.queue, session, msg, flags)
+
+
+def has_room(broker, session):
+    """May one more message wait for this session?"""
+    sessions = broker.sessions
+    waiting = sessions.queued[session]
+    most = broker.max_queued
+    if sessions.conn[session] != _NONE:
+        waiting += sessions.inflight[session]
+        most += broker.max_inflight
+    return waiting < most and broker.deliveries.count[2] != _NONE
 
 
 def store(broker, pkt, buf, flags):
     """The PUBLISH in a message slot, with one reference; NONE where all is full."""
-    messages = broker.messages
     topic = pkt[_TOPIC]
     payload = pkt[_PAYLOAD]
     while True:
-        msg = messages.store(buf, topic, pkt[_TOPIC_LEN], payload, pkt[_END] - payload, flags)
+        msg = take_message(
+            broker.queue, buf, topic, pkt[_TOPIC_LEN], payload, pkt[_END] - payload, flags
+        )
         if msg != _NONE:
             return msg
         if not (broker.drop_oldest_message and drop_oldest(broker, _longest_queue(broker))):
-            messages.refused += 1
+            broker.messages.refused += 1
             broker.stats[_DROPPED] += 1
             return _NONE
 
@@ -156,51 +165,57 @@ def drop_oldest(broker, session):
         return False
     broker.deliveries.refused += 1
     broker.stats[_DROPPED] += 1
-    finish(broker, entry)
+    finish(broker.queue, entry)
     return True
 
 
-def finish(broker, entry):
-    """A delivery has ended: acknowledged, dropped, or its session is over."""
-    msg = broker.deliveries.msg[entry]
-    broker.deliveries.remove(broker.sessions, entry)
-    if msg != _NONE:
-        broker.messages.unref(msg)
+def pump_pending(broker):
+    """Pump every connected session for which something was queued."""
+    deliveries = broker.deliveries
+    pending = deliveries.pending
+    while pending[0]:
+        session = pending[pending[0]]
+        pending[0] -= 1
+        deliveries.is_pending[session] = 0
+        if broker.sessions.conn[session] != _NONE:
+            pump(broker, session)
 
 
 def pump(broker, session):
     """Send from the session's cursor on, until its window or its buffer is full."""
     conn = broker.sessions.conn[session]
-    cursor = broker.sessions.cursor
-    while cursor[session] != _NONE and _send_entry(broker, conn, session, cursor[session]):
+    while send(broker.queue, session, conn) and _send_slowly(broker, conn, session):
         pass
 
 
-def _send_entry(broker, conn, session, entry):
-    # Sends one delivery and moves the cursor past it. False: not now.
-    sessions = broker.sessions
+def _send_slowly(broker, conn, session):
+    # The delivery at the cursor, which send() left: there is no room for it, or it is
+    # a PUBREL or a queued QoS 0 message. False: not now.
     deliveries = broker.deliveries
-    state = deliveries.state[entry]
-    if state == _RELEASED:
+    entry = broker.sessions.cursor[session]
+    flags = deliveries.flags[entry]
+    if deliveries.state[entry] == _RELEASED:
         at = room(broker, conn, 4)
         if at < 0:
             return False
         put_short(broker.conns.tx, at, _PUBREL, entry + 1)
         broker.stats[_PACKETS_OUT] += 1
+    elif not send_message(broker, conn, deliveries.msg[entry], _PUBLISH | flags, entry + 1):
+        return False
+    elif not flags & 6:
+        finish(broker.queue, entry)
+        return True
     else:
-        if state == _QUEUED and sessions.inflight[session] >= broker.max_inflight:
-            return False
-        flags = deliveries.flags[entry]
-        packet_id = entry + 1 if flags & 6 else 0
-        if not send_message(broker, conn, deliveries.msg[entry], _PUBLISH | flags, packet_id):
-            return False
-        if not packet_id:
-            finish(broker, entry)
-            return True
-        if state == _QUEUED:
-            deliveries.state[entry] = flags >> 1 & 3
-            deliveries.flags[entry] = flags | _DUP
-            sessions.queued[session] -= 1
-            sessions.inflight[session] += 1
-    sessions.cursor[session] = deliveries.next[entry]
+        mark_sent(broker, session, entry)
+    broker.sessions.cursor[session] = deliveries.next[entry]
     return True
+
+
+def mark_sent(broker, session, entry):
+    """The delivery is in the outgoing buffer now: from the queue into the window."""
+    deliveries = broker.deliveries
+    if deliveries.state[entry] == _QUEUED:
+        deliveries.state[entry] = deliveries.flags[entry] >> 1 & 3
+        deliveries.flags[entry] |= _DUP
+        broker.sessions.queued[session] -= 1
+        broker.sessions.inflight[session] += 1

@@ -1,10 +1,9 @@
 # handle_acks.py - PUBACK, PUBREC, PUBREL and PUBCOMP [3.4 to 3.7]. What they free
 # in the window is used by the pump when the whole input has been handled.
 # Does not allocate.
-from slotmq.deliver import finish
 from slotmq.lifecycle import publish_stored
 from slotmq.outbox import put_ack
-from slotmq.runtime import const
+from slotmq.runtime import acked, const, unref
 
 _NONE = const(0xFFFF)
 _FLAGS = const(1)
@@ -20,27 +19,29 @@ _MALFORMED = const(2)
 
 def handle_puback(broker, conn, pkt, buf):
     """QoS 1: the delivery is done [4.3.2-1]."""
-    session = broker.conns.session[conn]
-    entry = broker.deliveries.find(session, pkt[_PACKET_ID])
-    if entry != _NONE and broker.deliveries.state[entry] == _SENT_1:
-        finish(broker, entry)
-        broker.sessions.progress[session] = broker.now
+    _acknowledged(broker, conn, pkt, _SENT_1)
     return _OK
 
 
 def handle_pubrec(broker, conn, pkt, buf):
-    """QoS 2: the message may go, its id stays until PUBCOMP [4.3.3-1]."""
-    session = broker.conns.session[conn]
-    deliveries = broker.deliveries
-    entry = deliveries.find(session, pkt[_PACKET_ID])
-    if entry != _NONE and deliveries.state[entry] == _SENT_2:
-        deliveries.state[entry] = _RELEASED
-        broker.messages.unref(deliveries.msg[entry])
-        deliveries.msg[entry] = _NONE
-        broker.sessions.progress[session] = broker.now
-    # An id that is not known gets its PUBREL too: else the client waits for ever.
+    """QoS 2: the message may go, its id stays until PUBCOMP [4.3.3-1].
+
+    An id that is not known gets its PUBREL too: else the client waits for ever."""
+    _acknowledged(broker, conn, pkt, _SENT_2)
     put_ack(broker, conn, _PUBREL, pkt[_PACKET_ID])
     return _OK
+
+
+def handle_pubcomp(broker, conn, pkt, buf):
+    """QoS 2: the delivery is done."""
+    _acknowledged(broker, conn, pkt, _RELEASED)
+    return _OK
+
+
+def _acknowledged(broker, conn, pkt, state):
+    session = broker.conns.session[conn]
+    if acked(broker.queue, session, pkt[_PACKET_ID], state) != _NONE:
+        broker.sessions.progress[session] = broker.now
 
 
 def handle_pubrel(broker, conn, pkt, buf):
@@ -54,16 +55,6 @@ def handle_pubrel(broker, conn, pkt, buf):
         msg = sessions.remove_received(session, at)
         if msg != _NONE:
             publish_stored(broker, msg)
-            broker.messages.unref(msg)
+            unref(broker.queue, msg)
     put_ack(broker, conn, _PUBCOMP, pkt[_PACKET_ID])
-    return _OK
-
-
-def handle_pubcomp(broker, conn, pkt, buf):
-    """QoS 2: the delivery is done."""
-    session = broker.conns.session[conn]
-    entry = broker.deliveries.find(session, pkt[_PACKET_ID])
-    if entry != _NONE and broker.deliveries.state[entry] == _RELEASED:
-        finish(broker, entry)
-        broker.sessions.progress[session] = broker.now
     return _OK

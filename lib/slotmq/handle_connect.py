@@ -4,7 +4,7 @@
 # The control plane: may allocate and free.
 from slotmq import lifecycle
 from slotmq.outbox import put_ack
-from slotmq.runtime import const, utf8_ok
+from slotmq.runtime import const, store, unref, utf8_ok
 
 _NONE = const(0xFFFF)
 _BODY = const(3)
@@ -148,7 +148,7 @@ def _open_session(broker, conn, buf, fields):
     present = _take_session(broker, conn, ids, off, n, fields.flags & _CLEAN)
     if present < 0:
         if will != _NONE:
-            broker.messages.unref(will)
+            unref(broker.queue, will)
         return _refuse(broker, conn, _UNAVAILABLE)
     session = broker.conns.session[conn]
     broker.sessions.will[session] = will
@@ -168,7 +168,7 @@ def _store_will(broker, buf, fields):
     flags = fields.flags >> 2 & 6 | fields.flags >> 5 & 1
     msg = _NONE
     if topic_len <= broker.limits.topic_bytes:
-        msg = broker.messages.store(buf, topic, topic_len, payload, size, flags)
+        msg = store(broker.queue, buf, topic, topic_len, payload, size, flags)
     if msg == _NONE:
         broker.messages.refused += 1
     return msg

@@ -3,7 +3,7 @@
 from slotmq import deliver, retain
 from slotmq.lifecycle import publish_stored
 from slotmq.outbox import put_ack
-from slotmq.runtime import const, utf8_ok
+from slotmq.runtime import const, heap_lock, heap_unlock, topic_matches, unref, utf8_ok
 
 _NONE = const(0xFFFF)
 _FLAGS = const(1)
@@ -19,6 +19,7 @@ _OK = const(0)
 _MALFORMED = const(2)
 _PROTOCOL = const(3)
 _FULL = const(6)
+_SYS = b"$SYS/#"
 
 
 def handle_publish(broker, conn, pkt, buf):
@@ -97,7 +98,7 @@ def _publish(broker, pkt, buf, flags, slot):
         retain.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
     if msg != _NONE:
         deliver.fan_out(broker, msg, flags >> 1, slot)
-        broker.messages.unref(msg)
+        unref(broker.queue, msg)
     return _OK
 
 
@@ -108,7 +109,7 @@ def _publish_qos0(broker, pkt, buf, retained, slot):
             msg = deliver.store(broker, pkt, buf, 1)
         retain.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
         if msg != _NONE:
-            broker.messages.unref(msg)
+            unref(broker.queue, msg)
     if broker.upgrade_qos:
         _publish(broker, pkt, buf, 0, slot)
     else:
@@ -119,12 +120,15 @@ def _is_wanted(broker, conn, pkt, buf):
     # Messages that are acknowledged but go nowhere: $SYS is the broker's own, a
     # payload over message_size_limit, what the may_publish hook forbids [3.3.5-2].
     topic = pkt[_TOPIC]
-    if bytes(buf[topic : topic + 5]) == b"$SYS/" or bytes(buf[topic:topic + pkt[_TOPIC_LEN]]) == b"$SYS":
+    if topic_matches(_SYS, 0, 6, buf, topic, pkt[_TOPIC_LEN]):
         return False
     if broker.size_limit and pkt[_END] - pkt[_PAYLOAD] > broker.size_limit:
         return False
     may = getattr(broker.hooks, "may_publish", None)
     if may is None:
         return True
+    heap_unlock()
     client_id = broker.sessions.client_id(broker.conns.session[conn])
-    return bool(may(client_id, bytes(buf[topic : topic + pkt[_TOPIC_LEN]])))
+    wanted = may(client_id, bytes(buf[topic : topic + pkt[_TOPIC_LEN]]))
+    heap_lock()
+    return wanted

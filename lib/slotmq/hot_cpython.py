@@ -1,13 +1,7 @@
 # hot_cpython.py - the contract of hot.py on CPython, with dicts, slices and find.
 #
-# Same names, same results, same moment at which each store is full; only the
-# speed comes from elsewhere. Property tests run both against one another.
-# Steady-state calls may allocate here; on CPython that is no promise of ours.
-from array import array
-
-_NONE = 0xFFFF
-_TEXT_BLOCK = 16
-
+# Same names, same results; only the speed comes from elsewhere. Property tests run
+# both against one another. These may allocate: on CPython that is no promise of ours.
 
 # -1 where the flags of a first byte are not legal [2.2.2-1]
 _RESERVED = [0 if b & 15 == 0 else -1 for b in range(256)]
@@ -18,6 +12,14 @@ for _b in (0x60, 0x80, 0xA0):
 
 def const(value):
     return value
+
+
+def heap_lock():
+    """CPython's heap has no lock."""
+
+
+def heap_unlock():
+    """CPython's heap has no lock."""
 
 
 def settled(buf, n):
@@ -141,140 +143,3 @@ def find_id(ids, start, n, packet_id):
         return ids.index(packet_id, start, start + n)
     except ValueError:
         return -1
-
-
-def place(columns, i, end, src, start, n):
-    """Put a QoS 0 packet to route entries i..end; -> the first that needs another way."""
-    entries, conn_of, out, tx_end, tx_limit, tx, dirty, count = columns
-    packet = src[start : start + n]
-    if packet[0] != 0x30:
-        packet = b"\x30" + packet[1:]
-    first = i
-    passed = 0
-    while i < end:
-        conn = conn_of[entries[i] >> 2]
-        if conn == _NONE:
-            passed += 1
-        else:
-            at = tx_end[conn]
-            stop = at + n
-            if stop > tx_limit[conn]:
-                break
-            if out[conn] == 0:
-                out[conn] = 1
-                dirty[count[0]] = conn
-                count[0] += 1
-            tx[at:stop] = packet
-            tx_end[conn] = stop
-        i += 1
-    count[1] += i - first - passed
-    return i
-
-
-class Arena:
-    """Byte strings counted in fixed blocks; each is one bytearray here."""
-
-    def __init__(self, blocks, size):
-        self.blocks = blocks
-        self.size = size
-        self._free = blocks
-        self._ids = list(range(blocks - 1, -1, -1))
-        self._chains = {}
-
-    def free_blocks(self):
-        return self._free
-
-    def _count(self, n):
-        return (n + self.size - 1) // self.size or 1
-
-    def take(self, n):
-        k = (n + self.size - 1) // self.size or 1
-        if k > self._free:
-            return _NONE
-        self._free -= k
-        first = self._ids.pop()
-        self._chains[first] = bytearray(n)
-        return first
-
-    def drop(self, first):
-        self._free += self._count(len(self._chains.pop(first)))
-        self._ids.append(first)
-
-    def move(self, first, at, buf, off, n, out):
-        if out:
-            buf[off : off + n] = self._chains[first][at : at + n]
-        else:
-            self._chains[first][at : at + n] = buf[off : off + n]
-
-
-class Names:
-    """A set of (scope, text) with the slots and the room of hot.Names."""
-
-    def __init__(self, slots, text_bytes):
-        self.slots = slots
-        self.length = array("H", bytes(2 * slots))
-        self.scope = array("H", bytes(2 * slots))
-        self._blocks = text_bytes // _TEXT_BLOCK
-        self._free = list(range(slots - 1, -1, -1))
-        self._slot = {}
-        self._text = [b""] * slots
-
-    def count(self):
-        return len(self._slot)
-
-    def find(self, scope, buf, off, n):
-        return self._slot.get((scope, bytes(buf[off : off + n])), _NONE)
-
-    def add(self, scope, buf, off, n):
-        blocks = (n + _TEXT_BLOCK - 1) // _TEXT_BLOCK or 1
-        if not self._free or blocks > self._blocks:
-            return _NONE
-        self._blocks -= blocks
-        slot = self._free.pop()
-        self._text[slot] = text = bytes(buf[off : off + n])
-        self._slot[scope, text] = slot
-        self.length[slot] = n
-        self.scope[slot] = scope
-        return slot
-
-    def remove(self, slot):
-        n = self.length[slot]
-        self._blocks += (n + _TEXT_BLOCK - 1) // _TEXT_BLOCK or 1
-        del self._slot[self.scope[slot], self._text[slot]]
-        self.length[slot] = 0
-        self._free.append(slot)
-
-    def read(self, slot, buf, off):
-        n = self.length[slot]
-        buf[off : off + n] = self._text[slot]
-        return n
-
-
-class Routes:
-    """A cache: topic name -> its entries in the route pool."""
-
-    def __init__(self, slots, topic_bytes):
-        self.slots = slots
-        self.topic_bytes = topic_bytes
-        self.first = array("i", bytes(4 * (slots + 1)))
-        self.end = array("i", bytes(4 * (slots + 1)))
-        self._slot = {}
-
-    def forget(self):
-        self._slot.clear()
-
-    def find(self, buf, off, n):
-        return self._slot.get(bytes(buf[off : off + n]), -1)
-
-    def keep(self, buf, off, n, first, end):
-        slot = len(self._slot)
-        if slot == self.slots:
-            self._slot.clear()
-            slot = 0
-        if n > self.topic_bytes:
-            slot = self.slots
-        else:
-            self._slot[bytes(buf[off : off + n])] = slot
-        self.first[slot] = first
-        self.end[slot] = end
-        return slot

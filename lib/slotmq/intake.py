@@ -5,13 +5,14 @@
 # bytes that it misses are copied behind it. readable() is how one client's flood
 # is bounded: a turn reads at most rx_bytes from each, and no more than the answers
 # to it have room for, so that an acknowledgement is never lost for lack of it.
-# Does not allocate.
+# Does not allocate; CONNECT, SUBSCRIBE and UNSUBSCRIBE may.
+from slotmq.deliver import pump_pending
 from slotmq.handle_acks import handle_puback, handle_pubcomp, handle_pubrec, handle_pubrel
 from slotmq.handle_connect import handle_connect
 from slotmq.handle_control import handle_disconnect, handle_pingreq, handle_unexpected
 from slotmq.handle_publish import handle_publish
 from slotmq.handle_subscribe import handle_subscribe, handle_unsubscribe
-from slotmq.runtime import const, copy, next_packet, settled
+from slotmq.runtime import const, copy, heap_lock, heap_unlock, next_packet, settled
 
 _NONE = const(0xFFFF)
 _TYPE = const(0)
@@ -25,9 +26,20 @@ _ACCEPTED = const(15)
 _PACKETS_IN = const(0)
 _BYTES_IN = const(5)
 
+
+def _control(broker, conn, pkt, buf):
+    # The control plane may allocate: the loop's lock on the heap is lifted for it.
+    heap_unlock()
+    try:
+        return CONTROL[pkt[_TYPE]](broker, conn, pkt, buf)
+    finally:
+        heap_lock()
+
+
+CONTROL = {1: handle_connect, 8: handle_subscribe, 10: handle_unsubscribe}
 # By packet type. FIRST serves a connection until its CONNECT, HANDLERS from then on.
 _NOT = handle_unexpected
-FIRST = (_NOT, handle_connect) + (_NOT,) * 14
+FIRST = (_NOT, _control) + (_NOT,) * 14
 HANDLERS = (
     _NOT,
     _NOT,
@@ -37,9 +49,9 @@ HANDLERS = (
     handle_pubrec,
     handle_pubrel,
     handle_pubcomp,
-    handle_subscribe,
+    _control,
     _NOT,
-    handle_unsubscribe,
+    _control,
     _NOT,
     handle_pingreq,
     _NOT,
@@ -81,6 +93,7 @@ def receive(broker, conn, n):
     conns.tx_limit[conn] += n
     broker.current = _NONE
     broker.go_on(conn)
+    pump_pending(broker)
 
 
 def _handle(broker, conn, buf, at, end):

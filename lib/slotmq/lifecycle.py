@@ -3,7 +3,7 @@
 # Does not allocate.
 from slotmq import deliver, retain
 from slotmq.outbox import end_part
-from slotmq.runtime import const
+from slotmq.runtime import const, finish, unref
 
 _NONE = const(0xFFFF)
 _LEFT = const(1)
@@ -44,7 +44,7 @@ def detach(broker, conn):
     if will != _NONE:
         if conns.reason[conn] != _LEFT:
             publish_stored(broker, will)
-        broker.messages.unref(will)
+        unref(broker.queue, will)
     if sessions.clean[session]:
         end_session(broker, session)
 
@@ -70,12 +70,12 @@ def discard_state(broker, session):
     while sessions.first_sub[session] != _NONE:
         broker.subscriptions.remove(sessions, sessions.first_sub[session])
     while sessions.head[session] != _NONE:
-        deliver.finish(broker, sessions.head[session])
+        finish(broker.queue, sessions.head[session])
     while sessions.id_count[session]:
         at = session * sessions.received + sessions.id_count[session] - 1
         msg = sessions.remove_received(session, at)
         if msg != _NONE:
-            broker.messages.unref(msg)
+            unref(broker.queue, msg)
 
 
 def release(broker, conn):

@@ -4,46 +4,80 @@
 # and nothing grows afterwards. check() holds the relations between the numbers;
 # rows() is the RAM as a sum with one line per owner. Allocates only at start.
 #
-# Field: (name, default, least, most, unit and reason). The defaults are those of
-# a Pico W on stock firmware (boards/RPI_PICO_W).
-FIELDS = (
-    # one for each socket that is served; one more is kept in reserve, so that the
-    # client too many is told so, or takes over its own half-open session
-    ("connections", 4, 1, 1023, "network connections served at a time"),
-    ("sessions", 8, 1, 8191, "client ids known, connected or not"),
-    ("subscriptions", 48, 1, 65000, "subscriptions of all sessions"),
-    ("nodes", 96, 1, 65000, "levels of all topic filters, shared ones once"),
-    ("name_bytes", 2048, 64, 1 << 20, "text of those levels, in blocks of 16 bytes"),
-    ("levels", 16, 2, 255, "levels of one topic filter"),
-    ("topic_bytes", 512, 32, 65535, "longest topic name or filter"),
-    ("client_id_bytes", 64, 23, 65535, "longest client id"),
-    ("retained", 32, 0, 65000, "retained messages"),
-    ("retained_name_bytes", 1536, 0, 1 << 20, "their topic names, in blocks of 16 bytes"),
-    ("messages", 64, 1, 65000, "application messages kept: queued, in flight, retained, wills"),
-    ("message_bytes", 16384, 256, 1 << 26, "their topics and payloads"),
-    ("message_block", 64, 16, 4096, "block in which message_bytes are given out"),
-    ("deliveries", 128, 1, 65000, "QoS 1 and 2 messages on their way, one for each receiver"),
-    ("inflight", 16, 1, 65000, "of these, sent to one client and not yet acknowledged"),
-    ("queued", 64, 1, 65000, "of these, waiting for one client"),
-    # paho sends 20 at once; a list that is full closes the connection, so it must
-    # hold more than any client with a sane window sends
-    ("received", 32, 32, 65000, "QoS 2 packet ids of one client between PUBLISH and PUBREL"),
-    ("max_packet", 2048, 128, 1 << 20, "largest control packet, bytes"),
-    ("tx_bytes", 704, 64, 1 << 20, "outgoing buffer of a connection"),
-    ("rx_bytes", 1024, 64, 1 << 20, "what one read takes in; shared by all"),
-    ("tail_bytes", 64, 16, 65535, "of a cut packet, kept beside each connection"),
-    ("reassembly", 2, 1, 1023, "buffers of max_packet for cut packets longer than that"),
-    ("routes", 16, 1, 32768, "topics whose receivers are remembered"),
-    ("route_topic_bytes", 48, 8, 1024, "longest topic that is remembered"),
-    ("route_entries", 128, 8, 65000, "receivers of all remembered topics"),
-)
+# The defaults are those of a Pico W on stock firmware. One text, because tuples of
+# strings take four times the heap; a line: name, default, least, most.
+#
+#   connections      sockets served at a time; one more is kept in reserve, so that
+#                    the client too many is told so, or takes over its own
+#                    half-open session
+#   sessions         client ids known, connected or not
+#   subscriptions    of all sessions
+#   nodes            levels of all topic filters, shared ones once
+#   name_bytes       their text, given out in blocks of 16 bytes
+#   levels           levels of one topic filter
+#   topic_bytes      longest topic name or filter
+#   client_id_bytes  longest client id
+#   retained         retained messages
+#   retained_name_bytes  their topic names, in blocks of 16 bytes
+#   messages         application messages kept: queued, in flight, retained, wills
+#   message_bytes    their topics and payloads
+#   message_block    the block in which message_bytes are given out
+#   deliveries       QoS 1 and 2 messages on their way, one for each receiver
+#   inflight         of these, sent to one client and not yet acknowledged
+#   queued           of these, waiting for one client
+#   received         QoS 2 packet ids of one client between PUBLISH and PUBREL; paho
+#                    sends 20 at once, and a full list closes the connection
+#   max_packet       largest control packet, bytes
+#   tx_bytes         outgoing buffer of a connection
+#   rx_bytes         what one read takes in; shared by all
+#   tail_bytes       of a cut packet, kept beside each connection
+#   reassembly       buffers of max_packet for longer cut packets
+#   routes           topics whose receivers are remembered, a power of two
+#   route_topic_bytes  longest topic that is remembered
+#   route_entries    receivers of all remembered topics
+FIELDS = """\
+connections 4 1 1023
+sessions 8 1 8191
+subscriptions 48 1 65000
+nodes 80 1 65000
+name_bytes 1280 64 1048576
+levels 16 2 255
+topic_bytes 256 32 65535
+client_id_bytes 64 23 65535
+retained 32 0 65000
+retained_name_bytes 1024 0 1048576
+messages 64 1 65000
+message_bytes 16384 256 67108864
+message_block 64 16 4096
+deliveries 96 1 65000
+inflight 16 1 65000
+queued 64 1 65000
+received 32 32 65000
+max_packet 2048 128 1048576
+tx_bytes 640 64 1048576
+rx_bytes 640 64 1048576
+tail_bytes 64 16 65535
+reassembly 2 1 1023
+routes 16 1 32768
+route_topic_bytes 32 8 1024
+route_entries 64 8 65000
+"""
+
+
+def fields():
+    """FIELDS as lists: name, default, least, most."""
+    rows = []
+    for line in FIELDS.split("\n")[:-1]:
+        words = line.split()
+        rows.append([words[0]] + [int(word) for word in words[1:]])
+    return rows
 
 
 class Limits:
     """Capacities of one broker; keyword arguments replace the defaults (FIELDS)."""
 
     def __init__(self, **values):
-        for name, default, least, most, _ in FIELDS:
+        for name, default, least, most in fields():
             value = values.pop(name, default)
             if not least <= value <= most:
                 raise ValueError("%s: %s to %s, not %s" % (name, least, most, value))
@@ -54,9 +88,9 @@ class Limits:
 
     def replaced(self, values):
         """A copy with some fields replaced; {} gives an equal one."""
-        fields = {field[0]: getattr(self, field[0]) for field in FIELDS}
-        fields.update(values)
-        return Limits(**fields)
+        mine = {field[0]: getattr(self, field[0]) for field in fields()}
+        mine.update(values)
+        return Limits(**mine)
 
     def check(self):
         """Raise ValueError naming the line to change where two limits contradict."""
@@ -119,6 +153,10 @@ class Limits:
 
     def ram_bytes(self):
         return sum(row[1] for row in self.rows())
+
+    def hole_bytes(self):
+        """Heap in front of the tables for calls and for what a connection allocates."""
+        return 1024 + 256 * (self.connections + 1)
 
     def _text(self, n):
         return n // 16 * 18

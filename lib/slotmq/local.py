@@ -1,6 +1,6 @@
 # local.py - publishing from the program that the broker runs in. Allocates.
 from slotmq import deliver, retain as retaining
-from slotmq.runtime import const, new_packet, next_packet, utf8_ok
+from slotmq.runtime import const, new_packet, next_packet, unref, utf8_ok
 
 _NONE = const(0xFFFF)
 _TOPIC = const(7)
@@ -41,4 +41,4 @@ def _route(broker, pkt, buf, qos, retain):
     elif not qos:
         deliver.publish_packet(broker, pkt, buf, slot)
     if msg != _NONE:
-        broker.messages.unref(msg)
+        unref(broker.queue, msg)

@@ -7,10 +7,15 @@
 # A stream has readinto(buf, n) -> count, 0 at the end, None for "nothing now";
 # write(buf, off, n) -> count or None; close(). Events are poll's: IN 1, OUT 4,
 # ERR 8, HUP 16, NVAL 32.
-# The steady state does not allocate (on MicroPython poll.modify allocates where
-# objects lie above 2 GB, which is nowhere on a board).
+#
+# The loop runs with MicroPython's heap locked, and lifts the lock for what may
+# allocate: CONNECT, SUBSCRIBE, new connections and closing ones, logs, $SYS, hooks.
+# So a steady state that allocates is an error at once, and the frames of calls lie
+# on the C stack, which is faster. (poll.modify allocates only where objects lie
+# above 2 GB, which is nowhere on a board.)
+from slotmq.deliver import pump_pending
 from slotmq.intake import readable, receive
-from slotmq.runtime import const, copy
+from slotmq.runtime import const, copy, heap_lock, heap_unlock
 
 _NONE = const(0xFFFF)
 _IN = const(1)
@@ -53,25 +58,41 @@ class Loop:
         self.poller.register(stream, _IN)
 
     def run(self):
-        while not self.stopping:
-            self.turn(250)
-        self.close()
+        heap_lock()
+        try:
+            while not self.stopping:
+                self._turn(250)
+        finally:
+            heap_unlock()
+            self.close()
 
     def close(self):
         """End in order: wills go out, everything is closed."""
+        heap_lock()
         self.broker.shut_down()
         self._finish_turn()
+        heap_unlock()
         self._stop_accepting()
         for door in self.doors:
             door.listener.close()
         self.doors = []
 
     def turn(self, timeout_ms):
+        """Wait so long at most for events; handle what has come."""
+        heap_lock()
+        try:
+            self._turn(timeout_ms)
+        finally:
+            heap_unlock()
+
+    def _turn(self, timeout_ms):
         of_stream = self.of_stream
         for stream, event in self.poller.ipoll(timeout_ms):
             conn = of_stream[stream]
             if not isinstance(conn, int):
+                heap_unlock()
                 conn(stream)
+                heap_lock()
                 continue
             if event & _OUT:
                 self._writable(conn)
@@ -119,7 +140,7 @@ class Loop:
         if not self.paused[conn]:
             self.paused[conn] = 1
             self.paused_count += 1
-            self.poller.modify(stream, _OUT if self.conns.out[conn] == _BLOCKED else 0)
+            self._poll_for(conn)
 
     def _resume(self):
         for conn in range(self.conns.slots):
@@ -134,7 +155,9 @@ class Loop:
         mask = 0 if self.paused[conn] else _IN
         if self.conns.out[conn] == _BLOCKED:
             mask |= _OUT
+        heap_unlock()
         self.poller.modify(self.conns.stream[conn], mask)
+        heap_lock()
 
     # Out
 
@@ -181,6 +204,7 @@ class Loop:
         broker = self.broker
         conns = self.conns
         counts = conns.counts
+        pump_pending(broker)
         while counts[0] or broker.ending_count:
             i = 0
             while i < counts[0]:
@@ -193,10 +217,12 @@ class Loop:
             if broker.ending_count:
                 broker.ending_count -= 1
                 self._close(broker.ending[broker.ending_count])
+                pump_pending(broker)
 
     def _close(self, conn):
         conns = self.conns
         stream = conns.stream[conn]
+        heap_unlock()
         self.poller.unregister(stream)
         del self.of_stream[stream]
         stream.close()
@@ -207,6 +233,7 @@ class Loop:
         self.door_of[conn].count -= 1
         self.door_of[conn] = None
         self._start_accepting()
+        heap_lock()
 
     # Listeners
 

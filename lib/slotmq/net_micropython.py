@@ -3,7 +3,9 @@
 # ipoll. Allocates when a listener opens and for each connection accepted.
 import select
 import socket
-import time as clock  # ticks_ms, ticks_diff
+import time as clock  # noqa: F401 - ticks_ms, ticks_diff
+
+import micropython
 
 _BACKLOG = 4
 _TCP = 6
@@ -13,7 +15,13 @@ _V6ONLY = 26
 
 
 def make_poller():
-    return select.poll()
+    # The loop runs with the heap locked; an OSError has its errno nevertheless. (Ports
+    # without this function have such a buffer from the start.)
+    if hasattr(micropython, "alloc_emergency_exception_buf"):
+        micropython.alloc_emergency_exception_buf(100)
+    poller = select.poll()
+    poller.ipoll(0)  # makes the tuple that all later calls use again
+    return poller
 
 
 def open_listener(loop, settings, host, port, most):

@@ -5,8 +5,9 @@
 # copied from its slot whenever there is room again; meanwhile the buffer's limit
 # is 0, so that nothing gets in between. The last word is the socket's: room()
 # gives -1 only after it said "not now". Does not allocate.
-from slotmq.encode import length_bytes, put_header, put_message, put_short
-from slotmq.runtime import const, copy
+from slotmq.encode import length_bytes, put_header, put_message
+from slotmq.runtime import const, copy, store, unref
+from slotmq.runtime import put_ack as put_four
 
 _NONE = const(0xFFFF)
 _BLOCKED = const(2)
@@ -25,24 +26,20 @@ def room(broker, conn, n):
     return at
 
 
-def put_ack(broker, conn, first, packet_id):
+def put_ack(broker, conn, first, value):
     """A four-byte packet to the connection that is being read.
 
     Its room is certain: no more is read than the answers to it may take
-    (Broker.readable), and tx_limit is lowered by that for everything else."""
-    conns = broker.conns
-    at = conns.tx_end[conn]
-    assert at + 4 <= (conn + 1) * conns.tx_bytes
-    put_short(conns.tx, at, first, packet_id)
-    conns.tx_end[conn] = at + 4
-    if conns.out[conn] == 0:
-        conns.mark_dirty(conn)
+    (intake.readable), and tx_limit is lowered by that for everything else."""
+    put_four(broker.queue, conn, first, value)
     broker.stats[_PACKETS_OUT] += 1
 
 
 def send_message(broker, conn, msg, first, packet_id):
     """PUBLISH a stored message. False: not now, "writable" will come [3.3]."""
     messages = broker.messages
+    if not first & 6:
+        packet_id = 0
     remaining = messages.topic_len[msg] + messages.payload_len[msg] + (4 if packet_id else 2)
     n = remaining + 1 + length_bytes(remaining)
     at = room(broker, conn, n)
@@ -91,7 +88,7 @@ def _pass_through(broker, conn, buf, start, n):
     if at >= 0:
         copy(conns.tx, at, buf, start + k, n - k)
         return True
-    msg = messages.store(buf, start + k, 0, start + k, n - k, 0)
+    msg = store(broker.queue, buf, start + k, 0, start + k, n - k, 0)
     if msg == _NONE:
         messages.refused += 1
         broker.end(conn, _FULL)
@@ -107,7 +104,7 @@ def _begin_parts(broker, conn, msg, first, remaining, n, packet_id):
     head = 1 + length_bytes(remaining)
     at = conns.reserve(conn, head)
     put_header(conns.tx, at, first, remaining)
-    broker.messages.ref(msg)
+    broker.messages.refs[msg] += 1
     _set_part(conns, conn, msg, 0, packet_id)
     fill(broker, conn)
     return True
@@ -169,4 +166,4 @@ def end_part(broker, conn):
     if msg != _NONE:
         conns.part_msg[conn] = _NONE
         conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes
-        broker.messages.unref(msg)
+        unref(broker.queue, msg)

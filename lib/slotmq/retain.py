@@ -5,9 +5,9 @@
 # goes on later from the slot it had reached, so that none is lost and no turn is
 # long. Behind the table come the $SYS topics, whose values are made when asked
 # for. Does not allocate, but for $SYS.
-from slotmq.deliver import enqueue
+from slotmq.deliver import has_room
 from slotmq.outbox import send_message
-from slotmq.runtime import const, topic_matches
+from slotmq.runtime import append, const, heap_lock, heap_unlock, topic_matches, unref
 
 _NONE = const(0xFFFF)
 _RETAINED = const(0x31)
@@ -20,15 +20,15 @@ def keep(broker, buf, topic, topic_len, msg):
     slot = retained.find(buf, topic, topic_len)
     if msg == _NONE or messages.payload_len[msg] == 0:
         if slot != _NONE:
-            messages.unref(retained.remove(slot))
+            unref(broker.queue, retained.remove(slot))
         return
     if slot != _NONE:
-        messages.unref(retained.msg[slot])
+        unref(broker.queue, retained.msg[slot])
         retained.msg[slot] = msg
     elif retained.add(buf, topic, topic_len, msg) == _NONE:
         retained.refused += 1
         return
-    messages.ref(msg)
+    messages.refs[msg] += 1
 
 
 def start(broker, session, sub):
@@ -84,11 +84,13 @@ def _scan_sys(broker, session, sub, text, n):
         subs.scan[sub] = broker.retained.slots + i + 1
         size = broker.sys.topic(i, broker.work, 2)
         if topic_matches(broker.work, text, n, broker.work, 2, size):
+            heap_unlock()
             msg = broker.sys.message(i)
+            heap_lock()
             if msg == _NONE:
                 return True
             given = _give(broker, session, sub, msg)
-            broker.messages.unref(msg)
+            unref(broker.queue, msg)
             if not given:
                 return False
     return True
@@ -101,11 +103,9 @@ def _give(broker, session, sub, msg):
         granted = min(granted, flags >> 1 & 3)
     if granted == 0:
         return send_message(broker, broker.sessions.conn[session], msg, _RETAINED, 0)
-    if broker.sessions.queued[session] >= broker.max_queued:
+    if not has_room(broker, session):
         return False
-    if broker.deliveries.count == broker.deliveries.slots:
-        return False
-    enqueue(broker, session, msg, granted << 1 | 1)
+    append(broker.queue, session, msg, granted << 1 | 1)
     return True
 
 

@@ -1,63 +1,95 @@
 # runtime.py - the one place that knows which Python this is.
 #
-# Everything that differs between MicroPython and CPython is chosen here, once,
-# at import: the inner loops (hot.py in viper, hot_cpython.py with dicts and
-# slices, one contract), the clock, the stream adapters. No other core module asks.
+# Everything that differs between MicroPython and CPython is chosen here, once, at
+# import: the inner loops (hot*.py in viper, hot*_cpython.py with dicts and slices,
+# one contract), the clock, the sockets. No other core module asks.
 import sys
 
 MICROPYTHON = sys.implementation.name == "micropython"
 
 if MICROPYTHON:
-    from micropython import const
+    from micropython import const, heap_lock, heap_unlock
+
     from slotmq.hot import (
-        Arena,
-        Names,
-        Routes,
         copy,
         filter_ok,
         find_id,
         new_packet,
         next_packet,
-        place,
         settled,
         topic_matches,
         utf8_ok,
     )
+    from slotmq.hot_queue import (
+        acked,
+        append,
+        fan,
+        finish,
+        put_ack,
+        queue_columns,
+        send,
+        store,
+        unref,
+    )
+    from slotmq.hot_routes import Routes, place
+    from slotmq.hot_stores import Arena, Names
     from slotmq.net_micropython import clock, make_poller, open_listener
 else:
     from slotmq.hot_cpython import (
-        Arena,
-        Names,
-        Routes,
         const,
+        heap_lock,
+        heap_unlock,
         copy,
         filter_ok,
         find_id,
         new_packet,
         next_packet,
-        place,
         settled,
         topic_matches,
         utf8_ok,
     )
+    from slotmq.hot_queue_cpython import (
+        acked,
+        append,
+        fan,
+        finish,
+        put_ack,
+        queue_columns,
+        send,
+        store,
+        unref,
+    )
+    from slotmq.hot_routes_cpython import Routes, place
+    from slotmq.hot_stores_cpython import Arena, Names
     from slotmq.net_cpython import clock, make_poller, open_listener
 
 __all__ = (
-    "MICROPYTHON",
     "Arena",
+    "MICROPYTHON",
     "Names",
     "Routes",
+    "acked",
+    "append",
     "clock",
     "const",
     "copy",
+    "fan",
     "filter_ok",
     "find_id",
+    "finish",
     "make_poller",
+    "heap_lock",
+    "heap_unlock",
     "new_packet",
     "next_packet",
     "open_listener",
     "place",
+    "put_ack",
+    "queue_columns",
+    "send",
     "settled",
+    "store",
     "topic_matches",
+    "unref",
     "utf8_ok",
 )

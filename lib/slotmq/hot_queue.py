@@ -1,0 +1,304 @@
+# hot_queue.py - the life of a delivery on MicroPython, in viper: store and fan, send,
+# acked and finish; deliveries.py tells the states. Nothing here allocates. Each takes one tuple of
+# columns, which queue_columns makes of the four tables that they walk.
+import micropython
+from micropython import const
+
+from slotmq.hot import WORDS
+
+_NONE = const(0xFFFF)
+_FREE = const(4)
+_RELEASED = const(3)
+
+
+def queue_columns(d, s, m, c):
+    # Deliveries, Sessions, Messages and Connections as one tuple of columns.
+    deliveries = (d.session, d.msg, d.prev, d.next, d.state, d.flags, d.count)
+    sessions = (s.head, s.tail, s.cursor, s.queued, s.inflight)
+    messages = (m.first, m.topic_len, m.payload_len, m.refs, m.next, m.count)
+    arena = (m.arena.data, m.arena.next, m.arena.state, m.arena.size)
+    conns = (c.out, c.tx_end, c.tx_limit, c.tx, c.dirty, c.counts)
+    pending = (s.conn, d.pending, d.is_pending, d.window)
+    return deliveries + sessions + messages + arena + conns + pending + (m.arena, m.flags)
+
+
+@micropython.viper
+def store(c, buf, topic: int, topic_len: int, payload: int, payload_len: int, flags: int) -> int:
+    # A message slot for topic (with its length before it) and payload of buf, with
+    # one reference; 0xFFFF: no slot or no room.
+    count = ptr32(c[17])
+    nexts = ptr16(c[16])
+    msg = count[2]
+    if msg == int(len(c[16])):
+        return _NONE
+    first = int(c[32].keep(buf, topic - 2, topic_len + 2, payload, payload_len))
+    if first == _NONE:
+        return _NONE
+    count[2] = nexts[msg]
+    count[0] += 1
+    if count[0] > count[1]:
+        count[1] = count[0]
+    ptr16(c[12])[msg] = first
+    ptr16(c[13])[msg] = topic_len
+    ptr32(c[14])[msg] = payload_len
+    ptr16(c[15])[msg] = 1
+    ptr8(c[33])[msg] = flags
+    return msg
+
+
+@micropython.viper
+def fan(c, pool, i: int, end: int, msg: int, qos: int) -> int:
+    # Queues msg for the route entries i..end at the lower of qos and what was granted.
+    # -> the first entry that needs another way (QoS 0, or its queue is full), or end.
+    entries = ptr16(pool)
+    window = ptr32(c[31])
+    while i < end:
+        granted = entries[i] & 3
+        session = entries[i] >> 2
+        if granted > qos:
+            granted = qos
+        waiting = ptr16(c[10])[session]
+        most = window[1]
+        if ptr16(c[28])[session] != _NONE:
+            waiting += ptr16(c[11])[session]
+            most += window[0]
+        if granted == 0 or waiting >= most or ptr32(c[6])[2] == _NONE:
+            return i
+        append(c, session, msg, granted << 1)
+        i += 1
+    return end
+
+
+@micropython.viper
+def append(c, session: int, msg: int, flags: int) -> int:
+    # Queues msg at the session's end, with a reference, and the session for a pump
+    # if it is connected; the entry, or 0xFFFF: the table is full.
+    nexts = ptr16(c[3])
+    count = ptr32(c[6])
+    entry = count[2]
+    if entry == _NONE:
+        return _NONE
+    count[2] = nexts[entry]
+    if count[2] == _NONE:
+        count[3] = _NONE
+    count[0] += 1
+    if count[0] > count[1]:
+        count[1] = count[0]
+    ptr16(c[0])[entry] = session
+    ptr16(c[1])[entry] = msg
+    ptr8(c[4])[entry] = 0
+    ptr8(c[5])[entry] = flags
+    tails = ptr16(c[8])
+    tail = tails[session]
+    ptr16(c[2])[entry] = tail
+    nexts[entry] = _NONE
+    if tail == _NONE:
+        ptr16(c[7])[session] = entry
+    else:
+        nexts[tail] = entry
+    tails[session] = entry
+    cursors = ptr16(c[9])
+    if cursors[session] == _NONE:
+        cursors[session] = entry
+    ptr16(c[10])[session] += 1
+    ptr16(c[15])[msg] += 1
+    waits = ptr8(c[30])
+    if ptr16(c[28])[session] != _NONE and waits[session] == 0:
+        waits[session] = 1
+        pending = ptr16(c[29])
+        pending[0] += 1
+        pending[pending[0]] = session
+    return entry
+
+
+@micropython.viper
+def acked(c, session: int, packet_id: int, state: int) -> int:
+    # The entry of a packet id in that state; PUBACK and PUBCOMP end it, PUBREC frees
+    # its message. 0xFFFF: there is none.
+    entry = packet_id - 1
+    if entry < 0 or entry >= int(len(c[3])):
+        return _NONE
+    if ptr16(c[0])[entry] != session or ptr8(c[4])[entry] != state:
+        return _NONE
+    if state == 2:
+        ptr8(c[4])[entry] = _RELEASED
+        unref(c, ptr16(c[1])[entry])
+        ptr16(c[1])[entry] = _NONE
+    else:
+        finish(c, entry)
+    return entry
+
+
+@micropython.viper
+def finish(c, entry: int):
+    # Takes an entry out of its session's list and frees it, and its message with
+    # the last reference.
+    nexts = ptr16(c[3])
+    prevs = ptr16(c[2])
+    states = ptr8(c[4])
+    count = ptr32(c[6])
+    session = ptr16(c[0])[entry]
+    before = prevs[entry]
+    after = nexts[entry]
+    if before == _NONE:
+        ptr16(c[7])[session] = after
+    else:
+        nexts[before] = after
+    if after == _NONE:
+        ptr16(c[8])[session] = before
+    else:
+        prevs[after] = before
+    cursors = ptr16(c[9])
+    if cursors[session] == entry:
+        cursors[session] = after
+    if states[entry] == 0:
+        ptr16(c[10])[session] -= 1
+    else:
+        ptr16(c[11])[session] -= 1
+    states[entry] = _FREE
+    ptr16(c[0])[entry] = _NONE
+    nexts[entry] = _NONE
+    if count[3] == _NONE:
+        count[2] = entry
+    else:
+        nexts[count[3]] = entry
+    count[3] = entry
+    count[0] -= 1
+    msg = ptr16(c[1])[entry]
+    if msg != _NONE:
+        unref(c, msg)
+
+
+@micropython.viper
+def unref(c, msg: int):
+    # One reference less; the last one frees the message and its blocks.
+    refs = ptr16(c[15])
+    refs[msg] -= 1
+    if refs[msg]:
+        return
+    count = ptr32(c[17])
+    ptr16(c[16])[msg] = count[2]
+    count[2] = msg
+    count[0] -= 1
+    nexts = ptr16(c[19])
+    state = ptr32(c[20])
+    first = ptr16(c[12])[msg]
+    block = first
+    k = 1
+    while nexts[block] != _NONE:
+        block = nexts[block]
+        k += 1
+    nexts[block] = state[0]
+    state[0] = first
+    state[1] += k
+
+
+@micropython.viper
+def send(c, session: int, conn: int) -> int:
+    # PUBLISHes the session's deliveries from its cursor on. -> 0: none is left or
+    # the window is full; 1: the next one has no room; 2: it is a PUBREL, or QoS 0.
+    entries = ptr16(c[3])
+    states = ptr8(c[4])
+    cursors = ptr16(c[9])
+    inflight = ptr16(c[11])
+    tx_end = ptr32(c[23])
+    chain = ptr16(c[19])
+    block_size = int(c[21])
+    window = ptr32(c[31])[0]
+    mask = 3 - int(WORDS)
+    entry = cursors[session]
+    while entry != _NONE:
+        flags = ptr8(c[5])[entry]
+        if states[entry] == _RELEASED or flags & 6 == 0:
+            return 2
+        if states[entry] == 0 and inflight[session] >= window:
+            return 0
+        msg = ptr16(c[1])[entry]
+        left = ptr16(c[13])[msg] + 2
+        payload = ptr32(c[14])[msg]
+        rest = left + payload + 2
+        n = rest + 2
+        if rest > 127:
+            n += 1
+        if rest > 16383:
+            n += 1
+        if rest > 2097151:
+            n += 1
+        at = tx_end[conn]
+        if at + n > ptr32(c[24])[conn]:
+            return 1
+        out = ptr8(c[22])
+        counts = ptr32(c[27])
+        if out[conn] == 0:
+            out[conn] = 1
+            ptr16(c[26])[counts[0]] = conn
+            counts[0] += 1
+        counts[1] += 1
+        tx_end[conn] = at + n
+        d = int(ptr8(c[25])) + at
+        ptr8(d)[0] = 0x30 | flags
+        d += 1
+        while rest > 127:
+            ptr8(d)[0] = rest & 127 | 128
+            d += 1
+            rest >>= 7
+        ptr8(d)[0] = rest
+        d += 1
+        # topic length and topic, packet id, payload
+        block = ptr16(c[12])[msg]
+        s = int(ptr8(c[18])) + block * block_size
+        room = block_size
+        while True:
+            while left > 0:
+                part = room if room < left else left
+                stop = s + part
+                if ((d | s) & mask) == 0:
+                    words = stop - 3
+                    while s < words:
+                        ptr32(d)[0] = ptr32(s)[0]
+                        d += 4
+                        s += 4
+                while s < stop:
+                    ptr8(d)[0] = ptr8(s)[0]
+                    d += 1
+                    s += 1
+                left -= part
+                room -= part
+                if room == 0:
+                    block = chain[block]
+                    s = int(ptr8(c[18])) + block * block_size
+                    room = block_size
+            if payload < 0:
+                break
+            ptr8(d)[0] = (entry + 1) >> 8
+            ptr8(d)[1] = entry + 1
+            d += 2
+            left = payload
+            payload = -1
+        if states[entry] == 0:
+            states[entry] = (flags >> 1) & 3
+            ptr8(c[5])[entry] = flags | 8
+            ptr16(c[10])[session] -= 1
+            inflight[session] += 1
+        entry = entries[entry]
+        cursors[session] = entry
+    return 0
+
+
+@micropython.viper
+def put_ack(c, conn: int, first: int, value: int):
+    # Four bytes to the connection that is being read, whose room is certain.
+    tx_end = ptr32(c[23])
+    at = tx_end[conn]
+    tx_end[conn] = at + 4
+    d = ptr8(int(ptr8(c[25])) + at)
+    d[0] = first
+    d[1] = 2
+    d[2] = value >> 8
+    d[3] = value
+    out = ptr8(c[22])
+    if out[conn] == 0:
+        out[conn] = 1
+        counts = ptr32(c[27])
+        ptr16(c[26])[counts[0]] = conn
+        counts[0] += 1

@@ -1,0 +1,205 @@
+# hot_queue_cpython.py - the contract of hot_queue.py on CPython.
+_NONE = 0xFFFF
+_FREE = 4
+_SENT_2 = 2
+_RELEASED = 3
+
+
+def queue_columns(d, s, m, c):
+    """The four tables that the functions below walk, as one argument."""
+    return d, s, m, c
+
+
+def store(columns, buf, topic, topic_len, payload, payload_len, flags):
+    """A message slot for topic (its length before it) and payload of buf, or NONE."""
+    m = columns[2]
+    count = m.count
+    msg = count[2]
+    if msg == m.slots:
+        return _NONE
+    first = m.arena.keep(buf, topic - 2, topic_len + 2, payload, payload_len)
+    if first == _NONE:
+        return _NONE
+    count[2] = m.next[msg]
+    count[0] += 1
+    if count[0] > count[1]:
+        count[1] = count[0]
+    m.first[msg] = first
+    m.topic_len[msg] = topic_len
+    m.payload_len[msg] = payload_len
+    m.refs[msg] = 1
+    m.flags[msg] = flags
+    return msg
+
+
+def fan(columns, pool, i, end, msg, qos):
+    """Queue msg for the route entries i..end; -> the first that needs another way, or end."""
+    d, s, _, _ = columns
+    while i < end:
+        granted = min(pool[i] & 3, qos)
+        session = pool[i] >> 2
+        waiting = s.queued[session]
+        most = d.window[1]
+        if s.conn[session] != _NONE:
+            waiting += s.inflight[session]
+            most += d.window[0]
+        if not granted or waiting >= most or d.count[2] == _NONE:
+            return i
+        append(columns, session, msg, granted << 1)
+        i += 1
+    return end
+
+
+def append(columns, session, msg, flags):
+    """Queue msg at the session's end, with a reference; the entry, or NONE: full."""
+    d, s, m, _ = columns
+    count = d.count
+    entry = count[2]
+    if entry == _NONE:
+        return _NONE
+    count[2] = d.next[entry]
+    if count[2] == _NONE:
+        count[3] = _NONE
+    count[0] += 1
+    if count[0] > count[1]:
+        count[1] = count[0]
+    d.session[entry] = session
+    d.msg[entry] = msg
+    d.state[entry] = 0
+    d.flags[entry] = flags
+    tail = s.tail[session]
+    d.prev[entry] = tail
+    d.next[entry] = _NONE
+    if tail == _NONE:
+        s.head[session] = entry
+    else:
+        d.next[tail] = entry
+    s.tail[session] = entry
+    if s.cursor[session] == _NONE:
+        s.cursor[session] = entry
+    s.queued[session] += 1
+    m.refs[msg] += 1
+    if s.conn[session] != _NONE and not d.is_pending[session]:
+        d.is_pending[session] = 1
+        d.pending[0] += 1
+        d.pending[d.pending[0]] = session
+    return entry
+
+
+def acked(columns, session, packet_id, state):
+    """End the delivery of a packet id in that state, or free its message; NONE: not there."""
+    d = columns[0]
+    entry = packet_id - 1
+    if not 0 <= entry < d.slots or d.session[entry] != session or d.state[entry] != state:
+        return _NONE
+    if state == _SENT_2:
+        d.state[entry] = _RELEASED
+        unref(columns, d.msg[entry])
+        d.msg[entry] = _NONE
+    else:
+        finish(columns, entry)
+    return entry
+
+
+def finish(columns, entry):
+    """Take an entry out of its list and free it, and its message with the last reference."""
+    d, s, _, _ = columns
+    session = d.session[entry]
+    before = d.prev[entry]
+    after = d.next[entry]
+    if before == _NONE:
+        s.head[session] = after
+    else:
+        d.next[before] = after
+    if after == _NONE:
+        s.tail[session] = before
+    else:
+        d.prev[after] = before
+    if s.cursor[session] == entry:
+        s.cursor[session] = after
+    if d.state[entry] == 0:
+        s.queued[session] -= 1
+    else:
+        s.inflight[session] -= 1
+    d.state[entry] = _FREE
+    d.session[entry] = _NONE
+    d.next[entry] = _NONE
+    count = d.count
+    if count[3] == _NONE:
+        count[2] = entry
+    else:
+        d.next[count[3]] = entry
+    count[3] = entry
+    count[0] -= 1
+    if d.msg[entry] != _NONE:
+        unref(columns, d.msg[entry])
+
+
+def unref(columns, msg):
+    """One reference less; the last one frees the message and its blocks."""
+    m = columns[2]
+    m.refs[msg] -= 1
+    if not m.refs[msg]:
+        count = m.count
+        m.next[msg] = count[2]
+        count[2] = msg
+        count[0] -= 1
+        m.arena.drop(m.first[msg])
+
+
+def send(columns, session, conn):
+    """PUBLISH the session's deliveries from its cursor on.
+
+    -> 0: none is left or the window is full; 1: the next one has no room;
+    2: it is a PUBREL, or QoS 0."""
+    d, s, m, c = columns
+    window = d.window[0]
+    entry = s.cursor[session]
+    while entry != _NONE:
+        flags = d.flags[entry]
+        state = d.state[entry]
+        if state == _RELEASED or not flags & 6:
+            return 2
+        if state == 0 and s.inflight[session] >= window:
+            return 0
+        packet = _packet(m, d.msg[entry], flags, entry + 1)
+        at = c.tx_end[conn]
+        end = at + len(packet)
+        if end > c.tx_limit[conn]:
+            return 1
+        if not c.out[conn]:
+            c.mark_dirty(conn)
+        c.tx[at:end] = packet
+        c.tx_end[conn] = end
+        c.counts[1] += 1
+        if state == 0:
+            d.state[entry] = flags >> 1 & 3
+            d.flags[entry] = flags | 8
+            s.queued[session] -= 1
+            s.inflight[session] += 1
+        entry = d.next[entry]
+        s.cursor[session] = entry
+    return 0
+
+
+def _packet(m, msg, flags, packet_id):
+    text = m.arena.text(m.first[msg])
+    split = m.topic_len[msg] + 2
+    rest = len(text) + 2
+    head = bytearray((0x30 | flags,))
+    while rest > 127:
+        head.append(rest & 127 | 128)
+        rest >>= 7
+    head.append(rest)
+    return head + text[:split] + packet_id.to_bytes(2, "big") + text[split:]
+
+
+def put_ack(columns, conn, first, value):
+    """Four bytes to the connection that is being read, whose room is certain."""
+    c = columns[3]
+    at = c.tx_end[conn]
+    assert at + 4 <= (conn + 1) * c.tx_bytes
+    c.tx[at : at + 4] = bytes((first, 2, value >> 8, value & 255))
+    c.tx_end[conn] = at + 4
+    if not c.out[conn]:
+        c.mark_dirty(conn)
