@@ -1,0 +1,1 @@
+"""Holds the repository to its own rules, and says how large its files and functions are."""

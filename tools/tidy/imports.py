@@ -1,0 +1,133 @@
+"""Who may import whom in lib/slotmq, and what else of Python each module may use.
+
+The table is the rule; a module without a row is a finding, so that a new one gets
+its place on purpose. What a broker does flows downwards: app and start make a
+Broker and a Loop; intake hands packets to handlers; these know the steps (deliver,
+retain, lifecycle), the steps know the outbox; tables know nobody; which Python it
+is, is runtime's affair alone.
+"""
+
+import ast
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from typing import NamedTuple
+
+from .source import Finding, Source
+
+_PACKAGE = "slotmq"
+_STEPS = "deliver lifecycle outbox retain"
+# Imported where they are asked for, not with the broker
+_PARTS = "local loop sysinfo tree"
+_TABLES = "connections deliveries messages retained sessions subscriptions"
+
+
+class Row(NamedTuple):
+    """What the modules of these names may import; * stands for any text."""
+
+    modules: str
+    of_ours: str  # modules of slotmq
+    of_python: str = ""
+
+
+# The first row that fits a module is its row.
+RULE = (
+    # Inner loops. A CPython twin has the contract of its viper file, and no code of it.
+    Row("hot_cpython hot_*_cpython", "", "array"),
+    Row("hot", "", "array micropython sys"),
+    Row("hot_*", "arrays hot", "array micropython"),
+    Row("arrays", "", "array"),
+    # Sockets, poller, clock: nothing of MQTT
+    Row("net_cpython", "", "select socket time"),
+    Row("net_micropython", "", "micropython select socket time"),
+    # The one that knows which Python this is
+    Row("runtime", "hot* net_*", "micropython sys"),
+    # Read by people and by tidy, imported by nobody
+    Row("packet", "runtime"),
+    # The lock on the heap while the loop turns, for whoever may lift it
+    Row("heap", "runtime"),
+    # What a start is told
+    Row("limits settings", ""),
+    # Tables: columns only, never one another
+    Row(_TABLES, "arrays runtime"),
+    # Bytes out, and the steps that touch several tables
+    Row("encode", "runtime"),
+    Row("outbox", "encode runtime"),
+    Row("deliver", "encode outbox runtime"),
+    Row("retain", "deliver heap outbox runtime"),
+    Row("lifecycle", "deliver heap outbox retain runtime"),
+    # A handler never knows another
+    Row("handle_*", f"{_STEPS} encode heap runtime"),
+    Row("intake", "deliver handle_* heap runtime"),
+    Row("local", "deliver retain runtime"),
+    # Made or borrowed by a broker that is asked for it
+    Row("sysinfo", "__init__ lifecycle runtime", "array gc"),
+    Row("tree", "runtime"),
+    Row("broker", f"{_TABLES} {_STEPS} {_PARTS} arrays heap limits runtime settings", "gc"),
+    Row("loop", "deliver heap intake runtime"),
+    # The program around it. start and conf are borrowed by name, and given back. Which
+    # board's preset start loads is the user's word; it is the only name outside of lib.
+    Row("log", "runtime", "sys time"),
+    Row("conf", "runtime settings"),
+    Row("app", "conf log runtime settings start", "os sys"),
+    Row("start", "__init__ app broker conf runtime settings", "errno gc os slotmq_boards sys"),
+    Row("__init__", "broker limits settings"),
+)
+# A board's preset is one Limits.
+_BOARDS = Row("limits", "limits")
+
+
+def check(sources: list[Source]) -> Iterator[Finding]:
+    """Every import that the table does not have."""
+    ours = {source.module for source in sources if source.is_library}
+    for source in sources:
+        row = _row(source)
+        if row is None and source.is_library:
+            yield Finding("import", source.path, "no row of RULE in tools/tidy/imports.py fits it")
+        elif row is not None:
+            yield from _check_file(source, row, ours)
+
+
+def _row(source: Source) -> Row | None:
+    if source.path.startswith("boards/") and source.name == "limits.py":
+        return _BOARDS
+    fitting = (row for row in RULE if _fits(source.module, row.modules))
+    return next(fitting, None) if source.is_library else None
+
+
+def _check_file(source: Source, row: Row, ours: set[str]) -> Iterator[Finding]:
+    for name in sorted(set(_imported(source.tree))):
+        first, _, rest = name.partition(".")
+        part = rest.partition(".")[0]
+        if first != _PACKAGE:
+            allowed = _fits(name, row.of_python)
+        else:
+            allowed = _fits(part if part in ours else "__init__", row.of_ours)
+        if not allowed:
+            yield Finding("import", f"{source.path}:{name}", f"must not import {name}")
+
+
+def _fits(name: str, patterns: str) -> bool:
+    return any(fnmatch(name, pattern) for pattern in patterns.split())
+
+
+def _imported(tree: ast.AST) -> Iterator[str]:
+    """The dotted names of what is imported, `from a import b` as a.b."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            origin = "." * node.level + (node.module or "")
+            inside = origin.startswith(_PACKAGE)
+            yield from (f"{origin}.{alias.name}" if inside else origin for alias in node.names)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+            yield from _imported_by_call(node.func.id, node.args[0])
+
+
+def _imported_by_call(function: str, argument: ast.expr) -> Iterator[str]:
+    """__import__("slotmq_boards.%s" % name) and borrow("conf", ...), app.py's way."""
+    text = argument.left if isinstance(argument, ast.BinOp) else argument
+    name = text.value if isinstance(text, ast.Constant) and isinstance(text.value, str) else "?"
+    if function == "__import__" and name != f"{_PACKAGE}.":  # that is borrow() itself
+        yield name.partition(".")[0]
+    elif function == "borrow":
+        yield f"{_PACKAGE}.{name}"

@@ -1,0 +1,48 @@
+"""Native code only in lib/slotmq/hot*.py, and two twins with the same names."""
+
+import ast
+from collections.abc import Iterator
+
+from .source import LIBRARY, Finding, Source
+
+_DECORATORS = {"viper", "native", "asm_thumb", "asm_xtensa", "asm_rv32"}
+_POINTERS = {"ptr", "ptr8", "ptr16", "ptr32"}
+_ON_BOARDS = ("lib/", "boards/", "firmware/")
+_TWIN = "_cpython"
+
+
+def check(sources: list[Source]) -> Iterator[Finding]:
+    """Viper where it does not belong, and runtimes that do not get the same."""
+    for source in sources:
+        if source.path.startswith(_ON_BOARDS) and not _may_be_native(source):
+            for name in sorted(set(_native_names(source.tree))):
+                yield Finding("viper", f"{source.path}:{name}", "viper stands in hot*.py only")
+        if source.path == f"{LIBRARY}runtime.py":
+            yield from _check_branches(source)
+
+
+def _may_be_native(source: Source) -> bool:
+    hot = source.is_library and source.module.startswith("hot")
+    return hot and not source.module.endswith(_TWIN)
+
+
+def _native_names(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in _DECORATORS:
+            yield node.attr
+        elif isinstance(node, ast.Name) and node.id in _POINTERS | _DECORATORS:
+            yield node.id
+
+
+def _check_branches(runtime: Source) -> Iterator[Finding]:
+    """What one branch of `if MICROPYTHON` imports, the other must import too."""
+    branches = [node for node in runtime.tree.body if isinstance(node, ast.If)]
+    for node in branches:
+        odd = _names(node.body) ^ _names(node.orelse)
+        for name in sorted(odd):
+            yield Finding("viper", f"{runtime.path}:{name}", "only one of the runtimes has it")
+
+
+def _names(body: list[ast.stmt]) -> set[str]:
+    froms = [node for node in body if isinstance(node, ast.ImportFrom)]
+    return {alias.asname or alias.name for node in froms for alias in node.names}
