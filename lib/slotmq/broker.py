@@ -10,14 +10,14 @@
 # Allocates all tables at construction, nothing afterwards.
 import gc
 
-from slotmq import deliver, lifecycle, local, outbox, retain
+from slotmq import deliver, heap, lifecycle, local, outbox, retain
 from slotmq.arrays import i32, u16
 from slotmq.connections import Connections
 from slotmq.deliveries import Deliveries
 from slotmq.limits import Limits
 from slotmq.messages import Messages
 from slotmq.retained import Retained
-from slotmq.runtime import const, heap_lock, heap_unlock, new_packet, queue_columns
+from slotmq.runtime import const, new_packet, queue_columns
 from slotmq.sessions import Sessions
 from slotmq.settings import Settings
 from slotmq.subscriptions import Subscriptions
@@ -64,9 +64,10 @@ class Broker:
         # locals) is searched for from the heap's beginning. A hole before the tables,
         # given back at the end, keeps that search short.
         hole = bytearray(limits.hole_bytes())
-        self.hooks = None
+        self._hooks = None
         self.now = 0
         self.auto_id = 0
+        self.connected = 0  # network connections that have a session
         self.sessions = Sessions(limits, settings.qos2_delivery == "release")
         self.subscriptions = Subscriptions(limits, settings.allow_duplicate_messages)
         self.conns = Connections(limits, self.subscriptions.pool, self.sessions.conn)
@@ -75,6 +76,10 @@ class Broker:
         self.retained = Retained(limits)
         self.queue = queue_columns(self.deliveries, self.sessions, self.messages, self.conns)
         self.sys = None
+        if settings.sys_interval:
+            from slotmq.sysinfo import Sys
+
+            self.sys = Sys(self, settings.sys_interval)
         self.on_reload = None
         self.work = bytearray(2 * limits.topic_bytes + 64)
         self.rx = bytearray(limits.rx_bytes)
@@ -110,17 +115,25 @@ class Broker:
         self.drop_oldest_message = s.when_full["messages"] == "drop_oldest"
         self.drop_oldest = s.when_full["deliveries"] == "drop_oldest"
         self.drop_oldest_session = s.when_full["sessions"] == "drop_oldest"
-        # plain: a QoS 0 PUBLISH needs no further question
-        self.plain = self.hooks is None and not self.upgrade_qos and not self.size_limit
+        # plain: a PUBLISH needs no further question
+        self.plain = self._hooks is None and not self.upgrade_qos and not self.size_limit
+
+    @property
+    def hooks(self):
+        """An object with any of may_connect(client_id, user_name, password) -> return code,
+        may_publish(client_id, topic), may_subscribe(client_id, filter, qos) -> bool; or None."""
+        return self._hooks
+
+    @hooks.setter
+    def hooks(self, hooks):
+        self._hooks = hooks
+        self.apply_settings()
 
     # A connection's life, called by the loop
 
     def opened(self, stream):
         """A slot for a new network connection; NONE where none is left."""
-        conn = self.conns.take(stream, self.now)
-        if conn != _NONE:
-            self.conns.patience[conn] = self.settings.connect_timeout * 10
-        return conn
+        return self.conns.take(stream, self.now)
 
     def go_on(self, conn):
         """Send what waits for room or for the window: parts, deliveries, retained messages."""
@@ -141,22 +154,14 @@ class Broker:
         self.ending[self.ending_count] = conn
         self.ending_count += 1
         if self.log_mask & _NOTICE and conns.session[conn] != _NONE:
-            heap_unlock()
+            heap.lift()
             who = self.sessions.client_id(conns.session[conn]).decode()
             self.log(_NOTICE, "Client " + who + " disconnected: " + REASONS[reason] + ".")
-            heap_lock()
+            heap.drop()
 
     def closed(self, conn):
         """The stream is closed: let go of everything that hung on it."""
         lifecycle.release(self, conn)
-
-    def connected(self):
-        """Network connections that have a session."""
-        count = 0
-        for session in self.conns.session:
-            if session != _NONE:
-                count += 1
-        return count
 
     def shut_down(self):
         """An orderly stop: every connection ends, and the wills go out."""
@@ -174,18 +179,25 @@ class Broker:
                 self._check_patience(conn)
         if self.settings.retry_interval:
             self._retry(self.settings.retry_interval * 10)
+        self.stats[_PUBLISH_OUT] += conns.counts[1]
+        conns.counts[1] = 0
         if self.sys:
-            heap_unlock()
+            heap.lift()
             self.sys.tick()
-            heap_lock()
+            heap.drop()
 
     def _check_patience(self, conn):
         conns = self.conns
-        patience = conns.patience[conn]
-        late = patience and self.now - conns.heard[conn] >= patience
+        now = self.now
+        if conns.waits_for_big(conn):
+            # It is not read until a whole-packet buffer is free: not its fault.
+            conns.heard[conn] = conns.held_since[conn] = now
         if conns.state[conn] == _NEW:
-            late = self.now - conns.opened[conn] >= patience
-        if conns.held[conn] and self.now - conns.held_since[conn] >= self.settings.packet_timeout * 10:
+            late = now - conns.opened[conn] >= self.settings.connect_timeout * 10
+        else:
+            patience = conns.patience[conn]
+            late = patience and now - conns.heard[conn] >= patience
+        if conns.held[conn] and now - conns.held_since[conn] >= self.settings.packet_timeout * 10:
             late = True
         if late:
             self.end(conn, _TIMED_OUT)
@@ -228,7 +240,9 @@ class Broker:
 
     def dump_tree(self):
         """Print the subscription tree."""
-        for line in self.subscriptions.lines(self.sessions):
+        from slotmq.tree import lines
+
+        for line in lines(self.subscriptions, self.sessions):
             print(line)
 
     def publish(self, topic, payload=b"", qos=0, retain=False):

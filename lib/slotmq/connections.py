@@ -49,7 +49,7 @@ class Connections:
         self.reason = bytearray(n)  # why it is ending
         self.opened = i32(n)  # tenths of a second
         self.heard = i32(n)  # tenths of a second: last time that it spoke
-        self.patience = i32(n)  # how long it may be silent; 0: for ever
+        self.patience = i32(n)  # how long it may be silent once connected; 0: for ever
         # Outgoing
         self.tx = bytearray(n * tx_bytes)
         self.tx_start = i32(n)
@@ -64,6 +64,7 @@ class Connections:
         # Incoming
         self.hold = bytearray(n * limits.tail_bytes + limits.reassembly * limits.max_packet)
         self.hold_off = i32(n)
+        self.big_high = self.big_refused = self.big_count = 0
         self.big_owner = u16(limits.reassembly, _NONE)
         self.tail_bytes = limits.tail_bytes
         self.big_bytes = limits.max_packet
@@ -89,6 +90,7 @@ class Connections:
         self.stream[conn] = stream
         self.state[conn] = _NEW
         self.level[conn] = 4
+        self.patience[conn] = 0
         self.opened[conn] = self.heard[conn] = now
         self.hold_off[conn] = conn * self.tail_bytes
         base = conn * self.tx_bytes
@@ -128,11 +130,13 @@ class Connections:
     def has_big(self, conn):
         return self.hold_off[conn] >= self.slots * self.tail_bytes
 
+    def waits_for_big(self, conn):
+        """Is its tail full, and no whole-packet buffer there for the rest?"""
+        full = self.held[conn] == self.tail_bytes and not self.has_big(conn)
+        return full and not self.big_free()
+
     def big_free(self):
-        for owner in self.big_owner:
-            if owner == _NONE:
-                return True
-        return False
+        return self.big_count < len(self.big_owner)
 
     def take_big(self, conn):
         """A whole-packet buffer for conn; False where all are taken."""
@@ -140,7 +144,10 @@ class Connections:
             if self.big_owner[k] == _NONE:
                 self.big_owner[k] = conn
                 self.hold_off[conn] = self.slots * self.tail_bytes + k * self.big_bytes
+                self.big_count += 1
+                self.big_high = max(self.big_high, self.big_count)
                 return True
+        self.big_refused += 1
         return False
 
     def drop_held(self, conn):

@@ -193,7 +193,7 @@ def _take_session(broker, conn, ids, off, n, clean):
     if session != _NONE and sessions.conn[session] != _NONE:
         _take_over(broker, sessions.conn[session])
         session = sessions.find(ids, off, n)
-    if broker.connected() >= broker.max_connections:
+    if broker.connected >= broker.max_connections:
         broker.conns.refused += 1
         return -1
     present = 0

@@ -1,9 +1,9 @@
 # handle_publish.py - PUBLISH [3.3]: check, route and store, and only then
 # acknowledge. Does not allocate.
-from slotmq import deliver, retain
+from slotmq import deliver, heap, retain
 from slotmq.lifecycle import publish_stored
 from slotmq.outbox import put_ack
-from slotmq.runtime import const, heap_lock, heap_unlock, topic_matches, unref, utf8_ok
+from slotmq.runtime import const, topic_matches, unref, utf8_ok
 
 _NONE = const(0xFFFF)
 _FLAGS = const(1)
@@ -127,8 +127,8 @@ def _is_wanted(broker, conn, pkt, buf):
     may = getattr(broker.hooks, "may_publish", None)
     if may is None:
         return True
-    heap_unlock()
+    heap.lift()
     client_id = broker.sessions.client_id(broker.conns.session[conn])
     wanted = may(client_id, bytes(buf[topic : topic + pkt[_TOPIC_LEN]]))
-    heap_lock()
+    heap.drop()
     return wanted

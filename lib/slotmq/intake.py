@@ -6,13 +6,14 @@
 # is bounded: a turn reads at most rx_bytes from each, and no more than the answers
 # to it have room for, so that an acknowledgement is never lost for lack of it.
 # Does not allocate; CONNECT, SUBSCRIBE and UNSUBSCRIBE may.
+from slotmq import heap
 from slotmq.deliver import pump_pending
 from slotmq.handle_acks import handle_puback, handle_pubcomp, handle_pubrec, handle_pubrel
 from slotmq.handle_connect import handle_connect
 from slotmq.handle_control import handle_disconnect, handle_pingreq, handle_unexpected
 from slotmq.handle_publish import handle_publish
 from slotmq.handle_subscribe import handle_subscribe, handle_unsubscribe
-from slotmq.runtime import const, copy, heap_lock, heap_unlock, next_packet, settled
+from slotmq.runtime import const, copy, next_packet, settled
 
 _NONE = const(0xFFFF)
 _TYPE = const(0)
@@ -29,11 +30,11 @@ _BYTES_IN = const(5)
 
 def _control(broker, conn, pkt, buf):
     # The control plane may allocate: the loop's lock on the heap is lifted for it.
-    heap_unlock()
+    heap.lift()
     try:
         return CONTROL[pkt[_TYPE]](broker, conn, pkt, buf)
     finally:
-        heap_lock()
+        heap.drop()
 
 
 CONTROL = {1: handle_connect, 8: handle_subscribe, 10: handle_unsubscribe}

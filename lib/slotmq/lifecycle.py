@@ -25,6 +25,7 @@ def attach(broker, conn, session):
     sessions.conn[session] = conn
     sessions.cursor[session] = sessions.head[session]
     broker.conns.session[conn] = session
+    broker.connected += 1
 
 
 def detach(broker, conn):
@@ -36,6 +37,7 @@ def detach(broker, conn):
         return
     conns.session[conn] = _NONE
     sessions.conn[session] = _NONE
+    broker.connected -= 1
     sessions.cursor[session] = sessions.head[session]
     sessions.left[session] = broker.now
     will = sessions.will[session]

@@ -13,9 +13,10 @@
 # So a steady state that allocates is an error at once, and the frames of calls lie
 # on the C stack, which is faster. (poll.modify allocates only where objects lie
 # above 2 GB, which is nowhere on a board.)
+from slotmq import heap
 from slotmq.deliver import pump_pending
 from slotmq.intake import readable, receive
-from slotmq.runtime import const, copy, heap_lock, heap_unlock
+from slotmq.runtime import const, copy
 
 _NONE = const(0xFFFF)
 _IN = const(1)
@@ -43,7 +44,8 @@ class Loop:
         self.ms = 0  # that make no tenth of a second yet
         self.next_tick = 0
         self.stopping = False
-        self.of_stream = {}  # stream -> its connection, or a callback
+        self.of_stream = {}  # stream -> its connection; below 0: index of a callback
+        self.callbacks = []
         self.doors = []
         self.door_of = [None] * broker.conns.slots
         self.accepting = True
@@ -54,24 +56,23 @@ class Loop:
 
     def watch(self, stream, callback):
         """Call callback(stream) whenever it has something to read."""
-        self.of_stream[stream] = callback
+        self.callbacks.insert(0, callback)
+        self.of_stream[stream] = -len(self.callbacks)
         self.poller.register(stream, _IN)
 
     def run(self):
-        heap_lock()
+        heap.lock()
         try:
             while not self.stopping:
                 self._turn(250)
         finally:
-            heap_unlock()
+            heap.unlock()
             self.close()
 
     def close(self):
         """End in order: wills go out, everything is closed."""
-        heap_lock()
         self.broker.shut_down()
         self._finish_turn()
-        heap_unlock()
         self._stop_accepting()
         for door in self.doors:
             door.listener.close()
@@ -79,20 +80,20 @@ class Loop:
 
     def turn(self, timeout_ms):
         """Wait so long at most for events; handle what has come."""
-        heap_lock()
+        heap.lock()
         try:
             self._turn(timeout_ms)
         finally:
-            heap_unlock()
+            heap.unlock()
 
     def _turn(self, timeout_ms):
         of_stream = self.of_stream
         for stream, event in self.poller.ipoll(timeout_ms):
             conn = of_stream[stream]
-            if not isinstance(conn, int):
-                heap_unlock()
-                conn(stream)
-                heap_lock()
+            if conn < 0:
+                heap.lift()
+                self.callbacks[conn](stream)
+                heap.drop()
                 continue
             if event & _OUT:
                 self._writable(conn)
@@ -155,9 +156,9 @@ class Loop:
         mask = 0 if self.paused[conn] else _IN
         if self.conns.out[conn] == _BLOCKED:
             mask |= _OUT
-        heap_unlock()
+        heap.lift()
         self.poller.modify(self.conns.stream[conn], mask)
-        heap_lock()
+        heap.drop()
 
     # Out
 
@@ -222,7 +223,7 @@ class Loop:
     def _close(self, conn):
         conns = self.conns
         stream = conns.stream[conn]
-        heap_unlock()
+        heap.lift()
         self.poller.unregister(stream)
         del self.of_stream[stream]
         stream.close()
@@ -233,7 +234,7 @@ class Loop:
         self.door_of[conn].count -= 1
         self.door_of[conn] = None
         self._start_accepting()
-        heap_lock()
+        heap.drop()
 
     # Listeners
 

@@ -7,7 +7,7 @@ import time as clock  # noqa: F401 - ticks_ms, ticks_diff
 
 import micropython
 
-_BACKLOG = 4
+_BACKLOG = 128
 _TCP = 6
 _NODELAY = 1
 _IPV6 = 41
@@ -33,7 +33,7 @@ def open_listener(loop, settings, host, port, most):
         if ":" in host:  # or Linux would give it the port in IPv4 too
             listener.setsockopt(_IPV6, _V6ONLY, 1)
         listener.bind(address)
-        listener.listen(_BACKLOG)
+        listener.listen(min(_BACKLOG, loop.conns.slots))
         listener.setblocking(False)
     except OSError:
         listener.close()

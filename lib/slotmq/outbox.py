@@ -94,6 +94,7 @@ def _pass_through(broker, conn, buf, start, n):
         broker.end(conn, _FULL)
     else:
         _set_part(conns, conn, msg, 2, 0)
+        fill(broker, conn)
     return True
 
 

@@ -5,9 +5,10 @@
 # goes on later from the slot it had reached, so that none is lost and no turn is
 # long. Behind the table come the $SYS topics, whose values are made when asked
 # for. Does not allocate, but for $SYS.
+from slotmq import heap
 from slotmq.deliver import has_room
 from slotmq.outbox import send_message
-from slotmq.runtime import append, const, heap_lock, heap_unlock, topic_matches, unref
+from slotmq.runtime import append, const, topic_matches, unref
 
 _NONE = const(0xFFFF)
 _RETAINED = const(0x31)
@@ -66,7 +67,7 @@ def _scan_one(broker, session, sub):
         if slot != _NONE:
             return _give(broker, session, sub, retained.msg[slot])
         return work[text] != 36 or _scan_sys(broker, session, sub, text, n)
-    while subs.scan[sub] <= retained.slots:
+    while subs.scan[sub] <= retained.top:
         slot = subs.scan[sub] - 1
         if retained.msg[slot] != _NONE:
             size = retained.names.read(slot, work, 0)
@@ -78,22 +79,31 @@ def _scan_one(broker, session, sub):
 
 
 def _scan_sys(broker, session, sub, text, n):
+    # The values of $SYS are made on the way: this may allocate.
+    if broker.sys is None:
+        return True
+    heap.lift()
     subs = broker.subscriptions
     first = max(subs.scan[sub] - 1 - broker.retained.slots, 0)
-    for i in range(first, broker.sys.count if broker.sys else 0):
+    done = True
+    for i in range(first, broker.sys.count):
         subs.scan[sub] = broker.retained.slots + i + 1
-        size = broker.sys.topic(i, broker.work, 2)
-        if topic_matches(broker.work, text, n, broker.work, 2, size):
-            heap_unlock()
-            msg = broker.sys.message(i)
-            heap_lock()
-            if msg == _NONE:
-                return True
-            given = _give(broker, session, sub, msg)
-            unref(broker.queue, msg)
-            if not given:
-                return False
-    return True
+        size = broker.sys.topic(i, broker.work, 0)
+        if topic_matches(broker.work, text, n, broker.work, 0, size):
+            done = _give_sys(broker, session, sub, i)
+            if not done:
+                break
+    heap.drop()
+    return done
+
+
+def _give_sys(broker, session, sub, i):
+    msg = broker.sys.message(i)
+    if msg == _NONE:
+        return True
+    given = _give(broker, session, sub, msg)
+    unref(broker.queue, msg)
+    return given
 
 
 def _give(broker, session, sub, msg):

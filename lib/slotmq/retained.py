@@ -13,6 +13,7 @@ class Retained:
         self.slots = limits.retained
         self.names = Names(limits.retained, limits.retained_name_bytes)
         self.msg = u16(limits.retained, _NONE)
+        self.top = 0  # past the last slot that was ever used
         self.high = 0
         self.refused = 0
 
@@ -24,6 +25,7 @@ class Retained:
         slot = self.names.add(0, buf, off, n)
         if slot != _NONE:
             self.msg[slot] = msg
+            self.top = max(self.top, slot + 1)
             self.high = max(self.high, self.names.count())
         return slot
 

@@ -23,7 +23,7 @@ WHEN_FULL = """\
 connections refuse
 sessions refuse drop_oldest
 subscriptions refuse
-retained refuse drop_oldest
+retained refuse
 messages drop_newest drop_oldest disconnect
 deliveries drop_newest drop_oldest
 received disconnect

@@ -5,7 +5,7 @@
 # hashed set, so that matching costs by the depth of the topic and not by the
 # number of subscriptions; the + and # children are linked directly. The root is
 # the slot past the last node. A node without subscriptions and children is pruned
-# at once. Does not allocate after construction, but for lines(), made for people.
+# at once. Does not allocate after construction.
 #
 # match() writes the receivers of a topic name into the route pool: one 16-bit
 # entry each, session << 2 | QoS, the highest QoS where filters overlap [3.3.5-1].
@@ -245,26 +245,3 @@ class Subscriptions:
                 self.pool[i] = session << 2 | self._best[session] - 1
         for i in range(first, self._top):
             self._best[self.pool[i] >> 2] = 0
-
-    # For people
-
-    def lines(self, sessions):
-        """The tree as text: a line a node, its subscribers behind it. Allocates."""
-        below = {}
-        for node in range(self.root):
-            if self.children[node] or self.first_sub[node] != _NONE:
-                below.setdefault(self.nodes.scope[node], []).append(node)
-        todo = [(node, 0) for node in reversed(below.get(self.root, ()))]
-        while todo:
-            node, depth = todo.pop()
-            text = bytearray(self.nodes.length[node])
-            self.nodes.read(node, text, 0)
-            who = []
-            sub = self.first_sub[node]
-            while sub != _NONE:
-                session = sessions.client_id(self.session[sub]).decode()
-                who.append("%s:%d" % (session, self.qos[sub]))
-                sub = self.next_in_node[sub]
-            tail = " (" + ", ".join(who) + ")" if who else ""
-            yield "  " * depth + bytes(text).decode() + tail
-            todo.extend((child, depth + 1) for child in reversed(below.get(node, ())))
