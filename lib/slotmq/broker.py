@@ -64,7 +64,6 @@ class Broker:
         # locals) is searched for from the heap's beginning. A hole before the tables,
         # given back at the end, keeps that search short.
         hole = bytearray(limits.hole_bytes())
-        self._hooks = None
         self.now = 0
         self.auto_id = 0
         self.connected = 0  # network connections that have a session
@@ -92,7 +91,7 @@ class Broker:
         self.log = None  # log(bit, text), asked only where log_mask has the bit
         self.log_mask = 0
         self.pkt = new_packet(limits.max_packet)
-        self.apply_settings()
+        self.hooks = None
         del hole
         gc.collect()
 
@@ -116,7 +115,7 @@ class Broker:
         self.drop_oldest = s.when_full["deliveries"] == "drop_oldest"
         self.drop_oldest_session = s.when_full["sessions"] == "drop_oldest"
         # plain: a PUBLISH needs no further question
-        self.plain = self._hooks is None and not self.upgrade_qos and not self.size_limit
+        self.plain = self.may_publish is None and not self.upgrade_qos and not self.size_limit
 
     @property
     def hooks(self):
@@ -127,6 +126,9 @@ class Broker:
     @hooks.setter
     def hooks(self, hooks):
         self._hooks = hooks
+        self.may_connect = getattr(hooks, "may_connect", None)
+        self.may_publish = getattr(hooks, "may_publish", None)
+        self.may_subscribe = getattr(hooks, "may_subscribe", None)
         self.apply_settings()
 
     # A connection's life, called by the loop

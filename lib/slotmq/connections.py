@@ -153,8 +153,8 @@ class Connections:
     def drop_held(self, conn):
         """Forget the held bytes and give a whole-packet buffer back."""
         if self.has_big(conn):
-            self.big_owner[
-                (self.hold_off[conn] - self.slots * self.tail_bytes) // self.big_bytes
-            ] = _NONE
+            k = (self.hold_off[conn] - self.slots * self.tail_bytes) // self.big_bytes
+            self.big_owner[k] = _NONE
+            self.big_count -= 1
         self.hold_off[conn] = conn * self.tail_bytes
         self.held[conn] = 0

@@ -109,9 +109,8 @@ def _flags_ok(flags, level):
 
 
 def _check_login(broker, buf, fields):
-    may = getattr(broker.hooks, "may_connect", None)
-    if may is not None:
-        return may(*[_text(buf, x) for x in (fields.client_id, fields.user_name, fields.password)])
+    if broker.may_connect:
+        return broker.may_connect(*[_text(buf, x) for x in (fields.client_id, fields.user_name, fields.password)])
     anonymous = fields.user_name is None
     return _NOT_AUTHORIZED if anonymous and not broker.settings.allow_anonymous else 0
 

@@ -124,11 +124,10 @@ def _is_wanted(broker, conn, pkt, buf):
         return False
     if broker.size_limit and pkt[_END] - pkt[_PAYLOAD] > broker.size_limit:
         return False
-    may = getattr(broker.hooks, "may_publish", None)
-    if may is None:
+    if broker.may_publish is None:
         return True
     heap.lift()
     client_id = broker.sessions.client_id(broker.conns.session[conn])
-    wanted = may(client_id, bytes(buf[topic : topic + pkt[_TOPIC_LEN]]))
+    wanted = broker.may_publish(client_id, bytes(buf[topic : topic + pkt[_TOPIC_LEN]]))
     heap.drop()
     return wanted

@@ -105,10 +105,10 @@ def _subscribe(broker, session, buf, off, n, qos):
 
 
 def _may(broker, session, buf, off, n, qos):
-    may = getattr(broker.hooks, "may_subscribe", None)
-    if may is None:
+    if broker.may_subscribe is None:
         return True
-    return may(broker.sessions.client_id(session), bytes(buf[off : off + n]), qos)
+    client_id = broker.sessions.client_id(session)
+    return broker.may_subscribe(client_id, bytes(buf[off : off + n]), qos)
 
 
 def _unsubscribe(broker, session, buf, off, n):

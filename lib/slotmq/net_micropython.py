@@ -33,7 +33,7 @@ def open_listener(loop, settings, host, port, most):
         if ":" in host:  # or Linux would give it the port in IPv4 too
             listener.setsockopt(_IPV6, _V6ONLY, 1)
         listener.bind(address)
-        listener.listen(min(_BACKLOG, loop.conns.slots))
+        listener.listen(max(16, min(_BACKLOG, loop.conns.slots)))
         listener.setblocking(False)
     except OSError:
         listener.close()
