@@ -1,0 +1,45 @@
+"""What a board is given: the lists in lib/package.json and lib/manifest.py are whole."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import slotmq
+
+ROOT = Path(__file__).parents[1]
+LIB = ROOT / "lib"
+PACKAGE = json.loads((LIB / "package.json").read_text())
+# Every file of slotmq but the twins for CPython.
+FILES = sorted(f"slotmq/{path.name}" for path in (LIB / "slotmq").glob("*.py"))
+FOR_BOARDS = [name for name in FILES if not name.endswith("_cpython.py")]
+
+
+def test_mip_installs_every_file_that_a_board_needs() -> None:
+    assert [target for target, _ in PACKAGE["urls"]] == FOR_BOARDS
+
+
+def test_mip_finds_each_file_beside_package_json() -> None:
+    assert all(target == url for target, url in PACKAGE["urls"])
+
+
+def test_a_firmware_freezes_the_same_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    frozen: list[str] = []
+    told: dict[str, str] = {}
+
+    def package(name: str, files: list[str]) -> None:
+        frozen.extend(f"{name}/{file}" for file in files)
+
+    monkeypatch.chdir(LIB)  # as MicroPython's build does
+    manifest = (LIB / "manifest.py").read_text()
+    exec(manifest, {"metadata": told.update, "package": package})
+    assert frozen == FOR_BOARDS
+    assert told["version"] == slotmq.__version__
+
+
+def test_there_is_one_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    changes = (LIB / "CHANGELOG.md").read_text()
+    assert PACKAGE["version"] == project["version"] == slotmq.__version__
+    assert f"## {slotmq.__version__}" in changes
