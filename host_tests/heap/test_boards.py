@@ -1,0 +1,97 @@
+"""The program starts in a board's heap and serves as many clients as the board may have."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from host_tests.wire import codec
+from host_tests.wire.client import Client
+from host_tests.wire.process import Program, free_port
+from slotmq_tools import boards, micropython, mpy
+from slotmq_tools.heap import native
+from slotmq_tools.heap.measure import limits_of
+from slotmq_tools.launcher import BOOT
+
+# ESP32: the heap that the stock firmware has at its start. A Pico W keeps native code
+# in its heap, which the unix port does not: its heap is smaller by that here.
+HEAPS = {"ESP32_GENERIC": 112_000, "RPI_PICO_W": 160 * 1024}
+
+
+class Board(Program):
+    """The program on 32-bit MicroPython with a board's limits and heap."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.limits = limits_of(name)
+        self.clients: list[Client] = []
+        self.address = ("127.0.0.1", free_port())
+        heap = HEAPS[name]
+        if name == "RPI_PICO_W":
+            heap -= sum(native.in_folder(mpy.build(boards.load(name).mpy_arch)).values())
+        target = micropython.find(32)
+        listen = ["--board", name, "--host", self.address[0], "-p", str(self.address[1])]
+        start = [*target.start, "-X", f"heapsize={heap}", str(BOOT), *listen]
+        super().__init__(start, folder, micropython.environment(mpy.build_for(target)))
+        self.wait_for(lambda: self.lines, "the broker to listen")
+
+    def connect(self, name: str) -> Client:
+        client = Client(self.address)
+        self.clients.append(client)
+        assert client.connect(codec.connect(name)).code == 0
+        return client
+
+    def close(self) -> None:
+        for client in self.clients:
+            client.sock.close()
+        self.process.kill()
+        self.process.wait()
+        self._reader.join()
+
+
+@pytest.fixture(params=HEAPS)
+def board(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Board]:
+    running = Board(request.param, tmp_path)
+    yield running
+    running.close()
+
+
+def test_it_serves_every_qos_to_every_client(board: Board) -> None:
+    names = [f"client{n}" for n in range(board.limits.connections)]
+    clients = [board.connect(name) for name in names]
+    for qos in (0, 1, 2):
+        for client in clients:
+            client.subscribe("news", qos=qos)
+        clients[0].publish("news", b"m%d" % qos, qos)
+        for client in clients:
+            client.receive("news", b"m%d" % qos, qos)
+    assert board.alive(), board.complaints()
+
+
+def test_the_client_too_many_is_told_so(board: Board) -> None:
+    for n in range(board.limits.connections):
+        board.connect(f"client{n}")
+    one_more = Client(board.address)
+    board.clients.append(one_more)
+    assert one_more.connect(codec.connect("more")).code == 3
+
+
+def test_the_largest_packet_reaches_every_client(board: Board) -> None:
+    clients = [board.connect(f"client{n}") for n in range(board.limits.connections)]
+    payload = bytes(range(256)) * 8
+    payload = payload[: board.limits.max_packet - 16]
+    for client in clients:
+        client.subscribe("news", qos=1)
+    for qos in (0, 1):
+        clients[-1].publish("news", payload, qos)
+        for client in clients:
+            client.receive("news", payload, qos)
+
+
+def test_tables_that_do_not_fit_are_refused_in_one_line(tmp_path: Path) -> None:
+    target = micropython.find(32)
+    start = [*target.start, "-X", "heapsize=100000", str(BOOT), "--board", "RPI_PICO_W"]
+    environment = micropython.environment(mpy.build_for(target))
+    program = Program(start, tmp_path, environment)
+    assert program.process.wait(20) == 1
+    (line,) = program.complaints().splitlines()
+    assert line.startswith("slotmq: ")

@@ -1,0 +1,89 @@
+"""What fits where: tables, code, clients and sessions in the heaps of the boards.
+
+Measured by the command that prints README's table, on 32-bit MicroPython with each
+board's limits, from the .mpy files that a board would load.
+"""
+
+import functools
+from pathlib import Path
+
+import pytest
+
+from slotmq_tools import micropython
+from slotmq_tools.heap import table
+from slotmq_tools.heap.__main__ import README_BOARDS
+from slotmq_tools.heap.measure import Measured, limits_of, measure
+
+README = Path(__file__).parents[2] / "README.md"
+KB = 1024
+# A heap in which a start never fails: how much it takes is what these tests are about.
+ROOMY = {"RPI_PICO_W": 256 * KB, "ESP32_GENERIC": 256 * KB, "HOST": 0}
+
+
+@functools.cache
+def measured(board: str) -> Measured:
+    return measure(board, ROOMY[board])
+
+
+@functools.cache
+def on_board(board: str) -> Measured:
+    return measure(board)
+
+
+def test_the_tables_of_a_pico_w() -> None:
+    assert measured("RPI_PICO_W").all_tables <= 40 * KB
+
+
+def test_the_code() -> None:
+    found = measured("RPI_PICO_W")
+    assert found.code <= 56 * KB, "\n".join(table.text(found))
+
+
+@pytest.mark.parametrize("board", ["RPI_PICO_W", "ESP32_GENERIC"])
+def test_a_connected_client(board: str) -> None:
+    assert measured(board).whole_client <= 1536
+
+
+@pytest.mark.parametrize("board", ["RPI_PICO_W", "ESP32_GENERIC"])
+def test_a_session_without_a_connection(board: str) -> None:
+    assert measured(board).whole_session <= 256
+
+
+@pytest.mark.parametrize(("board", "more"), [("RPI_PICO_W", 3), ("ESP32_GENERIC", 3), ("HOST", 2)])
+def test_limits_tell_the_truth(board: str, more: int) -> None:
+    """The claim is never less than what the tables take, and hardly more."""
+    found = measured(board)
+    assert limits_of(board).ram_bytes() == found.claim
+    rows = "\n".join(table.text(found))
+    assert found.all_tables <= found.claim <= found.all_tables * (100 + more) / 100, rows
+
+
+def test_a_pico_w_has_heap_to_spare_while_it_serves(capsys: pytest.CaptureFixture[str]) -> None:
+    found = on_board("RPI_PICO_W")
+    with capsys.disabled():
+        print(f"\n{found.board}: {found.free:,} bytes of {found.heap:,} free with 4 clients")
+    # For version 5, journal and recorder, with 20 KB to remain.
+    assert found.free >= 20 * KB
+
+
+def test_every_module_is_measured() -> None:
+    """The modules add up to what the program has added to the heap, so none is left out."""
+    found = measured("RPI_PICO_W")
+    assert {"slotmq.hot", "slotmq.loop", "slotmq.handle_publish"} <= found.modules.keys()
+    assert set(found.native) == {name for name in found.modules if "hot" in name}
+    assert all(size > 0 for size in found.modules.values())
+    beside = found.heap - found.all_native - found.free - found.bytecode - found.all_tables
+    assert 0 < beside < 0.1 * found.heap  # MicroPython's own, the collector's, clients
+
+
+def test_readmes_table_is_up_to_date() -> None:
+    now = table.numbers(table.markdown([on_board(board) for board in README_BOARDS]))
+    written = table.numbers(table.read(README))
+    assert written.keys() == now.keys()
+    how = "python -m slotmq_tools.heap --write README.md"
+    for row, value in now.items():
+        assert abs(written[row] - value) <= max(64, value * 0.03), f"{row} is {value}: {how}"
+
+
+def test_it_is_measured_where_words_are_as_on_a_board() -> None:
+    assert micropython.find(32).bits == 32

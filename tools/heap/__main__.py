@@ -1,0 +1,36 @@
+"""`python -m slotmq_tools.heap`: prints what takes how much of a board's heap."""
+
+from pathlib import Path
+
+import click
+
+from .. import boards
+from ..errors import ToolError
+from .measure import measure
+from .table import markdown, text, write
+
+README_BOARDS = ("RPI_PICO_W", "ESP32_GENERIC")
+
+
+@click.command()
+@click.option("--board", type=click.Choice(boards.names()), default="RPI_PICO_W")
+@click.option("--heap", "heap_kb", type=int, default=0, help="KB, if not the board's own.")
+@click.option(
+    "--write",
+    "file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Write the table of the boards into this file instead, between its markers.",
+)
+def main(board: str, heap_kb: int, file: Path | None) -> None:
+    """Measure the broker on 32-bit MicroPython with a board's limits and heap."""
+    try:
+        if file:
+            write(file, markdown([measure(name) for name in README_BOARDS]))
+        else:
+            click.echo("\n".join(text(measure(board, heap_kb * 1024))))
+    except ToolError as error:
+        raise click.ClickException(str(error)) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""What takes how much of a board's heap: measured, and as Limits claims.
+
+The unix port maps native code outside of MicroPython's heap. It is counted from
+the .mpy files for the board's processor, and where a board keeps it in the heap,
+the heap of the measurement is smaller by so much.
+"""
+
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from .. import boards, micropython, mpy
+from . import native
+from .process import Process
+
+_CLIENTS = 4
+# The tables as they are made, and the rows of Limits that tell of each.
+_CLAIMS = {
+    "Connections": ("connections", "reassembly"),
+    "Sessions": ("sessions",),
+    "Subscriptions": ("subscriptions", "nodes", "routes"),
+    "Retained": ("retained",),
+    "Messages": ("messages",),
+    "Deliveries": ("deliveries",),
+}
+_WHOLE = "Broker"
+# What Cortex-M boards load from .mpy lies in the heap; an ESP32 has instruction RAM.
+_NATIVE_IN_HEAP = "armv"
+
+
+@dataclass
+class Measured:
+    """Bytes of heap, by what takes them."""
+
+    board: str
+    heap: int
+    claimed: dict[str, int]  # the rows of Limits
+    modules: dict[str, int] = field(default_factory=dict)
+    native: dict[str, int] = field(default_factory=dict)
+    borrowed: dict[str, int] = field(default_factory=dict)  # while a start or reload lasts
+    left: dict[str, int] = field(default_factory=dict)  # behind these
+    tables: dict[str, int] = field(default_factory=dict)
+    offline: int = 0  # a session without a connection, beside its slot
+    client: int = 0  # a connected client, beside its slots
+    free: int = 0  # with the clients connected
+
+    @property
+    def bytecode(self) -> int:
+        """All that loading the modules has added to the heap."""
+        return sum(self.modules.values()) + sum(self.left.values())
+
+    @property
+    def all_native(self) -> int:
+        """Bytes of native code, of all modules."""
+        return sum(self.native.values())
+
+    @property
+    def code(self) -> int:
+        """What the modules take, in whatever memory."""
+        return self.bytecode + self.all_native
+
+    @property
+    def all_tables(self) -> int:
+        return self.tables[_WHOLE]
+
+    @property
+    def claim(self) -> int:
+        """Limits.ram_bytes()."""
+        return sum(self.claimed.values())
+
+    def table_rows(self) -> list[tuple[str, int, int]]:
+        """For each table: which rows of Limits, what they claim, what was measured."""
+        rows = [
+            (" + ".join(names), sum(self.claimed[name] for name in names), self.tables[table])
+            for table, names in _CLAIMS.items()
+        ]
+        others = [name for name in self.claimed if not any(name in n for n in _CLAIMS.values())]
+        rest = self.all_tables - sum(measured for _, _, measured in rows)
+        rows.append((" + ".join(others), sum(self.claimed[name] for name in others), rest))
+        return rows
+
+    @property
+    def whole_client(self) -> int:
+        """A connected client with its slots in the tables of connections and sessions."""
+        limits = limits_of(self.board)
+        connection: int = self.claimed["connections"] // (limits.connections + 1)
+        return self.client + connection + self.whole_session
+
+    @property
+    def whole_session(self) -> int:
+        """A session without a connection, its slot included."""
+        slot: int = self.claimed["sessions"] // limits_of(self.board).sessions
+        return self.offline + slot
+
+
+def limits_of(board: str) -> Any:
+    """The board's preset."""
+    return import_module(f"slotmq_boards.{board}.limits").LIMITS
+
+
+def measure(board: str, heap: int = 0) -> Measured:
+    """Measure the broker with the limits of a board, and its heap if no other is named."""
+    facts = boards.load(board)
+    claimed = {name: size for name, size, _ in limits_of(board).rows()}
+    found = Measured(board, heap or facts.heap_kb * 1024, claimed)
+    found.native = native.in_folder(mpy.build(facts.mpy_arch or micropython.find(32).arch))
+    taken = found.all_native if facts.mpy_arch.startswith(_NATIVE_IN_HEAP) else 0
+    with Process(board, found.heap - taken) as process:
+        _note(found, process.rows())
+        alone = _state(process, "used")
+        process.leave_session()
+        found.offline = _state(process, "used") - alone
+        for _ in range(_CLIENTS):
+            process.connect()
+        _note(found, process.ask())
+        used, found.free = _state(process, "used"), _state(process, "free")
+    found.client = -(-(used - alone - found.offline) // _CLIENTS)
+    return found
+
+
+def _state(process: Process, name: str) -> int:
+    return {name: size for _, name, size in process.ask()}[name]
+
+
+def _note(found: Measured, answer: list[tuple[str, str, int]]) -> None:
+    kinds = {"borrowed": found.borrowed, "left": found.left, "table": found.tables}
+    for kind, name, size in answer:
+        if kind in kinds:
+            kinds[kind][name] = size
+        elif kind == "module" and name not in found.borrowed:
+            found.modules[name] = size
