@@ -44,7 +44,11 @@ class Client:
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if narrow:  # what the system takes in before the client reads: as little as it can
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
-        self.sock.connect(address)
+        try:
+            self.sock.connect(address)
+        except OSError:
+            self.sock.close()
+            raise
         self.connack = Connack(False, 0)
         self._send = send
         self._bytes = bytearray()

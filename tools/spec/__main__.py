@@ -8,7 +8,7 @@ import click
 from . import statements
 from .coverage import Coverage, collect
 
-TESTS = Path(__file__).parents[2] / "host_tests"
+TESTS = Path(__file__).resolve().parents[2] / "host_tests"
 
 
 @click.command()

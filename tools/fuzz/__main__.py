@@ -1,0 +1,85 @@
+"""`python -m slotmq_tools.fuzz --inputs 10000000`: a campaign against both runtimes.
+
+Each runtime's broker is started with the configuration TIGHT and sent as many
+inputs. The seed is printed first: `--seed` sends the same again.
+"""
+
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from . import TIGHT
+from .feeding import Feeder, feed_many
+from .link import Noticed
+
+_ROUND = 5000  # inputs between two lines, with a seed of their own
+_STOPS_IN_S = 20
+
+
+@contextmanager
+def _broker(runtime: str) -> Iterator[tuple[str, int]]:
+    """A broker as a process; its address. It must still end in order afterwards."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address: tuple[str, int] = server.getsockname()
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+        file.write(f"{TIGHT}listener {address[1]} {address[0]}\nallow_anonymous true\n")
+        file.flush()
+        run = [sys.executable, "-m", "slotmq_tools.cli", "run", "--runtime", runtime]
+        with subprocess.Popen([*run, "-c", file.name], stdout=subprocess.PIPE) as process:
+            assert process.stdout
+            click.echo(process.stdout.readline().decode().strip())
+            try:
+                yield address
+            finally:
+                process.terminate()
+                status = process.wait(_STOPS_IN_S)
+    if status:
+        raise Noticed(f"the broker ended with status {status}")
+
+
+def _campaign(runtime: str, count: int, seed: int) -> None:
+    with _broker(runtime) as address:
+        feeder, start = Feeder(address), time.monotonic()
+        for done in range(0, count, _ROUND):
+            feed_many(feeder, seed + done, min(_ROUND, count - done))
+            feeder.clean()
+            sent = min(done + _ROUND, count)
+            rate = sent / (time.monotonic() - start)
+            click.echo(f"{runtime}: {sent} inputs, {rate:.0f} a second, nobody noticed")
+        feeder.close()
+
+
+@click.command()
+@click.option("--inputs", "count", default=100_000, show_default=True, help="For each runtime.")
+@click.option("--seed", type=int, help="Send the inputs of that seed; else of a new one.")
+@click.option(
+    "--runtime",
+    "runtimes",
+    type=click.Choice(["cpython", "micropython"]),
+    multiple=True,
+    default=["cpython", "micropython"],
+)
+@click.option("--log", type=click.Path(path_type=Path), help="Also keep here what went wrong.")
+def main(count: int, seed: int | None, runtimes: tuple[str, ...], log: Path | None) -> None:
+    """Send senseless bytes to brokers and watch that nobody else notices."""
+    seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
+    for runtime in runtimes:
+        click.echo(f"{runtime}: seed {seed}")
+        try:
+            _campaign(runtime, count, seed)
+        except Noticed as noticed:
+            if log:
+                log.write_text(f"{noticed}\n")
+            raise click.ClickException(str(noticed)) from None
+
+
+if __name__ == "__main__":
+    main()
