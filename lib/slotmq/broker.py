@@ -17,7 +17,7 @@ from slotmq.deliveries import Deliveries
 from slotmq.limits import Limits
 from slotmq.messages import Messages
 from slotmq.retained import Retained
-from slotmq.runtime import const, new_packet, queue_columns
+from slotmq.runtime import const, lane_columns, new_packet, queue_columns
 from slotmq.sessions import Sessions
 from slotmq.settings import Settings
 from slotmq.subscriptions import Subscriptions
@@ -30,6 +30,7 @@ _FULL = const(6)
 _TIMED_OUT = const(8)
 _STOPPING = const(10)
 _NOTICE = const(4)
+_DEBUG = const(64)
 
 # Indexes of Broker.stats
 _PACKETS_IN = const(0)
@@ -65,6 +66,7 @@ class Broker:
         # given back at the end, keeps that search short.
         hole = bytearray(limits.hole_bytes())
         self.now = 0
+        self.clock = i32(1)  # now, for the lane
         self.auto_id = 0
         self.connected = 0  # network connections that have a session
         self.sessions = Sessions(limits, settings.qos2_delivery == "release")
@@ -91,6 +93,7 @@ class Broker:
         self.log = None  # log(bit, text), asked only where log_mask has the bit
         self.log_mask = 0
         self.pkt = new_packet(limits.max_packet)
+        self._lane = lane_columns(self)
         self.hooks = None
         del hole
         gc.collect()
@@ -116,6 +119,9 @@ class Broker:
         self.drop_oldest_session = s.when_full["sessions"] == "drop_oldest"
         # plain: a PUBLISH needs no further question
         self.plain = self.may_publish is None and not self.upgrade_qos and not self.size_limit
+        # lane: packets without a question go the short way; not while each is logged
+        short = self.plain and not self.queue_qos0 and not self.subscriptions.every
+        self.lane = self._lane if short and not self.log_mask & _DEBUG else None
 
     @property
     def hooks(self):
@@ -136,6 +142,18 @@ class Broker:
     def opened(self, stream):
         """A slot for a new network connection; NONE where none is left."""
         return self.conns.take(stream, self.now)
+
+    def pump_pending(self):
+        """Go on with every connected session for which something was queued or freed."""
+        deliveries = self.deliveries
+        pending = deliveries.pending
+        while pending[0]:
+            session = pending[pending[0]]
+            pending[0] -= 1
+            deliveries.is_pending[session] = 0
+            conn = self.sessions.conn[session]
+            if conn != _NONE:
+                self.go_on(conn)
 
     def go_on(self, conn):
         """Send what waits for room or for the window: parts, deliveries, retained messages."""

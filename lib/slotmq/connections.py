@@ -4,8 +4,8 @@
 # part of a cut packet, deadlines. Sessions outlive connections and are another
 # table. Nothing here allocates after construction; nothing reads or writes.
 #
-# Outgoing: tx is one bytearray, tx_bytes for each connection; tx[tx_start:tx_end]
-# waits to leave and tx_limit is where it must end. Whoever puts something there
+# Outgoing: tx is one bytearray, tx_bytes for each connection. From conn * tx_bytes to
+# tx_end waits to leave, and tx_limit is where it must end. Whoever puts something there
 # puts the connection on the dirty list, which the loop empties once a turn; one
 # whose socket said "not now" is blocked instead, until it is writable again.
 # A message that is larger than the buffer leaves in parts: part_msg holds it,
@@ -52,7 +52,6 @@ class Connections:
         self.patience = i32(n)  # how long it may be silent once connected; 0: for ever
         # Outgoing
         self.tx = bytearray(n * tx_bytes)
-        self.tx_start = i32(n)
         self.tx_end = i32(n)
         self.tx_limit = i32(n)
         self.out = bytearray(n)
@@ -64,7 +63,7 @@ class Connections:
         # Incoming
         self.hold = bytearray(n * limits.tail_bytes + limits.reassembly * limits.max_packet)
         self.hold_off = i32(n)
-        self.big_high = self.big_refused = self.big_count = 0
+        self.bigs = i32(3)  # whole-packet buffers: [taken, most taken so far, refused]
         self.big_owner = u16(limits.reassembly, _NONE)
         self.tail_bytes = limits.tail_bytes
         self.big_bytes = limits.max_packet
@@ -94,7 +93,7 @@ class Connections:
         self.opened[conn] = self.heard[conn] = now
         self.hold_off[conn] = conn * self.tail_bytes
         base = conn * self.tx_bytes
-        self.tx_start[conn] = self.tx_end[conn] = base
+        self.tx_end[conn] = base
         self.tx_limit[conn] = base + self.tx_bytes
         self.count += 1
         self.high = max(self.high, self.count)
@@ -121,6 +120,10 @@ class Connections:
         self.tx_end[conn] = at + n
         return at
 
+    def is_empty(self, conn):
+        """Is nothing waiting to leave?"""
+        return self.tx_end[conn] == conn * self.tx_bytes
+
     def mark_dirty(self, conn):
         counts = self.counts
         self.out[conn] = _DIRTY
@@ -136,7 +139,7 @@ class Connections:
         return full and not self.big_free()
 
     def big_free(self):
-        return self.big_count < len(self.big_owner)
+        return self.bigs[0] < len(self.big_owner)
 
     def take_big(self, conn):
         """A whole-packet buffer for conn; False where all are taken."""
@@ -144,10 +147,10 @@ class Connections:
             if self.big_owner[k] == _NONE:
                 self.big_owner[k] = conn
                 self.hold_off[conn] = self.slots * self.tail_bytes + k * self.big_bytes
-                self.big_count += 1
-                self.big_high = max(self.big_high, self.big_count)
+                self.bigs[0] += 1
+                self.bigs[1] = max(self.bigs[1], self.bigs[0])
                 return True
-        self.big_refused += 1
+        self.bigs[2] += 1
         return False
 
     def drop_held(self, conn):
@@ -155,6 +158,6 @@ class Connections:
         if self.has_big(conn):
             k = (self.hold_off[conn] - self.slots * self.tail_bytes) // self.big_bytes
             self.big_owner[k] = _NONE
-            self.big_count -= 1
+            self.bigs[0] -= 1
         self.hold_off[conn] = conn * self.tail_bytes
         self.held[conn] = 0

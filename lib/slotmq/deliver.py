@@ -169,18 +169,6 @@ def drop_oldest(broker, session):
     return True
 
 
-def pump_pending(broker):
-    """Pump every connected session for which something was queued."""
-    deliveries = broker.deliveries
-    pending = deliveries.pending
-    while pending[0]:
-        session = pending[pending[0]]
-        pending[0] -= 1
-        deliveries.is_pending[session] = 0
-        if broker.sessions.conn[session] != _NONE:
-            pump(broker, session)
-
-
 def pump(broker, session):
     """Send from the session's cursor on, until its window or its buffer is full."""
     conn = broker.sessions.conn[session]

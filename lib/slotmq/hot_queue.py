@@ -19,7 +19,7 @@ def queue_columns(d, s, m, c):
     arena = (m.arena.data, m.arena.next, m.arena.state, m.arena.size)
     conns = (c.out, c.tx_end, c.tx_limit, c.tx, c.dirty, c.counts)
     pending = (s.conn, d.pending, d.is_pending, d.window)
-    return deliveries + sessions + messages + arena + conns + pending + (m.arena, m.flags)
+    return deliveries + sessions + messages + arena + conns + pending + (m.arena, m.flags, s.scans)
 
 
 @micropython.viper
@@ -70,6 +70,26 @@ def fan(c, pool, i: int, end: int, msg: int, qos: int) -> int:
 
 
 @micropython.viper
+def have_room(c, pool, i: int, end: int) -> int:
+    # 1 where every route entry i..end can have a message queued, and none takes QoS 0.
+    entries = ptr16(pool)
+    window = ptr32(c[31])
+    if ptr32(c[6])[0] + (end - i) > int(len(c[3])):
+        return 0
+    while i < end:
+        session = entries[i] >> 2
+        waiting = ptr16(c[10])[session]
+        most = window[1]
+        if ptr16(c[28])[session] != _NONE:
+            waiting += ptr16(c[11])[session]
+            most += window[0]
+        if entries[i] & 3 == 0 or waiting >= most:
+            return 0
+        i += 1
+    return 1
+
+
+@micropython.viper
 def append(c, session: int, msg: int, flags: int) -> int:
     # Queues msg at the session's end, with a reference, and the session for a pump
     # if it is connected; the entry, or 0xFFFF: the table is full.
@@ -102,13 +122,20 @@ def append(c, session: int, msg: int, flags: int) -> int:
         cursors[session] = entry
     ptr16(c[10])[session] += 1
     ptr16(c[15])[msg] += 1
+    if ptr16(c[28])[session] != _NONE:
+        mark_pending(c, session)
+    return entry
+
+
+@micropython.viper
+def mark_pending(c, session: int):
+    # The session has something to send: the loop pumps it (Broker.go_on).
     waits = ptr8(c[30])
-    if ptr16(c[28])[session] != _NONE and waits[session] == 0:
+    if waits[session] == 0:
         waits[session] = 1
         pending = ptr16(c[29])
         pending[0] += 1
         pending[pending[0]] = session
-    return entry
 
 
 @micropython.viper
@@ -126,6 +153,8 @@ def acked(c, session: int, packet_id: int, state: int) -> int:
         ptr16(c[1])[entry] = _NONE
     else:
         finish(c, entry)
+    if ptr16(c[9])[session] != _NONE or ptr16(c[34])[session]:
+        mark_pending(c, session)
     return entry
 
 

@@ -80,10 +80,35 @@ def append(columns, session, msg, flags):
     s.queued[session] += 1
     m.refs[msg] += 1
     if s.conn[session] != _NONE and not d.is_pending[session]:
+        mark_pending(columns, session)
+    return entry
+
+
+def mark_pending(columns, session):
+    """The session has something to send: the loop pumps it (Broker.go_on)."""
+    d = columns[0]
+    if not d.is_pending[session]:
         d.is_pending[session] = 1
         d.pending[0] += 1
         d.pending[d.pending[0]] = session
-    return entry
+
+
+def have_room(columns, pool, i, end):
+    """1 where route entries i..end can all have a message queued, and none takes QoS 0."""
+    d, s, _, _ = columns
+    if d.count[0] + end - i > d.slots:
+        return 0
+    inflight, queued = d.window
+    for entry in pool[i:end]:
+        session = entry >> 2
+        waiting = s.queued[session]
+        most = queued
+        if s.conn[session] != _NONE:
+            waiting += s.inflight[session]
+            most += inflight
+        if not entry & 3 or waiting >= most:
+            return 0
+    return 1
 
 
 def acked(columns, session, packet_id, state):
@@ -98,6 +123,9 @@ def acked(columns, session, packet_id, state):
         d.msg[entry] = _NONE
     else:
         finish(columns, entry)
+    s = columns[1]
+    if s.cursor[session] != _NONE or s.scans[session]:
+        mark_pending(columns, session)
     return entry
 
 

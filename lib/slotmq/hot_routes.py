@@ -28,7 +28,7 @@ class Routes:
         self._text = bytearray(n * topic_bytes)
         # [generation, slot of the last miss]
         self._state = array("i", (1, 0))
-        self._c = (self._gen, self._len, self._text, n - 1, topic_bytes, self._state)
+        self.columns = (self._gen, self._len, self._text, n - 1, topic_bytes, self._state)
 
     def forget(self):
         state = self._state
@@ -40,7 +40,7 @@ class Routes:
 
     @micropython.viper
     def find(self, buf, off: int, n: int) -> int:
-        c = self._c
+        c = self.columns
         b = ptr8(buf)
         state = ptr32(c[5])
         size = int(c[4])

@@ -7,13 +7,12 @@
 # to it have room for, so that an acknowledgement is never lost for lack of it.
 # Does not allocate; CONNECT, SUBSCRIBE and UNSUBSCRIBE may.
 from slotmq import heap
-from slotmq.deliver import pump_pending
 from slotmq.handle_acks import handle_puback, handle_pubcomp, handle_pubrec, handle_pubrel
 from slotmq.handle_connect import handle_connect
 from slotmq.handle_control import handle_disconnect, handle_pingreq, handle_unexpected
 from slotmq.handle_publish import handle_publish
 from slotmq.handle_subscribe import handle_subscribe, handle_unsubscribe
-from slotmq.runtime import const, copy, next_packet, settled
+from slotmq.runtime import const, copy, lane, next_packet
 
 _NONE = const(0xFFFF)
 _TYPE = const(0)
@@ -25,7 +24,7 @@ _MALFORMED = const(2)
 _TOO_BIG = const(4)
 _ACCEPTED = const(15)
 _PACKETS_IN = const(0)
-_BYTES_IN = const(5)
+_DEBUG = const(64)
 
 
 def _control(broker, conn, pkt, buf):
@@ -38,6 +37,8 @@ def _control(broker, conn, pkt, buf):
 
 
 CONTROL = {1: handle_connect, 8: handle_subscribe, 10: handle_unsubscribe}
+NAMES = """- CONNECT CONNACK PUBLISH PUBACK PUBREC PUBREL PUBCOMP SUBSCRIBE SUBACK
+UNSUBSCRIBE UNSUBACK PINGREQ PINGRESP DISCONNECT -""".split()
 # By packet type. FIRST serves a connection until its CONNECT, HANDLERS from then on.
 _NOT = handle_unexpected
 FIRST = (_NOT, _control) + (_NOT,) * 14
@@ -78,15 +79,13 @@ def readable(broker, conn):
     return max(0, min(n, len(broker.rx)))
 
 
-def receive(broker, conn, n):
-    """Handle the n bytes that have just been read into rx."""
+def receive(broker, conn, buf, at, n):
+    """Handle buf[at:n], which has just been read."""
     conns = broker.conns
-    conns.heard[conn] = broker.now
-    broker.stats[_BYTES_IN] += n
     broker.current = conn
     conns.tx_limit[conn] -= n
-    buf = settled(broker.rx, n)
-    at = _complete_held(broker, conn, buf, n) if conns.held[conn] else 0
+    if conns.held[conn]:
+        at = _complete_held(broker, conn, buf, n)
     if at < n:
         at = _handle(broker, conn, buf, at, n)
         if at < n:
@@ -94,7 +93,6 @@ def receive(broker, conn, n):
     conns.tx_limit[conn] += n
     broker.current = _NONE
     broker.go_on(conn)
-    pump_pending(broker)
 
 
 def _handle(broker, conn, buf, at, end):
@@ -105,12 +103,19 @@ def _handle(broker, conn, buf, at, end):
     if conns.state[conn] == _ENDING:
         return end
     count = 0
+    n = 0
     while at < end:
+        if broker.lane and handlers is HANDLERS:
+            at = lane(broker.lane, conn, buf, at, end)
+            if at == end:
+                break
         n = next_packet(buf, at, end, pkt)
         if n <= 0:
             break
         count += 1
         at += n
+        if broker.log_mask & _DEBUG:
+            _log_packet(broker, conn, pkt)
         result = handlers[pkt[_TYPE]](broker, conn, pkt, buf)
         if result:
             if result != _ACCEPTED:
@@ -125,6 +130,15 @@ def _handle(broker, conn, buf, at, end):
         broker.end(conn, _MALFORMED if n == -1 else _TOO_BIG)
         return end
     return at
+
+
+def _log_packet(broker, conn, pkt):
+    heap.lift()
+    session = broker.conns.session[conn]
+    who = broker.sessions.client_id(session).decode() if session != _NONE else "a new client"
+    what = "Received %s from %s (%d bytes)" % (NAMES[pkt[_TYPE]], who, pkt[_TOTAL])
+    broker.log(_DEBUG, what)
+    heap.drop()
 
 
 def _hold(broker, conn, buf, at, end):

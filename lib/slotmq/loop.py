@@ -14,9 +14,8 @@
 # on the C stack, which is faster. (poll.modify allocates only where objects lie
 # above 2 GB, which is nowhere on a board.)
 from slotmq import heap
-from slotmq.deliver import pump_pending
 from slotmq.intake import readable, receive
-from slotmq.runtime import const, copy
+from slotmq.runtime import const, copy, lane, may_read, settled
 
 _NONE = const(0xFFFF)
 _IN = const(1)
@@ -27,6 +26,7 @@ _DIRTY = const(1)
 _BLOCKED = const(2)
 _ENDING = const(3)
 _LOST = const(9)
+_BYTES_IN = const(5)
 _BYTES_OUT = const(6)
 _ENOMEM = const(12)
 _EAGAIN = const(11)
@@ -37,9 +37,22 @@ _TICK = const(2)  # tenths of a second between two ticks
 class Loop:
     def __init__(self, broker, poller, clock):
         self.broker = broker
-        self.conns = broker.conns
+        # what every turn needs, found once
+        self.conns = conns = broker.conns
+        self.tx = conns.tx
+        self.tx_bytes = conns.tx_bytes
+        self.tx_end = conns.tx_end
+        self.out = conns.out
+        self.dirty = conns.dirty
+        self.counts = conns.counts
+        self.heard = conns.heard
+        self.streams = conns.stream
+        self.rx = broker.rx
+        self.stats = broker.stats
+        self.pending = broker.deliveries.pending
         self.poller = poller
-        self.clock = clock
+        self.ticks_ms = clock.ticks_ms
+        self.ticks_diff = clock.ticks_diff
         self.last_ms = clock.ticks_ms()
         self.ms = 0  # that make no tenth of a second yet
         self.next_tick = 0
@@ -90,55 +103,73 @@ class Loop:
         of_stream = self.of_stream
         for stream, event in self.poller.ipoll(timeout_ms):
             conn = of_stream[stream]
-            if conn < 0:
-                heap.lift()
-                self.callbacks[conn](stream)
-                heap.drop()
-                continue
-            if event & _OUT:
-                self._writable(conn)
-            if event & ~_OUT:
-                self._read(conn, stream, event)
-        self._keep_time()
+            if event == _IN and conn >= 0:
+                self._read(conn, stream)
+            else:
+                self._other_event(conn, stream, event)
+        now = self.ticks_ms()
+        if self.ticks_diff(now, self.last_ms) >= 100:
+            self._keep_time(now)
         self._finish_turn()
         if self.paused_count:
             self._resume()
 
-    def _keep_time(self):
-        clock = self.clock
-        now = clock.ticks_ms()
-        self.ms += clock.ticks_diff(now, self.last_ms)
+    def _other_event(self, conn, stream, event):
+        if conn < 0:
+            heap.lift()
+            self.callbacks[conn](stream)
+            heap.drop()
+            return
+        if event & _OUT:
+            self._writable(conn)
+        if event & ~_OUT:
+            if event & _GONE and not readable(self.broker, conn):
+                self.broker.end(conn, _LOST)
+            else:
+                self._read(conn, stream)
+
+    def _keep_time(self, now):
+        broker = self.broker
+        ms = self.ms + self.ticks_diff(now, self.last_ms)
         self.last_ms = now
-        if self.ms >= 100:
-            broker = self.broker
-            broker.now += self.ms // 100
-            self.ms %= 100
-            if broker.now >= self.next_tick:
-                self.next_tick = broker.now + _TICK
-                broker.tick()
+        self.ms = ms % 100
+        broker.now += ms // 100
+        broker.clock[0] = broker.now
+        if broker.now >= self.next_tick:
+            self.next_tick = broker.now + _TICK
+            broker.tick()
 
     # In
 
-    def _read(self, conn, stream, event):
+    def _read(self, conn, stream):
+        # One read, and all packets in it: the lane's at once, the others in receive().
         broker = self.broker
-        n = readable(broker, conn)
-        if n == 0:
-            if event & _GONE:
-                broker.end(conn, _LOST)
-            elif self.conns.state[conn] != _ENDING:
-                self._pause(conn, stream)
-            return
+        lane_columns = broker.lane
+        n = may_read(lane_columns, conn) if lane_columns else 0
+        slow = n == 0
+        if slow:
+            n = readable(broker, conn)
+            if n == 0:
+                self._pause(conn)
+                return
         try:
-            n = stream.readinto(broker.rx, n)
+            n = stream.readinto(self.rx, n)
         except OSError:
             n = 0
         if n:
-            receive(broker, conn, n)
+            self.heard[conn] = broker.now
+            self.stats[_BYTES_IN] += n
+            buf = settled(self.rx, n)
+            at = 0 if slow else lane(lane_columns, conn, buf, 0, n)
+            if at < n:
+                receive(broker, conn, buf, at, n)
+            if self.pending[0]:
+                broker.pump_pending()
         elif n == 0:
             broker.end(conn, _LOST)
 
-    def _pause(self, conn, stream):
-        if not self.paused[conn]:
+    def _pause(self, conn):
+        if not self.paused[conn] and self.conns.state[conn] != _ENDING:
             self.paused[conn] = 1
             self.paused_count += 1
             self._poll_for(conn)
@@ -165,33 +196,41 @@ class Loop:
     def write(self, conn, buf, off, n):
         """Write at once; -> how many bytes the socket took. An error ends the connection."""
         try:
-            done = self.conns.stream[conn].write(buf, off, n)
+            done = self.streams[conn].write(buf, off, n) or 0
         except OSError as error:
-            done = None
-            if error.args[0] not in (_EAGAIN, _ENOMEM):
-                self.broker.end(conn, _LOST)
-        if not done:
-            return 0
-        self.broker.stats[_BYTES_OUT] += done
+            done = self._failed(conn, error)
+        self.stats[_BYTES_OUT] += done
         return done
+
+    def _failed(self, conn, error):
+        if error.args[0] not in (_EAGAIN, _ENOMEM):
+            self.broker.end(conn, _LOST)
+        return 0
 
     def flush(self, conn):
         """Write what waits in the connection's outgoing buffer; the rest blocks it."""
-        conns = self.conns
-        start = conns.tx_start[conn]
-        n = conns.tx_end[conn] - start
-        done = self.write(conn, conns.tx, start, n) if n else 0
-        base = conn * conns.tx_bytes
-        conns.tx_start[conn] = base
-        conns.tx_end[conn] = base + n - done
+        base = conn * self.tx_bytes
+        n = self.tx_end[conn] - base
+        try:
+            done = self.streams[conn].write(self.tx, base, n)
+        except OSError as error:
+            done = self._failed(conn, error)
         if done == n:
-            if conns.out[conn] == _BLOCKED:
-                conns.out[conn] = _IDLE
+            self.tx_end[conn] = base
+            self.stats[_BYTES_OUT] += n
+            if self.out[conn] == _BLOCKED:
+                self.out[conn] = _IDLE
                 self._poll_for(conn)
-            return
-        copy(conns.tx, base, conns.tx, start + done, n - done)
-        if conns.out[conn] != _BLOCKED:
-            conns.out[conn] = _BLOCKED
+        elif n:
+            self._block(conn, base, n, done or 0)
+
+    def _block(self, conn, base, n, done):
+        # The socket said "not now": what is left waits until it is writable.
+        self.stats[_BYTES_OUT] += done
+        self.tx_end[conn] = base + n - done
+        copy(self.tx, base, self.tx, base + done, n - done)
+        if self.out[conn] != _BLOCKED:
+            self.out[conn] = _BLOCKED
             self._poll_for(conn)
 
     def _writable(self, conn):
@@ -203,22 +242,21 @@ class Loop:
         # Write once to each connection that has something, then close what has ended;
         # the wills of those may give others something again.
         broker = self.broker
-        conns = self.conns
-        counts = conns.counts
-        pump_pending(broker)
-        while counts[0] or broker.ending_count:
-            i = 0
-            while i < counts[0]:
-                conn = conns.dirty[i]
-                if conns.out[conn] == _DIRTY:
-                    conns.out[conn] = _IDLE
+        counts = self.counts
+        if self.pending[0]:
+            broker.pump_pending()
+        while True:
+            while counts[0]:
+                counts[0] -= 1
+                conn = self.dirty[counts[0]]
+                if self.out[conn] == _DIRTY:
+                    self.out[conn] = _IDLE
                     self.flush(conn)
-                i += 1
-            counts[0] = 0
-            if broker.ending_count:
-                broker.ending_count -= 1
-                self._close(broker.ending[broker.ending_count])
-                pump_pending(broker)
+            if not broker.ending_count:
+                return
+            broker.ending_count -= 1
+            self._close(broker.ending[broker.ending_count])
+            broker.pump_pending()
 
     def _close(self, conn):
         conns = self.conns

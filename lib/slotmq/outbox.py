@@ -56,7 +56,7 @@ def send_packet(broker, conn, buf, start, n):
     conns = broker.conns
     at = room(broker, conn, n)
     if at < 0:
-        if n <= conns.tx_bytes or conns.tx_end[conn] != conns.tx_start[conn]:
+        if n <= conns.tx_bytes or not conns.is_empty(conn):
             return False
         return _pass_through(broker, conn, buf, start, n)
     copy(conns.tx, at, buf, start, n)
@@ -76,8 +76,8 @@ def _pass_through(broker, conn, buf, start, n):
     copy(conns.tx, at, buf, start, k)
     conns.tx[at] = 0x30
     broker.flush(conn)
-    if conns.tx_end[conn] - conns.tx_start[conn] == k:
-        conns.tx_end[conn] = conns.tx_start[conn]
+    if conns.tx_end[conn] == at + k:
+        conns.tx_end[conn] = at
         return False
     broker.stats[_PUBLISH_OUT] += 1
     if conns.out[conn] != _BLOCKED:
@@ -100,7 +100,7 @@ def _pass_through(broker, conn, buf, start, n):
 
 def _begin_parts(broker, conn, msg, first, remaining, n, packet_id):
     conns = broker.conns
-    if n <= conns.tx_bytes or conns.tx_end[conn] != conns.tx_start[conn]:
+    if n <= conns.tx_bytes or not conns.is_empty(conn):
         return False
     head = 1 + length_bytes(remaining)
     at = conns.reserve(conn, head)

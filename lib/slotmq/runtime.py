@@ -20,6 +20,7 @@ if MICROPYTHON:
         topic_matches,
         utf8_ok,
     )
+    from slotmq.hot_lane import lane, lane_columns, may_read
     from slotmq.hot_queue import (
         acked,
         append,
@@ -48,6 +49,7 @@ else:
         topic_matches,
         utf8_ok,
     )
+    from slotmq.hot_lane_cpython import lane, lane_columns, may_read
     from slotmq.hot_queue_cpython import (
         acked,
         append,
@@ -77,7 +79,10 @@ __all__ = (
     "filter_ok",
     "find_id",
     "finish",
+    "lane",
+    "lane_columns",
     "make_poller",
+    "may_read",
     "heap_lock",
     "heap_unlock",
     "new_packet",

@@ -39,7 +39,7 @@ class Sessions:
         self.ids = u16(n * limits.received)
         self.id_count = u16(n)
         self.id_msg = u16(n * limits.received, _NONE) if hold_received else None
-        self.ids_high = 0
+        self.ids_high = i32(1)
         self.ids_refused = 0
 
     def take(self, buf, off, n):
@@ -91,8 +91,8 @@ class Sessions:
         at = session * self.received + count
         self.ids[at] = packet_id
         self.id_count[session] = count + 1
-        if count >= self.ids_high:
-            self.ids_high = count + 1
+        if count >= self.ids_high[0]:
+            self.ids_high[0] = count + 1
         return at
 
     def remove_received(self, session, at):

@@ -50,10 +50,10 @@ slots/messages/high messages.count.1
 slots/messages/refused messages.refused
 slots/deliveries/high deliveries.count.1
 slots/deliveries/refused deliveries.refused
-slots/received/high sessions.ids_high
+slots/received/high sessions.ids_high.0
 slots/received/refused sessions.ids_refused
-slots/reassembly/high conns.big_high
-slots/reassembly/refused conns.big_refused
+slots/reassembly/high conns.bigs.1
+slots/reassembly/refused conns.bigs.2
 """
 # Moving averages, per minute: name, and index in stats
 LOADS = (("messages/received", 0), ("messages/sent", 1), ("publish/received", 2))

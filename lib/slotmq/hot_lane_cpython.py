@@ -1,0 +1,180 @@
+# hot_lane_cpython.py - the contract of hot_lane.py on CPython.
+from slotmq.hot_cpython import find_id, next_packet
+from slotmq.hot_queue_cpython import acked, fan, have_room, put_ack, store, unref
+
+_NONE = 0xFFFF
+
+
+def lane_columns(broker):
+    """What lane() walks: the broker itself."""
+    return broker
+
+
+def may_read(broker, conn):
+    """How many bytes may be read from a client of the lane; 0: ask intake.readable."""
+    conns = broker.conns
+    if conns.state[conn] != 2 or conns.held[conn] or not conns.big_free():
+        return 0
+    most = broker.limits.rx_bytes
+    room = conns.tx_limit[conn] - conns.tx_end[conn]
+    if room > most:
+        return most
+    return room if room > most >> 2 else 0
+
+
+def lane(broker, conn, buf, at, end):
+    """Handle packets of buf[at:end]; -> the offset of the first one that is left."""
+    stats = broker.stats
+    queue = broker.queue
+    session = broker.conns.session[conn]
+    start = at
+    while at + 1 < end:
+        first = buf[at]
+        if first == 0x30:
+            n = forward(broker, buf, at, end)
+            if not n:
+                break
+            at += n
+            stats[2] += 1
+        elif first in (0x32, 0x34):
+            n = accept(broker, conn, session, buf, at, end)
+            if not n:
+                break
+            at += n
+            stats[2] += 1
+            stats[1] += 1
+        elif first == 0xC0:
+            if buf[at + 1]:
+                break
+            _put_ping(broker.conns, conn)
+            stats[1] += 1
+            at += 2
+        else:
+            if at + 4 > end or buf[at + 1] != 2:
+                break
+            if not _acknowledge(broker, queue, conn, session, first, buf[at + 2] << 8 | buf[at + 3]):
+                break
+            at += 4
+        stats[0] += 1
+    return at
+
+
+def _acknowledge(broker, queue, conn, session, first, packet_id):
+    entry = _NONE
+    if first == 0x40:
+        entry = acked(queue, session, packet_id, 1)
+    elif first == 0x70:
+        entry = acked(queue, session, packet_id, 3)
+    elif first == 0x50:
+        entry = acked(queue, session, packet_id, 2)
+        put_ack(queue, conn, 0x62, packet_id)
+        broker.stats[1] += 1
+    elif first == 0x62 and broker.sessions.id_msg is None:
+        _release(broker.sessions, session, packet_id)
+        put_ack(queue, conn, 0x70, packet_id)
+        broker.stats[1] += 1
+    else:
+        return False
+    if entry != _NONE:
+        broker.sessions.progress[session] = broker.clock[0]
+    return True
+
+
+def accept(broker, conn, session, buf, at, end):
+    """A QoS 1 or 2 PUBLISH stored, queued and acknowledged; its length, or 0."""
+    pkt = broker.pkt
+    queue = broker.queue
+    n = next_packet(buf, at, end, pkt)
+    if n <= 0:
+        return 0
+    packet_id = pkt[6]
+    topic = pkt[7]
+    size = pkt[8]
+    if not size or not packet_id or buf[topic] == 36:
+        return 0
+    routes = broker.subscriptions.routes
+    slot = routes.find(buf, topic, size)
+    if slot < 0:
+        return 0
+    qos = pkt[1] >> 1
+    sessions = broker.sessions
+    if qos == 2:
+        if sessions.find_received(session, packet_id) >= 0:
+            put_ack(queue, conn, 0x50, packet_id)
+            return n
+        if sessions.id_count[session] == sessions.received or sessions.id_msg is not None:
+            return 0
+    pool = broker.subscriptions.pool
+    first = routes.first[slot]
+    last = routes.end[slot]
+    if first < last:
+        if not have_room(queue, pool, first, last):
+            return 0
+        msg = store(queue, buf, topic, size, pkt[9], pkt[4] - pkt[9], qos << 1)
+        if msg == _NONE:
+            return 0
+        fan(queue, pool, first, last, msg, qos)
+        unref(queue, msg)
+    if qos == 2:
+        sessions.add_received(session, packet_id)
+    put_ack(queue, conn, 0x30 + (qos << 4), packet_id)
+    return n
+
+
+def _release(sessions, session, packet_id):
+    first = session * sessions.received
+    at = find_id(sessions.ids, first, sessions.id_count[session], packet_id)
+    if at >= 0:
+        sessions.id_count[session] -= 1
+        sessions.ids[at] = sessions.ids[first + sessions.id_count[session]]
+
+
+def _put_ping(conns, conn):
+    at = conns.tx_end[conn]
+    conns.tx[at : at + 2] = b"\xd0\0"
+    conns.tx_end[conn] = at + 2
+    if not conns.out[conn]:
+        conns.mark_dirty(conn)
+
+
+def forward(broker, buf, start, end):
+    """A QoS 0 PUBLISH to all its receivers; its length, or 0 where it goes another way."""
+    length = buf[start + 1]
+    at = start + 2
+    if length > 127:
+        if at >= end:
+            return 0
+        length = length & 127 | buf[at] << 7
+        at += 1
+        if length > 16383 or length < 128:
+            return 0
+    n = at - start + length
+    stop = start + n
+    if stop > end or length < 3 or n > broker.pkt[10]:
+        return 0
+    size = buf[at] << 8 | buf[at + 1]
+    at += 2
+    if size + 2 > length or buf[at] == 36:
+        return 0
+    subs = broker.subscriptions
+    routes = subs.routes
+    slot = routes.find(buf, at, size)
+    if slot < 0:
+        return 0
+    entries, conn_of, out, tx_end, tx_limit, tx, _, counts = broker.conns.columns
+    first = routes.first[slot]
+    last = routes.end[slot]
+    receivers = [conn_of[entry >> 2] for entry in entries[first:last]]
+    for conn in receivers:
+        if conn != _NONE and tx_end[conn] + n > tx_limit[conn]:
+            return 0
+    packet = buf[start:stop]
+    for conn in receivers:
+        if conn != _NONE:
+            to = tx_end[conn]
+            tx[to : to + n] = packet
+            tx_end[conn] = to + n
+            if not out[conn]:
+                broker.conns.mark_dirty(conn)
+            counts[1] += 1
+    return n
