@@ -15,6 +15,16 @@ _RESETS = 8  # of so many batches, one ends with all its connections broken
 _TOPIC = string(b"witness/of-what-nobody-else-names")
 _ACCEPTED = b"\x20\x02\x00\x00"
 
+# What the tables hold: all of it is to be as it was before.
+_COUNTED = (
+    b"$SYS/broker/clients/connected",
+    b"$SYS/broker/clients/total",
+    b"$SYS/broker/subscriptions/count",
+    b"$SYS/broker/retained messages/count",
+    b"$SYS/broker/messages/stored",
+    b"$SYS/broker/store/messages/bytes",
+)
+
 Pieces = Sequence[bytes]  # an input as it is sent
 
 
@@ -28,6 +38,7 @@ class Feeder:
         self._publisher = self._client(b"witness-publisher")
         self._subscriber = self._client(b"witness-subscriber")
         self._subscriber.exchange(packet(0x82, b"\0\1" + _TOPIC + b"\0"), b"\x90\3\0\1\0")
+        self._counts = self._count()
 
     def feed(self, batch: Sequence[Pieces], *, reset: bool = False) -> None:
         """Send each input on a connection of its own; nobody else may notice."""
@@ -55,7 +66,7 @@ class Feeder:
         self._subscriber.exchange(PINGREQ, plain * 3 + PINGRESP)
 
     def clean(self) -> None:
-        """Undo what inputs may rightly leave behind: sessions and retained messages."""
+        """Undo what inputs may rightly leave behind; then every table is as it was."""
         for client_id in self._kept - {b""}:
             link = Link(self._address)
             link.send(connect(client_id) + DISCONNECT)
@@ -63,6 +74,9 @@ class Feeder:
         self._kept.clear()
         while self._clear_retained():
             pass
+        left = self._count()
+        if left != self._counts:
+            raise Noticed(f"the tables hold {left}, at first {self._counts}")
 
     def _clear_retained(self) -> int:
         link = self._client(b"cleaner")
@@ -75,16 +89,27 @@ class Feeder:
         link.finish()
         return len(found)
 
+    def _count(self) -> list[bytes]:
+        link = self._client(b"counter")
+        asked = b"".join(string(name) + b"\0" for name in _COUNTED)
+        link.send(packet(0x82, b"\0\1" + asked))
+        told = sorted(one[4:] for one in link.packets() if one[0] == 0x31)
+        link.send(DISCONNECT)
+        link.finish()
+        return told
+
     def close(self) -> None:
         """Let the witnesses go, who must be there still."""
-        for link in (self._publisher, self._subscriber):
-            link.exchange(PINGREQ, PINGRESP)
-            link.finish()
+        try:
+            for link in (self._publisher, self._subscriber):
+                link.exchange(PINGREQ, PINGRESP)
+        finally:
+            self.abandon()
 
     def abandon(self) -> None:
         """Let the witnesses go, whatever they have noticed."""
         for link in (self._publisher, self._subscriber):
-            link.close()
+            link.finish()
 
     def _client(self, client_id: bytes) -> Link:
         link = Link(self._address)
