@@ -38,7 +38,9 @@ def free_port() -> int:
 
 
 class Program:
-    """A process whose output is read, and whose end must be a good one."""
+    """A broker as a process: its output is read, and its end must be a good one."""
+
+    address: tuple[str, int]  # where it listens, which those who start it choose
 
     def __init__(
         self, command: Sequence[str], folder: Path, env: Mapping[str, str] | None = None

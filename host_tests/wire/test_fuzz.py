@@ -6,10 +6,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from slotmq_tools.fuzz import TIGHT, feeding
+from slotmq_tools.fuzz import TIGHT
 from slotmq_tools.fuzz.feeding import Feeder, feed_many
 from slotmq_tools.fuzz.inputs import CLEAN, Inputs, connect, packet, string
-from slotmq_tools.fuzz.link import kept_client_id, packet_size
+from slotmq_tools.fuzz.link import Noticed, kept_client_id, packet_size
 
 from . import codec
 from .client import Client
@@ -96,7 +96,7 @@ def test_a_witness_that_is_disturbed_is_noticed(broker):
     intruder = Client(broker.address)
     intruder.connect(codec.connect("intruder"))
     intruder.publish("witness/of-what-nobody-else-names", b"noise")
-    with pytest.raises(feeding.Noticed):
+    with pytest.raises(Noticed):
         feeder.check()
     feeder.abandon()
     intruder.disconnect()
@@ -108,7 +108,7 @@ def test_what_is_left_behind_is_noticed(broker):
     keeper.connect(codec.connect("keeper", clean=False))
     keeper.subscribe("kept")
     keeper.disconnect()
-    with pytest.raises(feeding.Noticed, match="clients/total4"):
+    with pytest.raises(Noticed, match="clients/total4"):
         feeder.clean()
     keeper = Client(broker.address)
     keeper.connect(codec.connect("keeper", clean=True))

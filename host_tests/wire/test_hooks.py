@@ -36,7 +36,7 @@ def broker(runtime, tmp_path_factory):
     yield hooked
     client = Client(hooked.address)
     client.send(codec.connect("x", username="stop"))
-    assert client.next().code == 4
+    assert client.next() == Connack(False, 4)
     client.expect_closed()
     hooked.finish()
 

@@ -60,6 +60,7 @@ def test_a_larger_packet_ends_the_connection_at_its_header(mqtt, topic, qos):
     client.expect_closed()
 
 
+@pytest.mark.spec("MQTT-4.7.3-3")
 def test_the_largest_topic_name(mqtt):
     topic = f"{mqtt.topic}/" + "n" * (65535 - 1 - len(mqtt.topic))
     subscriber = mqtt.connect()

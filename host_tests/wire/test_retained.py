@@ -10,7 +10,7 @@ QOS = [0, 1, 2]
 @pytest.fixture
 def cleared(mqtt):
     """Topics that are cleared after the test."""
-    topics = set()
+    topics: set[str] = set()
     yield topics
     if mqtt.broker.alive():
         janitor = mqtt.connect()

@@ -45,7 +45,8 @@ def reached(clients, topic):
 
 def tree_of(lines):
     """{path: who subscribed there} of the application's levels, and the other roots."""
-    found, path = {}, []
+    found: dict[str, set[str]] = {}
+    path: list[str] = []
     for line in lines:
         level, _, who = line.strip().partition(" (")
         path[(len(line) - len(line.lstrip())) // 2 :] = [level]

@@ -41,7 +41,7 @@ def _bytes(string: str | None, plain: str | None, digits: str | None) -> bytes:
     return plain.encode() if plain is not None else bytes.fromhex(digits or "")
 
 
-def case(name: str, text: str, *statements: str, ours: str = ""):  # type: ignore[no-untyped-def]
+def case(name: str, text: str, *statements: str, ours: str = ""):
     """A row of a table of packets, named after what is wrong with them."""
     marks = [pytest.mark.spec(*statements)] if statements else []
     if ours:
