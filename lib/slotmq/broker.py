@@ -15,9 +15,11 @@ from slotmq.arrays import i32, u16
 from slotmq.connections import Connections
 from slotmq.deliveries import Deliveries
 from slotmq.limits import Limits
+from slotmq.loop import Loop
 from slotmq.messages import Messages
 from slotmq.retained import Retained
-from slotmq.runtime import const, lane_columns, new_packet, queue_columns
+from slotmq.runtime import clock, const, lane_columns, make_poller, new_packet
+from slotmq.runtime import open_listener, queue_columns
 from slotmq.sessions import Sessions
 from slotmq.settings import Settings
 from slotmq.subscriptions import Subscriptions
@@ -41,6 +43,7 @@ _DROPPED = const(4)
 _BYTES_IN = const(5)
 _BYTES_OUT = const(6)
 
+CARRY = 100000000
 # Why a connection ended, by result; for the log.
 REASONS = (
     "",
@@ -61,6 +64,9 @@ class Broker:
     def __init__(self, limits=None, settings=None):
         self.limits = limits = limits or Limits()
         self.settings = settings = settings or Settings()
+        settings.check(limits)
+        if settings.allow_duplicate_messages and limits.route_entries < limits.subscriptions:
+            raise ValueError("route_entries: at least subscriptions, for allow_duplicate_messages")
         # What MicroPython allocates for a moment (the frame of a call that has many
         # locals) is searched for from the heap's beginning. A hole before the tables,
         # given back at the end, keeps that search short.
@@ -85,7 +91,9 @@ class Broker:
         self.work = bytearray(2 * limits.topic_bytes + 64)
         self.rx = bytearray(limits.rx_bytes)
         self.stats = i32(7)
+        self.carried = i32(7)  # of stats, in units of CARRY
         self.current = _NONE  # the connection that is being read
+        self.queued_to_self = False  # has it been given one of its own by way of the queue?
         self.ending = u16(limits.connections + 1)
         self.ending_count = 0
         self.loop = None
@@ -120,7 +128,8 @@ class Broker:
         # plain: a PUBLISH needs no further question
         self.plain = self.may_publish is None and not self.upgrade_qos and not self.size_limit
         # lane: packets without a question go the short way; not while each is logged
-        short = self.plain and not self.queue_qos0 and not self.subscriptions.every
+        short = self.plain and self.max_qos == 2 and not self.queue_qos0
+        short = short and not self.subscriptions.every
         self.lane = self._lane if short and not self.log_mask & _DEBUG else None
 
     @property
@@ -164,6 +173,11 @@ class Broker:
             if self.sessions.scans[session]:
                 retain.scan(self, session)
 
+    def settle_ending(self):
+        """Let connections that are ending go of their sessions at once: there is need."""
+        for i in range(self.ending_count):
+            lifecycle.detach(self, self.ending[i])
+
     def end(self, conn, reason):
         """Mark a connection as ending; the loop flushes and closes it at the turn's end."""
         conns = self.conns
@@ -197,14 +211,26 @@ class Broker:
         for conn in range(conns.slots):
             if conns.state[conn] in (_NEW, _CONNECTED):
                 self._check_patience(conn)
+                session = conns.session[conn]
+                if session != _NONE and self.sessions.scans[session]:
+                    self.go_on(conn)  # others may have made room for it
         if self.settings.retry_interval:
             self._retry(self.settings.retry_interval * 10)
-        self.stats[_PUBLISH_OUT] += conns.counts[1]
-        conns.counts[1] = 0
+        self._carry()
         if self.sys:
             heap.lift()
             self.sys.tick()
             heap.drop()
+
+    def _carry(self):
+        # Counters stay below what 30 bits hold.
+        counts = self.conns.counts
+        self.stats[_PUBLISH_OUT] += counts[1]
+        counts[1] = 0
+        for k in range(7):
+            if self.stats[k] >= CARRY:
+                self.stats[k] -= CARRY
+                self.carried[k] += 1
 
     def _check_patience(self, conn):
         conns = self.conns
@@ -217,7 +243,9 @@ class Broker:
         else:
             patience = conns.patience[conn]
             late = patience and now - conns.heard[conn] >= patience
-        if conns.held[conn] and now - conns.held_since[conn] >= self.settings.packet_timeout * 10:
+        held = conns.held[conn]
+        # A cut packet has packet_timeout, and a second more for each 100 bytes.
+        if held and now - conns.held_since[conn] >= self.settings.packet_timeout * 10 + held // 10:
             late = True
         if late:
             self.end(conn, _TIMED_OUT)
@@ -227,18 +255,21 @@ class Broker:
         sessions = self.sessions
         for session in range(sessions.slots):
             conn = sessions.conn[session]
-            if conn != _NONE and sessions.inflight[session] and sessions.cursor[session] == _NONE:
+            if conn != _NONE and sessions.inflight[session] and self._has_sent(session):
                 if self.now - sessions.progress[session] >= interval:
                     sessions.progress[session] = self.now
                     sessions.cursor[session] = sessions.head[session]
                     self.go_on(conn)
 
+    def _has_sent(self, session):
+        # Is all that is in the window sent, so that only an acknowledgement is missing?
+        cursor = self.sessions.cursor[session]
+        return cursor == _NONE or self.deliveries.state[cursor] == 0
+
     # For the program around it
 
     def listen(self, host="127.0.0.1", port=1883, max_connections=0):
         """Open a listener; -> its (host, port). OSError where the address is taken."""
-        from slotmq.runtime import open_listener
-
         return open_listener(self._loop(), self.settings, host, port, max_connections)
 
     def turn(self, timeout_ms=250):
@@ -271,8 +302,5 @@ class Broker:
 
     def _loop(self):
         if self.loop is None:
-            from slotmq.loop import Loop
-            from slotmq.runtime import clock, make_poller
-
             self.loop = Loop(self, make_poller(), clock)
         return self.loop

@@ -55,7 +55,7 @@ class Connections:
         self.tx_end = i32(n)
         self.tx_limit = i32(n)
         self.out = bytearray(n)
-        self.dirty = u16(n)
+        self.dirty = u16(2 * n)  # one may have been flushed and filled again in a turn
         self.counts = i32(2)  # [dirty connections, QoS 0 messages placed]
         self.part_msg = u16(n, _NONE)
         self.part_off = i32(n)  # bytes of it already in tx

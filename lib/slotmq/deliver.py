@@ -19,6 +19,7 @@ _QUEUED = const(0)
 _RELEASED = const(3)
 _PUBLISH = const(0x30)
 _DUP = const(8)
+_TRIES = const(16)  # messages dropped to make room for one
 _PUBREL = const(0x62)
 _START = const(2)
 _END = const(4)
@@ -57,14 +58,15 @@ def publish_packet(broker, pkt, buf, slot):
 
 def _place_slowly(broker, pkt, buf, session):
     conn = broker.sessions.conn[session]
-    n = pkt[_TOTAL]
-    if conn == broker.current and n > broker.conns.tx_bytes:
-        # to its own sender, in parts: not before its input has been handled
+    if conn == broker.current:
+        # to its own sender: not before its input has been handled
+        broker.queued_to_self = True
+        broker.conns.tx_limit[conn] = broker.conns.tx_end[conn]
         msg = store(broker, pkt, buf, 0)
         if msg != _NONE:
             enqueue(broker, session, msg, 0)
             unref(broker.queue, msg)
-    elif not send_packet(broker, conn, buf, pkt[_START], n):
+    elif not send_packet(broker, conn, buf, pkt[_START], pkt[_TOTAL]):
         broker.stats[_DROPPED] += 1
 
 
@@ -137,16 +139,16 @@ def store(broker, pkt, buf, flags):
     """The PUBLISH in a message slot, with one reference; NONE where all is full."""
     topic = pkt[_TOPIC]
     payload = pkt[_PAYLOAD]
-    while True:
-        msg = take_message(
-            broker.queue, buf, topic, pkt[_TOPIC_LEN], payload, pkt[_END] - payload, flags
-        )
+    size = pkt[_END] - payload
+    for _ in range(_TRIES):
+        msg = take_message(broker.queue, buf, topic, pkt[_TOPIC_LEN], payload, size, flags)
         if msg != _NONE:
             return msg
         if not (broker.drop_oldest_message and drop_oldest(broker, _longest_queue(broker))):
-            broker.messages.refused += 1
-            broker.stats[_DROPPED] += 1
-            return _NONE
+            break
+    broker.messages.refused += 1
+    broker.stats[_DROPPED] += 1
+    return _NONE
 
 
 def _longest_queue(broker):

@@ -4,7 +4,7 @@
 # The control plane: may allocate and free.
 from slotmq import lifecycle
 from slotmq.outbox import put_ack
-from slotmq.runtime import const, store, unref, utf8_ok
+from slotmq.runtime import const, store, topic_matches, unref, utf8_ok
 
 _NONE = const(0xFFFF)
 _BODY = const(3)
@@ -23,6 +23,7 @@ _NOTICE = const(4)
 _BAD_LEVEL = const(1)
 _BAD_CLIENT_ID = const(2)
 _UNAVAILABLE = const(3)
+_BAD_LOGIN = const(4)
 _NOT_AUTHORIZED = const(5)
 
 # Connect flags [3.1.2.3]
@@ -50,6 +51,8 @@ def handle_connect(broker, conn, pkt, buf):
         return result
     broker.conns.level[conn] = fields.level
     code = _check_login(broker, buf, fields) or _check_client_id(broker, buf, fields)
+    if not code and fields.flags & _WILL and not _may_will(broker, buf, fields):
+        return _PROTOCOL
     if code:
         return _refuse(broker, conn, code)
     return _open_session(broker, conn, buf, fields)
@@ -57,7 +60,7 @@ def handle_connect(broker, conn, pkt, buf):
 
 def _read_level(buf, at, end, fields):
     # Protocol name and level. A level of the future: refused with a code [3.1.2-2].
-    size = buf[at + 1] if end - at > 1 else 0
+    size = buf[at] << 8 | buf[at + 1] if end - at > 1 else 0
     name = bytes(buf[at + 2 : at + 2 + size])
     at += 2 + size
     if at + 4 > end or name not in (b"MQTT", b"MQIsdp"):
@@ -111,8 +114,9 @@ def _flags_ok(flags, level):
 def _check_login(broker, buf, fields):
     if broker.may_connect:
         return broker.may_connect(*[_text(buf, x) for x in (fields.client_id, fields.user_name, fields.password)])
-    anonymous = fields.user_name is None
-    return _NOT_AUTHORIZED if anonymous and not broker.settings.allow_anonymous else 0
+    if broker.settings.allow_anonymous:
+        return 0
+    return _NOT_AUTHORIZED if fields.user_name is None else _BAD_LOGIN  # nobody is known
 
 
 def _text(buf, where):
@@ -138,27 +142,47 @@ def _keep_alive_ok(broker, keep_alive):
 
 
 def _open_session(broker, conn, buf, fields):
+    ids, off, n = _client_id(broker, buf, fields)
+    sessions = broker.sessions
+    session = sessions.find(ids, off, n)
+    if session != _NONE and sessions.conn[session] != _NONE:
+        _take_over(broker, sessions.conn[session])
     will = _NONE
     if fields.flags & _WILL:
         will = _store_will(broker, buf, fields)
         if will == _NONE:
             return _refuse(broker, conn, _UNAVAILABLE)
-    ids, off, n = _client_id(broker, buf, fields)
     present = _take_session(broker, conn, ids, off, n, fields.flags & _CLEAN)
     if present < 0:
         if will != _NONE:
             unref(broker.queue, will)
         return _refuse(broker, conn, _UNAVAILABLE)
     session = broker.conns.session[conn]
-    broker.sessions.will[session] = will
+    sessions.will[session] = will
     broker.conns.state[conn] = _CONNECTED
     broker.conns.patience[conn] = fields.keep_alive * 15  # 1.5 times, in tenths [3.1.2-24]
     put_ack(broker, conn, _CONNACK, present << 8 if fields.level > 3 else 0)
     if broker.log_mask & _NOTICE:
-        who = broker.sessions.client_id(session).decode()
+        who = sessions.client_id(session).decode()
         what = (who, fields.level, fields.flags >> 1 & 1, fields.keep_alive)
         broker.log(_NOTICE, "New client connected as %s (p%d, c%d, k%d)." % what)
     return _ACCEPTED
+
+
+def _may_will(broker, buf, fields):
+    # What holds for PUBLISH holds for a will. One that may not be published is
+    # forgotten, as such a PUBLISH is.
+    flags = fields.flags
+    if flags >> 3 & 3 > broker.max_qos or flags & 32 and not broker.retain_available:
+        return False
+    topic, n = fields.will_topic
+    too_large = broker.size_limit and fields.will_message[1] > broker.size_limit
+    forbidden = topic_matches(b"$SYS/#", 0, 6, buf, topic, n)
+    if not forbidden and broker.may_publish:
+        forbidden = not broker.may_publish(_text(buf, fields.client_id), bytes(buf[topic : topic + n]))
+    if too_large or forbidden:
+        fields.flags &= ~_WILL
+    return True
 
 
 def _store_will(broker, buf, fields):
@@ -188,13 +212,12 @@ def _client_id(broker, buf, fields):
 def _take_session(broker, conn, ids, off, n, clean):
     """Attach the session of a client id: 1 it was there before, 0 new, -1 no room."""
     sessions = broker.sessions
-    session = sessions.find(ids, off, n)
-    if session != _NONE and sessions.conn[session] != _NONE:
-        _take_over(broker, sessions.conn[session])
-        session = sessions.find(ids, off, n)
+    if broker.connected >= broker.max_connections:
+        broker.settle_ending()
     if broker.connected >= broker.max_connections:
         broker.conns.refused += 1
         return -1
+    session = sessions.find(ids, off, n)
     present = 0
     if session == _NONE:
         session = _new_session(broker, ids, off, n)

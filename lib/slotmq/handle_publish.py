@@ -47,7 +47,10 @@ def _handle_any(broker, conn, pkt, buf, flags, slot):
         return _MALFORMED  # [3.3.1-4, 2.3.1-1]
     if qos > broker.max_qos or flags & 1 and not broker.retain_available:
         return _PROTOCOL
-    taken = broker.plain and buf[pkt[_TOPIC]] != 36 or _is_wanted(broker, conn, pkt, buf)
+    taken = broker.plain and buf[pkt[_TOPIC]] != 36
+    if not taken:
+        taken = _is_wanted(broker, conn, pkt, buf)
+        slot = deliver.route(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN])  # a hook may publish
     if qos == 2:
         return _handle_qos2(broker, conn, pkt, buf, flags & 7, slot, taken)
     if taken:
@@ -92,7 +95,7 @@ def _publish(broker, pkt, buf, flags, slot):
     empty = pkt[_PAYLOAD] == pkt[_END]
     if routes.first[slot] != routes.end[slot] or flags & 1 and not empty:
         msg = deliver.store(broker, pkt, buf, flags)
-        if msg == _NONE and broker.when_no_message:
+        if msg == _NONE:
             return broker.when_no_message
     if flags & 1:
         retain.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)

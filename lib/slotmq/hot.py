@@ -26,11 +26,6 @@ _PACKET_MAX = const(10)
 WORDS = 3 if sys.platform == "linux" else 0
 
 
-def settled(buf, n):
-    # What a turn reads from: here the buffer itself, on CPython a bytes of it.
-    return buf
-
-
 def new_packet(packet_max):
     pkt = array("i", bytes(44))
     pkt[_PACKET_MAX] = packet_max

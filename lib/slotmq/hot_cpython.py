@@ -22,11 +22,6 @@ def heap_unlock():
     """CPython's heap has no lock."""
 
 
-def settled(buf, n):
-    """The first n bytes as bytes: slices of it can be keys of a dict."""
-    return bytes(memoryview(buf)[:n])
-
-
 def new_packet(packet_max):
     return [0] * 10 + [packet_max]
 

@@ -27,7 +27,8 @@ def lane(broker, conn, buf, at, end):
     stats = broker.stats
     queue = broker.queue
     session = broker.conns.session[conn]
-    start = at
+    if not at:
+        buf = bytes(memoryview(buf)[:end])  # slices of bytes can be keys of a dict
     while at + 1 < end:
         first = buf[at]
         if first == 0x30:

@@ -22,6 +22,7 @@ _ENDING = const(3)
 _BLOCKED = const(2)
 _MALFORMED = const(2)
 _TOO_BIG = const(4)
+_FULL = const(6)
 _ACCEPTED = const(15)
 _PACKETS_IN = const(0)
 _DEBUG = const(64)
@@ -32,6 +33,8 @@ def _control(broker, conn, pkt, buf):
     heap.lift()
     try:
         return CONTROL[pkt[_TYPE]](broker, conn, pkt, buf)
+    except MemoryError:
+        return _FULL
     finally:
         heap.drop()
 
@@ -83,14 +86,16 @@ def receive(broker, conn, buf, at, n):
     """Handle buf[at:n], which has just been read."""
     conns = broker.conns
     broker.current = conn
-    conns.tx_limit[conn] -= n
+    broker.queued_to_self = False
+    conns.tx_limit[conn] -= n - at
     if conns.held[conn]:
         at = _complete_held(broker, conn, buf, n)
     if at < n:
         at = _handle(broker, conn, buf, at, n)
         if at < n:
             _hold(broker, conn, buf, at, n)
-    conns.tx_limit[conn] += n
+    if conns.part_msg[conn] == _NONE:
+        conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes
     broker.current = _NONE
     broker.go_on(conn)
 
@@ -114,6 +119,7 @@ def _handle(broker, conn, buf, at, end):
             break
         count += 1
         at += n
+        _give_room(broker, conn, n)
         if broker.log_mask & _DEBUG:
             _log_packet(broker, conn, pkt)
         result = handlers[pkt[_TYPE]](broker, conn, pkt, buf)
@@ -130,6 +136,14 @@ def _handle(broker, conn, buf, at, end):
         broker.end(conn, _MALFORMED if n == -1 else _TOO_BIG)
         return end
     return at
+
+
+def _give_room(broker, conn, n):
+    # A packet's own bytes are reserved in tx for its answer, or for itself where its
+    # sender is among the receivers. Once one had to be queued, those behind it are too.
+    conns = broker.conns
+    limit = conns.tx_end[conn] if broker.queued_to_self else conns.tx_limit[conn] + n
+    conns.tx_limit[conn] = min(limit, (conn + 1) * conns.tx_bytes)
 
 
 def _log_packet(broker, conn, pkt):

@@ -51,7 +51,7 @@ message_bytes 16384 256 67108864
 message_block 64 16 4096
 deliveries 96 1 65000
 inflight 16 1 65000
-queued 64 1 65000
+queued 24 1 65000
 received 32 32 65000
 max_packet 2048 128 1048576
 tx_bytes 640 64 1048576

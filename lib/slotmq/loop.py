@@ -15,7 +15,7 @@
 # above 2 GB, which is nowhere on a board.)
 from slotmq import heap
 from slotmq.intake import readable, receive
-from slotmq.runtime import const, copy, lane, may_read, settled
+from slotmq.runtime import const, copy, lane, may_read
 
 _NONE = const(0xFFFF)
 _IN = const(1)
@@ -108,7 +108,7 @@ class Loop:
             else:
                 self._other_event(conn, stream, event)
         now = self.ticks_ms()
-        if self.ticks_diff(now, self.last_ms) >= 100:
+        if not 0 <= now - self.last_ms < 100:  # below 0: the clock has wrapped
             self._keep_time(now)
         self._finish_turn()
         if self.paused_count:
@@ -117,7 +117,10 @@ class Loop:
     def _other_event(self, conn, stream, event):
         if conn < 0:
             heap.lift()
-            self.callbacks[conn](stream)
+            try:
+                self.callbacks[conn](stream)
+            except MemoryError:
+                pass  # a new connection that has no place in the heap
             heap.drop()
             return
         if event & _OUT:
@@ -159,10 +162,9 @@ class Loop:
         if n:
             self.heard[conn] = broker.now
             self.stats[_BYTES_IN] += n
-            buf = settled(self.rx, n)
-            at = 0 if slow else lane(lane_columns, conn, buf, 0, n)
+            at = 0 if slow else lane(lane_columns, conn, self.rx, 0, n)
             if at < n:
-                receive(broker, conn, buf, at, n)
+                receive(broker, conn, self.rx, at, n)
             if self.pending[0]:
                 broker.pump_pending()
         elif n == 0:
@@ -234,6 +236,9 @@ class Loop:
             self._poll_for(conn)
 
     def _writable(self, conn):
+        if self.paused[conn]:
+            # It is not read, so its pings are not seen; that it reads shows it alive.
+            self.heard[conn] = self.broker.now
         self.flush(conn)
         if self.conns.out[conn] != _BLOCKED:
             self.broker.go_on(conn)

@@ -16,7 +16,6 @@ if MICROPYTHON:
         find_id,
         new_packet,
         next_packet,
-        settled,
         topic_matches,
         utf8_ok,
     )
@@ -45,7 +44,6 @@ else:
         find_id,
         new_packet,
         next_packet,
-        settled,
         topic_matches,
         utf8_ok,
     )
@@ -92,7 +90,6 @@ __all__ = (
     "put_ack",
     "queue_columns",
     "send",
-    "settled",
     "store",
     "topic_matches",
     "unref",

@@ -21,7 +21,7 @@ mqtt31_client_id_max client_id_bytes
 # What may happen when a table is full; the first policy is the default.
 WHEN_FULL = """\
 connections refuse
-sessions refuse drop_oldest
+sessions drop_oldest refuse
 subscriptions refuse
 retained refuse
 messages drop_newest drop_oldest disconnect

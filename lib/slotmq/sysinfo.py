@@ -13,7 +13,6 @@ from slotmq.runtime import MICROPYTHON, const, store, unref
 
 _NONE = const(0xFFFF)
 _PUBLISH_OUT = const(3)
-_CARRY = const(100000000)
 TOPICS = """\
 version .version
 uptime .uptime
@@ -66,21 +65,27 @@ class Sys:
         self.broker = broker
         self.interval = interval_s * 10
         self.next_round = 0
-        self.rows = TOPICS.split("\n")[:-1]
-        self.count = len(self.rows) + len(LOADS) * len(_MINUTES)
-        self.carried = array("i", bytes(4 * 7))  # of stats, in hundreds of millions
+        self.rows = TOPICS.count("\n")
+        self.count = self.rows + len(LOADS) * len(_MINUTES)
         self.last = array("i", bytes(4 * self.count))  # hashes of the values last sent
         self.before = [0] * len(LOADS)
         self.loads = [0.0] * (len(LOADS) * len(_MINUTES))
 
     # The topics, by number
 
+    def _row(self, i):
+        start = 0
+        for _ in range(i):
+            start = TOPICS.find("\n", start) + 1
+        return TOPICS[start : TOPICS.find("\n", start)]
+
     def topic(self, i, buf, off):
         """Write the name of topic i to buf[off:]; -> its length in bytes."""
-        if i < len(self.rows):
-            name = self.rows[i].rsplit(" ", 2 if " .stat " in self.rows[i] else 1)[0]
+        if i < self.rows:
+            row = self._row(i)
+            name = row.rsplit(" ", 2 if " .stat " in row else 1)[0]
         else:
-            load, minutes = divmod(i - len(self.rows), len(_MINUTES))
+            load, minutes = divmod(i - self.rows, len(_MINUTES))
             name = "load/%s/%dmin" % (LOADS[load][0], _MINUTES[minutes])
         text = b"$SYS/broker/" + name.encode()
         buf[off : off + len(text)] = text
@@ -88,9 +93,9 @@ class Sys:
 
     def value(self, i):
         """The value of topic i as text."""
-        if i >= len(self.rows):
-            return "%.2f" % self.loads[i - len(self.rows)]
-        words = self.rows[i].split(" ")
+        if i >= self.rows:
+            return "%.2f" % self.loads[i - self.rows]
+        words = self._row(i).split(" ")
         if words[-2] == ".stat":
             return str(self.stat(int(words[-1])))
         path = words[-1]
@@ -141,8 +146,10 @@ class Sys:
         return gc.mem_alloc() if MICROPYTHON else 0
 
     def stat(self, k):
-        """A counter of all time; stats holds it below a bound that fits 30 bits."""
-        return self.carried[k] * _CARRY + self.broker.stats[k]
+        """A counter of all time."""
+        from slotmq.broker import CARRY
+
+        return self.broker.carried[k] * CARRY + self.broker.stats[k]
 
     def sent(self):
         return self.stat(1) + self.stat(_PUBLISH_OUT)
@@ -150,12 +157,7 @@ class Sys:
     # Time
 
     def tick(self):
-        """Several times a second: carry the counters over; a round when it is time."""
-        stats = self.broker.stats
-        for k in range(7):
-            if stats[k] >= _CARRY:
-                stats[k] -= _CARRY
-                self.carried[k] += 1
+        """Several times a second: a round when it is time."""
         if self.broker.now >= self.next_round:
             self.next_round = self.broker.now + self.interval
             self._measure_loads()
