@@ -59,7 +59,7 @@ def test_sockets_beyond_the_table_wait_and_are_served_in_turn(mqtt, topic):
 
 @pytest.mark.own_broker
 class TestSessions:
-    @pytest.mark.config("limit sessions 3\nlimit connections 3")
+    @pytest.mark.config("limit sessions 3\nlimit connections 3\nwhen_full sessions refuse")
     def test_one_too_many_is_refused_with_code_3(self, mqtt):
         kept = [mqtt.connect(f"kept{i}", clean=False) for i in range(3)]
         kept[0].disconnect()
