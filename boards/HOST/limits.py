@@ -25,7 +25,7 @@ LIMITS = Limits(
     rx_bytes=16384,
     tail_bytes=1024,
     reassembly=8,
-    routes=2048,
-    route_topic_bytes=128,
+    routes=8192,
+    route_topic_bytes=96,
     route_entries=40000,
 )

@@ -141,7 +141,7 @@ class TestValues(Case):
                 self.assertEqual(found[row[0]], policy)
                 self.assertEqual(len(found), len(rows(WHEN_FULL)))
         for bad in ("messages", "messages wait", "rain wait", "messages drop_newest x"):
-            self.refused("when_full " + bad, 1, "when_full", "retained refuse drop_oldest")
+            self.refused("when_full " + bad, 1, "when_full", "retained refuse;")
 
 
 class TestLimits(Case):

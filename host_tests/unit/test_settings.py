@@ -28,9 +28,9 @@ class TestSettings(unittest.TestCase):
     def test_listeners_and_policies_belong_to_one_instance(self):
         first = Settings()
         first.listeners.append(("127.0.0.1", 1883, 0))
-        first.when_full["sessions"] = "drop_oldest"
+        first.when_full["sessions"] = "refuse"
         self.assertEqual(Settings().listeners, [])
-        self.assertEqual(Settings().when_full["sessions"], "refuse")
+        self.assertEqual(Settings().when_full["sessions"], "drop_oldest")
 
     def test_policies_replace_only_what_they_name(self):
         settings = Settings(when_full={"messages": "disconnect"})

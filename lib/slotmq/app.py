@@ -73,7 +73,6 @@ class App:
         log.open_all(self.settings.log_dest, mask)
         self.broker.log_mask = mask
         self.broker.log = log.write
-        self.broker.apply_settings()
 
     def obey(self, stream):
         act = getattr(self.broker, _ORDERS.get(stream.read(1), ""), None)

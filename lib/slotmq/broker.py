@@ -18,18 +18,22 @@ from slotmq.limits import Limits
 from slotmq.loop import Loop
 from slotmq.messages import Messages
 from slotmq.retained import Retained
-from slotmq.runtime import clock, const, lane_columns, make_poller, new_packet
-from slotmq.runtime import open_listener, queue_columns
+from slotmq.runtime import (
+    clock,
+    const,
+    lane_columns,
+    make_poller,
+    new_packet,
+    open_listener,
+    queue_columns,
+)
 from slotmq.sessions import Sessions
 from slotmq.settings import Settings
 from slotmq.subscriptions import Subscriptions
 
 _NONE = const(0xFFFF)
-_NEW = const(1)
-_CONNECTED = const(2)
 _ENDING = const(3)
 _FULL = const(6)
-_TIMED_OUT = const(8)
 _STOPPING = const(10)
 _NOTICE = const(4)
 _DEBUG = const(64)
@@ -43,7 +47,6 @@ _DROPPED = const(4)
 _BYTES_IN = const(5)
 _BYTES_OUT = const(6)
 
-CARRY = 100000000
 # Why a connection ended, by result; for the log.
 REASONS = (
     "",
@@ -91,7 +94,7 @@ class Broker:
         self.work = bytearray(2 * limits.topic_bytes + 64)
         self.rx = bytearray(limits.rx_bytes)
         self.stats = i32(7)
-        self.carried = i32(7)  # of stats, in units of CARRY
+        self.carried = i32(7)  # of stats, see timers.CARRY
         self.current = _NONE  # the connection that is being read
         self.queued_to_self = False  # has it been given one of its own by way of the queue?
         self.ending = u16(limits.connections + 1)
@@ -99,7 +102,7 @@ class Broker:
         self.loop = None
         self.flush = self.write = None  # the loop's
         self.log = None  # log(bit, text), asked only where log_mask has the bit
-        self.log_mask = 0
+        self._log_mask = 0
         self.pkt = new_packet(limits.max_packet)
         self._lane = lane_columns(self)
         self.hooks = None
@@ -129,8 +132,18 @@ class Broker:
         self.plain = self.may_publish is None and not self.upgrade_qos and not self.size_limit
         # lane: packets without a question go the short way; not while each is logged
         short = self.plain and self.max_qos == 2 and not self.queue_qos0
-        short = short and not self.subscriptions.every
-        self.lane = self._lane if short and not self.log_mask & _DEBUG else None
+        short = short and not self.subscriptions.every and not self.log_mask & _DEBUG
+        self.lane = self._lane if short else None
+
+    @property
+    def log_mask(self):
+        """Types of entries that are logged, as bits; see log.py."""
+        return self._log_mask
+
+    @log_mask.setter
+    def log_mask(self, mask):
+        self._log_mask = mask
+        self.apply_settings()
 
     @property
     def hooks(self):
@@ -202,69 +215,6 @@ class Broker:
         for conn in range(self.conns.slots):
             if self.conns.state[conn]:
                 self.end(conn, _STOPPING)
-
-    # Time
-
-    def tick(self):
-        """Several times a second: who has been silent too long, what is to be sent again."""
-        conns = self.conns
-        for conn in range(conns.slots):
-            if conns.state[conn] in (_NEW, _CONNECTED):
-                self._check_patience(conn)
-                session = conns.session[conn]
-                if session != _NONE and self.sessions.scans[session]:
-                    self.go_on(conn)  # others may have made room for it
-        if self.settings.retry_interval:
-            self._retry(self.settings.retry_interval * 10)
-        self._carry()
-        if self.sys:
-            heap.lift()
-            self.sys.tick()
-            heap.drop()
-
-    def _carry(self):
-        # Counters stay below what 30 bits hold.
-        counts = self.conns.counts
-        self.stats[_PUBLISH_OUT] += counts[1]
-        counts[1] = 0
-        for k in range(7):
-            if self.stats[k] >= CARRY:
-                self.stats[k] -= CARRY
-                self.carried[k] += 1
-
-    def _check_patience(self, conn):
-        conns = self.conns
-        now = self.now
-        if conns.waits_for_big(conn):
-            # It is not read until a whole-packet buffer is free: not its fault.
-            conns.heard[conn] = conns.held_since[conn] = now
-        if conns.state[conn] == _NEW:
-            late = now - conns.opened[conn] >= self.settings.connect_timeout * 10
-        else:
-            patience = conns.patience[conn]
-            late = patience and now - conns.heard[conn] >= patience
-        held = conns.held[conn]
-        # A cut packet has packet_timeout, and a second more for each 100 bytes.
-        if held and now - conns.held_since[conn] >= self.settings.packet_timeout * 10 + held // 10:
-            late = True
-        if late:
-            self.end(conn, _TIMED_OUT)
-
-    def _retry(self, interval):
-        # What MQTT 3.1 brokers did: send again what was not acknowledged in time.
-        sessions = self.sessions
-        for session in range(sessions.slots):
-            conn = sessions.conn[session]
-            if conn != _NONE and sessions.inflight[session] and self._has_sent(session):
-                if self.now - sessions.progress[session] >= interval:
-                    sessions.progress[session] = self.now
-                    sessions.cursor[session] = sessions.head[session]
-                    self.go_on(conn)
-
-    def _has_sent(self, session):
-        # Is all that is in the window sent, so that only an acknowledgement is missing?
-        cursor = self.sessions.cursor[session]
-        return cursor == _NONE or self.deliveries.state[cursor] == 0
 
     # For the program around it
 

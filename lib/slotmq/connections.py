@@ -63,7 +63,10 @@ class Connections:
         # Incoming
         self.hold = bytearray(n * limits.tail_bytes + limits.reassembly * limits.max_packet)
         self.hold_off = i32(n)
-        self.bigs = i32(3)  # whole-packet buffers: [taken, most taken so far, refused]
+        # whole-packet buffers: [taken, most taken so far, refused], and what the lane may
+        # read at once: nothing while all are taken
+        self.bigs = i32(4)
+        self.bigs[3] = self.rx_bytes = limits.rx_bytes
         self.big_owner = u16(limits.reassembly, _NONE)
         self.tail_bytes = limits.tail_bytes
         self.big_bytes = limits.max_packet
@@ -149,6 +152,7 @@ class Connections:
                 self.hold_off[conn] = self.slots * self.tail_bytes + k * self.big_bytes
                 self.bigs[0] += 1
                 self.bigs[1] = max(self.bigs[1], self.bigs[0])
+                self.bigs[3] = self.rx_bytes if self.big_free() else 0
                 return True
         self.bigs[2] += 1
         return False
@@ -159,5 +163,6 @@ class Connections:
             k = (self.hold_off[conn] - self.slots * self.tail_bytes) // self.big_bytes
             self.big_owner[k] = _NONE
             self.bigs[0] -= 1
+            self.bigs[3] = self.rx_bytes
         self.hold_off[conn] = conn * self.tail_bytes
         self.held[conn] = 0

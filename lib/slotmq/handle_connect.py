@@ -113,7 +113,8 @@ def _flags_ok(flags, level):
 
 def _check_login(broker, buf, fields):
     if broker.may_connect:
-        return broker.may_connect(*[_text(buf, x) for x in (fields.client_id, fields.user_name, fields.password)])
+        who = (fields.client_id, fields.user_name, fields.password)
+        return broker.may_connect(*[_text(buf, where) for where in who])
     if broker.settings.allow_anonymous:
         return 0
     return _NOT_AUTHORIZED if fields.user_name is None else _BAD_LOGIN  # nobody is known
@@ -179,7 +180,8 @@ def _may_will(broker, buf, fields):
     too_large = broker.size_limit and fields.will_message[1] > broker.size_limit
     forbidden = topic_matches(b"$SYS/#", 0, 6, buf, topic, n)
     if not forbidden and broker.may_publish:
-        forbidden = not broker.may_publish(_text(buf, fields.client_id), bytes(buf[topic : topic + n]))
+        client_id = _text(buf, fields.client_id)
+        forbidden = not broker.may_publish(client_id, bytes(buf[topic : topic + n]))
     if too_large or forbidden:
         fields.flags &= ~_WILL
     return True

@@ -1,7 +1,6 @@
 # handle_publish.py - PUBLISH [3.3]: check, route and store, and only then
 # acknowledge. Does not allocate.
 from slotmq import deliver, heap, retain
-from slotmq.lifecycle import publish_stored
 from slotmq.outbox import put_ack
 from slotmq.runtime import const, topic_matches, unref, utf8_ok
 

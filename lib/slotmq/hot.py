@@ -7,6 +7,7 @@
 # Words are copied unaligned where the machine can (WORDS); a Cortex-M0+ cannot.
 import sys
 from array import array
+
 import micropython
 from micropython import const
 

@@ -6,7 +6,8 @@ import micropython
 from micropython import const
 
 from slotmq.hot import WORDS, find_id, next_packet
-from slotmq.hot_queue import acked, fan, have_room, put_ack, store, unref
+from slotmq.hot_messages import put_ack, store, unref
+from slotmq.hot_queue import acked, fan, have_room
 
 _NONE = const(0xFFFF)
 _CONNECTED = const(2)
@@ -16,9 +17,11 @@ _PACKET_ID = const(6)
 _TOPIC = const(7)
 _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)
+_PACKET_MAX = const(10)
 _PACKETS_IN = const(0)
 _PACKETS_OUT = const(1)
 _PUBLISH_IN = const(2)
+_BYTES_IN = const(5)
 
 
 def lane_columns(broker):
@@ -29,24 +32,23 @@ def lane_columns(broker):
     first = (broker.queue, c.session, broker.stats, broker.clock, broker.pkt)
     ids = (s.ids, s.id_count, s.received, s.progress)
     way = (routes.columns, routes.first, routes.end, c.columns, s.id_msg is None, routes)
-    state = (c.state, c.held, c.bigs, broker.limits.reassembly, broker.limits.rx_bytes)
-    return first + ids + way + state + (s.ids_high,)
+    state = (c.state, c.held, c.bigs)
+    return first + ids + way + state + (s.ids_high, c.heard)
 
 
 @micropython.viper
 def may_read(c, conn: int) -> int:
     # How many bytes may be read from a connected client that the lane can serve; 0:
-    # intake.readable must be asked.
+    # intake.readable must be asked. Notes that it was heard of.
     p = c[12]
     if ptr8(c[15])[conn] != _CONNECTED or ptr32(c[16])[conn]:
         return 0
-    if ptr32(c[17])[0] == int(c[18]):
-        return 0
+    ptr32(c[19])[conn] = ptr32(c[3])[0]
     room = ptr32(p[4])[conn] - ptr32(p[3])[conn]
-    most = int(c[19])
+    most = ptr32(c[17])[3]
     if room > most:
         return most
-    return room if room > most >> 2 else 0
+    return room if room > 0 and room > most >> 2 else 0
 
 
 @micropython.viper
@@ -57,6 +59,7 @@ def lane(c, conn: int, buf, at: int, end: int) -> int:
     b = ptr8(buf)
     session = ptr16(c[1])[conn]
     stats = ptr32(c[2])
+    stats[_BYTES_IN] -= at
     while at + 1 < end:
         first = b[at]
         if first == 0x30:
@@ -102,6 +105,7 @@ def lane(c, conn: int, buf, at: int, end: int) -> int:
                 ptr32(c[8])[session] = ptr32(c[3])[0]
             at += 4
         stats[_PACKETS_IN] += 1
+    stats[_BYTES_IN] += at
     return at
 
 
@@ -136,7 +140,8 @@ def accept(c, conn: int, session: int, buf, at: int, end: int) -> int:
     if first < last:
         if int(have_room(q, pool, first, last)) == 0:
             return 0
-        msg = int(store(q, buf, topic, p[_TOPIC_LEN], p[_PAYLOAD], p[_END] - p[_PAYLOAD], qos << 1))
+        size = p[_END] - p[_PAYLOAD]
+        msg = int(store(q, buf, topic, p[_TOPIC_LEN], p[_PAYLOAD], size, qos << 1))
         if msg == _NONE:
             return 0
         fan(q, pool, first, last, msg, qos)
@@ -146,7 +151,7 @@ def accept(c, conn: int, session: int, buf, at: int, end: int) -> int:
         return n
     ptr16(c[5])[id_at] = packet_id
     counts[session] += 1
-    high = ptr32(c[20])
+    high = ptr32(c[18])
     if counts[session] > high[0]:
         high[0] = counts[session]
     put_ack(q, conn, 0x50, packet_id)
@@ -197,60 +202,49 @@ def forward(c, buf, start: int, end: int) -> int:
         if length > 16383 or length < 128:
             return 0
     n = at - start + length
-    if start + n > end or length < 3 or n > ptr32(c[4])[10]:
+    if start + n > end or length < 3 or n > ptr32(c[4])[_PACKET_MAX]:
         return 0
     size = (b[at] << 8) | b[at + 1]
-    at += 2
-    if size == 0 or size + 2 > length or b[at] == 36:
+    if size == 0 or size + 2 > length or b[at + 2] == 36:
         return 0
-    # the route, as Routes.find
-    r = c[9]
-    text_bytes = int(r[4])
-    h = size
-    i = at
-    stop = at + size
-    while i < stop:
-        h = (h * 33 + b[i]) & 0xFFFFFF
-        i += 1
-    slot = (h ^ (h >> 8)) & int(r[3])
-    if ptr16(r[0])[slot] != ptr32(r[5])[0] or ptr16(r[1])[slot] != size:
+    slot = int(c[14].find(buf, at + 2, size))
+    if slot < 0:
         return 0
-    t = int(ptr8(r[2])) + slot * text_bytes - at
-    i = at
-    while i < stop:
-        if ptr8(t + i)[0] != b[i]:
-            return 0
-        i += 1
-    # room for all of them, or none gets it here
-    p = c[12]
+    return int(spread(c[12], ptr16(c[10])[slot], ptr16(c[11])[slot], buf, start, n))
+
+
+@micropython.viper
+def spread(p, first: int, last: int, buf, start: int, n: int) -> int:
+    # Copies a packet to the receivers first..last, if all have room; -> n, or 0.
+    # p: Connections.columns.
     entries = ptr16(p[0])
     conn_of = ptr16(p[1])
     tx_end = ptr32(p[3])
     tx_limit = ptr32(p[4])
-    last = ptr16(c[11])[slot]
-    i = ptr16(c[10])[slot]
+    i = first
     while i < last:
         conn = conn_of[entries[i] >> 2]
         if conn != _NONE and tx_end[conn] + n > tx_limit[conn]:
             return 0
         i += 1
-    i = ptr16(c[10])[slot]
     out = ptr8(p[2])
+    tx = int(ptr8(p[5]))
     counts = ptr32(p[7])
     mask = 3 - int(WORDS)
+    i = first
     while i < last:
         conn = conn_of[entries[i] >> 2]
         i += 1
         if conn == _NONE:
             continue
-        d = int(ptr8(p[5])) + tx_end[conn]
+        d = tx + tx_end[conn]
         tx_end[conn] += n
         if out[conn] == 0:
             out[conn] = 1
             ptr16(p[6])[counts[0]] = conn
             counts[0] += 1
         counts[1] += 1
-        s = int(b) + start
+        s = int(ptr8(buf)) + start
         to = s + n
         if ((d | s) & mask) == 0:
             words = to - 3

@@ -1,6 +1,7 @@
 # hot_lane_cpython.py - the contract of hot_lane.py on CPython.
 from slotmq.hot_cpython import find_id, next_packet
-from slotmq.hot_queue_cpython import acked, fan, have_room, put_ack, store, unref
+from slotmq.hot_messages_cpython import put_ack, store, unref
+from slotmq.hot_queue_cpython import acked, fan, have_room
 
 _NONE = 0xFFFF
 
@@ -13,13 +14,14 @@ def lane_columns(broker):
 def may_read(broker, conn):
     """How many bytes may be read from a client of the lane; 0: ask intake.readable."""
     conns = broker.conns
-    if conns.state[conn] != 2 or conns.held[conn] or not conns.big_free():
+    if conns.state[conn] != 2 or conns.held[conn]:
         return 0
-    most = broker.limits.rx_bytes
+    conns.heard[conn] = broker.now
+    most = conns.bigs[3]
     room = conns.tx_limit[conn] - conns.tx_end[conn]
     if room > most:
         return most
-    return room if room > most >> 2 else 0
+    return room if room > 0 and room > most >> 2 else 0
 
 
 def lane(broker, conn, buf, at, end):
@@ -27,6 +29,7 @@ def lane(broker, conn, buf, at, end):
     stats = broker.stats
     queue = broker.queue
     session = broker.conns.session[conn]
+    stats[5] -= at
     if not at:
         buf = bytes(memoryview(buf)[:end])  # slices of bytes can be keys of a dict
     while at + 1 < end:
@@ -53,10 +56,12 @@ def lane(broker, conn, buf, at, end):
         else:
             if at + 4 > end or buf[at + 1] != 2:
                 break
-            if not _acknowledge(broker, queue, conn, session, first, buf[at + 2] << 8 | buf[at + 3]):
+            packet_id = buf[at + 2] << 8 | buf[at + 3]
+            if not _acknowledge(broker, queue, conn, session, first, packet_id):
                 break
             at += 4
         stats[0] += 1
+    stats[5] += at
     return at
 
 

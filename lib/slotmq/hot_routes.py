@@ -123,3 +123,17 @@ def place(columns, i: int, end: int, src, start: int, n: int) -> int:
         i += 1
     count[1] += placed
     return i
+
+
+@micropython.viper
+def next_dirty(columns) -> int:
+    # Takes a connection off the dirty list: its buffer is to be written now. 0xFFFF:
+    # it has been written, blocked or closed since.
+    count = ptr32(columns[7])
+    count[0] -= 1
+    conn = ptr16(columns[6])[count[0]]
+    out = ptr8(columns[2])
+    if out[conn] != 1:
+        return _NONE
+    out[conn] = 0
+    return conn

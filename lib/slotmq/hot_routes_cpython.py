@@ -60,3 +60,14 @@ def place(columns, i, end, src, start, n):
         i += 1
     count[1] += i - first - passed
     return i
+
+
+def next_dirty(columns):
+    """Take a connection off the dirty list, to be written now; NONE: not any more."""
+    count = columns[7]
+    count[0] -= 1
+    conn = columns[6][count[0]]
+    if columns[2][conn] != 1:
+        return _NONE
+    columns[2][conn] = 0
+    return conn

@@ -25,6 +25,7 @@ _TOO_BIG = const(4)
 _FULL = const(6)
 _ACCEPTED = const(15)
 _PACKETS_IN = const(0)
+_BYTES_IN = const(5)
 _DEBUG = const(64)
 
 
@@ -119,8 +120,9 @@ def _handle(broker, conn, buf, at, end):
             break
         count += 1
         at += n
+        broker.stats[_BYTES_IN] += n
         _give_room(broker, conn, n)
-        if broker.log_mask & _DEBUG:
+        if broker.lane is None and broker.log_mask & _DEBUG:
             _log_packet(broker, conn, pkt)
         result = handlers[pkt[_TYPE]](broker, conn, pkt, buf)
         if result:

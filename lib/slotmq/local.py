@@ -1,5 +1,6 @@
 # local.py - publishing from the program that the broker runs in. Allocates.
-from slotmq import deliver, retain as retaining
+from slotmq import deliver
+from slotmq import retain as retaining
 from slotmq.runtime import const, new_packet, next_packet, unref, utf8_ok
 
 _NONE = const(0xFFFF)

@@ -14,23 +14,22 @@
 # on the C stack, which is faster. (poll.modify allocates only where objects lie
 # above 2 GB, which is nowhere on a board.)
 from slotmq import heap
+from slotmq.doors import Doors
 from slotmq.intake import readable, receive
-from slotmq.runtime import const, copy, lane, may_read
+from slotmq.runtime import const, copy, lane, may_read, next_dirty
+from slotmq.timers import tick
 
 _NONE = const(0xFFFF)
 _IN = const(1)
 _OUT = const(4)
 _GONE = const(8 | 16 | 32)
 _IDLE = const(0)
-_DIRTY = const(1)
 _BLOCKED = const(2)
 _ENDING = const(3)
 _LOST = const(9)
-_BYTES_IN = const(5)
 _BYTES_OUT = const(6)
 _ENOMEM = const(12)
 _EAGAIN = const(11)
-_ACCEPTS = const(4)  # new connections a turn
 _TICK = const(2)  # tenths of a second between two ticks
 
 
@@ -51,6 +50,7 @@ class Loop:
         self.stats = broker.stats
         self.pending = broker.deliveries.pending
         self.poller = poller
+        self.ipoll = poller.ipoll
         self.ticks_ms = clock.ticks_ms
         self.ticks_diff = clock.ticks_diff
         self.last_ms = clock.ticks_ms()
@@ -59,9 +59,7 @@ class Loop:
         self.stopping = False
         self.of_stream = {}  # stream -> its connection; below 0: index of a callback
         self.callbacks = []
-        self.doors = []
-        self.door_of = [None] * broker.conns.slots
-        self.accepting = True
+        self.doors = Doors(self)
         self.paused = bytearray(broker.conns.slots)  # not polled for input
         self.paused_count = 0
         broker.flush = self.flush
@@ -74,10 +72,11 @@ class Loop:
         self.poller.register(stream, _IN)
 
     def run(self):
+        """Turn until stop(), then end in order."""
         heap.lock()
         try:
             while not self.stopping:
-                self._turn(250)
+                self._turns(250, 1000)
         finally:
             heap.unlock()
             self.close()
@@ -86,41 +85,54 @@ class Loop:
         """End in order: wills go out, everything is closed."""
         self.broker.shut_down()
         self._finish_turn()
-        self._stop_accepting()
-        for door in self.doors:
-            door.listener.close()
-        self.doors = []
+        self.doors.close()
 
     def turn(self, timeout_ms):
         """Wait so long at most for events; handle what has come."""
         heap.lock()
         try:
-            self._turn(timeout_ms)
+            self._turns(timeout_ms, 1)
         finally:
             heap.unlock()
 
-    def _turn(self, timeout_ms):
+    def _turns(self, timeout_ms, turns):
+        # The common case stands here as a whole: a connected client has sent something,
+        # the lane handles it where it was read. All else has a function of its own.
+        broker = self.broker
         of_stream = self.of_stream
-        for stream, event in self.poller.ipoll(timeout_ms):
-            conn = of_stream[stream]
-            if event == _IN and conn >= 0:
-                self._read(conn, stream)
-            else:
-                self._other_event(conn, stream, event)
-        now = self.ticks_ms()
-        if not 0 <= now - self.last_ms < 100:  # below 0: the clock has wrapped
-            self._keep_time(now)
-        self._finish_turn()
-        if self.paused_count:
-            self._resume()
+        ipoll = self.ipoll
+        rx = self.rx
+        ticks_ms = self.ticks_ms
+        while turns and not self.stopping:
+            turns -= 1
+            columns = broker.lane
+            for stream, event in ipoll(timeout_ms):
+                conn = of_stream[stream]
+                n = may_read(columns, conn) if event == _IN and conn >= 0 and columns else 0
+                if n == 0:
+                    self._other_event(conn, stream, event)
+                    continue
+                try:
+                    n = stream.readinto(rx, n)
+                except OSError:
+                    n = 0
+                if n:
+                    at = lane(columns, conn, rx, 0, n)
+                    if at < n:
+                        receive(broker, conn, rx, at, n)
+                elif n == 0:
+                    broker.end(conn, _LOST)
+            now = ticks_ms()
+            if not 0 <= now - self.last_ms < 100:  # below 0: the clock has wrapped
+                self._keep_time(now)
+            self._finish_turn()
+            if self.paused_count:
+                self._resume()
 
     def _other_event(self, conn, stream, event):
         if conn < 0:
             heap.lift()
-            try:
-                self.callbacks[conn](stream)
-            except MemoryError:
-                pass  # a new connection that has no place in the heap
+            self.callbacks[conn](stream)
             heap.drop()
             return
         if event & _OUT:
@@ -140,33 +152,24 @@ class Loop:
         broker.clock[0] = broker.now
         if broker.now >= self.next_tick:
             self.next_tick = broker.now + _TICK
-            broker.tick()
+            tick(broker)
 
     # In
 
     def _read(self, conn, stream):
-        # One read, and all packets in it: the lane's at once, the others in receive().
+        # One read, as much as its answers have room for, and all packets in it.
         broker = self.broker
-        lane_columns = broker.lane
-        n = may_read(lane_columns, conn) if lane_columns else 0
-        slow = n == 0
-        if slow:
-            n = readable(broker, conn)
-            if n == 0:
-                self._pause(conn)
-                return
+        n = readable(broker, conn)
+        if n == 0:
+            self._pause(conn)
+            return
         try:
             n = stream.readinto(self.rx, n)
         except OSError:
             n = 0
         if n:
             self.heard[conn] = broker.now
-            self.stats[_BYTES_IN] += n
-            at = 0 if slow else lane(lane_columns, conn, self.rx, 0, n)
-            if at < n:
-                receive(broker, conn, self.rx, at, n)
-            if self.pending[0]:
-                broker.pump_pending()
+            receive(broker, conn, self.rx, 0, n)
         elif n == 0:
             broker.end(conn, _LOST)
 
@@ -252,10 +255,8 @@ class Loop:
             broker.pump_pending()
         while True:
             while counts[0]:
-                counts[0] -= 1
-                conn = self.dirty[counts[0]]
-                if self.out[conn] == _DIRTY:
-                    self.out[conn] = _IDLE
+                conn = next_dirty(self.conns.columns)
+                if conn != _NONE:
                     self.flush(conn)
             if not broker.ending_count:
                 return
@@ -274,55 +275,5 @@ class Loop:
             self.paused[conn] = 0
             self.paused_count -= 1
         self.broker.closed(conn)
-        self.door_of[conn].count -= 1
-        self.door_of[conn] = None
-        self._start_accepting()
+        self.doors.left(conn)
         heap.drop()
-
-    # Listeners
-
-    def add_listener(self, listener, accept, most=0):
-        """Take connections from it; accept() -> stream or None; most at a time, 0: no bound."""
-        door = Door(listener, accept, most)
-        self.doors.append(door)
-        self.watch(listener, lambda _: self._accept(door))
-
-    def _accept(self, door):
-        for _ in range(_ACCEPTS):
-            if self.conns.count == self.conns.slots:
-                self._stop_accepting()
-                return
-            stream = door.accept()
-            if stream is None:
-                return
-            if door.most and door.count >= door.most:
-                stream.close()
-                continue
-            conn = self.broker.opened(stream)
-            door.count += 1
-            self.door_of[conn] = door
-            self.of_stream[stream] = conn
-            self.poller.register(stream, _IN)
-
-    def _stop_accepting(self):
-        # Not one slot left, the reserve is taken too: new ones wait in the backlog.
-        if self.accepting:
-            self.accepting = False
-            for door in self.doors:
-                self.poller.unregister(door.listener)
-
-    def _start_accepting(self):
-        if not self.accepting:
-            self.accepting = True
-            for door in self.doors:
-                self.poller.register(door.listener, _IN)
-
-
-class Door:
-    """A listener, and how many connections came through it."""
-
-    def __init__(self, listener, accept, most):
-        self.listener = listener
-        self.accept = accept
-        self.most = most
-        self.count = 0

@@ -1,8 +1,9 @@
 # messages.py - application messages, stored once however many will receive them.
 #
 # A slot counts its holders: deliveries, retained topics, wills, held QoS 2
-# messages, a message that leaves in parts; hot_queue.unref lets go of one. The text lies in blocks: two bytes of
-# topic length, topic, payload, as on the wire. Does not allocate after construction.
+# messages, a message that leaves in parts. hot_messages.store makes one, unref lets go
+# of one. The text lies in blocks: two bytes of topic length, topic, payload, as on the
+# wire. Does not allocate after construction.
 from slotmq.arrays import chain, i32, u16
 from slotmq.runtime import Arena, const
 

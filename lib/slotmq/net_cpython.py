@@ -6,7 +6,7 @@ import time
 _BACKLOG = 128
 
 
-class clock:
+class Clock:
     """MicroPython's time.ticks_ms and ticks_diff; here the count never wraps."""
 
     @staticmethod
@@ -16,6 +16,9 @@ class clock:
     @staticmethod
     def ticks_diff(now, before):
         return now - before
+
+
+clock = Clock
 
 
 class Stream:
@@ -87,7 +90,7 @@ def open_listener(loop, settings, host, port, most):
     except OSError:
         listener.close()
         raise
-    loop.add_listener(listener, lambda: accept(listener, settings.set_tcp_nodelay), most)
+    loop.doors.add(listener, lambda: accept(listener, settings.set_tcp_nodelay), most)
     return listener.getsockname()[:2]
 
 

@@ -38,7 +38,7 @@ def open_listener(loop, settings, host, port, most):
     except OSError:
         listener.close()
         raise
-    loop.add_listener(listener, lambda: accept(listener, settings.set_tcp_nodelay), most)
+    loop.doors.add(listener, lambda: accept(listener, settings.set_tcp_nodelay), most)
     return host, port
 
 

@@ -20,46 +20,28 @@ if MICROPYTHON:
         utf8_ok,
     )
     from slotmq.hot_lane import lane, lane_columns, may_read
-    from slotmq.hot_queue import (
-        acked,
-        append,
-        fan,
-        finish,
-        put_ack,
-        queue_columns,
-        send,
-        store,
-        unref,
-    )
-    from slotmq.hot_routes import Routes, place
+    from slotmq.hot_messages import put_ack, queue_columns, store, unref
+    from slotmq.hot_queue import acked, append, fan, finish, send
+    from slotmq.hot_routes import Routes, next_dirty, place
     from slotmq.hot_stores import Arena, Names
     from slotmq.net_micropython import clock, make_poller, open_listener
 else:
     from slotmq.hot_cpython import (
         const,
-        heap_lock,
-        heap_unlock,
         copy,
         filter_ok,
         find_id,
+        heap_lock,
+        heap_unlock,
         new_packet,
         next_packet,
         topic_matches,
         utf8_ok,
     )
     from slotmq.hot_lane_cpython import lane, lane_columns, may_read
-    from slotmq.hot_queue_cpython import (
-        acked,
-        append,
-        fan,
-        finish,
-        put_ack,
-        queue_columns,
-        send,
-        store,
-        unref,
-    )
-    from slotmq.hot_routes_cpython import Routes, place
+    from slotmq.hot_messages_cpython import put_ack, queue_columns, store, unref
+    from slotmq.hot_queue_cpython import acked, append, fan, finish, send
+    from slotmq.hot_routes_cpython import Routes, next_dirty, place
     from slotmq.hot_stores_cpython import Arena, Names
     from slotmq.net_cpython import clock, make_poller, open_listener
 
@@ -84,6 +66,7 @@ __all__ = (
     "heap_lock",
     "heap_unlock",
     "new_packet",
+    "next_dirty",
     "next_packet",
     "open_listener",
     "place",

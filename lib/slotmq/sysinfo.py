@@ -10,6 +10,7 @@ import gc
 from array import array
 
 from slotmq.runtime import MICROPYTHON, const, store, unref
+from slotmq.timers import CARRY
 
 _NONE = const(0xFFFF)
 _PUBLISH_OUT = const(3)
@@ -147,8 +148,6 @@ class Sys:
 
     def stat(self, k):
         """A counter of all time."""
-        from slotmq.broker import CARRY
-
         return self.broker.carried[k] * CARRY + self.broker.stats[k]
 
     def sent(self):

@@ -1,0 +1,81 @@
+# timers.py - what happens with time: who has been silent too long, what is sent
+# again, counters before they grow too large, the rounds of $SYS. The loop calls
+# tick() several times a second; the unit is a tenth of a second, so that small
+# integers last for three years. Does not allocate, but for $SYS.
+from slotmq import heap
+from slotmq.runtime import const
+
+_NONE = const(0xFFFF)
+_NEW = const(1)
+_CONNECTED = const(2)
+_TIMED_OUT = const(8)
+_PUBLISH_OUT = const(3)
+CARRY = 100000000  # stats stay below this; carried counts how often they passed it
+
+
+def tick(broker):
+    """Several times a second: who has been silent too long, what is to be sent again."""
+    conns = broker.conns
+    for conn in range(conns.slots):
+        if conns.state[conn] in (_NEW, _CONNECTED):
+            _check_patience(broker, conn)
+            session = conns.session[conn]
+            if session != _NONE and broker.sessions.scans[session]:
+                broker.go_on(conn)  # others may have made room for it
+    if broker.settings.retry_interval:
+        _retry(broker, broker.settings.retry_interval * 10)
+    _carry(broker)
+    if broker.sys:
+        heap.lift()
+        broker.sys.tick()
+        heap.drop()
+
+
+def _carry(broker):
+    # Counters stay below what 30 bits hold.
+    counts = broker.conns.counts
+    broker.stats[_PUBLISH_OUT] += counts[1]
+    counts[1] = 0
+    for k in range(7):
+        if broker.stats[k] >= CARRY:
+            broker.stats[k] -= CARRY
+            broker.carried[k] += 1
+
+
+def _check_patience(broker, conn):
+    conns = broker.conns
+    now = broker.now
+    if conns.waits_for_big(conn):
+        # It is not read until a whole-packet buffer is free: not its fault.
+        conns.heard[conn] = conns.held_since[conn] = now
+    if conns.state[conn] == _NEW:
+        late = now - conns.opened[conn] >= broker.settings.connect_timeout * 10
+    else:
+        patience = conns.patience[conn]
+        late = patience and now - conns.heard[conn] >= patience
+    held = conns.held[conn]
+    if held:
+        # A cut packet: as long without a byte, and a second more for each 100 in all.
+        most = broker.settings.packet_timeout * 10
+        late = late or now - conns.heard[conn] >= most
+        late = late or now - conns.held_since[conn] >= most + held // 10
+    if late:
+        broker.end(conn, _TIMED_OUT)
+
+
+def _retry(broker, interval):
+    # What MQTT 3.1 brokers did: send again what was not acknowledged in time.
+    sessions = broker.sessions
+    for session in range(sessions.slots):
+        conn = sessions.conn[session]
+        if conn != _NONE and sessions.inflight[session] and _has_sent(broker, session):
+            if broker.now - sessions.progress[session] >= interval:
+                sessions.progress[session] = broker.now
+                sessions.cursor[session] = sessions.head[session]
+                broker.go_on(conn)
+
+
+def _has_sent(broker, session):
+    # Is all that is in the window sent, so that only an acknowledgement is missing?
+    cursor = broker.sessions.cursor[session]
+    return cursor == _NONE or broker.deliveries.state[cursor] == 0
