@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import boards, micropython, mpy
 from . import native
-from .process import Process
+from .process import MEASURE, Process
 
 _CLIENTS = 4
 # The tables as they are made, and the rows of Limits that tell of each.
@@ -105,7 +105,7 @@ def measure(board: str, heap: int = 0) -> Measured:
     found = Measured(board, heap or facts.heap_kb * 1024, claimed)
     found.native = native.in_folder(mpy.build(facts.mpy_arch or micropython.find(32).arch))
     taken = found.all_native if facts.mpy_arch.startswith(_NATIVE_IN_HEAP) else 0
-    with Process(board, found.heap - taken) as process:
+    with Process(MEASURE, board, found.heap - taken) as process:
         _note(found, process.rows())
         alone = _state(process, "used")
         process.leave_session()

@@ -1,5 +1,7 @@
 """The broker on 32-bit MicroPython as a child that says how much heap it uses."""
 
+import contextlib
+import re
 import socket
 import subprocess
 from pathlib import Path
@@ -8,7 +10,7 @@ from typing import Self
 from .. import micropython, mpy
 from ..errors import ToolError
 
-_SCRIPT = Path(__file__).with_name("measure_micropython.py")
+MEASURE = Path(__file__).with_name("measure_micropython.py")
 _PATIENCE_S = 30.0
 _HOST = "127.0.0.1"
 # CONNECT at level 4 without keep-alive, and the client id "heap" with two digits
@@ -16,15 +18,19 @@ _CONNECT = "1012 0004 4d515454 04 {flags:02x} 0000 0006 68656170 {number:04x}"
 _CONNACK = bytes.fromhex("2002")
 _DISCONNECT = bytes.fromhex("e000")
 _CLEAN, _KEPT = 2, 0
+_NUMBERED = re.compile(r"^\w+ .* -?\d+$")
 
 
 class Process:
-    """MicroPython from its start to its end, and the clients of the broker in it."""
+    """MicroPython from its start to its end, and the clients of the broker in it.
 
-    def __init__(self, board: str, heap: int) -> None:
-        self._address = (_HOST, _free_port())
+    The script is started with board, host and port. It says lines of kind, name and
+    number, "done" behind the last one, when it listens and for each order."""
+
+    def __init__(self, script: Path, board: str, heap: int) -> None:
+        self.address = (_HOST, _free_port())
         target = micropython.find(32)
-        options = ["-X", f"heapsize={heap}", str(_SCRIPT), board, *map(str, self._address)]
+        options = ["-X", f"heapsize={heap}", str(script), board, *map(str, self.address)]
         self._process = subprocess.Popen(
             [*target.start, *options],
             env=micropython.environment(mpy.build_for(target)),
@@ -45,26 +51,26 @@ class Process:
         self._process.communicate()
 
     def rows(self) -> list[tuple[str, str, int]]:
-        """What it says before it says "done": kind, name, bytes."""
+        """What it says before it says "done": kind, name, number."""
         assert self._process.stdout
         said = []
         for line in self._process.stdout:
             said.append(line.decode().strip())
             if said[-1] == "done":
-                words = [text.split() for text in said]
-                return [(w[0], w[1], int(w[2])) for w in words if len(w) == 3]
-        raise ToolError("MicroPython has ended: " + " / ".join(said[-3:]))
+                return [_row(text) for text in said if _NUMBERED.search(text)]
+        raise ToolError("MicroPython has ended: " + " / ".join(said[-5:]))
 
-    def ask(self) -> list[tuple[str, str, int]]:
-        """What it has to say while it serves."""
+    def ask(self, order: bytes = b"?") -> list[tuple[str, str, int]]:
+        """What it has to say while it serves, to an order of one byte."""
         assert self._process.stdin
-        self._process.stdin.write(b"?")
-        self._process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # rows() tells why
+            self._process.stdin.write(order)
+            self._process.stdin.flush()
         return self.rows()
 
     def connect(self, flags: int = _CLEAN) -> socket.socket:
         """A client that stays until the end."""
-        client = socket.create_connection(self._address, _PATIENCE_S)
+        client = socket.create_connection(self.address, _PATIENCE_S)
         self._clients.append(client)
         number = 0x3030 + len(self._clients)
         client.sendall(bytes.fromhex(_CONNECT.format(flags=flags, number=number)))
@@ -78,6 +84,11 @@ class Process:
         client.sendall(_DISCONNECT)
         while client.recv(1):
             pass
+
+
+def _row(text: str) -> tuple[str, str, int]:
+    kind, *name, number = text.split()
+    return kind, " ".join(name), int(number)
 
 
 def _free_port() -> int:

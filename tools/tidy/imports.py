@@ -16,7 +16,7 @@ from .source import Finding, Source
 
 _PACKAGE = "slotmq"
 _STEPS = "deliver lifecycle outbox retain"
-# Imported where they are asked for, not with the broker
+# What a broker makes for the program that it runs in
 _PARTS = "local loop sysinfo tree"
 _TABLES = "connections deliveries messages retained sessions subscriptions"
 
@@ -32,8 +32,13 @@ class Row(NamedTuple):
 # The first row that fits a module is its row.
 RULE = (
     # Inner loops. A CPython twin has the contract of its viper file, and no code of it.
-    Row("hot_cpython hot_*_cpython", "", "array"),
+    Row("hot_cpython", "", "array"),
+    Row("hot_lane_cpython", "hot_cpython hot_messages_cpython hot_queue_cpython"),
+    Row("hot_queue_cpython", "hot_cpython hot_messages_cpython"),
+    Row("hot_*_cpython", "hot_cpython", "array"),
     Row("hot", "", "array micropython sys"),
+    Row("hot_lane", "hot hot_messages hot_queue", "micropython"),
+    Row("hot_queue", "hot hot_messages", "micropython"),
     Row("hot_*", "arrays hot", "array micropython"),
     Row("arrays", "", "array"),
     # Sockets, poller, clock: nothing of MQTT
@@ -60,10 +65,12 @@ RULE = (
     Row("intake", "deliver handle_* heap runtime"),
     Row("local", "deliver retain runtime"),
     # Made or borrowed by a broker that is asked for it
-    Row("sysinfo", "__init__ lifecycle runtime", "array gc"),
+    Row("sysinfo", "__init__ lifecycle runtime timers", "array gc"),
     Row("tree", "runtime"),
     Row("broker", f"{_TABLES} {_STEPS} {_PARTS} arrays heap limits runtime settings", "gc"),
-    Row("loop", "deliver heap intake runtime"),
+    Row("timers", "heap runtime"),
+    Row("doors", "heap runtime"),
+    Row("loop", "deliver doors heap intake runtime timers"),
     # The program around it. start and conf are borrowed by name, and given back. Which
     # board's preset start loads is the user's word; it is the only name outside of lib.
     Row("log", "runtime", "sys time"),
