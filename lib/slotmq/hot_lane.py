@@ -31,7 +31,7 @@ def lane_columns(broker):
     routes = broker.subscriptions.routes
     first = (broker.queue, c.session, broker.stats, broker.clock, broker.pkt)
     ids = (s.ids, s.id_count, s.received, s.progress)
-    way = (routes.columns, routes.first, routes.end, c.columns, s.id_msg is None, routes)
+    way = (routes.columns, routes.first, routes.end, c.columns, s.id_msg is None, routes.find)
     state = (c.state, c.held, c.bigs)
     return first + ids + way + state + (s.ids_high, c.heard)
 
@@ -122,7 +122,7 @@ def accept(c, conn: int, session: int, buf, at: int, end: int) -> int:
     topic = p[_TOPIC]
     if ptr8(buf)[topic] == 36:
         return 0
-    slot = int(c[14].find(buf, topic, p[_TOPIC_LEN]))
+    slot = int(c[14](buf, topic, p[_TOPIC_LEN]))
     if slot < 0:
         return 0
     qos = p[_FLAGS] >> 1
@@ -207,7 +207,7 @@ def forward(c, buf, start: int, end: int) -> int:
     size = (b[at] << 8) | b[at + 1]
     if size == 0 or size + 2 > length or b[at + 2] == 36:
         return 0
-    slot = int(c[14].find(buf, at + 2, size))
+    slot = int(c[14](buf, at + 2, size))
     if slot < 0:
         return 0
     return int(spread(c[12], ptr16(c[10])[slot], ptr16(c[11])[slot], buf, start, n))

@@ -75,8 +75,7 @@ class Loop:
         """Turn until stop(), then end in order."""
         heap.lock()
         try:
-            while not self.stopping:
-                self._turns(250, 1000)
+            self._turns(250, False)
         finally:
             heap.unlock()
             self.close()
@@ -91,11 +90,11 @@ class Loop:
         """Wait so long at most for events; handle what has come."""
         heap.lock()
         try:
-            self._turns(timeout_ms, 1)
+            self._turns(timeout_ms, True)
         finally:
             heap.unlock()
 
-    def _turns(self, timeout_ms, turns):
+    def _turns(self, timeout_ms, once):
         # The common case stands here as a whole: a connected client has sent something,
         # the lane handles it where it was read. All else has a function of its own.
         broker = self.broker
@@ -103,8 +102,7 @@ class Loop:
         ipoll = self.ipoll
         rx = self.rx
         ticks_ms = self.ticks_ms
-        while turns and not self.stopping:
-            turns -= 1
+        while not self.stopping:
             columns = broker.lane
             for stream, event in ipoll(timeout_ms):
                 conn = of_stream[stream]
@@ -123,11 +121,13 @@ class Loop:
                 elif n == 0:
                     broker.end(conn, _LOST)
             now = ticks_ms()
-            if not 0 <= now - self.last_ms < 100:  # below 0: the clock has wrapped
+            if (now - self.last_ms) // 100:  # also where the clock has wrapped
                 self._keep_time(now)
             self._finish_turn()
             if self.paused_count:
                 self._resume()
+            if once:
+                return
 
     def _other_event(self, conn, stream, event):
         if conn < 0:
@@ -223,9 +223,6 @@ class Loop:
         if done == n:
             self.tx_end[conn] = base
             self.stats[_BYTES_OUT] += n
-            if self.out[conn] == _BLOCKED:
-                self.out[conn] = _IDLE
-                self._poll_for(conn)
         elif n:
             self._block(conn, base, n, done or 0)
 
@@ -243,7 +240,9 @@ class Loop:
             # It is not read, so its pings are not seen; that it reads shows it alive.
             self.heard[conn] = self.broker.now
         self.flush(conn)
-        if self.conns.out[conn] != _BLOCKED:
+        if self.conns.is_empty(conn):
+            self.out[conn] = _IDLE
+            self._poll_for(conn)
             self.broker.go_on(conn)
 
     def _finish_turn(self):
