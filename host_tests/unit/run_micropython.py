@@ -3,8 +3,13 @@
 # It stands beside the test files, so they and their helpers are imported by their
 # plain names, as under pytest. MICROPYPATH leads to slotmq and to host_tests/shims,
 # where `unittest` is. A file that cannot be imported ends the run with a traceback.
+#
+# The broker comes first: an import under way takes 4 KB of this port's C stack (for a
+# path of PATH_MAX), and the broker's own go deep enough.
 import sys
 import unittest
+
+import slotmq  # noqa: F401
 
 
 def main(files):

@@ -1,0 +1,195 @@
+# fakes.py - what a Loop is given instead of sockets: a clock, a poller, streams.
+#
+# The loop is the real one. A stream does what its `read` and `write` say: functions
+# that are asked before each call and answer how many bytes may pass at most, None for
+# "nothing now", or raise OSError.
+#
+# The loop runs with MicroPython's heap locked, and what stands here allocates: it lifts
+# the lock as an application's callback does.
+from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, connect, read_publish, split
+
+from slotmq import heap
+from slotmq.loop import Loop
+
+IN, OUT, ERR, HUP = 1, 4, 8, 16
+MOST = 1 << 20
+
+
+def anything(n):
+    return n
+
+
+class Clock:
+    def __init__(self):
+        self.ms = 0
+
+    def ticks_ms(self):
+        return self.ms
+
+    def ticks_diff(self, now, before):
+        return now - before
+
+
+class Stream:
+    """One end is the broker's: readinto, write, close. The other is the test's."""
+
+    def __init__(self, read=anything, write=anything):
+        self.read = read
+        self.write_some = write
+        self.sent = bytearray()  # by the client, not read yet
+        self.received = bytearray()  # by the client, all of it
+        self.ended = False
+        self.closed = False
+        self.extra = 0  # events to report whatever was asked for
+        self.writes = 0
+
+    def readinto(self, buf, n):
+        heap.lift()
+        try:
+            return self._read(buf, n)
+        finally:
+            heap.drop()
+
+    def _read(self, buf, n):
+        assert not self.closed
+        n = self.read(min(n, len(self.sent)))
+        if not n:
+            return 0 if self.ended and n == 0 else None
+        buf[:n] = self.sent[:n]
+        self.sent = self.sent[n:]
+        return n
+
+    def write(self, buf, off, n):
+        heap.lift()
+        try:
+            return self._write(buf, off, n)
+        finally:
+            heap.drop()
+
+    def _write(self, buf, off, n):
+        assert not self.closed
+        self.writes += 1
+        n = self.write_some(n)
+        if n:
+            self.received += buf[off : off + n]
+        return n
+
+    def close(self):
+        self.closed = True
+
+    def events(self):
+        readable = IN if self.sent or self.ended else 0
+        return readable | OUT
+
+
+class Poller:
+    def __init__(self):
+        self.masks = {}
+        self.order = []
+
+    def register(self, stream, mask):
+        assert stream not in self.masks
+        self.masks[stream] = mask
+        self.order.append(stream)
+
+    def modify(self, stream, mask):
+        assert stream in self.masks
+        self.masks[stream] = mask
+
+    def unregister(self, stream):
+        del self.masks[stream]
+        self.order.remove(stream)
+
+    def ipoll(self, timeout_ms):
+        heap.lift()
+        found = self._events()
+        heap.drop()
+        return found
+
+    def _events(self):
+        found = []
+        for stream in self.order:
+            event = stream.events() & self.masks[stream] | stream.extra
+            if event:
+                found.append((stream, event))
+        return found
+
+
+class Listener:
+    """Streams that wait to be accepted."""
+
+    extra = 0
+
+    def __init__(self):
+        self.waiting = []
+
+    def accept(self):
+        return self.waiting.pop(0) if self.waiting else None
+
+    def events(self):
+        return IN if self.waiting else 0
+
+    def close(self):
+        pass
+
+
+class World:
+    """A broker, its loop, and the clients of one test."""
+
+    def __init__(self, broker):
+        self.broker = broker
+        self.clock = Clock()
+        self.poller = Poller()
+        self.listener = Listener()
+        broker.loop = self.loop = Loop(broker, self.poller, self.clock)
+        self.loop.doors.add(self.listener, self.listener.accept)
+
+    def turn(self, times=1, ms=1):
+        for _ in range(times):
+            self.clock.ms += ms
+            self.loop.turn(0)
+
+    def client(self, name, stream=None, **options):
+        """A client that is connected, whatever its stream does later."""
+        client = Client(stream or Stream())
+        self.listener.waiting.append(client.stream)
+        client.send(connect(name, **options))
+        self.turn(2)
+        assert client.packets() == [b"\x20\x02\0\0"]
+        return client
+
+
+class Client:
+    def __init__(self, stream):
+        self.stream = stream
+        self._read = 0
+        self.messages = []  # (topic, payload, QoS) in the order of arrival
+
+    def send(self, data):
+        self.stream.sent += data
+
+    def packets(self):
+        """The whole packets that have come since it was last asked."""
+        found, size = split(self.stream.received[self._read :])
+        self._read += size
+        return found
+
+    def answer(self):
+        """Take what has come and acknowledge it as a client must; other packets."""
+        rest = []
+        for data in self.packets():
+            if data[0] >> 4 == 3:
+                topic, payload, qos, packet_id = read_publish(data)
+                self.messages.append((topic, payload, qos))
+                if qos:
+                    self.send(ack(PUBACK if qos == 1 else PUBREC, packet_id))
+            elif data[0] == PUBREL:
+                self.send(ack(PUBCOMP, data[2] << 8 | data[3]))
+            elif data[0] == PUBREC:
+                self.send(ack(PUBREL, data[2] << 8 | data[3]))
+            else:
+                rest.append(data)
+        return rest
+
+    def leave(self):
+        self.stream.ended = True

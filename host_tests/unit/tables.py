@@ -1,0 +1,60 @@
+# tables.py - how many entries every table of a broker has, on both runtimes.
+_NONE = 0xFFFF
+
+
+def counts(broker):
+    """Whatever a client could leave behind: name -> entries."""
+    found = {}
+    for table in (_connections, _sessions, _subscriptions, _messages):
+        found.update(table(broker))
+    return found
+
+
+def _connections(broker):
+    conns = broker.conns
+    return {
+        "connections": conns.count,
+        "streams": len(broker.loop.of_stream),
+        "paused": broker.loop.paused_count,
+        "ending": broker.ending_count,
+        "dirty": conns.counts[0],
+        "packets held": sum(conns.held),
+        "whole-packet buffers": sum([owner != _NONE for owner in conns.big_owner]),
+        "messages in parts": sum([msg != _NONE for msg in conns.part_msg]),
+    }
+
+
+def _sessions(broker):
+    sessions = broker.sessions
+    return {
+        "connected": broker.connected,
+        "sessions": sessions.names.count(),
+        "client id room": room(sessions.names),
+        "ids received": sum(sessions.id_count),
+        "scans": sum(sessions.scans),
+    }
+
+
+def _subscriptions(broker):
+    subs = broker.subscriptions
+    return {
+        "subscriptions": subs.count,
+        "nodes": subs.nodes.count(),
+        "node room": room(subs.nodes),
+        "retained": broker.retained.names.count(),
+        "retained room": room(broker.retained.names),
+    }
+
+
+def _messages(broker):
+    return {
+        "messages": broker.messages.count[0],
+        "message room": broker.messages.arena.free_blocks(),
+        "deliveries": broker.deliveries.count[0],
+        "pending": broker.deliveries.pending[0],
+    }
+
+
+def room(names):
+    """Free blocks for the text of a set of names; CPython's twin only counts them."""
+    return names.text.free_blocks() if hasattr(names, "text") else names._blocks
