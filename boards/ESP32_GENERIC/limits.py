@@ -5,9 +5,17 @@ from slotmq.limits import Limits
 LIMITS = Limits(
     connections=7,  # 10 sockets: the listener, UDP for NTP, one in reserve, 7 clients
     sessions=10,
-    subscriptions=48,
-    retained=32,
-    messages=64,
-    message_bytes=12288,
-    tx_bytes=640,
+    # 112,000 bytes hold the code as well, so the tables are smaller than a Pico W's
+    nodes=64,
+    name_bytes=1024,
+    retained=24,
+    retained_name_bytes=768,
+    messages=48,
+    message_bytes=4096,
+    deliveries=64,
+    queued=16,
+    max_packet=1280,
+    tx_bytes=448,
+    rx_bytes=448,
+    routes=8,
 )

@@ -10,7 +10,7 @@
 # Allocates all tables at construction, nothing afterwards.
 import gc
 
-from slotmq import deliver, heap, lifecycle, local, outbox, retain
+from slotmq import deliver, heap, lifecycle, outbox, retain
 from slotmq.arrays import i32, u16
 from slotmq.connections import Connections
 from slotmq.deliveries import Deliveries
@@ -63,6 +63,12 @@ REASONS = (
 )
 
 
+def _made(table, *args):
+    # What making the table before has left lies around it: the next one fits in there.
+    gc.collect()
+    return table(*args)
+
+
 class Broker:
     def __init__(self, limits=None, settings=None):
         self.limits = limits = limits or Limits()
@@ -70,6 +76,9 @@ class Broker:
         settings.check(limits)
         if settings.allow_duplicate_messages and limits.route_entries < limits.subscriptions:
             raise ValueError("route_entries: at least subscriptions, for allow_duplicate_messages")
+        make_sys = None
+        if settings.sys_interval:
+            from slotmq.sysinfo import Sys as make_sys  # code first, then tables
         # What MicroPython allocates for a moment (the frame of a call that has many
         # locals) is searched for from the heap's beginning. A hole before the tables,
         # given back at the end, keeps that search short.
@@ -78,18 +87,14 @@ class Broker:
         self.clock = i32(1)  # now, for the lane
         self.auto_id = 0
         self.connected = 0  # network connections that have a session
-        self.sessions = Sessions(limits, settings.qos2_delivery == "release")
-        self.subscriptions = Subscriptions(limits, settings.allow_duplicate_messages)
-        self.conns = Connections(limits, self.subscriptions.pool, self.sessions.conn)
-        self.messages = Messages(limits)
-        self.deliveries = Deliveries(limits)
-        self.retained = Retained(limits)
+        self.messages = _made(Messages, limits)
+        self.sessions = _made(Sessions, limits, settings.qos2_delivery == "release")
+        self.subscriptions = _made(Subscriptions, limits, settings.allow_duplicate_messages)
+        self.conns = _made(Connections, limits, self.subscriptions.pool, self.sessions.conn)
+        self.deliveries = _made(Deliveries, limits)
+        self.retained = _made(Retained, limits)
         self.queue = queue_columns(self.deliveries, self.sessions, self.messages, self.conns)
-        self.sys = None
-        if settings.sys_interval:
-            from slotmq.sysinfo import Sys
-
-            self.sys = Sys(self, settings.sys_interval)
+        self.sys = make_sys(self, settings.sys_interval) if make_sys else None
         self.on_reload = None
         self.work = bytearray(2 * limits.topic_bytes + 64)
         self.rx = bytearray(limits.rx_bytes)
@@ -248,6 +253,8 @@ class Broker:
 
     def publish(self, topic, payload=b"", qos=0, retain=False):
         """Publish as a client would. ValueError: the topic name or the size is not legal."""
+        from slotmq import local
+
         local.publish(self, topic, payload, qos, retain)
 
     def _loop(self):

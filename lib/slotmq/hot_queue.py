@@ -168,15 +168,10 @@ def finish(c, entry: int):
 def send(c, session: int, conn: int) -> int:
     # PUBLISHes the session's deliveries from its cursor on. -> 0: none is left or
     # the window is full; 1: the next one has no room; 2: it is a PUBREL, or QoS 0.
-    entries = ptr16(c[3])
     states = ptr8(c[4])
     cursors = ptr16(c[9])
     inflight = ptr16(c[11])
-    tx_end = ptr32(c[23])
-    chain = ptr16(c[19])
-    block_size = int(c[21])
     window = ptr32(c[31])[0]
-    mask = 3 - int(WORDS)
     entry = cursors[session]
     while entry != _NONE:
         flags = ptr8(c[5])[entry]
@@ -184,73 +179,89 @@ def send(c, session: int, conn: int) -> int:
             return 2
         if states[entry] == 0 and inflight[session] >= window:
             return 0
-        msg = ptr16(c[1])[entry]
-        left = ptr16(c[13])[msg] + 2
-        payload = ptr32(c[14])[msg]
-        rest = left + payload + 2
-        n = rest + 2
-        if rest > 127:
-            n += 1
-        if rest > 16383:
-            n += 1
-        if rest > 2097151:
-            n += 1
-        at = tx_end[conn]
-        if at + n > ptr32(c[24])[conn]:
+        if int(put_publish(c, conn, ptr16(c[1])[entry], 0x30 | flags, entry + 1)) == 0:
             return 1
-        out = ptr8(c[22])
-        counts = ptr32(c[27])
-        if out[conn] == 0:
-            out[conn] = 1
-            ptr16(c[26])[counts[0]] = conn
-            counts[0] += 1
-        counts[1] += 1
-        tx_end[conn] = at + n
-        d = int(ptr8(c[25])) + at
-        ptr8(d)[0] = 0x30 | flags
-        d += 1
-        while rest > 127:
-            ptr8(d)[0] = rest & 127 | 128
-            d += 1
-            rest >>= 7
-        ptr8(d)[0] = rest
-        d += 1
-        # topic length and topic, packet id, payload
-        block = ptr16(c[12])[msg]
-        s = int(ptr8(c[18])) + block * block_size
-        room = block_size
-        while True:
-            while left > 0:
-                part = room if room < left else left
-                stop = s + part
-                if ((d | s) & mask) == 0:
-                    words = stop - 3
-                    while s < words:
-                        ptr32(d)[0] = ptr32(s)[0]
-                        d += 4
-                        s += 4
-                while s < stop:
-                    ptr8(d)[0] = ptr8(s)[0]
-                    d += 1
-                    s += 1
-                left -= part
-                room -= part
-                if room == 0:
-                    block = chain[block]
-                    s = int(ptr8(c[18])) + block * block_size
-                    room = block_size
-            if payload < 0:
-                break
-            ptr8(d)[0] = (entry + 1) >> 8
-            ptr8(d)[1] = entry + 1
-            d += 2
-            left = payload
-            payload = -1
         if states[entry] == 0:
             states[entry] = (flags >> 1) & 3
             ptr8(c[5])[entry] = flags | 8
             ptr16(c[10])[session] -= 1
             inflight[session] += 1
-        entry = entries[entry]
+        entry = ptr16(c[3])[entry]
         cursors[session] = entry
     return 0
+
+
+@micropython.viper
+def put_publish(c, conn: int, msg: int, first: int, packet_id: int) -> int:
+    # A QoS 1 or 2 PUBLISH of a stored message into tx; 0 where it has no room.
+    tx_end = ptr32(c[23])
+    left = ptr16(c[13])[msg] + 2
+    payload = ptr32(c[14])[msg]
+    rest = left + payload + 2
+    n = rest + 2
+    if rest > 127:
+        n += 1
+    if rest > 16383:
+        n += 1
+    if rest > 2097151:
+        n += 1
+    at = tx_end[conn]
+    if at + n > ptr32(c[24])[conn]:
+        return 0
+    tx_end[conn] = at + n
+    out = ptr8(c[22])
+    counts = ptr32(c[27])
+    counts[1] += 1
+    if out[conn] == 0:
+        out[conn] = 1
+        ptr16(c[26])[counts[0]] = conn
+        counts[0] += 1
+    tx = ptr8(c[25])
+    tx[at] = first
+    at += 1
+    while rest > 127:
+        tx[at] = rest & 127 | 128
+        at += 1
+        rest >>= 7
+    tx[at] = rest
+    at += 1
+    # topic length and topic, packet id, payload
+    text_to_tx(c, ptr16(c[12])[msg], 0, left, at)
+    at += left
+    tx[at] = packet_id >> 8
+    tx[at + 1] = packet_id
+    text_to_tx(c, ptr16(c[12])[msg], left, payload, at + 2)
+    return n
+
+
+@micropython.viper
+def text_to_tx(c, block: int, at: int, left: int, to: int):
+    # left bytes of a message's text, from its byte `at` on, to tx[to:]. (Addresses
+    # are not passed: those above 1 GB, on the host, would be big integers.)
+    chain = ptr16(c[19])
+    size = int(c[21])
+    data = int(ptr8(c[18]))
+    d = int(ptr8(c[25])) + to
+    mask = 3 - int(WORDS)
+    while at >= size:
+        block = chain[block]
+        at -= size
+    while left > 0:
+        s = data + block * size + at
+        part = size - at
+        if part > left:
+            part = left
+        stop = s + part
+        if ((d | s) & mask) == 0:
+            words = stop - 3
+            while s < words:
+                ptr32(d)[0] = ptr32(s)[0]
+                d += 4
+                s += 4
+        while s < stop:
+            ptr8(d)[0] = ptr8(s)[0]
+            d += 1
+            s += 1
+        left -= part
+        at = 0
+        block = chain[block]

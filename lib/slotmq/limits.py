@@ -107,62 +107,14 @@ class Limits:
             raise ValueError("%s: at least %s (%d)" % (name, why, least))
 
     def rows(self):
-        """The heap of all tables on 32-bit MicroPython: [(owner, bytes, how)]."""
-        served = self.connections + 1
-        blocks = self.message_bytes // self.message_block
-        return [
-            # outgoing buffer, kept tail, 46 bytes of columns; +1 in reserve
-            (
-                "connections",
-                served * (self.tx_bytes + self.tail_bytes + 46),
-                "%d + 1" % self.connections,
-            ),
-            (
-                "reassembly",
-                self.reassembly * self.max_packet,
-                "%d x %d" % (self.reassembly, self.max_packet),
-            ),
-            ("receive buffer", self.rx_bytes, "shared"),
-            # 32 bytes of columns, the client id, the QoS 2 receive list
-            (
-                "sessions",
-                self.sessions * (42 + self._text(self.client_id_bytes) + 2 * self.received),
-                "%d" % self.sessions,
-            ),
-            ("subscriptions", self.subscriptions * 10, "%d" % self.subscriptions),
-            ("nodes", self.nodes * 23 + self._text(self.name_bytes), "%d" % self.nodes),
-            (
-                "retained",
-                self.retained * 14 + self._text(self.retained_name_bytes),
-                "%d" % self.retained,
-            ),
-            (
-                "messages",
-                self.messages * 11 + blocks * (self.message_block + 2),
-                "%d" % self.messages,
-            ),
-            ("deliveries", self.deliveries * 10, "%d" % self.deliveries),
-            (
-                "routes",
-                self._routes() * (8 + self.route_topic_bytes) + 2 * self.route_entries,
-                "%d" % self.routes,
-            ),
-            # topic and filter side by side, while retained messages are matched
-            ("work buffer", 2 * self.topic_bytes + 64, "shared"),
-        ]
+        """The heap of all tables on 32-bit MicroPython: [(owner, bytes, how many)]."""
+        from slotmq.budget import rows
+
+        return rows(self)
 
     def ram_bytes(self):
-        return sum(row[1] for row in self.rows())
+        return sum([row[1] for row in self.rows()])
 
     def hole_bytes(self):
         """Heap in front of the tables for calls and for what a connection allocates."""
         return 1024 + 256 * (self.connections + 1)
-
-    def _text(self, n):
-        return n // 16 * 18
-
-    def _routes(self):
-        n = 1
-        while n * 2 <= self.routes:
-            n *= 2
-        return n

@@ -3,6 +3,7 @@
 # Everything that differs between MicroPython and CPython is chosen here, once, at
 # import: the inner loops (hot*.py in viper, hot*_cpython.py with dicts and slices,
 # one contract), the clock, the sockets. No other core module asks.
+# ruff: noqa: F401 - others import from here
 import sys
 
 MICROPYTHON = sys.implementation.name == "micropython"
@@ -44,37 +45,3 @@ else:
     from slotmq.hot_routes_cpython import Routes, next_dirty, place
     from slotmq.hot_stores_cpython import Arena, Names
     from slotmq.net_cpython import clock, make_poller, open_listener
-
-__all__ = (
-    "Arena",
-    "MICROPYTHON",
-    "Names",
-    "Routes",
-    "acked",
-    "append",
-    "clock",
-    "const",
-    "copy",
-    "fan",
-    "filter_ok",
-    "find_id",
-    "finish",
-    "lane",
-    "lane_columns",
-    "make_poller",
-    "may_read",
-    "heap_lock",
-    "heap_unlock",
-    "new_packet",
-    "next_dirty",
-    "next_packet",
-    "open_listener",
-    "place",
-    "put_ack",
-    "queue_columns",
-    "send",
-    "store",
-    "topic_matches",
-    "unref",
-    "utf8_ok",
-)

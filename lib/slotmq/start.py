@@ -52,7 +52,7 @@ def budget(board):
     """What each of the board's limits costs, as a table."""
     limits = _preset(board)
     total = ("tables", limits.ram_bytes(), "")
-    return "\n".join(["%-16s%8d  %s" % row for row in limits.rows() + [total]])
+    return "\n".join(["%-16s%10d  %s" % row for row in limits.rows() + [total]])
 
 
 def _parse(words):
@@ -84,10 +84,11 @@ def _check_heap(limits):
     gc.collect()
     if not MICROPYTHON:
         return
-    need = limits.ram_bytes()
+    rows = borrow("budget", "rows", limits)
+    need = sum([row[1] for row in rows])
     free = gc.mem_free() - _SPARE
     if need > free:
-        size, owner = max([(row[1], row[0]) for row in limits.rows()])
+        size, owner = max([(row[1], row[0]) for row in rows])
         raise MemoryError(
             "the tables take %d bytes of heap and may have %d; lower the limits of %s (%d)"
             % (need, free, owner, size)

@@ -82,15 +82,22 @@ class Measured:
     @property
     def whole_client(self) -> int:
         """A connected client with its slots in the tables of connections and sessions."""
-        limits = limits_of(self.board)
-        connection: int = self.claimed["connections"] // (limits.connections + 1)
-        return self.client + connection + self.whole_session
+        return self.client + self._slot("connections") + self.whole_session
 
     @property
     def whole_session(self) -> int:
         """A session without a connection, its slot included."""
-        slot: int = self.claimed["sessions"] // limits_of(self.board).sessions
-        return self.offline + slot
+        return self.offline + self._slot("sessions")
+
+    def _slot(self, table: str) -> int:
+        """What one slot more of a table costs."""
+        limits = limits_of(self.board)
+        more = limits.replaced({"sessions": limits.sessions + 1})
+        if table != "sessions":
+            more = more.replaced({table: getattr(limits, table) + 1})
+        rows = [{name: size for name, size, _ in each.rows()} for each in (limits, more)]
+        slot: int = rows[1][table] - rows[0][table]
+        return slot
 
 
 def limits_of(board: str) -> Any:

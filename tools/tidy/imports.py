@@ -51,7 +51,8 @@ RULE = (
     # The lock on the heap while the loop turns, for whoever may lift it
     Row("heap", "runtime"),
     # What a start is told
-    Row("limits settings", ""),
+    Row("budget settings", ""),
+    Row("limits", "budget"),
     # Tables: columns only, never one another
     Row(_TABLES, "arrays runtime"),
     # Bytes out, and the steps that touch several tables
@@ -76,7 +77,7 @@ RULE = (
     Row("log", "runtime", "sys time"),
     Row("conf", "runtime settings"),
     Row("app", "conf log runtime settings start", "os sys"),
-    Row("start", "__init__ app broker conf runtime settings", "errno gc os slotmq_boards sys"),
+    Row("start", "__init__ app broker budget conf runtime settings", "errno gc os slotmq_boards sys"),
     Row("__init__", "broker limits settings"),
 )
 # A board's preset is one Limits.
