@@ -3,7 +3,7 @@
 import unittest
 
 from fakes import ERR, HUP, MOST, Client, Stream, World
-from packets import DISCONNECT, PINGREQ, PINGRESP, connect, publish, subscribe
+from packets import DISCONNECT, PINGREQ, PINGRESP, PUBREL, ack, connect, publish, subscribe
 from tables import counts
 
 from slotmq import Broker, Limits, Settings
@@ -237,6 +237,47 @@ class TestReads(StreamCase):
                         break
                 self.settle(self.publisher, self.other)
                 self.check_other(wanted)
+
+    def test_answers_behind_a_cut_message_to_oneself(self):
+        """The message comes back whole and is answered for, and so is all behind it."""
+        sender = self.world.client("sender")
+        self.subscribe(sender, 0)
+        acks = b"".join([ack(PUBREL, n + 1) for n in range(150)])
+        for size in (100, 300, 560, 625):
+            data = publish("t/a", payload(size, 1))
+            for cut in (1, 16, 63, 90, size // 2, size):
+                found = self.in_two(sender, data, cut, acks)
+                self.assertEqual(found[0], data)
+                self.assertEqual(len(found), 151)
+
+    def test_answers_behind_a_cut_packet(self):
+        """However few bytes were missing, its answer has room, and those of the others."""
+        sender = self.world.client("sender")
+        for data in (ack(PUBREL, 5), publish("t/a", b"x" * 50, 1, 5)):
+            for cut in range(1, len(data) + 1):
+                found = self.in_two(sender, data, cut, PINGREQ * 330)
+                self.assertEqual(found[0][2:], b"\0\5")
+                self.assertEqual(found[1:], [PINGRESP] * 330)
+
+    def in_two(self, sender, data, cut, more):
+        """What comes for data that was cut, with more behind it; nobody else notices."""
+        behind = self.world.client("behind")  # its buffer is the next one
+        self.subscribe(behind, 1)
+        behind.stream.write_some = every(1, None)
+        self.publisher.send(publish("t/first", b"x" * 40, 1, 9))
+        self.settle(self.publisher, self.other)
+        sender.packets()
+        sender.send(data[:cut])
+        self.world.turn(2)
+        sender.send(data[cut:] + more)
+        self.world.turn(6)
+        behind.stream.write_some = lambda n: n
+        self.settle(behind, self.other)
+        self.assertEqual(behind.messages[0], (b"t/first", b"x" * 40, 1))
+        self.other.messages = []
+        behind.leave()
+        self.world.turn(3)
+        return sender.packets()
 
     def test_nothing_now_though_the_poller_said_so(self):
         self.publisher.stream.read = lambda n: None
