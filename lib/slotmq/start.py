@@ -52,7 +52,7 @@ def budget(board):
     """What each of the board's limits costs, as a table."""
     limits = _preset(board)
     total = ("tables", limits.ram_bytes(), "")
-    return "\n".join(["%-16s%10d  %s" % row for row in limits.rows() + [total]])
+    return "\n".join(["%-16s%8d  %s" % row for row in limits.rows() + [total]])
 
 
 def _parse(words):
