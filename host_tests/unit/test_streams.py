@@ -247,7 +247,7 @@ class TestReads(StreamCase):
             data = publish("t/a", payload(size, 1))
             for cut in (1, 16, 63, 90, size // 2, size):
                 found = self.in_two(sender, data, cut, acks)
-                self.assertEqual(found[0], data)
+                self.assertIn(data, found)
                 self.assertEqual(len(found), 151)
 
     def test_answers_behind_a_cut_packet(self):

@@ -76,9 +76,8 @@ class Broker:
         settings.check(limits)
         if settings.allow_duplicate_messages and limits.route_entries < limits.subscriptions:
             raise ValueError("route_entries: at least subscriptions, for allow_duplicate_messages")
-        make_sys = None
         if settings.sys_interval:
-            from slotmq.sysinfo import Sys as make_sys  # code first, then tables
+            from slotmq.sysinfo import Sys  # code first, then tables
         # What MicroPython allocates for a moment (the frame of a call that has many
         # locals) is searched for from the heap's beginning. A hole before the tables,
         # given back at the end, keeps that search short.
@@ -94,7 +93,7 @@ class Broker:
         self.deliveries = _made(Deliveries, limits)
         self.retained = _made(Retained, limits)
         self.queue = queue_columns(self.deliveries, self.sessions, self.messages, self.conns)
-        self.sys = make_sys(self, settings.sys_interval) if make_sys else None
+        self.sys = Sys(self, settings.sys_interval) if settings.sys_interval else None
         self.on_reload = None
         self.work = bytearray(2 * limits.topic_bytes + 64)
         self.rx = bytearray(limits.rx_bytes)

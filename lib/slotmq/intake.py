@@ -77,7 +77,8 @@ def readable(broker, conn):
         n = conns.tx_limit[conn] - conns.tx_end[conn]
     held = conns.held[conn]
     if held:
-        n -= min(held >> 2, conns.tx_bytes >> 1)
+        # The answer to what is held was not reserved when that was read.
+        n -= 4 + min(held >> 2, conns.tx_bytes >> 1)
     if not conns.has_big(conn) and not conns.big_free():
         n = min(n, conns.tail_bytes - held)
     return max(0, min(n, len(broker.rx)))
@@ -92,7 +93,7 @@ def receive(broker, conn, buf, at, n):
     if conns.held[conn]:
         at = _complete_held(broker, conn, buf, n)
     if at < n:
-        at = _handle(broker, conn, buf, at, n)
+        at = _handle(broker, conn, buf, at, n, 0)
         if at < n:
             _hold(broker, conn, buf, at, n)
     if conns.part_msg[conn] == _NONE:
@@ -101,8 +102,9 @@ def receive(broker, conn, buf, at, n):
     broker.go_on(conn)
 
 
-def _handle(broker, conn, buf, at, end):
-    # Every whole packet of buf[at:end]. -> the offset of a cut one, or end.
+def _handle(broker, conn, buf, at, end, held):
+    # Every whole packet of buf[at:end], of which the first `held` bytes came earlier.
+    # -> the offset of a cut one, or end.
     pkt = broker.pkt
     conns = broker.conns
     handlers = FIRST if conns.state[conn] == _NEW else HANDLERS
@@ -111,7 +113,7 @@ def _handle(broker, conn, buf, at, end):
     count = 0
     n = 0
     while at < end:
-        if broker.lane and handlers is HANDLERS:
+        if broker.lane and handlers is HANDLERS and not held:
             at = lane(broker.lane, conn, buf, at, end)
             if at == end:
                 break
@@ -121,7 +123,8 @@ def _handle(broker, conn, buf, at, end):
         count += 1
         at += n
         broker.stats[_BYTES_IN] += n
-        _give_room(broker, conn, n)
+        _give_room(broker, conn, n - held)
+        held = 0
         if broker.lane is None and broker.log_mask & _DEBUG:
             _log_packet(broker, conn, pkt)
         result = handlers[pkt[_TYPE]](broker, conn, pkt, buf)
@@ -190,6 +193,7 @@ def _complete_held(broker, conn, buf, n):
         if total == held + more:
             break
     off = conns.hold_off[conn]
-    if _handle(broker, conn, conns.hold, off, off + conns.held[conn]) > off:
+    held = conns.held[conn]
+    if _handle(broker, conn, conns.hold, off, off + held, held - at) > off:
         conns.drop_held(conn)
     return at

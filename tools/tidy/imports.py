@@ -77,7 +77,11 @@ RULE = (
     Row("log", "runtime", "sys time"),
     Row("conf", "runtime settings"),
     Row("app", "conf log runtime settings start", "os sys"),
-    Row("start", "__init__ app broker budget conf runtime settings", "errno gc os slotmq_boards sys"),
+    Row(
+        "start",
+        "__init__ app broker budget conf runtime settings",
+        "errno gc os slotmq_boards sys",
+    ),
     Row("__init__", "broker limits settings"),
 )
 # A board's preset is one Limits.
