@@ -28,6 +28,7 @@ def feeder(broker):
     feeder.close()
 
 
+@pytest.mark.timeout(400)  # ten seconds where nothing else runs
 def test_ten_thousand_inputs_are_noticed_by_nobody_and_leave_nothing(feeder):
     feed_many(feeder, SEED, INPUTS)
     feeder.clean()  # which counts what is left
