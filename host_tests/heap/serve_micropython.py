@@ -12,6 +12,7 @@ import socket
 import sys
 
 import micropython
+import tables
 
 from slotmq import Broker, Settings
 
@@ -86,36 +87,10 @@ class Watched:
             self.before = gc.mem_alloc()
 
     def tell_counts(self):
-        for name, count in counts(self.broker):
+        for name, count in tables.counts(self.broker).items():
             print("count", name, count)
         gc.collect()
         print("heap used", gc.mem_alloc())
-
-
-def counts(broker):
-    """(name, entries) of whatever a client could leave behind."""
-    conns = broker.conns
-    yield "connections", conns.count
-    yield "streams", len(broker.loop.of_stream)
-    yield "paused", broker.loop.paused_count
-    yield "ending", broker.ending_count
-    yield "dirty", conns.counts[0]
-    yield "packets held", sum(conns.held)
-    yield "whole-packet buffers", sum(owner != 0xFFFF for owner in conns.big_owner)
-    yield "messages in parts", sum(msg != 0xFFFF for msg in conns.part_msg)
-    yield "sessions", broker.sessions.names.count()
-    yield "client id blocks free", broker.sessions.names.text.free_blocks()
-    yield "ids received", sum(broker.sessions.id_count)
-    yield "scans", sum(broker.sessions.scans)
-    yield "subscriptions", broker.subscriptions.count
-    yield "nodes", broker.subscriptions.nodes.count()
-    yield "node blocks free", broker.subscriptions.nodes.text.free_blocks()
-    yield "retained", broker.retained.names.count()
-    yield "retained blocks free", broker.retained.names.text.free_blocks()
-    yield "messages", broker.messages.count[0]
-    yield "message blocks free", broker.messages.arena.free_blocks()
-    yield "deliveries", broker.deliveries.count[0]
-    yield "pending", broker.deliveries.pending[0]
 
 
 def main(board, host, port):

@@ -23,6 +23,7 @@ from slotmq_tools.heap.process import Process
 from .traffic import BURST, TOPICS, Traffic
 
 SERVE = Path(__file__).with_name("serve_micropython.py")
+UNIT = Path(__file__).parents[1] / "unit"  # where the script's tables.py is
 BOARD, HEAP = "RPI_PICO_W", 160 * 1024
 CLIENTS = 4  # and one in reserve
 ROUNDS = 300
@@ -36,7 +37,7 @@ class Watched(Process):
     """The broker whose heap is watched."""
 
     def __init__(self) -> None:
-        super().__init__(SERVE, BOARD, HEAP)
+        super().__init__(SERVE, BOARD, HEAP, UNIT)
         self.rows()
 
     def counts(self) -> dict[str, int]:

@@ -27,13 +27,13 @@ class Process:
     The script is started with board, host and port. It says lines of kind, name and
     number, "done" behind the last one, when it listens and for each order."""
 
-    def __init__(self, script: Path, board: str, heap: int) -> None:
+    def __init__(self, script: Path, board: str, heap: int, *imports: Path) -> None:
         self.address = (_HOST, _free_port())
         target = micropython.find(32)
         options = ["-X", f"heapsize={heap}", str(script), board, *map(str, self.address)]
         self._process = subprocess.Popen(
             [*target.start, *options],
-            env=micropython.environment(mpy.build_for(target)),
+            env=micropython.environment(mpy.build_for(target), *imports),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -1,0 +1,151 @@
+"""The real loop on streams that take little, take nothing now, or fail when written to."""
+
+from fakes import MOST, Client, Stream
+from packets import PINGREQ, connect, publish, subscribe
+from stream_case import (
+    EAGAIN,
+    EBADF,
+    ECONNRESET,
+    ENOMEM,
+    EPIPE,
+    PIECES,
+    StreamCase,
+    at_most,
+    every,
+    failing,
+    payload,
+)
+
+from slotmq import Limits
+
+
+class TestWrites(StreamCase):
+    def deliver_by(self, write, sizes_lost=False):
+        """A subscriber with such writes gets every message, as the other one does."""
+        slow = self.world.client("slow")
+        self.subscribe(slow, 2)
+        slow.stream.write_some = write
+        for qos in (1, 2):
+            wanted = self.publish_all(qos, slow)
+            self.assertEqual(slow.messages, wanted)
+            slow.messages = []
+            self.check_other(wanted)
+        wanted = self.publish_all(0, slow)
+        self.check_other(wanted)
+        for message in slow.messages:  # QoS 0 may be lost, and never comes in part
+            self.assertIn(message, wanted)
+        slow.stream.write_some = lambda n: n
+        slow.leave()
+        self.world.turn(3)
+
+    def test_short_writes_of_every_size(self):
+        for size in PIECES:
+            with self.subTest(size=size):
+                self.deliver_by(at_most(size))
+
+    def test_not_now_from_every_second_and_third_write(self):
+        for fault in (None, EAGAIN, ENOMEM):
+            for k in (2, 3):
+                for size in (1, 7, 500, MOST):
+                    with self.subTest(fault=fault, k=k, size=size):
+                        self.deliver_by(every(k, fault, size))
+
+    def test_never_now(self):
+        """From every write, for as long as it lasts: then all that was queued comes."""
+        for fault in (None, EAGAIN, ENOMEM):
+            with self.subTest(fault=fault):
+                slow = self.world.client("slow")
+                self.subscribe(slow, 1)
+                slow.stream.write_some = every(1, fault)
+                wanted = self.publish_all(1)
+                self.check_other(wanted)
+                self.assertEqual(slow.messages, [])
+                slow.stream.write_some = lambda n: n
+                self.settle(slow)
+                self.assertEqual(slow.messages, wanted)
+                slow.leave()
+                self.world.turn(3)
+
+    def test_a_message_in_parts_ends_with_its_connection(self):
+        for fault in (None, ENOMEM, ECONNRESET):
+            with self.subTest(fault=fault):
+                slow = self.world.client("slow")
+                self.subscribe(slow, 1)
+                slow.stream.write_some = every(3, fault, 10)
+                self.publisher.send(publish("t/a", payload(2000, 1), 1, 7))
+                self.world.turn(4)
+                slow.stream.write_some = failing(EPIPE)
+                self.settle(self.publisher, self.other)
+                self.assertTrue(slow.stream.closed)
+                self.other.messages = []
+
+    def test_an_error_ends_only_its_connection(self):
+        for errno in (EPIPE, ECONNRESET, EBADF):
+            with self.subTest(errno=errno):
+                bad = self.world.client("bad", will=("t/will", "gone", 1))
+                self.subscribe(bad, 1)
+                bad.stream.write_some = failing(errno)
+                self.publisher.send(publish("t/a", b"x", 1, 9))
+                self.settle(self.publisher, self.other)
+                self.assertTrue(bad.stream.closed)
+                self.check_other([(b"t/a", b"x", 1), (b"t/will", b"gone", 1)])
+
+    def test_a_connect_that_cannot_be_answered(self):
+        for write in (failing(ENOMEM), failing(EPIPE), lambda n: None, at_most(1)):
+            stream = Stream(write=write)
+            self.world.listener.waiting.append(stream)
+            stream.sent += connect("mute") + subscribe(1, "t/#", 1) + PINGREQ
+            self.world.turn(5)
+            self.publisher.send(publish("t/a", b"x", 2, 11))
+            self.settle(self.publisher, self.other)
+            self.check_other([(b"t/a", b"x", 2)])
+            stream.ended = True
+            stream.write_some = lambda n: n
+            self.world.turn(3)
+            self.assertTrue(stream.closed)
+
+
+class TestSmallBuffers(StreamCase):
+    LIMITS = Limits(connections=6, tx_bytes=64)
+
+    def test_the_packet_id_where_the_buffer_ends(self):
+        """Of a message in parts: header, topic, packet id and payload, cut anywhere."""
+        slow = self.world.client("slow")
+        behind = self.world.client("behind")  # its buffer is the next one
+        self.subscribe(slow, 2)
+        self.subscribe(behind, 2)
+        for piece in (1, 2, 3, MOST):
+            slow.stream.write_some = at_most(piece)
+            behind.stream.write_some = every(1, None)
+            wanted = []
+            for size in range(48, 72):
+                topic = b"t/" + b"a" * size
+                wanted.append((topic, b"payload", 2))
+                self.publisher.send(publish(topic, b"payload", 2, size))
+                self.settle(self.publisher, self.other, slow)
+            behind.stream.write_some = lambda n: n
+            self.settle(behind)
+            for client in (slow, behind, self.other):
+                self.assertEqual(client.messages, wanted)
+                client.messages = []
+
+
+class TestMany(StreamCase):
+    def test_takeovers_of_streams_that_fail(self):
+        """The old stream takes nothing; the new one gets what was in flight, again."""
+        first = self.world.client("same", clean=False)
+        self.subscribe(first, 1)
+        first.stream.write_some = failing(ENOMEM)
+        self.publisher.send(publish("t/a", b"x", 1, 3))
+        self.settle(self.publisher, self.other)
+        second = Client(Stream())
+        self.world.listener.waiting.append(second.stream)
+        second.send(connect("same", clean=False))
+        self.settle(second)
+        self.assertTrue(first.stream.closed)
+        self.assertEqual(second.messages, [(b"t/a", b"x", 1)])
+        second.stream.write_some = failing(EPIPE)
+        last = self.world.client("same")
+        last.leave()
+        self.world.turn(3)
+        self.other.messages = []
