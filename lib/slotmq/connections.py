@@ -38,6 +38,7 @@ class Connections:
         self.slots = n
         self.tx_bytes = tx_bytes
         self.count = 0
+        self.top = 0  # past the last slot that was ever used
         self.high = 0
         self.refused = 0
         self._next = chain(n)
@@ -100,6 +101,7 @@ class Connections:
         self.tx_limit[conn] = base + self.tx_bytes
         self.count += 1
         self.high = max(self.high, self.count)
+        self.top = max(self.top, conn + 1)
         return conn
 
     def free(self, conn):

@@ -30,7 +30,7 @@ def lane(broker, conn, buf, at, end):
     queue = broker.queue
     session = broker.conns.session[conn]
     stats[5] -= at
-    if not at:
+    if type(buf) is not bytes:
         buf = bytes(memoryview(buf)[:end])  # slices of bytes can be keys of a dict
     while at + 1 < end:
         first = buf[at]
@@ -164,23 +164,26 @@ def forward(broker, buf, start, end):
         return 0
     subs = broker.subscriptions
     routes = subs.routes
-    slot = routes.find(buf, at, size)
+    slot = routes.slot_of.get(buf[at : at + size], -1)
     if slot < 0:
         return 0
-    entries, conn_of, out, tx_end, tx_limit, tx, _, counts = broker.conns.columns
+    entries, conn_of, out, tx_end, tx_limit, tx, dirty, counts = broker.conns.columns
     first = routes.first[slot]
     last = routes.end[slot]
-    receivers = [conn_of[entry >> 2] for entry in entries[first:last]]
-    for conn in receivers:
+    for i in range(first, last):
+        conn = conn_of[entries[i] >> 2]
         if conn != _NONE and tx_end[conn] + n > tx_limit[conn]:
             return 0
     packet = buf[start:stop]
-    for conn in receivers:
+    for i in range(first, last):
+        conn = conn_of[entries[i] >> 2]
         if conn != _NONE:
             to = tx_end[conn]
-            tx[to : to + n] = packet
-            tx_end[conn] = to + n
+            tx_end[conn] = end = to + n
+            tx[to:end] = packet
             if not out[conn]:
-                broker.conns.mark_dirty(conn)
+                out[conn] = 1
+                dirty[counts[0]] = conn
+                counts[0] += 1
             counts[1] += 1
     return n

@@ -12,23 +12,23 @@ class Routes:
         self.topic_bytes = topic_bytes
         self.first = array("i", bytes(4 * (slots + 1)))
         self.end = array("i", bytes(4 * (slots + 1)))
-        self._slot = {}
+        self.slot_of = {}
 
     def forget(self):
-        self._slot.clear()
+        self.slot_of.clear()
 
     def find(self, buf, off, n):
-        return self._slot.get(bytes(buf[off : off + n]), -1)
+        return self.slot_of.get(bytes(buf[off : off + n]), -1)
 
     def keep(self, buf, off, n, first, end):
-        slot = len(self._slot)
+        slot = len(self.slot_of)
         if slot == self.slots:
-            self._slot.clear()
+            self.slot_of.clear()
             slot = 0
         if n > self.topic_bytes:
             slot = self.slots
         else:
-            self._slot[bytes(buf[off : off + n])] = slot
+            self.slot_of[bytes(buf[off : off + n])] = slot
         self.first[slot] = first
         self.end[slot] = end
         return slot

@@ -112,8 +112,8 @@ class Loop:
                     continue
                 try:
                     n = stream.readinto(rx, n)
-                except OSError:
-                    n = 0
+                except OSError as error:
+                    n = self._not_read(error)
                 if n:
                     at = lane(columns, conn, rx, 0, n)
                     if at < n:
@@ -165,13 +165,16 @@ class Loop:
             return
         try:
             n = stream.readinto(self.rx, n)
-        except OSError:
-            n = 0
+        except OSError as error:
+            n = self._not_read(error)
         if n:
             self.heard[conn] = broker.now
             receive(broker, conn, self.rx, 0, n)
         elif n == 0:
             broker.end(conn, _LOST)
+
+    def _not_read(self, error):
+        return None if error.args[0] == _EAGAIN else 0
 
     def _pause(self, conn):
         if not self.paused[conn] and self.conns.state[conn] != _ENDING:

@@ -28,14 +28,8 @@ class Stream:
         self.sock = sock
         self.fileno = sock.fileno
         self.close = sock.close
-        self._recv_into = sock.recv_into
+        self.readinto = sock.recv_into  # "nothing now" is an OSError here, as a board may have it
         self._send = sock.send
-
-    def readinto(self, buf, n):
-        try:
-            return self._recv_into(buf, n)
-        except BlockingIOError:
-            return None
 
     def write(self, buf, off, n):
         try:

@@ -16,7 +16,7 @@ CARRY = 100000000  # stats stay below this; carried counts how often they passed
 def tick(broker):
     """Several times a second: who has been silent too long, what is to be sent again."""
     conns = broker.conns
-    for conn in range(conns.slots):
+    for conn in range(conns.top):
         if conns.state[conn] in (_NEW, _CONNECTED):
             _check_patience(broker, conn)
             session = conns.session[conn]
