@@ -1,0 +1,124 @@
+"""paho-mqtt as the tests use it: what it calls back is queued, every wait has an end."""
+
+import contextlib
+import queue
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from paho.mqtt.client import Client, MQTTMessage
+from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
+
+PATIENCE_S = 10.0
+V31 = MQTTProtocolVersion.MQTTv31
+V311 = MQTTProtocolVersion.MQTTv311
+V5 = MQTTProtocolVersion.MQTTv5
+
+
+class Received(NamedTuple):
+    """What a test wants to know of a message."""
+
+    topic: str
+    payload: bytes
+    qos: int
+    retain: bool
+
+
+class Paho:
+    """One client with its thread; `connect` and `subscribe` wait for the broker's answer."""
+
+    def __init__(self, client_id: str, level: MQTTProtocolVersion = V311, clean: bool = True):
+        options: dict[str, Any] = {} if level == V5 else {"clean_session": clean}
+        self.client = Client(
+            CallbackAPIVersion.VERSION2,
+            client_id,
+            protocol=level,
+            reconnect_on_failure=False,
+            **options,
+        )
+        self.present = False  # the broker knew the session
+        self._connacks: queue.Queue[tuple[str, bool]] = queue.Queue()
+        self._subacks: queue.Queue[list[int]] = queue.Queue()
+        self._unsubacks: queue.Queue[int] = queue.Queue()
+        self._ends: queue.Queue[bool] = queue.Queue()
+        self._messages: queue.Queue[Received] = queue.Queue()
+        self._call_back()
+
+    def connect(self, address: tuple[str, int]) -> tuple[str, bool]:
+        """-> the broker's answer as paho words it, and "session present"."""
+        self.client.connect(*address)
+        self.client.loop_start()
+        return self._connacks.get(timeout=PATIENCE_S)
+
+    def subscribe(self, *filters: tuple[str, int]) -> list[int]:
+        """-> the codes of the SUBACK."""
+        self.client.subscribe(list(filters))
+        return self._subacks.get(timeout=PATIENCE_S)
+
+    def unsubscribe(self, *filters: str) -> None:
+        self.client.unsubscribe(list(filters))
+        self._unsubacks.get(timeout=PATIENCE_S)
+
+    def publish(self, topic: str, payload: bytes, qos: int = 0, retain: bool = False) -> None:
+        """Publish, and wait until that is acknowledged as its QoS demands."""
+        done = self.client.publish(topic, payload, qos, retain)
+        done.wait_for_publish(PATIENCE_S)
+        assert done.is_published(), f"QoS {qos} to {topic} was never acknowledged"
+
+    def receive(self) -> Received:
+        return self._messages.get(timeout=PATIENCE_S)
+
+    def expect_closed(self) -> None:
+        self._ends.get(timeout=PATIENCE_S)
+
+    def kill(self) -> None:
+        """End the connection without a DISCONNECT."""
+        sock = self.client.socket()
+        assert isinstance(sock, socket.socket)
+        with contextlib.suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
+        self.expect_closed()
+        self.client.loop_stop()
+
+    def leave(self) -> None:
+        self.client.disconnect()
+        self.client.loop_stop()
+
+    def _call_back(self) -> None:
+        client = self.client
+        client.on_connect = lambda c, u, flags, code, p: self._connacks.put(
+            (str(code), flags.session_present)
+        )
+        client.on_subscribe = lambda c, u, mid, codes, p: self._subacks.put(
+            [code.value for code in codes]
+        )
+        client.on_unsubscribe = lambda c, u, mid, codes, p: self._unsubacks.put(mid)
+        client.on_disconnect = lambda *_: self._ends.put(True)
+        client.on_message = self._queue
+
+    def _queue(self, client: Client, userdata: object, message: MQTTMessage) -> None:
+        self._messages.put(
+            Received(message.topic, bytes(message.payload), message.qos, message.retain)
+        )
+
+
+Start = Callable[..., Paho]
+
+
+@contextlib.contextmanager
+def clients(address: tuple[str, int], level: MQTTProtocolVersion) -> Iterator[Start]:
+    """Starts clients that are connected, and disconnects them all at the end."""
+    started: list[Paho] = []
+
+    def start(client_id: str, clean: bool = True, will: tuple[str, bytes, int] | None = None):
+        paho = Paho(client_id, level, clean)
+        if will:
+            paho.client.will_set(*will)
+        started.append(paho)
+        answer, paho.present = paho.connect(address)
+        assert answer == "Success"
+        return paho
+
+    yield start
+    for paho in started:
+        paho.leave()
