@@ -1,4 +1,4 @@
-// Scenarios with MQTT.js: node scenarios.cjs NAME PORT BASE VERSION
+// Scenarios with MQTT.js: node scenarios.cjs NAME HOST PORT BASE VERSION
 // Ends with status 0 when all was as it should be. NODE_PATH says where `mqtt` is.
 "use strict";
 
@@ -6,7 +6,7 @@ const assert = require("node:assert/strict");
 const { once } = require("node:events");
 const mqtt = require("mqtt");
 
-const [name, port, base, version] = process.argv.slice(2);
+const [name, host, port, base, version] = process.argv.slice(2);
 const protocolVersion = Number(version);
 const LARGE = Buffer.alloc(20480, "0123456789abcdef");
 const started = [];
@@ -14,7 +14,7 @@ const started = [];
 /** A connected client, whose `received()` is the next message. */
 async function start(clientId, options = {}) {
   const protocolId = protocolVersion === 3 ? "MQIsdp" : "MQTT";
-  const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, {
+  const client = mqtt.connect(`mqtt://${host}:${port}`, {
     clientId: base + clientId, protocolId, protocolVersion, reconnectPeriod: 0, ...options,
   });
   const waiting = [];
@@ -63,6 +63,21 @@ const scenarios = {
     assert.deepEqual(came, [0, 1].map((odd) => numbers.filter((n) => (n & 1) === odd)));
   },
 
+  /** More QoS 2 messages under way than the broker has slots for: MQTT.js sends them at once. */
+  async overflow() {
+    const client = await start("", { clean: false, reconnectPeriod: 10 });
+    await client.subscribeAsync(`${base}/#`, { qos: 2 });
+    client.on("error", () => {}); // EPIPE, where it writes into the closed connection
+    const closed = new Promise((tell) => client.once("close", tell));
+    const numbers = Array.from({ length: 60 }, (_, number) => `${number}`);
+    const all = numbers.map((payload) => client.publishAsync(`${base}/n`, payload, { qos: 2 }));
+    await closed;
+    await Promise.all(all);
+    const came = [];
+    for (const _ of numbers) came.push((await client.received())[1]);
+    assert.deepEqual(came, numbers);
+  },
+
   async retained() {
     const writer = await start("w");
     await writer.publishAsync(`${base}/old`, LARGE, { qos: 1, retain: true });
@@ -99,7 +114,7 @@ const scenarios = {
   },
 
   async refused() {
-    const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, {
+    const client = mqtt.connect(`mqtt://${host}:${port}`, {
       clientId: base, protocolVersion, reconnectPeriod: 0,
     });
     started.push(client);

@@ -10,12 +10,35 @@ from .programs import script, succeed
 SCENARIOS = Path(__file__).with_name("scenarios.cjs")
 
 
-@pytest.mark.parametrize("version", ["3", "4"], ids=["v31", "v311"])
-@pytest.mark.parametrize("name", ["qos", "burst", "retained", "will", "offline"])
+BOTH = pytest.mark.parametrize("version", ["3", "4"], ids=["v31", "v311"])
+
+
+def run(broker: BrokerProcess, name: str, base: str, version: str) -> None:
+    host, port = broker.address
+    succeed(script(SCENARIOS, name, host, str(port), base, version))
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["qos", "retained", "will", "offline"])
 def test_scenario(broker: BrokerProcess, base: str, name: str, version: str):
-    succeed(script(SCENARIOS, name, str(broker.address[1]), base, version))
+    run(broker, name, base, version)
+
+
+@BOTH
+@pytest.mark.ours("the peer acknowledges QoS 2 messages that it has no room for, and drops them")
+def test_a_burst_of_both_qos_arrives_whole(broker: BrokerProcess, base: str, version: str):
+    run(broker, "burst", base, version)
+
+
+@BOTH
+@pytest.mark.ours("the peer acknowledges QoS 2 messages that it has no room for, and drops them")
+@pytest.mark.config("limit received 32\n")
+def test_a_burst_beyond_the_table_arrives_after_a_reconnect(
+    broker: BrokerProcess, base: str, version: str
+):
+    run(broker, "overflow", base, version)
 
 
 @pytest.mark.ours("the peer speaks version 5")
 def test_version_5_is_refused_with_a_reason(broker: BrokerProcess, base: str):
-    succeed(script(SCENARIOS, "refused", str(broker.address[1]), base, "5"))
+    run(broker, "refused", base, "5")
