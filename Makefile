@@ -18,6 +18,7 @@ run: .venv/installed
 		$(if $(PORT),-p $(PORT)) $(if $(CONF),-c $(CONF))
 
 test: setup lint
+	$(BIN)/python -m slotmq_tools.heap
 	$(BIN)/python -m pytest -n 2
 
 # Whatever the tests would fetch, before their time limits run.

@@ -4,39 +4,44 @@
 import sys
 
 from fakes import MOST, Client, Stream, World
+from invariants import broken
 from packets import DISCONNECT, PINGREQ, ack, connect, packet, publish, subscribe, text
 from seeded import Numbers, shown
 from tables import counts
 
 from slotmq import Broker, Limits, Settings
 
-LIMITS = Limits(
-    connections=4,
-    sessions=5,
-    subscriptions=8,
-    nodes=10,
-    name_bytes=160,
-    retained=3,
-    retained_name_bytes=64,
-    messages=10,
-    message_bytes=1536,
-    message_block=32,
-    deliveries=12,
-    inflight=3,
-    queued=5,
-    max_packet=512,
-    topic_bytes=64,
-    tx_bytes=160,
-    rx_bytes=200,
-    tail_bytes=16,
-    reassembly=1,
-    routes=4,
-    route_topic_bytes=16,
-    route_entries=8,
-)
 TOPICS = ("a", "a/b", "a/c", "b", "a/b/c", "$x", "a" * 17, "b" * 64, "c/" * 8)
 FILTERS = ("a", "a/+", "a/#", "#", "+", "+/b", "a/b/c/#", "$x", "x/y/z", "+/+/+")
 ACKS = (0x40, 0x50, 0x62, 0x70)
+
+
+def limits(numbers):
+    """Tables that are full often, and buffers that a packet may not fit."""
+    return Limits(
+        connections=4,
+        sessions=numbers.between(4, 6),
+        subscriptions=8,
+        nodes=10,
+        name_bytes=160,
+        retained=3,
+        retained_name_bytes=64,
+        messages=10,
+        message_bytes=1536,
+        message_block=numbers.choice((16, 32, 64)),
+        deliveries=12,
+        inflight=3,
+        queued=5,
+        max_packet=512,
+        topic_bytes=64,
+        tx_bytes=numbers.choice((64, 160, 161, 600)),
+        rx_bytes=numbers.choice((64, 200, 700)),
+        tail_bytes=numbers.choice((16, 64)),
+        reassembly=numbers.between(1, 2),
+        routes=4,
+        route_topic_bytes=16,
+        route_entries=8,
+    )
 
 
 def settings(numbers):
@@ -57,7 +62,7 @@ def settings(numbers):
 class Play:
     def __init__(self, numbers):
         self.numbers = numbers
-        self.world = World(Broker(LIMITS, settings(numbers)))
+        self.world = World(Broker(limits(numbers), settings(numbers)))
         self.clients = []
 
     def step(self):
@@ -126,6 +131,8 @@ class Play:
         self.clients = [client for client in self.clients if not client.stream.closed]
         found = counts(self.world.broker)
         print("counts", *[found[name] for name in sorted(found)])
+        for wrong in broken(self.world.broker):
+            print("broken", wrong)
 
 
 KINDS = ("publish",) * 6 + ("subscribe",) * 3 + ("acknowledge",) * 4
@@ -135,7 +142,7 @@ KINDS += ("unsubscribe", "acknowledge_anything", "ping", "slow_down", "leave", "
 def main(seed, count):
     numbers = Numbers(int(seed))
     for n in range(int(count)):
-        if n % 300 == 0:
+        if n % 200 == 0:
             play = Play(numbers)
         play.step()
     print("stats", *play.world.broker.stats)

@@ -3,6 +3,7 @@
 import unittest
 
 from fakes import MOST, Stream, World
+from invariants import broken
 from packets import publish, subscribe
 from tables import counts
 
@@ -69,6 +70,7 @@ class StreamCase(unittest.TestCase):
                 stream.read = stream.write_some = lambda n: n
         self.world.turn(10)
         self.assertEqual(counts(self.world.broker), self.empty)
+        self.assertEqual(broken(self.world.broker), [])
 
     def settle(self, *clients):
         """Turn until nobody has anything to say."""

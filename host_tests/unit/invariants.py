@@ -1,0 +1,122 @@
+# invariants.py - what holds between the tables of a broker after every turn.
+#
+# Each check walks what the broker only counts. Returns what is wrong, as texts.
+_NONE = 0xFFFF
+_QUEUED = 0
+_FREE = 0  # state of a connection
+
+
+def broken(broker):
+    """Every relation that does not hold."""
+    wrong = []
+    for check in (_deliveries, _references, _room, _sessions, _buffers, _tree):
+        wrong += [check.__name__ + ": " + text for text in check(broker)]
+    return wrong
+
+
+def _entries(broker, session):
+    """The deliveries of a session in their order."""
+    entry = broker.sessions.head[session]
+    while entry != _NONE:
+        yield entry
+        entry = broker.deliveries.next[entry]
+
+
+def _deliveries(broker):
+    d, s = broker.deliveries, broker.sessions
+    live = 0
+    for session in range(s.slots):
+        entries = list(_entries(broker, session))
+        live += len(entries)
+        queued = sum([d.state[entry] == _QUEUED for entry in entries])
+        if (queued, len(entries) - queued) != (s.queued[session], s.inflight[session]):
+            yield f"session {session} counts {s.queued[session]} and {s.inflight[session]}"
+        cursor = s.cursor[session]
+        if cursor != _NONE and cursor not in entries:
+            yield f"cursor of session {session}"
+        if (entries or [_NONE])[-1] != s.tail[session]:
+            yield f"tail of session {session}"
+        if [d.session[entry] for entry in entries] != [session] * len(entries):
+            yield f"an entry of session {session} is another's"
+    if live != d.count[0]:
+        yield f"{live} deliveries, not {d.count[0]}"
+
+
+def _references(broker):
+    m = broker.messages
+    refs = [0] * m.slots
+    holders = [broker.retained.msg, broker.sessions.will, broker.conns.part_msg]
+    if broker.sessions.id_msg is not None:
+        holders.append(broker.sessions.id_msg)
+    d = broker.deliveries
+    holders.append([d.msg[entry] for entry in range(d.slots) if d.session[entry] != _NONE])
+    for column in holders:
+        for msg in column:
+            if msg != _NONE:
+                refs[msg] += 1
+    for msg in range(m.slots):
+        if refs[msg] != m.refs[msg]:
+            yield f"message {msg} has {refs[msg]} holders and counts {m.refs[msg]}"
+    if sum([count > 0 for count in refs]) != m.count[0]:
+        yield f"{m.count[0]} messages"
+
+
+def _room(broker):
+    m = broker.messages
+    size = m.arena.size
+    used = 0
+    for msg in range(m.slots):
+        if m.refs[msg]:
+            used += (m.topic_len[msg] + 2 + m.payload_len[msg] + size - 1) // size
+    if used + m.arena.free_blocks() != m.arena.blocks:
+        yield f"{used} blocks used, {m.arena.free_blocks()} free of {m.arena.blocks}"
+
+
+def _sessions(broker):
+    conns, s = broker.conns, broker.sessions
+    connected = 0
+    for conn in range(conns.slots):
+        session = conns.session[conn]
+        if session != _NONE:
+            connected += 1
+            if s.conn[session] != conn:
+                yield f"connection {conn} and session {session}"
+    if connected != broker.connected:
+        yield f"{connected} connected, not {broker.connected}"
+    if connected != sum([conn != _NONE for conn in s.conn]):
+        yield "sessions with a connection"
+
+
+def _buffers(broker):
+    conns = broker.conns
+    for conn in range(conns.slots):
+        base = conn * conns.tx_bytes
+        if conns.state[conn] == _FREE:
+            continue
+        if not base <= conns.tx_end[conn] <= base + conns.tx_bytes:
+            yield f"outgoing buffer of connection {conn}"
+        limit = base + conns.tx_bytes if conns.part_msg[conn] == _NONE else 0
+        if conns.tx_limit[conn] != limit:
+            yield f"limit of connection {conn}"
+    if conns.count != sum([state != _FREE for state in conns.state]):
+        yield f"{conns.count} connections"
+
+
+def _tree(broker):
+    subs, s = broker.subscriptions, broker.sessions
+    seen = 0
+    for session in range(s.slots):
+        sub = s.first_sub[session]
+        owed = 0
+        while sub != _NONE:
+            seen += 1
+            owed += subs.scan[sub] != 0
+            if subs.session[sub] != session or subs.find(session, subs.node[sub]) != sub:
+                yield f"subscription {sub} of session {session}"
+            sub = subs.next_in_session[sub]
+        if owed != s.scans[session]:
+            yield f"{owed} scans of session {session}, not {s.scans[session]}"
+    if seen != subs.count:
+        yield f"{seen} subscriptions, not {subs.count}"
+    if sum(subs.children) != subs.nodes.count():
+        yield f"{sum(subs.children)} children, {subs.nodes.count()} nodes"
