@@ -87,11 +87,28 @@ def test_the_largest_packet_reaches_every_client(board: Board) -> None:
             client.receive("news", payload, qos)
 
 
-def test_tables_that_do_not_fit_are_refused_in_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("heap", range(100_000, 130_000, 3000))
+def test_a_start_that_is_refused_names_the_limit_to_lower(heap: int, tmp_path: Path) -> None:
+    """From a heap that holds hardly more than the code to one that holds it all."""
     target = micropython.find(32)
-    start = [*target.start, "-X", "heapsize=100000", str(BOOT), "--board", "RPI_PICO_W"]
-    environment = micropython.environment(mpy.build_for(target))
-    program = Program(start, tmp_path, environment)
-    assert program.process.wait(20) == 1
-    (line,) = program.complaints().splitlines()
-    assert line.startswith("slotmq: ")
+    port = str(free_port())
+    start = [
+        *target.start,
+        "-X",
+        f"heapsize={heap}",
+        str(BOOT),
+        "--board",
+        "RPI_PICO_W",
+        "-p",
+        port,
+    ]
+    program = Program(start, tmp_path, micropython.environment(mpy.build_for(target)))
+    program.wait_for(lambda: program.lines or not program.alive(), "the start")
+    if program.lines:
+        program.process.kill()
+    else:
+        (line,) = program.complaints().splitlines()
+        assert "; lower the limits of messages (" in line
+        assert program.process.wait() == 1
+    program.process.wait()
+    program._reader.join()
