@@ -13,7 +13,7 @@ def rows(limits):
         ("reassembly", limits.reassembly * (limits.max_packet + 2), limits.reassembly),
         _sessions(limits),
         ("subscriptions", 160 + limits.subscriptions * 11, limits.subscriptions),
-        ("nodes", 288 + limits.nodes * 18 + _names(limits.nodes, limits.name_bytes), limits.nodes),
+        ("nodes", 320 + limits.nodes * 18 + _names(limits.nodes, limits.name_bytes), limits.nodes),
         _routes(limits),
         _retained(limits),
         _messages(limits),
@@ -32,7 +32,7 @@ def _connections(limits):
 def _sessions(limits):
     n = limits.sessions
     ids = (limits.client_id_bytes + 15) // 16 * 16 * n
-    return ("sessions", 928 + n * (34 + 2 * limits.received) + _names(n, ids), n)
+    return ("sessions", 784 + n * (60 + 2 * limits.received) + _names(n, ids), n)
 
 
 def _routes(limits):

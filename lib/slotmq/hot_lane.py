@@ -7,7 +7,7 @@ from micropython import const
 
 from slotmq.hot import WORDS, find_id, next_packet
 from slotmq.hot_messages import put_ack, store, unref
-from slotmq.hot_queue import acked, fan, have_room
+from slotmq.hot_queue import acked, append, have_room
 
 _NONE = const(0xFFFF)
 _CONNECTED = const(2)
@@ -144,7 +144,10 @@ def accept(c, conn: int, session: int, buf, at: int, end: int) -> int:
         msg = int(store(q, buf, topic, p[_TOPIC_LEN], p[_PAYLOAD], size, qos << 1))
         if msg == _NONE:
             return 0
-        fan(q, pool, first, last, msg, qos)
+        while first < last:
+            granted = ptr16(pool)[first] & 3
+            append(q, ptr16(pool)[first] >> 2, msg, (granted if granted < qos else qos) << 1)
+            first += 1
         unref(q, msg)
     if qos == 1:
         put_ack(q, conn, 0x40, packet_id)

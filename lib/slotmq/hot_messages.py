@@ -15,7 +15,8 @@ def queue_columns(d, s, m, c):
     arena = (m.arena.data, m.arena.next, m.arena.state, m.arena.size)
     conns = (c.out, c.tx_end, c.tx_limit, c.tx, c.dirty, c.counts)
     pending = (s.conn, d.pending, d.is_pending, d.window)
-    return deliveries + sessions + messages + arena + conns + pending + (m.arena, m.flags, s.scans)
+    rest = (m.arena.keep, m.flags, s.scans)
+    return deliveries + sessions + messages + arena + conns + pending + rest
 
 
 @micropython.viper
@@ -27,7 +28,7 @@ def store(c, buf, topic: int, topic_len: int, payload: int, payload_len: int, fl
     msg = count[2]
     if msg == int(len(c[16])):
         return _NONE
-    first = int(c[32].keep(buf, topic - 2, topic_len + 2, payload, payload_len))
+    first = int(c[32](buf, topic - 2, topic_len + 2, payload, payload_len))
     if first == _NONE:
         return _NONE
     count[2] = nexts[msg]

@@ -88,20 +88,19 @@ def append(c, session: int, msg: int, flags: int) -> int:
         cursors[session] = entry
     ptr16(c[10])[session] += 1
     ptr16(c[15])[msg] += 1
-    if ptr16(c[28])[session] != _NONE:
+    if ptr8(c[30])[session] == 0 and ptr16(c[28])[session] != _NONE:
         mark_pending(c, session)
     return entry
 
 
 @micropython.viper
 def mark_pending(c, session: int):
-    # The session has something to send: the loop pumps it (Broker.go_on).
-    waits = ptr8(c[30])
-    if waits[session] == 0:
-        waits[session] = 1
-        pending = ptr16(c[29])
-        pending[0] += 1
-        pending[pending[0]] = session
+    # The session, which is not marked yet, has something to send: the loop pumps it
+    # (Broker.go_on).
+    ptr8(c[30])[session] = 1
+    pending = ptr16(c[29])
+    pending[0] += 1
+    pending[pending[0]] = session
 
 
 @micropython.viper
@@ -119,8 +118,9 @@ def acked(c, session: int, packet_id: int, state: int) -> int:
         ptr16(c[1])[entry] = _NONE
     else:
         finish(c, entry)
-    if ptr16(c[9])[session] != _NONE or ptr16(c[34])[session]:
-        mark_pending(c, session)
+    if ptr8(c[30])[session] == 0:
+        if ptr16(c[9])[session] != _NONE or ptr16(c[34])[session]:
+            mark_pending(c, session)
     return entry
 
 

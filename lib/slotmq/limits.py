@@ -40,7 +40,7 @@ connections 4 1 1023
 sessions 8 1 8191
 subscriptions 48 1 65000
 nodes 80 1 65000
-name_bytes 1280 64 1048576
+name_bytes 1152 64 1048576
 levels 16 2 255
 topic_bytes 256 32 65535
 client_id_bytes 64 23 65535
@@ -49,7 +49,7 @@ retained_name_bytes 1024 0 1048576
 messages 64 1 65000
 message_bytes 16384 256 67108864
 message_block 64 16 4096
-deliveries 96 1 65000
+deliveries 80 1 65000
 inflight 16 1 65000
 queued 24 1 65000
 received 32 32 65000
@@ -60,7 +60,7 @@ tail_bytes 64 16 65535
 reassembly 2 1 1023
 routes 16 1 32768
 route_topic_bytes 32 8 1024
-route_entries 64 8 65000
+route_entries 48 8 65000
 """
 
 

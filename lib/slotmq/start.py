@@ -35,7 +35,7 @@ def start(app, argv):
         app.settings, app.limits = borrow("conf", "load", app.conf, app.limits)
     listeners = _listeners(app.settings.listeners, options)
     _check_heap(app.limits)
-    app.broker = Broker(app.limits, app.settings)
+    app.broker = _make_broker(app)
     app.broker.on_reload = app.reload
     app.open_log()
     where = []
@@ -80,19 +80,28 @@ def _preset(board):
         raise ConfError("--board: expected the name of a folder in boards, not %s" % board)
 
 
+def _make_broker(app):
+    try:
+        return Broker(app.limits, app.settings)
+    except MemoryError:
+        raise MemoryError(_too_large(borrow("budget", "rows", app.limits), gc.mem_free()))
+
+
+def _too_large(rows, free):
+    size, owner = max([(row[1], row[0]) for row in rows])
+    need = sum([row[1] for row in rows])
+    told = "the tables take %d bytes of heap and may have %d; lower the limits of %s (%d)"
+    return told % (need, free, owner, size)
+
+
 def _check_heap(limits):
     gc.collect()
     if not MICROPYTHON:
         return
     rows = borrow("budget", "rows", limits)
-    need = sum([row[1] for row in rows])
     free = gc.mem_free() - _SPARE
-    if need > free:
-        size, owner = max([(row[1], row[0]) for row in rows])
-        raise MemoryError(
-            "the tables take %d bytes of heap and may have %d; lower the limits of %s (%d)"
-            % (need, free, owner, size)
-        )
+    if sum([row[1] for row in rows]) > free:
+        raise MemoryError(_too_large(rows, free))
 
 
 def _listeners(configured, options):
