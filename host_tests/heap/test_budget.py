@@ -17,8 +17,8 @@ from slotmq_tools.heap.measure import Measured, limits_of, measure
 README = Path(__file__).parents[2] / "README.md"
 KB = 1024
 # What was reached: the aims are 56 KB of code, and 20 KB free with all that is to come.
-CODE_NOW = 93 * KB
-FREE_NOW = 18 * KB
+CODE_NOW = 94 * KB
+FREE_NOW = 17 * KB
 # A heap in which a start never fails: how much it takes is what these tests are about.
 ROOMY = {"RPI_PICO_W": 256 * KB, "ESP32_GENERIC": 256 * KB, "HOST": 0}
 

@@ -77,7 +77,10 @@ class App:
     def obey(self, stream):
         act = getattr(self.broker, _ORDERS.get(stream.read(1), ""), None)
         if act:
-            act()
+            try:
+                act()
+            except (MemoryError, OSError) as error:
+                log.write(_ERROR, "Not done: %s" % error)
 
     def reload(self):
         if not self.conf:

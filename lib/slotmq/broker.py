@@ -100,6 +100,8 @@ class Broker:
         self.stats = i32(7)
         self.carried = i32(7)  # of stats, see timers.CARRY
         self.current = _NONE  # the connection that is being read
+        self.scanning = False  # are retained messages owed that only want another turn?
+        self.slots_left = 0
         self.queued_to_self = False  # has it been given one of its own by way of the queue?
         self.ending = u16(limits.connections + 1)
         self.ending_count = 0
@@ -189,6 +191,14 @@ class Broker:
                 deliver.pump(self, session)
             if self.sessions.scans[session]:
                 retain.scan(self, session)
+
+    def scan_on(self):
+        """Go on with the scans for retained messages that were cut off in the last turn."""
+        self.scanning = False
+        for conn in range(self.conns.top):
+            session = self.conns.session[conn]
+            if session != _NONE and self.sessions.scans[session]:
+                self.go_on(conn)
 
     def settle_ending(self):
         """Let connections that are ending go of their sessions at once: there is need."""

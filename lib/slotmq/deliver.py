@@ -47,7 +47,8 @@ def publish_packet(broker, pkt, buf, slot):
     i = subs.routes.first[slot]
     end = subs.routes.end[slot]
     if broker.queue_qos0:
-        _queue_offline(broker, pkt, buf, i, end)
+        _publish_or_queue(broker, pkt, buf, i, end)
+        return
     while True:
         i = place(conns.columns, i, end, buf, pkt[_START], pkt[_TOTAL])
         if i == end:
@@ -70,20 +71,28 @@ def _place_slowly(broker, pkt, buf, session):
         broker.stats[_DROPPED] += 1
 
 
-def _queue_offline(broker, pkt, buf, i, end):
-    # queue_qos0_messages: sessions without a connection get QoS 0 messages later.
+def _publish_or_queue(broker, pkt, buf, i, end):
+    # queue_qos0_messages: one that is offline, or has messages waiting, gets it behind them.
     msg = _NONE
     while i < end:
         session = broker.subscriptions.pool[i] >> 2
-        if broker.sessions.conn[session] == _NONE:
+        if not must_queue(broker, session):
+            if place(broker.conns.columns, i, i + 1, buf, pkt[_START], pkt[_TOTAL]) == i:
+                _place_slowly(broker, pkt, buf, session)
+        else:
             if msg == _NONE:
                 msg = store(broker, pkt, buf, 0)
-                if msg == _NONE:
-                    return
-            enqueue(broker, session, msg, 0)
+            if msg != _NONE:
+                enqueue(broker, session, msg, 0)
         i += 1
     if msg != _NONE:
         unref(broker.queue, msg)
+
+
+def must_queue(broker, session):
+    """With queue_qos0_messages: may a QoS 0 message not go out at once?"""
+    sessions = broker.sessions
+    return sessions.conn[session] == _NONE or sessions.cursor[session] != _NONE
 
 
 def fan_out(broker, msg, qos, slot):
@@ -106,9 +115,12 @@ def fan_out(broker, msg, qos, slot):
 
 def _send_qos0(broker, session, msg):
     conn = broker.sessions.conn[session]
-    if conn == _NONE or conn == broker.current:
-        if conn != _NONE or broker.queue_qos0:
-            enqueue(broker, session, msg, 0)
+    if broker.queue_qos0 and must_queue(broker, session):
+        enqueue(broker, session, msg, 0)
+    elif conn == _NONE:
+        return
+    elif conn == broker.current:
+        enqueue(broker, session, msg, 0)
     elif not send_message(broker, conn, msg, _PUBLISH, 0):
         broker.stats[_DROPPED] += 1
 
@@ -174,6 +186,7 @@ def drop_oldest(broker, session):
 def pump(broker, session):
     """Send from the session's cursor on, until its window or its buffer is full."""
     conn = broker.sessions.conn[session]
+    broker.sessions.progress[session] = broker.now
     while send(broker.queue, session, conn) and _send_slowly(broker, conn, session):
         pass
 

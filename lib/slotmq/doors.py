@@ -25,11 +25,14 @@ class Doors:
         self.doors = []
         self.door_of = [None] * loop.conns.slots
         self.accepting = True
+        self.failed = False  # could not accept though there was a slot
 
     def add(self, listener, accept, most=0):
         door = Door(listener, accept, most)
         self.doors.append(door)
         self.loop.watch(listener, lambda _: self._accept(door))
+        if not self.accepting:
+            self.loop.poller.unregister(listener)
 
     def close(self):
         self._stop()
@@ -41,6 +44,11 @@ class Doors:
         """A connection is closed: there is room for another one."""
         self.door_of[conn].count -= 1
         self.door_of[conn] = None
+        self.start()
+
+    def start(self):
+        """Accept again, if it was stopped."""
+        self.failed = False
         if not self.accepting:
             self.accepting = True
             for door in self.doors:
@@ -52,7 +60,12 @@ class Doors:
             if loop.conns.count == loop.conns.slots:
                 self._stop()
                 return
-            stream = door.accept()
+            try:
+                stream = door.accept()
+            except (MemoryError, OSError):
+                self._stop()  # out of sockets or heap: tried again with the next tick
+                self.failed = True
+                return
             if stream is None:
                 return
             if door.most and door.count >= door.most:

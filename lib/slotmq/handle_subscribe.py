@@ -12,6 +12,7 @@ _END = const(4)
 _SUBACK = const(0x90)
 _UNSUBACK = const(0xB0)
 _FAILURE = const(0x80)
+_BLOCKED = const(2)
 _PACKETS_OUT = const(1)
 _OK = const(0)
 _MALFORMED = const(2)
@@ -27,6 +28,9 @@ def handle_subscribe(broker, conn, pkt, buf):
     conns = broker.conns
     at = conns.tx_end[conn]
     size = count + 3 + length_bytes(count + 2)
+    if at + size > (conn + 1) * conns.tx_bytes and conns.out[conn] != _BLOCKED:
+        broker.flush(conn)
+        at = conns.tx_end[conn]
     if at + size > (conn + 1) * conns.tx_bytes:
         return _FULL  # more filters than an answer can hold
     body = pkt[_BODY]

@@ -4,8 +4,10 @@ from slotmq import retain as retaining
 from slotmq.runtime import const, new_packet, next_packet, unref, utf8_ok
 
 _NONE = const(0xFFFF)
+_END = const(4)
 _TOPIC = const(7)
 _TOPIC_LEN = const(8)
+_PAYLOAD = const(9)
 
 
 def publish(broker, topic, payload, qos, retain):
@@ -33,13 +35,15 @@ def publish(broker, topic, payload, qos, retain):
 def _route(broker, pkt, buf, qos, retain):
     slot = deliver.route(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN])
     msg = _NONE
-    if qos or retain:
+    if qos or broker.upgrade_qos or retain and pkt[_PAYLOAD] != pkt[_END]:
         msg = deliver.store(broker, pkt, buf, qos << 1 | (1 if retain else 0))
+        if msg == _NONE:
+            return  # dropped and counted, as a client's would be
     if retain:
         retaining.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
-    if qos and msg != _NONE:
+    if qos or broker.upgrade_qos:
         deliver.fan_out(broker, msg, qos, slot)
-    elif not qos:
+    else:
         deliver.publish_packet(broker, pkt, buf, slot)
     if msg != _NONE:
         unref(broker.queue, msg)

@@ -22,15 +22,17 @@ _start = int(time.time())
 def open_all(dests, types):
     """Begin, or begin anew after a reload, when files may have been moved away."""
     global mask
+    outs = []
+    try:
+        for dest in dests:
+            is_file = dest[:5] == "file "
+            outs.append(_open_file(dest[5:].strip()) if is_file else getattr(sys, dest))
+    except OSError:
+        _close_all(outs)
+        raise  # the old ones go on
     close()
     mask = types
-    for dest in dests:
-        if dest == "stdout":
-            _outs.append(sys.stdout)
-        elif dest == "stderr":
-            _outs.append(sys.stderr)
-        else:
-            _outs.append(_open_file(dest[5:].strip()))  # "file PATH"
+    _outs.extend(outs)
 
 
 def _open_file(path):
@@ -43,8 +45,12 @@ def _open_file(path):
 def close():
     global mask
     mask = 0
-    while _outs:
-        out = _outs.pop()
+    _close_all(_outs)
+
+
+def _close_all(outs):
+    while outs:
+        out = outs.pop()
         if out not in (sys.stdout, sys.stderr):
             out.close()
 

@@ -31,6 +31,7 @@ _BYTES_OUT = const(6)
 _ENOMEM = const(12)
 _EAGAIN = const(11)
 _TICK = const(2)  # tenths of a second between two ticks
+_STALL = const(1000)  # ms: more than any wait for events
 
 
 class Loop:
@@ -56,6 +57,7 @@ class Loop:
         self.last_ms = clock.ticks_ms()
         self.ms = 0  # that make no tenth of a second yet
         self.next_tick = 0
+        self.stalled = False
         self.stopping = False
         self.of_stream = {}  # stream -> its connection; below 0: index of a callback
         self.callbacks = []
@@ -104,7 +106,7 @@ class Loop:
         ticks_ms = self.ticks_ms
         while not self.stopping:
             columns = broker.lane
-            for stream, event in ipoll(timeout_ms):
+            for stream, event in ipoll(0 if broker.scanning else timeout_ms):
                 conn = of_stream[stream]
                 n = may_read(columns, conn) if event == _IN and conn >= 0 and columns else 0
                 if n == 0:
@@ -123,6 +125,8 @@ class Loop:
             now = ticks_ms()
             if (now - self.last_ms) // 100:  # also where the clock has wrapped
                 self._keep_time(now)
+            if broker.scanning:
+                broker.scan_on()
             self._finish_turn()
             if self.paused_count:
                 self._resume()
@@ -150,9 +154,15 @@ class Loop:
         self.ms = ms % 100
         broker.now += ms // 100
         broker.clock[0] = broker.now
+        if ms >= _STALL and not self.stalled:
+            self.stalled = True  # nobody could be heard: read first, judge silence then
+            return
+        self.stalled = False
         if broker.now >= self.next_tick:
             self.next_tick = broker.now + _TICK
             tick(broker)
+            if self.doors.failed:
+                self.doors.start()
 
     # In
 

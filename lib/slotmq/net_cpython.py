@@ -92,9 +92,12 @@ def accept(listener, nodelay):
     """The next connection as a stream, or None."""
     try:
         sock = listener.accept()[0]
-    except OSError:
+    except (BlockingIOError, ConnectionError):
         return None
     sock.setblocking(False)
     if nodelay:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError:
+            pass  # the peer may have gone already
     return Stream(sock)

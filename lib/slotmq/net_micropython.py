@@ -9,6 +9,8 @@ import micropython
 
 _BACKLOG = 128
 _TCP = 6
+_ENOMEM = 12
+_EMFILE = 24
 _NODELAY = 1
 _IPV6 = 41
 _V6ONLY = 26
@@ -46,7 +48,9 @@ def accept(listener, nodelay):
     """The next connection as a stream, or None."""
     try:
         stream = listener.accept()[0]
-    except OSError:
+    except OSError as error:
+        if error.args[0] in (_EMFILE, _ENOMEM):
+            raise
         return None
     stream.setblocking(False)
     if nodelay:

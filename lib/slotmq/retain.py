@@ -12,6 +12,7 @@ from slotmq.runtime import append, const, topic_matches, unref
 
 _NONE = const(0xFFFF)
 _RETAINED = const(0x31)
+_SLOTS = const(2048)  # looked at in one go
 
 
 def keep(broker, buf, topic, topic_len, msg):
@@ -41,7 +42,10 @@ def start(broker, session, sub):
 
 
 def scan(broker, session):
-    """Go on giving retained messages to the session's new subscriptions."""
+    """Go on giving retained messages to the session's new subscriptions.
+
+    So many slots at a time; what is left goes on in the next turn (broker.scanning)."""
+    broker.slots_left = _SLOTS
     sessions = broker.sessions
     subs = broker.subscriptions
     sub = sessions.first_sub[session]
@@ -68,6 +72,10 @@ def _scan_one(broker, session, sub):
             return _give(broker, session, sub, retained.msg[slot])
         return work[text] != 36 or _scan_sys(broker, session, sub, text, n)
     while subs.scan[sub] <= retained.top:
+        if broker.slots_left == 0:
+            broker.scanning = True
+            return False
+        broker.slots_left -= 1
         slot = subs.scan[sub] - 1
         if retained.msg[slot] != _NONE:
             size = retained.names.read(slot, work, 0)
