@@ -73,7 +73,7 @@ def _pair(qos: int, burst: int) -> Shape:
 
 BUDGETS = {
     "qos0": Budget(_pair(0, 100), 30, Count(14_000, 0.1)),
-    "one-at-a-time": Budget(_pair(0, 1), 300, Count(25_000, 4)),
+    "one-at-a-time": Budget(_pair(0, 1), 1000, Count(25_000, 4)),
     "qos1": Budget(_pair(1, 20), 50, Count(40_000, 0.5)),
     "qos2": Budget(_pair(2, 20), 50, Count(80_000, 1)),
     "fan-out": Budget(Shape(1, 50, payload=16, depth=1), 3, Count(5_000, 0.1)),
