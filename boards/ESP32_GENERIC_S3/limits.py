@@ -1,6 +1,6 @@
 """Limits of an ESP32-S3 with 2 MB of PSRAM on stock firmware: 10 sockets."""
 
-from slotmq.limits import Limits
+from slotmq import Limits
 
 LIMITS = Limits(
     connections=7,  # as on every ESP32: sockets are few, memory is not

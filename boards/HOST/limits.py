@@ -1,6 +1,6 @@
 """Limits of a computer: for tests, simulation, and as a broker in a process."""
 
-from slotmq.limits import Limits
+from slotmq import Limits
 
 LIMITS = Limits(
     connections=512,

@@ -1,6 +1,6 @@
 """Limits of a Pico W on stock firmware: 5 TCP connections, 160 KB of heap."""
 
-from slotmq.limits import Limits
+from slotmq import Limits
 
 LIMITS = Limits(
     connections=4,  # lwIP has 5 TCP connections; one is the reserve

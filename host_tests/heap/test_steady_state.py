@@ -37,7 +37,7 @@ class Watched(Process):
     """The broker whose heap is watched."""
 
     def __init__(self) -> None:
-        super().__init__(SERVE, BOARD, HEAP, UNIT)
+        super().__init__(SERVE, BOARD, HEAP, UNIT, packed=False)
         self.rows()
 
     def counts(self) -> dict[str, int]:

@@ -68,9 +68,9 @@ def test_a_right_import_is_not(module: str, text: str) -> None:
 
 
 def test_a_board_imports_limits_only() -> None:
-    text = "from slotmq.limits import Limits\nfrom slotmq.loop import Loop\n"
+    text = "from slotmq import Limits\nfrom slotmq.loop import Loop\n"
     preset = Source("boards/HOST/limits.py", text)
-    (found,) = imports.check([*OURS, lib("limits", ""), preset])
+    (found,) = imports.check([*OURS, preset])
     assert found.place == "boards/HOST/limits.py:slotmq.loop.Loop"
 
 

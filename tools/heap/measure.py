@@ -1,5 +1,9 @@
 """What takes how much of a board's heap: measured, and as Limits claims.
 
+The program is measured as a board gets it, packed; what each of its modules takes,
+and each table, is measured in a second run, of the program as it was written. What a
+module takes there is more than its share of the packed one.
+
 The unix port maps native code outside of MicroPython's heap. It is counted from
 the .mpy files for the board's processor, and where a board keeps it in the heap,
 the heap of the measurement is smaller by so much.
@@ -24,6 +28,7 @@ _CLAIMS = {
     "Deliveries": ("deliveries",),
 }
 _WHOLE = "Broker"
+_ROOM = 128 * 1024  # for the program as it was written
 # What Cortex-M boards load from .mpy lies in the heap; an ESP32 has instruction RAM.
 _NATIVE_IN_HEAP = "armv"
 
@@ -35,8 +40,10 @@ class Measured:
     board: str
     heap: int
     claimed: dict[str, int]  # the rows of Limits
-    modules: dict[str, int] = field(default_factory=dict)
+    files: dict[str, int] = field(default_factory=dict)  # of the packed program
     native: dict[str, int] = field(default_factory=dict)
+    modules: dict[str, int] = field(default_factory=dict)  # as they were written
+    native_modules: dict[str, int] = field(default_factory=dict)
     borrowed: dict[str, int] = field(default_factory=dict)  # while a start or reload lasts
     left: dict[str, int] = field(default_factory=dict)  # behind these
     tables: dict[str, int] = field(default_factory=dict)
@@ -46,17 +53,17 @@ class Measured:
 
     @property
     def bytecode(self) -> int:
-        """All that loading the modules has added to the heap."""
-        return sum(self.modules.values()) + sum(self.left.values())
+        """All that loading the program has added to the heap."""
+        return sum(self.files.values()) + sum(self.left.values())
 
     @property
     def all_native(self) -> int:
-        """Bytes of native code, of all modules."""
+        """Bytes of native code, of all files."""
         return sum(self.native.values())
 
     @property
     def code(self) -> int:
-        """What the modules take, in whatever memory."""
+        """What the program takes, in whatever memory."""
         return self.bytecode + self.all_native
 
     @property
@@ -110,16 +117,20 @@ def measure(board: str, heap: int = 0) -> Measured:
     facts = boards.load(board)
     claimed = {name: size for name, size, _ in limits_of(board).rows()}
     found = Measured(board, heap or facts.heap_kb * 1024, claimed)
-    found.native = native.in_folder(mpy.build(facts.mpy_arch or micropython.find(32).arch))
+    arch = facts.mpy_arch or micropython.find(32).arch
+    found.native = native.in_folder(mpy.build(arch))
+    found.native_modules = native.in_folder(mpy.build(arch, packed=False))
     taken = found.all_native if facts.mpy_arch.startswith(_NATIVE_IN_HEAP) else 0
+    with Process(MEASURE, board, found.heap and found.heap + _ROOM, packed=False) as process:
+        found.modules = _note(found, process.rows() + process.ask())
     with Process(MEASURE, board, found.heap - taken) as process:
-        _note(found, process.rows())
+        said = process.rows()
         alone = _state(process, "used")
         process.leave_session()
         found.offline = _state(process, "used") - alone
         for _ in range(_CLIENTS):
             process.connect()
-        _note(found, process.ask())
+        found.files = _note(found, said + process.ask())
         used, found.free = _state(process, "used"), _state(process, "free")
     found.client = -(-(used - alone - found.offline) // _CLIENTS)
     return found
@@ -129,10 +140,10 @@ def _state(process: Process, name: str) -> int:
     return {name: size for _, name, size in process.ask()}[name]
 
 
-def _note(found: Measured, answer: list[tuple[str, str, int]]) -> None:
+def _note(found: Measured, answer: list[tuple[str, str, int]]) -> dict[str, int]:
+    # -> what was loaded to stay
     kinds = {"borrowed": found.borrowed, "left": found.left, "table": found.tables}
     for kind, name, size in answer:
         if kind in kinds:
             kinds[kind][name] = size
-        elif kind == "module" and name not in found.borrowed:
-            found.modules[name] = size
+    return {n: size for kind, n, size in answer if kind == "module" and n not in found.borrowed}

@@ -1,9 +1,10 @@
 # measure_micropython.py BOARD HOST PORT - runs on 32-bit MicroPython with the board's heap.
 #
-# Loads the program, measures each module, makes each table and measures it, then
-# runs the broker as `slotmq run` does and tells, for each byte that comes on
-# standard input, how much of the heap is in use. What is loaded only while serving
-# (the loop, $SYS) is measured then. A line: what, name, bytes.
+# Loads the program, measures each file, makes each table and measures it (where the
+# tables have names, that is, not in a packed program), then runs the broker as `slotmq
+# run` does and tells, for each byte that comes on standard input, how much of the heap
+# is in use. What is loaded only while serving ($SYS) is measured then. A line: what,
+# name, bytes.
 import builtins
 import gc
 import sys
@@ -62,8 +63,10 @@ def tell_table(name, make):
 
 
 def tell_tables(limits):
-    from slotmq import broker
-
+    try:
+        from slotmq import broker
+    except ImportError:
+        return  # packed
     sessions = tell_table("Sessions", lambda: broker.Sessions(limits, False))
     subs = tell_table("Subscriptions", lambda: broker.Subscriptions(limits, False))
     tell_table("Connections", lambda: broker.Connections(limits, subs.pool, sessions.conn))

@@ -27,13 +27,15 @@ class Process:
     The script is started with board, host and port. It says lines of kind, name and
     number, "done" behind the last one, when it listens and for each order."""
 
-    def __init__(self, script: Path, board: str, heap: int, *imports: Path) -> None:
+    def __init__(
+        self, script: Path, board: str, heap: int, *imports: Path, packed: bool = True
+    ) -> None:
         self.address = (_HOST, _free_port())
         target = micropython.find(32)
         options = ["-X", f"heapsize={heap}", str(script), board, *map(str, self.address)]
         self._process = subprocess.Popen(
             [*target.start, *options],
-            env=micropython.environment(mpy.build_for(target), *imports),
+            env=micropython.environment(mpy.build_for(target, packed), *imports),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -22,8 +22,11 @@ _ROWS: tuple[tuple[str, Callable[[Measured], int]], ...] = (
 def text(found: Measured) -> Iterator[str]:
     """Everything, line by line."""
     yield f"{found.board}, bytes of a heap of {found.heap:,}\n"
-    yield _line("module", "heap", "native")
+    yield _line("module as it was written", "heap", "native")
     for name, size in found.modules.items():
+        yield _line(name, size, found.native_modules.get(name, ""))
+    yield "\n" + _line("file as it is packed", "heap", "native")
+    for name, size in found.files.items():
         yield _line(name, size, found.native.get(name, ""))
     for name, size in found.left.items():
         yield _line(f"{name} ({found.borrowed[name]:,} while borrowed)", size)

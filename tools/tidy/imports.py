@@ -85,7 +85,7 @@ RULE = (
     Row("__init__", "broker limits settings"),
 )
 # A board's preset is one Limits.
-_BOARDS = Row("limits", "limits")
+_BOARDS = Row("limits", "__init__")
 
 
 def check(sources: list[Source]) -> Iterator[Finding]:

@@ -1,0 +1,194 @@
+"""What everything is called in the packed files.
+
+Attributes (methods included) have one map for the whole package, since nobody can
+tell an object's class from the text; definitions at a module's top have another, so
+that the same short name serves both. What the world outside knows keeps its name:
+what the package exports, dunder names, whatever Python's own objects have, and every
+word that is in a text of the program, since it may be looked up by it.
+"""
+
+import array
+import ast
+import builtins
+import gc
+import io
+import itertools
+import keyword
+import re
+import select
+import socket
+import sys
+import time
+from collections.abc import Iterable, Iterator
+
+from .program import HOT, OurModule, Own, Program
+
+# Python's own, as CPython knows them, and what only MicroPython has.
+_OBJECTS = (
+    *(str, bytes, bytearray, list, dict, tuple, int, set, float, property, BaseException, OSError),
+    *(array.array, socket.socket, io.BytesIO, io.FileIO, io.TextIOWrapper),
+    *(builtins, gc, select, socket, sys, time),
+)
+_MICROPYTHON = """\
+alloc_emergency_exception_buf const heap_lock heap_unlock implementation ipoll mem_alloc mem_free
+micropython native print_exception ptr ptr16 ptr32 ptr8 readinto threshold ticks_add ticks_diff
+ticks_ms uint viper
+"""
+# Every MicroPython has these in its flash (py/makeqstrdata.py, static_qstr_list), so as
+# names they cost nothing.
+_IN_FLASH = """\
+append args bytecode clear close copy count endswith extend find format from_bytes get index insert
+isalpha isdigit islower isspace isupper items join key keys little lower lstrip pop popitem read
+readline remove replace rfind rindex rsplit rstrip send sep setdefault sort split start startswith
+step stop strip throw to_bytes update upper value values write
+"""
+# Of a Broker's attributes, what programs around it and their hooks use.
+_PUBLIC = "hooks limits log log_mask loop settings watch"
+_EXPORTS = "__all__"
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+class Names:
+    """attributes, definitions: what each is called now; arguments(): of a function."""
+
+    def __init__(self, program: Program) -> None:
+        self._texts = set(_texts(program))
+        self.keywords = {
+            each.arg
+            for node in _nodes(program)
+            if isinstance(node, ast.Call)
+            for each in node.keywords
+            if each.arg
+        }
+        self.exported = set(_exported(program))
+        theirs = {name for each in _OBJECTS for name in dir(each)}
+        kept = theirs | self._texts | set(f"{_MICROPYTHON} {_PUBLIC}".split())
+        kept |= set(_methods_of(program, self.exported))
+        found = sorted(set(_attributes(program)))
+        self.attributes = dict(
+            zip(
+                [name for name in found if name not in kept and name[:2] != "__"],
+                _short(kept - set(_IN_FLASH.split()) | set(found)),
+                strict=False,
+            )
+        )
+        self.definitions = self._definitions(program)
+
+    def arguments(self, args: ast.arguments, bound: set[str]) -> dict[str, str]:
+        """Short names for a function's arguments, but for those that a call names.
+
+        `bound` are the other names that the function binds."""
+        names = [each.arg for each in args.args]
+        taken = self.keywords | bound | set(names)
+        short = (letter for letter in _LETTERS if letter not in taken)
+        return dict(
+            zip([name for name in names if name not in self.keywords], short, strict=False)
+        )
+
+    def is_known(self, program: Program, meaning: Own) -> bool:
+        """May somebody outside of the package use the definition?
+
+        Of a file that is loaded by its name they may use what has no underscore."""
+        if meaning.name[:2] == "__" or meaning.name in self.exported:
+            return True
+        by_name = program.file_of(meaning.module) == meaning.module and meaning.module != HOT
+        return by_name and meaning.name[0] != "_"
+
+    def _definitions(self, program: Program) -> dict[Own, str]:
+        own = {
+            file: [m for name in modules for m in _own(program, name)]
+            for file, modules in program.files.items()
+        }
+        called = {m: m.name for each in own.values() for m in each if self.is_known(program, m)}
+        never = set(_local(program)) | set(dir(builtins)) | self._texts | set(called.values())
+        shared = [m for m in _shared(program) if m not in called]
+        called |= dict(zip(shared, _short(never), strict=False))
+        never |= set(called.values())
+        for each in own.values():
+            # What only its own file knows may be called as something in another one.
+            called |= dict(zip([m for m in each if m not in called], _short(never), strict=False))
+        return called
+
+
+def _own(program: Program, module: str) -> list[Own]:
+    means = program.modules[module].means.values()
+    return [each for each in means if isinstance(each, Own) and each.module == module]
+
+
+def _shared(program: Program) -> list[Own]:
+    """What one file defines and another one imports."""
+    found: dict[Own, None] = {}
+    for name, module in program.modules.items():
+        file = program.file_of(name)
+        inner = [node for line in module.body for node in ast.walk(line)]
+        imported = [meaning for node in inner for _, meaning in program.imported(node)]
+        for each in [*module.means.values(), *imported]:
+            if isinstance(each, Own) and program.file_of(each.module) != file:
+                found[each] = None
+            elif isinstance(each, OurModule) and program.file_of(each.name) != file:
+                found.update(dict.fromkeys(_own(program, each.name)))
+    return list(found)
+
+
+def _short(taken: set[str]) -> Iterator[str]:
+    yield from (word for word in _IN_FLASH.split() if word not in taken)
+    for length in (2, 3):
+        for letters in itertools.product(_LETTERS, repeat=length):
+            name = "".join(letters)
+            if name not in taken and not keyword.iskeyword(name):
+                yield name
+
+
+def _nodes(program: Program) -> Iterator[ast.AST]:
+    for module in program.modules.values():
+        for statement in module.body:
+            yield from ast.walk(statement)
+
+
+def _texts(program: Program) -> Iterator[str]:
+    for node in _nodes(program):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from _WORD.findall(node.value)
+
+
+def _attributes(program: Program) -> Iterator[str]:
+    """Whatever a class or an assignment gives to objects of the package."""
+    for node in _nodes(program):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+        elif isinstance(node, ast.ClassDef):
+            yield from in_class(node)
+
+
+def in_class(node: ast.ClassDef) -> Iterator[str]:
+    """The names that the class's own statements bind."""
+    for statement in node.body:
+        if isinstance(statement, ast.FunctionDef):
+            yield statement.name
+        elif isinstance(statement, ast.Assign):
+            yield from (t.id for t in statement.targets if isinstance(t, ast.Name))
+
+
+def _local(program: Program) -> Iterator[str]:
+    """Every name that is bound in a function, or that an import binds."""
+    for node in _nodes(program):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.alias):
+            yield node.asname or node.name
+
+
+def _exported(program: Program) -> Iterable[str]:
+    for statement in program.modules[""].body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == _EXPORTS:
+            return [str(name) for name in ast.literal_eval(statement.value)]
+    return []
+
+
+def _methods_of(program: Program, classes: set[str]) -> Iterator[str]:
+    for node in _nodes(program):
+        if isinstance(node, ast.ClassDef) and node.name in classes:
+            yield from in_class(node)

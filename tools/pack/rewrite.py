@@ -1,0 +1,198 @@
+"""Writes the packed files: the modules of each, one behind the other, renamed."""
+
+import ast
+
+from .names import Names, in_class
+from .program import INIT, PACKAGE, Constant, Meaning, OurModule, Own, Program, Theirs
+
+
+def write(program: Program) -> dict[str, str]:
+    """The texts of the packed files, by import name."""
+    names = Names(program)
+    texts = {
+        f"{PACKAGE}/{file}.py": _file(program, names, file, modules)
+        for file, modules in program.files.items()
+    }
+    return {name: text for name, text in texts.items() if text.strip() or INIT in name}
+
+
+def _file(program: Program, names: Names, file: str, modules: list[str]) -> str:
+    heads: dict[str, None] = {}  # import statements, once each
+    body: list[str] = []
+    for name in modules:
+        writer = _Writer(program, names, file, name)
+        for statement in program.modules[name].body:
+            if isinstance(statement, ast.Import | ast.ImportFrom):
+                heads.update(dict.fromkeys(writer.imports(statement)))
+            elif not _is_constant(program, name, statement):
+                body.append(ast.unparse(ast.fix_missing_locations(writer.visit(statement))))
+    return "\n".join([*heads, *body]) + "\n"
+
+
+def _is_constant(program: Program, module: str, statement: ast.stmt) -> bool:
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return False
+    return isinstance(program.meaning(module, statement.targets[0].id), Constant)
+
+
+class _Writer(ast.NodeTransformer):
+    """Renames what one module's statements name."""
+
+    def __init__(self, program: Program, names: Names, file: str, module: str) -> None:
+        self._program = program
+        self._names = names
+        self._file = file
+        self._means = program.modules[module].means
+        self._scopes: list[dict[str, str | Meaning]] = []  # of the functions around, inner last
+        self._class: set[str] = set()  # names that the class around has bound
+        self._class_name = ""
+
+    def imports(self, statement: ast.Import | ast.ImportFrom) -> list[str]:
+        """The import statements that are still needed, at the top or in a function."""
+        source = (statement.module or "") if isinstance(statement, ast.ImportFrom) else ""
+        if source.split(".")[0] == PACKAGE:
+            found = [self._import(meaning) for _, meaning in self._program.imported(statement)]
+            return [line for line in found if line]
+        head = f"from {source} " if source else ""
+        kept = [alias for alias in statement.names if alias.name != "const"]
+        return [f"{head}import {ast.unparse(alias)}" for alias in kept]
+
+    def _import(self, meaning: Meaning) -> str:
+        if isinstance(meaning, Own):
+            file = self._program.file_of(meaning.module)
+            if file == self._file:
+                return ""
+            source = PACKAGE if file == INIT else f"{PACKAGE}.{file}"
+            return f"from {source} import {self._names.definitions[meaning]}"
+        if isinstance(meaning, OurModule):
+            file = self._program.file_of(meaning.name)
+            return "" if file == self._file else f"from {PACKAGE} import {file}"
+        return ""
+
+    # What a name means here
+
+    def _find(self, name: str) -> str | Meaning | None:
+        for scope in reversed(self._scopes):
+            if name in scope:
+                return scope[name]
+        return self._means.get(name)
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if not self._scopes and node.id in self._class:
+            return ast.Name(self._names.attributes.get(node.id, node.id), node.ctx)
+        found = self._find(node.id)
+        if isinstance(found, str):
+            return ast.Name(found, node.ctx)
+        if isinstance(found, Constant):
+            return ast.Constant(found.value)
+        if isinstance(found, Own):
+            return ast.Name(self._names.definitions[found], node.ctx)
+        if isinstance(found, OurModule):
+            raise ValueError(f"line {node.lineno}: the module {node.id} is used as a value")
+        return ast.Name(found.name if isinstance(found, Theirs) else node.id, node.ctx)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if isinstance(node.value, ast.Name):
+            found = self._find(node.value.id)
+            if isinstance(found, OurModule):
+                return self._of_module(found.name, node)
+            if isinstance(found, Theirs):
+                return ast.Attribute(ast.Name(found.name, ast.Load()), node.attr, node.ctx)
+        value = self.visit(node.value)
+        return ast.Attribute(value, self._names.attributes.get(node.attr, node.attr), node.ctx)
+
+    def _of_module(self, module: str, node: ast.Attribute) -> ast.expr:
+        meaning = self._program.meaning(module, node.attr)
+        if isinstance(meaning, Constant):
+            return ast.Constant(meaning.value)
+        if not isinstance(meaning, Own):
+            raise ValueError(f"line {node.lineno}: {module} does not define {node.attr}")
+        name = self._names.definitions[meaning]
+        file = self._program.file_of(meaning.module)
+        if file == self._file:
+            return ast.Name(name, node.ctx)
+        return ast.Attribute(ast.Name(file, ast.Load()), name, node.ctx)
+
+    # Definitions
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        own = self._find(node.name)
+        assert isinstance(own, Own)
+        node.name = self._names.definitions[own]
+        node.bases = [self.visit(base) for base in node.bases]
+        self._class, self._class_name = set(in_class(node)), own.name
+        node.body = [self.visit(statement) for statement in node.body]
+        self._class = set()
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        node.decorator_list = [self.visit(each) for each in node.decorator_list]
+        node.args.defaults = [self.visit(each) for each in node.args.defaults]
+        scope = self._scope(node, node.args, self._keeps_arguments(node.name))
+        node.name = self._renamed(node.name)
+        self._scopes.append(scope)
+        node.body = [line for each in node.body for line in self._statement(each)]
+        self._scopes.pop()
+        return node
+
+    def _keeps_arguments(self, function: str) -> bool:
+        if self._scopes:
+            return True  # an inner function: its names must stay apart from those around it
+        if self._class:
+            return self._class_name in self._names.exported
+        own = self._find(function)
+        return isinstance(own, Own) and self._names.is_known(self._program, own)
+
+    def _renamed(self, name: str) -> str:
+        if not self._scopes and name in self._class:
+            return self._names.attributes.get(name, name)
+        found = self._find(name)
+        return self._names.definitions[found] if isinstance(found, Own) else name
+
+    def _statement(self, node: ast.stmt) -> list[ast.stmt]:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            return [ast.parse(line).body[0] for line in self.imports(node)]
+        changed = self.visit(node)
+        return changed if isinstance(changed, list) else [changed]
+
+    def visit_Import(self, node: ast.Import) -> list[ast.stmt]:
+        return self._statement(node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> list[ast.stmt]:
+        return self._statement(node)
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
+        self._scopes.append(self._scope(node, node.args, keep=True))
+        node.body = self.visit(node.body)
+        self._scopes.pop()
+        return node
+
+    def visit_Global(self, node: ast.Global) -> ast.Global:
+        node.names = [self._renamed(name) for name in node.names]
+        return node
+
+    def visit_keyword(self, node: ast.keyword) -> ast.keyword:
+        node.value = self.visit(node.value)
+        return node
+
+    def _scope(
+        self, node: ast.AST, args: ast.arguments, keep: bool = False
+    ) -> dict[str, str | Meaning]:
+        # What the function binds; its arguments get their new names at once.
+        bound: dict[str, str | Meaning] = {}
+        shared: set[str] = set()
+        for each in ast.walk(node):
+            if isinstance(each, ast.Global):
+                shared.update(each.names)
+            elif isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+                bound[each.id] = each.id
+            elif isinstance(each, ast.ExceptHandler) and each.name:
+                bound[each.name] = each.name
+            elif isinstance(each, ast.ImportFrom):
+                bound.update(self._program.imported(each))
+        inner = {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)}
+        short = {} if keep else self._names.arguments(args, set(bound) | inner)
+        for each in [*args.args, *(a for a in (args.vararg, args.kwarg) if a)]:
+            name = each.arg
+            bound[name] = each.arg = short.get(name, name)
+        return {name: value for name, value in bound.items() if name not in shared}
