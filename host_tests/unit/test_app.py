@@ -1,6 +1,6 @@
 """The program around a broker: arguments, listeners, orders, reload, exit status.
 
-A stand-in takes the broker's place; host_tests/test_app.py starts the real one.
+A stand-in takes the broker's place; host_tests/test_start.py and test_app.py start the real one.
 """
 
 import errno
