@@ -139,3 +139,12 @@ def test_tables_that_do_not_fit_the_heap(runtime: str, start: Start, tmp_path: P
     status, line = run.refusal()
     assert status == 1
     assert re.search(r"tables take \d{6} bytes .* lower the limits of messages \(\d{6}\)", line)
+
+
+# 16 KB do not hold the first module, 60 not all of them, 80 not what the start borrows.
+@pytest.mark.parametrize("heap_kb", [16, 60, 80])
+def test_code_that_does_not_fit_the_heap(heap_kb: int, runtime: str, start: Start) -> None:
+    if runtime == "cpython":
+        return
+    line = f"slotmq: heap {heap_kb} KB: the broker's code does not fit"
+    assert start("--board", "RPI_PICO_W", "--heap", heap_kb).refusal() == (1, line)

@@ -14,6 +14,8 @@ from . import boards, daemon, launcher
 from .errors import ToolError
 
 _RUN = "run"
+# MicroPython starts with less than the first, and counts the bits of its heap in 32 bits.
+HEAP_KB = (16, 262144)
 
 
 class _Slotmq(click.Group):
@@ -60,7 +62,11 @@ def main() -> None:
 )
 @_board
 @click.option(
-    "--heap", "heap_kb", metavar="KB", type=click.IntRange(16), help="MicroPython's heap."
+    "--heap",
+    "heap_kb",
+    metavar="KB",
+    type=click.IntRange(*HEAP_KB),
+    help="Another heap for MicroPython.",
 )
 def run(
     config: str | None,

@@ -274,9 +274,9 @@ class TestBudget(Case):
             app.budget("ABACUS")
 
     def test_the_heap_is_checked_before_the_tables_are_made(self):
-        app.borrow("start", "_check_heap", Limits())
+        app.borrow("start", "_check_heap", Limits().rows())
         if MICROPYTHON:
-            large = Limits(message_bytes=1 << 26, message_block=4096)
+            large = Limits(message_bytes=1 << 26, message_block=4096).rows()
             with self.assertRaises(MemoryError) as caught:
                 app.borrow("start", "_check_heap", large)
             self.assertIn("lower the limits of messages", str(caught.exception))

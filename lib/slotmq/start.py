@@ -22,20 +22,19 @@ _LOOPBACK = ("127.0.0.1", "::1")
 _EVERYWHERE = ("0.0.0.0", "::")
 # Heap that must stay free beside the tables, for sockets, CONNECT, SUBSCRIBE, orders.
 _SPARE = const(8192)
+_BITS = 64 if sys.maxsize >> 32 else 32
 
 
 def start(app, argv):
     """Make the broker of an App and let it listen."""
     options = _parse(argv)
     board = options.get("--board", "HOST")
-    app.verbose = "-v" in options
-    app.conf = options.get("-c")
-    app.limits = _preset(board)
-    if app.conf:
-        app.settings, app.limits = borrow("conf", "load", app.conf, app.limits)
+    try:
+        rows = _read(app, options, board)
+    except MemoryError:
+        raise MemoryError("%s: the broker's code does not fit" % _heap())
     listeners = _listeners(app.settings.listeners, options)
-    _check_heap(app.limits)
-    app.broker = _make_broker(app)
+    app.broker = _make_broker(app, rows, _check_heap(rows))
     app.broker.on_reload = app.reload
     app.open_log()
     where = []
@@ -53,6 +52,16 @@ def budget(board):
     limits = _preset(board)
     total = ("tables", limits.ram_bytes(), "")
     return "\n".join(["%-16s%8d  %s" % row for row in limits.rows() + [total]])
+
+
+def _read(app, options, board):
+    # What the user wrote -> what the tables will cost.
+    app.verbose = "-v" in options
+    app.conf = options.get("-c")
+    app.limits = _preset(board)
+    if app.conf:
+        app.settings, app.limits = borrow("conf", "load", app.conf, app.limits)
+    return borrow("budget", "rows", app.limits)
 
 
 def _parse(words):
@@ -80,28 +89,27 @@ def _preset(board):
         raise ConfError("--board: expected the name of a folder in boards, not %s" % board)
 
 
-def _make_broker(app):
+def _check_heap(rows):
+    # -> the free heap, if the sum of the tables may fit in there.
+    gc.collect()
+    free = gc.mem_free() - _SPARE if MICROPYTHON else sys.maxsize
+    if sum([row[1] for row in rows]) > free:
+        raise MemoryError(_too_large(rows, free))
+    return free
+
+
+def _make_broker(app, rows, free):
     try:
         return Broker(app.limits, app.settings)
     except MemoryError:
-        raise MemoryError(_too_large(borrow("budget", "rows", app.limits), gc.mem_free()))
+        raise MemoryError(_too_large(rows, free))  # in the pieces that the free heap is in
 
 
 def _too_large(rows, free):
     size, owner = max([(row[1], row[0]) for row in rows])
     need = sum([row[1] for row in rows])
-    told = "the tables take %d bytes of heap and may have %d; lower the limits of %s (%d)"
+    told = "the tables take %d bytes of heap and find no room in %d; lower the limits of %s (%d)"
     return told % (need, free, owner, size)
-
-
-def _check_heap(limits):
-    gc.collect()
-    if not MICROPYTHON:
-        return
-    rows = borrow("budget", "rows", limits)
-    free = gc.mem_free() - _SPARE
-    if sum([row[1] for row in rows]) > free:
-        raise MemoryError(_too_large(rows, free))
 
 
 def _listeners(configured, options):
@@ -142,14 +150,16 @@ def _write_pid(app, options):
         app.pid_file = path
 
 
+def _heap():
+    if not MICROPYTHON:
+        return "heap without a limit"
+    # With the collector's own tables: 3 bits for each block of 4 words.
+    size = gc.mem_alloc() + gc.mem_free()
+    return "heap %d KB" % ((size + size * 3 // (4 * _BITS) + 512) // 1024)
+
+
 def _headline(board, where):
-    bits = 64 if sys.maxsize >> 32 else 32
-    heap = "heap without a limit"
-    if MICROPYTHON:
-        # With the collector's own tables: 3 bits for each block of 4 words.
-        size = gc.mem_alloc() + gc.mem_free()
-        heap = "heap %d KB" % ((size + size * 3 // (4 * bits) + 512) // 1024)
     python = "MicroPython" if MICROPYTHON else "CPython"
     version = "%d.%d.%d" % tuple(sys.implementation.version[:3])
-    words = (slotmq.__version__, python, version, bits, board, heap, where)
+    words = (slotmq.__version__, python, version, _BITS, board, _heap(), where)
     return "slotmq %s on %s %s (%d-bit), board %s, %s, listening on %s" % words
