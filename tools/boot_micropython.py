@@ -1,29 +1,18 @@
 """What MicroPython runs on the host: the broker, with the arguments that it is given.
 
 tools/launcher.py starts it and names a descriptor in $SLOTMQ_READY_FD, which is
-told when the broker listens.
+told when the broker listens. Status 70 tells it that the code does not fit the heap,
+of which nothing is left for a line about it.
 """
 
-import gc
 import os
 import sys
 
-
-def load():
-    """The program, and the first of what it borrows."""
-    from slotmq import app, start  # noqa: F401 - which app forgets when it has started
-
-    return app
-
-
-def refuse():
-    """One line about a heap that is too small for the code alone, and status 1."""
-    sys.modules.clear()  # what was loaded so far makes room for the line
-    gc.collect()
-    size = gc.mem_alloc() + gc.mem_free()
-    kb = (size * 131 // 128 + 512) // 1024  # with the collector's 3 bits for each 16 bytes
-    print(f"slotmq: heap {kb} KB: the broker's code does not fit", file=sys.stderr)
-    sys.exit(1)
+try:
+    import slotmq.start  # noqa: F401 - app borrows it
+    from slotmq import app
+except MemoryError:
+    sys.exit(70)
 
 
 def announce(_broker):
@@ -34,8 +23,4 @@ def announce(_broker):
             line.write(b"\n")
 
 
-try:
-    app = load()
-except MemoryError:
-    refuse()
 sys.exit(app.main(sys.argv[1:], on_ready=announce))

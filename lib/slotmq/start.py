@@ -29,12 +29,22 @@ def start(app, argv):
     """Make the broker of an App and let it listen."""
     options = _parse(argv)
     board = options.get("--board", "HOST")
+    app.verbose = "-v" in options
+    app.conf = options.get("-c")
     try:
-        rows = _read(app, options, board)
+        app.limits = _preset(board)
+        if app.conf:
+            app.settings, app.limits = borrow("conf", "load", app.conf, app.limits)
+        rows = borrow("budget", "rows", app.limits)
     except MemoryError:
         raise MemoryError("%s: the broker's code does not fit" % _heap())
     listeners = _listeners(app.settings.listeners, options)
-    app.broker = _make_broker(app, rows, _check_heap(rows))
+    told = _check_heap(rows)
+    del rows
+    try:
+        app.broker = Broker(app.limits, app.settings)
+    except MemoryError:
+        raise MemoryError(told)
     app.broker.on_reload = app.reload
     app.open_log()
     where = []
@@ -52,16 +62,6 @@ def budget(board):
     limits = _preset(board)
     total = ("tables", limits.ram_bytes(), "")
     return "\n".join(["%-16s%8d  %s" % row for row in limits.rows() + [total]])
-
-
-def _read(app, options, board):
-    # What the user wrote -> what the tables will cost.
-    app.verbose = "-v" in options
-    app.conf = options.get("-c")
-    app.limits = _preset(board)
-    if app.conf:
-        app.settings, app.limits = borrow("conf", "load", app.conf, app.limits)
-    return borrow("budget", "rows", app.limits)
 
 
 def _parse(words):
@@ -90,26 +90,16 @@ def _preset(board):
 
 
 def _check_heap(rows):
-    # -> the free heap, if the sum of the tables may fit in there.
+    # -> what to say if the tables find no room in the pieces that the free heap is in.
     gc.collect()
-    free = gc.mem_free() - _SPARE if MICROPYTHON else sys.maxsize
-    if sum([row[1] for row in rows]) > free:
-        raise MemoryError(_too_large(rows, free))
-    return free
-
-
-def _make_broker(app, rows, free):
-    try:
-        return Broker(app.limits, app.settings)
-    except MemoryError:
-        raise MemoryError(_too_large(rows, free))  # in the pieces that the free heap is in
-
-
-def _too_large(rows, free):
+    free = gc.mem_free() - _SPARE if MICROPYTHON else 0
     size, owner = max([(row[1], row[0]) for row in rows])
     need = sum([row[1] for row in rows])
     told = "the tables take %d bytes of heap and find no room in %d; lower the limits of %s (%d)"
-    return told % (need, free, owner, size)
+    told %= (need, free, owner, size)
+    if MICROPYTHON and need > free:
+        raise MemoryError(told)
+    return told
 
 
 def _listeners(configured, options):
