@@ -7,10 +7,34 @@ from pathlib import Path
 import pytest
 
 from .program import CONNACK, CONNECT, Start, conf, exchange, serves
+from .wire import codec
 from .wire.process import free_port
 
 SUBSCRIBE = bytes.fromhex("8208 0001 0003 612f62 00")  # to a/b
 SUBACK = bytes.fromhex("9003 0001 00")
+
+
+def test_the_client_too_many_of_a_listener_is_refused_with_code_3(
+    start: Start, tmp_path: Path
+) -> None:
+    port, other = free_port(), free_port()
+    lines = f"listener {port}", "max_connections 2", f"listener {other}", "allow_anonymous true"
+    run = start("-c", conf(tmp_path, *lines))
+    run.headline()
+    addresses = [("127.0.0.1", port), ("::1", port)]
+    clients = [
+        exchange(where, (codec.connect("ab"[i]), CONNACK)) for i, where in enumerate(addresses)
+    ]
+    for where in addresses:
+        with exchange(where, (CONNECT, bytes.fromhex("2002 0003"))) as third:
+            assert third.recv(1) == b""
+    run.wait_for(lambda: "refused, return code 3" in run.errors.read_text(), "it in the log")
+    clients.append(exchange(("127.0.0.1", other), (CONNECT, CONNACK)))
+    clients.append(exchange(addresses[0], (codec.connect("b"), CONNACK)))
+    assert clients[1].recv(1) == b"", "taken over"
+    run.stop()
+    for client in clients:
+        client.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -44,6 +44,7 @@ class Connections:
         self._next = chain(n)
         self._free = 0
         self.stream = [None] * n
+        self.share = [[_NONE, 0, 0]] * n  # the listener's, see doors.py; here without a bound
         self.state = bytearray(n)
         self.session = u16(n, _NONE)
         self.level = bytearray(n)  # protocol level: 3 is MQTT 3.1, 4 is 3.1.1

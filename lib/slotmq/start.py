@@ -122,6 +122,7 @@ def _listen(broker, hosts, port, most):
         try:
             broker.listen(host, port, most)
             opened.append(address)
+            most = None  # the other address is the same listener's
         except OSError as error:
             if host is hosts[0] or error.errno == EADDRINUSE:
                 raise OSError("cannot listen on %s: %s" % (address, error))
