@@ -1,12 +1,13 @@
 """The command `slotmq run` while it runs: a process that obeys signals and ends in order."""
 
+import os
 import re
 import signal
 from pathlib import Path
 
 import pytest
 
-from .program import CONNACK, CONNECT, Start, conf, exchange, serves
+from .program import CONNACK, CONNECT, TIMEOUT_S, Start, conf, exchange, serves
 from .wire import codec
 from .wire.process import free_port
 
@@ -128,3 +129,26 @@ def test_verbose_logs_every_type(start: Start, tmp_path: Path) -> None:
     run.stop()
     assert re.fullmatch(r"(\d{10}: .*\n)+", log.read_text())
     assert run.errors.read_text() == ""
+
+
+@pytest.mark.parametrize(
+    ("lines", "lost"),
+    [
+        ([], True),
+        (["log_dest stdout"], True),
+        (["log_dest none"], False),
+        (["log_dest stderr", "log_dest file LOG"], False),
+    ],
+)
+def test_in_the_background_it_is_said_that_the_log_is_lost(
+    lines: list[str], lost: bool, start: Start, tmp_path: Path
+) -> None:
+    pid_file = tmp_path / "pid"
+    dests = [line.replace("LOG", str(tmp_path / "log")) for line in lines]
+    own = f"listener {free_port()} 127.0.0.1", f"pid_file {pid_file}"
+    run = start("-d", "-c", conf(tmp_path, *own, *dests))
+    assert run.process.wait(TIMEOUT_S) == 0
+    os.kill(int(pid_file.read_text()), signal.SIGTERM)
+    told = [line for line in run.errors.read_text().splitlines() if "`log_dest file PATH`" in line]
+    assert len(told) == lost
+    run.wait_for(lambda: not pid_file.exists(), "its end")

@@ -82,7 +82,9 @@ def run(
     if heap_kb and runtime != "micropython":
         raise click.UsageError("--heap is for --runtime micropython: CPython has no fixed heap")
     argv = broker_argv(config=config, port=port, verbose=verbose, host=host, board=board)
-    ready = daemon.detach() if background else _nothing
+    ready = _nothing
+    if background:
+        ready = daemon.detach(keeps_log=daemon.keeps_log(config, board))
     argv += ["--pid", str(os.getpid())]
     if runtime == "micropython":
         heap_kb = heap_kb or boards.load(board).heap_kb
