@@ -14,6 +14,8 @@ from . import boards, daemon, launcher
 from .errors import ToolError
 
 _RUN = "run"
+# MicroPython starts with less than the first, and counts the bits of its heap in 32 bits.
+HEAP_KB = (16, 262144)
 
 
 class _Slotmq(click.Group):
@@ -60,7 +62,11 @@ def main() -> None:
 )
 @_board
 @click.option(
-    "--heap", "heap_kb", metavar="KB", type=click.IntRange(16), help="MicroPython's heap."
+    "--heap",
+    "heap_kb",
+    metavar="KB",
+    type=click.IntRange(*HEAP_KB),
+    help="Another heap for MicroPython.",
 )
 def run(
     config: str | None,
@@ -76,7 +82,9 @@ def run(
     if heap_kb and runtime != "micropython":
         raise click.UsageError("--heap is for --runtime micropython: CPython has no fixed heap")
     argv = broker_argv(config=config, port=port, verbose=verbose, host=host, board=board)
-    ready = daemon.detach() if background else _nothing
+    ready = _nothing
+    if background:
+        ready = daemon.detach(keeps_log=daemon.keeps_log(config, board))
     argv += ["--pid", str(os.getpid())]
     if runtime == "micropython":
         heap_kb = heap_kb or boards.load(board).heap_kb

@@ -233,7 +233,9 @@ class Broker:
     # For the program around it
 
     def listen(self, host="127.0.0.1", port=1883, max_connections=0):
-        """Open a listener; -> its (host, port). OSError where the address is taken."""
+        """Open a listener; -> its (host, port). OSError where the address is taken.
+
+        max_connections=None counts its clients with those of the listener before."""
         return open_listener(self._loop(), self.settings, host, port, max_connections)
 
     def turn(self, timeout_ms=250):

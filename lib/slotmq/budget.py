@@ -26,7 +26,7 @@ def rows(limits):
 def _connections(limits):
     # outgoing buffer, kept tail, columns; one more in reserve
     n = limits.connections + 1
-    return ("connections", 1012 + n * (limits.tx_bytes + limits.tail_bytes + 63), n)
+    return ("connections", 1060 + n * (limits.tx_bytes + limits.tail_bytes + 67), n)
 
 
 def _sessions(limits):

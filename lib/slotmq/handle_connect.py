@@ -18,6 +18,8 @@ _REFUSED = const(5)
 _TAKEN_OVER = const(7)
 _ACCEPTED = const(15)
 _NOTICE = const(4)
+_SHARE_MOST = const(0)
+_SHARE_CONNECTED = const(2)
 
 # CONNACK return codes [3.2.2.3]
 _BAD_LEVEL = const(1)
@@ -214,9 +216,9 @@ def _client_id(broker, buf, fields):
 def _take_session(broker, conn, ids, off, n, clean):
     """Attach the session of a client id: 1 it was there before, 0 new, -1 no room."""
     sessions = broker.sessions
-    if broker.connected >= broker.max_connections:
+    if _is_full(broker, conn):
         broker.settle_ending()
-    if broker.connected >= broker.max_connections:
+    if _is_full(broker, conn):
         broker.conns.refused += 1
         return -1
     session = sessions.find(ids, off, n)
@@ -232,6 +234,13 @@ def _take_session(broker, conn, ids, off, n, clean):
     sessions.clean[session] = 1 if clean else 0
     lifecycle.attach(broker, conn, session)
     return present
+
+
+def _is_full(broker, conn):
+    # Are as many connected as may be, in all or through the listener it came in by?
+    share = broker.conns.share[conn]
+    full = share[_SHARE_CONNECTED] >= share[_SHARE_MOST]
+    return full or broker.connected >= broker.max_connections
 
 
 def _take_over(broker, old):

@@ -7,6 +7,7 @@ from slotmq.runtime import const, finish, unref
 
 _NONE = const(0xFFFF)
 _LEFT = const(1)
+_SHARE_CONNECTED = const(2)
 
 
 def publish_stored(broker, msg):
@@ -26,6 +27,7 @@ def attach(broker, conn, session):
     sessions.cursor[session] = sessions.head[session]
     broker.conns.session[conn] = session
     broker.connected += 1
+    broker.conns.share[conn][_SHARE_CONNECTED] += 1
 
 
 def detach(broker, conn):
@@ -38,6 +40,7 @@ def detach(broker, conn):
     conns.session[conn] = _NONE
     sessions.conn[session] = _NONE
     broker.connected -= 1
+    conns.share[conn][_SHARE_CONNECTED] -= 1
     sessions.cursor[session] = sessions.head[session]
     sessions.left[session] = broker.now
     will = sessions.will[session]
