@@ -36,6 +36,13 @@ max_queued_messages live size 1 65535
 queue_qos0_messages live flag
 upgrade_outgoing_qos live flag
 allow_duplicate_messages start flag
+mqtt_versions start version
+max_topic_alias live number 0 65535
+max_topic_alias_broker live number 0 65535
+persistent_client_expiration live number 0 100000000
+response_information live text
+server_reference live text
+scram_file start text
 retry_interval live number 0 65535
 set_tcp_nodelay live flag
 sys_interval live number 0 65535
@@ -167,6 +174,9 @@ class _Reader:
         if value not in bounds:
             raise ValueError(" or ".join(bounds))
         return value
+
+    def version(self, bounds, value):
+        return int(self.word(("3", "5"), value))
 
     def flag(self, bounds, value):
         return self.word(("true", "false"), value) == "true"

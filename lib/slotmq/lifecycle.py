@@ -23,6 +23,8 @@ def publish_stored(broker, msg):
 def attach(broker, conn, session):
     """A connection takes a session; what was in flight will be sent again [4.4.0-1]."""
     sessions = broker.sessions
+    if broker.five:
+        broker.five.attached(broker, session)
     sessions.conn[session] = conn
     sessions.cursor[session] = sessions.head[session]
     broker.conns.session[conn] = session
@@ -48,6 +50,8 @@ def detach(broker, conn):
     _drop_scans(broker, session)
     if will != _NONE:
         if conns.reason[conn] != _LEFT:
+            if broker.five and broker.five.keeps_will(broker, session, will):
+                return
             publish_stored(broker, will)
         unref(broker.queue, will)
     if sessions.clean[session]:
@@ -72,6 +76,8 @@ def end_session(broker, session):
 def discard_state(broker, session):
     """Empty a session: subscriptions, deliveries, QoS 2 ids; its client id stays."""
     sessions = broker.sessions
+    if broker.five:
+        broker.five.session_ends(broker, session)
     while sessions.first_sub[session] != _NONE:
         broker.subscriptions.remove(sessions, sessions.first_sub[session])
     while sessions.head[session] != _NONE:
@@ -86,6 +92,8 @@ def discard_state(broker, session):
 def release(broker, conn):
     """A connection has ended: let go of its session and give its slot back."""
     detach(broker, conn)
+    if broker.five:
+        broker.five.connection_ends(broker, conn)
     end_part(broker, conn)
     broker.conns.drop_held(conn)
     broker.conns.free(conn)

@@ -65,6 +65,14 @@ class Poller:
         return [(streams[fd], event) for fd, event in events]
 
 
+def half_close(stream):
+    """Say that nothing more will be written; what was, arrives though more is read."""
+    try:
+        stream.sock.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass  # the peer has gone
+
+
 def make_poller():
     return Poller()
 
