@@ -10,11 +10,12 @@ from os import read
 from time import monotonic
 
 from slotmq.hot_lane_cpython import lane, may_read
-from slotmq.net_cpython import Poller
+from slotmq.net_cpython import MOST_EVENTS, Poller
 
 _NONE = 0xFFFF
 _IN = 1
 _STAY_S = 0.1
+_SHORT = 479  # bytes: what CPython has pools for, and need not ask malloc
 _NOTHING = ()
 
 
@@ -29,20 +30,20 @@ class Turns(Poller):
         wait = self.wait
         wait_s = timeout_ms / 1000
         if not self._broker.lane:
-            return self.told(wait(wait_s))
+            return self.told(wait(wait_s, MOST_EVENTS))
         end = monotonic() + (wait_s if wait_s < _STAY_S else _STAY_S)
-        readers = {}  # descriptor -> how much may be read
+        readers = {}  # descriptor -> how much to read first
         ways = {}  # topic name -> send() of its one receiver, its room, its connection
         count = size = 0
         try:
             while True:
-                events = wait(wait_s)
+                events = wait(wait_s, MOST_EVENTS)
                 if len(events) != 1:
                     return self.told(events)
                 ((fd, event),) = events
                 most = readers.get(fd) if event == _IN else 0
                 if not most:
-                    most = readers[fd] = self._may_read(fd, event)
+                    most = readers[fd] = min(_SHORT, self._may_read(fd, event))
                     if not most:
                         return self.told(events)
                 try:
@@ -52,6 +53,9 @@ class Turns(Poller):
                 except OSError:
                     return self._handle(fd, b"")
                 n = len(data)
+                if n == most:
+                    data = self._read_on(fd, data)
+                    n = len(data)
                 topic = _topic(data, n)
                 if topic is None:
                     return self._handle(fd, data)
@@ -81,6 +85,13 @@ class Turns(Poller):
         # may_read() of the lane; 0 where the loop must be asked.
         conn = self._broker.loop.of_stream[self.streams[fd]]
         return may_read(self._broker, conn) if event == _IN and conn >= 0 else 0
+
+    def _read_on(self, fd, data):
+        # There was more than is read first: all that may be read.
+        try:
+            return data + read(fd, self._may_read(fd, _IN) - len(data))
+        except OSError:
+            return data
 
     def _way(self, topic):
         broker = self._broker

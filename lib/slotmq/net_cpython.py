@@ -4,6 +4,7 @@ import socket
 import time
 
 _BACKLOG = 128
+MOST_EVENTS = 84  # at a time, of 12 bytes: malloc has such a block at hand
 
 
 class Clock:
@@ -56,10 +57,10 @@ class Poller:
         self.streams = {}  # by their descriptor
         if hasattr(select, "epoll"):
             self._poll = select.epoll()
-            self.wait = self._poll.poll  # for so many seconds at most
+            self.wait = self._poll.poll  # for so many seconds, and events, at most
         else:
             self._poll = select.poll()
-            self.wait = lambda seconds: self._poll.poll(seconds * 1000)
+            self.wait = lambda seconds, _most: self._poll.poll(seconds * 1000)
 
     def register(self, stream, mask):
         fd = stream.fileno()
@@ -75,7 +76,7 @@ class Poller:
         self._poll.unregister(fd)
 
     def ipoll(self, timeout_ms):
-        return self.told(self.wait(timeout_ms / 1000))
+        return self.told(self.wait(timeout_ms / 1000, MOST_EVENTS))
 
     def told(self, events):
         streams = self.streams
