@@ -285,5 +285,5 @@ class Broker:
 
     def _loop(self):
         if self.loop is None:
-            self.loop = Loop(self, make_poller(), clock)
+            self.loop = Loop(self, make_poller(self), clock)
         return self.loop

@@ -35,6 +35,7 @@ RULE = (
     Row("hot_cpython", "", "array"),
     Row("hot_lane_cpython", "hot_cpython hot_messages_cpython hot_queue_cpython"),
     Row("hot_queue_cpython", "hot_cpython hot_messages_cpython"),
+    Row("hot_turn_cpython", "hot_lane_cpython net_cpython", "os time"),
     Row("hot_*_cpython", "hot_cpython", "array"),
     Row("hot", "", "array micropython sys"),
     Row("hot_lane", "hot hot_messages hot_queue", "micropython"),
