@@ -156,6 +156,7 @@ def test_the_real_program_is_packed_whole() -> None:
             "core",
             "hot",
             "local",
+            "scram",
             "start",
             "sysinfo",
             "tree",

@@ -76,6 +76,7 @@ RULE = (
     # The program around it. start and conf are borrowed by name, and given back. Which
     # board's preset start loads is the user's word; it is the only name outside of lib.
     Row("log", "runtime", "sys time"),
+    Row("scram", "runtime", "binascii hashlib os"),
     Row("conf", "limits runtime settings"),
     Row("app", "conf log runtime settings start", "os sys"),
     Row(
