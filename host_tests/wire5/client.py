@@ -3,11 +3,13 @@
 import contextlib
 import socket
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from ..wire import client as older
 from ..wire.client import Send, whole
+from ..wire.codec import Publish as OlderPublish
 from . import codec, reader
 from .codec import Ack, Auth, Connack, Disconnect, Publish, Suback, Unsuback
 from .properties import Value
@@ -23,7 +25,9 @@ class Client(older.Client):
     ) -> None:
         super().__init__(address, send, narrow=narrow)
         self.connack = Connack(False, 0)
+        self.terms: dict[str, Value] = {}  # what the CONNECT asked for
         self._aliases: dict[int, str] = {}
+        self._open: set[int] = set()  # packet ids of PUBLISH that were not acknowledged
 
     # What goes out.
 
@@ -86,7 +90,7 @@ class Client(older.Client):
         self.send(codec.ack(codec.PUBREL, packet_id))
         self.expect(Ack(codec.PUBCOMP, packet_id))
 
-    def acknowledge(self, message: older.codec.Publish) -> None:
+    def acknowledge(self, message: OlderPublish) -> None:
         """The receiver's part of QoS 1 or 2, to its end."""
         if message.qos == 1:
             self.send(codec.ack(codec.PUBACK, message.packet_id))
@@ -141,6 +145,10 @@ class Client(older.Client):
         self.acknowledge(message)
         return message
 
+    def answer(self) -> Any:
+        """The next packet, or None where the broker closes without one."""
+        return self._inbox.pop(0) if self._inbox or self._read() else None
+
     def expect_auth(self, code: int) -> Auth:
         found = self._first(Auth)
         assert found.code == code, found
@@ -183,11 +191,46 @@ class Client(older.Client):
         time.sleep(seconds)
         self.ping()
 
+    # What holds at every packet.
+
+    def send(self, data: bytes) -> None:
+        super().send(data)
+        for kind, packet_id, code in finished(data):
+            if kind != codec.PUBREC or code >= 0x80:
+                self._open.discard(packet_id)
+
     def _take(self) -> Any:
+        before = len(self._bytes)
         packet = reader.take(self._bytes)
-        if isinstance(packet, Publish) and packet.alias:
-            if packet.named:
-                self._aliases[packet.alias] = packet.topic
-            assert packet.alias in self._aliases, f"an alias that was never set: {packet.alias}"
-            packet = replace(packet, topic=self._aliases[packet.alias])
-        return packet
+        if packet is not None:
+            size = before - len(self._bytes)
+            assert size <= self.terms.get("maximum_packet_size", size), f"{size} bytes: {packet}"
+            self._check_about(packet)
+        return self._check_publish(packet) if isinstance(packet, Publish) else packet
+
+    def _check_about(self, packet: reader.Packet) -> None:
+        """Who wants no problem information gets it with few packets."""
+        if self.terms.get("request_problem_info") == 0:
+            about = {"reason_string", "user"} & set(getattr(packet, "properties", ()))
+            assert not about or isinstance(packet, Publish | Connack | Disconnect), packet
+
+    def _check_publish(self, message: Publish) -> Publish:
+        """No more in flight and no more aliases than asked for. -> with its topic"""
+        if message.qos:
+            self._open.add(message.packet_id)
+        assert len(self._open) <= self.terms.get("receive_maximum", 65535), f"too many: {message}"
+        assert message.alias <= self.terms.get("topic_alias_maximum", 0), f"alias: {message}"
+        if not message.alias:
+            return message
+        if message.named:
+            self._aliases[message.alias] = message.topic
+        assert message.alias in self._aliases, f"an alias that was never set: {message.alias}"
+        return replace(message, topic=self._aliases[message.alias])
+
+
+def finished(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Kind, packet id and reason code of the acknowledgements that are sent alone."""
+    while len(data) >= 4 and data[0] >> 4 in (codec.PUBACK, codec.PUBREC, codec.PUBCOMP):
+        packet_id = int.from_bytes(data[2:4], "big")
+        yield data[0] >> 4, packet_id, data[4] if data[1] > 2 else 0
+        data = data[2 + data[1] :]

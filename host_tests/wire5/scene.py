@@ -28,6 +28,7 @@ class Scene(OlderScene):
     def connect(self, name: str = "", *, narrow: bool = False, **options: Value) -> Client:
         """A client that the broker has accepted; the same name is the same client id."""
         client = self.socket(narrow=narrow)
+        client.terms = options
         answer = client.connect(self.packet(name, **options))
         assert answer.code == 0, answer
         return client
