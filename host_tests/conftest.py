@@ -23,6 +23,7 @@ MARKERS = (
     "spec(id, ..., of='3.1.1'): the statements of the standard that the test would see broken",
     "config(text): the configuration of the test's broker",
     "own_broker: the test's broker is started for it and stopped after it",
+    "waits: the test waits for time to pass, and is run with packets sent whole only",
     "ours(why): not to be tried on the peer, which rightly does it otherwise",
 )
 
@@ -45,8 +46,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         runtimes = metafunc.config.getoption("--runtimes").split(",")
         metafunc.parametrize("runtime", runtimes, scope="session")
     if "send" in metafunc.fixturenames:
-        sends = list(CHUNKINGS.values())
-        metafunc.parametrize("send", sends, ids=list(CHUNKINGS), scope="session")
+        waits = metafunc.definition.get_closest_marker("waits")
+        names = ["whole"] if waits else list(CHUNKINGS)
+        sends = [CHUNKINGS[name] for name in names]
+        metafunc.parametrize("send", sends, ids=names, scope="session")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

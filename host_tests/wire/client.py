@@ -10,7 +10,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from . import codec
 from .codec import Ack, Connack, Packet, Pingresp, Publish, Suback
@@ -19,7 +19,7 @@ PATIENCE_S = 8.0
 NARROW = 65536  # much less, and TCP on loopback falls back to a packet for each probe
 SINGLY = 2048  # so many bytes go out one by one; what follows goes in odd pieces
 
-P = TypeVar("P", bound=Packet)
+P = TypeVar("P")
 Send = Callable[[socket.socket, bytes], None]
 
 
@@ -53,7 +53,7 @@ class Client:
         self.connack = Connack(False, 0)
         self._send = send
         self._bytes = bytearray()
-        self._inbox: list[Packet] = []
+        self._inbox: list[Any] = []
         self._packet_id = 0
 
     # What goes out.
@@ -122,7 +122,7 @@ class Client:
 
     # What comes in.
 
-    def next(self) -> Packet:
+    def next(self) -> Any:
         """The next packet in the order of arrival."""
         if not self._inbox and not self._read():
             raise AssertionError("the broker closed the connection")
@@ -138,7 +138,7 @@ class Client:
         del self._bytes[:count]
         return found
 
-    def expect(self, packet: Packet) -> None:
+    def expect(self, packet: object) -> None:
         """The next packet of that type is this one."""
         found = self._first(type(packet))
         assert found == packet, f"{found} came, not {packet}"
@@ -252,15 +252,20 @@ class Client:
         while True:
             for i in range(seen, len(self._inbox)):
                 if isinstance(self._inbox[i], kind):
-                    return self._inbox.pop(i)  # type: ignore[return-value]
+                    found: P = self._inbox.pop(i)
+                    return found
             seen = len(self._inbox)
             if not self._read():
                 raise AssertionError(f"closed while waiting for {kind.__name__}: {self._inbox}")
 
+    def _take(self) -> Packet | None:
+        """The next packet of what has come; None while it is not whole."""
+        return codec.take(self._bytes)
+
     def _read(self) -> bool:
         """Read until another packet has come, or (False) the broker has closed."""
         deadline = time.monotonic() + PATIENCE_S
-        while (packet := codec.take(self._bytes)) is None:
+        while (packet := self._take()) is None:
             assert time.monotonic() < deadline, f"half a packet: {self._bytes.hex()}"
             try:
                 data = self.sock.recv(65536)

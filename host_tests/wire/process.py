@@ -26,8 +26,8 @@ limit messages 2000
 limit message_bytes 4194304
 limit deliveries 4000
 """
-# What the peer always does, and has no key for.
-PEERS_WAY = ("qos2_delivery release",)
+# What the peer always does, and has no key for: its tables grow.
+PEERS_WAY = ("qos2_delivery release", "limit ")
 # What a Python says when something raised that nobody caught.
 COMPLAINTS = ("Traceback", "Error:", "Exception", "MemoryError")
 
@@ -111,12 +111,11 @@ class BrokerProcess(Program):
         """Write the configuration file, which a reload reads anew."""
         listener = f"listener {self.address[1]} {self.address[0]}\n"
         anyone = "allow_anonymous true\n" if "allow_anonymous" not in text else ""
-        if self.runtime == PEER:
-            lines = [line for line in text.splitlines() if line not in PEERS_WAY]
-            text = "\n".join(["set_tcp_nodelay true", *lines])
-        elif text:
-            text = MODEST + text
-        self.file.write_text(anyone + text + "\n" + listener)
+        if self.runtime == PEER:  # some of its keys are of the listener above them
+            lines = [line for line in text.splitlines() if not line.startswith(PEERS_WAY)]
+            self.file.write_text("\n".join([listener, anyone, "set_tcp_nodelay true", *lines, ""]))
+            return
+        self.file.write_text(anyone + (MODEST + text if text else "") + "\n" + listener)
 
     def _command(self) -> list[str]:
         if self.runtime == PEER:

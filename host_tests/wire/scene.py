@@ -1,6 +1,7 @@
 """What a test is given: clients with names of the test's own, on a shared broker."""
 
 import itertools
+from typing import Any
 
 from . import codec
 from .client import Client, Send
@@ -31,17 +32,17 @@ class Scene:
         """The client id that `name` has in this test."""
         return f"{name}{self.number}"
 
-    def packet(self, name: str = "", *, clean: bool = True, **options: object) -> bytes:
+    def packet(self, name: str = "", *, clean: bool = True, **options: Any) -> bytes:
         """The CONNECT of the client with that name."""
         client_id = self.client_id(name or f"client{next(self._unnamed)}x")
         if not clean:
             self._kept.add(client_id)
-        return codec.connect(client_id, clean=clean, **options)  # type: ignore[arg-type]
+        return codec.connect(client_id, clean=clean, **options)
 
-    def connect(self, name: str = "", *, narrow: bool = False, **options: object) -> Client:
+    def connect(self, name: str = "", *, narrow: bool = False, **options: Any) -> Client:
         """A client that the broker has accepted; the same name is the same client id."""
         client = self.socket(narrow=narrow)
-        answer = client.connect(self.packet(name, **options))  # type: ignore[arg-type]
+        answer = client.connect(self.packet(name, **options))
         assert answer.code == 0
         return client
 

@@ -1,0 +1,190 @@
+"""Topic aliases, both ways. The client looks after what the broker may use."""
+
+import pytest
+
+from . import codec
+
+QOS = [0, 1, 2]
+
+
+def send(client, topic, alias, payload=b"x", qos=0, **options):
+    """Publish with that alias, and wait until the broker has handled it."""
+    client.publish(topic, payload, qos, topic_alias=alias, **options)
+
+
+@pytest.fixture
+def witness(mqtt5, topic):
+    client = mqtt5.connect()
+    client.subscribe(f"{topic}/#", qos=2)
+    return client
+
+
+@pytest.mark.spec("MQTT-3.3.2-12", "MQTT-3.1.2-27", of="5.0")
+@pytest.mark.parametrize("qos", QOS)
+def test_an_alias_stands_for_its_topic(mqtt5, topic, witness, qos):
+    client = mqtt5.connect()
+    send(client, f"{topic}/a", 1, b"1", qos)
+    send(client, "", 1, b"2", qos)
+    send(client, f"{topic}/b", 2, b"3", qos)
+    send(client, "", 1, b"4", qos)
+    send(client, "", 2, b"5", qos)
+    for name, payload in (("a", b"1"), ("a", b"2"), ("b", b"3"), ("a", b"4"), ("b", b"5")):
+        witness.receive(f"{topic}/{name}", payload, qos)
+
+
+@pytest.mark.spec("MQTT-3.3.2-12", "MQTT-3.2.2-17", of="5.0")
+def test_every_alias_up_to_the_maximum_can_be_used(mqtt5, topic, witness):
+    client = mqtt5.connect()
+    maximum = client.connack.properties["topic_alias_maximum"]
+    for alias in range(1, maximum + 1):
+        send(client, f"{topic}/{alias}", alias)
+    for alias in range(maximum, 0, -1):
+        send(client, "", alias, b"again")
+    topics = [f"{topic}/{alias}" for alias in range(1, maximum + 1)]
+    found = [message.topic for message in witness.receive_all()]
+    assert found == topics + topics[::-1]
+
+
+def test_an_alias_can_be_given_anew(mqtt5, topic, witness):
+    client = mqtt5.connect()
+    send(client, f"{topic}/a", 1)
+    send(client, f"{topic}/b", 1)
+    send(client, "", 1)
+    assert [m.topic for m in witness.receive_all()] == [f"{topic}/{n}" for n in "abb"]
+
+
+@pytest.mark.spec("MQTT-3.3.2-7", of="5.0")
+def test_aliases_are_each_connections_own(mqtt5, topic, witness):
+    one, two = mqtt5.connect("one", session_expiry=60), mqtt5.connect("two")
+    send(one, f"{topic}/one", 1)
+    send(two, f"{topic}/two", 1)
+    send(one, "", 1)
+    send(two, "", 1)
+    found = [m.topic for m in witness.receive_all()]
+    assert found == [f"{topic}/{name}" for name in ("one", "two", "one", "two")]
+    one.drop()
+    one = mqtt5.connect("one", clean=False)
+    one.send(codec.publish("", b"x", topic_alias=1))
+    one.expect_disconnect(0x82, 0x94)
+    witness.expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.3.2-7", of="5.0")
+def test_a_new_client_at_an_old_ones_place_finds_none(mqtt5, topic, witness):
+    for _ in range(4):
+        client = mqtt5.connect()
+        client.send(codec.publish("", b"x", topic_alias=1))
+        client.expect_disconnect(0x82, 0x94)
+        client = mqtt5.connect()
+        send(client, f"{topic}/x", 1)
+        client.disconnect()
+    assert len(witness.publishes()) == 4
+
+
+@pytest.mark.spec("MQTT-3.3.2-8", "MQTT-3.3.2-9", "MQTT-3.2.2-17", of="5.0")
+@pytest.mark.parametrize("alias", [0, "one more", 65535])
+def test_an_alias_that_cannot_be_ends_the_connection(mqtt5, topic, alias):
+    client = mqtt5.connect()
+    if alias == "one more":
+        alias = client.connack.properties["topic_alias_maximum"] + 1
+    client.send(codec.publish(topic, b"x", topic_alias=alias))
+    client.expect_disconnect(0x94)
+
+
+@pytest.mark.config("max_topic_alias 0")
+@pytest.mark.spec("MQTT-3.2.2-18", "MQTT-3.3.2-9", of="5.0")
+def test_where_none_is_announced_none_is_taken(mqtt5, topic):
+    client = mqtt5.connect()
+    assert "topic_alias_maximum" not in client.connack.properties
+    client.send(codec.publish(topic, b"x", topic_alias=1))
+    client.expect_disconnect(0x94)
+
+
+@pytest.mark.config("max_topic_alias 3")
+@pytest.mark.spec("MQTT-3.2.2-17", "MQTT-3.3.2-12", of="5.0")
+def test_a_lower_maximum_holds(mqtt5, topic):
+    client = mqtt5.connect()
+    assert client.connack.properties["topic_alias_maximum"] == 3
+    send(client, topic, 3)
+    send(client, "", 3)
+    client.send(codec.publish(topic, b"x", topic_alias=4))
+    client.expect_disconnect(0x94)
+
+
+@pytest.mark.spec("MQTT-3.3.2-7", of="5.0")
+def test_a_retained_message_has_the_topic_and_not_the_alias(mqtt5, topic):
+    client = mqtt5.connect()
+    send(client, topic, 1)
+    send(client, "", 1, b"kept", retain=True)
+    late = mqtt5.connect()
+    late.subscribe(topic)
+    late.receive(topic, b"kept", retain=True)
+    send(client, "", 1, b"", retain=True)
+    late.receive(topic, b"")
+
+
+@pytest.mark.spec("MQTT-3.1.2-26", "MQTT-3.1.2-27", "MQTT-3.3.2-11", of="5.0")
+@pytest.mark.parametrize("maximum", [0, 1, 2, 5, 65535])
+@pytest.mark.parametrize("qos", QOS)
+def test_the_broker_keeps_to_the_clients_maximum(mqtt5, topic, maximum, qos):
+    """More topics than aliases, again and again: each message has its own topic."""
+    client = mqtt5.connect(topic_alias_maximum=maximum)
+    client.subscribe(f"{topic}/+", qos=qos)
+    publisher = mqtt5.connect()
+    topics = [f"{topic}/{i * i % 7}" for i in range(15)]
+    for name in topics:
+        publisher.publish(name, b"x", qos)
+    assert [message.topic for message in client.receive_all()] == topics
+
+
+@pytest.mark.ours("mosquitto's own maximum came with 2.1")
+@pytest.mark.spec("MQTT-3.1.2-26", of="5.0")
+@pytest.mark.config("max_topic_alias_broker 10")
+@pytest.mark.parametrize("qos", QOS)
+def test_it_saves_the_topic_where_it_may(mqtt5, topic, qos):
+    client = mqtt5.connect(topic_alias_maximum=1)
+    client.subscribe(topic, qos=qos)
+    publisher = mqtt5.connect()
+    for i in range(4):
+        publisher.publish(topic, b"%d" % i, qos)
+    found = client.receive_all()
+    assert [message.payload for message in found] == [b"0", b"1", b"2", b"3"]
+    assert [message.named for message in found][-1] is False
+
+
+@pytest.mark.ours("mosquitto's own maximum came with 2.1")
+@pytest.mark.config("max_topic_alias_broker 0")
+def test_or_not_at_all(mqtt5, topic):
+    client = mqtt5.connect(topic_alias_maximum=10)
+    client.subscribe(topic)
+    publisher = mqtt5.connect()
+    for _ in range(4):
+        publisher.publish(topic, b"x")
+        assert client.receive(topic).alias == 0
+
+
+@pytest.mark.spec("MQTT-3.3.2-7", "MQTT-4.4.0-1", of="5.0")
+@pytest.mark.parametrize("maximum", [0, 3])
+def test_a_message_that_comes_again_has_its_topic_again(mqtt5, topic, maximum):
+    client = mqtt5.connect("sub", session_expiry=60, topic_alias_maximum=3)
+    client.subscribe(f"{topic}/+", qos=1)
+    publisher = mqtt5.connect()
+    names = [f"{topic}/{i % 2}" for i in range(6)]
+    for name in names:
+        publisher.publish(name, b"x", 1)
+    assert [message.topic for message in client.publishes()] == names
+    client.drop()
+    client = mqtt5.connect("sub", clean=False, topic_alias_maximum=maximum)
+    assert [message.topic for message in client.receive_all()] == names
+
+
+@pytest.mark.spec("MQTT-4.3.3-10", of="5.0")
+def test_a_qos_2_message_sent_again_may_be_named_or_not(mqtt5, topic, witness):
+    client = mqtt5.connect()
+    send(client, f"{topic}/a", 1, b"first")
+    client.send(codec.publish(f"{topic}/a", b"x", 2, 7, topic_alias=1))
+    client.expect_accepted(codec.PUBREC, 7)
+    client.send(codec.publish("", b"x", 2, 7, dup=True, topic_alias=1))
+    client.expect_accepted(codec.PUBREC, 7)
+    client.release(7)
+    assert [m.payload for m in witness.receive_all()] == [b"first", b"x"]

@@ -1,0 +1,130 @@
+"""Maximum Packet Size, both ways. What a client asked for is checked at each packet it reads."""
+
+import pytest
+
+from ..wire.vectors import wire
+from . import codec
+
+QOS = [0, 1, 2]
+
+
+def publish_size(topic, payload, qos, properties=1):
+    """The bytes of a PUBLISH; where the lengths are below 128."""
+    return 2 + 2 + len(topic) + (2 if qos else 0) + properties + len(payload)
+
+
+@pytest.mark.spec("MQTT-3.1.2-24", "MQTT-3.1.2-25", of="5.0")
+@pytest.mark.parametrize("qos", QOS)
+def test_a_packet_that_is_too_large_is_left_out(mqtt5, topic, qos):
+    small = mqtt5.connect(maximum_packet_size=100)
+    large = mqtt5.connect()
+    room = 100 - publish_size(topic, b"", qos)
+    for client in (small, large):
+        client.subscribe(topic, qos=2)
+    publisher = mqtt5.connect()
+    sizes = [room, room + 1, 0, 5000, room - 1]
+    for size in sizes:
+        publisher.publish(topic, b"x" * size, qos)
+    assert [len(message.payload) for message in small.receive_all()] == [room, 0, room - 1]
+    assert [len(message.payload) for message in large.receive_all()] == sizes
+
+
+@pytest.mark.spec("MQTT-3.1.2-24", of="5.0")
+@pytest.mark.parametrize("qos", QOS)
+def test_properties_count(mqtt5, topic, qos):
+    room = 100 - publish_size(topic, b"", qos, 1 + 3)
+    client = mqtt5.connect(maximum_packet_size=100)
+    client.subscribe(topic, qos=2)
+    publisher = mqtt5.connect()
+    publisher.publish(topic, b"fits", qos, content_type="x" * (room - 4))
+    publisher.publish(topic, b"fits", qos, content_type="x" * (room - 3))
+    client.receive(topic, b"fits", qos, content_type="x" * (room - 4))
+    client.expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.1.2-24", "MQTT-3.1.2-25", of="5.0")
+def test_it_holds_for_what_is_retained_or_waits(mqtt5, topic):
+    publisher = mqtt5.connect()
+    away = mqtt5.connect("away", session_expiry=60)
+    away.subscribe(f"{topic}/+", qos=1)
+    away.disconnect()
+    for name, size in (("a", 10), ("b", 1000), ("c", 20)):
+        publisher.publish(f"{topic}/{name}", b"x" * size, 1, retain=True)
+    away = mqtt5.connect("away", clean=False, maximum_packet_size=100, receive_maximum=2)
+    assert [len(message.payload) for message in away.receive_all()] == [10, 20]
+    new = mqtt5.connect(maximum_packet_size=100)
+    new.subscribe(f"{topic}/+", qos=1)
+    assert sorted(len(message.payload) for message in new.receive_all()) == [10, 20]
+    for name in "abc":
+        publisher.publish(f"{topic}/{name}", b"", retain=True)
+
+
+@pytest.mark.spec("MQTT-3.1.2-25", "MQTT-3.3.4-9", of="5.0")
+def test_what_was_left_out_is_no_longer_under_way(mqtt5, topic):
+    client = mqtt5.connect("sub", maximum_packet_size=100, receive_maximum=1, session_expiry=60)
+    client.subscribe(topic, qos=1)
+    publisher = mqtt5.connect()
+    for _ in range(5):
+        publisher.publish(topic, b"x" * 1000, 1)
+    publisher.publish(topic, b"small", 1)
+    client.receive(topic, b"small", 1)
+    client.drop()
+    mqtt5.connect("sub", clean=False).expect_silence()
+
+
+# The smallest packets that there are: nothing that could be left out has room.
+@pytest.mark.spec(
+    "MQTT-3.2.2-19", "MQTT-3.2.2-20", "MQTT-3.4.2-2", "MQTT-3.4.2-3", "MQTT-3.5.2-2",
+    "MQTT-3.5.2-3", "MQTT-3.6.2-2", "MQTT-3.6.2-3", "MQTT-3.7.2-2", "MQTT-3.7.2-3",
+    "MQTT-3.9.2-1", "MQTT-3.9.2-2", "MQTT-3.11.2-1", "MQTT-3.11.2-2", "MQTT-3.14.2-3",
+    "MQTT-3.14.2-4", of="5.0",
+)  # fmt: skip
+@pytest.mark.parametrize("size", [25, 30, 40, 60])
+def test_answers_fit_in_however_little_room_there_is(mqtt5, topic, size):
+    client = mqtt5.connect(maximum_packet_size=size)
+    client.publish(topic, b"", 1)
+    client.publish(topic, b"", 2)
+    assert client.request((topic, 1)) == (1,)
+    assert client.withdraw(topic, f"{topic}/never") == (0, 0x11)
+    client.send(codec.ack(codec.PUBREL, 999))
+    assert client.next().code == 0x92
+    client.send(codec.ack(codec.PUBREC, 999))
+    assert client.next().code in (0, 0x92)
+    client.send(codec.publish(topic, b"", 0, topic_alias=0))
+    client.expect_disconnect(0x94)
+
+
+@pytest.mark.ours("mosquitto calls an empty client id an unspecified error")
+@pytest.mark.config("allow_zero_length_clientid false")
+@pytest.mark.spec("MQTT-3.2.2-19", "MQTT-3.2.2-20", of="5.0")
+def test_and_so_does_a_refusal(mqtt5):
+    client = mqtt5.socket()
+    client.terms = {"maximum_packet_size": 10}
+    client.expect_refused(codec.connect("", maximum_packet_size=10), 0x85)
+
+
+@pytest.mark.config("max_packet_size 200")
+class TestTheBrokersOwn:
+    @pytest.mark.spec("MQTT-3.2.2-15", of="5.0")
+    @pytest.mark.parametrize("qos", QOS)
+    def test_a_larger_packet_ends_the_connection(self, mqtt5, topic, qos):
+        client = mqtt5.connect()
+        assert client.connack.properties["maximum_packet_size"] == 200
+        payload = b"x" * (199 - publish_size(topic, b"", qos))
+        client.publish(topic, payload, qos)
+        client.send(codec.publish(topic, payload + b"xx", qos, 9))
+        client.expect_disconnect(0x95)
+
+    @pytest.mark.spec("MQTT-3.2.2-15", of="5.0")
+    @pytest.mark.parametrize("packet", ["30 ffff 7f", "82 ff01", "e0 ffff ff7f", "c0 ff01"])
+    def test_of_which_its_length_is_enough(self, mqtt5, packet):
+        client = mqtt5.connect()
+        client.send(wire(packet) + b"\0" * 9)
+        client.expect_disconnect(0x95, 0x81)
+
+    def test_a_connect_that_is_too_large_is_refused(self, mqtt5):
+        client = mqtt5.socket()
+        client.send(mqtt5.packet(user=(("name", "v" * 200),)))
+        if answer := client.answer():
+            assert answer.code == 0x95
+        client.expect_closed()

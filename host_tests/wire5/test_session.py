@@ -1,0 +1,190 @@
+"""Sessions: how long they are kept, what they keep, and what Clean Start does to them."""
+
+import time
+
+import pytest
+
+from . import codec
+from .codec import Connack
+
+FOREVER = 0xFFFFFFFF
+
+
+def leaves(client):
+    client.disconnect()
+
+
+def drops(client):
+    client.drop()
+
+
+def leaves_with_its_will(client):
+    client.disconnect(codec.WITH_WILL)
+
+
+def breaks_the_protocol(client):
+    client.send(b"\xc1\x00")
+    client.expect_end()
+
+
+ENDS = [leaves, drops, leaves_with_its_will, breaks_the_protocol]
+
+
+def back(mqtt5, name="me", **options):
+    """Does the broker know this client's session?"""
+    return mqtt5.connect(name, clean=False, **options).connack.session_present
+
+
+@pytest.mark.spec("MQTT-3.1.2-23", "MQTT-3.1.2-5", "MQTT-3.2.2-3", "MQTT-3.1.3-2", of="5.0")
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("seconds", [60, FOREVER])
+def test_a_session_with_an_expiry_is_kept_when_the_client(mqtt5, topic, end, seconds):
+    client = mqtt5.connect("me", session_expiry=seconds)
+    client.subscribe(topic, qos=1)
+    end(client)
+    mqtt5.connect().publish(topic, b"waited", 1)
+    client = mqtt5.connect("me", clean=False)
+    assert client.connack == Connack(True, 0)
+    client.receive(topic, b"waited", 1)
+
+
+@pytest.mark.spec("MQTT-3.1.2-23", "MQTT-3.1.2-6", "MQTT-3.2.2-3", "MQTT-4.1.0-1", of="5.0")
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("options", [{}, {"session_expiry": 0}], ids=["absent", "zero"])
+def test_without_an_expiry_it_ends_when_the_client(mqtt5, topic, end, options):
+    """Which Clean Start says nothing about: that is about the session before."""
+    client = mqtt5.connect("me", clean=False, **options)
+    assert client.connack == Connack(False, 0)
+    client.subscribe(topic, qos=1)
+    client.publish(topic, b"live", 1)
+    client.receive(topic, b"live", 1)
+    end(client)
+    mqtt5.connect().publish(topic, b"lost", 1)
+    client = mqtt5.connect("me", clean=False)
+    assert client.connack == Connack(False, 0)
+    client.publish(topic, b"lost too", 1)
+    client.expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.1.2-4", "MQTT-3.1.4-4", "MQTT-3.2.2-2", of="5.0")
+def test_clean_start_drops_the_session_before_and_may_begin_one_that_is_kept(mqtt5, topic):
+    client = mqtt5.connect("me", session_expiry=60)
+    client.subscribe(topic, qos=1)
+    client.disconnect()
+    publisher = mqtt5.connect()
+    publisher.publish(topic, b"dropped", 1)
+    client = mqtt5.connect("me", clean=True, session_expiry=60)
+    assert client.connack == Connack(False, 0)
+    publisher.publish(topic, b"not subscribed", 1)
+    client.subscribe(f"{topic}/new", qos=1)
+    client.disconnect()
+    publisher.publish(f"{topic}/new", b"kept", 1)
+    client = mqtt5.connect("me", clean=False)
+    assert client.connack == Connack(True, 0)
+    client.receive(f"{topic}/new", b"kept", 1)
+    client.expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.1.2-23", of="5.0")
+def test_each_connect_says_anew_how_long(mqtt5):
+    mqtt5.connect("me", session_expiry=60).disconnect()
+    client = mqtt5.connect("me", clean=False)
+    assert client.connack.session_present
+    client.disconnect()
+    assert not back(mqtt5)
+
+
+@pytest.mark.spec("MQTT-3.1.2-23", of="5.0")
+def test_a_disconnect_can_change_how_long(mqtt5):
+    mqtt5.connect("me", session_expiry=60).disconnect(0, session_expiry=0)
+    assert not back(mqtt5, session_expiry=1)
+    client = mqtt5.connect("me", clean=False, session_expiry=1)
+    client.disconnect(0, session_expiry=FOREVER)
+    time.sleep(0.01)
+    assert back(mqtt5)
+
+
+def test_a_disconnect_cannot_keep_what_was_to_end(mqtt5):
+    client = mqtt5.connect("me")
+    client.send(codec.disconnect(0, session_expiry=60))
+    client.expect_disconnect(0x82)
+    assert not back(mqtt5)
+    client = mqtt5.connect("me")
+    client.disconnect(0, session_expiry=0)
+
+
+@pytest.mark.waits
+@pytest.mark.spec("MQTT-4.1.0-1", "MQTT-4.1.0-2", "MQTT-3.1.2-23", of="5.0")
+def test_time_ends_the_sessions_of_those_who_are_away(mqtt5, topic):
+    publisher = mqtt5.connect()
+    there = mqtt5.connect("there", session_expiry=1)
+    short = mqtt5.connect("short", session_expiry=1)
+    lengthened = mqtt5.connect("lengthened", session_expiry=1)
+    shortened = mqtt5.connect("shortened", session_expiry=60)
+    longer = mqtt5.connect("longer", session_expiry=60)
+    again = mqtt5.connect("again", session_expiry=1)
+    everyone = [there, short, lengthened, shortened, longer, again]
+    for client in everyone:
+        client.subscribe(topic, qos=1)
+    publisher.publish(topic, b"one", 1)
+    for client in everyone:
+        client.receive(topic, b"one", 1)
+    short.drop()
+    longer.drop()
+    again.drop()
+    lengthened.disconnect(0, session_expiry=60)
+    shortened.disconnect(0, session_expiry=1)
+    time.sleep(0.5)
+    again = mqtt5.connect("again", clean=False, session_expiry=60)
+    assert again.connack.session_present
+    publisher.publish(topic, b"two", 1)
+    time.sleep(1.6)
+    for name in ("short", "shortened"):
+        assert not back(mqtt5, name), name
+    for name in ("longer", "lengthened"):
+        client = mqtt5.connect(name, clean=False)
+        assert client.connack.session_present, name
+        client.receive(topic, b"two", 1)
+    again.receive(topic, b"two", 1)
+    there.receive(topic, b"two", 1)
+
+
+@pytest.mark.ours("mosquitto has hours, and keeps silent about them")
+@pytest.mark.config("persistent_client_expiration 30")
+@pytest.mark.parametrize(
+    ("asked", "told"), [(0, None), (1, None), (30, None), (31, 30), (FOREVER, 30)]
+)
+def test_the_broker_may_keep_sessions_for_less(mqtt5, asked, told):
+    client = mqtt5.connect(session_expiry=asked)
+    assert client.connack.properties.get("session_expiry") == told
+
+
+@pytest.mark.waits
+@pytest.mark.ours("mosquitto has hours, and keeps silent about them")
+@pytest.mark.config("persistent_client_expiration 1")
+@pytest.mark.spec("MQTT-4.1.0-2", of="5.0")
+def test_and_so_it_does_also_for_older_clients_and_at_a_disconnect(mqtt5):
+    mqtt5.connect("new", session_expiry=FOREVER).disconnect()
+    mqtt5.connect("at the end", session_expiry=1).disconnect(0, session_expiry=FOREVER)
+    mqtt5.older("old", clean=False).disconnect()
+    time.sleep(2.1)
+    assert not back(mqtt5, "new")
+    assert not back(mqtt5, "at the end")
+    assert not mqtt5.older("old", clean=False).connack.session_present
+
+
+@pytest.mark.spec("MQTT-3.1.4-3", "MQTT-3.1.3-2", "MQTT-4.13.2-1", of="5.0")
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("seconds", [0, 60])
+def test_a_second_client_takes_over(mqtt5, topic, clean, seconds):
+    first = mqtt5.connect("me", session_expiry=seconds)
+    first.subscribe(topic, qos=1)
+    second = mqtt5.connect("me", clean=clean, session_expiry=seconds)
+    first.expect_disconnect(0x8E)
+    kept = not clean
+    if seconds:
+        assert second.connack.session_present is kept
+    mqtt5.connect().publish(topic, b"x", 1)
+    if second.connack.session_present:
+        second.receive(topic, b"x", 1)
+    second.expect_silence()
