@@ -20,10 +20,10 @@ _LEFT = const(1)
 _LEFT_WITH_WILL = const(11)
 _IN_ACK = const(8)
 _IN_DISCONNECT = const(64)
-_EXPIRY = const(7)
+_SESSION_EXPIRY = const(7)
 # Reason codes [2.4]
-_MALFORMED = const(0x81)
-_PROTOCOL = const(0x82)
+_MALFORMED_PACKET = const(0x81)
+_PROTOCOL_ERROR = const(0x82)
 _NO_SUCH_ID = const(0x92)
 # What a client may say in PUBACK and PUBREC, and in DISCONNECT; PUBREL and PUBCOMP have 0
 # and 0x92
@@ -40,11 +40,11 @@ def _read(broker, pkt, buf, legal):
         return 0
     code = buf[at]
     if code not in legal:
-        return -_MALFORMED
+        return -_MALFORMED_PACKET
     if at + 1 < end:
         at = scan(buf, at + 1, end, _IN_ACK, broker.five.values)
         if at != end:
-            return at if at < 0 else -_MALFORMED
+            return at if at < 0 else -_MALFORMED_PACKET
     return code
 
 
@@ -130,15 +130,16 @@ def handle_disconnect(broker, conn, pkt, buf):
     values = broker.five.values
     values[0] = 0
     if code not in _OF_DISCONNECT:
-        return _MALFORMED
+        return _MALFORMED_PACKET
     if at + 1 < end:
         at = scan(buf, at + 1, end, _IN_DISCONNECT, values)
         if at != end:
-            return -at if at < 0 else _MALFORMED
-    if values[0] >> _EXPIRY & 1:
+            return -at if at < 0 else _MALFORMED_PACKET
+    if values[0] >> _SESSION_EXPIRY & 1:
         session = broker.conns.session[conn]
-        expiry = values[_EXPIRY]
+        expiry = values[_SESSION_EXPIRY]
         if expiry and not broker.five.expiry[session]:
-            return _PROTOCOL  # [3.1.2-23 and 3.14.2.2.2]
-        broker.five.set_expiry(broker, session, expiry)
+            return _PROTOCOL_ERROR  # [3.1.2-23 and 3.14.2.2.2]
+        most = broker.settings.persistent_client_expiration
+        broker.five.set_expiry(broker, session, min(expiry, most) if most else expiry)
     return _LEFT if code == 0 else _LEFT_WITH_WILL

@@ -8,7 +8,7 @@ from slotmq.arrays import i32, u16
 from slotmq.runtime import const
 
 _NONE = const(0xFFFF)
-_SHORTEST = const(8)  # bytes of a topic that is worth an alias
+_SHORTEST = const(4)  # bytes of a topic that is worth an alias
 
 
 class Aliases:

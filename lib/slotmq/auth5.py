@@ -25,8 +25,8 @@ _MORE = const(19)
 # Reason codes [2.4]
 _CONTINUE = const(0x18)
 _AGAIN = const(0x19)
-_MALFORMED = const(0x81)
-_PROTOCOL = const(0x82)
+_MALFORMED_PACKET = const(0x81)
+_PROTOCOL_ERROR = const(0x82)
 _BAD_METHOD = const(0x8C)
 
 
@@ -61,19 +61,19 @@ def handle_auth(broker, conn, pkt, buf):
     at = pkt[_BODY]
     end = pkt[_END]
     if known is None or at == end:
-        return _PROTOCOL
+        return _PROTOCOL_ERROR
     code = buf[at]
     values = broker.five.values
     values[0] = 0
     if at + 1 < end:
         at = scan(buf, at + 1, end, _IN_AUTH, values)
         if at != end:
-            return -at if at < 0 else _MALFORMED
+            return -at if at < 0 else _MALFORMED_PACKET
     if not values[0] >> _METHOD & 1 or _text(buf, values, _METHOD) != known[0]:
-        return _PROTOCOL  # [4.12.0-5]
+        return _PROTOCOL_ERROR  # [4.12.0-5]
     is_new = broker.conns.state[conn] == _NEW
     if code != _CONTINUE and (code != _AGAIN or is_new):
-        return _PROTOCOL
+        return _PROTOCOL_ERROR
     data = _text(buf, values, _DATA) if values[0] >> _DATA & 1 else None
     code, data = hook(broker).auth(conn, known[0], data)
     if code == _CONTINUE or code == _OK and not is_new:
@@ -97,7 +97,7 @@ def _send(broker, conn, code, method, data):
     remaining = 1 + length_bytes(len(body)) + len(body)
     at = room_for(broker, conn, 1 + length_bytes(remaining) + remaining)
     if at < 0:
-        return _PROTOCOL
+        return _PROTOCOL_ERROR
     tx = broker.conns.tx
     at = put_header(tx, at, _AUTH, remaining)
     tx[at] = code

@@ -27,11 +27,11 @@ _WILL_DELAY = const(11)
 _INFORMATION = const(12)
 _RECEIVE_MAX = const(15)
 _ALIAS_MAX = const(16)
-_PACKET_MAX = const(18)
+_LARGEST = const(18)  # Maximum Packet Size
 _MORE = const(19)
 # Reason codes [2.4]
-_MALFORMED = const(0x81)
-_PROTOCOL = const(0x82)
+_MALFORMED_PACKET = const(0x81)
+_PROTOCOL_ERROR = const(0x82)
 _CLIENT_ID = const(0x85)
 _TOPIC_INVALID = const(0x90)
 _NO_RETAIN = const(0x9A)
@@ -45,7 +45,7 @@ def read(broker, conn, pkt, buf, fields):
     flags = fields.flags
     will_qos = flags >> 3 & 3
     if flags & 1 or will_qos == 3 or not flags & _WILL and flags & 0x38:
-        return _MALFORMED
+        return _MALFORMED_PACKET
     at = scan(buf, pkt[_BODY] + 10, pkt[_END], _IN_CONNECT, five.values)
     if at < 0:
         return -at
@@ -64,14 +64,15 @@ def _take_properties(broker, conn, buf, fields):
     five = broker.five
     values = five.values
     found = values[0]
-    for column in (_RECEIVE_MAX, _PACKET_MAX):
+    for column in (_RECEIVE_MAX, _LARGEST):
         if found >> column & 1 and not values[column]:
-            return _PROTOCOL
+            return _PROTOCOL_ERROR
     if found >> _DATA & 1 and not found >> _METHOD & 1:
-        return _PROTOCOL
+        return _PROTOCOL_ERROR
     fields.expiry = values[_SESSION_EXPIRY] if found >> _SESSION_EXPIRY & 1 else 0
-    five.receive_max[conn] = values[_RECEIVE_MAX] if found >> _RECEIVE_MAX & 1 else 65535
-    five.packet_max[conn] = values[_PACKET_MAX] if found >> _PACKET_MAX & 1 else 0
+    asked = values[_RECEIVE_MAX] if found >> _RECEIVE_MAX & 1 else 65535
+    five.receive_max[conn] = min(asked, broker.max_inflight)
+    five.packet_max[conn] = values[_LARGEST] if found >> _LARGEST & 1 else 0
     five.problems[conn] = values[_PROBLEMS] if found >> _PROBLEMS & 1 else 1
     offered = values[_ALIAS_MAX] if found >> _ALIAS_MAX & 1 else 0
     five.aliases.offered[conn] = min(offered, five.alias_max_out)
@@ -105,7 +106,7 @@ def _read_payload(broker, buf, at, end, fields):
     values = broker.five.values
     found, at = _string(buf, at, end)
     if at < 0:
-        return _MALFORMED
+        return _MALFORMED_PACKET
     fields.client_id = found
     if flags & _WILL:
         start = at
@@ -117,14 +118,14 @@ def _read_payload(broker, buf, at, end, fields):
         fields.will_topic, at = _string(buf, at, end)
         fields.will_message, at = _string(buf, at, end, False)
         if at < 0:
-            return _MALFORMED
+            return _MALFORMED_PACKET
         if not utf8_ok(buf, *fields.will_topic, 1):
             return _TOPIC_INVALID
     if flags & _USER_NAME:
         fields.user_name, at = _string(buf, at, end)
     if flags & _PASSWORD:
         fields.password, at = _string(buf, at, end, False)
-    return _OK if at == end else _MALFORMED
+    return _OK if at == end else _MALFORMED_PACKET
 
 
 def _string(buf, at, end, is_text=True):

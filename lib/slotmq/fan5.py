@@ -127,6 +127,19 @@ def pump(broker, session):
         pass
 
 
+def _under_way(broker, session, entry):
+    # How many before this entry wait for an acknowledgement on this connection.
+    deliveries = broker.deliveries
+    if deliveries.state[entry] == _QUEUED:
+        return broker.sessions.inflight[session]
+    count = 0
+    before = broker.sessions.head[session]
+    while before != entry:
+        count += 1
+        before = deliveries.next[before]
+    return count
+
+
 def _send(broker, conn, session):
     # The delivery at the cursor. False: not now.
     deliveries = broker.deliveries
@@ -141,10 +154,8 @@ def _send(broker, conn, session):
         broker.stats[_PACKETS_OUT] += 1
         sessions.cursor[session] = deliveries.next[entry]
         return True
-    if deliveries.state[entry] == _QUEUED and flags & 6:
-        window = min(broker.max_inflight, broker.five.receive_max[conn])
-        if sessions.inflight[session] >= window:
-            return False  # [3.3.4-9]
+    if flags & 6 and _under_way(broker, session, entry) >= broker.five.receive_max[conn]:
+        return False  # [3.3.4-9]
     source = broker.five.source
     source.from_message(broker, deliveries.msg[entry])
     if source.left == 0 and deliveries.state[entry] != _QUEUED:

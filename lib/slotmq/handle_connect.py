@@ -21,7 +21,6 @@ _ACCEPTED = const(15)
 _NOTICE = const(4)
 _SHARE_MOST = const(0)
 _SHARE_CONNECTED = const(2)
-_FIVE = const(4)
 
 # CONNACK return codes [3.2.2.3]
 _BAD_LEVEL = const(1)
@@ -73,14 +72,14 @@ def handle_connect(broker, conn, pkt, buf):
 
 
 def _handle_version_5(broker, conn, pkt, buf, fields):
-    version5 = broker.five.connect
+    five = broker.five
     broker.conns.level[conn] = 5
-    code = version5.read(broker, conn, pkt, buf, fields) or version5.check_id(broker, fields)
+    code = five.read_connect(broker, conn, pkt, buf, fields) or five.check_id(broker, fields)
     if not code and fields.method is None:
         code = _check_login(broker, buf, fields)
     if code:
         return _refuse(broker, conn, code)
-    result = version5.authenticate(broker, conn, pkt, buf, fields)
+    result = five.authenticate(broker, conn, pkt, buf, fields)
     if result >= 0:
         return result
     if fields.flags & _WILL:
@@ -194,7 +193,7 @@ def _open_session(broker, conn, buf, fields):
     broker.conns.patience[conn] = fields.keep_alive * 15  # 1.5 times, in tenths [3.1.2-24]
     if fields.level == 5:
         broker.conns.state[conn] = _FIVE
-        broker.five.connect.opened(broker, conn, fields, present)
+        broker.five.opened(broker, conn, fields, present)
     else:
         if broker.five:
             broker.five.opened_3(broker, session, fields.flags & _CLEAN)
@@ -227,7 +226,7 @@ def _store_will(broker, buf, fields):
     if topic_len > broker.limits.topic_bytes:
         pass
     elif fields.level == 5:
-        msg = broker.five.connect.store_will(broker, buf, fields, flags)
+        msg = broker.five.store_will(broker, buf, fields, flags)
     else:
         msg = store(broker.queue, buf, topic, topic_len, payload, size, flags)
     if msg == _NONE:

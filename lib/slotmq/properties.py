@@ -22,8 +22,8 @@ WHERE = b"\0\x06\x06\x06\x06\x06\x14\x41\x81\x81\x01\x02\x01\xc8\x04\x01\x01\xff
 _MORE = const(19)  # values[index + _MORE]: the length of a text, the offset of a number
 _USER = const(17)
 _NUMBER_MAX = const(0x3FFFFFFF)  # larger ones are taken for this: small integers everywhere
-_MALFORMED = const(-0x81)
-_PROTOCOL = const(-0x82)
+_MALFORMED_PACKET = const(0x81)
+_PROTOCOL_ERROR = const(0x82)
 
 
 def make():
@@ -38,19 +38,19 @@ def scan(buf, at, end, packet, values):
     values[0] = 0
     size = read_length(buf, at, end)
     if size < 0:
-        return _MALFORMED
+        return -_MALFORMED_PACKET
     at += length_bytes(size)
     stop = at + size
     if stop > end:
-        return _MALFORMED
+        return -_MALFORMED_PACKET
     while at < stop:
         name = buf[at]
         index = INDEX[name] if name < len(INDEX) else 0
         if index == 0 or not WHERE[index] & packet:
-            return _MALFORMED  # [2.2.2.2]
+            return -_MALFORMED_PACKET  # [2.2.2.2]
         if index != _USER:
             if values[0] >> index & 1:
-                return _PROTOCOL
+                return -_PROTOCOL_ERROR
             values[0] |= 1 << index
         at = _take(buf, at + 1, stop, index, KINDS[index], values)
         if at < 0:
@@ -66,9 +66,9 @@ def _take(buf, at, stop, index, kind, values):
     if kind == 5:
         values[index] = number = read_length(buf, at, stop)
         at += length_bytes(number)
-        return at if number > 0 else (_MALFORMED if number else _PROTOCOL)
+        return at if number > 0 else -(_MALFORMED_PACKET if number else _PROTOCOL_ERROR)
     if at + kind > stop:
-        return _MALFORMED
+        return -_MALFORMED_PACKET
     number = buf[at]
     if kind == 4 and number > 0x3F:
         values[index] = _NUMBER_MAX
@@ -76,7 +76,7 @@ def _take(buf, at, stop, index, kind, values):
     for i in range(at + 1, at + kind):
         number = number << 8 | buf[i]
     values[index] = number
-    return at + kind if number < 2 or kind != 1 else _PROTOCOL
+    return at + kind if number < 2 or kind != 1 else -_PROTOCOL_ERROR
 
 
 def _take_text(buf, at, stop, index, kind, values):
@@ -84,7 +84,7 @@ def _take_text(buf, at, stop, index, kind, values):
         n = buf[at] << 8 | buf[at + 1] if at + 2 <= stop else 0
         at += 2
         if at + n > stop or kind != 7 and not utf8_ok(buf, at, n, 0):
-            return _MALFORMED
+            return -_MALFORMED_PACKET
         if kind != 8:
             values[index] = at
             values[index + _MORE] = n

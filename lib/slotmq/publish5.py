@@ -29,9 +29,9 @@ _IDENTIFIER = const(6)
 _ALIAS = const(14)
 _MORE = const(19)
 # Reason codes [2.4]
-_MALFORMED = const(0x81)
-_PROTOCOL = const(0x82)
-_NOT_AUTHORIZED = const(0x87)
+_MALFORMED_PACKET = const(0x81)
+_PROTOCOL_ERROR = const(0x82)
+_UNAUTHORIZED = const(0x87)
 _TOPIC_INVALID = const(0x90)
 _RECEIVE_MAXIMUM = const(0x93)
 _ALIAS_INVALID = const(0x94)
@@ -75,9 +75,9 @@ def _check(broker, pkt, found):
     flags = pkt[_FLAGS]
     qos = flags >> 1 & 3
     if qos == 3 or flags & 8 and not qos:
-        return _MALFORMED
+        return _MALFORMED_PACKET
     if found >> _IDENTIFIER & 1 or qos and not pkt[_PACKET_ID]:
-        return _PROTOCOL  # [3.3.4-6, 2.2.1-3]
+        return _PROTOCOL_ERROR  # [3.3.4-6, 2.2.1-3]
     if qos > broker.max_qos:
         return _NO_QOS
     return _NO_RETAIN if flags & 1 and not broker.retain_available else _OK
@@ -88,12 +88,14 @@ def _find_topic(broker, conn, values):
     source = broker.five.source
     aliases = broker.five.aliases
     n = source.topic_len
+    if not utf8_ok(source.tbuf, source.topic, n, 0):
+        return _MALFORMED_PACKET
     if n and not utf8_ok(source.tbuf, source.topic, n, 1):
-        return _MALFORMED if not utf8_ok(source.tbuf, source.topic, n, 0) else _TOPIC_INVALID
+        return _TOPIC_INVALID
     if n > broker.limits.topic_bytes:
         return _TOPIC_INVALID
     if not values[0] >> _ALIAS & 1:
-        return _OK if n else _PROTOCOL
+        return _OK if n else _PROTOCOL_ERROR
     alias = values[_ALIAS]
     if not 0 < alias <= broker.five.alias_max:
         return _ALIAS_INVALID
@@ -102,7 +104,7 @@ def _find_topic(broker, conn, values):
     source.tbuf = source.text
     source.topic = 0
     source.topic_len = aliases.get(conn, alias, source.text, 0)
-    return _OK if source.topic_len else _PROTOCOL
+    return _OK if source.topic_len else _PROTOCOL_ERROR
 
 
 def _take_out(source, values, payload):
@@ -141,9 +143,10 @@ def _publish(broker, conn, qos):
     # Route, store and hand out the Source; -> the reason code for its sender.
     source = broker.five.source
     size = source.size - source.props
-    topic, n = source.topic, source.topic_len
+    topic = source.topic
+    n = source.topic_len
     if not is_wanted(broker, conn, source.tbuf, topic, n, size):
-        return _NOT_AUTHORIZED
+        return _UNAUTHORIZED
     subs = broker.subscriptions
     slot = deliver.route(broker, source.tbuf, topic, n)
     nobody = subs.routes.first[slot] == subs.routes.end[slot]
@@ -207,7 +210,7 @@ def _hold(broker, conn, at):
     source = broker.five.source
     size = source.size - source.props
     if not is_wanted(broker, conn, source.tbuf, source.topic, source.topic_len, size):
-        return _NOT_AUTHORIZED
+        return _UNAUTHORIZED
     msg = _store(broker, 4 | source.retain)
     if msg == _NONE:
         return _QUOTA

@@ -206,5 +206,5 @@ def _matches(broker, sub):
     subs = broker.subscriptions
     end = len(source.scratch)
     text = subs.filter_text(subs.node[sub], source.scratch, end)
-    topic, n = source.topic, source.topic_len
-    return topic_matches(source.scratch, text, end - text, source.tbuf, topic, n)
+    n = end - text
+    return topic_matches(source.scratch, text, n, source.tbuf, source.topic, source.topic_len)

@@ -66,7 +66,8 @@ class Shares:
                     fit += 4
                 # of those behind the last one the highest, then from the highest again
                 if chosen == _NONE or fit > rank or fit == rank and sub > chosen:
-                    chosen, rank = sub, fit
+                    chosen = sub
+                    rank = fit
             sub = subs.next_in_node[sub]
         if chosen != _NONE:
             self.last[slot] = chosen

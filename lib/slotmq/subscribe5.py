@@ -21,9 +21,9 @@ _IDENTIFIER = const(6)  # column of properties.values
 _NO_LOCAL = const(4)
 _OPTIONS = const(12)
 # Reason codes [2.4]
-_MALFORMED = const(0x81)
-_PROTOCOL = const(0x82)
-_NOT_AUTHORIZED = const(0x87)
+_MALFORMED_PACKET = const(0x81)
+_PROTOCOL_ERROR = const(0x82)
+_UNAUTHORIZED = const(0x87)
 _FILTER_INVALID = const(0x8F)
 _NOT_SUBSCRIBED = const(0x11)
 _QUOTA = const(0x97)
@@ -51,7 +51,7 @@ def _handle(broker, conn, pkt, buf, answer, where):
     if count < 0:
         return -count
     if count == 0 or buf[body] == 0 == buf[body + 1]:
-        return _PROTOCOL
+        return _PROTOCOL_ERROR
     put = room_for(broker, conn, count + 4 + length_bytes(count + 3))
     if put < 0:
         return _FULL  # more filters than an answer can hold
@@ -82,16 +82,16 @@ def _check(buf, at, end, options):
         n = buf[at] << 8 | buf[at + 1] if at + 2 <= end else 0
         at += 2
         if at + n + options > end or not utf8_ok(buf, at, n, 0) or not filter_ok(buf, at, n):
-            return -_MALFORMED
+            return -_MALFORMED_PACKET
         shared = _shared(buf, at, n)
         if shared < 0:
-            return -_PROTOCOL  # [4.8.2-1, -2]
+            return -_PROTOCOL_ERROR  # [4.8.2-1, -2]
         at += n
         if options:
             if buf[at] & 0xC0 or buf[at] & 3 == 3:
-                return -_MALFORMED
+                return -_MALFORMED_PACKET
             if buf[at] & 0x30 == 0x30 or shared and buf[at] & _NO_LOCAL:
-                return -_PROTOCOL
+                return -_PROTOCOL_ERROR
         at += options
         count += 1
     return count
@@ -120,7 +120,7 @@ def _subscribe(broker, session, buf, off, n, options, identifier):
         subs.refused += 1
         return _FILTER_INVALID
     if not version3.may(broker, session, buf, off, n, qos):
-        return _NOT_AUTHORIZED
+        return _UNAUTHORIZED
     head = _shared(buf, off, n)
     node = subs.add_node(buf, off + head, n - head)
     if node == _NONE:

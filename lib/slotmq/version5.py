@@ -40,7 +40,11 @@ class Version5:
         # The rest of version 5, for those who only know this object
         self.handlers = handlers5.HANDLERS
         self.first = handlers5.FIRST
-        self.connect = connect5
+        self.read_connect = connect5.read
+        self.check_id = connect5.check_id
+        self.authenticate = connect5.authenticate
+        self.store_will = connect5.store_will
+        self.opened = connect5.opened
         self.goodbye = answers5.goodbye
         self.refuse = answers5.refuse
         self.pump = fan5.pump
@@ -67,6 +71,10 @@ class Version5:
         self.publisher = _NONE  # the session that publishes now, for No Local
         self.exchanges = {}  # connections that authenticate by AUTH, see auth5.py
         self.scram = None
+        if broker.settings.scram_file:
+            from slotmq.scram import Scram
+
+            self.scram = Scram(broker.settings.scram_file, n)
         self.reason = _NONE  # the subscription that a retained message is sent for
         self.alias_max = self.alias_max_out = limits.aliases
         self.source = Source(limits)  # the message that is on its way

@@ -17,7 +17,7 @@ from .source import Finding, Source
 _PACKAGE = "slotmq"
 _STEPS = "deliver lifecycle outbox retain"
 # What a broker makes for the program that it runs in
-_PARTS = "local loop sysinfo tree"
+_PARTS = "intake local loop sysinfo tree version5"
 _TABLES = "connections deliveries messages retained sessions subscriptions"
 
 
@@ -64,6 +64,12 @@ RULE = (
     Row("lifecycle", "deliver heap outbox retain runtime"),
     # A handler never knows another
     Row("handle_*", f"{_STEPS} encode heap runtime"),
+    # Version 5 knows what version 3 has; nobody but the broker knows of version 5
+    Row("properties", "arrays encode runtime"),
+    Row("aliases", "arrays runtime"),
+    Row("shares", "arrays deliver runtime"),
+    Row("version5", "*5 aliases arrays lifecycle properties runtime scram shares"),
+    Row("*5", f"{_STEPS} *5 encode handle_* heap properties runtime"),
     Row("intake", "deliver handle_* heap runtime"),
     Row("local", "deliver retain runtime"),
     # Made or borrowed by a broker that is asked for it
