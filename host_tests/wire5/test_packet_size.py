@@ -6,6 +6,9 @@ from ..wire.vectors import wire
 from . import codec
 
 QOS = [0, 1, 2]
+# By how many bytes a packet is too large.
+OVER_1 = pytest.param(1, marks=pytest.mark.ours("mosquitto forgets the first bytes"))
+OVER = pytest.mark.parametrize("over", [OVER_1, 2])
 
 
 def publish_size(topic, payload, qos, properties=1):
@@ -14,15 +17,16 @@ def publish_size(topic, payload, qos, properties=1):
 
 
 @pytest.mark.spec("MQTT-3.1.2-24", "MQTT-3.1.2-25", of="5.0")
+@OVER
 @pytest.mark.parametrize("qos", QOS)
-def test_a_packet_that_is_too_large_is_left_out(mqtt5, topic, qos):
+def test_a_packet_that_is_too_large_is_left_out(mqtt5, topic, qos, over):
     small = mqtt5.connect(maximum_packet_size=100)
     large = mqtt5.connect()
     room = 100 - publish_size(topic, b"", qos)
     for client in (small, large):
         client.subscribe(topic, qos=2)
     publisher = mqtt5.connect()
-    sizes = [room, room + 1, 0, 5000, room - 1]
+    sizes = [room, room + over, 0, 5000, room - 1]
     for size in sizes:
         publisher.publish(topic, b"x" * size, qos)
     assert [len(message.payload) for message in small.receive_all()] == [room, 0, room - 1]
@@ -30,18 +34,20 @@ def test_a_packet_that_is_too_large_is_left_out(mqtt5, topic, qos):
 
 
 @pytest.mark.spec("MQTT-3.1.2-24", of="5.0")
+@OVER
 @pytest.mark.parametrize("qos", QOS)
-def test_properties_count(mqtt5, topic, qos):
+def test_properties_count(mqtt5, topic, qos, over):
     room = 100 - publish_size(topic, b"", qos, 1 + 3)
     client = mqtt5.connect(maximum_packet_size=100)
     client.subscribe(topic, qos=2)
     publisher = mqtt5.connect()
     publisher.publish(topic, b"fits", qos, content_type="x" * (room - 4))
-    publisher.publish(topic, b"fits", qos, content_type="x" * (room - 3))
+    publisher.publish(topic, b"fits", qos, content_type="x" * (room - 4 + over))
     client.receive(topic, b"fits", qos, content_type="x" * (room - 4))
     client.expect_silence()
 
 
+@pytest.mark.ours("mosquitto waits for the acknowledgement of what it did not send")
 @pytest.mark.spec("MQTT-3.1.2-24", "MQTT-3.1.2-25", of="5.0")
 def test_it_holds_for_what_is_retained_or_waits(mqtt5, topic):
     publisher = mqtt5.connect()
@@ -59,6 +65,7 @@ def test_it_holds_for_what_is_retained_or_waits(mqtt5, topic):
         publisher.publish(f"{topic}/{name}", b"", retain=True)
 
 
+@pytest.mark.ours("mosquitto waits for the acknowledgement of what it did not send")
 @pytest.mark.spec("MQTT-3.1.2-25", "MQTT-3.3.4-9", of="5.0")
 def test_what_was_left_out_is_no_longer_under_way(mqtt5, topic):
     client = mqtt5.connect("sub", maximum_packet_size=100, receive_maximum=1, session_expiry=60)
@@ -87,10 +94,10 @@ def test_answers_fit_in_however_little_room_there_is(mqtt5, topic, size):
     assert client.request((topic, 1)) == (1,)
     assert client.withdraw(topic, f"{topic}/never") == (0, 0x11)
     client.send(codec.ack(codec.PUBREL, 999))
-    assert client.next().code == 0x92
+    assert client.next().code in (0, 0x92)
     client.send(codec.ack(codec.PUBREC, 999))
     assert client.next().code in (0, 0x92)
-    client.send(codec.publish(topic, b"", 0, topic_alias=0))
+    client.send(codec.publish(topic, b"", 0, topic_alias=65535))
     client.expect_disconnect(0x94)
 
 
@@ -106,17 +113,18 @@ def test_and_so_does_a_refusal(mqtt5):
 @pytest.mark.config("max_packet_size 200")
 class TestTheBrokersOwn:
     @pytest.mark.spec("MQTT-3.2.2-15", of="5.0")
+    @pytest.mark.parametrize("over", [OVER_1, 3])
     @pytest.mark.parametrize("qos", QOS)
-    def test_a_larger_packet_ends_the_connection(self, mqtt5, topic, qos):
+    def test_a_larger_packet_ends_the_connection(self, mqtt5, topic, qos, over):
         client = mqtt5.connect()
         assert client.connack.properties["maximum_packet_size"] == 200
-        payload = b"x" * (199 - publish_size(topic, b"", qos))
+        payload = b"x" * (200 - publish_size(topic, b"", qos) - 1)
         client.publish(topic, payload, qos)
-        client.send(codec.publish(topic, payload + b"xx", qos, 9))
+        client.send(codec.publish(topic, payload + b"x" * over, qos, 9))
         client.expect_disconnect(0x95)
 
     @pytest.mark.spec("MQTT-3.2.2-15", of="5.0")
-    @pytest.mark.parametrize("packet", ["30 ffff 7f", "82 ff01", "e0 ffff ff7f", "c0 ff01"])
+    @pytest.mark.parametrize("packet", ["30 ffff 7f", "82 ff03", "e0 ffff ff7f"])
     def test_of_which_its_length_is_enough(self, mqtt5, packet):
         client = mqtt5.connect()
         client.send(wire(packet) + b"\0" * 9)

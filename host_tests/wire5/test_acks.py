@@ -1,0 +1,192 @@
+"""Acknowledgements: their reason codes, their forms, and what a refusal means."""
+
+import pytest
+
+from . import codec
+from .codec import NO_SUBSCRIBERS, PUBACK, PUBCOMP, PUBREC, PUBREL, Ack
+
+ABOUT = {"reason_string": "because", "user": (("a", "b"), ("a", "c"))}
+# The forms in which a client may put an acknowledgement that means success.
+FORMS = {
+    "2 bytes": (None, None),
+    "3 bytes": (0, None),
+    "4 bytes": (0, {}),
+    "reason string": (0, {"reason_string": "fine"}),
+    "properties": (0, ABOUT),
+}
+EACH_FORM = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+ERRORS = (0x80, 0x83, 0x87, 0x90, 0x91, 0x97, 0x99)
+
+
+def subscribed(mqtt5, topic, qos, **options):
+    """A client with a kept session that has one message to acknowledge."""
+    client = mqtt5.connect("sub", session_expiry=60, **options)
+    client.subscribe(topic, qos=qos)
+    mqtt5.connect().publish(topic, b"x", qos)
+    return client, client.expect_publish(topic, b"x", qos).packet_id
+
+
+def nothing_is_left(mqtt5, client):
+    client.expect_silence()
+    client.drop()
+    mqtt5.connect("sub", clean=False).expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.4.2-1", "MQTT-2.2.1-5", "MQTT-4.3.2-4", of="5.0")
+@EACH_FORM
+def test_every_form_of_puback(mqtt5, topic, form):
+    client, packet_id = subscribed(mqtt5, topic, 1)
+    client.send(codec.ack(PUBACK, packet_id, *form))
+    nothing_is_left(mqtt5, client)
+
+
+@pytest.mark.spec("MQTT-3.5.2-1", "MQTT-3.7.2-1", "MQTT-4.3.3-4", of="5.0")
+@EACH_FORM
+def test_every_form_of_pubrec_and_pubcomp(mqtt5, topic, form):
+    client, packet_id = subscribed(mqtt5, topic, 2)
+    client.send(codec.ack(PUBREC, packet_id, *form))
+    client.expect(Ack(PUBREL, packet_id))
+    client.send(codec.ack(PUBCOMP, packet_id, *form))
+    nothing_is_left(mqtt5, client)
+
+
+@pytest.mark.spec("MQTT-3.6.2-1", "MQTT-4.3.3-11", of="5.0")
+@EACH_FORM
+def test_every_form_of_pubrel(mqtt5, topic, form):
+    client = mqtt5.connect()
+    client.send(codec.publish(topic, b"x", 2, 65535))
+    client.expect_accepted(PUBREC, 65535)
+    client.send(codec.ack(PUBREL, 65535, *form))
+    client.expect(Ack(PUBCOMP, 65535))
+    client.expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.4.2-1", "MQTT-4.4.0-2", of="5.0")
+@pytest.mark.parametrize("code", [NO_SUBSCRIBERS, *ERRORS])
+@pytest.mark.parametrize("properties", [None, {}, ABOUT], ids=["bare", "empty", "about"])
+def test_a_puback_with_any_code_is_the_end_of_a_message(mqtt5, topic, code, properties):
+    client, packet_id = subscribed(mqtt5, topic, 1)
+    client.send(codec.ack(PUBACK, packet_id, code, properties))
+    nothing_is_left(mqtt5, client)
+
+
+@pytest.mark.ours("mosquitto keeps it, and sends it again")
+@pytest.mark.spec("MQTT-3.5.2-1", "MQTT-4.4.0-2", "MQTT-4.3.3-9", of="5.0")
+@pytest.mark.parametrize("code", ERRORS)
+@pytest.mark.parametrize("properties", [None, {}, ABOUT], ids=["bare", "empty", "about"])
+def test_a_pubrec_with_an_error_too(mqtt5, topic, code, properties):
+    client, packet_id = subscribed(mqtt5, topic, 2)
+    client.send(codec.ack(PUBREC, packet_id, code, properties))
+    nothing_is_left(mqtt5, client)
+
+
+@pytest.mark.spec("MQTT-4.3.3-4", "MQTT-3.5.2-1", of="5.0")
+def test_but_not_one_that_found_no_subscribers(mqtt5, topic):
+    client, packet_id = subscribed(mqtt5, topic, 2)
+    client.send(codec.ack(PUBREC, packet_id, NO_SUBSCRIBERS))
+    client.expect(Ack(PUBREL, packet_id))
+    client.send(codec.ack(PUBCOMP, packet_id, 0x92))
+    nothing_is_left(mqtt5, client)
+
+
+@pytest.mark.spec("MQTT-3.7.2-1", "MQTT-4.3.3-11", of="5.0")
+@pytest.mark.parametrize("code", [None, 0, 0x92])
+def test_a_pubrel_for_what_is_not_known_is_completed(mqtt5, code):
+    client = mqtt5.connect()
+    client.send(codec.ack(PUBREL, 500, code))
+    answer = client.next()
+    assert (answer.kind, answer.packet_id) == (PUBCOMP, 500)
+    assert answer.code in (0, 0x92)
+
+
+@pytest.mark.ours("mosquitto calls it a success")
+@pytest.mark.spec("MQTT-3.7.2-1", of="5.0")
+def test_and_says_that_it_is_not_known(mqtt5, topic):
+    client = mqtt5.connect()
+    client.send(codec.ack(PUBREL, 500))
+    assert client.next() == Ack(PUBCOMP, 500, 0x92)
+    client.publish(topic, b"x", 2)
+    client.send(codec.ack(PUBREL, 1))
+    assert client.next() == Ack(PUBCOMP, 1, 0x92)
+
+
+@pytest.mark.spec("MQTT-3.6.2-1", of="5.0")
+@pytest.mark.parametrize("kind", [PUBACK, PUBREC, PUBCOMP])
+@pytest.mark.parametrize("code", [None, 0, 0x80])
+def test_other_acknowledgements_of_what_is_not_known_do_no_harm(mqtt5, topic, kind, code):
+    """A PUBREC may be released, with 0x92 or without."""
+    client = mqtt5.connect()
+    if kind == PUBCOMP and code:
+        code = 0x92
+    client.send(codec.ack(kind, 500, code))
+    client.ping()
+    if kind == PUBREC and not code:
+        released = client.next()
+        assert (released.kind, released.packet_id) == (PUBREL, 500)
+        assert released.code in (0, 0x92)
+    client.expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.4.2-1", "MQTT-3.5.2-1", of="5.0")
+@pytest.mark.parametrize("qos", [1, 2])
+def test_who_publishes_to_nobody_may_be_told_so(mqtt5, topic, qos):
+    client = mqtt5.connect()
+    client.publish(topic, b"x", qos)
+    client.subscribe(topic)
+    packet_id = client.next_id()
+    client.send(codec.publish(topic, b"x", qos, packet_id))
+    answer = client.expect_accepted(PUBACK if qos == 1 else PUBREC, packet_id)
+    assert answer.code == 0
+    if qos == 2:
+        client.release(packet_id)
+
+
+@pytest.mark.spec("MQTT-4.3.3-10", "MQTT-4.3.3-8", of="5.0")
+@pytest.mark.parametrize(
+    "again",
+    [
+        pytest.param("at once", marks=pytest.mark.ours("mosquitto ends the connection")),
+        "after a reconnect",
+    ],
+)
+def test_a_repeated_publish_is_received_again_but_not_delivered_twice(mqtt5, topic, again):
+    witness = mqtt5.connect()
+    witness.subscribe(topic)
+    client = mqtt5.connect("pub", session_expiry=60)
+    for dup in (False, True, True):
+        if dup and again != "at once":
+            client.drop()
+            client = mqtt5.connect("pub", clean=False, session_expiry=60)
+        client.send(codec.publish(topic, b"x", 2, 9, dup=dup))
+        answer = client.next()
+        assert (answer.kind, answer.packet_id) == (PUBREC, 9)
+        assert answer.code in (0, NO_SUBSCRIBERS, 0x91)
+    client.release(9)
+    client.publish(topic, b"y", 2)
+    assert [m.payload for m in witness.publishes()] == [b"x", b"y"]
+
+
+@pytest.mark.spec("MQTT-4.3.3-12", "MQTT-4.3.2-5", of="5.0")
+@pytest.mark.parametrize("qos", [1, 2])
+def test_after_the_last_acknowledgement_an_id_is_new(mqtt5, topic, qos):
+    witness = mqtt5.connect()
+    witness.subscribe(topic)
+    client = mqtt5.connect()
+    for payload, dup in ((b"1", False), (b"2", True), (b"3", False)):
+        client.send(codec.publish(topic, payload, qos, 9, dup=dup))
+        client.expect_accepted(PUBACK if qos == 1 else PUBREC, 9)
+        if qos == 2:
+            client.release(9)
+    assert [m.payload for m in witness.publishes()] == [b"1", b"2", b"3"]
+
+
+@pytest.mark.config("limit subscriptions 3")
+@pytest.mark.ours("mosquitto's tables grow")
+@pytest.mark.spec("MQTT-3.8.4-7", "MQTT-3.9.3-1", "MQTT-3.9.3-2", of="5.0")
+@pytest.mark.own_broker
+def test_a_subscription_that_finds_no_room_has_0x97(mqtt5, topic):
+    client = mqtt5.connect()
+    wanted = [(f"{topic}/{i}", 2 - i % 3) for i in range(5)]
+    assert client.request(*wanted) == (2, 1, 0, 0x97, 0x97)
+    client.unsubscribe(f"{topic}/0")
+    assert client.request(*wanted[3:]) == (2, 0x97)

@@ -1,0 +1,124 @@
+"""Subscription identifiers: which subscriptions a message came by."""
+
+import pytest
+
+from . import codec
+
+QOS = [0, 1, 2]
+
+
+def by(message):
+    """The identifiers of a message, in no order."""
+    return sorted(message.properties.get("subscription_id", ()))
+
+
+@pytest.mark.spec("MQTT-3.3.4-3", of="5.0")
+@pytest.mark.parametrize("number", [1, 127, 128, 16383, 16384, 2097151, 2097152, 268435455])
+def test_a_message_has_the_identifier_of_its_subscription(mqtt5, topic, number):
+    client = mqtt5.connect()
+    client.subscribe(topic, qos=2, subscription_id=number)
+    for qos in QOS:
+        client.publish(topic, b"x", qos)
+        client.receive(topic, b"x", qos, subscription_id=(number,))
+
+
+def test_it_is_of_all_filters_in_the_subscribe(mqtt5, topic):
+    client = mqtt5.connect()
+    client.subscribe(f"{topic}/a", f"{topic}/b", subscription_id=7)
+    client.subscribe(f"{topic}/c")
+    for name, expected in (("a", {"subscription_id": (7,)}), ("b", {"subscription_id": (7,)})):
+        client.publish(f"{topic}/{name}")
+        client.receive(f"{topic}/{name}", **expected)
+    client.publish(f"{topic}/c")
+    client.receive(f"{topic}/c")
+
+
+def all_of(messages):
+    """The identifiers of one copy or several, which a server is free to choose between."""
+    return sorted(number for message in messages for number in by(message))
+
+
+@pytest.mark.spec("MQTT-3.3.4-2", "MQTT-3.3.4-3", "MQTT-3.3.4-4", of="5.0")
+@pytest.mark.parametrize("qos", QOS)
+def test_overlapping_subscriptions_are_all_named(mqtt5, topic, qos):
+    client = mqtt5.connect()
+    client.subscribe(f"{topic}/+", qos=0, subscription_id=1)
+    client.subscribe(f"{topic}/a", qos=1, subscription_id=200)
+    client.subscribe(f"{topic}/#", qos=2)
+    client.subscribe("+/a", qos=0, subscription_id=3)
+    client.publish(f"{topic}/a", b"x", qos)
+    found = client.receive_all()
+    assert all_of(found) == [1, 3, 200]
+    assert max(message.qos for message in found) == qos
+    client.publish(f"{topic}/b", b"x", qos)
+    assert all_of(client.receive_all()) == [1]
+
+
+@pytest.mark.config("allow_duplicate_messages true")
+@pytest.mark.ours("mosquitto sends one copy, whatever it is told")
+@pytest.mark.spec("MQTT-3.3.4-5", of="5.0")
+def test_copies_have_the_identifier_of_their_own_subscription(mqtt5, topic):
+    client = mqtt5.connect()
+    client.subscribe(f"{topic}/+", qos=1, subscription_id=1)
+    client.subscribe(f"{topic}/a", qos=2, subscription_id=2)
+    client.subscribe(f"{topic}/#", qos=0)
+    client.publish(f"{topic}/a", b"x", 2)
+    found = [(message.qos, by(message)) for message in client.receive_all()]
+    assert sorted(found) == [(0, []), (1, [1]), (2, [2])]
+
+
+@pytest.mark.spec("MQTT-3.8.4-3", of="5.0")
+def test_the_last_subscribe_replaces_it(mqtt5, topic):
+    client = mqtt5.connect()
+    client.subscribe(topic, subscription_id=1)
+    client.subscribe(topic, subscription_id=2)
+    client.publish(topic)
+    client.receive(topic, subscription_id=(2,))
+    client.subscribe(topic)
+    client.publish(topic)
+    client.receive(topic)
+
+
+@pytest.mark.spec("MQTT-3.3.4-3", of="5.0")
+def test_it_is_kept_with_the_session_and_with_what_waits(mqtt5, topic):
+    away = mqtt5.connect("away", session_expiry=60)
+    away.subscribe(topic, qos=1, subscription_id=1000)
+    away.disconnect()
+    publisher = mqtt5.connect()
+    publisher.publish(topic, b"waits", 1)
+    away = mqtt5.connect("away", clean=False, session_expiry=60)
+    away.expect_publish(topic, b"waits", 1, subscription_id=(1000,))
+    away.drop()
+    away = mqtt5.connect("away", clean=False)
+    away.receive(topic, b"waits", 1, dup=True, subscription_id=(1000,))
+    publisher.publish(topic, b"live", 1)
+    away.receive(topic, b"live", 1, subscription_id=(1000,))
+
+
+def test_a_retained_message_has_it_too(mqtt5, topic):
+    publisher = mqtt5.connect()
+    publisher.publish(topic, b"kept", 1, retain=True, user=(("a", "b"),))
+    client = mqtt5.connect()
+    client.subscribe(topic, qos=1, subscription_id=5)
+    client.receive(topic, b"kept", 1, retain=True, subscription_id=(5,), user=(("a", "b"),))
+    publisher.publish(topic, b"", retain=True)
+
+
+def test_each_client_has_its_own(mqtt5, topic):
+    clients = [mqtt5.connect() for _ in range(4)]
+    for number, client in enumerate(clients[1:], 1):
+        client.subscribe(topic, qos=number % 3, subscription_id=number)
+    clients[0].subscribe(topic)
+    clients[0].publish(topic, b"x", 2)
+    clients[0].receive(topic, b"x", 0)
+    for number, client in enumerate(clients[1:], 1):
+        client.receive(topic, b"x", number % 3, subscription_id=(number,))
+
+
+@pytest.mark.ours("mosquitto takes it from clients")
+@pytest.mark.spec("MQTT-3.3.4-6", of="5.0")
+@pytest.mark.parametrize("numbers", [1, (1, 2)])
+def test_a_clients_publish_has_none(mqtt5, topic, numbers):
+    client = mqtt5.connect()
+    client.send(codec.publish(topic, b"x", subscription_id=numbers))
+    client.expect_disconnect(0x82)

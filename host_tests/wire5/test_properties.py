@@ -1,0 +1,116 @@
+"""The properties of a message: all pass through, unchanged and in order."""
+
+import pytest
+
+from . import codec
+
+QOS = [0, 1, 2]
+VALUES = [
+    ("payload-format-0", {"payload_format": 0}),
+    ("payload-format-1", {"payload_format": 1}),
+    ("content-type", {"content_type": "application/json; charset=Füße"}),
+    ("content-type-empty", {"content_type": ""}),
+    ("response-topic", {"response_topic": "answers/here"}),
+    ("correlation-data", {"correlation_data": bytes(range(256))}),
+    ("correlation-data-empty", {"correlation_data": b""}),
+    ("user", {"user": (("name", "value"),)}),
+    ("user-empty", {"user": (("", ""),)}),
+    ("user-unicode", {"user": (("\ufeff主题", "😀"),)}),
+    ("user-order", {"user": (("b", "1"), ("a", "2"), ("b", "1"), ("a", "0"), ("", "z"))}),
+    ("user-many", {"user": tuple((f"{i}", f"{i * i}") for i in range(300))}),
+    ("user-large", {"user": (("name", "v" * 60000), ("n" * 5000, "value"))}),
+    (
+        "all",
+        {
+            "user": (("x", "y"), ("x", "z")),
+            "content_type": "text",
+            "correlation_data": b"\0",
+            "response_topic": "r",
+            "payload_format": 1,
+        },
+    ),
+]
+EACH = pytest.mark.parametrize("properties", [pytest.param(p, id=name) for name, p in VALUES])
+
+
+@pytest.mark.spec(
+    "MQTT-3.3.2-4", "MQTT-3.3.2-15", "MQTT-3.3.2-16", "MQTT-3.3.2-17", "MQTT-3.3.2-18",
+    "MQTT-3.3.2-20", "MQTT-1.5.4-3", of="5.0",
+)  # fmt: skip
+@EACH
+def test_they_reach_who_is_there(mqtt5, topic, properties):
+    client = mqtt5.connect()
+    client.subscribe(topic, qos=2)
+    for qos in QOS:
+        client.publish(topic, b"x", qos, **properties)
+        client.receive(topic, b"x", qos, **properties)
+
+
+@pytest.mark.spec("MQTT-3.3.2-4", "MQTT-3.3.2-17", "MQTT-3.3.2-18", "MQTT-3.3.2-20", of="5.0")
+@EACH
+def test_they_wait_with_their_message(mqtt5, topic, properties):
+    """With a retained one, with one for who is away, and with one that comes again."""
+    away = mqtt5.connect("away", session_expiry=60)
+    away.subscribe(topic, qos=1)
+    away.disconnect()
+    publisher = mqtt5.connect()
+    publisher.publish(topic, b"x", 1, retain=True, **properties)
+    late = mqtt5.connect()
+    late.subscribe(topic)
+    late.receive(topic, b"x", retain=True, **properties)
+    away = mqtt5.connect("away", session_expiry=60, clean=False)
+    away.expect_publish(topic, b"x", 1, **properties)
+    away.drop()
+    away = mqtt5.connect("away", clean=False)
+    away.receive(topic, b"x", 1, dup=True, **properties)
+    publisher.publish(topic, b"", retain=True)
+
+
+def test_a_message_has_its_own_only(mqtt5, topic):
+    client = mqtt5.connect()
+    client.subscribe(topic, qos=1)
+    for properties in ({"content_type": "a"}, {}, {"user": (("b", "c"),)}, {}):
+        client.publish(topic, b"x", 1, **properties)
+        client.receive(topic, b"x", 1, **properties)
+
+
+def test_a_payload_that_is_no_text_is_passed_on_or_refused(mqtt5, topic):
+    """Which a server may look at, and need not."""
+    client = mqtt5.connect()
+    client.subscribe(topic, qos=1)
+    client.send(codec.publish(topic, b"\xff\xfe", 1, 9, payload_format=1))
+    answer = client.answer()
+    if isinstance(answer, codec.Publish):
+        assert answer.payload == b"\xff\xfe"
+        client.expect_accepted(codec.PUBACK, 9)
+    else:
+        assert answer.code in (0, 0x99)
+
+
+@pytest.mark.spec("MQTT-1.5.5-1", "MQTT-2.2.2-1", of="5.0")
+@pytest.mark.parametrize("size", [0, 1, 119, 120, 121, 127, 128, 16370, 16374, 16375, 16384])
+def test_properties_of_every_length_arrive(mqtt5, topic, size):
+    client = mqtt5.connect()
+    client.subscribe(topic, qos=2)
+    for qos in QOS:
+        for payload in (b"", b"x" * (200 - size % 200)):
+            client.publish(topic, payload, qos, content_type="t" * size)
+            client.receive(topic, payload, qos, content_type="t" * size)
+
+
+def test_request_and_response(mqtt5, topic):
+    """What response topics and correlation data are for."""
+    service, asking = mqtt5.connect(), mqtt5.connect()
+    service.subscribe(f"{topic}/service", qos=1)
+    asking.subscribe(f"{topic}/answers", qos=1)
+    asking.publish(
+        f"{topic}/service", b"2+2", 1, response_topic=f"{topic}/answers", correlation_data=b"17"
+    )
+    request = service.next_message()
+    service.publish(
+        request.properties["response_topic"],
+        b"4",
+        1,
+        correlation_data=request.properties["correlation_data"],
+    )
+    asking.receive(f"{topic}/answers", b"4", 1, correlation_data=b"17")

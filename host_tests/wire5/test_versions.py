@@ -1,0 +1,177 @@
+"""MQTT 3.1, 3.1.1 and 5.0 on one broker: what one version sends, the others get."""
+
+import pytest
+
+from . import codec
+from .codec import AS_PUBLISHED, Will
+
+QOS = [0, 1, 2]
+OLDER = pytest.mark.parametrize("level", [3, 4], ids=["v31", "v311"])
+PROPERTIES = {
+    "payload_format": 1,
+    "content_type": "text",
+    "response_topic": "r",
+    "correlation_data": b"\0",
+    "user": (("a", "b"),),
+}
+
+
+@OLDER
+@pytest.mark.parametrize("qos", QOS)
+def test_older_clients_get_the_message_without_its_properties(mqtt5, topic, level, qos):
+    reader = mqtt5.older(level=level)
+    reader.subscribe(topic, qos=qos)
+    writer = mqtt5.connect()
+    for payload in (b"", b"x", b"y" * 20000):
+        writer.publish(topic, payload, qos, message_expiry=100, topic_alias=1, **PROPERTIES)
+        reader.receive(topic, payload, qos)
+    reader.expect_silence()
+
+
+@OLDER
+@pytest.mark.parametrize("qos", QOS)
+def test_newer_clients_get_a_message_of_older_ones_with_no_properties(mqtt5, topic, level, qos):
+    reader = mqtt5.connect(topic_alias_maximum=5)
+    reader.subscribe(topic, qos=qos, subscription_id=3)
+    writer = mqtt5.older(level=level)
+    for payload in (b"", b"x", b"y" * 20000):
+        writer.publish(topic, payload, qos)
+        reader.receive(topic, payload, qos, subscription_id=(3,))
+    reader.expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.3.2-17", "MQTT-3.3.4-4", of="5.0")
+@pytest.mark.parametrize("qos", QOS)
+def test_everyone_gets_a_message_in_his_own_version(mqtt5, topic, qos):
+    readers = [mqtt5.older(level=3), mqtt5.connect(), mqtt5.older(), mqtt5.connect()]
+    for reader in readers:
+        reader.subscribe(topic, qos=qos)
+    for writer in (mqtt5.connect(), mqtt5.older(), mqtt5.older(level=3)):
+        properties = PROPERTIES if isinstance(writer, type(readers[1])) else {}
+        writer.publish(topic, b"x", qos, **properties)
+        for reader in readers:
+            if isinstance(reader, type(readers[1])):
+                reader.receive(topic, b"x", qos, **properties)
+            else:
+                reader.receive(topic, b"x", qos)
+    for reader in readers:
+        reader.expect_silence()
+
+
+@OLDER
+def test_retained_messages_cross_over(mqtt5, topic, level):
+    new, old = mqtt5.connect(), mqtt5.older(level=level)
+    new.publish(f"{topic}/new", b"from new", 1, retain=True, **PROPERTIES)
+    old.publish(f"{topic}/old", b"from old", 1, retain=True)
+    reader = mqtt5.older(level=level)
+    reader.subscribe(f"{topic}/#", qos=1)
+    first, second = reader.receive_many(2)
+    assert (first.payload, second.payload) == (b"from new", b"from old")
+    reader = mqtt5.connect()
+    reader.subscribe(f"{topic}/#", qos=1)
+    first, second = reader.receive_many(2)
+    assert (first.payload, first.properties) == (b"from new", PROPERTIES)
+    assert (second.payload, second.properties) == (b"from old", {})
+    old.publish(f"{topic}/new", b"", retain=True)
+    new.publish(f"{topic}/old", b"", retain=True)
+
+
+@OLDER
+def test_wills_cross_over(mqtt5, topic, level):
+    new, old = mqtt5.connect(), mqtt5.older(level=level)
+    for client in (new, old):
+        client.subscribe(topic, qos=1)
+    mqtt5.connect(will=Will(topic, b"new", 1, properties=PROPERTIES)).drop()
+    new.receive(topic, b"new", 1, **PROPERTIES)
+    old.receive(topic, b"new", 1)
+    mqtt5.older(level=level, will=Will(topic, b"old", 1)).drop()
+    new.receive(topic, b"old", 1)
+    old.receive(topic, b"old", 1)
+
+
+@pytest.mark.spec("MQTT-3.1.2-5", "MQTT-3.1.2-23", of="5.0")
+@pytest.mark.parametrize("qos", [1, 2])
+def test_a_session_can_be_taken_up_in_another_version(mqtt5, topic, qos):
+    client = mqtt5.connect("me", session_expiry=60)
+    client.subscribe(topic, qos=qos, subscription_id=5)
+    writer = mqtt5.connect()
+    client.disconnect()
+    writer.publish(topic, b"1", qos, **PROPERTIES)
+    old = mqtt5.older("me", clean=False)
+    assert old.connack.session_present
+    message = old.expect_publish(topic, b"1", qos)
+    old.drop()
+    writer.publish(topic, b"2", qos, content_type="text")
+    client = mqtt5.connect("me", clean=False, session_expiry=60)
+    assert client.connack.session_present
+    again, second = client.receive_many(2)
+    assert (again.payload, again.dup, again.packet_id) == (b"1", True, message.packet_id)
+    assert second.payload == b"2"
+    assert second.properties["content_type"] == "text"
+    client.disconnect()
+    assert not mqtt5.older("me", clean=True).connack.session_present
+
+
+def test_an_older_session_without_clean_session_has_no_end(mqtt5, topic):
+    old = mqtt5.older("me", clean=False)
+    old.subscribe(topic, qos=1)
+    old.disconnect()
+    client = mqtt5.connect("me", clean=False)
+    assert client.connack.session_present
+    client.publish(topic, b"x", 1)
+    client.receive(topic, b"x", 1)
+    client.disconnect()
+    assert not mqtt5.older("me", clean=False).connack.session_present, "the last one said 0"
+
+
+@pytest.mark.spec("MQTT-3.1.4-3", of="5.0")
+def test_one_version_takes_over_from_another(mqtt5, topic):
+    old = mqtt5.older("me")
+    new = mqtt5.connect("me")
+    old.expect_closed()
+    older = mqtt5.older("me", level=3)
+    new.expect_disconnect(0x8E)
+    older.expect_silence()
+
+
+def test_older_clients_are_answered_in_their_own_version(mqtt5, topic):
+    """No code 0x10, no code 0x11, no reason, no DISCONNECT: whatever is wrong."""
+    old = mqtt5.older()
+    old.publish(topic, b"x", 1)
+    old.publish(topic, b"x", 2)
+    old.unsubscribe(topic)
+    old.send(codec.ack(codec.PUBREL, 77))
+    old.expect(codec.older.Ack(codec.PUBCOMP, 77))
+    old.send(b"\xc1\x00")
+    old.expect_closed()
+
+
+def test_older_clients_know_no_properties(mqtt5, topic):
+    """What would be an empty property length is the first byte of the payload to them."""
+    reader = mqtt5.older()
+    reader.subscribe(topic)
+    old = mqtt5.older()
+    old.send(codec.publish(topic, b"x"))
+    reader.receive(topic, b"\0x")
+    old.send(codec.ack(codec.PUBACK, 1, 0))
+    old.expect_closed()
+
+
+def test_retain_as_published_is_for_those_who_asked(mqtt5, topic):
+    new, old = mqtt5.connect(), mqtt5.older()
+    new.subscribe(topic, options=AS_PUBLISHED)
+    old.subscribe(topic)
+    mqtt5.older().publish(topic, b"x", retain=True)
+    new.receive(topic, b"x", retain=True)
+    old.receive(topic, b"x")
+    new.publish(topic, b"", retain=True)
+
+
+@pytest.mark.config("mqtt_versions 3")
+@pytest.mark.ours("mosquitto takes all versions")
+def test_a_broker_may_speak_older_versions_only(mqtt5):
+    client = mqtt5.socket()
+    client.send(mqtt5.packet())
+    assert client.read_to_end() == b"\x20\x02\x00\x01"
+    mqtt5.older().expect_silence()
+    mqtt5.older(level=3).expect_silence()
