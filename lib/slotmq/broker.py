@@ -110,10 +110,10 @@ class Broker:
         self.log = None  # log(bit, text), asked only where log_mask has the bit
         self._log_mask = 0
         self.pkt = new_packet(limits.max_packet)
-        self._lane = lane_columns(self)
-        self.hooks = None
         del hole
         gc.collect()
+        self._lane = lane_columns(self)
+        self.hooks = None
 
     def apply_settings(self):
         """Take over the settings that may change while running."""
