@@ -29,12 +29,18 @@ class Aliases:
         """The client's alias, 1 to most, stands for a topic now. False: no room."""
         at = conn * self.most + alias - 1
         self._drop(self.inward, self.inward_len, at)
-        first = self.arena.keep(buf, off, n, 0, 0)
+        if self._keep(self.inward, self.inward_len, at, buf, off, n):
+            return True
+        self.refused += 1
+        return False
+
+    def _keep(self, firsts, lengths, at, buf, off, n):
+        first = self.arena.take(n)
         if first == _NONE:
-            self.refused += 1
             return False
-        self.inward[at] = first
-        self.inward_len[at] = n
+        self.arena.move(first, 0, buf, off, n, 0)
+        firsts[at] = first
+        lengths[at] = n
         return True
 
     def get(self, conn, alias, buf, off):
@@ -68,12 +74,7 @@ class Aliases:
     def give(self, conn, alias, buf, off, n):
         """The client is about to be told that this alias stands for the topic."""
         at = conn * self.most + alias - 1
-        first = self.arena.keep(buf, off, n, 0, 0)
-        if first == _NONE:
-            return False
-        self.outward[at] = first
-        self.outward_len[at] = n
-        return True
+        return self._keep(self.outward, self.outward_len, at, buf, off, n)
 
     def forget(self, conn):
         """The connection has ended, and its aliases with it."""
