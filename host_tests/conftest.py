@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from .program import Run, Start
 from .wire.client import Send, byte_by_byte, whole
 from .wire.process import PEER, RUNTIMES, BrokerProcess
 from .wire.scene import Scene
@@ -119,3 +120,20 @@ def mqtt(broker: BrokerProcess, send: Send) -> Iterator[Scene]:
 def topic(mqtt: Scene) -> str:
     """A topic that no other test uses."""
     return mqtt.topic
+
+
+@pytest.fixture
+def start(tmp_path: Path, runtime: str) -> Iterator[Start]:
+    """Starts the command, as often as a test needs it."""
+    runs: list[Run] = []
+
+    def start_one(*options: object) -> Run:
+        folder = tmp_path / str(len(runs))
+        folder.mkdir()
+        runs.append(Run(folder, runtime, *options))
+        return runs[-1]
+
+    yield start_one
+    for run in runs:
+        run.process.kill()
+        run.process.wait()

@@ -1,13 +1,18 @@
 """What MicroPython runs on the host: the broker, with the arguments that it is given.
 
 tools/launcher.py starts it and names a descriptor in $SLOTMQ_READY_FD, which is
-told when the broker listens.
+told when the broker listens. Status 70 tells it that the code does not fit the heap,
+of which nothing is left for a line about it.
 """
 
 import os
 import sys
 
-from slotmq import app
+try:
+    import slotmq.start  # noqa: F401 - app borrows it
+    from slotmq import app
+except MemoryError:
+    sys.exit(70)
 
 
 def announce(_broker):

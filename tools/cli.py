@@ -6,14 +6,19 @@ is written as for mosquitto, and those four options mean the same.
 
 import os
 import sys
+import warnings
+from getpass import GetPassWarning
+from pathlib import Path
 from typing import Any
 
 import click
 
-from . import boards, daemon, launcher
+from . import boards, daemon, launcher, passwd
 from .errors import ToolError
 
 _RUN = "run"
+# MicroPython starts with less than the first, and counts the bits of its heap in 32 bits.
+HEAP_KB = (16, 262144)
 
 
 class _Slotmq(click.Group):
@@ -60,7 +65,11 @@ def main() -> None:
 )
 @_board
 @click.option(
-    "--heap", "heap_kb", metavar="KB", type=click.IntRange(16), help="MicroPython's heap."
+    "--heap",
+    "heap_kb",
+    metavar="KB",
+    type=click.IntRange(*HEAP_KB),
+    help="Another heap for MicroPython.",
 )
 def run(
     config: str | None,
@@ -76,7 +85,9 @@ def run(
     if heap_kb and runtime != "micropython":
         raise click.UsageError("--heap is for --runtime micropython: CPython has no fixed heap")
     argv = broker_argv(config=config, port=port, verbose=verbose, host=host, board=board)
-    ready = daemon.detach() if background else _nothing
+    ready = _nothing
+    if background:
+        ready = daemon.detach(keeps_log=daemon.keeps_log(config, board))
     argv += ["--pid", str(os.getpid())]
     if runtime == "micropython":
         heap_kb = heap_kb or boards.load(board).heap_kb
@@ -91,6 +102,51 @@ def budget(board: str) -> None:
     from slotmq import app
 
     click.echo(app.budget(board))
+
+
+@main.command("passwd")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("user")
+@click.option("--stdin", "piped", is_flag=True, help="Read the password from standard input.")
+@click.option("--delete", is_flag=True, help="Take the user's line out of the file.")
+@click.option(
+    "--iterations",
+    type=click.IntRange(passwd.ITERATIONS, passwd.ITERATIONS_MAX),
+    default=passwd.ITERATIONS,
+    show_default=True,
+    help="Guessing takes longer with more, and so does each login, on the client.",
+)
+def change_password(file: Path, user: str, piped: bool, delete: bool, iterations: int) -> None:
+    """Add USER to the SCRAM-SHA-256 FILE, or change the password there."""
+    if delete and piped:
+        raise click.UsageError("--delete takes no password")
+    if delete:
+        passwd.delete(file, user)
+        click.echo(f"{user} deleted from {file}")
+        return
+    passwd.check_name(user)  # before anybody types
+    password = _piped_password() if piped else _typed_password()
+    there = passwd.put(file, user, password, iterations)
+    click.echo(f"{user} {'changed' if there else 'added'} in {file}")
+
+
+def _typed_password() -> str:
+    """Asked for twice; nowhere that would show it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", GetPassWarning)
+        try:
+            typed: str = click.prompt("Password", hide_input=True, confirmation_prompt=True)
+            return typed
+        except GetPassWarning:
+            raise ToolError("there is no terminal to ask on: use --stdin") from None
+
+
+def _piped_password() -> str:
+    try:
+        text = sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError:
+        raise ToolError("the password is not UTF-8") from None
+    return text.removesuffix("\n").removesuffix("\r")
 
 
 def broker_argv(

@@ -5,12 +5,31 @@ own status if the start was refused, and its messages have been seen.
 """
 
 import os
+import sys
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from typing import NoReturn
 
+_LOST = (
+    "slotmq: the log to stderr and stdout ends here, in the background;"
+    " `log_dest file PATH` keeps one"
+)
 
-def detach() -> Callable[[], None]:
+
+def keeps_log(config: str | None, board: str) -> bool:
+    """Does anything read what is logged, or is nothing? A bad file is the start's to tell."""
+    from slotmq import conf, settings
+
+    found = settings.Settings()
+    if config is not None:
+        with suppress(settings.ConfError):
+            limits = import_module(f"slotmq_boards.{board}.limits").LIMITS
+            found, _ = conf.load(config, limits)
+    return not found.log_dest or any(where.startswith("file ") for where in found.log_dest)
+
+
+def detach(*, keeps_log: bool) -> Callable[[], None]:
     """Go on in a process and a session of its own; call what is returned when ready."""
     told, tell = os.pipe()
     if child := os.fork():
@@ -20,6 +39,8 @@ def detach() -> Callable[[], None]:
     os.setsid()
 
     def ready() -> None:
+        if not keeps_log:
+            print(_LOST, file=sys.stderr, flush=True)
         _leave_terminal()
         with suppress(BrokenPipeError):  # nobody waits any more
             os.write(tell, b"\n")

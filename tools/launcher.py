@@ -9,6 +9,7 @@ pipe ends, and the broker stops by itself.
 import os
 import select
 import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ from . import micropython, mpy, orders
 
 BOOT = Path(__file__).with_name("boot_micropython.py")
 _STDIN, _STDERR = 0, 2
+_NO_ROOM = 70  # BOOT's status where the code does not fit the heap
 
 
 def run_here(argv: list[str], ready: Callable[[], None]) -> int:
@@ -37,7 +39,11 @@ def run_micropython(
     """Run the broker on 32-bit MicroPython until it stops; its exit status."""
     command = micropython.command(32, heap_kb, BOOT, [*argv, "--orders"])
     imports = mpy.build_for(micropython.find(32))
-    return supervise(command, micropython.environment(imports), ready, relay=relay)
+    status = supervise(command, micropython.environment(imports), ready, relay=relay)
+    if status != _NO_ROOM:
+        return status
+    print(f"slotmq: heap {heap_kb} KB: the broker's code does not fit", file=sys.stderr)
+    return 1
 
 
 def supervise(

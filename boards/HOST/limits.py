@@ -28,4 +28,6 @@ LIMITS = Limits(
     routes=8192,
     route_topic_bytes=96,
     route_entries=40000,
+    shares=1024,
+    aliases=16,
 )

@@ -82,6 +82,10 @@ def test_micropython_has_the_heap_of_the_board(
     ("args", "complaint"),
     [
         (("--heap", "160"), "--heap is for --runtime micropython"),
+        (("--heap", "0"), "0 is not in the range 16<=x<=262144"),
+        (("--heap", "-1"), "-1 is not in the range"),
+        (("--heap", "4194304"), "4194304 is not in the range"),
+        (("--heap", "many"), "'many' is not a valid integer"),
         (("--board", "NO_SUCH"), "'NO_SUCH' is not one of"),
         (("-p", "0"), "0 is not in the range 1<=x<=65535"),
         (("-p", "65536"), "65536 is not in the range"),

@@ -38,7 +38,7 @@ LAUNCHER = """\
 import os, sys
 from slotmq_tools import daemon, launcher
 background = sys.argv[1] == "-d"
-ready = daemon.detach() if background else lambda: print("ready", flush=True)
+ready = daemon.detach(keeps_log=True) if background else lambda: print("ready", flush=True)
 command = [sys.executable, *sys.argv[2:]]
 sys.exit(launcher.supervise(command, dict(os.environ), ready, relay=background))
 """

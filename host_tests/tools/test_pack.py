@@ -148,7 +148,20 @@ def test_the_real_program_is_packed_whole() -> None:
     files = packed(modules)
     assert sorted(files) == [
         f"slotmq/{name}.py"
-        for name in ["__init__", "app", "budget", "conf", "core", "hot", "local", "start", "sysinfo", "tree"]
+        for name in [
+            "__init__",
+            "app",
+            "budget",
+            "conf",
+            "core",
+        "five",
+            "hot",
+            "local",
+            "scram",
+            "start",
+            "sysinfo",
+            "tree",
+        ]
     ]
     functions = [sum(each.count("def ") for each in them.values()) for them in (modules, files)]
     assert functions[0] == functions[1]

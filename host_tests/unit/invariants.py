@@ -3,7 +3,7 @@
 # Each check walks what the broker only counts. Returns what is wrong, as texts.
 _NONE = 0xFFFF
 _QUEUED = 0
-_FREE = 0  # state of a connection
+_VACANT = 0  # state of a connection
 
 
 def broken(broker):
@@ -91,14 +91,14 @@ def _buffers(broker):
     conns = broker.conns
     for conn in range(conns.slots):
         base = conn * conns.tx_bytes
-        if conns.state[conn] == _FREE:
+        if conns.state[conn] == _VACANT:
             continue
         if not base <= conns.tx_end[conn] <= base + conns.tx_bytes:
             yield f"outgoing buffer of connection {conn}"
         limit = base + conns.tx_bytes if conns.part_msg[conn] == _NONE else 0
         if conns.tx_limit[conn] != limit:
             yield f"limit of connection {conn}"
-    if conns.count != sum([state != _FREE for state in conns.state]):
+    if conns.count != sum([state != _VACANT for state in conns.state]):
         yield f"{conns.count} connections"
 
 

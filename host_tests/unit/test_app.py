@@ -1,6 +1,6 @@
 """The program around a broker: arguments, listeners, orders, reload, exit status.
 
-A stand-in takes the broker's place; host_tests/test_app.py starts the real one.
+A stand-in takes the broker's place; host_tests/test_start.py and test_app.py start the real one.
 """
 
 import errno
@@ -127,11 +127,11 @@ class TestArguments(Case):
 
 class TestListeners(Case):
     def test_loopback_without_a_configuration(self):
-        self.assertEqual(self.started().opened, [("127.0.0.1", 1883, 0), ("::1", 1883, 0)])
+        self.assertEqual(self.started().opened, [("127.0.0.1", 1883, 0), ("::1", 1883, None)])
 
     def test_a_port(self):
         opened = self.started("-p", "1884").opened
-        self.assertEqual(opened, [("127.0.0.1", 1884, 0), ("::1", 1884, 0)])
+        self.assertEqual(opened, [("127.0.0.1", 1884, 0), ("::1", 1884, None)])
 
     def test_an_address(self):
         self.assertEqual(self.started("--host", "::").opened, [("::", 1883, 0)])
@@ -140,21 +140,23 @@ class TestListeners(Case):
 
     def test_a_configuration_without_a_listener(self):
         made = self.started("-c", self.conf("max_qos 1"))
-        self.assertEqual(made.opened, [("127.0.0.1", 1883, 0), ("::1", 1883, 0)])
+        self.assertEqual(made.opened, [("127.0.0.1", 1883, 0), ("::1", 1883, None)])
         self.assertTrue(made.settings.allow_anonymous)
 
     def test_a_configuration_with_listeners(self):
         opened = self.started("-c", self.conf("listener 1884\nlistener 1885 ::1")).opened
-        self.assertEqual(opened, [("0.0.0.0", 1884, 0), ("::", 1884, 0), ("::1", 1885, 0)])
+        self.assertEqual(opened, [("0.0.0.0", 1884, 0), ("::", 1884, None), ("::1", 1885, 0)])
 
     def test_a_port_beside_the_configurations(self):
         path = self.conf("listener 1884 0.0.0.0")
         opened = self.started("-c", path, "-p", "1885").opened
-        self.assertEqual(opened, [("0.0.0.0", 1884, 0), ("127.0.0.1", 1885, 0), ("::1", 1885, 0)])
+        self.assertEqual(
+            opened, [("0.0.0.0", 1884, 0), ("127.0.0.1", 1885, 0), ("::1", 1885, None)]
+        )
 
     def test_a_port_that_the_configuration_has_adds_nothing(self):
         opened = self.started("-c", self.conf("listener 1884"), "-p", "1884").opened
-        self.assertEqual(opened, [("0.0.0.0", 1884, 0), ("::", 1884, 0)])
+        self.assertEqual(opened, [("0.0.0.0", 1884, 0), ("::", 1884, None)])
 
     def test_an_address_for_no_port(self):
         self.refused(3, "-c", self.conf("listener 1884"), "--host", "127.0.0.1")
@@ -274,9 +276,9 @@ class TestBudget(Case):
             app.budget("ABACUS")
 
     def test_the_heap_is_checked_before_the_tables_are_made(self):
-        app.borrow("start", "_check_heap", Limits())
+        app.borrow("start", "_check_heap", Limits().rows())
         if MICROPYTHON:
-            large = Limits(message_bytes=1 << 26, message_block=4096)
+            large = Limits(message_bytes=1 << 26, message_block=4096).rows()
             with self.assertRaises(MemoryError) as caught:
                 app.borrow("start", "_check_heap", large)
             self.assertIn("lower the limits of messages", str(caught.exception))

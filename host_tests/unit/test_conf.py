@@ -75,7 +75,8 @@ class TestSyntax(Case):
         path = scratch.path()
         with self.assertRaises(ConfError) as caught:
             conf.load(path, SMALL)
-        self.assertIn(path, str(caught.exception))
+        expected = f"{path}: expected a file that can be read ([Errno 2] "
+        self.assertEqual(str(caught.exception)[: len(expected)], expected)
 
     def test_a_folder_is_no_file(self):
         with self.assertRaises(ConfError):
@@ -100,6 +101,11 @@ class TestValues(Case):
                 self.assertEqual(getattr(settings(f"{key} {high}"), key), high)
                 self.refused(f"{key} {low - 1}", 1, key, row[3], row[4])
                 self.refused(f"{key} {high + 1}", 1, key, row[3], row[4])
+
+    def test_numbers_are_digits(self):
+        for bad in ("1_0", "+1", "1.0", "0x1", "1e1", "-0", "\u0661"):
+            self.refused("sys_interval " + bad, 1, "sys_interval", "a number from 0 to 65535")
+            self.refused("limit queued " + bad, 1, "limit", "a number from 1 to 65000")
 
     def test_sizes_up_to_their_table(self):
         self.assertEqual(settings("max_inflight_messages 10").max_inflight_messages, 10)
@@ -141,7 +147,10 @@ class TestValues(Case):
                 self.assertEqual(found[row[0]], policy)
                 self.assertEqual(len(found), len(rows(WHEN_FULL)))
         for bad in ("messages", "messages wait", "rain wait", "messages drop_newest x"):
-            self.refused("when_full " + bad, 1, "when_full", "retained refuse;")
+            self.refused("when_full " + bad, 1, "when_full", "retained refuse;", "wait")
+            with self.assertRaises(ConfError) as caught:
+                settings("when_full " + bad)
+            self.assertTrue(str(caught.exception).endswith("; reassembly wait"))
 
 
 class TestLimits(Case):
@@ -156,11 +165,23 @@ class TestLimits(Case):
         self.refused("max_queued_messages 20\nlimit queued 19", 1, "max_queued_messages", "19")
 
     def test_bad_lines(self):
-        for bad in ("rain 1", "queued", "queued x", "queued -1", "queued 1 2"):
+        for bad in ("queued", "queued x", "queued -1", "queued 1 2"):
             self.refused("limit " + bad, 1, "limit")
+
+    def test_names_that_are_not_a_limits(self):
+        for bad in ("rain", "check", "rows", "replaced", "__init__"):
+            self.refused(f"limit {bad} 5", 1, "limit", "unknown limit " + bad)
+
+    def test_a_size_out_of_its_bounds_is_refused_where_it_stands(self):
+        self.refused("limit queued 65001\nlimit sessions 9", 1, "limit", "from 1 to 65000")
 
     def test_limits_that_contradict_each_other(self):
         self.refused("\nlimit sessions 1", 2, "limit", "sessions")
+        self.refused("\nlimit sessions 1\nlimit queued 30", 2, "limit", "sessions: at least")
+
+    def test_the_line_is_that_of_the_limit_which_made_the_contradiction(self):
+        text = "limit queued 30\nlimit connections 9\nlimit inflight 12"
+        self.refused(text, 2, "limit", "sessions: at least connections (9)")
 
 
 class TestListeners(Case):
@@ -187,6 +208,13 @@ class TestListeners(Case):
     def test_max_connections_without_a_listener_is_the_brokers(self):
         self.assertEqual(settings("max_connections 3").max_connections, 3)
         self.refused("max_connections 5", 1, "max_connections", "limit connections")
+
+    def test_max_connections_is_refused_where_it_stands(self):
+        text = "listener 1\nmax_connections 5\nset_tcp_nodelay true\nlistener 2\n"
+        self.refused(text + "max_connections 1\n", 2, "max_connections", "limit connections")
+        self.refused("\nmax_connections 5\n" + text[:11], 2, "max_connections")
+        text = "max_connections 5\nlistener 1\nmax_connections 1\n"
+        self.refused(text, 1, "max_connections", "limit connections")
 
     def test_the_old_style(self):
         self.assertEqual(settings("port 1884").listeners, [(None, 1884, 0)])

@@ -18,6 +18,48 @@ def cleared(mqtt):
             janitor.publish(topic, b"", retain=True)
 
 
+def retained(mqtt, topic):
+    """What a client that subscribes now is given."""
+    subscriber = mqtt.connect()
+    subscriber.subscribe(topic, qos=2)
+    found = subscriber.publishes()
+    subscriber.disconnect()
+    return found
+
+
+@pytest.mark.spec("MQTT-3.3.1-5", "MQTT-3.3.1-7", "MQTT-3.3.1-10", "MQTT-3.3.1-11", "MQTT-3.1.2-7")
+@pytest.mark.parametrize("qos", QOS)
+def test_retained_rules(mqtt, topic, cleared, qos):
+    """The life of a topic's retained message, from Moquette's rules: in one go."""
+    cleared.add(topic)
+    publisher = mqtt.connect("publisher", clean=True)
+    assert retained(mqtt, topic) == []
+    # One a topic, replaced by the next; another topic has none of it.
+    publisher.publish(topic, b"first", qos, retain=True)
+    assert retained(mqtt, topic) == [Publish(topic, b"first", qos, retain=True)]
+    publisher.publish(topic, b"second", qos, retain=True)
+    assert retained(mqtt, topic) == [Publish(topic, b"second", qos, retain=True)]
+    assert retained(mqtt, f"{topic}/other") == []
+    # It is no part of any session: it stays when the publisher's ends.
+    publisher.disconnect()
+    mqtt.connect("publisher", clean=True).disconnect()
+    assert retained(mqtt, topic) == [Publish(topic, b"second", qos, retain=True)]
+    # An empty payload clears it: passed on like any other, and never kept itself.
+    listener = mqtt.connect("listener", clean=False)
+    listener.subscribe(topic, qos=2)
+    listener.receive(topic, b"second", qos, retain=True)
+    publisher = mqtt.connect("publisher")
+    publisher.publish(topic, b"", qos, retain=True)
+    listener.receive(topic, b"", qos, retain=False)
+    assert retained(mqtt, topic) == []
+    # Nor does a session that goes on bring it back.
+    listener.disconnect()
+    mqtt.connect("listener", clean=False).expect_silence()
+    # And the topic may have one again.
+    publisher.publish(topic, b"third", qos, retain=True)
+    assert retained(mqtt, topic) == [Publish(topic, b"third", qos, retain=True)]
+
+
 @pytest.mark.spec("MQTT-3.3.1-5", "MQTT-3.3.1-6", "MQTT-3.3.1-8", "MQTT-3.8.4-6")
 @pytest.mark.parametrize("granted", QOS)
 @pytest.mark.parametrize("published", QOS)

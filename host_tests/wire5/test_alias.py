@@ -149,6 +149,7 @@ def test_the_broker_keeps_to_the_clients_maximum(mqtt5, topic, maximum, qos):
 @pytest.mark.config("max_topic_alias_broker 10")
 @pytest.mark.parametrize("qos", QOS)
 def test_it_saves_the_topic_where_it_may(mqtt5, topic, qos):
+    topic += "/of/some/length"
     client = mqtt5.connect(topic_alias_maximum=1)
     client.subscribe(topic, qos=qos)
     publisher = mqtt5.connect()

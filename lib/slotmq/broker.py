@@ -14,6 +14,7 @@ from slotmq import deliver, heap, lifecycle, outbox, retain
 from slotmq.arrays import i32, u16
 from slotmq.connections import Connections
 from slotmq.deliveries import Deliveries
+from slotmq.intake import FIRST
 from slotmq.limits import Limits
 from slotmq.loop import Loop
 from slotmq.messages import Messages
@@ -33,6 +34,7 @@ from slotmq.subscriptions import Subscriptions
 
 _NONE = const(0xFFFF)
 _ENDING = const(3)
+_FIVE = const(4)
 _FULL = const(6)
 _STOPPING = const(10)
 _NOTICE = const(4)
@@ -60,6 +62,7 @@ REASONS = (
     "timed out",
     "lost",
     "broker stops",
+    "left with its will",
 )
 
 
@@ -76,8 +79,10 @@ class Broker:
         settings.check(limits)
         if settings.allow_duplicate_messages and limits.route_entries < limits.subscriptions:
             raise ValueError("route_entries: at least subscriptions, for allow_duplicate_messages")
+        if settings.mqtt_versions == 5:  # code first, then tables
+            from slotmq.version5 import Version5
         if settings.sys_interval:
-            from slotmq.sysinfo import Sys  # code first, then tables
+            from slotmq.sysinfo import Sys
         # What MicroPython allocates for a moment (the frame of a call that has many
         # locals) is searched for from the heap's beginning. A hole before the tables,
         # given back at the end, keeps that search short.
@@ -110,7 +115,12 @@ class Broker:
         self.log = None  # log(bit, text), asked only where log_mask has the bit
         self._log_mask = 0
         self.pkt = new_packet(limits.max_packet)
+        self.five = None
         self._lane = lane_columns(self)
+        self.first_handlers = FIRST
+        if settings.mqtt_versions == 5:
+            self.five = Version5(self)
+            self.first_handlers = self.five.first
         self.hooks = None
         del hole
         gc.collect()
@@ -140,6 +150,8 @@ class Broker:
         short = self.plain and self.max_qos == 2 and not self.queue_qos0
         short = short and not self.subscriptions.every and not self.log_mask & _DEBUG
         self.lane = self._lane if short else None
+        if self.five:
+            self.five.apply_settings(self)
 
     @property
     def log_mask(self):
@@ -210,6 +222,8 @@ class Broker:
         conns = self.conns
         if conns.state[conn] == _ENDING:
             return
+        if conns.state[conn] == _FIVE:
+            self.five.goodbye(self, conn, reason)
         conns.state[conn] = _ENDING
         conns.reason[conn] = reason
         self.ending[self.ending_count] = conn
@@ -217,7 +231,8 @@ class Broker:
         if self.log_mask & _NOTICE and conns.session[conn] != _NONE:
             heap.lift()
             who = self.sessions.client_id(conns.session[conn]).decode()
-            self.log(_NOTICE, "Client " + who + " disconnected: " + REASONS[reason] + ".")
+            why = "reason %d" % reason if reason & 0x80 else REASONS[reason]
+            self.log(_NOTICE, "Client " + who + " disconnected: " + why + ".")
             heap.drop()
 
     def closed(self, conn):
@@ -233,7 +248,9 @@ class Broker:
     # For the program around it
 
     def listen(self, host="127.0.0.1", port=1883, max_connections=0):
-        """Open a listener; -> its (host, port). OSError where the address is taken."""
+        """Open a listener; -> its (host, port). OSError where the address is taken.
+
+        max_connections=None counts its clients with those of the listener before."""
         return open_listener(self._loop(), self.settings, host, port, max_connections)
 
     def turn(self, timeout_ms=250):
@@ -268,5 +285,5 @@ class Broker:
 
     def _loop(self):
         if self.loop is None:
-            self.loop = Loop(self, make_poller(), clock)
+            self.loop = Loop(self, make_poller(self), clock)
         return self.loop

@@ -19,6 +19,7 @@ def rows(limits):
         _messages(limits),
         ("deliveries", 384 + limits.deliveries * 10, limits.deliveries),
         # the receive buffer, topic and filter side by side, the Broker itself
+        ("version 5", _version5(limits), limits.aliases),
         ("shared", 1088 + limits.rx_bytes + 2 * limits.topic_bytes, 1),
     ]
 
@@ -26,7 +27,7 @@ def rows(limits):
 def _connections(limits):
     # outgoing buffer, kept tail, columns; one more in reserve
     n = limits.connections + 1
-    return ("connections", 1012 + n * (limits.tx_bytes + limits.tail_bytes + 63), n)
+    return ("connections", 1060 + n * (limits.tx_bytes + limits.tail_bytes + 67), n)
 
 
 def _sessions(limits):
@@ -59,3 +60,12 @@ def _names(slots, text_bytes):
     while buckets < slots:
         buckets *= 2
     return slots * 10 + buckets * 2 + text_bytes // 16 * 18
+
+
+def _version5(limits):
+    # aliases, groups, and the columns beside those of the other tables
+    n = limits.connections + 1
+    columns = limits.subscriptions * 7 + limits.messages * 6 + limits.deliveries * 2
+    columns += limits.sessions * 15 + n * (9 + limits.aliases * 8)
+    groups = _names(limits.shares, limits.shares * 32) + limits.shares * 5
+    return 1600 + columns + groups + 2 * limits.topic_bytes

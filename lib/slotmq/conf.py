@@ -8,6 +8,7 @@
 # setting or raises ValueError with what it expected. Allocates freely and keeps
 # nothing: app.py imports this for one reading and drops it. FIELDS is a text,
 # since names in a dict would outlive the module on MicroPython.
+from slotmq.limits import fields
 from slotmq.settings import TABLE_OF, WHEN_FULL, ConfError, Settings, rows
 
 # `size` is a number too, 0 and `unlimited` being the size of the whole table.
@@ -35,6 +36,13 @@ max_queued_messages live size 1 65535
 queue_qos0_messages live flag
 upgrade_outgoing_qos live flag
 allow_duplicate_messages start flag
+mqtt_versions start version
+max_topic_alias live number 0 65535
+max_topic_alias_broker live number 0 65535
+persistent_client_expiration live number 0 100000000
+response_information live text
+server_reference live text
+scram_file start text
 retry_interval live number 0 65535
 set_tcp_nodelay live flag
 sys_interval live number 0 65535
@@ -85,40 +93,40 @@ class _Reader:
         self.limits = limits
         self.sizes = {}  # of the `limit` lines
         self.settings = Settings()
-        self.lines = {}  # key: the last line it stands on
-        # The sections [host, port, max_connections, last line]. The first is
+        self.line = 0  # the one that is being read
+        self.lines = {}  # key, and name of a limit: the last line it stands on
+        # The sections [host, port, max_connections, its line]. The first is
         # mosquitto's default listener, of `port` and `bind_address`.
         self.sections = [[None, 0, 0, 0]]
 
     def read(self):
-        number = 0
         try:
             with open(self.path, "rb") as file:
                 for line in file:
-                    number += 1
-                    self.take(number, line)
+                    self.line += 1
+                    self.take(line)
         except OSError as error:
-            self.fail(number, "file", "one that can be read (%s)" % error)
+            raise ConfError("%s: expected a file that can be read (%s)" % (self.path, error))
 
-    def take(self, number, line):
+    def take(self, line):
         words = ("line", "")
         try:
             words = line.decode().strip().split(None, 1)
             if words and words[0][0] != "#":
-                self.set(number, words[0], "".join(words[1:]))
+                self.set(words[0], "".join(words[1:]))
         except UnicodeError:
-            self.fail(number, words[0], "UTF-8")
+            self.fail(self.line, words[0], "UTF-8")
         except ValueError as error:
-            self.fail(number, words[0], error)
+            self.fail(self.line, words[0], error)
 
-    def set(self, number, key, value):
+    def set(self, key, value):
         for row in rows(FIELDS):
             if row[0] == key:
                 break
         else:
             raise ValueError(_UNKNOWN)
         found = getattr(self, row[2])(row[3:], value)
-        self.sections[-1][3] = self.lines[key] = number
+        self.lines[key] = self.line
         if found is not None:
             setattr(self.settings, key, found)
 
@@ -129,7 +137,9 @@ class _Reader:
         try:
             self.limits = self.limits.replaced(self.sizes)
         except ValueError as error:
-            self.fail(self.lines["limit"], "limit", error)
+            # It names what contradicts what; at least one of them is the file's.
+            named = [word for word in str(error).replace(":", "").split() if word in self.sizes]
+            self.fail(self.lines[named[0]], "limit", error)
 
     def resizes(self):
         return any(self.sizes[name] != getattr(self.limits, name) for name in self.sizes)
@@ -142,6 +152,7 @@ class _Reader:
             self.sections.append([host, port or 1883, most, line])
         else:
             settings.max_connections = most
+            self.lines["max_connections"] = line
         for host, port, most, line in self.sections:
             self.fits(line, "max_connections", most, "connections")
             settings.listeners.append((host, port, most))
@@ -164,16 +175,17 @@ class _Reader:
             raise ValueError(" or ".join(bounds))
         return value
 
+    def version(self, bounds, value):
+        return int(self.word(("3", "5"), value))
+
     def flag(self, bounds, value):
         return self.word(("true", "false"), value) == "true"
 
     def number(self, bounds, value):
         low, high = bounds
-        try:
-            if int(low) <= int(value) <= int(high):
-                return int(value)
-        except ValueError:
-            pass
+        digits = value and not value.strip("0123456789")  # int() takes 1_000 too
+        if digits and int(low) <= int(value) <= int(high):
+            return int(value)
         raise ValueError("a number from %s to %s" % (low, high))
 
     def size(self, bounds, value):
@@ -209,13 +221,18 @@ class _Reader:
             if value.split() in [[row[0], policy] for policy in row[1:]]:
                 self.settings.when_full[row[0]] = value.split()[1]
                 return
-        raise ValueError("a table and its policy: " + WHEN_FULL.replace("\n", "; "))
+        raise ValueError("a table and its policy: " + WHEN_FULL[:-1].replace("\n", "; "))
 
     def limit(self, bounds, value):
         words = value.split()
-        if len(words) != 2 or not hasattr(self.limits, words[0]):
+        if len(words) != 2:
             raise ValueError("the name of a limit and a number")
-        self.sizes[words[0]] = self.number((0, 0x3FFFFFFF), words[1])
+        for name, _, least, most in fields():
+            if name == words[0]:
+                self.sizes[name] = self.number((least, most), words[1])
+                self.lines[name] = self.line
+                return
+        raise ValueError("the name of a capacity; unknown limit " + words[0])
 
     def listener(self, bounds, value):
         words = value.split()
@@ -235,3 +252,4 @@ class _Reader:
     def most(self, bounds, value):
         unlimited = value in ("-1", "unlimited")
         self.sections[-1][2] = 0 if unlimited else self.number((0, 65535), value)
+        self.sections[-1][3] = self.line

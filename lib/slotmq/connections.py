@@ -20,7 +20,7 @@ from slotmq.runtime import const
 _NONE = const(0xFFFF)
 
 # state
-_FREE = const(0)
+_VACANT = const(0)
 _NEW = const(1)  # waits for CONNECT
 _CONNECTED = const(2)
 _ENDING = const(3)  # its buffer is flushed once, then the stream is closed
@@ -44,6 +44,7 @@ class Connections:
         self._next = chain(n)
         self._free = 0
         self.stream = [None] * n
+        self.share = [[_NONE, 0, 0]] * n  # the listener's, see doors.py; here without a bound
         self.state = bytearray(n)
         self.session = u16(n, _NONE)
         self.level = bytearray(n)  # protocol level: 3 is MQTT 3.1, 4 is 3.1.1
@@ -106,10 +107,10 @@ class Connections:
 
     def free(self, conn):
         """Give the slot back; its session must have been let go before."""
-        assert self.state[conn] != _FREE and self.session[conn] == _NONE
+        assert self.state[conn] != _VACANT and self.session[conn] == _NONE
         assert self.part_msg[conn] == _NONE and self.held[conn] == 0
         self.stream[conn] = None
-        self.state[conn] = _FREE
+        self.state[conn] = _VACANT
         self.out[conn] = _IDLE
         self._next[conn] = self._free
         self._free = conn

@@ -19,7 +19,7 @@ _QUEUED = const(0)
 _RELEASED = const(3)
 _PUBLISH = const(0x30)
 _DUP = const(8)
-_TRIES = const(16)  # messages dropped to make room for one
+TRIES = 16  # messages dropped to make room for one
 _PUBREL = const(0x62)
 _START = const(2)
 _END = const(4)
@@ -35,9 +35,10 @@ def route(broker, buf, topic, topic_len):
     """Where in the route pool the receivers of a valid topic name stand."""
     subs = broker.subscriptions
     slot = subs.routes.find(buf, topic, topic_len)
-    if slot < 0:
-        slot = subs.match(buf, topic, topic_len)
-    return slot
+    if slot >= 0:
+        subs.special = False
+        return slot
+    return subs.match(buf, topic, topic_len)
 
 
 def publish_packet(broker, pkt, buf, slot):
@@ -46,6 +47,9 @@ def publish_packet(broker, pkt, buf, slot):
     conns = broker.conns
     i = subs.routes.first[slot]
     end = subs.routes.end[slot]
+    if subs.special:
+        broker.five.publish_packet(broker, pkt, buf, slot)
+        return
     if broker.queue_qos0:
         _publish_or_queue(broker, pkt, buf, i, end)
         return
@@ -98,6 +102,9 @@ def must_queue(broker, session):
 def fan_out(broker, msg, qos, slot):
     """A stored message to all receivers of a route, each at its effective QoS [3.8.4-6]."""
     subs = broker.subscriptions
+    if subs.special:
+        broker.five.fan_out(broker, msg, qos, slot)
+        return
     i = subs.routes.first[slot]
     end = subs.routes.end[slot]
     if broker.upgrade_qos:
@@ -126,14 +133,16 @@ def _send_qos0(broker, session, msg):
 
 
 def enqueue(broker, session, msg, flags):
-    """Queue a stored message for one session, if there is room or some can be made."""
+    """Queue a stored message for one session, if there is room or some can be made.
+
+    -> the entry, or NONE."""
     deliveries = broker.deliveries
     if not has_room(broker, session):
         if not (broker.drop_oldest and drop_oldest(broker, session)):
             deliveries.refused += 1
             broker.stats[_DROPPED] += 1
-            return
-    append(broker.queue, session, msg, flags)
+            return _NONE
+    return append(broker.queue, session, msg, flags)
 
 
 def has_room(broker, session):
@@ -152,15 +161,20 @@ def store(broker, pkt, buf, flags):
     topic = pkt[_TOPIC]
     payload = pkt[_PAYLOAD]
     size = pkt[_END] - payload
-    for _ in range(_TRIES):
+    for _ in range(TRIES):
         msg = take_message(broker.queue, buf, topic, pkt[_TOPIC_LEN], payload, size, flags)
         if msg != _NONE:
             return msg
-        if not (broker.drop_oldest_message and drop_oldest(broker, _longest_queue(broker))):
+        if not make_room(broker):
             break
     broker.messages.refused += 1
     broker.stats[_DROPPED] += 1
     return _NONE
+
+
+def make_room(broker):
+    """Drop a message where the policy says so; was one dropped?"""
+    return broker.drop_oldest_message and drop_oldest(broker, _longest_queue(broker))
 
 
 def _longest_queue(broker):
@@ -187,6 +201,9 @@ def pump(broker, session):
     """Send from the session's cursor on, until its window or its buffer is full."""
     conn = broker.sessions.conn[session]
     broker.sessions.progress[session] = broker.now
+    if broker.conns.level[conn] == 5:
+        broker.five.pump(broker, session)
+        return
     while send(broker.queue, session, conn) and _send_slowly(broker, conn, session):
         pass
 

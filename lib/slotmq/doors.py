@@ -1,81 +1,80 @@
 # doors.py - listeners, and the connections that come in through them.
 #
-# Owns who came through which listener, and whether any is accepted at all: when not
-# one slot is left, the reserve taken too, new connections wait in the system's backlog
-# until a slot is free. On the control plane: allocates.
+# Owns whether a listener accepts. Of its max_connections, as of the table's slots, there
+# is one in reserve: the client too many comes in, and CONNECT tells it so, or lets it
+# take over its own session. Those after it wait in the system's backlog until one ends.
+# On the control plane: allocates.
 from slotmq.runtime import const
 
 _IN = const(1)
 _ACCEPTS = const(4)  # new connections of a listener in one turn
+# What a listener may have: [max_connections, its sockets, those that are connected]
+_SHARE_MOST = const(0)
+_SHARE_SOCKETS = const(1)
 
 
 class Door:
-    """A listener; accept() -> stream or None; most connections at a time, 0: no bound."""
+    """A listener; accept() -> stream or None."""
 
-    def __init__(self, listener, accept, most):
+    def __init__(self, listener, accept, share):
         self.listener = listener
         self.accept = accept
-        self.most = most
-        self.count = 0
+        self.share = share
+        self.is_open = True
 
 
 class Doors:
     def __init__(self, loop):
         self.loop = loop
         self.doors = []
-        self.door_of = [None] * loop.conns.slots
-        self.accepting = True
         self.failed = False  # could not accept though there was a slot
 
     def add(self, listener, accept, most=0):
-        door = Door(listener, accept, most)
+        """At most so many connected, 0: no bound, None: counted with the door before."""
+        share = self.doors[-1].share if most is None else [most or 0xFFFF, 0, 0]
+        door = Door(listener, accept, share)
         self.doors.append(door)
         self.loop.watch(listener, lambda _: self._accept(door))
-        if not self.accepting:
-            self.loop.poller.unregister(listener)
 
     def close(self):
-        self._stop()
         for door in self.doors:
+            if door.is_open:
+                self._stop(door)
             door.listener.close()
         self.doors = []
 
     def left(self, conn):
         """A connection is closed: there is room for another one."""
-        self.door_of[conn].count -= 1
-        self.door_of[conn] = None
+        self.loop.conns.share[conn][_SHARE_SOCKETS] -= 1
         self.start()
 
     def start(self):
-        """Accept again, if it was stopped."""
+        """Accept again, where it was stopped."""
         self.failed = False
-        if not self.accepting:
-            self.accepting = True
-            for door in self.doors:
+        for door in self.doors:
+            if not door.is_open:
+                door.is_open = True
                 self.loop.poller.register(door.listener, _IN)
 
     def _accept(self, door):
         loop = self.loop
+        conns = loop.conns
+        share = door.share
         for _ in range(_ACCEPTS):
-            if loop.conns.count == loop.conns.slots:
-                self._stop()
+            if conns.count == conns.slots or share[_SHARE_SOCKETS] > share[_SHARE_MOST]:
+                self._stop(door)
                 return
             try:
                 stream = door.accept()
             except (MemoryError, OSError):
-                self._stop()  # out of sockets or heap: tried again with the next tick
+                self._stop(door)  # out of sockets or heap: tried again with the next tick
                 self.failed = True
                 return
-            if stream is None:
-                return
-            if door.most and door.count >= door.most:
-                stream.close()
-                continue
-            if not self._watch(stream):
+            if stream is None or not self._watch(stream):
                 return
             conn = loop.broker.opened(stream)
-            door.count += 1
-            self.door_of[conn] = door
+            share[_SHARE_SOCKETS] += 1
+            conns.share[conn] = share
             loop.of_stream[stream] = conn
 
     def _watch(self, stream):
@@ -89,8 +88,6 @@ class Doors:
             return False
         return True
 
-    def _stop(self):
-        if self.accepting:
-            self.accepting = False
-            for door in self.doors:
-                self.loop.poller.unregister(door.listener)
+    def _stop(self, door):
+        door.is_open = False
+        self.loop.poller.unregister(door.listener)

@@ -15,12 +15,16 @@ def length_bytes(remaining):
 def put_header(tx, at, first, remaining):
     """Fixed header: first byte and remaining length."""
     tx[at] = first
-    at += 1
-    while remaining > 127:
-        tx[at] = remaining & 127 | 128
+    return put_length(tx, at + 1, remaining)
+
+
+def put_length(tx, at, number):
+    """A remaining length, or another variable byte integer of version 5."""
+    while number > 127:
+        tx[at] = number & 127 | 128
         at += 1
-        remaining >>= 7
-    tx[at] = remaining
+        number >>= 7
+    tx[at] = number
     return at + 1
 
 

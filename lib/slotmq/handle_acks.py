@@ -7,6 +7,7 @@ from slotmq.runtime import acked, const, unref
 
 _NONE = const(0xFFFF)
 _FLAGS = const(1)
+_TOTAL = const(5)
 _PACKET_ID = const(6)
 _PUBREL = const(0x62)
 _PUBCOMP = const(0x70)
@@ -19,34 +20,36 @@ _MALFORMED = const(2)
 
 def handle_puback(broker, conn, pkt, buf):
     """QoS 1: the delivery is done [4.3.2-1]."""
-    _acknowledged(broker, conn, pkt, _SENT_1)
-    return _OK
+    return _acknowledged(broker, conn, pkt, _SENT_1)
 
 
 def handle_pubrec(broker, conn, pkt, buf):
     """QoS 2: the message may go, its id stays until PUBCOMP [4.3.3-1].
 
     An id that is not known gets its PUBREL too: else the client waits for ever."""
-    _acknowledged(broker, conn, pkt, _SENT_2)
-    put_ack(broker, conn, _PUBREL, pkt[_PACKET_ID])
-    return _OK
+    result = _acknowledged(broker, conn, pkt, _SENT_2)
+    if not result:
+        put_ack(broker, conn, _PUBREL, pkt[_PACKET_ID])
+    return result
 
 
 def handle_pubcomp(broker, conn, pkt, buf):
     """QoS 2: the delivery is done."""
-    _acknowledged(broker, conn, pkt, _RELEASED)
-    return _OK
+    return _acknowledged(broker, conn, pkt, _RELEASED)
 
 
 def _acknowledged(broker, conn, pkt, state):
+    if pkt[_TOTAL] != 4:
+        return _MALFORMED
     session = broker.conns.session[conn]
     if acked(broker.queue, session, pkt[_PACKET_ID], state) != _NONE:
         broker.sessions.progress[session] = broker.now
+    return _OK
 
 
 def handle_pubrel(broker, conn, pkt, buf):
     """QoS 2: the sender is done with the id; with method A the message goes out now."""
-    if pkt[_FLAGS] != 2 and broker.conns.level[conn] != 3:
+    if pkt[_TOTAL] != 4 or pkt[_FLAGS] != 2 and broker.conns.level[conn] != 3:
         return _MALFORMED
     sessions = broker.sessions
     session = broker.conns.session[conn]

@@ -11,6 +11,7 @@ _BODY = const(3)
 _END = const(4)
 _CONNACK = const(0x20)
 _CONNECTED = const(2)
+_FIVE = const(4)
 _OK = const(0)
 _MALFORMED = const(2)
 _PROTOCOL = const(3)
@@ -18,6 +19,8 @@ _REFUSED = const(5)
 _TAKEN_OVER = const(7)
 _ACCEPTED = const(15)
 _NOTICE = const(4)
+_SHARE_MOST = const(0)
+_SHARE_CONNECTED = const(2)
 
 # CONNACK return codes [3.2.2.3]
 _BAD_LEVEL = const(1)
@@ -38,27 +41,53 @@ class Fields:
 
     level = flags = keep_alive = 0
     client_id = will_topic = will_message = user_name = password = None
+    # Of version 5; times in seconds
+    expiry = will_delay = 0
+    will_expiry = -1
+    method = auth_data = assigned = None
+    server_keep_alive = expiry_lowered = wants_information = False
 
 
 def handle_connect(broker, conn, pkt, buf):
     fields = Fields()
-    result = _read_level(buf, pkt[_BODY], pkt[_END], fields)
+    result = _read_level(broker, buf, pkt[_BODY], pkt[_END], fields)
     if result == _REFUSED:
         return _refuse(broker, conn, _BAD_LEVEL)
+    if result == _OK and fields.level == 5:
+        return _handle_version_5(broker, conn, pkt, buf, fields)
     if result == _OK:
         result = _read_payload(buf, pkt, fields)
     if result != _OK:
         return result
     broker.conns.level[conn] = fields.level
     code = _check_login(broker, buf, fields) or _check_client_id(broker, buf, fields)
-    if not code and fields.flags & _WILL and not _may_will(broker, buf, fields):
-        return _PROTOCOL
+    if not code and fields.flags & _WILL:
+        flags = fields.flags
+        if flags >> 3 & 3 > broker.max_qos or flags & 32 and not broker.retain_available:
+            return _PROTOCOL
+        _check_will(broker, buf, fields)
     if code:
         return _refuse(broker, conn, code)
     return _open_session(broker, conn, buf, fields)
 
 
-def _read_level(buf, at, end, fields):
+def _handle_version_5(broker, conn, pkt, buf, fields):
+    five = broker.five
+    broker.conns.level[conn] = 5
+    code = five.read_connect(broker, conn, pkt, buf, fields) or five.check_id(broker, fields)
+    if not code and fields.method is None:
+        code = _check_login(broker, buf, fields)
+    if code:
+        return _refuse(broker, conn, code)
+    result = five.authenticate(broker, conn, pkt, buf, fields)
+    if result >= 0:
+        return result
+    if fields.flags & _WILL:
+        _check_will(broker, buf, fields)
+    return _open_session(broker, conn, buf, fields)
+
+
+def _read_level(broker, buf, at, end, fields):
     # Protocol name and level. A level of the future: refused with a code [3.1.2-2].
     size = buf[at] << 8 | buf[at + 1] if end - at > 1 else 0
     name = bytes(buf[at + 2 : at + 2 + size])
@@ -66,8 +95,8 @@ def _read_level(buf, at, end, fields):
     if at + 4 > end or name not in (b"MQTT", b"MQIsdp"):
         return _PROTOCOL
     level = buf[at]
-    fields.level = level & 127
-    if level & 127 != (4 if name == b"MQTT" else 3) or level & 128:
+    fields.level = level
+    if level != (4 if name == b"MQTT" else 3) and not (level == 5 and size == 4 and broker.five):
         return _REFUSED
     fields.flags = buf[at + 1]
     fields.keep_alive = buf[at + 2] << 8 | buf[at + 3]
@@ -162,7 +191,13 @@ def _open_session(broker, conn, buf, fields):
     sessions.will[session] = will
     broker.conns.state[conn] = _CONNECTED
     broker.conns.patience[conn] = fields.keep_alive * 15  # 1.5 times, in tenths [3.1.2-24]
-    put_ack(broker, conn, _CONNACK, present << 8 if fields.level > 3 else 0)
+    if fields.level == 5:
+        broker.conns.state[conn] = _FIVE
+        broker.five.opened(broker, conn, fields, present)
+    else:
+        if broker.five:
+            broker.five.opened_3(broker, session, fields.flags & _CLEAN)
+        put_ack(broker, conn, _CONNACK, present << 8 if fields.level > 3 else 0)
     if broker.log_mask & _NOTICE:
         who = sessions.client_id(session).decode()
         what = (who, fields.level, fields.flags >> 1 & 1, fields.keep_alive)
@@ -170,12 +205,9 @@ def _open_session(broker, conn, buf, fields):
     return _ACCEPTED
 
 
-def _may_will(broker, buf, fields):
+def _check_will(broker, buf, fields):
     # What holds for PUBLISH holds for a will. One that may not be published is
     # forgotten, as such a PUBLISH is.
-    flags = fields.flags
-    if flags >> 3 & 3 > broker.max_qos or flags & 32 and not broker.retain_available:
-        return False
     topic, n = fields.will_topic
     too_large = broker.size_limit and fields.will_message[1] > broker.size_limit
     forbidden = topic_matches(b"$SYS/#", 0, 6, buf, topic, n)
@@ -184,7 +216,6 @@ def _may_will(broker, buf, fields):
         forbidden = not broker.may_publish(client_id, bytes(buf[topic : topic + n]))
     if too_large or forbidden:
         fields.flags &= ~_WILL
-    return True
 
 
 def _store_will(broker, buf, fields):
@@ -192,7 +223,11 @@ def _store_will(broker, buf, fields):
     payload, size = fields.will_message
     flags = fields.flags >> 2 & 6 | fields.flags >> 5 & 1
     msg = _NONE
-    if topic_len <= broker.limits.topic_bytes:
+    if topic_len > broker.limits.topic_bytes:
+        pass
+    elif fields.level == 5:
+        msg = broker.five.store_will(broker, buf, fields, flags)
+    else:
         msg = store(broker.queue, buf, topic, topic_len, payload, size, flags)
     if msg == _NONE:
         broker.messages.refused += 1
@@ -208,15 +243,16 @@ def _client_id(broker, buf, fields):
         broker.auto_id += 1
         name = b"%s%08x" % (broker.settings.auto_id_prefix, broker.auto_id)
         if broker.sessions.find(name, 0, len(name)) == _NONE:
+            fields.assigned = name
             return name, 0, len(name)
 
 
 def _take_session(broker, conn, ids, off, n, clean):
     """Attach the session of a client id: 1 it was there before, 0 new, -1 no room."""
     sessions = broker.sessions
-    if broker.connected >= broker.max_connections:
+    if _is_full(broker, conn):
         broker.settle_ending()
-    if broker.connected >= broker.max_connections:
+    if _is_full(broker, conn):
         broker.conns.refused += 1
         return -1
     session = sessions.find(ids, off, n)
@@ -232,6 +268,13 @@ def _take_session(broker, conn, ids, off, n, clean):
     sessions.clean[session] = 1 if clean else 0
     lifecycle.attach(broker, conn, session)
     return present
+
+
+def _is_full(broker, conn):
+    # Are as many connected as may be, in all or through the listener it came in by?
+    share = broker.conns.share[conn]
+    full = share[_SHARE_CONNECTED] >= share[_SHARE_MOST]
+    return full or broker.connected >= broker.max_connections
 
 
 def _take_over(broker, old):
@@ -255,7 +298,10 @@ def _new_session(broker, ids, off, n):
 
 
 def _refuse(broker, conn, code):
-    put_ack(broker, conn, _CONNACK, code)
+    if broker.conns.level[conn] == 5:
+        broker.five.refuse(broker, conn, code)
+    else:
+        put_ack(broker, conn, _CONNACK, code)
     if broker.log_mask & _NOTICE:
         broker.log(_NOTICE, "Connection refused, return code %d." % code)
     return _REFUSED

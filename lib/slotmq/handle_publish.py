@@ -26,11 +26,13 @@ def handle_publish(broker, conn, pkt, buf):
     broker.stats[_PUBLISH_IN] += 1
     topic = pkt[_TOPIC]
     topic_len = pkt[_TOPIC_LEN]
-    slot = broker.subscriptions.routes.find(buf, topic, topic_len)
+    subs = broker.subscriptions
+    slot = subs.routes.find(buf, topic, topic_len)
+    subs.special = False
     if slot < 0:
         if topic_len > broker.limits.topic_bytes or not utf8_ok(buf, topic, topic_len, 1):
             return _MALFORMED
-        slot = broker.subscriptions.match(buf, topic, topic_len)
+        slot = subs.match(buf, topic, topic_len)
     if flags == 0 and broker.plain and buf[topic] != 36:
         deliver.publish_packet(broker, pkt, buf, slot)
         return _OK
@@ -48,7 +50,8 @@ def _handle_any(broker, conn, pkt, buf, flags, slot):
         return _PROTOCOL
     taken = broker.plain and buf[pkt[_TOPIC]] != 36
     if not taken:
-        taken = _is_wanted(broker, conn, pkt, buf)
+        size = pkt[_END] - pkt[_PAYLOAD]
+        taken = is_wanted(broker, conn, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], size)
         slot = deliver.route(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN])  # a hook may publish
     if qos == 2:
         return _handle_qos2(broker, conn, pkt, buf, flags & 7, slot, taken)
@@ -118,18 +121,18 @@ def _publish_qos0(broker, pkt, buf, retained, slot):
         deliver.publish_packet(broker, pkt, buf, slot)
 
 
-def _is_wanted(broker, conn, pkt, buf):
-    # Messages that are acknowledged but go nowhere: $SYS is the broker's own, a
-    # payload over message_size_limit, what the may_publish hook forbids [3.3.5-2].
-    topic = pkt[_TOPIC]
-    if topic_matches(_SYS, 0, 6, buf, topic, pkt[_TOPIC_LEN]):
+def is_wanted(broker, conn, buf, topic, n, size):
+    """False for messages that are acknowledged but go nowhere [3.3.5-2].
+
+    $SYS is the broker's own; a payload over message_size_limit; what the hook forbids."""
+    if topic_matches(_SYS, 0, 6, buf, topic, n):
         return False
-    if broker.size_limit and pkt[_END] - pkt[_PAYLOAD] > broker.size_limit:
+    if broker.size_limit and size > broker.size_limit:
         return False
     if broker.may_publish is None:
         return True
     heap.lift()
     client_id = broker.sessions.client_id(broker.conns.session[conn])
-    wanted = broker.may_publish(client_id, bytes(buf[topic : topic + pkt[_TOPIC_LEN]]))
+    wanted = broker.may_publish(client_id, bytes(buf[topic : topic + n]))
     heap.drop()
     return wanted

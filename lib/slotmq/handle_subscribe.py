@@ -94,7 +94,7 @@ def _subscribe(broker, session, buf, off, n, qos):
     if n > broker.limits.topic_bytes or filter_ok(buf, off, n) > broker.limits.levels:
         subs.refused += 1
         return _FAILURE
-    if not _may(broker, session, buf, off, n, qos):
+    if not may(broker, session, buf, off, n, qos):
         return _FAILURE
     node = subs.add_node(buf, off, n)
     if node == _NONE:
@@ -104,11 +104,11 @@ def _subscribe(broker, session, buf, off, n, qos):
         return _FAILURE
     retain.start(broker, session, sub)
     if broker.log_mask & _SUBSCRIBE_LOG:
-        _log(broker, _SUBSCRIBE_LOG, session, buf, off, n, " (QoS %d)" % qos)
+        log(broker, _SUBSCRIBE_LOG, session, buf, off, n, " (QoS %d)" % qos)
     return qos
 
 
-def _may(broker, session, buf, off, n, qos):
+def may(broker, session, buf, off, n, qos):
     if broker.may_subscribe is None:
         return True
     client_id = broker.sessions.client_id(session)
@@ -123,9 +123,9 @@ def _unsubscribe(broker, session, buf, off, n):
         if sub != _NONE:
             subs.remove(broker.sessions, sub)
     if broker.log_mask & _UNSUBSCRIBE_LOG:
-        _log(broker, _UNSUBSCRIBE_LOG, session, buf, off, n, "")
+        log(broker, _UNSUBSCRIBE_LOG, session, buf, off, n, "")
 
 
-def _log(broker, bit, session, buf, off, n, tail):
+def log(broker, bit, session, buf, off, n, tail):
     who = broker.sessions.client_id(session).decode()
     broker.log(bit, who + " " + bytes(buf[off : off + n]).decode() + tail)

@@ -112,7 +112,7 @@ def next_packet(buf, start: int, end: int, pkt) -> int:
             return -1
         p[_PAYLOAD] = at
     elif kind >= 4 and kind <= 7:
-        if length != 2:
+        if length < 2:
             return -1
         p[_PACKET_ID] = (b[at] << 8) | b[at + 1]
     return total

@@ -86,7 +86,7 @@ def next_packet(buf, start, end, pkt):
             return -1
         pkt[9] = at
     elif 4 <= kind <= 7:
-        if length != 2:
+        if length < 2:
             return -1
         pkt[6] = (buf[at] << 8) | buf[at + 1]
     return total

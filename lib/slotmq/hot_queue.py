@@ -10,6 +10,7 @@ from slotmq.hot_messages import unref
 _NONE = const(0xFFFF)
 _FREE = const(4)
 _RELEASED = const(3)
+_EXTRA = const(8)
 
 
 @micropython.viper
@@ -167,7 +168,8 @@ def finish(c, entry: int):
 @micropython.viper
 def send(c, session: int, conn: int) -> int:
     # PUBLISHes the session's deliveries from its cursor on. -> 0: none is left or
-    # the window is full; 1: the next one has no room; 2: it is a PUBREL, or QoS 0.
+    # the window is full; 1: the next one has no room; 2: it is a PUBREL, QoS 0,
+    # or version 5 has something with the message.
     states = ptr8(c[4])
     cursors = ptr16(c[9])
     inflight = ptr16(c[11])
@@ -179,6 +181,8 @@ def send(c, session: int, conn: int) -> int:
             return 2
         if states[entry] == 0 and inflight[session] >= window:
             return 0
+        if ptr8(c[33])[ptr16(c[1])[entry]] & _EXTRA:
+            return 2
         if int(put_publish(c, conn, ptr16(c[1])[entry], 0x30 | flags, entry + 1)) == 0:
             return 1
         if states[entry] == 0:

@@ -5,6 +5,7 @@ _NONE = 0xFFFF
 _FREE = 4
 _SENT_2 = 2
 _RELEASED = 3
+_EXTRA = 8
 
 
 def fan(columns, pool, i, end, msg, qos):
@@ -142,7 +143,7 @@ def send(columns, session, conn):
     """PUBLISH the session's deliveries from its cursor on.
 
     -> 0: none is left or the window is full; 1: the next one has no room;
-    2: it is a PUBREL, or QoS 0."""
+    2: it is a PUBREL, QoS 0, or version 5 has something with the message."""
     d, s, m, c = columns
     window = d.window[0]
     entry = s.cursor[session]
@@ -153,6 +154,8 @@ def send(columns, session, conn):
             return 2
         if state == 0 and s.inflight[session] >= window:
             return 0
+        if m.flags[d.msg[entry]] & _EXTRA:
+            return 2
         packet = _packet(m, d.msg[entry], flags, entry + 1)
         at = c.tx_end[conn]
         end = at + len(packet)

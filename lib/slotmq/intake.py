@@ -18,6 +18,7 @@ _NONE = const(0xFFFF)
 _TYPE = const(0)
 _TOTAL = const(5)
 _NEW = const(1)
+_CONNECTED = const(2)
 _ENDING = const(3)
 _BLOCKED = const(2)
 _MALFORMED = const(2)
@@ -107,7 +108,7 @@ def _handle(broker, conn, buf, at, end, held):
     # -> the offset of a cut one, or end.
     pkt = broker.pkt
     conns = broker.conns
-    handlers = FIRST if conns.state[conn] == _NEW else HANDLERS
+    handlers = _handlers(broker, conn)
     if conns.state[conn] == _ENDING:
         return end
     count = 0
@@ -133,7 +134,7 @@ def _handle(broker, conn, buf, at, end, held):
                 broker.end(conn, result)
                 at = end
                 break
-            handlers = HANDLERS
+            handlers = _handlers(broker, conn)
         if conns.state[conn] == _ENDING:
             at = end
     broker.stats[_PACKETS_IN] += count
@@ -141,6 +142,14 @@ def _handle(broker, conn, buf, at, end, held):
         broker.end(conn, _MALFORMED if n == -1 else _TOO_BIG)
         return end
     return at
+
+
+def _handlers(broker, conn):
+    # By packet type, for what the connection is now.
+    state = broker.conns.state[conn]
+    if state == _NEW:
+        return broker.first_handlers
+    return HANDLERS if state == _CONNECTED else broker.five.handlers
 
 
 def _give_room(broker, conn, n):

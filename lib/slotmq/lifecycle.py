@@ -7,6 +7,7 @@ from slotmq.runtime import const, finish, unref
 
 _NONE = const(0xFFFF)
 _LEFT = const(1)
+_SHARE_CONNECTED = const(2)
 
 
 def publish_stored(broker, msg):
@@ -22,10 +23,13 @@ def publish_stored(broker, msg):
 def attach(broker, conn, session):
     """A connection takes a session; what was in flight will be sent again [4.4.0-1]."""
     sessions = broker.sessions
+    if broker.five:
+        broker.five.attached(broker, session)
     sessions.conn[session] = conn
     sessions.cursor[session] = sessions.head[session]
     broker.conns.session[conn] = session
     broker.connected += 1
+    broker.conns.share[conn][_SHARE_CONNECTED] += 1
 
 
 def detach(broker, conn):
@@ -38,6 +42,7 @@ def detach(broker, conn):
     conns.session[conn] = _NONE
     sessions.conn[session] = _NONE
     broker.connected -= 1
+    conns.share[conn][_SHARE_CONNECTED] -= 1
     sessions.cursor[session] = sessions.head[session]
     sessions.left[session] = broker.now
     will = sessions.will[session]
@@ -45,6 +50,8 @@ def detach(broker, conn):
     _drop_scans(broker, session)
     if will != _NONE:
         if conns.reason[conn] != _LEFT:
+            if broker.five and broker.five.keeps_will(broker, session, will):
+                return
             publish_stored(broker, will)
         unref(broker.queue, will)
     if sessions.clean[session]:
@@ -69,6 +76,8 @@ def end_session(broker, session):
 def discard_state(broker, session):
     """Empty a session: subscriptions, deliveries, QoS 2 ids; its client id stays."""
     sessions = broker.sessions
+    if broker.five:
+        broker.five.session_ends(broker, session)
     while sessions.first_sub[session] != _NONE:
         broker.subscriptions.remove(sessions, sessions.first_sub[session])
     while sessions.head[session] != _NONE:
@@ -83,6 +92,8 @@ def discard_state(broker, session):
 def release(broker, conn):
     """A connection has ended: let go of its session and give its slot back."""
     detach(broker, conn)
+    if broker.five:
+        broker.five.connection_ends(broker, conn)
     end_part(broker, conn)
     broker.conns.drop_held(conn)
     broker.conns.free(conn)

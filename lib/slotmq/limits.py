@@ -35,6 +35,8 @@
 #   routes           topics whose receivers are remembered, a power of two
 #   route_topic_bytes  longest topic that is remembered
 #   route_entries    receivers of all remembered topics
+#   shares           groups of shared subscriptions
+#   aliases          topic aliases of a connection, in each direction
 FIELDS = """\
 connections 4 1 1023
 sessions 8 1 8191
@@ -61,6 +63,8 @@ reassembly 2 1 1023
 routes 16 1 32768
 route_topic_bytes 32 8 1024
 route_entries 48 8 65000
+shares 8 0 65000
+aliases 4 0 65535
 """
 
 

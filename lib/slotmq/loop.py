@@ -16,7 +16,7 @@
 from slotmq import heap
 from slotmq.doors import Doors
 from slotmq.intake import readable, receive
-from slotmq.runtime import const, copy, lane, may_read, next_dirty
+from slotmq.runtime import const, copy, half_close, lane, may_read, next_dirty
 from slotmq.timers import tick
 
 _NONE = const(0xFFFF)
@@ -26,6 +26,7 @@ _GONE = const(8 | 16 | 32)
 _IDLE = const(0)
 _BLOCKED = const(2)
 _ENDING = const(3)
+_LINGERING = const(5)
 _LOST = const(9)
 _BYTES_OUT = const(6)
 _ENOMEM = const(12)
@@ -138,6 +139,9 @@ class Loop:
             heap.lift()
             self.callbacks[conn](stream)
             heap.drop()
+            return
+        if self.conns.state[conn] == _LINGERING:
+            self._drain(conn, stream, event)
             return
         if event & _OUT:
             self._writable(conn)
@@ -276,7 +280,29 @@ class Loop:
             self._close(broker.ending[broker.ending_count])
             broker.pump_pending()
 
+    def _drain(self, conn, stream, event):
+        # Nobody listens any more; what comes must be read, or the last packet is lost.
+        if event & _OUT:
+            self._writable(conn)
+        try:
+            gone = stream.readinto(self.rx) == 0
+        except OSError as error:
+            gone = error.args[0] != _EAGAIN
+        if gone or event & _GONE:
+            self.hang_up(conn)
+
     def _close(self, conn):
+        conns = self.conns
+        if self.broker.five and self.broker.five.lingers(self.broker, conn):
+            self.paused_count -= self.paused[conn]
+            self.paused[conn] = 0
+            self._poll_for(conn)
+            half_close(conns.stream[conn])
+        else:
+            self.hang_up(conn)
+
+    def hang_up(self, conn):
+        """The network connection ends now, and gives its slot back."""
         conns = self.conns
         stream = conns.stream[conn]
         heap.lift()

@@ -4,6 +4,7 @@ import socket
 import time
 
 _BACKLOG = 128
+MOST_EVENTS = 84  # at a time, of 12 bytes: malloc has such a block at hand
 
 
 class Clock:
@@ -29,11 +30,22 @@ class Stream:
         self.fileno = sock.fileno
         self.close = sock.close
         self.readinto = sock.recv_into  # "nothing now" is an OSError here, as a board may have it
-        self._send = sock.send
+        self.send = sock.send
+
+    def give_back(self, data):
+        """The next readinto() gives these bytes, which have been read before."""
+
+        def again(buf, n):
+            assert len(data) <= n
+            self.readinto = self.sock.recv_into
+            buf[: len(data)] = data
+            return len(data)
+
+        self.readinto = again
 
     def write(self, buf, off, n):
         try:
-            return self._send(memoryview(buf)[off : off + n])
+            return self.send(memoryview(buf)[off : off + n])
         except BlockingIOError:
             return None
 
@@ -42,13 +54,17 @@ class Poller:
     """register, modify, unregister and ipoll over epoll, or poll where there is none."""
 
     def __init__(self):
-        self._epoll = select.epoll() if hasattr(select, "epoll") else None
-        self._poll = self._epoll or select.poll()
-        self._streams = {}
+        self.streams = {}  # by their descriptor
+        if hasattr(select, "epoll"):
+            self._poll = select.epoll()
+            self.wait = self._poll.poll  # for so many seconds, and events, at most
+        else:
+            self._poll = select.poll()
+            self.wait = lambda seconds, _most: self._poll.poll(seconds * 1000)
 
     def register(self, stream, mask):
         fd = stream.fileno()
-        self._streams[fd] = stream
+        self.streams[fd] = stream
         self._poll.register(fd, mask)
 
     def modify(self, stream, mask):
@@ -56,17 +72,23 @@ class Poller:
 
     def unregister(self, stream):
         fd = stream.fileno()
-        del self._streams[fd]
+        del self.streams[fd]
         self._poll.unregister(fd)
 
     def ipoll(self, timeout_ms):
-        events = self._poll.poll(timeout_ms / 1000 if self._epoll else timeout_ms)
-        streams = self._streams
+        return self.told(self.wait(timeout_ms / 1000, MOST_EVENTS))
+
+    def told(self, events):
+        streams = self.streams
         return [(streams[fd], event) for fd, event in events]
 
 
-def make_poller():
-    return Poller()
+def half_close(stream):
+    """Say that nothing more will be written; what was, arrives though more is read."""
+    try:
+        stream.sock.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass  # the peer has gone
 
 
 def open_listener(loop, settings, host, port, most):

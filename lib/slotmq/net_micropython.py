@@ -16,7 +16,11 @@ _IPV6 = 41
 _V6ONLY = 26
 
 
-def make_poller():
+def half_close(stream):
+    """Say that nothing more will be written: sockets here cannot."""
+
+
+def make_poller(_broker):
     # The loop runs with the heap locked; an OSError has its errno nevertheless. (Ports
     # without this function have such a buffer from the start.)
     if hasattr(micropython, "alloc_emergency_exception_buf"):

@@ -14,6 +14,7 @@ _BLOCKED = const(2)
 _FULL = const(6)
 _PACKETS_OUT = const(1)
 _PUBLISH_OUT = const(3)
+_EXTRA = const(8)  # in the flags of a message: version 5 has something with it
 
 
 def room(broker, conn, n):
@@ -40,6 +41,8 @@ def send_message(broker, conn, msg, first, packet_id):
     messages = broker.messages
     if not first & 6:
         packet_id = 0
+    if broker.conns.level[conn] == 5 or messages.flags[msg] & _EXTRA:
+        return broker.five.send(broker, conn, msg, first, packet_id)
     remaining = messages.topic_len[msg] + messages.payload_len[msg] + (4 if packet_id else 2)
     n = remaining + 1 + length_bytes(remaining)
     at = room(broker, conn, n)
@@ -93,7 +96,7 @@ def _pass_through(broker, conn, buf, start, n):
         messages.refused += 1
         broker.end(conn, _FULL)
     else:
-        _set_part(conns, conn, msg, 2, 0)
+        set_part(conns, conn, msg, 2, 0)
         fill(broker, conn)
     return True
 
@@ -106,12 +109,13 @@ def _begin_parts(broker, conn, msg, first, remaining, n, packet_id):
     at = conns.reserve(conn, head)
     put_header(conns.tx, at, first, remaining)
     broker.messages.refs[msg] += 1
-    _set_part(conns, conn, msg, 0, packet_id)
+    set_part(conns, conn, msg, 0, packet_id)
     fill(broker, conn)
     return True
 
 
-def _set_part(conns, conn, msg, off, packet_id):
+def set_part(conns, conn, msg, off, packet_id):
+    """What follows in tx is this message from its byte `off` on, piece by piece."""
     conns.part_msg[conn] = msg
     conns.part_off[conn] = off
     conns.part_id[conn] = packet_id

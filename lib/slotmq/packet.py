@@ -1,4 +1,4 @@
-# packet.py - the vocabulary that all stages share: packet types, the fields of
+# packet.py - the vocabulary that all stages share: first bytes, the fields of
 # the one reused packet record, and the results that a handler may give.
 #
 # MicroPython inlines a const() only within its own file and only when its name
@@ -10,24 +10,19 @@
 # returns: a handler keeps slots, never offsets.
 from slotmq.runtime import const
 
-# Control packet types [MQTT 3.1.1, 2.2.1]
-_CONNECT = const(1)
-_CONNACK = const(2)
-_PUBLISH = const(3)
-_PUBACK = const(4)
-_PUBREC = const(5)
-_PUBREL = const(6)
-_PUBCOMP = const(7)
-_SUBSCRIBE = const(8)
-_SUBACK = const(9)
-_UNSUBSCRIBE = const(10)
-_UNSUBACK = const(11)
-_PINGREQ = const(12)
-_PINGRESP = const(13)
-_DISCONNECT = const(14)
+# First bytes of what the broker sends: type << 4, and flags [MQTT 3.1.1, 2.2]. (What it
+# receives is told apart by the place in HANDLERS, intake.py.)
+_CONNACK = const(0x20)
+_PUBLISH = const(0x30)  # DUP, QoS and RETAIN are added
+_PUBACK = const(0x40)
+_PUBREC = const(0x50)
+_PUBREL = const(0x62)
+_PUBCOMP = const(0x70)
+_SUBACK = const(0x90)
+_UNSUBACK = const(0xB0)
 
 # Fields of the packet record
-_TYPE = const(0)  # 1..14
+_TYPE = const(0)  # 1..14 [2.2.1]
 _FLAGS = const(1)  # lower four bits of the first byte
 _START = const(2)  # offset of the first byte
 _BODY = const(3)  # offset of the variable header

@@ -120,10 +120,14 @@ def _give(broker, session, sub, msg):
     if not broker.upgrade_qos:
         granted = min(granted, flags >> 1 & 3)
     if granted == 0:
+        if broker.five:
+            broker.five.reason = sub
         return send_message(broker, broker.sessions.conn[session], msg, _RETAINED, 0)
     if not has_room(broker, session):
         return False
-    append(broker.queue, session, msg, granted << 1 | 1)
+    entry = append(broker.queue, session, msg, granted << 1 | 1)
+    if broker.five:
+        broker.five.origin[entry] = sub
     return True
 
 

@@ -25,7 +25,7 @@ if MICROPYTHON:
     from slotmq.hot_queue import acked, append, fan, finish, send
     from slotmq.hot_routes import Routes, next_dirty, place
     from slotmq.hot_stores import Arena, Names
-    from slotmq.net_micropython import clock, make_poller, open_listener
+    from slotmq.net_micropython import clock, half_close, make_poller, open_listener
 else:
     from slotmq.hot_cpython import (
         const,
@@ -44,4 +44,5 @@ else:
     from slotmq.hot_queue_cpython import acked, append, fan, finish, send
     from slotmq.hot_routes_cpython import Routes, next_dirty, place
     from slotmq.hot_stores_cpython import Arena, Names
-    from slotmq.net_cpython import clock, make_poller, open_listener
+    from slotmq.hot_turn_cpython import make_poller
+    from slotmq.net_cpython import clock, half_close, open_listener

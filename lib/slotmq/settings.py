@@ -64,6 +64,13 @@ class Settings:
     upgrade_outgoing_qos = False  # deliver at the subscription's QoS, not the lower one
     allow_duplicate_messages = False  # once for each overlapping subscription
     qos2_delivery = "receive"  # deliver at the PUBLISH; "release": at its PUBREL
+    mqtt_versions = 5  # the highest that is served; 3: neither code nor RAM for version 5
+    max_topic_alias = 65535  # that a client may use; at most the limit
+    max_topic_alias_broker = 65535  # that the broker uses towards a client
+    persistent_client_expiration = 0  # seconds that a session outlives its connection; 0: any
+    response_information = None  # for clients that ask for it
+    server_reference = None  # where to go instead, for those that are refused
+    scram_file = None  # who may come in by SCRAM-SHA-256; see `slotmq passwd`
     retry_interval = 0  # seconds until an unacknowledged packet is sent again; 0: never
 
     # The process around it.

@@ -22,6 +22,7 @@ _LOOPBACK = ("127.0.0.1", "::1")
 _EVERYWHERE = ("0.0.0.0", "::")
 # Heap that must stay free beside the tables, for sockets, CONNECT, SUBSCRIBE, orders.
 _SPARE = const(8192)
+_BITS = 64 if sys.maxsize >> 32 else 32
 
 
 def start(app, argv):
@@ -30,12 +31,20 @@ def start(app, argv):
     board = options.get("--board", "HOST")
     app.verbose = "-v" in options
     app.conf = options.get("-c")
-    app.limits = _preset(board)
-    if app.conf:
-        app.settings, app.limits = borrow("conf", "load", app.conf, app.limits)
+    try:
+        app.limits = _preset(board)
+        if app.conf:
+            app.settings, app.limits = borrow("conf", "load", app.conf, app.limits)
+        rows = borrow("budget", "rows", app.limits)
+    except MemoryError:
+        raise MemoryError("%s: the broker's code does not fit" % _heap())
     listeners = _listeners(app.settings.listeners, options)
-    _check_heap(app.limits)
-    app.broker = _make_broker(app)
+    told = _check_heap(rows)
+    del rows
+    try:
+        app.broker = Broker(app.limits, app.settings)
+    except MemoryError:
+        raise MemoryError(told)
     app.broker.on_reload = app.reload
     app.open_log()
     where = []
@@ -80,28 +89,17 @@ def _preset(board):
         raise ConfError("--board: expected the name of a folder in boards, not %s" % board)
 
 
-def _make_broker(app):
-    try:
-        return Broker(app.limits, app.settings)
-    except MemoryError:
-        raise MemoryError(_too_large(borrow("budget", "rows", app.limits), gc.mem_free()))
-
-
-def _too_large(rows, free):
+def _check_heap(rows):
+    # -> what to say if the tables find no room in the pieces that the free heap is in.
+    gc.collect()
+    free = gc.mem_free() - _SPARE if MICROPYTHON else 0
     size, owner = max([(row[1], row[0]) for row in rows])
     need = sum([row[1] for row in rows])
-    told = "the tables take %d bytes of heap and may have %d; lower the limits of %s (%d)"
-    return told % (need, free, owner, size)
-
-
-def _check_heap(limits):
-    gc.collect()
-    if not MICROPYTHON:
-        return
-    rows = borrow("budget", "rows", limits)
-    free = gc.mem_free() - _SPARE
-    if sum([row[1] for row in rows]) > free:
-        raise MemoryError(_too_large(rows, free))
+    told = "the tables take %d bytes of heap and find no room in %d; lower the limits of %s (%d)"
+    told %= (need, free, owner, size)
+    if MICROPYTHON and need > free:
+        raise MemoryError(told)
+    return told
 
 
 def _listeners(configured, options):
@@ -124,6 +122,7 @@ def _listen(broker, hosts, port, most):
         try:
             broker.listen(host, port, most)
             opened.append(address)
+            most = None  # the other address is the same listener's
         except OSError as error:
             if host is hosts[0] or error.errno == EADDRINUSE:
                 raise OSError("cannot listen on %s: %s" % (address, error))
@@ -142,14 +141,16 @@ def _write_pid(app, options):
         app.pid_file = path
 
 
+def _heap():
+    if not MICROPYTHON:
+        return "heap without a limit"
+    # With the collector's own tables: 3 bits for each block of 4 words.
+    size = gc.mem_alloc() + gc.mem_free()
+    return "heap %d KB" % ((size + size * 3 // (4 * _BITS) + 512) // 1024)
+
+
 def _headline(board, where):
-    bits = 64 if sys.maxsize >> 32 else 32
-    heap = "heap without a limit"
-    if MICROPYTHON:
-        # With the collector's own tables: 3 bits for each block of 4 words.
-        size = gc.mem_alloc() + gc.mem_free()
-        heap = "heap %d KB" % ((size + size * 3 // (4 * bits) + 512) // 1024)
     python = "MicroPython" if MICROPYTHON else "CPython"
     version = "%d.%d.%d" % tuple(sys.implementation.version[:3])
-    words = (slotmq.__version__, python, version, bits, board, heap, where)
+    words = (slotmq.__version__, python, version, _BITS, board, _heap(), where)
     return "slotmq %s on %s %s (%d-bit), board %s, %s, listening on %s" % words

@@ -9,7 +9,8 @@
 #
 # match() writes the receivers of a topic name into the route pool: one 16-bit
 # entry each, session << 2 | QoS, the highest QoS where filters overlap [3.3.5-1].
-# routes remembers where; any change of the tree makes it forget them all.
+# routes remembers where; any change of the tree makes it forget them all. Where version
+# 5 has a part in a route, the entries are slots of subscriptions, for their options.
 from slotmq.arrays import chain, i32, u16
 from slotmq.runtime import Names, Routes, const
 
@@ -38,7 +39,12 @@ class Subscriptions:
         self._room = n if every else limits.sessions
         self._known = False  # is any topic remembered?
         self._top = 0
-        self._best = bytearray(limits.sessions)
+        self.best = bytearray(limits.sessions)
+        # Version 5: the group of a shared subscription; does the last match need options?
+        self.share = None
+        self.marked = None  # sessions that a client of version 5 has or had
+        self.on_left = None  # told the group that a subscription leaves
+        self.special = False
 
     def _make_tree(self, limits):
         n = limits.nodes
@@ -77,7 +83,7 @@ class Subscriptions:
                 node = nodes.add(parent, buf, off, stop - off)
                 if node == _NONE:
                     self.nodes_refused += 1
-                    self._prune(parent)
+                    self.prune(parent)
                     return _NONE
                 self._link(parent, node, buf[off] if stop == off + 1 else 0)
             parent = node
@@ -99,8 +105,8 @@ class Subscriptions:
         elif wildcard == 35:
             self.hash[parent] = node
 
-    def _prune(self, node):
-        # From a node upwards, as long as nothing hangs on it.
+    def prune(self, node):
+        """Remove nodes from one upwards, as long as nothing hangs on them."""
         while node != self.root and not self.children[node] and self.first_sub[node] == _NONE:
             parent = self.nodes.scope[node]
             if self.plus[parent] == node:
@@ -125,22 +131,25 @@ class Subscriptions:
 
     # Subscriptions
 
-    def find(self, session, node):
-        """The session's subscription at a node, or NONE."""
+    def find(self, session, node, share=_NONE):
+        """The session's subscription at a node, in that group; or NONE."""
         sub = self.first_sub[node]
-        while sub != _NONE and self.session[sub] != session:
+        shares = self.share
+        while sub != _NONE:
+            if self.session[sub] == session and (shares is None or shares[sub] == share):
+                break
             sub = self.next_in_node[sub]
         return sub
 
-    def add(self, sessions, session, node, qos):
+    def add(self, sessions, session, node, qos, share=_NONE):
         """Subscribe, or replace the subscription [3.8.4-3]; NONE where the table is full."""
         self.forget_routes()
-        sub = self.find(session, node)
+        sub = self.find(session, node, share)
         if sub == _NONE:
             sub = self._free
             if sub == _NONE:
                 self.refused += 1
-                self._prune(node)
+                self.prune(node)
                 return _NONE
             self._free = self.next_in_node[sub]
             self.session[sub] = session
@@ -151,6 +160,8 @@ class Subscriptions:
             sessions.first_sub[session] = sub
             self.count += 1
             self.high = max(self.high, self.count)
+            if self.share is not None:
+                self.share[sub] = share
         self.qos[sub] = qos
         return sub
 
@@ -168,7 +179,10 @@ class Subscriptions:
         self.next_in_node[sub] = self._free
         self._free = sub
         self.count -= 1
-        self._prune(node)
+        if self.share is not None and self.share[sub] != _NONE:
+            self.on_left(self.share[sub])
+            self.share[sub] = _NONE
+        self.prune(node)
 
     def _unlink(self, heads, head, nexts, sub):
         at = heads[head]
@@ -188,10 +202,32 @@ class Subscriptions:
             self._top = 0
 
     def match(self, buf, off, n):
-        """Find who gets a topic name; -> its slot in routes, whose find() has just missed."""
-        if self._top + self._room > len(self.pool):
-            self.forget_routes()
+        """Find who gets a topic name; -> its slot in routes, whose find() has just missed.
+
+        Where a session of version 5 is among them, `special` is true, the pool has the
+        slots of subscriptions, and the route is not remembered."""
+        self.special = False
+        self._reserve(self._room)
         first = self._top
+        self._walk(buf, off, n)
+        self._settle(first)
+        if self.special:
+            self._top = first
+            self._reserve(self.slots)
+            first = self._top
+            self._walk(buf, off, n)
+            slot = self.routes.keep(buf, off, 0xFFFF, first, self._top)
+            self._top = first
+            return slot
+        self._known = True
+        return self.routes.keep(buf, off, n, first, self._top)
+
+    def _reserve(self, n):
+        if self._top + n > len(self.pool):
+            self.forget_routes()
+
+    def _walk(self, buf, off, n):
+        # Collects at every node whose filter matches the topic name.
         end = off + n
         dollar = buf[off] == 36  # wildcards at the root do not see it [4.7.2-1]
         todo = self._todo
@@ -213,9 +249,6 @@ class Subscriptions:
             if not hidden:
                 depth = self._visit(depth, self.plus[node], stop + 1)
             depth = self._visit(depth, self.nodes.find(node, buf, at, stop - at), stop + 1)
-        self._settle(first)
-        self._known = True
-        return self.routes.keep(buf, off, n, first, self._top)
 
     def _visit(self, depth, node, at):
         if node == _NONE:
@@ -226,22 +259,29 @@ class Subscriptions:
 
     def _collect(self, node):
         # Every subscription at the node, into the pool; once for each session.
-        best = self._best
+        best = self.best
         sub = self.first_sub[node]
         while sub != _NONE:
             session = self.session[sub]
             qos = self.qos[sub]
-            if self.every or not best[session]:
+            if self.special:
+                self.pool[self._top] = sub
+                self._top += 1
+            elif self.every or not best[session]:
                 self.pool[self._top] = session << 2 | qos
                 self._top += 1
-            if qos >= best[session]:
+            if qos >= best[session] and not self.special:
                 best[session] = qos + 1
             sub = self.next_in_node[sub]
 
     def _settle(self, first):
+        marked = self.marked
         for i in range(first, self._top):
             session = self.pool[i] >> 2
             if not self.every:
-                self.pool[i] = session << 2 | self._best[session] - 1
+                self.pool[i] = session << 2 | self.best[session] - 1
         for i in range(first, self._top):
-            self._best[self.pool[i] >> 2] = 0
+            session = self.pool[i] >> 2
+            self.best[session] = 0
+            if marked is not None and marked[session]:
+                self.special = True

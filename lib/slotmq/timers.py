@@ -8,6 +8,7 @@ from slotmq.runtime import const
 _NONE = const(0xFFFF)
 _NEW = const(1)
 _CONNECTED = const(2)
+_FIVE = const(4)
 _TIMED_OUT = const(8)
 _PUBLISH_OUT = const(3)
 CARRY = 100000000  # stats stay below this; carried counts how often they passed it
@@ -17,7 +18,7 @@ def tick(broker):
     """Several times a second: who has been silent too long, what is to be sent again."""
     conns = broker.conns
     for conn in range(conns.top):
-        if conns.state[conn] in (_NEW, _CONNECTED):
+        if conns.state[conn] in (_NEW, _CONNECTED, _FIVE):
             _check_patience(broker, conn)
             session = conns.session[conn]
             if session != _NONE and broker.sessions.scans[session]:
@@ -25,6 +26,8 @@ def tick(broker):
     if broker.settings.retry_interval:
         _retry(broker, broker.settings.retry_interval * 10)
     _carry(broker)
+    if broker.five:
+        broker.five.tick(broker)
     if broker.sys:
         heap.lift()
         broker.sys.tick()

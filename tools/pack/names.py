@@ -44,6 +44,8 @@ step stop strip throw to_bytes update upper value values write
 """
 # Of a Broker's attributes, what programs around it and their hooks use.
 _PUBLIC = "hooks limits log log_mask loop settings watch"
+# Of what may stand in for scram.Scram.
+_AUTHENTICATION = "auth forget user"
 _EXPORTS = "__all__"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -63,7 +65,7 @@ class Names:
         }
         self.exported = set(_exported(program))
         theirs = {name for each in _OBJECTS for name in dir(each)}
-        kept = theirs | self._texts | set(f"{_MICROPYTHON} {_PUBLIC}".split())
+        kept = theirs | self._texts | set(f"{_MICROPYTHON} {_PUBLIC} {_AUTHENTICATION}".split())
         kept |= set(_methods_of(program, self.exported))
         found = sorted(set(_attributes(program)))
         self.attributes = dict(

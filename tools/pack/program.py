@@ -13,8 +13,8 @@ PACKAGE = "slotmq"
 INIT = "__init__"
 RUNTIME = "MICROPYTHON"  # true in all that is packed
 # What goes into one file. Native code has files of its own: it is bound to a processor.
-HOT, CORE, APP = "hot", "core", "app"
-_ENTRIES = {CORE: "broker", APP: "app"}
+HOT, CORE, APP, FIVE = "hot", "core", "app", "five"
+_ENTRIES = {CORE: "broker", APP: "app", FIVE: "version5"}
 _WITH_HOT = "arrays"  # the hot files import it
 
 

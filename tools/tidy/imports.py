@@ -17,7 +17,7 @@ from .source import Finding, Source
 _PACKAGE = "slotmq"
 _STEPS = "deliver lifecycle outbox retain"
 # What a broker makes for the program that it runs in
-_PARTS = "local loop sysinfo tree"
+_PARTS = "intake local loop sysinfo tree version5"
 _TABLES = "connections deliveries messages retained sessions subscriptions"
 
 
@@ -35,6 +35,7 @@ RULE = (
     Row("hot_cpython", "", "array"),
     Row("hot_lane_cpython", "hot_cpython hot_messages_cpython hot_queue_cpython"),
     Row("hot_queue_cpython", "hot_cpython hot_messages_cpython"),
+    Row("hot_turn_cpython", "hot_lane_cpython net_cpython", "os time"),
     Row("hot_*_cpython", "hot_cpython", "array"),
     Row("hot", "", "array micropython sys"),
     Row("hot_lane", "hot hot_messages hot_queue", "micropython"),
@@ -63,6 +64,12 @@ RULE = (
     Row("lifecycle", "deliver heap outbox retain runtime"),
     # A handler never knows another
     Row("handle_*", f"{_STEPS} encode heap runtime"),
+    # Version 5 knows what version 3 has; nobody but the broker knows of version 5
+    Row("properties", "arrays encode runtime"),
+    Row("aliases", "arrays runtime"),
+    Row("shares", "arrays deliver runtime"),
+    Row("version5", "*5 aliases arrays lifecycle properties runtime scram shares"),
+    Row("*5", f"{_STEPS} *5 encode handle_* heap properties runtime"),
     Row("intake", "deliver handle_* heap runtime"),
     Row("local", "deliver retain runtime"),
     # Made or borrowed by a broker that is asked for it
@@ -75,7 +82,8 @@ RULE = (
     # The program around it. start and conf are borrowed by name, and given back. Which
     # board's preset start loads is the user's word; it is the only name outside of lib.
     Row("log", "runtime", "sys time"),
-    Row("conf", "runtime settings"),
+    Row("scram", "runtime", "binascii hashlib os"),
+    Row("conf", "limits runtime settings"),
     Row("app", "conf log runtime settings start", "os sys"),
     Row(
         "start",

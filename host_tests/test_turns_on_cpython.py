@@ -1,0 +1,202 @@
+"""What hot_turn_cpython.py does by itself is what the loop would have done.
+
+The same bytes go to two brokers, one with a poller that only tells of events and one
+that serves the commonest turns. What their clients get and what they count must be
+the same.
+"""
+
+import random
+import socket
+from collections.abc import Callable
+from contextlib import ExitStack
+
+import pytest
+
+from slotmq import Broker, Limits, Settings
+from slotmq.hot_turn_cpython import Turns
+from slotmq.loop import Loop
+from slotmq.net_cpython import Poller, clock
+
+from .wire import codec
+
+TOPICS = ("a", "a/b", "two", "nobody", "new", "$x", "$SYS/x", "t" * 60)
+SIZES = (0, 1, 20, 121, 122, 123, 124, 140, 400, 473, 900)
+SEEDS = range(6)
+STEPS = 300
+LARGE = 16000
+PINGREQ, PINGRESP = b"\xc0\0", b"\xd0\0"
+
+
+class Scene:
+    """A broker in this process, with a publisher and subscribers."""
+
+    def __init__(self, make_poller: Callable[[Broker], Poller], tx_bytes: int = 512) -> None:
+        sizes = {"tx_bytes": tx_bytes, "rx_bytes": tx_bytes, "max_packet": LARGE + 100}
+        settings = Settings()
+        settings.set_tcp_nodelay = True
+        self.broker = Broker(Limits(connections=8, message_bytes=1 << 18, **sizes), settings)
+        self.poller = make_poller(self.broker)
+        self.broker.loop = Loop(self.broker, self.poller, clock)
+        self.address = self.broker.listen("127.0.0.1", 0)
+        self.publisher = self.connect("p", ())
+        self.subscribers = [
+            self.connect("x", ("a", "two", "t" * 60, "$x", "$SYS/x")),
+            self.connect("y", ("+/b", "two")),
+        ]
+
+    def connect(self, name: str, filters: tuple[str, ...]) -> socket.socket:
+        client = socket.create_connection(self.address)
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        client.setblocking(False)
+        client.send(codec.connect(name))
+        for topic_filter in filters:
+            client.send(codec.subscribe(1, (topic_filter, 1)))
+        self.turn()
+        return client
+
+    def turn(self) -> None:
+        for _ in range(3):
+            self.broker.turn(0)
+
+    def publish(self, *parts: bytes) -> list[bytes]:
+        """Send it; what everybody got."""
+        for part in parts:
+            self.publisher.sendall(part)
+            self.turn()
+        return [self.received(client) for client in (self.publisher, *self.subscribers)]
+
+    def received(self, client: socket.socket) -> bytes:
+        """What has come until an answer to a ping does."""
+        client.sendall(PINGREQ)
+        data = b""
+        while not data.endswith(PINGRESP):
+            self.broker.turn(1)
+            data += waiting(client)
+        return data
+
+    def wait_until_left(self, count: int) -> None:
+        while self.broker.conns.count != count:
+            self.broker.turn(1)
+
+    def counts(self) -> list[int]:
+        stats = list(self.broker.stats)
+        stats[3] += self.broker.conns.counts[1]  # a tick does so
+        return stats
+
+    def close(self) -> None:
+        for client in (self.publisher, *self.subscribers):
+            client.close()
+        self.broker.stop()
+        self.broker.run()
+
+
+def waiting(client: socket.socket) -> bytes:
+    data = b""
+    try:
+        while piece := client.recv(1 << 16):
+            data += piece
+    except BlockingIOError:
+        pass
+    return data
+
+
+def chunk(numbers: random.Random) -> bytes:
+    """What a client may send at a time."""
+    topic = numbers.choice(TOPICS)
+    payload = numbers.randbytes(numbers.choice(SIZES))
+    one = codec.publish(topic, payload)
+    kinds = {
+        "one": one,
+        "two": one + codec.publish("a", b"second"),
+        "and a ping": one + PINGREQ,
+        "ping": PINGREQ,
+        "qos 1": codec.publish(topic, payload, qos=1, packet_id=7),
+        "retained": codec.publish(topic, payload, retain=True),
+        "to itself": codec.subscribe(2, ("a", 0)),
+        "not to itself": codec.unsubscribe(3, "a"),
+    }
+    return kinds[numbers.choice(["one"] * 12 + list(kinds))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_same_as_by_the_loop(seed: int) -> None:
+    numbers = random.Random(seed)
+    with ExitStack() as stack:
+        scenes = [Scene(lambda _: Poller()), Scene(Turns)]
+        for scene in scenes:
+            stack.callback(scene.close)
+        for _ in range(STEPS):
+            data = chunk(numbers)
+            cut = numbers.randrange(len(data)) if numbers.random() < 0.1 else 0
+            by_loop, by_itself = [scene.publish(data[:cut], data[cut:]) for scene in scenes]
+            assert by_itself == by_loop, data
+            assert scenes[1].counts() == scenes[0].counts()
+
+
+def test_the_loop_is_not_told_of_a_lone_message() -> None:
+    scene = Scene(Turns)
+    lone = codec.publish("a", b"1")
+    scene.publish(lone)
+    scene.publisher.sendall(lone)
+    got = b""
+    while not got:
+        assert not scene.poller.ipoll(1)
+        got += waiting(scene.subscribers[0])
+    assert got == lone
+    scene.close()
+
+
+BAD = (
+    b"\x30\0",
+    b"\x30\1a",
+    b"\x30\2\0\0",
+    b"\x30\x80\0",
+    b"\x30\3\0\2a",  # a topic name longer than the packet
+    b"\x30\x83\0\0\1a",  # a length in more bytes than it needs
+    codec.publish("a", bytes(LARGE + 200)),  # more than max_packet
+)
+
+
+@pytest.mark.parametrize("data", BAD, ids=lambda data: data[:8].hex())
+def test_a_bad_publish_ends_the_connection(data: bytes) -> None:
+    scene = Scene(Turns, tx_bytes=2 * LARGE)
+    scene.publish(codec.publish("a", b"this one is good"))
+    scene.publisher.sendall(data)
+    scene.wait_until_left(len(scene.subscribers))
+    assert not waiting(scene.subscribers[0])
+    scene.close()
+
+
+def test_a_message_that_a_socket_takes_in_part_arrives_whole() -> None:
+    scene = Scene(Turns, tx_bytes=LARGE + 100)
+    sent: list[bytes] = []
+    while not scene.broker.conns.out[1]:
+        sent.append(len(sent).to_bytes(4, "big") * (LARGE // 4))
+        scene.publisher.sendall(codec.publish("a", sent[-1]))
+        scene.turn()
+    buffer = bytearray()
+    while scene.broker.conns.out[1]:
+        buffer += waiting(scene.subscribers[0])
+        scene.turn()
+    buffer += scene.received(scene.subscribers[0])
+    got = []
+    while packet := codec.take(buffer):
+        if isinstance(packet, codec.Publish):
+            got.append(packet.payload)
+    assert got == sent[: len(got)]
+    assert len(got) >= len(sent) - 1
+    assert not buffer
+    scene.close()
+
+
+def test_a_receiver_that_has_gone_is_met_by_the_loop() -> None:
+    scene = Scene(Turns)
+    scene.publish(codec.publish("a", b"1"))
+    gone = scene.subscribers[0]
+    gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    scene.publisher.sendall(codec.publish("a", b"2"))
+    gone.close()  # with an RST
+    scene.turn()
+    scene.publisher.sendall(codec.publish("a", b"3"))
+    scene.wait_until_left(2)
+    scene.close()

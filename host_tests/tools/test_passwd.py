@@ -1,0 +1,262 @@
+"""`slotmq passwd`: what it writes, what it leaves alone, what it refuses."""
+
+import binascii
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from slotmq.scram import Scram
+from slotmq_tools import cli, passwd
+
+# RFC 7677, 3
+SALT = binascii.a2b_base64(b"W22ZaJ0SNY7soEsUEjb6gQ==")
+LINE = (
+    b"user:4096:W22ZaJ0SNY7soEsUEjb6gQ==:WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:"
+    b"wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
+)
+OTHERS = b"# ours\n\n  bob" + LINE[4:] + b"\r\nuser2" + LINE[4:] + b"\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "users"
+
+
+def command(*args: str | Path, typed: str | bytes | None = None) -> Result:
+    return CliRunner().invoke(cli.main, ["passwd", *map(str, args)], input=typed)
+
+
+def lines(file: Path) -> list[bytes]:
+    return file.read_bytes().splitlines()
+
+
+def test_the_line_of_rfc_7677_s_user() -> None:
+    assert passwd.line("user", "pencil", 4096, SALT) == LINE
+
+
+def test_what_is_written_lets_the_user_in(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "urandom", lambda size: SALT[:size])
+    assert command(file, "user", "--stdin", typed="pencil\n").output == f"user added in {file}\n"
+    assert lines(file) == [LINE]
+    assert list(Scram(file).users) == [b"user"]
+
+
+def test_asked_for_twice_and_not_shown(file: Path) -> None:
+    done = command(file, "user", typed="secret-1\nsecret-2\nsecret-3\nsecret-3\n")
+    assert done.exit_code == 0
+    assert "do not match" in done.output
+    assert "secret" not in done.output
+    assert _lets_in(file, "secret-3")
+
+
+def test_a_terminal_shows_nothing_of_the_password(file: Path) -> None:
+    ours, theirs = pty.openpty()
+    call = [sys.executable, "-m", "slotmq_tools.cli", "passwd", str(file), "user"]
+    with subprocess.Popen(
+        call, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    ) as process:
+        os.close(theirs)
+        seen = b""
+        for prompt in (b"Password: ", b"confirmation: "):
+            while not seen.endswith(prompt):
+                seen += os.read(ours, 1)
+            os.write(ours, b"swordfish\n")
+        while b"added" not in seen:
+            seen += os.read(ours, 1)
+    os.close(ours)
+    assert process.returncode == 0
+    assert b"swordfish" not in seen
+    assert _lets_in(file, "swordfish")
+
+
+def test_without_a_terminal_it_names_stdin(file: Path) -> None:
+    call = [sys.executable, "-m", "slotmq_tools.cli", "passwd", str(file), "user"]
+    done = subprocess.run(
+        call, input="secret\nsecret\n", capture_output=True, text=True, check=False,
+        start_new_session=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "Error: there is no terminal to ask on: use --stdin\n"
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("typed", ["pencil", "pencil\n", "pencil\r\n"])
+def test_a_line_end_is_no_part_of_the_password(file: Path, typed: str) -> None:
+    assert command(file, "user", "--stdin", typed=typed).exit_code == 0
+    assert _lets_in(file, "pencil")
+
+
+@pytest.mark.parametrize("password", [" pencil ", "pen:cil", "größer", "密碼", "x" * 200])
+def test_passwords_that_are_taken(file: Path, password: str) -> None:
+    assert command(file, "user", "--stdin", typed=password).exit_code == 0
+    assert _lets_in(file, password)
+
+
+def test_a_new_user_comes_last_and_a_known_one_keeps_the_place(file: Path) -> None:
+    file.write_bytes(OTHERS)
+    assert command(file, "user", "--stdin", typed="one").output == f"user added in {file}\n"
+    assert file.read_bytes().startswith(OTHERS)
+    before = lines(file)
+    assert command(file, "bob", "--stdin", typed="two").output == f"bob changed in {file}\n"
+    after = lines(file)
+    assert len(before) == len(after) == 5
+    assert [at for at in range(5) if before[at] != after[at]] == [2]
+    assert _lets_in(file, "two", "bob")
+
+
+def test_the_last_line_may_lack_its_end(file: Path) -> None:
+    file.write_bytes(OTHERS.removesuffix(b"\n"))
+    command(file, "user", "--stdin", typed="one")
+    assert file.read_bytes().startswith(OTHERS + b"user:")
+
+
+def test_an_empty_file_is_one_without_users(file: Path) -> None:
+    file.touch()
+    command(file, "user", "--stdin", typed="one")
+    assert len(lines(file)) == 1
+
+
+def test_each_line_has_its_own_salt(file: Path) -> None:
+    salts = set()
+    for _ in range(3):
+        command(file, "user", "--stdin", typed="one")
+        salts.add(lines(file)[0].split(b":")[2])
+    assert len(salts) == 3
+    assert {len(salt) for salt in salts} == {24}
+
+
+def test_iterations(file: Path) -> None:
+    command(file, "user", "--stdin", "--iterations", "5000", typed="one")
+    assert lines(file)[0].startswith(b"user:5000:")
+    assert _lets_in(file, "one")
+
+
+def test_delete(file: Path) -> None:
+    file.write_bytes(OTHERS + LINE + b"\n")
+    assert command(file, "user", "--delete").output == f"user deleted from {file}\n"
+    assert file.read_bytes() == OTHERS
+    done = command(file, "user", "--delete")
+    assert (done.exit_code, done.output) == (1, f"Error: {file} has no user user\n")
+    assert file.read_bytes() == OTHERS
+
+
+def test_only_the_owner_may_read_it(file: Path) -> None:
+    file.write_bytes(OTHERS)
+    file.chmod(0o644)
+    command(file, "user", "--stdin", typed="one")
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [each.name for each in file.parent.iterdir()] == ["users"]
+
+
+def test_a_link_stays_a_link(file: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(file)
+    command(link, "user", "--stdin", typed="one")
+    assert link.is_symlink()
+    assert len(lines(file)) == 1
+
+
+def test_a_write_that_fails_leaves_the_old_file(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    file.write_bytes(OTHERS)
+    monkeypatch.setattr(os, "fsync", fail)
+    done = command(file, "user", "--stdin", typed="one")
+    assert (done.exit_code, done.output) == (1, f"Error: {file}: No space left on device\n")
+    assert file.read_bytes() == OTHERS
+    assert [each.name for each in file.parent.iterdir()] == ["users"]
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("a:b", "no : in it"),
+        ("#a", "no # at its beginning"),
+        ("", "1 to 100 characters"),
+        ("a" * 101, "1 to 100 characters"),
+        ("a b", "printable ASCII"),
+        ("a\n", "printable ASCII"),
+        ("ü", "printable ASCII"),
+        ("\udcff", "printable ASCII"),
+    ],
+)
+@pytest.mark.parametrize("option", ["--stdin", "--delete"])
+def test_wrong_names(file: Path, name: str, complaint: str, option: str) -> None:
+    file.write_bytes(OTHERS)
+    done = command(file, option, "--", name, typed="secret")
+    assert done.exit_code == 1
+    assert complaint in done.output
+    assert file.read_bytes() == OTHERS
+
+
+@pytest.mark.parametrize(
+    ("password", "complaint"),
+    [
+        (b"", "is empty"),
+        (b"\n", "is empty"),
+        (b"sec\nret", "cannot be printed"),
+        (b"sec\tret", "cannot be printed"),
+        (b"sec\0ret", "cannot be printed"),
+        (b"sec\xffret", "not UTF-8"),
+        ("sec\u00adret".encode(), "cannot be printed"),
+        ("sec\ufe0fret".encode(), "cannot be printed"),
+        ("secre\u0301t".encode(), "SASLprep"),
+        ("sec\u2168ret".encode(), "SASLprep"),
+    ],
+)
+def test_wrong_passwords(file: Path, password: bytes, complaint: str) -> None:
+    done = command(file, "user", "--stdin", typed=password)
+    assert done.exit_code == 1
+    assert complaint in done.output
+    assert "sec" not in done.output
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        (("--iterations", "4095"), "4095 is not in the range"),
+        (("--delete", "--stdin"), "--delete takes no password"),
+        (("third",), "unexpected extra argument"),
+    ],
+)
+def test_wrong_usage(file: Path, args: tuple[str, ...], complaint: str) -> None:
+    done = command(file, "user", *args)
+    assert done.exit_code == 2
+    assert complaint in done.output
+
+
+@pytest.mark.parametrize("option", ["--stdin", "--delete"])
+def test_a_file_of_another_kind_is_left_alone(file: Path, option: str) -> None:
+    content = b"# accounts\nuser:x:0:0:root:/root:/bin/sh\n"
+    file.write_bytes(content)
+    done = command(file, "user", option, typed="one")
+    assert done.exit_code == 1
+    assert done.output.startswith(f"Error: {file}:2: expected ")
+    assert file.read_bytes() == content
+
+
+def test_no_file_and_no_folder(file: Path) -> None:
+    done = command(file, "user", "--delete")
+    assert (done.exit_code, done.output) == (1, f"Error: {file}: No such file or directory\n")
+    deep = file / "users"
+    done = command(deep, "user", "--stdin", typed="one")
+    assert (done.exit_code, done.output) == (1, f"Error: {deep}: No such file or directory\n")
+
+
+def _lets_in(file: Path, password: str, name: str = "user") -> bool:
+    """Whether the keys in the file are those of the password."""
+    users = Scram(file).users
+    count, salt, *_ = users[name.encode()]
+    (found,) = [
+        each.strip() for each in lines(file) if each.strip().startswith(f"{name}:".encode())
+    ]
+    return found == passwd.line(name, password, int(count), salt)

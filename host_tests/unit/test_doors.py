@@ -1,0 +1,80 @@
+"""Who is accepted: a listener's max_connections, what its addresses share, the backlog."""
+
+import unittest
+
+from fakes import Client, Listener, Stream, World
+from packets import connect
+
+from slotmq import Broker, Limits, Settings
+
+ACCEPTED = b"\x20\x02\0\0"
+REFUSED = b"\x20\x02\0\3"
+
+
+class TestDoors(unittest.TestCase):
+    def setUp(self):
+        settings = Settings()
+        settings.sys_interval = 0
+        self.world = World(Broker(Limits(connections=6), settings))
+        self.doors = [Listener(), Listener()]  # IPv4 and IPv6 of one listener, say
+        self.world.loop.doors.add(self.doors[0], self.doors[0].accept, 2)
+        self.world.loop.doors.add(self.doors[1], self.doors[1].accept, None)
+
+    def knock(self, door, said=b""):
+        client = Client(Stream())
+        client.send(said)
+        self.doors[door].waiting.append(client.stream)
+        self.world.turn(3)
+        return client
+
+    def knocks(self, door, name):
+        return self.knock(door, connect(name))
+
+    def test_all_its_addresses_are_counted_together(self):
+        for door in (0, 1):
+            self.assertEqual(self.knocks(door, f"in{door}").packets(), [ACCEPTED])
+        for door in (0, 1):
+            third = self.knocks(door, "third")
+            self.assertEqual(third.packets(), [REFUSED])
+            self.assertTrue(third.stream.closed)
+        self.assertEqual(self.world.broker.conns.refused, 2)
+        self.world.client("by another listener")
+
+    def test_one_that_leaves_makes_room(self):
+        first = self.knocks(0, "first")
+        self.knocks(0, "second")
+        first.leave()
+        self.world.turn(2)
+        self.assertEqual(self.knocks(1, "third").packets(), [ACCEPTED])
+
+    def test_a_client_takes_its_own_session_over_where_it_is_full(self):
+        first, second = self.knocks(0, "first"), self.knocks(0, "second")
+        self.assertEqual(self.knocks(1, "first").packets(), [ACCEPTED])
+        self.assertTrue(first.stream.closed)
+        self.assertFalse(second.stream.closed)
+
+    def test_a_crowd_that_says_nothing_waits_and_leaves_others_their_slots(self):
+        crowd = [self.knock(n % 2) for n in range(8)]
+        self.assertEqual(sum(len(door.waiting) for door in self.doors), 5)
+        for n in range(4):
+            self.world.client(f"other{n}")
+        for client in crowd:  # each is served when its turn comes
+            client.send(connect("crowd"))
+            self.world.turn(3)
+            self.assertIn(ACCEPTED, client.packets())
+            client.leave()
+            self.world.turn(3)
+        self.assertEqual([door.waiting for door in self.doors], [[], []])
+
+    def test_nothing_remains_counted(self):
+        clients = [self.knocks(n % 2, f"client{n}") for n in range(5)]
+        for client in clients:
+            client.leave()
+        self.world.turn(4)
+        shares = [door.share for door in self.world.loop.doors.doors]
+        self.assertIs(shares[1], shares[2])
+        self.assertEqual([share[1:] for share in shares], [[0, 0]] * 3)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,88 @@
+# aliases.py - topic aliases [5.0, 3.3.2.3.4], of each connection in both directions.
+#
+# An alias is a chain of blocks in the messages' arena, topic name and nothing else, and
+# its length; 0: not set. `inward` are those that the client set, `outward` those that
+# the broker gave to topics of its own choice: the first ones that are long enough. Does
+# not allocate after construction.
+from slotmq.arrays import i32, u16
+from slotmq.runtime import const
+
+_NONE = const(0xFFFF)
+_SHORTEST = const(4)  # bytes of a topic that is worth an alias
+
+
+class Aliases:
+    def __init__(self, limits, arena):
+        n = limits.connections + 1
+        self.most = limits.aliases
+        self.arena = arena
+        self.inward = u16(n * self.most, _NONE)
+        self.outward = u16(n * self.most, _NONE)
+        self.inward_len = u16(n * self.most)
+        self.outward_len = u16(n * self.most)
+        self.offered = u16(n)  # how many the client takes, the table's size at most
+        self.refused = 0
+        self._text = bytearray(limits.topic_bytes)
+        self.found = i32(1)
+
+    def set(self, conn, alias, buf, off, n):
+        """The client's alias, 1 to most, stands for a topic now. False: no room."""
+        at = conn * self.most + alias - 1
+        self._drop(self.inward, self.inward_len, at)
+        first = self.arena.keep(buf, off, n, 0, 0)
+        if first == _NONE:
+            self.refused += 1
+            return False
+        self.inward[at] = first
+        self.inward_len[at] = n
+        return True
+
+    def get(self, conn, alias, buf, off):
+        """The topic of the client's alias to buf[off:]; -> its length, 0 where it has none."""
+        at = conn * self.most + alias - 1
+        n = self.inward_len[at]
+        if n:
+            self.arena.move(self.inward[at], 0, buf, off, n, 1)
+        return n
+
+    def outgoing(self, conn, buf, off, n):
+        """The alias that a topic has or may have; 0: none. `found[0]`: does the client know it?"""
+        self.found[0] = 0
+        if n < _SHORTEST:
+            return 0
+        base = conn * self.most
+        text = self._text
+        for at in range(base, base + self.offered[conn]):
+            if not self.outward_len[at]:
+                return at - base + 1
+            if self.outward_len[at] == n:
+                self.arena.move(self.outward[at], 0, text, 0, n, 1)
+                i = n - 1
+                while i >= 0 and text[i] == buf[off + i]:
+                    i -= 1
+                if i < 0:
+                    self.found[0] = 1
+                    return at - base + 1
+        return 0
+
+    def give(self, conn, alias, buf, off, n):
+        """The client is about to be told that this alias stands for the topic."""
+        at = conn * self.most + alias - 1
+        first = self.arena.keep(buf, off, n, 0, 0)
+        if first == _NONE:
+            return False
+        self.outward[at] = first
+        self.outward_len[at] = n
+        return True
+
+    def forget(self, conn):
+        """The connection has ended, and its aliases with it."""
+        self.offered[conn] = 0
+        for at in range(conn * self.most, (conn + 1) * self.most):
+            self._drop(self.inward, self.inward_len, at)
+            self._drop(self.outward, self.outward_len, at)
+
+    def _drop(self, firsts, lengths, at):
+        if lengths[at]:
+            self.arena.drop(firsts[at])
+            lengths[at] = 0

@@ -1,0 +1,109 @@
+# auth5.py - AUTH [5.0, 3.15, 4.12]: enhanced authentication, before CONNACK and again
+# later, through one hook.
+#
+# The hook is an object with auth(conn, method, data) -> (reason code, data or None), 0x18
+# being "go on", and forget(conn): `hooks` of the Broker if it has auth, else scram.py's,
+# where the configuration names a scram_file. Broker.five.exchanges has, for each
+# connection with a method, [method, its CONNECT until CONNACK went out, is one under
+# way?]. The control plane: may allocate and free.
+from slotmq.answers5 import refuse, room_for, sent, text
+from slotmq.encode import length_bytes, put_header, put_length
+from slotmq.properties import scan
+from slotmq.runtime import const
+
+_BODY = const(3)
+_END = const(4)
+_START = const(2)
+_AUTH = const(0xF0)
+_OK = const(0)
+_REFUSED = const(5)
+_NEW = const(1)
+_IN_AUTH = const(128)
+_METHOD = const(8)
+_DATA = const(9)
+_MORE = const(19)
+# Reason codes [2.4]
+_CONTINUE = const(0x18)
+_AGAIN = const(0x19)
+_MALFORMED_PACKET = const(0x81)
+_PROTOCOL_ERROR = const(0x82)
+_BAD_METHOD = const(0x8C)
+
+
+def hook(broker):
+    return broker.hooks if hasattr(broker.hooks, "auth") else broker.five.scram
+
+
+def begin(broker, conn, pkt, buf, fields):
+    """A CONNECT with a method: -1 where the client is known now, else the result."""
+    exchanges = broker.five.exchanges
+    if conn in exchanges and exchanges[conn][1] is None:
+        fields.auth_data = exchanges[conn][2]  # the exchange is over: it was known at once
+        exchanges[conn][2] = None
+        return -1
+    code, data = _BAD_METHOD, None
+    if hook(broker):
+        code, data = hook(broker).auth(conn, fields.method, fields.auth_data)
+    if code == _OK:
+        exchanges[conn] = [fields.method, None, None]
+        fields.auth_data = data
+        return -1
+    if code != _CONTINUE:
+        refuse(broker, conn, code)
+        return _REFUSED
+    exchanges[conn] = [fields.method, bytes(buf[pkt[_START] : pkt[_END]]), None]
+    return _send(broker, conn, _CONTINUE, fields.method, data)
+
+
+def handle_auth(broker, conn, pkt, buf):
+    """AUTH from the client; -> a result, or the remembered CONNECT that may go on now."""
+    known = broker.five.exchanges.get(conn)
+    at = pkt[_BODY]
+    end = pkt[_END]
+    if known is None or at == end:
+        return _PROTOCOL_ERROR
+    code = buf[at]
+    values = broker.five.values
+    values[0] = 0
+    if at + 1 < end:
+        at = scan(buf, at + 1, end, _IN_AUTH, values)
+        if at != end:
+            return -at if at < 0 else _MALFORMED_PACKET
+    if not values[0] >> _METHOD & 1 or _text(buf, values, _METHOD) != known[0]:
+        return _PROTOCOL_ERROR  # [4.12.0-5]
+    is_new = broker.conns.state[conn] == _NEW
+    if code != _CONTINUE and (code != _AGAIN or is_new):
+        return _PROTOCOL_ERROR
+    data = _text(buf, values, _DATA) if values[0] >> _DATA & 1 else None
+    code, data = hook(broker).auth(conn, known[0], data)
+    if code == _CONTINUE or code == _OK and not is_new:
+        return _send(broker, conn, code, known[0], data)
+    if not is_new:
+        return code
+    if code != _OK:
+        refuse(broker, conn, code)
+        return _REFUSED
+    connect = known[1]
+    known[1], known[2] = None, data
+    return connect
+
+
+def _text(buf, values, column):
+    return bytes(buf[values[column] : values[column] + values[column + _MORE]])
+
+
+def _send(broker, conn, code, method, data):
+    body = text(0x15, method) + (text(0x16, data) if data else b"")
+    remaining = 1 + length_bytes(len(body)) + len(body)
+    at = room_for(broker, conn, 1 + length_bytes(remaining) + remaining)
+    if at < 0:
+        return _PROTOCOL_ERROR
+    tx = broker.conns.tx
+    at = put_header(tx, at, _AUTH, remaining)
+    tx[at] = code
+    at = put_length(tx, at + 1, len(body))
+    for byte in body:
+        tx[at] = byte
+        at += 1
+    sent(broker, conn, at)
+    return _OK

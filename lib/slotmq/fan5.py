@@ -1,0 +1,174 @@
+# fan5.py - who gets a message on a route that clients of MQTT 5.0 are on, and how a
+# session of version 5 is pumped. On such a route the pool has subscriptions, not
+# sessions: their options count. Does not allocate.
+from slotmq import deliver
+from slotmq.encode import put_short
+from slotmq.outbox import room
+from slotmq.runtime import const, finish, unref
+from slotmq.send5 import emit, store
+
+_NONE = const(0xFFFF)
+_RAP = const(8)
+_NO_LOCAL = const(4)
+_QUEUED = const(0)
+_RELEASED = const(3)
+_PUBLISH = const(0x30)
+_PUBREL = const(0x62)
+_FLAGS = const(1)
+_END = const(4)
+_TOPIC = const(7)
+_TOPIC_LEN = const(8)
+_PAYLOAD = const(9)
+_PACKETS_OUT = const(1)
+_DROPPED = const(4)
+
+
+def publish_packet(broker, pkt, buf, slot):
+    """A QoS 0 PUBLISH of version 3 to a route with subscriptions."""
+    source = broker.five.source
+    source.from_packet(buf, pkt[_TOPIC], pkt[_TOPIC_LEN], buf, pkt[_PAYLOAD], pkt[_END])
+    source.retain = pkt[_FLAGS] & 1
+    spread(broker, slot, 0)
+    if source.msg != _NONE:
+        unref(broker.queue, source.msg)
+
+
+def fan_out(broker, msg, qos, slot):
+    """A stored message to a route with subscriptions."""
+    broker.five.source.from_message(broker, msg)
+    spread(broker, slot, qos)
+
+
+def spread(broker, slot, qos):
+    """The Source to every subscription of a route [3.3.4]."""
+    subs = broker.subscriptions
+    pool = subs.pool
+    first = subs.routes.first[slot]
+    end = subs.routes.end[slot]
+    if not subs.every:
+        _note_best(broker, first, end)
+    best = subs.best
+    for i in range(first, end):
+        sub = pool[i]
+        session = subs.session[sub]
+        if subs.share[sub] != _NONE:
+            _to_group(broker, subs.share[sub], qos)
+        elif subs.every:
+            if not _is_local(broker, sub):
+                _give(broker, session, sub, qos, subs.qos[sub], broker.five.options[sub] & _RAP)
+        elif best[session]:
+            # [2 bits QoS + 1] and Retain As Published, of all its subscriptions
+            found = best[session]
+            best[session] = 0
+            _give(broker, session, _NONE, qos, (found & 3) - 1, found & _RAP)
+    for i in range(first, end):
+        if subs.share[pool[i]] != _NONE:
+            broker.five.shares.picked[subs.share[pool[i]]] = 0
+
+
+def _note_best(broker, first, end):
+    subs = broker.subscriptions
+    best = subs.best
+    for i in range(first, end):
+        sub = subs.pool[i]
+        session = subs.session[sub]
+        if subs.share[sub] == _NONE and not _is_local(broker, sub):
+            found = best[session]
+            granted = max(found & 3, subs.qos[sub] + 1)
+            best[session] = granted | (found | broker.five.options[sub]) & _RAP
+
+
+def _is_local(broker, sub):
+    # No Local: not to the client that published it [3.8.3-3].
+    five = broker.five
+    return five.options[sub] & _NO_LOCAL and broker.subscriptions.session[sub] == five.publisher
+
+
+def _to_group(broker, slot, qos):
+    # Once for each group, however many of its members are on the route.
+    shares = broker.five.shares
+    if shares.picked[slot]:
+        return
+    shares.picked[slot] = 1
+    sub = shares.choose(broker, slot, qos)
+    if sub != _NONE:
+        subs = broker.subscriptions
+        _give(broker, subs.session[sub], sub, qos, subs.qos[sub], broker.five.options[sub] & _RAP)
+
+
+def _give(broker, session, sub, qos, granted, keep_retain):
+    source = broker.five.source
+    conn = broker.sessions.conn[session]
+    retain = source.retain if keep_retain else 0
+    qos = granted if broker.upgrade_qos else min(qos, granted)
+    if qos == 0:
+        waits = broker.queue_qos0 and deliver.must_queue(broker, session)
+        if not waits and conn == _NONE:
+            return
+        if not waits and conn != broker.current:
+            if emit(broker, conn, _PUBLISH | retain, 0, sub) <= 0:
+                broker.stats[_DROPPED] += 1
+            return
+    if source.msg == _NONE and store(broker, retain) == _NONE:
+        broker.messages.refused += 1
+        broker.stats[_DROPPED] += 1
+        return
+    entry = deliver.enqueue(broker, session, source.msg, qos << 1 | retain)
+    if entry != _NONE:
+        broker.five.origin[entry] = sub
+
+
+def pump(broker, session):
+    """Send from the cursor on, until the client's window or its buffer is full."""
+    sessions = broker.sessions
+    sessions.progress[session] = broker.now
+    conn = sessions.conn[session]
+    while sessions.cursor[session] != _NONE and _send(broker, conn, session):
+        pass
+
+
+def _under_way(broker, session, entry):
+    # How many before this entry wait for an acknowledgement on this connection.
+    deliveries = broker.deliveries
+    if deliveries.state[entry] == _QUEUED:
+        return broker.sessions.inflight[session]
+    count = 0
+    before = broker.sessions.head[session]
+    while before != entry:
+        count += 1
+        before = deliveries.next[before]
+    return count
+
+
+def _send(broker, conn, session):
+    # The delivery at the cursor. False: not now.
+    deliveries = broker.deliveries
+    sessions = broker.sessions
+    entry = sessions.cursor[session]
+    flags = deliveries.flags[entry]
+    if deliveries.state[entry] == _RELEASED:
+        at = room(broker, conn, 4)
+        if at < 0:
+            return False
+        put_short(broker.conns.tx, at, _PUBREL, entry + 1)
+        broker.stats[_PACKETS_OUT] += 1
+        sessions.cursor[session] = deliveries.next[entry]
+        return True
+    if flags & 6 and _under_way(broker, session, entry) >= broker.five.receive_max[conn]:
+        return False  # [3.3.4-9]
+    source = broker.five.source
+    source.from_message(broker, deliveries.msg[entry])
+    if source.left == 0 and deliveries.state[entry] != _QUEUED:
+        source.left = 1  # it had begun before it expired [3.3.2-5]
+    packet_id = entry + 1 if flags & 6 else 0
+    sent = emit(broker, conn, _PUBLISH | flags, packet_id, broker.five.origin[entry])
+    if sent == 0:
+        return False
+    if sent < 0:
+        broker.stats[_DROPPED] += 1
+    if sent < 0 or not flags & 6:
+        finish(broker.queue, entry)
+        return True
+    deliver.mark_sent(broker, session, entry)
+    sessions.cursor[session] = deliveries.next[entry]
+    return True

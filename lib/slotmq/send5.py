@@ -1,0 +1,210 @@
+# send5.py - PUBLISH on its way out where MQTT 5.0 has a part in it: to a client of
+# version 5, or of a message with properties to anybody [5.0, 3.3].
+#
+# Owns the Source: where topic, properties and payload of the message stand that is
+# being handed out, in a message slot or still in the packet that brought it; and emit(),
+# which writes it for one receiver, with what is that receiver's own: remaining expiry,
+# topic alias, subscription identifiers. Does not allocate.
+from slotmq.encode import length_bytes, put_header, put_length, put_u16
+from slotmq.outbox import fill, room, set_part
+from slotmq.runtime import const, copy, topic_matches
+
+_NONE = const(0xFFFF)
+_EXTRA = const(8)
+_PUBLISH_OUT = const(3)
+_DROPPED = const(4)
+
+
+class Source:
+    def __init__(self, limits):
+        self.text = bytearray(limits.topic_bytes)
+        self.scratch = bytearray(limits.topic_bytes + 2)
+        self.msg = _NONE  # the message slot; NONE: it is in a packet only
+        self.tbuf = self.text  # the topic: tbuf[topic:topic + topic_len]
+        self.topic = self.topic_len = 0
+        self.buf = None  # properties and payload: buf[at:at + size], where msg is NONE
+        self.at = self.size = 0
+        self.props = 0  # how many of size are properties
+        self.left = -1  # seconds until it expires; -1: it does not
+        self.retain = 0
+
+    def from_message(self, broker, msg):
+        messages = broker.messages
+        five = broker.five
+        self.msg = msg
+        self.tbuf = self.text
+        self.topic = 0
+        self.topic_len = messages.read_topic(msg, self.text, 0)
+        self.size = messages.payload_len[msg]
+        self.props = five.props[msg] if messages.flags[msg] & _EXTRA else 0
+        self.left = five.remaining(broker, msg)
+        self.retain = messages.flags[msg] & 1
+
+    def from_packet(self, tbuf, topic, topic_len, buf, at, end):
+        self.msg = _NONE
+        self.tbuf = tbuf
+        self.topic = topic
+        self.topic_len = topic_len
+        self.buf = buf
+        self.at = at
+        self.size = end - at
+        self.props = 0
+        self.left = -1
+
+    def put(self, broker, tx, at, off, n):
+        """n bytes of properties and payload, from byte off of them on, to tx[at:]."""
+        if self.msg == _NONE:
+            copy(tx, at, self.buf, self.at + off, n)
+        else:
+            messages = broker.messages
+            off += 2 + self.topic_len
+            messages.arena.move(messages.first[self.msg], off, tx, at, n, 1)
+
+
+def store(broker, flags):
+    """The Source's packet in a message slot, with one reference; NONE where all is full."""
+    source = broker.five.source
+    messages = broker.messages
+    count = messages.count
+    msg = count[2]
+    if msg == messages.slots:
+        return _NONE
+    arena = messages.arena
+    n = source.topic_len
+    first = arena.take(2 + n + source.size)
+    if first == _NONE:
+        return _NONE
+    put_u16(source.scratch, 0, n)
+    arena.move(first, 0, source.scratch, 0, 2, 0)
+    arena.move(first, 2, source.tbuf, source.topic, n, 0)
+    arena.move(first, 2 + n, source.buf, source.at, source.size, 0)
+    count[2] = messages.next[msg]
+    count[0] += 1
+    count[1] = max(count[0], count[1])
+    messages.first[msg] = first
+    messages.topic_len[msg] = n
+    messages.payload_len[msg] = source.size
+    messages.refs[msg] = 1
+    if source.props or source.left >= 0:
+        flags |= _EXTRA
+        broker.five.props[msg] = source.props
+        broker.five.expires[msg] = broker.now + source.left * 10 if source.left >= 0 else 0
+    messages.flags[msg] = flags
+    source.msg = msg
+    return msg
+
+
+def send(broker, conn, msg, first, packet_id):
+    """outbox.send_message, where version 5 has a part in it. False: not now."""
+    five = broker.five
+    five.source.from_message(broker, msg)
+    done = emit(broker, conn, first, packet_id, five.reason)
+    five.reason = _NONE
+    if done < 0:
+        broker.stats[_DROPPED] += 1
+    return done != 0
+
+
+def emit(broker, conn, first, packet_id, origin):
+    """The Source to one connection: 1 it is in tx, 0 not now, -1 never.
+
+    origin is the subscription whose identifier it has; NONE: all that match."""
+    conns = broker.conns
+    source = broker.five.source
+    aliases = broker.five.aliases
+    is_5 = conns.level[conn] == 5
+    topic_len = source.topic_len
+    skip = source.props
+    alias = own = 0
+    if source.left == 0:
+        return -1
+    if is_5:
+        alias = aliases.outgoing(conn, source.tbuf, source.topic, topic_len)
+        if alias and aliases.found[0]:
+            topic_len = 0
+        skip = 0
+        own = identifiers(broker, conns.session[conn], origin, None, 0)
+        own += (5 if source.left > 0 else 0) + (3 if alias else 0)
+    section = own + source.props
+    body = source.size - skip
+    remaining = 2 + topic_len + (2 if packet_id else 0) + own + body
+    if is_5:
+        remaining += length_bytes(section)
+    n = 1 + length_bytes(remaining) + remaining
+    if is_5 and broker.five.packet_max[conn] and n > broker.five.packet_max[conn]:
+        return -1  # [3.1.2-24]
+    at = room(broker, conn, n)
+    parts = at < 0
+    if parts:
+        if n <= conns.tx_bytes or not conns.is_empty(conn):
+            return 0
+        if source.msg == _NONE and store(broker, 0) == _NONE:
+            return -1
+        at = conns.reserve(conn, n - body)
+        if at < 0:
+            return -1
+    tx = conns.tx
+    at = put_u16(tx, put_header(tx, at, first, remaining), topic_len)
+    copy(tx, at, source.tbuf, source.topic, topic_len)
+    at += topic_len
+    if packet_id:
+        at = put_u16(tx, at, packet_id)
+    if is_5:
+        at = _put_own(broker, conn, tx, at, section, alias, origin)
+    if parts:
+        broker.messages.refs[source.msg] += 1
+        set_part(conns, conn, source.msg, 2 + source.topic_len + skip, 0)
+        fill(broker, conn)
+    else:
+        source.put(broker, tx, at, skip, body)
+    broker.stats[_PUBLISH_OUT] += 1
+    return 1
+
+
+def _put_own(broker, conn, tx, at, section, alias, origin):
+    # The property section up to the properties that are passed on.
+    source = broker.five.source
+    aliases = broker.five.aliases
+    at = put_length(tx, at, section)
+    if source.left > 0:
+        tx[at] = 0x02
+        at = put_u16(tx, put_u16(tx, at + 1, source.left >> 16), source.left & 0xFFFF)
+    if alias:
+        tx[at] = 0x23
+        at = put_u16(tx, at + 1, alias)
+        if not aliases.found[0]:
+            aliases.give(conn, alias, source.tbuf, source.topic, source.topic_len)
+    return at + identifiers(broker, broker.conns.session[conn], origin, tx, at)
+
+
+def identifiers(broker, session, origin, tx, at):
+    """Put the identifiers of the subscriptions that match; -> their bytes. tx None: count."""
+    subs = broker.subscriptions
+    five = broker.five
+    if origin != _NONE:
+        if subs.session[origin] == session and five.identifier[origin]:
+            return _put_identifier(five.identifier[origin], tx, at)
+        return 0
+    start = at
+    sub = broker.sessions.first_sub[session]
+    while sub != _NONE:
+        if five.identifier[sub] and subs.share[sub] == _NONE and _matches(broker, sub):
+            at += _put_identifier(five.identifier[sub], tx, at)
+        sub = subs.next_in_session[sub]
+    return at - start
+
+
+def _put_identifier(number, tx, at):
+    if tx is not None:
+        tx[at] = 0x0B
+        put_length(tx, at + 1, number)
+    return 1 + length_bytes(number)
+
+
+def _matches(broker, sub):
+    source = broker.five.source
+    subs = broker.subscriptions
+    end = len(source.scratch)
+    text = subs.filter_text(subs.node[sub], source.scratch, end)
+    n = end - text
+    return topic_matches(source.scratch, text, n, source.tbuf, source.topic, source.topic_len)

@@ -1,0 +1,106 @@
+# shares.py - shared subscriptions [5.0, 4.8.2]: the groups, and whose turn it is.
+#
+# A group is a share name at a node of the subscription tree; refs are its
+# subscriptions, last the one that was served last. Its members are the subscriptions of
+# the node that have its slot. Does not allocate after construction.
+from slotmq import deliver
+from slotmq.arrays import u16
+from slotmq.runtime import Names, append, const, finish
+
+_NONE = const(0xFFFF)
+_QUEUED = const(0)
+_SENT_1 = const(1)
+
+
+class Shares:
+    def __init__(self, limits):
+        n = limits.shares
+        self.names = Names(n, n * 32)
+        self.refs = u16(n)
+        self.last = u16(n, _NONE)
+        self.picked = bytearray(n)
+        self.refused = 0
+
+    def find(self, node, buf, off, n):
+        return self.names.find(node, buf, off, n)
+
+    def take(self, node, buf, off, n):
+        """The group of that name at a node, made where it is missing; NONE: no room."""
+        slot = self.names.find(node, buf, off, n)
+        if slot == _NONE:
+            slot = self.names.add(node, buf, off, n)
+            if slot == _NONE:
+                self.refused += 1
+        return slot
+
+    def joined(self, slot):
+        self.refs[slot] += 1
+
+    def left(self, slot):
+        self.refs[slot] -= 1
+        if not self.refs[slot]:
+            self.drop(slot)
+
+    def drop(self, slot):
+        if not self.refs[slot]:
+            self.last[slot] = _NONE
+            self.names.remove(slot)
+
+    def choose(self, broker, slot, qos, but=_NONE):
+        """The subscription whose turn it is, or NONE; one that can have it goes first.
+
+        `but` is the session that may not have it."""
+        subs = broker.subscriptions
+        node = self.names.scope[slot]
+        chosen = _NONE
+        rank = 0
+        after = self.last[slot]
+        sub = subs.first_sub[node]
+        while sub != _NONE:
+            session = subs.session[sub]
+            if subs.share[sub] == slot and session != but:
+                fit = 1 if after == _NONE or sub < after else 0
+                if broker.sessions.conn[session] != _NONE:
+                    fit += 2 if qos else 8
+                if deliver.has_room(broker, session):
+                    fit += 4
+                # of those behind the last one the highest, then from the highest again
+                if chosen == _NONE or fit > rank or fit == rank and sub > chosen:
+                    chosen = sub
+                    rank = fit
+            sub = subs.next_in_node[sub]
+        if chosen != _NONE:
+            self.last[slot] = chosen
+        return chosen
+
+    def pass_on(self, broker, session):
+        """What a session that ends has of its groups' messages goes to other members.
+
+        A QoS 2 message that was sent once does not [4.8.2-5]."""
+        deliveries = broker.deliveries
+        subs = broker.subscriptions
+        origin = broker.five.origin
+        entry = broker.sessions.head[session]
+        while entry != _NONE:
+            after = deliveries.next[entry]
+            sub = origin[entry]
+            state = deliveries.state[entry]
+            mine = sub != _NONE and subs.session[sub] == session and subs.share[sub] != _NONE
+            if mine and state in (_QUEUED, _SENT_1):
+                self._pass(broker, session, entry, subs.share[sub])
+            entry = after
+
+    def _pass(self, broker, session, entry, slot):
+        subs = broker.subscriptions
+        deliveries = broker.deliveries
+        sub = self.choose(broker, slot, 1, session)
+        if sub == _NONE:
+            return
+        flags = min(deliveries.flags[entry] & 6, subs.qos[sub] << 1)
+        other = subs.session[sub]
+        msg = deliveries.msg[entry]
+        if deliver.has_room(broker, other) and msg != _NONE:
+            made = append(broker.queue, other, msg, flags)
+            if made != _NONE:
+                broker.five.origin[made] = sub
+                finish(broker.queue, entry)

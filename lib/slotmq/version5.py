@@ -1,0 +1,172 @@
+# version5.py - what MQTT 5.0 adds to the tables, and the way to everything of it.
+#
+# Broker.five is one of these, or None with `mqtt_versions 3`: then nothing of version 5
+# is loaded and its RAM is not taken. Owns the columns that stand beside those of the
+# other tables, slot for slot:
+#
+#   subscriptions  share (slot of Shares), options (No Local 4, Retain As Published 8),
+#                  identifier
+#   messages       props: bytes of properties between topic and payload; expires. Valid
+#                  where the message's flags have EXTRA
+#   deliveries     origin: the subscription whose options count, or NONE: all that match
+#   sessions       expiry in seconds, will_delay in seconds, will_at in tenths
+#   connections    receive_max, packet_max, problems (does it want reasons as text?)
+#
+# A connection of version 5 has the state FIVE once it is connected, so the lane leaves it
+# alone, and a route that a client of version 5 is on is never remembered, so the lane
+# does not find it: a path of version 3 alone is what it was. Does not allocate after
+# construction.
+from slotmq import answers5, auth5, connect5, fan5, handlers5, lifecycle, send5
+from slotmq.aliases import Aliases
+from slotmq.arrays import i32, u16
+from slotmq.properties import make
+from slotmq.runtime import const, unref
+from slotmq.send5 import Source
+from slotmq.shares import Shares
+
+_NONE = const(0xFFFF)
+_EXTRA = const(8)  # in the flags of a message: it has properties, or expires
+_NO_WORDS = (0, 1, 9, 11)  # ends of which the client is not told: it left, it is lost
+_LINGERING = const(5)
+_LINGER = const(10)  # tenths of a second
+_LONGEST = const(100000000)  # seconds; whatever is longer is longer than this broker runs
+NEVER = 0x3FFFFFFF  # seconds: a session that does not expire
+
+
+class Version5:
+    def __init__(self, broker):
+        limits = broker.limits
+        n = limits.connections + 1
+        # The rest of version 5, for those who only know this object
+        self.handlers = handlers5.HANDLERS
+        self.first = handlers5.FIRST
+        self.read_connect = connect5.read
+        self.check_id = connect5.check_id
+        self.authenticate = connect5.authenticate
+        self.store_will = connect5.store_will
+        self.opened = connect5.opened
+        self.goodbye = answers5.goodbye
+        self.refuse = answers5.refuse
+        self.pump = fan5.pump
+        self.publish_packet = fan5.publish_packet
+        self.fan_out = fan5.fan_out
+        self.send = send5.send
+        self.values = make()
+        self.props = u16(limits.messages)
+        self.expires = i32(limits.messages)  # tenths of a second
+        self.origin = u16(limits.deliveries, _NONE)
+        self.expiry = i32(limits.sessions)
+        self.will_delay = i32(limits.sessions)
+        self.will_at = i32(limits.sessions)
+        self.receive_max = u16(n)
+        self.packet_max = i32(n)
+        self.problems = bytearray(n)
+        self.options = bytearray(limits.subscriptions)
+        self.identifier = i32(limits.subscriptions)
+        self.shares = Shares(limits)
+        broker.subscriptions.share = u16(limits.subscriptions, _NONE)
+        broker.subscriptions.marked = self.marked = bytearray(limits.sessions)
+        broker.subscriptions.on_left = self.shares.left
+        self.aliases = Aliases(limits, broker.messages.arena)
+        self.publisher = _NONE  # the session that publishes now, for No Local
+        self.exchanges = {}  # connections that authenticate by AUTH, see auth5.py
+        self.scram = None
+        if broker.settings.scram_file:
+            from slotmq.scram import Scram
+
+            self.scram = Scram(broker.settings.scram_file, n)
+        self.reason = _NONE  # the subscription that a retained message is sent for
+        self.alias_max = self.alias_max_out = limits.aliases
+        self.source = Source(limits)  # the message that is on its way
+
+    def apply_settings(self, broker):
+        """Take over the settings that may change while running."""
+        s = broker.settings
+        self.alias_max = min(self.aliases.most, s.max_topic_alias)
+        self.alias_max_out = min(self.aliases.most, s.max_topic_alias_broker)
+
+    def opened_3(self, broker, session, clean):
+        """A client of version 3 has a session: it is kept as long as any may be."""
+        most = broker.settings.persistent_client_expiration
+        self.set_expiry(broker, session, 0 if clean else most or NEVER)
+
+    def set_expiry(self, broker, session, seconds):
+        """How long the session outlives its connection."""
+        self.expiry[session] = seconds if seconds < _LONGEST else NEVER
+        broker.sessions.clean[session] = 0 if seconds else 1
+
+    def mark(self, broker, session):
+        """A client of version 5 has the session now: no route with it is remembered."""
+        if not self.marked[session]:
+            self.marked[session] = 1
+            broker.subscriptions.forget_routes()
+
+    def attached(self, broker, session):
+        """A connection is there again: the will that waited is not sent [3.1.3-9]."""
+        will = broker.sessions.will[session]
+        if will != _NONE:
+            broker.sessions.will[session] = _NONE
+            unref(broker.queue, will)
+        self.will_at[session] = 0
+
+    def keeps_will(self, broker, session, will):
+        """May the will of a session that has just lost its connection wait?"""
+        delay = min(self.will_delay[session], self.expiry[session])
+        if delay == 0:
+            return False
+        broker.sessions.will[session] = will
+        self.will_at[session] = broker.now + delay * 10
+        return True
+
+    def session_ends(self, broker, session):
+        """Before a session is discarded: its will goes out, its share to others."""
+        will = broker.sessions.will[session]
+        if will != _NONE:
+            broker.sessions.will[session] = _NONE
+            lifecycle.publish_stored(broker, will)
+            unref(broker.queue, will)
+        self.shares.pass_on(broker, session)
+        self.marked[session] = 0
+
+    def lingers(self, broker, conn):
+        """Must an ended connection stay for a moment, so that its last packet arrives?"""
+        conns = broker.conns
+        if conns.level[conn] != 5 or conns.reason[conn] in _NO_WORDS or not conns.is_empty(conn):
+            return False
+        lifecycle.detach(broker, conn)
+        lifecycle.end_part(broker, conn)
+        conns.drop_held(conn)
+        conns.state[conn] = _LINGERING
+        conns.opened[conn] = broker.now
+        return True
+
+    def connection_ends(self, broker, conn):
+        """Its aliases and its exchange of AUTH go with it."""
+        self.aliases.forget(conn)
+        if conn in self.exchanges:
+            del self.exchanges[conn]
+            auth5.hook(broker).forget(conn)
+
+    def tick(self, broker):
+        """Several times a second: sessions and wills whose time has come, who lingers."""
+        sessions = broker.sessions
+        conns = broker.conns
+        for conn in range(conns.top):
+            if conns.state[conn] == _LINGERING and broker.now - conns.opened[conn] >= _LINGER:
+                broker.loop.hang_up(conn)
+        for session in range(sessions.slots):
+            if sessions.used(session) and sessions.conn[session] == _NONE:
+                gone = (broker.now - sessions.left[session]) // 10
+                if gone >= self.expiry[session] < NEVER:
+                    lifecycle.end_session(broker, session)
+                elif sessions.will[session] != _NONE and broker.now >= self.will_at[session]:
+                    will = sessions.will[session]
+                    sessions.will[session] = _NONE
+                    lifecycle.publish_stored(broker, will)
+                    unref(broker.queue, will)
+
+    def remaining(self, broker, msg):
+        """Seconds until a message expires; 0: it has, -1: it never does [3.3.2.3.3]."""
+        if not broker.messages.flags[msg] & _EXTRA or not self.expires[msg]:
+            return -1
+        return max(0, (self.expires[msg] - broker.now + 9) // 10)
