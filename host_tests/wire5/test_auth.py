@@ -200,4 +200,4 @@ class TestAgain:
     def test_what_is_no_beginning_ends_the_connection(self, mqtt5, packet):
         client = login(mqtt5)
         client.send(wire(packet))
-        client.expect_disconnect(0x82, 0x81)
+        client.expect_disconnect(0x82, 0x81, 0x87)
