@@ -182,6 +182,7 @@ def opened(broker, conn, fields, present):
     five.mark(broker, session)
     five.set_expiry(broker, session, fields.expiry)
     five.will_delay[session] = fields.will_delay
+    five.will_since[session] = broker.now
     answers5.accept(broker, conn, fields, present)
 
 

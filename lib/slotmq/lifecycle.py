@@ -16,7 +16,9 @@ def publish_stored(broker, msg):
     n = messages.read_topic(msg, broker.work, 0)
     flags = messages.flags[msg]
     if flags & 1:
-        retain.keep(broker, broker.work, 0, n, msg)
+        five = broker.five
+        empty = five and five.is_empty(broker, msg)
+        retain.keep(broker, broker.work, 0, n, _NONE if empty else msg)
     deliver.fan_out(broker, msg, flags >> 1 & 3, deliver.route(broker, broker.work, 0, n))
 
 
@@ -45,17 +47,36 @@ def detach(broker, conn):
     conns.share[conn][_SHARE_CONNECTED] -= 1
     sessions.cursor[session] = sessions.head[session]
     sessions.left[session] = broker.now
-    will = sessions.will[session]
-    sessions.will[session] = _NONE
     _drop_scans(broker, session)
-    if will != _NONE:
-        if conns.reason[conn] != _LEFT:
-            if broker.five and broker.five.keeps_will(broker, session, will):
-                return
-            publish_stored(broker, will)
-        unref(broker.queue, will)
+    if conns.reason[conn] == _LEFT:
+        drop_will(broker, session)
+    elif not broker.five or not broker.five.keeps_will(broker, session):
+        publish_will(broker, session)
     if sessions.clean[session]:
         end_session(broker, session)
+
+
+def publish_will(broker, session):
+    """The session's will goes out, if it has one."""
+    will = broker.sessions.will[session]
+    if will != _NONE:
+        five = broker.five
+        if five:
+            five.will_goes(broker, session, will)
+        broker.messages.refs[will] += 1
+        drop_will(broker, session)
+        publish_stored(broker, will)
+        unref(broker.queue, will)
+        if five:
+            five.publisher = _NONE
+
+
+def drop_will(broker, session):
+    """Forget the session's will, if it has one."""
+    will = broker.sessions.will[session]
+    if will != _NONE:
+        broker.sessions.will[session] = _NONE
+        unref(broker.queue, will)
 
 
 def _drop_scans(broker, session):

@@ -13,10 +13,10 @@
 # So a steady state that allocates is an error at once, and the frames of calls lie
 # on the C stack, which is faster. (poll.modify allocates only where objects lie
 # above 2 GB, which is nowhere on a board.)
-from slotmq import heap
+from slotmq import closing, heap
 from slotmq.doors import Doors
 from slotmq.intake import readable, receive
-from slotmq.runtime import const, copy, half_close, lane, may_read, next_dirty
+from slotmq.runtime import const, copy, lane, may_read, next_dirty
 from slotmq.timers import tick
 
 _NONE = const(0xFFFF)
@@ -141,10 +141,10 @@ class Loop:
             heap.drop()
             return
         if self.conns.state[conn] == _LINGERING:
-            self._drain(conn, stream, event)
+            closing.drain(self, conn, stream, event)
             return
         if event & _OUT:
-            self._writable(conn)
+            self.writable(conn)
         if event & ~_OUT:
             if event & _GONE and not readable(self.broker, conn):
                 self.broker.end(conn, _LOST)
@@ -194,18 +194,18 @@ class Loop:
         if not self.paused[conn] and self.conns.state[conn] != _ENDING:
             self.paused[conn] = 1
             self.paused_count += 1
-            self._poll_for(conn)
+            self.poll_for(conn)
 
     def _resume(self):
         for conn in range(self.conns.slots):
             if self.paused[conn] and readable(self.broker, conn):
                 self.paused[conn] = 0
                 self.paused_count -= 1
-                self._poll_for(conn)
+                self.poll_for(conn)
         self._finish_turn()
 
-    def _poll_for(self, conn):
-        # Tell the poller what this connection waits for now.
+    def poll_for(self, conn):
+        """Tell the poller what this connection waits for now."""
         mask = 0 if self.paused[conn] else _IN
         if self.conns.out[conn] == _BLOCKED:
             mask |= _OUT
@@ -250,16 +250,17 @@ class Loop:
         copy(self.tx, base, self.tx, base + done, n - done)
         if self.out[conn] != _BLOCKED:
             self.out[conn] = _BLOCKED
-            self._poll_for(conn)
+            self.poll_for(conn)
 
-    def _writable(self, conn):
+    def writable(self, conn):
+        """The socket takes something again."""
         if self.paused[conn]:
             # It is not read, so its pings are not seen; that it reads shows it alive.
             self.heard[conn] = self.broker.now
         self.flush(conn)
         if self.conns.is_empty(conn):
             self.out[conn] = _IDLE
-            self._poll_for(conn)
+            self.poll_for(conn)
             self.broker.go_on(conn)
 
     def _finish_turn(self):
@@ -277,41 +278,5 @@ class Loop:
             if not broker.ending_count:
                 return
             broker.ending_count -= 1
-            self._close(broker.ending[broker.ending_count])
+            closing.close(self, broker.ending[broker.ending_count])
             broker.pump_pending()
-
-    def _drain(self, conn, stream, event):
-        # Nobody listens any more; what comes must be read, or the last packet is lost.
-        if event & _OUT:
-            self._writable(conn)
-        try:
-            gone = stream.readinto(self.rx) == 0
-        except OSError as error:
-            gone = error.args[0] != _EAGAIN
-        if gone or event & _GONE:
-            self.hang_up(conn)
-
-    def _close(self, conn):
-        conns = self.conns
-        if self.broker.five and self.broker.five.lingers(self.broker, conn):
-            self.paused_count -= self.paused[conn]
-            self.paused[conn] = 0
-            self._poll_for(conn)
-            half_close(conns.stream[conn])
-        else:
-            self.hang_up(conn)
-
-    def hang_up(self, conn):
-        """The network connection ends now, and gives its slot back."""
-        conns = self.conns
-        stream = conns.stream[conn]
-        heap.lift()
-        self.poller.unregister(stream)
-        del self.of_stream[stream]
-        stream.close()
-        if self.paused[conn]:
-            self.paused[conn] = 0
-            self.paused_count -= 1
-        self.broker.closed(conn)
-        self.doors.left(conn)
-        heap.drop()

@@ -33,15 +33,15 @@ class Shares:
                 self.refused += 1
         return slot
 
-    def joined(self, slot):
+    def joined(self, slot, was_room):
+        """A subscription more; where there was no room for it, perhaps none at all."""
         self.refs[slot] += 1
+        if not was_room:
+            self.left(slot)
 
     def left(self, slot):
+        """A subscription less; the last one takes the group with it."""
         self.refs[slot] -= 1
-        if not self.refs[slot]:
-            self.drop(slot)
-
-    def drop(self, slot):
         if not self.refs[slot]:
             self.last[slot] = _NONE
             self.names.remove(slot)

@@ -133,6 +133,8 @@ def _subscribe(broker, session, buf, off, n, options, identifier):
             return _QUOTA
     is_new = subs.find(session, node, share) == _NONE
     sub = subs.add(broker.sessions, session, node, qos, share)
+    if head and is_new:
+        broker.five.shares.joined(share, sub != _NONE)
     if sub == _NONE:
         return _QUOTA
     broker.five.options[sub] = options & _OPTIONS

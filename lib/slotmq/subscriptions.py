@@ -43,7 +43,7 @@ class Subscriptions:
         # Version 5: the group of a shared subscription; does the last match need options?
         self.share = None
         self.marked = None  # sessions that a client of version 5 has or had
-        self.on_left = None  # told the group that a subscription leaves
+        self.on_removed = None  # lets version 5 forget what it has with a subscription
         self.special = False
 
     def _make_tree(self, limits):
@@ -179,9 +179,8 @@ class Subscriptions:
         self.next_in_node[sub] = self._free
         self._free = sub
         self.count -= 1
-        if self.share is not None and self.share[sub] != _NONE:
-            self.on_left(self.share[sub])
-            self.share[sub] = _NONE
+        if self.share is not None:
+            self.on_removed(sub)
         self.prune(node)
 
     def _unlink(self, heads, head, nexts, sub):

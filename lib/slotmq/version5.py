@@ -16,17 +16,20 @@
 # alone, and a route that a client of version 5 is on is never remembered, so the lane
 # does not find it: a path of version 3 alone is what it was. Does not allocate after
 # construction.
-from slotmq import answers5, auth5, connect5, fan5, handlers5, lifecycle, send5
+from slotmq import answers5, auth5, closing, connect5, fan5, handlers5, lifecycle, send5
 from slotmq.aliases import Aliases
 from slotmq.arrays import i32, u16
 from slotmq.properties import make
-from slotmq.runtime import const, unref
+from slotmq.runtime import const, finish, unref
 from slotmq.send5 import Source
 from slotmq.shares import Shares
 
 _NONE = const(0xFFFF)
 _EXTRA = const(8)  # in the flags of a message: it has properties, or expires
 _NO_WORDS = (0, 1, 9, 11)  # ends of which the client is not told: it left, it is lost
+_QUEUED = const(0)
+_DROPPED = const(4)
+_SWEPT = const(32)  # slots at a time
 _LINGERING = const(5)
 _LINGER = const(10)  # tenths of a second
 _LONGEST = const(100000000)  # seconds; whatever is longer is longer than this broker runs
@@ -58,16 +61,18 @@ class Version5:
         self.expiry = i32(limits.sessions)
         self.will_delay = i32(limits.sessions)
         self.will_at = i32(limits.sessions)
+        self.will_since = i32(limits.sessions)  # its expiry counts from its publication
         self.receive_max = u16(n)
         self.packet_max = i32(n)
         self.problems = bytearray(n)
         self.options = bytearray(limits.subscriptions)
         self.identifier = i32(limits.subscriptions)
         self.shares = Shares(limits)
-        broker.subscriptions.share = u16(limits.subscriptions, _NONE)
+        broker.subscriptions.share = self.share = u16(limits.subscriptions, _NONE)
         broker.subscriptions.marked = self.marked = bytearray(limits.sessions)
-        broker.subscriptions.on_left = self.shares.left
+        broker.subscriptions.on_removed = self.unsubscribed
         self.aliases = Aliases(limits, broker.messages.arena)
+        self.swept = 0
         self.publisher = _NONE  # the session that publishes now, for No Local
         self.exchanges = {}  # connections that authenticate by AUTH, see auth5.py
         self.scram = None
@@ -89,6 +94,7 @@ class Version5:
         """A client of version 3 has a session: it is kept as long as any may be."""
         most = broker.settings.persistent_client_expiration
         self.set_expiry(broker, session, 0 if clean else most or NEVER)
+        self.will_delay[session] = 0
 
     def set_expiry(self, broker, session, seconds):
         """How long the session outlives its connection."""
@@ -103,28 +109,34 @@ class Version5:
 
     def attached(self, broker, session):
         """A connection is there again: the will that waited is not sent [3.1.3-9]."""
-        will = broker.sessions.will[session]
-        if will != _NONE:
-            broker.sessions.will[session] = _NONE
-            unref(broker.queue, will)
+        lifecycle.drop_will(broker, session)
         self.will_at[session] = 0
 
-    def keeps_will(self, broker, session, will):
+    def will_goes(self, broker, session, will):
+        """A will is about to be published: it is the session's, and lives from now on."""
+        self.publisher = session
+        if broker.messages.flags[will] & _EXTRA and self.expires[will]:
+            self.expires[will] += broker.now - self.will_since[session]
+
+    def keeps_will(self, broker, session):
         """May the will of a session that has just lost its connection wait?"""
         delay = min(self.will_delay[session], self.expiry[session])
         if delay == 0:
             return False
-        broker.sessions.will[session] = will
         self.will_at[session] = broker.now + delay * 10
         return True
 
+    def unsubscribed(self, sub):
+        """A subscription is removed; its slot will be another's."""
+        self.options[sub] = 0
+        self.identifier[sub] = 0
+        if self.share[sub] != _NONE:
+            self.shares.left(self.share[sub])
+            self.share[sub] = _NONE
+
     def session_ends(self, broker, session):
         """Before a session is discarded: its will goes out, its share to others."""
-        will = broker.sessions.will[session]
-        if will != _NONE:
-            broker.sessions.will[session] = _NONE
-            lifecycle.publish_stored(broker, will)
-            unref(broker.queue, will)
+        lifecycle.publish_will(broker, session)
         self.shares.pass_on(broker, session)
         self.marked[session] = 0
 
@@ -153,17 +165,38 @@ class Version5:
         conns = broker.conns
         for conn in range(conns.top):
             if conns.state[conn] == _LINGERING and broker.now - conns.opened[conn] >= _LINGER:
-                broker.loop.hang_up(conn)
+                closing.hang_up(broker.loop, conn)
         for session in range(sessions.slots):
             if sessions.used(session) and sessions.conn[session] == _NONE:
                 gone = (broker.now - sessions.left[session]) // 10
                 if gone >= self.expiry[session] < NEVER:
                     lifecycle.end_session(broker, session)
                 elif sessions.will[session] != _NONE and broker.now >= self.will_at[session]:
-                    will = sessions.will[session]
-                    sessions.will[session] = _NONE
-                    lifecycle.publish_stored(broker, will)
-                    unref(broker.queue, will)
+                    lifecycle.publish_will(broker, session)
+        self._sweep(broker)
+
+    def _sweep(self, broker):
+        # Messages whose time has passed, a few slots at a time: kept ones and queued ones.
+        retained = broker.retained
+        deliveries = broker.deliveries
+        for _ in range(_SWEPT):
+            self.swept += 1
+            slot = self.swept % retained.slots if retained.slots else 0
+            if retained.slots and retained.msg[slot] != _NONE:
+                if not self.remaining(broker, retained.msg[slot]):
+                    unref(broker.queue, retained.remove(slot))
+            entry = self.swept % deliveries.slots
+            if deliveries.state[entry] == _QUEUED and deliveries.msg[entry] != _NONE:
+                if not self.remaining(broker, deliveries.msg[entry]):
+                    broker.stats[_DROPPED] += 1
+                    finish(broker.queue, entry)
+        if self.swept > _LONGEST:
+            self.swept = 0
+
+    def is_empty(self, broker, msg):
+        """Has a message properties only, and no payload?"""
+        messages = broker.messages
+        return messages.flags[msg] & _EXTRA and self.props[msg] == messages.payload_len[msg]
 
     def remaining(self, broker, msg):
         """Seconds until a message expires; 0: it has, -1: it never does [3.3.2.3.3]."""

@@ -63,12 +63,13 @@ RULE = (
     Row("retain", "deliver heap outbox runtime"),
     Row("lifecycle", "deliver heap outbox retain runtime"),
     # A handler never knows another
-    Row("handle_*", f"{_STEPS} encode heap runtime"),
+    Row("admit", "lifecycle outbox runtime"),
+    Row("handle_*", f"{_STEPS} admit encode heap runtime"),
     # Version 5 knows what version 3 has; nobody but the broker knows of version 5
     Row("properties", "arrays encode runtime"),
     Row("aliases", "arrays runtime"),
     Row("shares", "arrays deliver runtime"),
-    Row("version5", "*5 aliases arrays lifecycle properties runtime scram shares"),
+    Row("version5", "*5 aliases arrays closing lifecycle properties runtime scram shares"),
     Row("*5", f"{_STEPS} *5 encode handle_* heap properties runtime"),
     Row("intake", "deliver handle_* heap runtime"),
     Row("local", "deliver retain runtime"),
@@ -78,7 +79,8 @@ RULE = (
     Row("broker", f"{_TABLES} {_STEPS} {_PARTS} arrays heap limits runtime settings", "gc"),
     Row("timers", "heap runtime"),
     Row("doors", "heap runtime"),
-    Row("loop", "deliver doors heap intake runtime timers"),
+    Row("closing", "heap runtime"),
+    Row("loop", "closing deliver doors heap intake runtime timers"),
     # The program around it. start and conf are borrowed by name, and given back. Which
     # board's preset start loads is the user's word; it is the only name outside of lib.
     Row("log", "runtime", "sys time"),

@@ -1,0 +1,143 @@
+# admit.py - a client that may come in: takeover of its older connection, its will, its
+# session made or resumed, CONNACK; and the refusal of one that may not. The last steps of
+# handle_connect.py. The control plane: may allocate and free.
+from slotmq import lifecycle
+from slotmq.outbox import put_ack
+from slotmq.runtime import const, store, unref
+
+_NONE = const(0xFFFF)
+_CONNACK = const(0x20)
+_CONNECTED = const(2)
+_FIVE = const(4)
+_REFUSED = const(5)
+_TAKEN_OVER = const(7)
+_ACCEPTED = const(15)
+_NOTICE = const(4)
+_SHARE_MOST = const(0)
+_SHARE_CONNECTED = const(2)
+_UNAVAILABLE = const(3)
+_CLEAN = const(2)
+_WILL = const(4)
+
+
+def open_session(broker, conn, buf, fields):
+    ids, off, n = _client_id(broker, buf, fields)
+    sessions = broker.sessions
+    session = sessions.find(ids, off, n)
+    if session != _NONE and sessions.conn[session] != _NONE:
+        _take_over(broker, sessions.conn[session])
+    will = _NONE
+    if fields.flags & _WILL:
+        will = _store_will(broker, buf, fields)
+        if will == _NONE:
+            return refuse(broker, conn, _UNAVAILABLE)
+    present = _take_session(broker, conn, ids, off, n, fields.flags & _CLEAN)
+    if present < 0:
+        if will != _NONE:
+            unref(broker.queue, will)
+        return refuse(broker, conn, _UNAVAILABLE)
+    session = broker.conns.session[conn]
+    sessions.will[session] = will
+    broker.conns.state[conn] = _CONNECTED
+    broker.conns.patience[conn] = fields.keep_alive * 15  # 1.5 times, in tenths [3.1.2-24]
+    if fields.level == 5:
+        broker.conns.state[conn] = _FIVE
+        broker.five.opened(broker, conn, fields, present)
+    else:
+        if broker.five:
+            broker.five.opened_3(broker, session, fields.flags & _CLEAN)
+        put_ack(broker, conn, _CONNACK, present << 8 if fields.level > 3 else 0)
+    if broker.log_mask & _NOTICE:
+        who = sessions.client_id(session).decode()
+        what = (who, fields.level, fields.flags >> 1 & 1, fields.keep_alive)
+        broker.log(_NOTICE, "New client connected as %s (p%d, c%d, k%d)." % what)
+    return _ACCEPTED
+
+
+def _store_will(broker, buf, fields):
+    topic, topic_len = fields.will_topic
+    payload, size = fields.will_message
+    flags = fields.flags >> 2 & 6 | fields.flags >> 5 & 1
+    msg = _NONE
+    if topic_len > broker.limits.topic_bytes:
+        pass
+    elif fields.level == 5:
+        msg = broker.five.store_will(broker, buf, fields, flags)
+    else:
+        msg = store(broker.queue, buf, topic, topic_len, payload, size, flags)
+    if msg == _NONE:
+        broker.messages.refused += 1
+    return msg
+
+
+def _client_id(broker, buf, fields):
+    # Where the client id stands; an empty one is made up [3.1.3-6].
+    off, n = fields.client_id
+    if n:
+        return buf, off, n
+    while True:
+        broker.auto_id += 1
+        name = b"%s%08x" % (broker.settings.auto_id_prefix, broker.auto_id)
+        if broker.sessions.find(name, 0, len(name)) == _NONE:
+            fields.assigned = name
+            return name, 0, len(name)
+
+
+def _take_session(broker, conn, ids, off, n, clean):
+    """Attach the session of a client id: 1 it was there before, 0 new, -1 no room."""
+    sessions = broker.sessions
+    if _is_full(broker, conn):
+        broker.settle_ending()
+    if _is_full(broker, conn):
+        broker.conns.refused += 1
+        return -1
+    session = sessions.find(ids, off, n)
+    present = 0
+    if session == _NONE:
+        session = _new_session(broker, ids, off, n)
+        if session == _NONE:
+            return -1
+    elif clean:
+        lifecycle.discard_state(broker, session)
+    else:
+        present = 1
+    sessions.clean[session] = 1 if clean else 0
+    lifecycle.attach(broker, conn, session)
+    return present
+
+
+def _is_full(broker, conn):
+    # Are as many connected as may be, in all or through the listener it came in by?
+    share = broker.conns.share[conn]
+    full = share[_SHARE_CONNECTED] >= share[_SHARE_MOST]
+    return full or broker.connected >= broker.max_connections
+
+
+def _take_over(broker, old):
+    # The older connection ends now, its will goes out [3.1.4-2].
+    broker.end(old, _TAKEN_OVER)
+    lifecycle.detach(broker, old)
+
+
+def _new_session(broker, ids, off, n):
+    sessions = broker.sessions
+    session = sessions.take(ids, off, n)
+    if session == _NONE and broker.drop_oldest_session:
+        oldest = sessions.oldest_offline()
+        if oldest != _NONE:
+            sessions.refused += 1
+            lifecycle.end_session(broker, oldest)
+            session = sessions.take(ids, off, n)
+    if session == _NONE:
+        sessions.refused += 1
+    return session
+
+
+def refuse(broker, conn, code):
+    if broker.conns.level[conn] == 5:
+        broker.five.refuse(broker, conn, code)
+    else:
+        put_ack(broker, conn, _CONNACK, code)
+    if broker.log_mask & _NOTICE:
+        broker.log(_NOTICE, "Connection refused, return code %d." % code)
+    return _REFUSED
