@@ -38,9 +38,11 @@ class Arenas:
         buf = numbers.bytes(260)
         n, n2 = numbers.choice((0, 1, 2, 15, 16, 17, 63, 64, 65)), numbers.choice((0, 1, 64, 130))
         off, off2 = numbers.below(60), numbers.below(60)
-        first = self.arena.keep(buf, off, n, off2, n2)
+        first = self.arena.take(n + n2)
         print("keep", n, n2, first == NONE)
         if first != NONE:
+            self.arena.move(first, 0, buf, off, n, 0)
+            self.arena.move(first, n, buf, off2, n2, 0)
             self.kept.append((first, bytearray(buf[off : off + n] + buf[off2 : off2 + n2])))
 
     def change(self):

@@ -12,7 +12,7 @@ _SHORTEST = const(4)  # bytes of a topic that is worth an alias
 
 
 class Aliases:
-    def __init__(self, limits, arena):
+    def __init__(self, limits, arena, text):
         n = limits.connections + 1
         self.most = limits.aliases
         self.arena = arena
@@ -21,20 +21,28 @@ class Aliases:
         self.inward_len = u16(n * self.most)
         self.outward_len = u16(n * self.most)
         self.offered = u16(n)  # how many the client takes, the table's size at most
-        self.refused = 0
-        self._text = bytearray(limits.topic_bytes)
+        self.count = self.high = self.refused = 0
+        self._text = text
         self.found = i32(1)
 
     def set(self, conn, alias, buf, off, n):
         """The client's alias, 1 to most, stands for a topic now. False: no room."""
         at = conn * self.most + alias - 1
         self._drop(self.inward, self.inward_len, at)
-        first = self.arena.keep(buf, off, n, 0, 0)
+        if self._keep(self.inward, self.inward_len, at, buf, off, n):
+            return True
+        self.refused += 1
+        return False
+
+    def _keep(self, firsts, lengths, at, buf, off, n):
+        first = self.arena.take(n)
         if first == _NONE:
-            self.refused += 1
             return False
-        self.inward[at] = first
-        self.inward_len[at] = n
+        self.arena.move(first, 0, buf, off, n, 0)
+        firsts[at] = first
+        lengths[at] = n
+        self.count += 1
+        self.high = max(self.high, self.count)
         return True
 
     def get(self, conn, alias, buf, off):
@@ -68,12 +76,7 @@ class Aliases:
     def give(self, conn, alias, buf, off, n):
         """The client is about to be told that this alias stands for the topic."""
         at = conn * self.most + alias - 1
-        first = self.arena.keep(buf, off, n, 0, 0)
-        if first == _NONE:
-            return False
-        self.outward[at] = first
-        self.outward_len[at] = n
-        return True
+        return self._keep(self.outward, self.outward_len, at, buf, off, n)
 
     def forget(self, conn):
         """The connection has ended, and its aliases with it."""
@@ -86,3 +89,4 @@ class Aliases:
         if lengths[at]:
             self.arena.drop(firsts[at])
             lengths[at] = 0
+            self.count -= 1

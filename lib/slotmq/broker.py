@@ -116,14 +116,14 @@ class Broker:
         self._log_mask = 0
         self.pkt = new_packet(limits.max_packet)
         self.five = None
-        self._lane = lane_columns(self)
         self.first_handlers = FIRST
         if settings.mqtt_versions == 5:
             self.five = Version5(self)
             self.first_handlers = self.five.first
-        self.hooks = None
         del hole
         gc.collect()
+        self._lane = lane_columns(self)
+        self.hooks = None
 
     def apply_settings(self):
         """Take over the settings that may change while running."""

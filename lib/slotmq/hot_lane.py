@@ -5,9 +5,9 @@
 import micropython
 from micropython import const
 
-from slotmq.hot import WORDS, find_id, next_packet
-from slotmq.hot_messages import put_ack, store, unref
-from slotmq.hot_queue import acked, append, have_room
+from slotmq.hot import ALIGN, find_route, table
+from slotmq.hot_messages import place, put_ack, store
+from slotmq.hot_queue import acked, fan
 
 _NONE = const(0xFFFF)
 _CONNECTED = const(2)
@@ -22,30 +22,58 @@ _PACKETS_IN = const(0)
 _PACKETS_OUT = const(1)
 _PUBLISH_IN = const(2)
 _BYTES_IN = const(5)
+# Of the table of columns
+_C_TX_END = const(7)
+_C_TX_LIMIT = const(8)
+_C_POOL = const(12)
+_M_REFS = const(28)
+_C_SESSION = const(40)
+_STATS = const(41)
+_CLOCK = const(42)
+_PKT = const(43)
+_S_IDS = const(44)
+_S_ID_COUNT = const(45)
+_S_PROGRESS = const(46)
+_R_FIRST = const(47)
+_R_END = const(48)
+_C_STATE = const(49)
+_C_HELD = const(50)
+_C_BIGS = const(51)
+_S_IDS_HIGH = const(52)
+_C_HEARD = const(53)
+_S_RECEIVED = const(57)
+_S_MOST = const(58)  # received ids that the lane takes: none where messages hang on them
 
 
 def lane_columns(broker):
-    # What the lane walks, as one tuple.
-    s = broker.sessions
+    # The table `o` of all hot_*.py, in the order of their constants: the columns of the
+    # queue, of place() and of the lane. It is broker.queue and conns.columns too.
     c = broker.conns
-    routes = broker.subscriptions.routes
-    first = (broker.queue, c.session, broker.stats, broker.clock, broker.pkt)
-    ids = (s.ids, s.id_count, s.received, s.progress)
-    way = (routes.columns, routes.first, routes.end, c.columns, s.id_msg is None, routes.find)
-    state = (c.state, c.held, c.bigs)
-    return first + ids + way + state + (s.ids_high, c.heard)
+    d = broker.deliveries
+    m = broker.messages
+    s = broker.sessions
+    r = broker.subscriptions.routes
+    p = (len(r.gen) - 1, r.topic_bytes, r.gen, r.len, r.text, r.state, c.out, c.tx_end)
+    p += (c.tx_limit, c.tx, c.dirty, c.counts, broker.subscriptions.pool, s.conn, d.session)
+    p += (d.msg, d.prev, d.next, d.state, d.flags, d.count, s.head, s.tail, s.cursor, s.queued)
+    p += (s.inflight, d.is_pending, d.window, m.refs, m.first, m.next, m.count, m.topic_len)
+    p += (m.payload_len, m.flags, d.pending, s.scans, m.arena.state, m.arena.next, m.arena.data)
+    p += (c.session, broker.stats, broker.clock, broker.pkt, s.ids, s.id_count, s.progress)
+    p += (r.first, r.end, c.state, c.held, c.bigs, s.ids_high, c.heard, ALIGN, d.slots, m.slots)
+    p += (s.received, s.received if s.id_msg is None else 0, _NONE, 0)
+    broker.queue = c.columns = made = table(p)
+    return made
 
 
 @micropython.viper
-def may_read(c, conn: int) -> int:
+def may_read(o: ptr32, conn: int) -> int:
     # How many bytes may be read from a connected client that the lane can serve; 0:
     # intake.readable must be asked. Notes that it was heard of.
-    p = c[12]
-    if ptr8(c[15])[conn] != _CONNECTED or ptr32(c[16])[conn]:
+    if ptr8(int(o) - o[_C_STATE])[conn] ^ _CONNECTED or ptr32(int(o) - o[_C_HELD])[conn]:
         return 0
-    ptr32(c[19])[conn] = ptr32(c[3])[0]
-    room = ptr32(p[4])[conn] - ptr32(p[3])[conn]
-    most = ptr32(c[17])[3]
+    ptr32(int(o) - o[_C_HEARD])[conn] = ptr32(int(o) - o[_CLOCK])[0]
+    room = ptr32(int(o) - o[_C_TX_LIMIT])[conn] - ptr32(int(o) - o[_C_TX_END])[conn]
+    most = ptr32(int(o) - o[_C_BIGS])[3]
     if room > most:
         return most
     return room if room > 0 and room > most >> 2 else 0
@@ -55,208 +83,151 @@ def may_read(c, conn: int) -> int:
 def lane(c, conn: int, buf, at: int, end: int) -> int:
     # Handles packets of buf[at:end] of a connected client; -> the offset of the first
     # one that it leaves.
-    q = c[0]
+    o = ptr32(c)
     b = ptr8(buf)
-    session = ptr16(c[1])[conn]
-    stats = ptr32(c[2])
-    stats[_BYTES_IN] -= at
+    p = ptr32(int(o) - o[_PKT])
+    stats = ptr32(int(o) - o[_STATS])
+    stats[_BYTES_IN] = stats[_BYTES_IN] - at
     while at + 1 < end:
         first = b[at]
-        if first == 0x30:
-            n = int(forward(c, buf, at, end))
-            if n == 0:
+        answer = 0
+        n = 4
+        if first >> 4 == 3:
+            n = int(publish(c, conn, buf, at, end))
+            if not n:
                 break
-            at += n
-            stats[_PUBLISH_IN] += 1
-        elif first == 0x32 or first == 0x34:
-            n = int(accept(c, conn, session, buf, at, end))
-            if n == 0:
-                break
-            at += n
-            stats[_PUBLISH_IN] += 1
-            stats[_PACKETS_OUT] += 1
+            if first & 6:
+                answer = ((first & 6) << 3) + 0x30
+            stats[_PUBLISH_IN] = stats[_PUBLISH_IN] + 1
         elif first == 0xC0:
             if b[at + 1]:
                 break
-            put_ping(q, conn)
-            stats[_PACKETS_OUT] += 1
-            at += 2
+            answer = 0xD0
+            n = 2
         else:
-            if at + 4 > end or b[at + 1] != 2:
+            if at + 4 > end or b[at + 1] ^ 2:
                 break
             packet_id = (b[at + 2] << 8) | b[at + 3]
-            if first == 0x40:
-                entry = int(acked(q, session, packet_id, 1))
-            elif first == 0x70:
-                entry = int(acked(q, session, packet_id, 3))
-            elif first == 0x50:
-                entry = int(acked(q, session, packet_id, 2))
-                # an unknown id gets its PUBREL too: else the client waits for ever
-                put_ack(q, conn, 0x62, packet_id)
-                stats[_PACKETS_OUT] += 1
-            elif first == 0x62 and int(c[13]):
-                entry = _NONE
-                release(c, session, packet_id)
-                put_ack(q, conn, 0x70, packet_id)
-                stats[_PACKETS_OUT] += 1
+            p[_PACKET_ID] = packet_id
+            session = ptr16(int(o) - o[_C_SESSION])[conn]
+            if first == 0x62:
+                if not o[_S_MOST]:
+                    break
+                # the id leaves the QoS 2 receive list; the last one takes its place
+                ids = ptr16(int(o) - o[_S_IDS] + 2 * session * o[_S_RECEIVED])
+                counts = ptr16(int(o) - o[_S_ID_COUNT])
+                k = counts[session]
+                while k:
+                    k -= 1
+                    if not ids[k] ^ packet_id:
+                        counts[session] = counts[session] - 1
+                        ids[k] = ids[counts[session]]
+                        break
+                answer = 0x70
             else:
-                break
-            if entry != _NONE:
-                ptr32(c[8])[session] = ptr32(c[3])[0]
-            at += 4
-        stats[_PACKETS_IN] += 1
-    stats[_BYTES_IN] += at
+                if first == 0x50:
+                    # an unknown id gets its PUBREL too: else the client waits for ever
+                    answer = 0x62
+                elif first ^ 0x40 and first ^ 0x70:
+                    break
+                k = (first >> 4) - 3
+                if int(acked(c, session, packet_id, k - (k >> 2))) ^ _NONE:
+                    ptr32(int(o) - o[_S_PROGRESS])[session] = ptr32(int(o) - o[_CLOCK])[0]
+        at += n
+        if answer:
+            put_ack(c, conn, answer, p[_PACKET_ID])
+            stats[_PACKETS_OUT] = stats[_PACKETS_OUT] + 1
+        stats[_PACKETS_IN] = stats[_PACKETS_IN] + 1
+    stats[_BYTES_IN] = stats[_BYTES_IN] + at
     return at
 
 
 @micropython.viper
-def accept(c, conn: int, session: int, buf, at: int, end: int) -> int:
-    # A QoS 1 or 2 PUBLISH: stored, queued for every receiver, acknowledged; -> its
-    # length. 0, and nothing done: as for forward(), or a receiver takes QoS 0.
-    q = c[0]
-    p = ptr32(c[4])
-    n = int(next_packet(buf, at, end, c[4]))
-    if n <= 0 or p[_TOPIC_LEN] == 0 or p[_PACKET_ID] == 0:
-        return 0
-    packet_id = p[_PACKET_ID]
-    topic = p[_TOPIC]
-    if ptr8(buf)[topic] == 36:
-        return 0
-    slot = int(c[14](buf, topic, p[_TOPIC_LEN]))
-    if slot < 0:
-        return 0
-    qos = p[_FLAGS] >> 1
-    counts = ptr16(c[6])
-    id_at = session * int(c[7]) + counts[session]
-    if qos == 2:
-        if int(find_id(c[5], id_at - counts[session], counts[session], packet_id)) >= 0:
-            put_ack(q, conn, 0x50, packet_id)
-            return n
-        if counts[session] == int(c[7]) or int(c[13]) == 0:
-            return 0
-    pool = c[12][0]
-    first = ptr16(c[10])[slot]
-    last = ptr16(c[11])[slot]
-    if first < last:
-        if int(have_room(q, pool, first, last)) == 0:
-            return 0
-        size = p[_END] - p[_PAYLOAD]
-        msg = int(store(q, buf, topic, p[_TOPIC_LEN], p[_PAYLOAD], size, qos << 1))
-        if msg == _NONE:
-            return 0
-        while first < last:
-            granted = ptr16(pool)[first] & 3
-            append(q, ptr16(pool)[first] >> 2, msg, (granted if granted < qos else qos) << 1)
-            first += 1
-        unref(q, msg)
-    if qos == 1:
-        put_ack(q, conn, 0x40, packet_id)
-        return n
-    ptr16(c[5])[id_at] = packet_id
-    counts[session] += 1
-    high = ptr32(c[18])
-    if counts[session] > high[0]:
-        high[0] = counts[session]
-    put_ack(q, conn, 0x50, packet_id)
-    return n
-
-
-@micropython.viper
-def release(c, session: int, packet_id: int):
-    # PUBREL: the id leaves the QoS 2 receive list; the last one takes its place.
-    ids = ptr16(c[5])
-    counts = ptr16(c[6])
-    first = session * int(c[7])
-    at = int(find_id(c[5], first, counts[session], packet_id))
-    if at >= 0:
-        counts[session] -= 1
-        ids[at] = ids[first + counts[session]]
-
-
-@micropython.viper
-def put_ping(q, conn: int):
-    # PINGRESP to the connection that is being read, whose room is certain.
-    tx_end = ptr32(q[23])
-    d = ptr8(int(ptr8(q[25])) + tx_end[conn])
-    d[0] = 0xD0
-    d[1] = 0
-    tx_end[conn] += 2
-    out = ptr8(q[22])
-    if out[conn] == 0:
-        out[conn] = 1
-        counts = ptr32(q[27])
-        ptr16(q[26])[counts[0]] = conn
-        counts[0] += 1
-
-
-@micropython.viper
-def forward(c, buf, start: int, end: int) -> int:
-    # A QoS 0 PUBLISH at buf[start] to all its receivers, byte for byte; -> its length.
-    # 0, and nothing done: it is cut or malformed, its route is not known, its topic
-    # begins with $, or one of the receivers has no room.
+def publish(c, conn: int, buf, start: int, end: int) -> int:
+    # A PUBLISH at buf[start]: of QoS 0 to all its receivers, byte for byte, of QoS 1 and 2
+    # stored and queued for each; -> its length. 0, and nothing done: it is cut, malformed,
+    # retained or a duplicate, its topic begins with $ or its route is not known, or one of
+    # the receivers has no room, or takes QoS 0 of a higher one.
+    o = ptr32(c)
     b = ptr8(buf)
+    flags = b[start] & 15
     length = b[start + 1]
     at = start + 2
-    if length > 127:
+    if flags & 9 or not flags ^ 6:
+        return 0
+    if length >> 7:
         if at >= end:
             return 0
         length = (length & 127) | (b[at] << 7)
         at += 1
         if length > 16383 or length < 128:
             return 0
-    n = at - start + length
-    if start + n > end or length < 3 or n > ptr32(c[4])[_PACKET_MAX]:
+    stop = at + length
+    n = stop - start
+    p = ptr32(int(o) - o[_PKT])
+    if stop > end or length < 3 or n > p[_PACKET_MAX]:
         return 0
     size = (b[at] << 8) | b[at + 1]
-    if size == 0 or size + 2 > length or b[at + 2] == 36:
+    at += 2
+    end = at + size  # of the topic
+    if not size or end > stop or not b[at] ^ 36:
         return 0
-    slot = int(c[14](buf, at + 2, size))
+    slot = int(find_route(c, buf, at, size))
     if slot < 0:
         return 0
-    return int(spread(c[12], ptr16(c[10])[slot], ptr16(c[11])[slot], buf, start, n))
+    if flags:
+        p[_FLAGS] = flags
+        p[_TOPIC] = at
+        p[_TOPIC_LEN] = size
+        p[_PAYLOAD] = end + 2
+        p[_END] = stop
+        if end + 2 > stop:
+            return 0
+        p[_PACKET_ID] = (b[end] << 8) | b[end + 1]
+        return n if int(accept(c, conn, slot, buf)) else 0
+    end = ptr16(int(o) - o[_R_END])[slot]
+    return n if int(place(c, ptr16(int(o) - o[_R_FIRST])[slot], end, buf, start, -n)) == end else 0
 
 
 @micropython.viper
-def spread(p, first: int, last: int, buf, start: int, n: int) -> int:
-    # Copies a packet to the receivers first..last, if all have room; -> n, or 0.
-    # p: Connections.columns.
-    entries = ptr16(p[0])
-    conn_of = ptr16(p[1])
-    tx_end = ptr32(p[3])
-    tx_limit = ptr32(p[4])
-    i = first
-    while i < last:
-        conn = conn_of[entries[i] >> 2]
-        if conn != _NONE and tx_end[conn] + n > tx_limit[conn]:
+def accept(c, conn: int, slot: int, buf) -> int:
+    # A QoS 1 or 2 PUBLISH, which publish() has scanned: 1 where it is stored and queued for
+    # all, and is to be acknowledged; 0 where it goes another way, and nothing is done.
+    o = ptr32(c)
+    p = ptr32(int(o) - o[_PKT])
+    qos = p[_FLAGS] >> 1
+    ids = ptr16(int(o) - o[_S_IDS])
+    counts = ptr16(int(o) - o[_S_ID_COUNT])
+    session = ptr16(int(o) - o[_C_SESSION])[conn]
+    at = session * o[_S_RECEIVED]
+    if not p[_PACKET_ID]:
+        return 0
+    if qos ^ 1:
+        conn = at + counts[session]
+        while at < conn:
+            if not ids[at] ^ p[_PACKET_ID]:
+                return 1
+            at += 1
+        if counts[session] >= o[_S_MOST]:
             return 0
-        i += 1
-    out = ptr8(p[2])
-    tx = int(ptr8(p[5]))
-    counts = ptr32(p[7])
-    mask = 3 - int(WORDS)
-    i = first
-    while i < last:
-        conn = conn_of[entries[i] >> 2]
-        i += 1
-        if conn == _NONE:
-            continue
-        d = tx + tx_end[conn]
-        tx_end[conn] += n
-        if out[conn] == 0:
-            out[conn] = 1
-            ptr16(p[6])[counts[0]] = conn
-            counts[0] += 1
-        counts[1] += 1
-        s = int(ptr8(buf)) + start
-        to = s + n
-        if ((d | s) & mask) == 0:
-            words = to - 3
-            while s < words:
-                ptr32(d)[0] = ptr32(s)[0]
-                d += 4
-                s += 4
-        while s < to:
-            ptr8(d)[0] = ptr8(s)[0]
-            d += 1
-            s += 1
-    return n
+    # entries of the route pool, counted from the table, which stands for it
+    i = ptr16(int(o) - o[_R_FIRST])[slot] - (o[_C_POOL] >> 1)
+    end = ptr16(int(o) - o[_R_END])[slot] - (o[_C_POOL] >> 1)
+    if i < end:
+        if int(fan(c, c, i, end, _NONE, qos)) ^ end:
+            return 0
+        size = p[_END] - p[_PAYLOAD]
+        msg = int(store(c, buf, p[_TOPIC], p[_TOPIC_LEN], p[_PAYLOAD], size, qos << 1))
+        if not msg ^ _NONE:
+            return 0
+        fan(c, c, i, end, msg, qos)
+        refs = ptr16(int(o) - o[_M_REFS])
+        refs[msg] = refs[msg] - 1
+    if qos ^ 1:
+        ids[at] = p[_PACKET_ID]
+        at = counts[session] + 1
+        counts[session] = at
+        high = ptr32(int(o) - o[_S_IDS_HIGH])
+        if at > high[0]:
+            high[0] = at
+    return 1

@@ -1,271 +1,212 @@
 # hot_queue.py - the life of a delivery on MicroPython, in viper: fan and append, send,
-# acked and finish; deliveries.py tells the states. Nothing here allocates. Each takes
-# one tuple of columns, which hot_messages.queue_columns makes.
+# acked and finish; deliveries.py tells the states. Nothing here allocates. o or c: the
+# table of columns, hot_lane.lane_columns. x ^ _NONE is true where x is not none.
 import micropython
 from micropython import const
 
-from slotmq.hot import WORDS
-from slotmq.hot_messages import unref
+from slotmq.hot_messages import put_publish, unref
 
 _NONE = const(0xFFFF)
-_FREE = const(4)
+_QUEUED = const(0)
+_SENT_2 = const(2)
 _RELEASED = const(3)
+_FREE = const(4)
+_ANY = const(16)
 _EXTRA = const(8)
+# Of the table of columns
+_C_COUNTS = const(11)
+_C_CONN_OF = const(13)
+_D_SESSION = const(14)
+_D_MSG = const(15)
+_D_PREV = const(16)
+_D_NEXT = const(17)
+_D_STATE = const(18)
+_D_FLAGS = const(19)
+_D_COUNT = const(20)
+_S_HEAD = const(21)
+_S_TAIL = const(22)
+_S_CURSOR = const(23)
+_S_QUEUED = const(24)
+_S_INFLIGHT = const(25)
+_D_IS_PENDING = const(26)
+_D_WINDOW = const(27)
+_M_REFS = const(28)
+_M_FLAGS = const(34)
+_D_PENDING = const(35)
+_S_SCANS = const(36)
+_D_SLOTS = const(55)
+_LAST = const(59)  # the entry that was appended last
+_ONE = const(60)  # a route entry for append
 
 
-@micropython.viper
-def fan(c, pool, i: int, end: int, msg: int, qos: int) -> int:
-    # Queues msg for the route entries i..end at the lower of qos and what was granted.
-    # -> the first entry that needs another way (QoS 0, or its queue is full), or end.
-    entries = ptr16(pool)
-    window = ptr32(c[31])
-    while i < end:
-        granted = entries[i] & 3
-        session = entries[i] >> 2
-        if granted > qos:
-            granted = qos
-        waiting = ptr16(c[10])[session]
-        most = window[1]
-        if ptr16(c[28])[session] != _NONE:
-            waiting += ptr16(c[11])[session]
-            most += window[0]
-        if granted == 0 or waiting >= most or ptr32(c[6])[2] == _NONE:
-            return i
-        append(c, session, msg, granted << 1)
-        i += 1
-    return end
-
-
-@micropython.viper
-def have_room(c, pool, i: int, end: int) -> int:
-    # 1 where every route entry i..end can have a message queued, and none takes QoS 0.
-    entries = ptr16(pool)
-    window = ptr32(c[31])
-    if ptr32(c[6])[0] + (end - i) > int(len(c[3])):
-        return 0
-    while i < end:
-        session = entries[i] >> 2
-        waiting = ptr16(c[10])[session]
-        most = window[1]
-        if ptr16(c[28])[session] != _NONE:
-            waiting += ptr16(c[11])[session]
-            most += window[0]
-        if entries[i] & 3 == 0 or waiting >= most:
-            return 0
-        i += 1
-    return 1
-
-
-@micropython.viper
-def append(c, session: int, msg: int, flags: int) -> int:
+def append(c, session, msg, flags):
     # Queues msg at the session's end, with a reference, and the session for a pump
     # if it is connected; the entry, or 0xFFFF: the table is full.
-    nexts = ptr16(c[3])
-    count = ptr32(c[6])
-    entry = count[2]
-    if entry == _NONE:
-        return _NONE
-    count[2] = nexts[entry]
-    if count[2] == _NONE:
-        count[3] = _NONE
-    count[0] += 1
-    if count[0] > count[1]:
-        count[1] = count[0]
-    ptr16(c[0])[entry] = session
-    ptr16(c[1])[entry] = msg
-    ptr8(c[4])[entry] = 0
-    ptr8(c[5])[entry] = flags
-    tails = ptr16(c[8])
-    tail = tails[session]
-    ptr16(c[2])[entry] = tail
-    nexts[entry] = _NONE
-    if tail == _NONE:
-        ptr16(c[7])[session] = entry
-    else:
-        nexts[tail] = entry
-    tails[session] = entry
-    cursors = ptr16(c[9])
-    if cursors[session] == _NONE:
-        cursors[session] = entry
-    ptr16(c[10])[session] += 1
-    ptr16(c[15])[msg] += 1
-    if ptr8(c[30])[session] == 0 and ptr16(c[28])[session] != _NONE:
-        mark_pending(c, session)
-    return entry
+    c[_ONE] = session << 2
+    c[_LAST] = _NONE
+    fan(c, c, 2 * _ONE, 2 * _ONE + 1, msg, _ANY | flags)
+    return c[_LAST]
 
 
 @micropython.viper
-def mark_pending(c, session: int):
-    # The session, which is not marked yet, has something to send: the loop pumps it
-    # (Broker.go_on).
-    ptr8(c[30])[session] = 1
-    pending = ptr16(c[29])
-    pending[0] += 1
-    pending[pending[0]] = session
+def fan(o: ptr32, pool: ptr16, i: int, end: int, msg: int, qos: int) -> int:
+    # Queues msg for the route entries i..end at the lower of qos and what was granted. -> the
+    # first that has QoS 0 or no room, or end. msg 0xFFFF: only asks. _ANY | flags: append().
+    count = ptr32(int(o) - o[_D_COUNT])
+    window = ptr32(int(o) - o[_D_WINDOW])
+    if not msg ^ _NONE and count[0] + end - i > o[_D_SLOTS]:
+        return i
+    while i < end and count[2] ^ _NONE:
+        session = pool[i] >> 2
+        flags = pool[i] & 3
+        online = ptr16(int(o) - o[_C_CONN_OF])[session] ^ _NONE
+        if qos >> 4:
+            flags = qos & 15
+        else:
+            if flags > qos:
+                flags = qos
+            waiting = ptr16(int(o) - o[_S_QUEUED])[session] - window[1]
+            if online:
+                waiting += ptr16(int(o) - o[_S_INFLIGHT])[session] - window[0]
+            if not flags or waiting >= 0:
+                return i
+            flags <<= 1
+        i += 1
+        if not msg ^ _NONE:
+            continue
+        o[_LAST] = entry = count[2]
+        nexts = ptr16(int(o) - o[_D_NEXT])
+        count[2] = nexts[entry]
+        if not count[2] ^ _NONE:
+            count[3] = _NONE
+        count[0] = count[0] + 1
+        if count[0] > count[1]:
+            count[1] = count[0]
+        ptr16(int(o) - o[_D_SESSION])[entry] = session
+        ptr16(int(o) - o[_D_MSG])[entry] = msg
+        ptr8(int(o) - o[_D_STATE])[entry] = _QUEUED
+        ptr8(int(o) - o[_D_FLAGS])[entry] = flags
+        nexts[entry] = _NONE
+        tails = ptr16(int(o) - o[_S_TAIL])
+        tail = tails[session]
+        tails[session] = entry
+        ptr16(int(o) - o[_D_PREV])[entry] = tail
+        if not tail ^ _NONE:
+            nexts = ptr16(int(o) - o[_S_HEAD])
+            tail = session
+        nexts[tail] = entry
+        cells = ptr16(int(o) - o[_S_CURSOR])
+        if not cells[session] ^ _NONE:
+            cells[session] = entry
+        cells = ptr16(int(o) - o[_S_QUEUED])
+        cells[session] = cells[session] + 1
+        cells = ptr16(int(o) - o[_M_REFS])
+        cells[msg] = cells[msg] + 1
+        marks = ptr8(int(o) - o[_D_IS_PENDING])
+        if online and not marks[session]:
+            marks[session] = 1
+            cells = ptr16(int(o) - o[_D_PENDING])
+            cells[0] = cells[0] + 1
+            cells[cells[0]] = session
+    return i
+
+
+def finish(c, entry):
+    # Takes an entry out of its session's list and frees it, and its message with
+    # the last reference.
+    acked(c, 0, entry + 1, _FREE)
 
 
 @micropython.viper
 def acked(c, session: int, packet_id: int, state: int) -> int:
     # The entry of a packet id in that state; PUBACK and PUBCOMP end it, PUBREC frees
-    # its message. 0xFFFF: there is none.
+    # its message. 0xFFFF: there is none. state _FREE is finish().
+    o = ptr32(c)
     entry = packet_id - 1
-    if entry < 0 or entry >= int(len(c[3])):
+    if entry < 0 or entry >= o[_D_SLOTS]:
         return _NONE
-    if ptr16(c[0])[entry] != session or ptr8(c[4])[entry] != state:
+    cells = ptr16(int(o) - o[_D_SESSION])
+    states = ptr8(int(o) - o[_D_STATE])
+    if not state ^ _FREE:
+        session = cells[entry]
+    elif cells[entry] ^ session or states[entry] ^ state:
         return _NONE
-    if state == 2:
-        ptr8(c[4])[entry] = _RELEASED
-        unref(c, ptr16(c[1])[entry])
-        ptr16(c[1])[entry] = _NONE
+    msg = ptr16(int(o) - o[_D_MSG])[entry]
+    if state ^ _SENT_2:
+        cells[entry] = _NONE
+        nexts = ptr16(int(o) - o[_D_NEXT])
+        prevs = ptr16(int(o) - o[_D_PREV])
+        k = prevs[entry]
+        after = nexts[entry]
+        if after ^ _NONE:
+            prevs[after] = k
+        else:
+            ptr16(int(o) - o[_S_TAIL])[session] = k
+        cells = nexts
+        if not k ^ _NONE:
+            cells = ptr16(int(o) - o[_S_HEAD])
+            k = session
+        cells[k] = after
+        cells = ptr16(int(o) - o[_S_CURSOR])
+        if not cells[session] ^ entry:
+            cells[session] = after
+        cells = ptr16(int(o) - o[_S_QUEUED])
+        if states[entry]:
+            cells = ptr16(int(o) - o[_S_INFLIGHT])
+        cells[session] = cells[session] - 1
+        states[entry] = _FREE
+        nexts[entry] = _NONE
+        count = ptr32(int(o) - o[_D_COUNT])
+        if count[3] ^ _NONE:
+            nexts[count[3]] = entry
+        else:
+            count[2] = entry
+        count[3] = entry
+        count[0] = count[0] - 1
     else:
-        finish(c, entry)
-    if ptr8(c[30])[session] == 0:
-        if ptr16(c[9])[session] != _NONE or ptr16(c[34])[session]:
-            mark_pending(c, session)
-    return entry
-
-
-@micropython.viper
-def finish(c, entry: int):
-    # Takes an entry out of its session's list and frees it, and its message with
-    # the last reference.
-    nexts = ptr16(c[3])
-    prevs = ptr16(c[2])
-    states = ptr8(c[4])
-    count = ptr32(c[6])
-    session = ptr16(c[0])[entry]
-    before = prevs[entry]
-    after = nexts[entry]
-    if before == _NONE:
-        ptr16(c[7])[session] = after
-    else:
-        nexts[before] = after
-    if after == _NONE:
-        ptr16(c[8])[session] = before
-    else:
-        prevs[after] = before
-    cursors = ptr16(c[9])
-    if cursors[session] == entry:
-        cursors[session] = after
-    if states[entry] == 0:
-        ptr16(c[10])[session] -= 1
-    else:
-        ptr16(c[11])[session] -= 1
-    states[entry] = _FREE
-    ptr16(c[0])[entry] = _NONE
-    nexts[entry] = _NONE
-    if count[3] == _NONE:
-        count[2] = entry
-    else:
-        nexts[count[3]] = entry
-    count[3] = entry
-    count[0] -= 1
-    msg = ptr16(c[1])[entry]
-    if msg != _NONE:
+        ptr16(int(o) - o[_D_MSG])[entry] = _NONE
+        states[entry] = _RELEASED
+    marks = ptr8(int(o) - o[_D_IS_PENDING])
+    if state ^ _FREE and not marks[session]:
+        cells = ptr16(int(o) - o[_S_CURSOR])
+        if cells[session] ^ _NONE or ptr16(int(o) - o[_S_SCANS])[session]:
+            marks[session] = 1
+            cells = ptr16(int(o) - o[_D_PENDING])
+            cells[0] = cells[0] + 1
+            cells[cells[0]] = session
+    if msg ^ _NONE:
         unref(c, msg)
+    return entry
 
 
 @micropython.viper
 def send(c, session: int, conn: int) -> int:
     # PUBLISHes the session's deliveries from its cursor on. -> 0: none is left or
-    # the window is full; 1: the next one has no room; 2: it is a PUBREL, QoS 0,
-    # or version 5 has something with the message.
-    states = ptr8(c[4])
-    cursors = ptr16(c[9])
-    inflight = ptr16(c[11])
-    window = ptr32(c[31])[0]
-    entry = cursors[session]
-    while entry != _NONE:
-        flags = ptr8(c[5])[entry]
-        if states[entry] == _RELEASED or flags & 6 == 0:
+    # the window is full; 1: the next one has no room; 2: it is a PUBREL, QoS 0, or
+    # version 5 has something with the message.
+    o = ptr32(c)
+    cursors = ptr16(int(o) - o[_S_CURSOR])
+    states = ptr8(int(o) - o[_D_STATE])
+    flags = ptr8(int(o) - o[_D_FLAGS])
+    while cursors[session] ^ _NONE:
+        entry = cursors[session]
+        if not states[entry] ^ _RELEASED or not flags[entry] & 6:
             return 2
-        if states[entry] == 0 and inflight[session] >= window:
+        inflight = ptr16(int(o) - o[_S_INFLIGHT])
+        if not states[entry] and inflight[session] >= ptr32(int(o) - o[_D_WINDOW])[0]:
             return 0
-        if ptr8(c[33])[ptr16(c[1])[entry]] & _EXTRA:
+        msg = ptr16(int(o) - o[_D_MSG])[entry]
+        if ptr8(int(o) - o[_M_FLAGS])[msg] & _EXTRA:
             return 2
-        if int(put_publish(c, conn, ptr16(c[1])[entry], 0x30 | flags, entry + 1)) == 0:
+        if not int(put_publish(c, conn, entry)):
             return 1
-        if states[entry] == 0:
-            states[entry] = (flags >> 1) & 3
-            ptr8(c[5])[entry] = flags | 8
-            ptr16(c[10])[session] -= 1
-            inflight[session] += 1
-        entry = ptr16(c[3])[entry]
-        cursors[session] = entry
+        counts = ptr32(int(o) - o[_C_COUNTS])
+        counts[1] = counts[1] + 1
+        if not states[entry]:
+            states[entry] = (flags[entry] >> 1) & 3
+            flags[entry] = flags[entry] | 8
+            inflight[session] = inflight[session] + 1
+            inflight = ptr16(int(o) - o[_S_QUEUED])
+            inflight[session] = inflight[session] - 1
+        cursors[session] = ptr16(int(o) - o[_D_NEXT])[entry]
     return 0
-
-
-@micropython.viper
-def put_publish(c, conn: int, msg: int, first: int, packet_id: int) -> int:
-    # A QoS 1 or 2 PUBLISH of a stored message into tx; 0 where it has no room.
-    tx_end = ptr32(c[23])
-    left = ptr16(c[13])[msg] + 2
-    payload = ptr32(c[14])[msg]
-    rest = left + payload + 2
-    n = rest + 2
-    if rest > 127:
-        n += 1
-    if rest > 16383:
-        n += 1
-    if rest > 2097151:
-        n += 1
-    at = tx_end[conn]
-    if at + n > ptr32(c[24])[conn]:
-        return 0
-    tx_end[conn] = at + n
-    out = ptr8(c[22])
-    counts = ptr32(c[27])
-    counts[1] += 1
-    if out[conn] == 0:
-        out[conn] = 1
-        ptr16(c[26])[counts[0]] = conn
-        counts[0] += 1
-    tx = ptr8(c[25])
-    tx[at] = first
-    at += 1
-    while rest > 127:
-        tx[at] = rest & 127 | 128
-        at += 1
-        rest >>= 7
-    tx[at] = rest
-    at += 1
-    # topic length and topic, packet id, payload
-    text_to_tx(c, ptr16(c[12])[msg], 0, left, at)
-    at += left
-    tx[at] = packet_id >> 8
-    tx[at + 1] = packet_id
-    text_to_tx(c, ptr16(c[12])[msg], left, payload, at + 2)
-    return n
-
-
-@micropython.viper
-def text_to_tx(c, block: int, at: int, left: int, to: int):
-    # left bytes of a message's text, from its byte `at` on, to tx[to:]. (Addresses
-    # are not passed: those above 1 GB, on the host, would be big integers.)
-    chain = ptr16(c[19])
-    size = int(c[21])
-    data = int(ptr8(c[18]))
-    d = int(ptr8(c[25])) + to
-    mask = 3 - int(WORDS)
-    while at >= size:
-        block = chain[block]
-        at -= size
-    while left > 0:
-        s = data + block * size + at
-        part = size - at
-        if part > left:
-            part = left
-        stop = s + part
-        if ((d | s) & mask) == 0:
-            words = stop - 3
-            while s < words:
-                ptr32(d)[0] = ptr32(s)[0]
-                d += 4
-                s += 4
-        while s < stop:
-            ptr8(d)[0] = ptr8(s)[0]
-            d += 1
-            s += 1
-        left -= part
-        at = 0
-        block = chain[block]

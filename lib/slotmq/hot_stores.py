@@ -1,77 +1,100 @@
-# hot_stores.py - the stores behind the tables on MicroPython, in viper: Arena (byte
-# strings in chained blocks) and Names (a hashed set of texts).
+# hot_stores.py - the stores behind the tables on MicroPython: Arena (byte strings in
+# chained blocks) and Names (a hashed set of texts). In viper only what messages need.
 # Fixed columns, allocated at construction and never again. Offsets and lengths are
 # bytes; slots and blocks are 16 bits wide and 0xFFFF means none.
-from array import array
-
 import micropython
 from micropython import const
 
 from slotmq.arrays import chain, u16
-from slotmq.hot import WORDS
+from slotmq.hot import ALIGN, table
 
 _NONE = const(0xFFFF)
 _TEXT_BLOCK = const(16)  # block of Names' text
+# Arena.state
+_FREE_BLOCK = const(0)  # first free block
+_FREE_BLOCKS = const(1)  # free blocks
+_SIZE = const(2)
+_ALIGN = const(3)
+_A_DATA = const(4)
+_A_NEXT = const(5)
+# Names.state
+_FREE_SLOT = const(0)  # first free slot
+_FREE_SLOTS = const(1)  # free slots
+_MASK = const(2)
+_HASH = const(3)  # of the text that was looked up last
+_N_HEADS = const(4)
+_N_NEXT = const(5)
+_N_HASH = const(6)
+_N_SCOPE = const(7)
+_N_LENGTH = const(8)
+_N_FIRST = const(9)
+_N_DATA = const(10)
+_N_CHAIN = const(11)
 
 
 class Arena:
     # Byte strings in chains of fixed blocks: no fragments, no moving.
-    # data: blocks * size bytes; next: 2 bytes a block; state: [first free, free].
+    # data: blocks * size bytes; next: 2 bytes a block.
 
     def __init__(self, blocks, size):
         self.blocks = blocks
         self.size = size
         self.data = bytearray(blocks * size)
         self.next = chain(blocks)
-        self.state = array("i", (0, blocks))
-        self._c = (self.data, self.next, self.state, size)
+        self.state = table((0, blocks, size, ALIGN, self.data, self.next))
 
     def free_blocks(self):
-        return self.state[1]
+        return self.state[_FREE_BLOCKS]
 
-    @micropython.viper
-    def take(self, n: int) -> int:
+    def take(self, n):
         # First block of a chain for n bytes, or 0xFFFF where there is no room.
-        c = self._c
-        nexts = ptr16(c[1])
-        state = ptr32(c[2])
-        size = int(c[3])
-        k = (n + size - 1) // size
-        if k == 0:
-            k = 1
-        if k > state[1]:
+        state = self.state
+        nexts = self.next
+        k = (n + self.size - 1) // self.size or 1
+        if k > state[_FREE_BLOCKS]:
             return _NONE
-        state[1] -= k
-        first = state[0]
-        block = first
+        state[_FREE_BLOCKS] -= k
+        block = first = state[_FREE_BLOCK]
         while k > 1:
             block = nexts[block]
             k -= 1
-        state[0] = nexts[block]
+        state[_FREE_BLOCK] = nexts[block]
         nexts[block] = _NONE
         return first
 
-    @micropython.viper
-    def keep(self, buf, off: int, n: int, off2: int, n2: int) -> int:
-        # A chain of buf[off:off + n] and buf[off2:off2 + n2]; its first block or 0xFFFF.
-        first = int(self.take(n + n2))
-        if first == _NONE:
-            return _NONE
-        c = self._c
-        data = int(ptr8(c[0]))
-        nexts = ptr16(c[1])
-        size = int(c[3])
-        mask = 3 - int(WORDS)
-        b = int(ptr8(buf))
-        s = b + off
+    def drop(self, first):
+        state = self.state
+        nexts = self.next
         block = first
-        d = data + block * size
-        room = size
-        while True:
-            while n > 0:
-                part = room if room < n else n
+        state[_FREE_BLOCKS] += 1
+        while nexts[block] != _NONE:
+            block = nexts[block]
+            state[_FREE_BLOCKS] += 1
+        nexts[block] = state[_FREE_BLOCK]
+        state[_FREE_BLOCK] = first
+
+    @micropython.viper
+    def move(self, block: int, at: int, buf: ptr8, off: int, n: int, out: int):
+        # Copies n bytes between buf[off:] and the chain from its byte `at` on:
+        # out of the chain where out is 1, else into it.
+        o = ptr32(self.state)
+        size = o[_SIZE]
+        off += int(buf)
+        while n:
+            if at < size:
+                part = size - at
+                if part > n:
+                    part = n
+                s = off
+                d = int(o) - o[_A_DATA] + block * size + at
+                if out:
+                    s = d
+                    d = off
                 stop = s + part
-                if ((d | s) & mask) == 0:
+                off += part
+                n -= part
+                at = size
+                if not (d | s) & o[_ALIGN]:
                     words = stop - 3
                     while s < words:
                         ptr32(d)[0] = ptr32(s)[0]
@@ -81,71 +104,8 @@ class Arena:
                     ptr8(d)[0] = ptr8(s)[0]
                     d += 1
                     s += 1
-                n -= part
-                room -= part
-                if room == 0:
-                    block = nexts[block]
-                    d = data + block * size
-                    room = size
-            if n2 == 0:
-                return first
-            s = b + off2
-            n = n2
-            n2 = 0
-
-    @micropython.viper
-    def drop(self, first: int):
-        c = self._c
-        nexts = ptr16(c[1])
-        state = ptr32(c[2])
-        block = first
-        k = 1
-        while nexts[block] != _NONE:
-            block = nexts[block]
-            k += 1
-        nexts[block] = state[0]
-        state[0] = first
-        state[1] += k
-
-    @micropython.viper
-    def move(self, first: int, at: int, buf, off: int, n: int, out: int):
-        # Copies n bytes between buf[off:] and the chain from its byte `at` on:
-        # out of the chain where out is 1, else into it.
-        c = self._c
-        data = int(ptr8(c[0]))
-        nexts = ptr16(c[1])
-        size = int(c[3])
-        mask = 3 - int(WORDS)
-        b = int(ptr8(buf)) + off
-        while at >= size:
-            first = nexts[first]
             at -= size
-        while n > 0:
-            part = size - at
-            if part > n:
-                part = n
-            a = data + first * size + at
-            if out:
-                s = a
-                d = b
-            else:
-                s = b
-                d = a
-            stop = s + part
-            if ((d | s) & mask) == 0:
-                words = stop - 3
-                while s < words:
-                    ptr32(d)[0] = ptr32(s)[0]
-                    d += 4
-                    s += 4
-            while s < stop:
-                ptr8(d)[0] = ptr8(s)[0]
-                d += 1
-                s += 1
-            b += part
-            n -= part
-            at = 0
-            first = nexts[first]
+            block = ptr16(int(o) - o[_A_NEXT])[block]
 
 
 class Names:
@@ -157,120 +117,89 @@ class Names:
         while buckets < slots:
             buckets *= 2
         self.slots = slots
-        self.text = Arena(text_bytes // _TEXT_BLOCK, _TEXT_BLOCK)
+        self.text = text = Arena(text_bytes // _TEXT_BLOCK, _TEXT_BLOCK)
         self.length = u16(slots)
         self.scope = u16(slots)
         self.first = u16(slots)
-        self._hash = u16(slots)
-        self._next = chain(slots)
-        self._heads = u16(buckets, _NONE)
-        self._free = array("i", (0, slots))
-        self._c = (
-            self._heads,
-            self._next,
-            self._hash,
-            self.scope,
-            self.length,
-            self.first,
-            self.text.data,
-            self.text.next,
-            buckets - 1,
-            self._free,
-        )
+        self.hash = u16(slots)
+        self.next = chain(slots)
+        self.heads = u16(buckets, _NONE)
+        parts = (0, slots, buckets - 1, 0, self.heads, self.next, self.hash, self.scope)
+        self.state = table(parts + (self.length, self.first, text.data, text.next))
 
     def count(self):
-        return self.slots - self._free[1]
+        return self.slots - self.state[_FREE_SLOTS]
 
     @micropython.viper
-    def find(self, scope: int, buf, off: int, n: int) -> int:
-        c = self._c
-        b = ptr8(buf)
-        nexts = ptr16(c[1])
-        hashes = ptr16(c[2])
-        scopes = ptr16(c[3])
-        lengths = ptr16(c[4])
-        firsts = ptr16(c[5])
-        chain = ptr16(c[7])
+    def find(self, scope: int, b: ptr8, off: int, n: int) -> int:
+        o = ptr32(self.state)
         end = off + n
         h = scope + n
         i = off
         while i < end:
-            h = (h * 33 + b[i]) & 0xFFFFFF
+            h = h * 33 + b[i]
             i += 1
         h = (h ^ (h >> 8)) & 0xFFFF
-        slot = ptr16(c[0])[h & int(c[8])]
-        while slot != _NONE:
-            if hashes[slot] == h and scopes[slot] == scope and lengths[slot] == n:
+        o[_HASH] = h
+        slot = ptr16(int(o) - o[_N_HEADS])[h & o[_MASK]]
+        while slot ^ _NONE:
+            if (
+                not ptr16(int(o) - o[_N_HASH])[slot] ^ h
+                and not ptr16(int(o) - o[_N_SCOPE])[slot] ^ scope
+                and not ptr16(int(o) - o[_N_LENGTH])[slot] ^ n
+            ):
                 i = off
-                block = firsts[slot]
-                while True:
-                    t = int(ptr8(c[6])) + block * _TEXT_BLOCK
-                    stop = i + _TEXT_BLOCK
-                    if stop > end:
-                        stop = end
-                    while i < stop and ptr8(t)[0] == b[i]:
-                        i += 1
-                        t += 1
-                    if i < stop or i == end:
+                block = ptr16(int(o) - o[_N_FIRST])[slot]
+                t = 0
+                while i < end:
+                    if not t & (_TEXT_BLOCK - 1):  # where blocks lie, as all in the heap
+                        t = int(o) - o[_N_DATA] + block * _TEXT_BLOCK
+                        block = ptr16(int(o) - o[_N_CHAIN])[block]
+                    if ptr8(t)[0] ^ b[i]:
                         break
-                    block = chain[block]
+                    i += 1
+                    t += 1
                 if i == end:
                     return slot
-            slot = nexts[slot]
-        return _NONE
+            slot = ptr16(int(o) - o[_N_NEXT])[slot]
+        return slot
 
-    @micropython.viper
-    def add(self, scope: int, buf, off: int, n: int) -> int:
+    def add(self, scope, buf, off, n):
         # A new slot for a text that is not there yet; 0xFFFF: no slot, no text room.
-        c = self._c
-        b = ptr8(buf)
-        nexts = ptr16(c[1])
-        free = ptr32(c[9])
-        if free[1] == 0:
+        state = self.state
+        if not state[_FREE_SLOTS]:
             return _NONE
-        first = int(self.text.take(n))
+        first = self.text.take(n)
         if first == _NONE:
             return _NONE
         self.text.move(first, 0, buf, off, n, 0)
-        end = off + n
-        h = scope + n
-        i = off
-        while i < end:
-            h = (h * 33 + b[i]) & 0xFFFFFF
-            i += 1
-        h = (h ^ (h >> 8)) & 0xFFFF
-        slot = free[0]
-        free[0] = nexts[slot]
-        free[1] -= 1
-        ptr16(c[2])[slot] = h
-        ptr16(c[3])[slot] = scope
-        ptr16(c[4])[slot] = n
-        ptr16(c[5])[slot] = first
-        heads = ptr16(c[0])
-        h = h & int(c[8])
-        nexts[slot] = heads[h]
-        heads[h] = slot
+        self.find(scope, buf, off, n)  # which tells the hash
+        slot = state[_FREE_SLOT]
+        state[_FREE_SLOT] = self.next[slot]
+        state[_FREE_SLOTS] -= 1
+        self.hash[slot] = state[_HASH]
+        self.scope[slot] = scope
+        self.length[slot] = n
+        self.first[slot] = first
+        bucket = state[_HASH] & state[_MASK]
+        self.next[slot] = self.heads[bucket]
+        self.heads[bucket] = slot
         return slot
 
-    @micropython.viper
-    def remove(self, slot: int):
-        c = self._c
-        heads = ptr16(c[0])
-        nexts = ptr16(c[1])
-        free = ptr32(c[9])
-        bucket = ptr16(c[2])[slot] & int(c[8])
-        at = heads[bucket]
-        if at == slot:
-            heads[bucket] = nexts[slot]
-        else:
-            while nexts[at] != slot:
-                at = nexts[at]
-            nexts[at] = nexts[slot]
-        self.text.drop(ptr16(c[5])[slot])
-        ptr16(c[4])[slot] = 0
-        nexts[slot] = free[0]
-        free[0] = slot
-        free[1] += 1
+    def remove(self, slot):
+        state = self.state
+        nexts = self.next
+        cells = self.heads
+        at = self.hash[slot] & state[_MASK]
+        while cells[at] != slot:
+            at = cells[at]
+            cells = nexts
+        cells[at] = nexts[slot]
+        self.text.drop(self.first[slot])
+        self.length[slot] = 0
+        nexts[slot] = state[_FREE_SLOT]
+        state[_FREE_SLOT] = slot
+        state[_FREE_SLOTS] += 1
 
     def read(self, slot, buf, off):
         # Copies the slot's text to buf[off:]. -> its length in bytes.

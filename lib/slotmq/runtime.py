@@ -21,9 +21,9 @@ if MICROPYTHON:
         utf8_ok,
     )
     from slotmq.hot_lane import lane, lane_columns, may_read
-    from slotmq.hot_messages import put_ack, queue_columns, store, unref
+    from slotmq.hot_messages import place, put_ack, queue_columns, store, unref
     from slotmq.hot_queue import acked, append, fan, finish, send
-    from slotmq.hot_routes import Routes, next_dirty, place
+    from slotmq.hot_routes import Routes, next_dirty
     from slotmq.hot_stores import Arena, Names
     from slotmq.net_micropython import clock, half_close, make_poller, open_listener
 else:

@@ -67,6 +67,8 @@ def tell_tables(limits):
         from slotmq import broker
     except ImportError:
         return  # packed
+    from slotmq import version5  # noqa: F401 - else it is loaded with the Broker
+
     sessions = tell_table("Sessions", lambda: broker.Sessions(limits, False))
     subs = tell_table("Subscriptions", lambda: broker.Subscriptions(limits, False))
     tell_table("Connections", lambda: broker.Connections(limits, subs.pool, sessions.conn))
