@@ -8,11 +8,21 @@ from typing import Any, NamedTuple
 
 from paho.mqtt.client import Client, MQTTMessage
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
 
 PATIENCE_S = 10.0
 V31 = MQTTProtocolVersion.MQTTv31
 V311 = MQTTProtocolVersion.MQTTv311
 V5 = MQTTProtocolVersion.MQTTv5
+
+
+def properties(packet: int, **values: Any) -> Properties:
+    """Properties for a packet of that type, by paho's names."""
+    made = Properties(packet)
+    for name, value in values.items():
+        setattr(made, name, value)
+    return made
 
 
 class Received(NamedTuple):
@@ -36,6 +46,11 @@ class Paho:
             reconnect_on_failure=False,
             **options,
         )
+        self._how: dict[str, Any] = {}
+        if level == V5:
+            self._how = {"clean_start": clean, "properties": properties(PacketTypes.CONNECT)}
+            if not clean:  # as long as older versions keep it
+                self._how["properties"].SessionExpiryInterval = 0xFFFFFFFF
         self.present = False  # the broker knew the session
         self._connacks: queue.Queue[tuple[str, bool]] = queue.Queue()
         self._subacks: queue.Queue[list[int]] = queue.Queue()
@@ -46,7 +61,7 @@ class Paho:
 
     def connect(self, address: tuple[str, int]) -> tuple[str, bool]:
         """-> the broker's answer as paho words it, and "session present"."""
-        self.client.connect(*address)
+        self.client.connect(*address, **self._how)
         self.client.loop_start()
         return self._connacks.get(timeout=PATIENCE_S)
 

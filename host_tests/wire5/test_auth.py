@@ -41,6 +41,7 @@ def begin(mqtt5, name="", exchange=None, **options):
     """A client that has got its challenge, and the answer to it."""
     exchange = exchange or Exchange()
     client = mqtt5.socket()
+    client.terms = options
     client.send(mqtt5.packet(name, auth_method=METHOD, auth_data=exchange.first(), **options))
     challenge = client.expect_auth(CONTINUE)
     assert challenge.properties["auth_method"] == METHOD
@@ -86,6 +87,10 @@ class TestLogin:
         client = login(mqtt5, "me", clean=False)
         assert client.connack.session_present
         client.receive(topic, b"gone", 1, content_type="text")
+
+    @pytest.mark.spec("MQTT-3.15.2-2", "MQTT-3.15.2-3", of="5.0")
+    def test_in_packets_of_the_size_that_he_takes(self, mqtt5):
+        login(mqtt5, maximum_packet_size=150, request_problem_info=0).expect_silence()
 
     @pytest.mark.spec("MQTT-4.12.0-4", "MQTT-3.1.4-2", "MQTT-4.13.2-1", of="5.0")
     @pytest.mark.parametrize(

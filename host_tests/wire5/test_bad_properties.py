@@ -37,6 +37,7 @@ BELONG = {
 # Belongs to the packet, but only in the other direction: either error will do.
 OTHERS_WAY = {("publish", "subscription_id"), ("disconnect", "server_reference")}
 KINDS = pytest.mark.parametrize("kind", BELONG)
+pytestmark = pytest.mark.whole
 
 
 def with_properties(kind, properties):

@@ -34,7 +34,7 @@ PROPERTIES = st.sampled_from(
 )
 IDENTIFIERS = st.sampled_from([0, 0, 1, 2, 300])
 SETTINGS = settings(
-    max_examples=300,
+    max_examples=40,
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

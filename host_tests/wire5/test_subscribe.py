@@ -183,3 +183,14 @@ def test_many_filters_in_one_subscribe(mqtt5, topic):
     client.publish(names[499], b"x", 1)
     client.receive(names[499], b"x", 1)
     assert client.withdraw(*names) == (0,) * 500
+
+
+@pytest.mark.spec("MQTT-4.7.3-3", of="5.0")
+@pytest.mark.parametrize("size", [1, 127, 128, 20_000, 65_535])
+def test_topics_of_every_length(mqtt5, topic, size):
+    name = (f"{topic}/" + "x" * size)[-size:]
+    client = mqtt5.connect(topic_alias_maximum=1)
+    client.subscribe(name, qos=1)
+    for _ in range(3):
+        client.publish(name, b"x", 1, content_type="text")
+        client.receive(name, b"x", 1, content_type="text")
