@@ -36,7 +36,7 @@ def refuse_connect(mqtt5: Scene, packet: bytes, codes: Codes, what: str = "") ->
         _check(mqtt5, answer.code, codes, what)
     else:
         assert MALFORMED in codes or mqtt5.is_peer, f"{what}: no answer"
-    client.expect_closed()
+    client.expect_last()
 
 
 def refuse(mqtt5: Scene, client: Client, packet: bytes, codes: Codes, what: str = "") -> None:
@@ -48,7 +48,7 @@ def refuse(mqtt5: Scene, client: Client, packet: bytes, codes: Codes, what: str 
     else:
         assert isinstance(answer, Disconnect), f"{what}: {answer}"
         _check(mqtt5, answer.code, codes, what)
-    client.expect_closed()
+    client.expect_last()
 
 
 def _check(mqtt5: Scene, code: int, codes: Codes, what: str) -> None:
