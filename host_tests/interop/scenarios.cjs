@@ -39,9 +39,6 @@ async function expect(client, topic, payload, qos, retain = false) {
   assert.deepEqual(await client.received(), [`${base}/${topic}`, payload.toString(), qos, retain]);
 }
 
-const topicAlias = ({ properties: { topicAlias: alias } }) =>
-  alias === undefined ? {} : { topicAlias: alias };
-
 const scenarios = {
   async qos() {
     const reader = await start("r");
@@ -126,15 +123,20 @@ const scenarios = {
       payloadFormatIndicator: true, contentType: "text/plain", responseTopic: "answers/here",
       correlationData: Buffer.from("17"), userProperties: { a: ["1", "2"], b: "3" },
     };
-    const reader = await start("r", { properties: { topicAliasMaximum: 5, receiveMaximum: 2 } });
+    const reader = await start("r", { properties: { receiveMaximum: 2 } });
+    // QoS 2 messages lose their topic in MQTT.js where it has but an alias.
+    const brief = await start("b", { properties: { topicAliasMaximum: 5 } });
     const old = await start("o", { protocolVersion: 4 });
     const writer = await start("w", { autoAssignTopicAlias: true });
     await reader.subscribeAsync(`${base}/#`, { qos: 2, properties: { subscriptionIdentifier: 7 } });
     await old.subscribeAsync(`${base}/#`, { qos: 2 });
+    await brief.subscribeAsync(`${base}/#`, { qos: 1 });
     const came = async (topic, payload, qos) => {
       await expect(reader, topic, payload, qos);
-      assert.deepEqual({ ...reader.properties, userProperties: { ...reader.properties.userProperties } },
-        { ...properties, subscriptionIdentifier: 7, ...topicAlias(reader) });
+      const { userProperties, ...others } = { ...reader.properties };
+      assert.deepEqual({ ...others, userProperties: { ...userProperties } },
+        { ...properties, subscriptionIdentifier: 7 });
+      await expect(brief, topic, payload, Math.min(qos, 1));
       await expect(old, topic, payload, qos);
     };
     for (const qos of [0, 1, 2, 2, 1, 0]) {
