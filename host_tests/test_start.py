@@ -141,8 +141,8 @@ def test_tables_that_do_not_fit_the_heap(runtime: str, start: Start, tmp_path: P
     assert re.search(r"tables take \d{6} bytes .* lower the limits of messages \(\d{6}\)", line)
 
 
-# 16 KB do not hold the first file, 40 not all of them, 58 not what the start borrows.
-@pytest.mark.parametrize("heap_kb", [16, 40, 58])
+# 16 KB do not hold the first file, 30 not all of them, 44 not what the start borrows.
+@pytest.mark.parametrize("heap_kb", [16, 30, 44])
 def test_code_that_does_not_fit_the_heap(heap_kb: int, runtime: str, start: Start) -> None:
     if runtime == "cpython":
         return

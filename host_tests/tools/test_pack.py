@@ -152,6 +152,7 @@ def test_the_real_program_is_packed_whole() -> None:
             "__init__",
             "app",
             "budget",
+            "capacities",
             "conf",
             "core",
             "five",

@@ -32,6 +32,7 @@ class Queue:
         self.numbers = numbers
         settings = Settings()
         settings.sys_interval = 0
+        settings.mqtt_versions = 3
         self.broker = broker = Broker(LIMITS, settings)
         self.held = []  # messages of which we have a reference
         for number in range(4):

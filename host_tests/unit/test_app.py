@@ -73,6 +73,7 @@ class Stream:
 class Case(unittest.TestCase):
     def setUp(self):
         self.kept = broker.Broker
+        self.init = Broker.__init__  # which a start on MicroPython forgets
         broker.Broker = Broker
         Broker.made = None
         Broker.orders = b"s"
@@ -81,6 +82,7 @@ class Case(unittest.TestCase):
 
     def tearDown(self):
         broker.Broker = self.kept
+        Broker.__init__ = self.init
 
     def conf(self, text):
         return scratch.write(f"log_dest file {self.logged}\n{text}\n")

@@ -31,7 +31,7 @@ retained messages/count
 heap/current"""
 LOADS = "messages/received messages/sent publish/received publish/sent bytes/received bytes/sent"
 TABLES = (
-    "connections sessions subscriptions nodes retained messages deliveries received reassembly"
+    "connections sessions subscriptions nodes retained messages deliveries received reassembly shares aliases"
 )
 
 

@@ -1,26 +1,28 @@
 # aliases.py - topic aliases [5.0, 3.3.2.3.4], of each connection in both directions.
 #
-# An alias is a chain of blocks in the messages' arena, topic name and nothing else, and
-# its length; 0: not set. `inward` are those that the client set, `outward` those that
-# the broker gave to topics of its own choice: the first ones that are long enough. Does
-# not allocate after construction.
+# An alias is a chain of blocks in an arena of its own, topic name and nothing else, and
+# its length; 0: not set. `inward` are those that the client set, `outward` those that the
+# broker gave to topics of its own choice: the first ones that are long enough. There is
+# a block for each alias that clients were promised; where longer topics take more of
+# them, those go that the broker gave. Does not allocate after construction.
 from slotmq.arrays import i32, u16
-from slotmq.runtime import const
+from slotmq.runtime import Arena, const
 
 _NONE = const(0xFFFF)
 _SHORTEST = const(4)  # bytes of a topic that is worth an alias
 
 
 class Aliases:
-    def __init__(self, limits, arena, text):
+    def __init__(self, limits, text):
         n = limits.connections + 1
         self.most = limits.aliases
-        self.arena = arena
+        self.arena = Arena(n * self.most, limits.message_block)
         self.inward = u16(n * self.most, _NONE)
         self.outward = u16(n * self.most, _NONE)
         self.inward_len = u16(n * self.most)
         self.outward_len = u16(n * self.most)
         self.offered = u16(n)  # how many the client takes, the table's size at most
+        self.allowed = u16(n)  # how many it was told that it may use
         self.count = self.high = self.refused = 0
         self._text = text
         self.found = i32(1)
@@ -29,10 +31,13 @@ class Aliases:
         """The client's alias, 1 to most, stands for a topic now. False: no room."""
         at = conn * self.most + alias - 1
         self._drop(self.inward, self.inward_len, at)
-        if self._keep(self.inward, self.inward_len, at, buf, off, n):
-            return True
-        self.refused += 1
-        return False
+        if not self._keep(self.inward, self.inward_len, at, buf, off, n):
+            for other in range(len(self.outward)):
+                self._drop(self.outward, self.outward_len, other)
+            if not self._keep(self.inward, self.inward_len, at, buf, off, n):
+                self.refused += 1
+                return False
+        return True
 
     def _keep(self, firsts, lengths, at, buf, off, n):
         first = self.arena.take(n)

@@ -13,10 +13,12 @@ _REASONS = b"\0\0\x81\x82\x95\0\x97\x8e\x8d\0\x8b"
 def put_reason(broker, conn, first, packet_id, reason):
     """An acknowledgement to the connection that is being read.
 
-    Four bytes of room are certain; the reason is left away where a fifth is not."""
+    Four bytes of room are certain; the reason is left away where a fifth is not, or
+    would be more than the client takes [3.4.2.2.2]."""
     conns = broker.conns
     at = conns.tx_end[conn]
-    if not reason or at + 5 > (conn + 1) * conns.tx_bytes:
+    most = broker.five.packet_max[conn]
+    if not reason or at + 5 > conns.tx_limit[conn] or 0 < most < 5:
         put_ack(broker, conn, first, packet_id)
         return
     tx = conns.tx
@@ -36,12 +38,16 @@ def sent(broker, conn, end):
 
 
 def room_for(broker, conn, n):
-    """Where n bytes may be put for an answer, after a flush if need be; -1: nowhere."""
+    """Where n bytes may be put for an answer, after a flush if need be; -1: nowhere.
+
+    What is reserved for the answers to what was read behind it stays free."""
     conns = broker.conns
-    end = (conn + 1) * conns.tx_bytes
-    if conns.tx_end[conn] + n > end and conns.out[conn] != 2:
+    most = broker.five.packet_max[conn]
+    if 0 < most < n:
+        return -1
+    if conns.tx_end[conn] + n > conns.tx_limit[conn] and conns.out[conn] != 2:
         broker.flush(conn)
-    return conns.tx_end[conn] if conns.tx_end[conn] + n <= end else -1
+    return conns.tx_end[conn] if conns.tx_end[conn] + n <= conns.tx_limit[conn] else -1
 
 
 def goodbye(broker, conn, result):
@@ -49,8 +55,9 @@ def goodbye(broker, conn, result):
     reason = result if result & 0x80 else _REASONS[result] if result < len(_REASONS) else 0
     conns = broker.conns
     # in the midst of a message in parts nothing can be said
-    if not reason or conns.tx_limit[conn] == 0 and conns.part_msg[conn] != 0xFFFF:
+    if not reason or conns.part_msg[conn] != 0xFFFF:
         return False
+    conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes  # nothing is answered any more
     at = room_for(broker, conn, 4)
     if at < 0:
         return False

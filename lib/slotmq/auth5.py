@@ -4,8 +4,8 @@
 # The hook is an object with auth(conn, method, data) -> (reason code, data or None), 0x18
 # being "go on", and forget(conn): `hooks` of the Broker if it has auth, else scram.py's,
 # where the configuration names a scram_file. Broker.five.exchanges has, for each
-# connection with a method, [method, its CONNECT until CONNACK went out, is one under
-# way?]. The control plane: may allocate and free.
+# connection with a method, [method, its CONNECT until that goes on, what CONNACK says,
+# is an exchange under way?]. The control plane: may allocate and free.
 from slotmq.answers5 import room_for, sent
 from slotmq.connack5 import refuse, text
 from slotmq.encode import length_bytes, put_header, put_length
@@ -42,13 +42,13 @@ def begin(broker, conn, pkt, buf, fields):
     if broker.five.hook(broker):
         code, data = broker.five.hook(broker).auth(conn, fields.method, fields.auth_data)
     if code == _OK:
-        exchanges[conn] = [fields.method, None, None]
+        exchanges[conn] = [fields.method, None, None, False]
         fields.auth_data = data
         return -1
     if code != _CONTINUE:
         refuse(broker, conn, code)
         return _REFUSED
-    exchanges[conn] = [fields.method, bytes(buf[pkt[_START] : pkt[_END]]), None]
+    exchanges[conn] = [fields.method, bytes(buf[pkt[_START] : pkt[_END]]), None, True]
     return _send(broker, conn, _CONTINUE, fields.method, data)
 
 
@@ -69,10 +69,11 @@ def handle_auth(broker, conn, pkt, buf):
     if not values[0] >> _METHOD & 1 or _text(buf, values, _METHOD) != known[0]:
         return _PROTOCOL_ERROR  # [4.12.0-5]
     is_new = broker.conns.state[conn] == _NEW
-    if code != _CONTINUE and (code != _AGAIN or is_new):
+    if code != _CONTINUE and (code != _AGAIN or is_new) or code == _CONTINUE and not known[3]:
         return _PROTOCOL_ERROR
     data = _text(buf, values, _DATA) if values[0] >> _DATA & 1 else None
     code, data = broker.five.hook(broker).auth(conn, known[0], data)
+    known[3] = code == _CONTINUE
     if code == _CONTINUE or code == _OK and not is_new:
         return _send(broker, conn, code, known[0], data)
     if not is_new:

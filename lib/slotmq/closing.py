@@ -13,7 +13,7 @@ _EAGAIN = const(11)
 def close(loop, conn):
     """An ended connection, whose last bytes have been written as far as they could be."""
     five = loop.broker.five
-    if five and five.lingers(loop.broker, conn):
+    if five and not loop.stopping and five.lingers(loop.broker, conn):
         loop.paused_count -= loop.paused[conn]
         loop.paused[conn] = 0
         loop.poll_for(conn)

@@ -40,7 +40,7 @@ allow_duplicate_messages start flag
 mqtt_versions start version
 max_topic_alias live number 0 65535
 max_topic_alias_broker live number 0 65535
-persistent_client_expiration live number 0 100000000
+persistent_client_expiration live number 0 50000000
 response_information live text
 server_reference live text
 scram_file start text

@@ -21,11 +21,15 @@ def refuse(broker, conn, code):
 
 
 def accept(broker, conn, fields, present):
-    """CONNACK of a client that may come in, with all that it must know [3.2.2.3]."""
+    """CONNACK of a client that may come in, with all that it must know [3.2.2.3].
+
+    False: it takes no packet of that size."""
     limits = broker.limits
     out = b"\x21" + u16(limits.received) + b"\x27" + u32(broker.pkt[10])
     if broker.five.alias_max:
         out += b"\x22" + u16(broker.five.alias_max)
+    if not broker.limits.shares:
+        out += b"\x2a\0"
     if broker.max_qos < 2:
         out += bytes((0x24, broker.max_qos))
     if not broker.retain_available:
@@ -42,21 +46,15 @@ def accept(broker, conn, fields, present):
         out += text(0x15, fields.method)
         if fields.auth_data:
             out += text(0x16, fields.auth_data)
-    _put_connack(broker, conn, present, 0, out)
+    return _put_connack(broker, conn, present, 0, out)
 
 
 def _put_connack(broker, conn, present, reason, properties):
     n = len(properties)
     remaining = 2 + length_bytes(n) + n
     at = room_for(broker, conn, 1 + length_bytes(remaining) + remaining)
-    most = broker.five.packet_max[conn]
-    if at < 0 or most and remaining + 2 > most:
-        properties = b""
-        n = 0
-        remaining = 3
-        at = room_for(broker, conn, 5)
-        if at < 0:
-            return
+    if at < 0:
+        return False
     tx = broker.conns.tx
     at = put_u16(tx, put_header(tx, at, _CONNACK, remaining), present << 8 | reason)
     at = put_length(tx, at, n)
@@ -64,6 +62,7 @@ def _put_connack(broker, conn, present, reason, properties):
         tx[at] = byte
         at += 1
     sent(broker, conn, at)
+    return True
 
 
 def text(name, value):

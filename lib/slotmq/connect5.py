@@ -14,7 +14,7 @@ _OK = const(0)
 _REFUSED = const(5)
 _IN_CONNECT = const(1)
 _IN_WILL = const(2)
-_LONGEST = const(100000000)
+_LONGEST = const(50000000)
 # Connect flags [3.1.2.3]
 _WILL = const(4)
 _PASSWORD = const(64)
@@ -24,7 +24,6 @@ _MESSAGE_EXPIRY = const(2)
 _SESSION_EXPIRY = const(7)
 _METHOD = const(8)
 _DATA = const(9)
-_PROBLEMS = const(10)
 _WILL_DELAY = const(11)
 _INFORMATION = const(12)
 _RECEIVE_MAX = const(15)
@@ -36,6 +35,7 @@ _MALFORMED_PACKET = const(0x81)
 _PROTOCOL_ERROR = const(0x82)
 _CLIENT_ID = const(0x85)
 _TOPIC_INVALID = const(0x90)
+_TOO_LARGE = const(0x95)
 _NO_RETAIN = const(0x9A)
 _NO_QOS = const(0x9B)
 
@@ -107,7 +107,8 @@ class Connect5:
         five.set_expiry(broker, session, fields.expiry)
         five.will_delay[session] = fields.will_delay
         five.will_since[session] = broker.now
-        connack5.accept(broker, conn, fields, present)
+        if not connack5.accept(broker, conn, fields, present):
+            broker.end(conn, _TOO_LARGE)  # nothing that it takes could tell it more
 
     def authenticate(self, broker, conn, pkt, buf, fields):
         """Enhanced authentication, where the client asks for it; a result, or -1 to go on."""
@@ -133,9 +134,9 @@ def _take_properties(broker, conn, buf, fields):
     asked = values[_RECEIVE_MAX] if found >> _RECEIVE_MAX & 1 else 65535
     five.receive_max[conn] = min(asked, broker.max_inflight)
     five.packet_max[conn] = values[_LARGEST] if found >> _LARGEST & 1 else 0
-    five.problems[conn] = values[_PROBLEMS] if found >> _PROBLEMS & 1 else 1
     offered = values[_ALIAS_MAX] if found >> _ALIAS_MAX & 1 else 0
     five.aliases.offered[conn] = min(offered, five.alias_max_out)
+    five.aliases.allowed[conn] = five.alias_max
     fields.wants_information = found >> _INFORMATION & 1 and values[_INFORMATION]
     fields.method = _text(buf, values, _METHOD)
     fields.auth_data = _text(buf, values, _DATA)
@@ -179,7 +180,7 @@ def _read_payload(broker, buf, at, end, fields):
         fields.will_message, at = _string(buf, at, end, False)
         if at < 0:
             return _MALFORMED_PACKET
-        if not utf8_ok(buf, *fields.will_topic, 1):
+        if not utf8_ok(buf, *fields.will_topic, 1) or fields.will_topic[1] > broker.five.topic_max:
             return _TOPIC_INVALID
     if flags & _USER_NAME:
         fields.user_name, at = _string(buf, at, end)

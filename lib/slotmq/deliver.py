@@ -220,12 +220,13 @@ def _send_slowly(broker, conn, session):
             return False
         put_short(broker.conns.tx, at, _PUBREL, entry + 1)
         broker.stats[_PACKETS_OUT] += 1
-    elif not send_message(broker, conn, deliveries.msg[entry], _PUBLISH | flags, entry + 1):
-        return False
-    elif not flags & 6:
-        finish(broker.queue, entry)
-        return True
     else:
+        done = send_message(broker, conn, deliveries.msg[entry], _PUBLISH | flags, entry + 1)
+        if not done:
+            return False
+        if done < 0 or not flags & 6:
+            finish(broker.queue, entry)
+            return True
         mark_sent(broker, session, entry)
     broker.sessions.cursor[session] = deliveries.next[entry]
     return True

@@ -55,12 +55,12 @@ def spread(broker, slot, qos):
             _to_group(broker, subs.share[sub], qos)
         elif subs.every:
             if not _is_local(broker, sub):
-                _give(broker, session, sub, qos, subs.qos[sub], broker.five.options[sub] & _RAP)
+                give(broker, session, sub, qos, subs.qos[sub], broker.five.options[sub] & _RAP)
         elif best[session]:
             # [2 bits QoS + 1] and Retain As Published, of all its subscriptions
             found = best[session]
             best[session] = 0
-            _give(broker, session, _NONE, qos, (found & 3) - 1, found & _RAP)
+            give(broker, session, _NONE, qos, (found & 3) - 1, found & _RAP)
     for i in range(first, end):
         if subs.share[pool[i]] != _NONE:
             broker.five.shares.picked[subs.share[pool[i]]] = 0
@@ -93,10 +93,11 @@ def _to_group(broker, slot, qos):
     sub = shares.choose(broker, slot, qos)
     if sub != _NONE:
         subs = broker.subscriptions
-        _give(broker, subs.session[sub], sub, qos, subs.qos[sub], broker.five.options[sub] & _RAP)
+        give(broker, subs.session[sub], sub, qos, subs.qos[sub], broker.five.options[sub] & _RAP)
 
 
-def _give(broker, session, sub, qos, granted, keep_retain):
+def give(broker, session, sub, qos, granted, keep_retain):
+    """The Source to one session, at once or by way of its queue."""
     source = broker.five.source
     conn = broker.sessions.conn[session]
     retain = source.retain if keep_retain else 0
@@ -158,8 +159,6 @@ def _send(broker, conn, session):
         return False  # [3.3.4-9]
     source = broker.five.source
     source.from_message(broker, deliveries.msg[entry])
-    if source.left == 0 and deliveries.state[entry] != _QUEUED:
-        source.left = 1  # it had begun before it expired [3.3.2-5]
     packet_id = entry + 1 if flags & 6 else 0
     sent = emit(broker, conn, _PUBLISH | flags, packet_id, broker.five.origin[entry])
     if sent == 0:

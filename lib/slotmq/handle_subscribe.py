@@ -102,6 +102,8 @@ def _subscribe(broker, session, buf, off, n, qos):
     sub = subs.add(broker.sessions, session, node, qos)
     if sub == _NONE:
         return _FAILURE
+    if broker.five:
+        broker.five.options[sub] = broker.five.identifier[sub] = 0
     retain.start(broker, session, sub)
     if broker.log_mask & _SUBSCRIBE_LOG:
         log(broker, _SUBSCRIBE_LOG, session, buf, off, n, " (QoS %d)" % qos)

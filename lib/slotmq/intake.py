@@ -84,7 +84,9 @@ def readable(broker, conn):
         broker.flush(conn)
         n = conns.tx_limit[conn] - conns.tx_end[conn]
     held = conns.held[conn]
-    if held:
+    if conns.state[conn] == _NEW or conns.level[conn] == 5:
+        n -= conns.tx_bytes >> 1  # the answer to CONNECT or AUTH may be longer than they are
+    elif held:
         # The answer to what is held was not reserved when that was read.
         n -= 4 + min(held >> 2, conns.tx_bytes >> 1)
     if not conns.has_big(conn) and not conns.big_free():
@@ -115,9 +117,9 @@ def _handle(broker, conn, buf, at, end, held):
     # -> the offset of a cut one, or end.
     pkt = broker.pkt
     conns = broker.conns
-    handlers = _handlers(broker, conn)
     if conns.state[conn] == _ENDING:
         return end
+    handlers = _handlers(broker, conn)
     count = 0
     n = 0
     while at < end:

@@ -25,7 +25,7 @@ def publish(broker, topic, payload, qos, retain):
     while size > 127:
         length += bytes((size & 127 | 128,))
         size >>= 7
-    buf = bytes((0x30 | qos << 1,)) + length + bytes((size,)) + body
+    buf = bytes((0x30 | qos << 1 | (1 if retain else 0),)) + length + bytes((size,)) + body
     pkt = new_packet(broker.limits.max_packet)
     if next_packet(buf, 0, len(buf), pkt) < 0:
         raise ValueError("larger than max_packet")

@@ -85,6 +85,7 @@ class Loop:
 
     def close(self):
         """End in order: wills go out, everything is closed."""
+        self.stopping = True  # nobody lingers
         self.broker.shut_down()
         self._finish_turn()
         self.doors.close()

@@ -37,7 +37,7 @@ def put_ack(broker, conn, first, value):
 
 
 def send_message(broker, conn, msg, first, packet_id):
-    """PUBLISH a stored message. False: not now, "writable" will come [3.3]."""
+    """PUBLISH a stored message [3.3]. False: not now, "writable" will come; -1: never."""
     messages = broker.messages
     if not first & 6:
         packet_id = 0

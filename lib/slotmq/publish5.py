@@ -3,7 +3,7 @@
 # allocate.
 from slotmq import deliver, retain
 from slotmq.answers5 import put_reason
-from slotmq.fan5 import spread
+from slotmq.fan5 import give, spread
 from slotmq.handle_publish import is_wanted
 from slotmq.properties import scan
 from slotmq.runtime import const, unref, utf8_ok
@@ -22,9 +22,10 @@ _PUBLISH_IN = const(2)
 _DROPPED = const(4)
 _OK = const(0)
 _IN_PUBLISH = const(4)  # of properties.WHERE
-_LONGEST = const(100000000)  # seconds: a message that lives longer does not expire here
+_LONGEST = const(50000000)  # seconds: a message that lives longer does not expire here
 # Columns of properties.values
 _EXPIRY = const(2)
+_RESPONSE = const(4)
 _IDENTIFIER = const(6)
 _ALIAS = const(14)
 _MORE = const(19)
@@ -47,7 +48,7 @@ def handle_publish(broker, conn, pkt, buf):
     at = scan(buf, pkt[_PAYLOAD], pkt[_END], _IN_PUBLISH, values)
     if at < 0:
         return -at
-    result = _check(broker, pkt, values[0])
+    result = _check(broker, pkt, buf, values)
     if result:
         return result
     source = broker.five.source
@@ -71,16 +72,23 @@ def handle_publish(broker, conn, pkt, buf):
     return result
 
 
-def _check(broker, pkt, found):
+def _check(broker, pkt, buf, values):
+    found = values[0]
     flags = pkt[_FLAGS]
     qos = flags >> 1 & 3
     if qos == 3 or flags & 8 and not qos:
         return _MALFORMED_PACKET
     if found >> _IDENTIFIER & 1 or qos and not pkt[_PACKET_ID]:
         return _PROTOCOL_ERROR  # [3.3.4-6, 2.2.1-3]
+    if found >> _RESPONSE & 1 and not _is_topic(buf, values, _RESPONSE):
+        return _PROTOCOL_ERROR  # [3.3.2-14]
     if qos > broker.max_qos:
         return _NO_QOS
     return _NO_RETAIN if flags & 1 and not broker.retain_available else _OK
+
+
+def _is_topic(buf, values, column):
+    return utf8_ok(buf, values[column], values[column + _MORE], 1)
 
 
 def _find_topic(broker, conn, values):
@@ -92,12 +100,12 @@ def _find_topic(broker, conn, values):
         return _MALFORMED_PACKET
     if n and not utf8_ok(source.tbuf, source.topic, n, 1):
         return _TOPIC_INVALID
-    if n > broker.limits.topic_bytes:
+    if n > broker.five.topic_max:
         return _TOPIC_INVALID
     if not values[0] >> _ALIAS & 1:
         return _OK if n else _PROTOCOL_ERROR
     alias = values[_ALIAS]
-    if not 0 < alias <= broker.five.alias_max:
+    if not 0 < alias <= aliases.allowed[conn]:
         return _ALIAS_INVALID
     if n:
         return _OK if aliases.set(conn, alias, source.tbuf, source.topic, n) else _QUOTA
@@ -167,10 +175,13 @@ def _publish(broker, conn, qos):
 
 def _to_version_3(broker, slot, qos):
     # A route that only clients of version 3 are on.
-    source = broker.five.source
-    if source.msg == _NONE and _store(broker, qos << 1) == _NONE:
+    if qos or broker.upgrade_qos:
+        if broker.five.source.msg != _NONE or _store(broker, qos << 1) != _NONE:
+            deliver.fan_out(broker, broker.five.source.msg, qos, slot)
         return
-    deliver.fan_out(broker, source.msg, qos, slot)
+    subs = broker.subscriptions
+    for i in range(subs.routes.first[slot], subs.routes.end[slot]):
+        give(broker, subs.pool[i] >> 2, _NONE, 0, 0, 0)
 
 
 def _store(broker, flags):

@@ -11,6 +11,8 @@ from slotmq.runtime import const, copy, topic_matches
 
 _NONE = const(0xFFFF)
 _EXTRA = const(8)
+_DUP = const(8)  # in the flags of PUBLISH
+_ANY = const(0xFFFE)
 _PUBLISH_OUT = const(3)
 _DROPPED = const(4)
 
@@ -88,21 +90,21 @@ def store(broker, flags):
     if source.props or source.left >= 0:
         flags |= _EXTRA
         broker.five.props[msg] = source.props
-        broker.five.expires[msg] = broker.now + source.left * 10 if source.left >= 0 else 0
+        broker.five.expires[msg] = max(1, broker.now + source.left * 10) if source.left >= 0 else 0
     messages.flags[msg] = flags
     source.msg = msg
     return msg
 
 
 def send(broker, conn, msg, first, packet_id):
-    """outbox.send_message, where version 5 has a part in it. False: not now."""
+    """outbox.send_message, where version 5 has a part in it; -1: it never can."""
     five = broker.five
     five.source.from_message(broker, msg)
     done = emit(broker, conn, first, packet_id, five.reason)
     five.reason = _NONE
     if done < 0:
         broker.stats[_DROPPED] += 1
-    return done != 0
+    return done
 
 
 def emit(broker, conn, first, packet_id, origin):
@@ -117,7 +119,9 @@ def emit(broker, conn, first, packet_id, origin):
     skip = source.props
     alias = own = 0
     if source.left == 0:
-        return -1
+        if not first & _DUP:
+            return -1
+        source.left = 1  # it had begun before it expired [3.3.2-5]
     if is_5:
         alias = aliases.outgoing(conn, source.tbuf, source.topic, topic_len)
         if alias and aliases.found[0]:
@@ -181,6 +185,8 @@ def identifiers(broker, session, origin, tx, at):
     """Put the identifiers of the subscriptions that match; -> their bytes. tx None: count."""
     subs = broker.subscriptions
     five = broker.five
+    if origin == _ANY:
+        return 0
     if origin != _NONE:
         if subs.session[origin] == session and five.identifier[origin]:
             return _put_identifier(five.identifier[origin], tx, at)

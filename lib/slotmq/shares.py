@@ -8,6 +8,7 @@ from slotmq.arrays import u16
 from slotmq.runtime import Names, append, const, finish
 
 _NONE = const(0xFFFF)
+_ANY = const(0xFFFE)
 _QUEUED = const(0)
 _SENT_1 = const(1)
 
@@ -86,7 +87,7 @@ class Shares:
             after = deliveries.next[entry]
             sub = origin[entry]
             state = deliveries.state[entry]
-            mine = sub != _NONE and subs.session[sub] == session and subs.share[sub] != _NONE
+            mine = sub < _ANY and subs.session[sub] == session and subs.share[sub] != _NONE
             if mine and state in (_QUEUED, _SENT_1):
                 self._pass(broker, session, entry, subs.share[sub])
             entry = after

@@ -22,6 +22,11 @@ _LOOPBACK = ("127.0.0.1", "::1")
 _EVERYWHERE = ("0.0.0.0", "::")
 # Heap that must stay free beside the tables, for sockets, CONNECT, SUBSCRIBE, orders.
 _SPARE = const(8192)
+# What is made once, at the start
+_MADE = """broker broker.conns broker.sessions broker.sessions.names broker.subscriptions
+broker.subscriptions.routes broker.messages broker.messages.arena broker.deliveries
+broker.retained broker.loop broker.loop.doors broker.five broker.five.shares
+broker.five.aliases broker.five.source"""
 _BITS = 64 if sys.maxsize >> 32 else 32
 
 
@@ -63,14 +68,12 @@ def _forget_what_made_it(broker):
     # take nearly 4 KB of its heap.
     if not MICROPYTHON:
         return
-    five = broker.five
-    made = [broker, broker.conns, broker.sessions, broker.subscriptions, broker.messages]
-    made += [broker.deliveries, broker.retained, broker.loop, broker.loop.doors]
-    made += [broker.subscriptions.routes, broker.sessions.names, broker.messages.arena]
-    if five:
-        made += [five, five.shares, five.aliases, five.source]
-    for thing in made:
-        type(thing).__init__ = None  # deleted, it would still be in the class's table
+    for path in _MADE.split():
+        made = broker
+        for name in path.split(".")[1:]:
+            made = getattr(made, name, None)
+        if made:
+            type(made).__init__ = None  # deleted, it would still be in the class's table
     for name in [name for name in sys.modules if name.startswith("slotmq_boards")]:
         del sys.modules[name]
 

@@ -29,6 +29,7 @@ _UNAUTHORIZED = const(0x87)
 _FILTER_INVALID = const(0x8F)
 _NOT_SUBSCRIBED = const(0x11)
 _QUOTA = const(0x97)
+_NO_SHARES = const(0x9E)
 _SHARE = b"$share/"
 _SUBSCRIBE_LOG = const(16)
 _UNSUBSCRIBE_LOG = const(32)
@@ -127,6 +128,9 @@ def _subscribe(broker, session, buf, off, n, options, identifier):
     if node == _NONE:
         return _QUOTA
     share = _NONE
+    if head and not limits.shares:
+        subs.prune(node)
+        return _NO_SHARES
     if head:
         share = broker.five.shares.take(node, buf, off + 7, head - 8)
         if share == _NONE:

@@ -170,6 +170,8 @@ class Subscriptions:
         self.forget_routes()
         session = self.session[sub]
         node = self.node[sub]
+        if self.share is not None:
+            self.on_removed(sub)
         if self.scan[sub]:
             self.scan[sub] = 0
             sessions.scans[session] -= 1
@@ -179,8 +181,6 @@ class Subscriptions:
         self.next_in_node[sub] = self._free
         self._free = sub
         self.count -= 1
-        if self.share is not None:
-            self.on_removed(sub)
         self.prune(node)
 
     def _unlink(self, heads, head, nexts, sub):

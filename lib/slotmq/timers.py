@@ -73,6 +73,8 @@ def _retry(broker, interval):
     for session in range(sessions.slots):
         conn = sessions.conn[session]
         if conn != _NONE and sessions.inflight[session] and _has_sent(broker, session):
+            if broker.conns.level[conn] == 5:
+                continue  # [5.0, 4.4.0-1]
             if broker.now - sessions.progress[session] >= interval:
                 sessions.progress[session] = broker.now
                 sessions.cursor[session] = sessions.head[session]

@@ -10,7 +10,7 @@
 #                  where the message's flags have EXTRA
 #   deliveries     origin: the subscription whose options count, or NONE: all that match
 #   sessions       expiry in seconds, will_delay in seconds, will_at in tenths
-#   connections    receive_max, packet_max, problems (does it want reasons as text?)
+#   connections    receive_max, packet_max
 #
 # A connection of version 5 has the state FIVE once it is connected, so the lane leaves it
 # alone, and a route that a client of version 5 is on is never remembered, so the lane
@@ -25,6 +25,7 @@ from slotmq.send5 import Source
 from slotmq.shares import Shares
 
 _NONE = const(0xFFFF)
+_ANY = const(0xFFFE)  # in origin: a subscription that is no more
 _EXTRA = const(8)  # in the flags of a message: it has properties, or expires
 _NO_WORDS = (0, 1, 9, 11)  # ends of which the client is not told: it left, it is lost
 _QUEUED = const(0)
@@ -32,7 +33,7 @@ _DROPPED = const(4)
 _SWEPT = const(32)  # slots at a time
 _LINGERING = const(5)
 _LINGER = const(10)  # tenths of a second
-_LONGEST = const(100000000)  # seconds; whatever is longer is longer than this broker runs
+_LONGEST = const(50000000)  # seconds; whatever is longer is longer than this broker runs
 NEVER = 0x3FFFFFFF  # seconds: a session that does not expire
 
 
@@ -58,15 +59,14 @@ class Version5:
         self.will_since = i32(limits.sessions)  # its expiry counts from its publication
         self.receive_max = u16(n)
         self.packet_max = i32(n)
-        self.problems = bytearray(n)
         self.options = bytearray(limits.subscriptions)
         self.identifier = i32(limits.subscriptions)
         self.shares = Shares(limits)
         broker.subscriptions.share = self.share = u16(limits.subscriptions, _NONE)
         broker.subscriptions.marked = self.marked = bytearray(limits.sessions)
-        broker.subscriptions.on_removed = self.unsubscribed
+        broker.subscriptions.on_removed = lambda sub: self.unsubscribed(broker, sub)
         self.source = Source(limits)  # the message that is on its way
-        self.aliases = Aliases(limits, broker.messages.arena, self.source.scratch)
+        self.aliases = Aliases(limits, self.source.scratch)
         self.swept = 0
         self.publisher = _NONE  # the session that publishes now, for No Local
         self.exchanges = {}  # connections that authenticate by AUTH, see auth5.py
@@ -77,6 +77,8 @@ class Version5:
             self.scram = Scram(broker.settings.scram_file, n)
         self.reason = _NONE  # the subscription that a retained message is sent for
         self.alias_max = self.alias_max_out = limits.aliases
+        # A topic leaves in one piece with what stands before the properties
+        self.topic_max = min(limits.topic_bytes, limits.tx_bytes - 128)
 
     def apply_settings(self, broker):
         """Take over the settings that may change while running."""
@@ -97,9 +99,19 @@ class Version5:
 
     def mark(self, broker, session):
         """A client of version 5 has the session now: no route with it is remembered."""
-        if not self.marked[session]:
-            self.marked[session] = 1
-            broker.subscriptions.forget_routes()
+        if self.marked[session]:
+            return
+        self.marked[session] = 1
+        broker.subscriptions.forget_routes()
+        self._set_origins(broker, session, _ANY, _NONE)
+
+    def _set_origins(self, broker, session, old, new):
+        # Of the session's deliveries; the subscription that they came by is another's now.
+        entry = broker.sessions.head[session]
+        while entry != _NONE:
+            if old == _ANY or self.origin[entry] == old:
+                self.origin[entry] = new
+            entry = broker.deliveries.next[entry]
 
     def attached(self, broker, session):
         """A connection is there again: the will that waited is not sent [3.1.3-9]."""
@@ -114,14 +126,15 @@ class Version5:
 
     def keeps_will(self, broker, session):
         """May the will of a session that has just lost its connection wait?"""
-        delay = min(self.will_delay[session], self.expiry[session])
+        delay = min(self.will_delay[session], self.expiry[session], _LONGEST)
         if delay == 0:
             return False
         self.will_at[session] = broker.now + delay * 10
         return True
 
-    def unsubscribed(self, sub):
+    def unsubscribed(self, broker, sub):
         """A subscription is removed; its slot will be another's."""
+        self._set_origins(broker, broker.subscriptions.session[sub], sub, _ANY)
         self.options[sub] = 0
         self.identifier[sub] = 0
         if self.share[sub] != _NONE:

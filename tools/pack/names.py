@@ -89,6 +89,13 @@ class Names:
         theirs = {name for each in _OBJECTS for name in dir(each)}
         kept = theirs | self._texts | set(f"{_MICROPYTHON} {_PUBLIC} {_AUTHENTICATION}".split())
         kept |= set(_methods_of(program, self.exported))
+        # of a module that is loaded on demand somebody has the object only
+        kept |= {
+            m.name
+            for name in program.modules
+            for m in _own(program, name)
+            if self.is_known(program, m)
+        }
         found = sorted(set(_attributes(program)))
         self.attributes = dict(
             zip(
