@@ -24,6 +24,7 @@ MARKERS = (
     "config(text): the configuration of the test's broker",
     "own_broker: the test's broker is started for it and stopped after it",
     "waits: the test waits for time to pass, and is run with packets sent whole only",
+    "whole: packets are sent whole only, since the test is about many, and not how they are cut",
     "ours(why): not to be tried on the peer, which rightly does it otherwise",
 )
 
@@ -46,8 +47,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         runtimes = metafunc.config.getoption("--runtimes").split(",")
         metafunc.parametrize("runtime", runtimes, scope="session")
     if "send" in metafunc.fixturenames:
-        waits = metafunc.definition.get_closest_marker("waits")
-        names = ["whole"] if waits else list(CHUNKINGS)
+        marked = map(metafunc.definition.get_closest_marker, ("waits", "whole"))
+        names = ["whole"] if any(marked) else list(CHUNKINGS)
         sends = [CHUNKINGS[name] for name in names]
         metafunc.parametrize("send", sends, ids=names, scope="session")
 

@@ -8,11 +8,22 @@ from typing import Any, NamedTuple
 
 from paho.mqtt.client import Client, MQTTMessage
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+from paho.mqtt.subscribeoptions import SubscribeOptions
 
 PATIENCE_S = 10.0
 V31 = MQTTProtocolVersion.MQTTv31
 V311 = MQTTProtocolVersion.MQTTv311
 V5 = MQTTProtocolVersion.MQTTv5
+
+
+def properties(packet: int, **values: Any) -> Properties:
+    """Properties for a packet of that type, by paho's names."""
+    made = Properties(packet)
+    for name, value in values.items():
+        setattr(made, name, value)
+    return made
 
 
 class Received(NamedTuple):
@@ -36,23 +47,32 @@ class Paho:
             reconnect_on_failure=False,
             **options,
         )
+        self._how: dict[str, Any] = {}
+        if level == V5:
+            self._how = {"clean_start": clean, "properties": properties(PacketTypes.CONNECT)}
+            if not clean:  # as long as older versions keep it
+                self._how["properties"].SessionExpiryInterval = 0xFFFFFFFF
         self.present = False  # the broker knew the session
+        self.address = ("", 0)
+        self.reason = ""  # why the connection ended, as paho words it
+        self.last_properties: Properties | None = None
         self._connacks: queue.Queue[tuple[str, bool]] = queue.Queue()
         self._subacks: queue.Queue[list[int]] = queue.Queue()
         self._unsubacks: queue.Queue[int] = queue.Queue()
         self._ends: queue.Queue[bool] = queue.Queue()
-        self._messages: queue.Queue[Received] = queue.Queue()
+        self._messages: queue.Queue[tuple[Received, Properties | None]] = queue.Queue()
         self._call_back()
 
     def connect(self, address: tuple[str, int]) -> tuple[str, bool]:
         """-> the broker's answer as paho words it, and "session present"."""
-        self.client.connect(*address)
+        self.address = address
+        self.client.connect(*address, **self._how)
         self.client.loop_start()
         return self._connacks.get(timeout=PATIENCE_S)
 
-    def subscribe(self, *filters: tuple[str, int]) -> list[int]:
+    def subscribe(self, *filters: tuple[str, int] | tuple[str, SubscribeOptions]) -> list[int]:
         """-> the codes of the SUBACK."""
-        self.client.subscribe(list(filters))
+        self.client.subscribe(list(filters))  # type: ignore[arg-type]
         return self._subacks.get(timeout=PATIENCE_S)
 
     def unsubscribe(self, *filters: str) -> None:
@@ -66,7 +86,8 @@ class Paho:
         assert done.is_published(), f"QoS {qos} to {topic} was never acknowledged"
 
     def receive(self) -> Received:
-        return self._messages.get(timeout=PATIENCE_S)
+        message, self.last_properties = self._messages.get(timeout=PATIENCE_S)
+        return message
 
     def expect_closed(self) -> None:
         self._ends.get(timeout=PATIENCE_S)
@@ -93,13 +114,16 @@ class Paho:
             [code.value for code in codes]
         )
         client.on_unsubscribe = lambda c, u, mid, codes, p: self._unsubacks.put(mid)
-        client.on_disconnect = lambda *_: self._ends.put(True)
+        client.on_disconnect = self._ended
         client.on_message = self._queue
 
+    def _ended(self, client: Client, userdata: object, flags: object, code: object, p: object):
+        self.reason = str(code)
+        self._ends.put(True)
+
     def _queue(self, client: Client, userdata: object, message: MQTTMessage) -> None:
-        self._messages.put(
-            Received(message.topic, bytes(message.payload), message.qos, message.retain)
-        )
+        fields = (message.topic, bytes(message.payload), message.qos, message.retain)
+        self._messages.put((Received(*fields), message.properties))
 
 
 Start = Callable[..., Paho]

@@ -13,13 +13,17 @@ const started = [];
 
 /** A connected client, whose `received()` is the next message. */
 async function start(clientId, options = {}) {
+  if (protocolVersion === 5 && options.clean === false) {
+    options.properties = { sessionExpiryInterval: 0xffffffff }; // as long as older versions
+  }
   const protocolId = protocolVersion === 3 ? "MQIsdp" : "MQTT";
   const client = mqtt.connect(`mqtt://${host}:${port}`, {
     clientId: base + clientId, protocolId, protocolVersion, reconnectPeriod: 0, ...options,
   });
   const waiting = [];
   const came = [];
-  client.on("message", (topic, payload, { qos, retain }) => {
+  client.on("message", (topic, payload, { qos, retain, properties }) => {
+    client.properties = properties;
     const message = [topic, payload.toString(), qos, retain];
     waiting.length ? waiting.shift()(message) : came.push(message);
   });
@@ -106,11 +110,69 @@ const scenarios = {
     await writer.publishAsync(`${base}/1`, "first", { qos: 1 });
     await writer.publishAsync(`${base}/2`, LARGE, { qos: 2 });
     const back = await start("r", { clean: false });
-    assert.equal(back.present, protocolVersion === 4); // 3.1 has no bit for it
+    assert.equal(back.present, protocolVersion > 3); // 3.1 has no bit for it
     await expect(back, "1", "first", 1);
     await expect(back, "2", LARGE, 2);
     await back.endAsync();
     assert.equal((await start("r", { clean: true })).present, false);
+  },
+
+  /** What goes with a message: live, retained, with a will, and for an older client. */
+  async properties() {
+    const properties = {
+      payloadFormatIndicator: true, contentType: "text/plain", responseTopic: "answers/here",
+      correlationData: Buffer.from("17"), userProperties: { a: ["1", "2"], b: "3" },
+    };
+    const reader = await start("r", { properties: { receiveMaximum: 2 } });
+    // QoS 2 messages lose their topic in MQTT.js where it has but an alias.
+    const brief = await start("b", { properties: { topicAliasMaximum: 5 } });
+    const old = await start("o", { protocolVersion: 4 });
+    const writer = await start("w", { autoAssignTopicAlias: true });
+    await reader.subscribeAsync(`${base}/#`, { qos: 2, properties: { subscriptionIdentifier: 7 } });
+    await old.subscribeAsync(`${base}/#`, { qos: 2 });
+    await brief.subscribeAsync(`${base}/#`, { qos: 1 });
+    const came = async (topic, payload, qos) => {
+      await expect(reader, topic, payload, qos);
+      const { userProperties, ...others } = { ...reader.properties };
+      assert.deepEqual({ ...others, userProperties: { ...userProperties } },
+        { ...properties, subscriptionIdentifier: 7 });
+      await expect(brief, topic, payload, Math.min(qos, 1));
+      await expect(old, topic, payload, qos);
+    };
+    for (const qos of [0, 1, 2, 2, 1, 0]) {
+      await writer.publishAsync(`${base}/x`, "hi", { qos, properties });
+      await came("x", "hi", qos);
+    }
+    const will = { topic: `${base}/will`, payload: "bye", qos: 1, properties };
+    (await start("m", { will })).stream.destroy();
+    await came("will", "bye", 1);
+    await writer.publishAsync(`${base}/kept`, "kept", { qos: 1, retain: true, properties });
+    await came("kept", "kept", 1);
+    const late = await start("l");
+    await late.subscribeAsync(`${base}/kept`, { qos: 1 });
+    await expect(late, "kept", "kept", 1, true);
+    assert.equal(late.properties.contentType, "text/plain");
+    await writer.publishAsync(`${base}/kept`, "", { qos: 1, retain: true });
+  },
+
+  async options() {
+    const client = await start("c");
+    await client.publishAsync(`${base}/old`, "kept", { qos: 1, retain: true });
+    await client.subscribeAsync(`${base}/+`, { qos: 1, nl: true, rap: true, rh: 2 });
+    const writer = await start("w");
+    await client.publishAsync(`${base}/mine`, "not for me", { qos: 1 });
+    await writer.publishAsync(`${base}/old`, "", { qos: 1, retain: true });
+    await expect(client, "old", "", 1, true);
+    await client.subscribeAsync(`$share/group/${base}/deep/+`, { qos: 1 });
+    await writer.publishAsync(`${base}/deep/x`, "shared", { qos: 1 });
+    await expect(client, "deep/x", "shared", 1);
+  },
+
+  async takeover() {
+    const first = await start("same");
+    const told = once(first, "disconnect");
+    await start("same");
+    assert.equal((await told)[0].reasonCode, 0x8e);
   },
 
   async refused() {

@@ -11,6 +11,7 @@ SCENARIOS = Path(__file__).with_name("scenarios.cjs")
 
 
 BOTH = pytest.mark.parametrize("version", ["3", "4"], ids=["v31", "v311"])
+ALL = pytest.mark.parametrize("version", ["3", "4", "5"], ids=["v31", "v311", "v5"])
 
 
 def run(broker: BrokerProcess, name: str, base: str, version: str) -> None:
@@ -18,13 +19,13 @@ def run(broker: BrokerProcess, name: str, base: str, version: str) -> None:
     succeed(script(SCENARIOS, name, host, str(port), base, version))
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize("name", ["qos", "retained", "will", "offline"])
 def test_scenario(broker: BrokerProcess, base: str, name: str, version: str):
     run(broker, name, base, version)
 
 
-@BOTH
+@ALL
 @pytest.mark.ours("the peer acknowledges QoS 2 messages that it has no room for, and drops them")
 def test_a_burst_of_both_qos_arrives_whole(broker: BrokerProcess, base: str, version: str):
     run(broker, "burst", base, version)
@@ -39,6 +40,12 @@ def test_a_burst_beyond_the_table_arrives_after_a_reconnect(
     run(broker, "overflow", base, version)
 
 
+@pytest.mark.parametrize("name", ["properties", "options", "takeover"])
+def test_scenario_of_version_5(broker: BrokerProcess, base: str, name: str):
+    run(broker, name, base, "5")
+
+
+@pytest.mark.config("mqtt_versions 3")
 @pytest.mark.ours("the peer speaks version 5")
 def test_version_5_is_refused_with_a_reason(broker: BrokerProcess, base: str):
     run(broker, "refused", base, "5")

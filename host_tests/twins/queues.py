@@ -12,7 +12,7 @@ NONE = 0xFFFF
 LIMITS = Limits(
     connections=3,
     sessions=4,
-    deliveries=6,
+    deliveries=9,
     inflight=2,
     queued=3,
     messages=4,
@@ -79,16 +79,17 @@ class Queue:
         end = 0
         for session in range(4):
             if numbers.one_in(2):
-                pool[end] = session << 2 | numbers.below(3)
+                pool[end] = session << 2 | numbers.choice((0, 1, 1, 2, 2, 2))
                 end += 1
-        return fan(self.broker.queue, pool, 0, end, numbers.choice(self.held), numbers.below(3))
+        qos = numbers.choice((0, 1, 2, 2))
+        return fan(self.broker.queue, pool, 0, end, numbers.choice(self.held), qos)
 
     def acked(self):
         numbers = self.numbers
-        return acked(self.broker.queue, numbers.below(4), numbers.below(9), numbers.between(1, 3))
+        return acked(self.broker.queue, numbers.below(4), numbers.below(12), numbers.between(1, 3))
 
     def finish(self):
-        entry = self.numbers.below(6)
+        entry = self.numbers.below(9)
         if self.broker.deliveries.session[entry] != NONE:
             finish(self.broker.queue, entry)
 
@@ -151,7 +152,7 @@ class Queue:
 
 
 KINDS = ("store", "store", "unref", "append", "append", "fan", "acked", "acked", "acked", "finish")
-KINDS += ("send", "send", "send", "resend", "put_ack", "flush", "flush")
+KINDS += ("send", "send", "send", "resend", "put_ack", "flush", "flush", "fan", "fan", "fan")
 
 
 def main(seed, count):

@@ -70,3 +70,9 @@ def test_mqtt_3_1_1_is_whole():
     found = statements.load("3.1.1")
     assert len(found) == 141
     assert sum(row.binds_a_server for row in found.values()) == 131
+
+
+def test_mqtt_5_0_is_whole():
+    found = statements.load("5.0")
+    assert len(found) == 251
+    assert sum(row.binds_a_server for row in found.values()) == 240

@@ -158,15 +158,27 @@ class Client(older.Client):
         """The broker says why (one of these), and closes."""
         found = self._first(Disconnect)
         assert found.code in codes, f"{found.code:#x} came, not {[hex(code) for code in codes]}"
-        self.expect_closed()
+        self.expect_last()
         return found
 
     def expect_refused(self, packet: bytes, *codes: int) -> Connack:
         """The broker answers this CONNECT with one of these codes, and closes."""
         answer = self.connect(packet)
         assert answer.code in codes, f"{answer.code:#x} came, not {[hex(code) for code in codes]}"
-        self.expect_closed()
+        self.expect_last()
         return answer
+
+    def expect_end(self) -> None:
+        """The broker closes, whatever it has said before it does."""
+        with contextlib.suppress(OSError):
+            self.sock.shutdown(socket.SHUT_WR)
+        super().expect_end()
+
+    def expect_last(self) -> None:
+        """That was the broker's last word: it closes, and sooner if the client goes first."""
+        with contextlib.suppress(OSError):
+            self.sock.shutdown(socket.SHUT_WR)
+        self.expect_closed()
 
     def read_to_end(self) -> bytes:
         """The bytes until the broker closes, for who looks at these and not at packets."""
@@ -181,10 +193,6 @@ class Client(older.Client):
     def disconnect(self, code: int | None = None, **properties: Value) -> None:
         self.send(codec.disconnect(code, **properties))
         self.expect_closed()
-
-    def abandon(self) -> None:
-        """Stop to send, and go on to read."""
-        self.sock.shutdown(socket.SHUT_WR)
 
     def wait(self, seconds: float) -> None:
         """Let time pass, and go on to read: what only time brings."""

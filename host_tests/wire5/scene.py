@@ -1,6 +1,7 @@
 """What a test of MQTT 5.0 is given: clients of that version, and of older ones beside them."""
 
 from ..wire import client as older
+from ..wire.process import PEER, BrokerProcess
 from ..wire.scene import Scene as OlderScene
 from . import codec
 from .client import Client
@@ -9,6 +10,11 @@ from .properties import Value
 
 class Scene(OlderScene):
     """The clients of one test, with names and topics of its own."""
+
+    @property
+    def is_peer(self) -> bool:
+        """Are the tests themselves on trial?"""
+        return isinstance(self.broker, BrokerProcess) and self.broker.runtime == PEER
 
     def socket(self, *, narrow: bool = False) -> Client:
         client = Client(self.broker.address, self._send, narrow=narrow)

@@ -21,7 +21,7 @@ def payloads(messages):
     return [int(message.payload) for message in messages]
 
 
-@pytest.mark.spec("MQTT-3.3.4-9", "MQTT-4.9.0-2", "MQTT-4.3.2-3", of="5.0")
+@pytest.mark.spec("MQTT-3.3.4-9", "MQTT-4.9.0-1", "MQTT-4.9.0-2", "MQTT-4.3.2-3", of="5.0")
 @pytest.mark.parametrize("qos", [1, 2])
 @pytest.mark.parametrize("maximum", [1, 2, 7, 20])
 def test_no_more_are_sent_than_the_client_takes(mqtt5, topic, maximum, qos):

@@ -122,3 +122,25 @@ def test_a_clients_publish_has_none(mqtt5, topic, numbers):
     client = mqtt5.connect()
     client.send(codec.publish(topic, b"x", subscription_id=numbers))
     client.expect_disconnect(0x82)
+
+
+def test_a_subscription_that_does_not_take_ones_own_messages_is_not_named(mqtt5, topic):
+    client = mqtt5.connect()
+    client.subscribe(f"{topic}/+", subscription_id=1)
+    client.subscribe(f"{topic}/a", options=codec.NO_LOCAL, subscription_id=2)
+    client.publish(f"{topic}/a")
+    client.receive(f"{topic}/a", subscription_id=(1,))
+    mqtt5.connect().publish(f"{topic}/a")
+    assert all_of(client.receive_all()) == [1, 2]
+
+
+def test_what_comes_again_comes_as_it_was(mqtt5, topic):
+    """Whatever has become of the subscriptions since."""
+    client = mqtt5.connect("sub", session_expiry=60)
+    client.subscribe(f"{topic}/a", qos=1, subscription_id=1)
+    client.publish(f"{topic}/a", b"x", 1)
+    client.expect_publish(f"{topic}/a", b"x", 1, subscription_id=(1,))
+    client.subscribe(f"{topic}/+", qos=1, subscription_id=2)
+    client.drop()
+    client = mqtt5.connect("sub", clean=False, session_expiry=60)
+    client.receive(f"{topic}/a", b"x", 1, dup=True, subscription_id=(1,))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ..wire.codec import Ack as OldAck
 from . import codec
 from .codec import AS_PUBLISHED, Will
 
@@ -141,7 +142,7 @@ def test_older_clients_are_answered_in_their_own_version(mqtt5, topic):
     old.publish(topic, b"x", 2)
     old.unsubscribe(topic)
     old.send(codec.ack(codec.PUBREL, 77))
-    old.expect(codec.older.Ack(codec.PUBCOMP, 77))
+    old.expect(OldAck(codec.PUBCOMP, 77))
     old.send(b"\xc1\x00")
     old.expect_closed()
 

@@ -21,6 +21,7 @@ _WILL = const(4)
 
 
 def open_session(broker, conn, buf, fields):
+    """It may come in, if there is room for it; a result."""
     ids, off, n = _client_id(broker, buf, fields)
     sessions = broker.sessions
     session = sessions.find(ids, off, n)
@@ -30,19 +31,19 @@ def open_session(broker, conn, buf, fields):
     if fields.flags & _WILL:
         will = _store_will(broker, buf, fields)
         if will == _NONE:
-            return refuse(broker, conn, _UNAVAILABLE)
+            return refuse(broker, conn, _UNAVAILABLE, fields)
     present = _take_session(broker, conn, ids, off, n, fields.flags & _CLEAN)
     if present < 0:
         if will != _NONE:
             unref(broker.queue, will)
-        return refuse(broker, conn, _UNAVAILABLE)
+        return refuse(broker, conn, _UNAVAILABLE, fields)
     session = broker.conns.session[conn]
     sessions.will[session] = will
     broker.conns.state[conn] = _CONNECTED
     broker.conns.patience[conn] = fields.keep_alive * 15  # 1.5 times, in tenths [3.1.2-24]
-    if fields.level == 5:
+    if fields.more:
         broker.conns.state[conn] = _FIVE
-        broker.five.opened(broker, conn, fields, present)
+        fields.more.opened(broker, conn, fields, present)
     else:
         if broker.five:
             broker.five.opened_3(broker, session, fields.flags & _CLEAN)
@@ -61,8 +62,8 @@ def _store_will(broker, buf, fields):
     msg = _NONE
     if topic_len > broker.limits.topic_bytes:
         pass
-    elif fields.level == 5:
-        msg = broker.five.store_will(broker, buf, fields, flags)
+    elif fields.more:
+        msg = fields.more.store_will(broker, buf, fields, flags)
     else:
         msg = store(broker.queue, buf, topic, topic_len, payload, size, flags)
     if msg == _NONE:
@@ -133,9 +134,10 @@ def _new_session(broker, ids, off, n):
     return session
 
 
-def refuse(broker, conn, code):
-    if broker.conns.level[conn] == 5:
-        broker.five.refuse(broker, conn, code)
+def refuse(broker, conn, code, fields):
+    """CONNACK with a return code, and the end."""
+    if fields.more:
+        fields.more.refuse(broker, conn, code)
     else:
         put_ack(broker, conn, _CONNACK, code)
     if broker.log_mask & _NOTICE:

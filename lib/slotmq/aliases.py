@@ -12,7 +12,7 @@ _SHORTEST = const(4)  # bytes of a topic that is worth an alias
 
 
 class Aliases:
-    def __init__(self, limits, arena):
+    def __init__(self, limits, arena, text):
         n = limits.connections + 1
         self.most = limits.aliases
         self.arena = arena
@@ -21,8 +21,8 @@ class Aliases:
         self.inward_len = u16(n * self.most)
         self.outward_len = u16(n * self.most)
         self.offered = u16(n)  # how many the client takes, the table's size at most
-        self.refused = 0
-        self._text = bytearray(limits.topic_bytes)
+        self.count = self.high = self.refused = 0
+        self._text = text
         self.found = i32(1)
 
     def set(self, conn, alias, buf, off, n):
@@ -41,6 +41,8 @@ class Aliases:
         self.arena.move(first, 0, buf, off, n, 0)
         firsts[at] = first
         lengths[at] = n
+        self.count += 1
+        self.high = max(self.high, self.count)
         return True
 
     def get(self, conn, alias, buf, off):
@@ -87,3 +89,4 @@ class Aliases:
         if lengths[at]:
             self.arena.drop(firsts[at])
             lengths[at] = 0
+            self.count -= 1

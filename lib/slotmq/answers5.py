@@ -1,17 +1,13 @@
 # answers5.py - what the broker says to a client of MQTT 5.0 beside PUBLISH:
-# acknowledgements with a reason, DISCONNECT, CONNACK with what the tables hold [5.0, 3.2,
-# 3.4 to 3.7, 3.14]. Does not allocate, but for CONNACK.
-from slotmq.encode import length_bytes, put_header, put_length, put_u16
+# acknowledgements with a reason, DISCONNECT [5.0, 3.4 to 3.7, 3.14]. Does not allocate.
+from slotmq.encode import put_u16
 from slotmq.outbox import put_ack
 from slotmq.runtime import const
 
 _PACKETS_OUT = const(1)
 _DISCONNECT = const(0xE0)
-_CONNACK = const(0x20)
 # Why a connection ends, packet.py's results 2 to 10, as reason codes [2.4]; 0: no packet
 _REASONS = b"\0\0\x81\x82\x95\0\x97\x8e\x8d\0\x8b"
-# A CONNACK's return code of version 3 as a reason code
-_RETURN_CODES = b"\0\x84\x85\x88\x86\x87"
 
 
 def put_reason(broker, conn, first, packet_id, reason):
@@ -49,7 +45,7 @@ def room_for(broker, conn, n):
 
 
 def goodbye(broker, conn, result):
-    """DISCONNECT, or CONNACK where there was none yet; -> was anything said?"""
+    """DISCONNECT with the reason; -> was it said?"""
     reason = result if result & 0x80 else _REASONS[result] if result < len(_REASONS) else 0
     conns = broker.conns
     # in the midst of a message in parts nothing can be said
@@ -61,73 +57,3 @@ def goodbye(broker, conn, result):
     tx = conns.tx
     sent(broker, conn, put_u16(tx, put_u16(tx, at, _DISCONNECT << 8 | 2), reason << 8))
     return True
-
-
-def refuse(broker, conn, code):
-    """CONNACK with a reason; a code of version 3 is told as version 5 has it."""
-    reason = code if code & 0x80 else _RETURN_CODES[code]
-    properties = b""
-    server = broker.settings.server_reference
-    if server and reason in (0x88, 0x97):
-        reason = 0x9C  # use another server
-        properties = text(0x1C, server.encode())
-    _put_connack(broker, conn, 0, reason, properties)
-
-
-def accept(broker, conn, fields, present):
-    """CONNACK of a client that may come in, with all that it must know [3.2.2.3]."""
-    limits = broker.limits
-    out = b"\x21" + u16(limits.received) + b"\x27" + u32(broker.pkt[10])
-    if broker.five.alias_max:
-        out += b"\x22" + u16(broker.five.alias_max)
-    if broker.max_qos < 2:
-        out += bytes((0x24, broker.max_qos))
-    if not broker.retain_available:
-        out += b"\x25\0"
-    if fields.assigned:
-        out += text(0x12, fields.assigned)
-    if fields.server_keep_alive:
-        out += b"\x13" + u16(fields.keep_alive)
-    if fields.expiry_lowered:
-        out += b"\x11" + u32(fields.expiry)
-    if fields.wants_information and broker.settings.response_information:
-        out += text(0x1A, broker.settings.response_information.encode())
-    if fields.method:
-        out += text(0x15, fields.method)
-        if fields.auth_data:
-            out += text(0x16, fields.auth_data)
-    _put_connack(broker, conn, present, 0, out)
-
-
-def _put_connack(broker, conn, present, reason, properties):
-    n = len(properties)
-    remaining = 2 + length_bytes(n) + n
-    at = room_for(broker, conn, 1 + length_bytes(remaining) + remaining)
-    most = broker.five.packet_max[conn]
-    if at < 0 or most and remaining + 2 > most:
-        properties = b""
-        n = 0
-        remaining = 3
-        at = room_for(broker, conn, 5)
-        if at < 0:
-            return
-    tx = broker.conns.tx
-    at = put_u16(tx, put_header(tx, at, _CONNACK, remaining), present << 8 | reason)
-    at = put_length(tx, at, n)
-    for byte in properties:
-        tx[at] = byte
-        at += 1
-    sent(broker, conn, at)
-
-
-def text(name, value):
-    """A property with a text or binary data. Allocates, as the next."""
-    return bytes((name,)) + u16(len(value)) + value
-
-
-def u16(number):
-    return bytes((number >> 8, number & 255))
-
-
-def u32(number):
-    return u16(number >> 16) + u16(number & 0xFFFF)

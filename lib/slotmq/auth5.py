@@ -6,7 +6,8 @@
 # where the configuration names a scram_file. Broker.five.exchanges has, for each
 # connection with a method, [method, its CONNECT until CONNACK went out, is one under
 # way?]. The control plane: may allocate and free.
-from slotmq.answers5 import refuse, room_for, sent, text
+from slotmq.answers5 import room_for, sent
+from slotmq.connack5 import refuse, text
 from slotmq.encode import length_bytes, put_header, put_length
 from slotmq.properties import scan
 from slotmq.runtime import const
@@ -30,10 +31,6 @@ _PROTOCOL_ERROR = const(0x82)
 _BAD_METHOD = const(0x8C)
 
 
-def hook(broker):
-    return broker.hooks if hasattr(broker.hooks, "auth") else broker.five.scram
-
-
 def begin(broker, conn, pkt, buf, fields):
     """A CONNECT with a method: -1 where the client is known now, else the result."""
     exchanges = broker.five.exchanges
@@ -42,8 +39,8 @@ def begin(broker, conn, pkt, buf, fields):
         exchanges[conn][2] = None
         return -1
     code, data = _BAD_METHOD, None
-    if hook(broker):
-        code, data = hook(broker).auth(conn, fields.method, fields.auth_data)
+    if broker.five.hook(broker):
+        code, data = broker.five.hook(broker).auth(conn, fields.method, fields.auth_data)
     if code == _OK:
         exchanges[conn] = [fields.method, None, None]
         fields.auth_data = data
@@ -75,7 +72,7 @@ def handle_auth(broker, conn, pkt, buf):
     if code != _CONTINUE and (code != _AGAIN or is_new):
         return _PROTOCOL_ERROR
     data = _text(buf, values, _DATA) if values[0] >> _DATA & 1 else None
-    code, data = hook(broker).auth(conn, known[0], data)
+    code, data = broker.five.hook(broker).auth(conn, known[0], data)
     if code == _CONTINUE or code == _OK and not is_new:
         return _send(broker, conn, code, known[0], data)
     if not is_new:

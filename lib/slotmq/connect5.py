@@ -1,6 +1,8 @@
 # connect5.py - what a CONNECT of MQTT 5.0 says [5.0, 3.1], beyond what handle_connect.py
 # reads and does for every version. The control plane: may allocate and free.
-from slotmq import answers5, auth5
+from slotmq import auth5, connack5
+from slotmq.admit import open_session, refuse
+from slotmq.handle_connect import check_login, check_will
 from slotmq.properties import scan
 from slotmq.runtime import const, utf8_ok
 from slotmq.send5 import store
@@ -38,26 +40,84 @@ _NO_RETAIN = const(0x9A)
 _NO_QOS = const(0x9B)
 
 
-def read(broker, conn, pkt, buf, fields):
-    """All of the packet behind its level into `fields`; a reason code, or 0."""
-    five = broker.five
-    five.packet_max[conn] = 0
-    flags = fields.flags
-    will_qos = flags >> 3 & 3
-    if flags & 1 or will_qos == 3 or not flags & _WILL and flags & 0x38:
-        return _MALFORMED_PACKET
-    at = scan(buf, pkt[_BODY] + 10, pkt[_END], _IN_CONNECT, five.values)
-    if at < 0:
-        return -at
-    code = _take_properties(broker, conn, buf, fields)
+def handle_connect(broker, conn, pkt, buf, fields):
+    """A CONNECT of level 5; a result."""
+    fields.more = more = Connect5()
+    broker.conns.level[conn] = 5
+    code = more.read(broker, conn, pkt, buf, fields) or more.check_id(broker, fields)
+    if not code and fields.method is None:
+        code = check_login(broker, buf, fields)
     if code:
-        return code
-    code = _read_payload(broker, buf, at, pkt[_END], fields)
-    if code or not flags & _WILL:
-        return code
-    if will_qos > broker.max_qos:
-        return _NO_QOS
-    return _NO_RETAIN if flags & 32 and not broker.retain_available else _OK
+        return refuse(broker, conn, code, fields)
+    result = more.authenticate(broker, conn, pkt, buf, fields)
+    if result >= 0:
+        return result
+    if fields.flags & _WILL:
+        check_will(broker, buf, fields)
+    return open_session(broker, conn, buf, fields)
+
+
+class Connect5:
+    """Version 5's part in the steps of handle_connect.py and admit.py; Fields.more."""
+
+    def read(self, broker, conn, pkt, buf, fields):
+        """All of the packet behind its level into `fields`; a reason code, or 0."""
+        five = broker.five
+        five.packet_max[conn] = 0
+        flags = fields.flags
+        will_qos = flags >> 3 & 3
+        if flags & 1 or will_qos == 3 or not flags & _WILL and flags & 0x38:
+            return _MALFORMED_PACKET
+        at = scan(buf, pkt[_BODY] + 10, pkt[_END], _IN_CONNECT, five.values)
+        if at < 0:
+            return -at
+        code = _take_properties(broker, conn, buf, fields)
+        if code:
+            return code
+        code = _read_payload(broker, buf, at, pkt[_END], fields)
+        if code or not flags & _WILL:
+            return code
+        if will_qos > broker.max_qos:
+            return _NO_QOS
+        return _NO_RETAIN if flags & 32 and not broker.retain_available else _OK
+
+    def check_id(self, broker, fields):
+        """A reason code, or 0."""
+        n = fields.client_id[1]
+        if n > broker.limits.client_id_bytes:
+            return _CLIENT_ID
+        return _OK if n or broker.settings.allow_zero_length_clientid else _CLIENT_ID
+
+    def store_will(self, broker, buf, fields, flags):
+        """The will in a message slot, or NONE."""
+        source = broker.five.source
+        topic, n = fields.will_topic
+        payload, size = fields.will_message
+        data = fields.will_properties + buf[payload : payload + size]
+        source.from_packet(buf, topic, n, data, 0, len(data))
+        source.props = len(fields.will_properties)
+        source.left = fields.will_expiry
+        return store(broker, flags)
+
+    def opened(self, broker, conn, fields, present):
+        """The session is there: what version 5 keeps with it, and CONNACK."""
+        five = broker.five
+        session = broker.conns.session[conn]
+        five.mark(broker, session)
+        five.set_expiry(broker, session, fields.expiry)
+        five.will_delay[session] = fields.will_delay
+        five.will_since[session] = broker.now
+        connack5.accept(broker, conn, fields, present)
+
+    def authenticate(self, broker, conn, pkt, buf, fields):
+        """Enhanced authentication, where the client asks for it; a result, or -1 to go on."""
+        if fields.method is None:
+            return -1
+        return auth5.begin(broker, conn, pkt, buf, fields)
+
+    def refuse(self, broker, conn, code):
+        """CONNACK with a reason."""
+        connack5.refuse(broker, conn, code)
 
 
 def _take_properties(broker, conn, buf, fields):
@@ -153,41 +213,3 @@ def _will_properties(buf, start, end, values, fields):
         at -= start + 1
         data = data[:at] + data[at + 5 :]
     return data
-
-
-def check_id(broker, fields):
-    """A reason code, or 0."""
-    n = fields.client_id[1]
-    if n > broker.limits.client_id_bytes:
-        return _CLIENT_ID
-    return _OK if n or broker.settings.allow_zero_length_clientid else _CLIENT_ID
-
-
-def store_will(broker, buf, fields, flags):
-    """The will in a message slot, or NONE."""
-    source = broker.five.source
-    topic, n = fields.will_topic
-    payload, size = fields.will_message
-    data = fields.will_properties + buf[payload : payload + size]
-    source.from_packet(buf, topic, n, data, 0, len(data))
-    source.props = len(fields.will_properties)
-    source.left = fields.will_expiry
-    return store(broker, flags)
-
-
-def opened(broker, conn, fields, present):
-    """The session is there: what version 5 keeps with it, and CONNACK."""
-    five = broker.five
-    session = broker.conns.session[conn]
-    five.mark(broker, session)
-    five.set_expiry(broker, session, fields.expiry)
-    five.will_delay[session] = fields.will_delay
-    five.will_since[session] = broker.now
-    answers5.accept(broker, conn, fields, present)
-
-
-def authenticate(broker, conn, pkt, buf, fields):
-    """Enhanced authentication, where the client asks for it; a result, or -1 to go on."""
-    if fields.method is None:
-        return -1
-    return auth5.begin(broker, conn, pkt, buf, fields)

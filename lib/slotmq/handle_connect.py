@@ -2,6 +2,7 @@
 # find out who it is. What follows, if it may come in, is admit.py's.
 # Each step gives 0 to go on, or the result that ends the connection.
 # The control plane: may allocate and free.
+from slotmq import ondemand
 from slotmq.admit import open_session, refuse
 from slotmq.runtime import const, topic_matches, utf8_ok
 
@@ -30,6 +31,7 @@ class Fields:
 
     level = flags = keep_alive = 0
     client_id = will_topic = will_message = user_name = password = None
+    more = None  # connect5.py's part
     # Of version 5; times in seconds
     expiry = will_delay = 0
     will_expiry = -1
@@ -41,38 +43,23 @@ def handle_connect(broker, conn, pkt, buf):
     fields = Fields()
     result = _read_level(broker, buf, pkt[_BODY], pkt[_END], fields)
     if result == _REFUSED:
-        return refuse(broker, conn, _BAD_LEVEL)
+        return refuse(broker, conn, _BAD_LEVEL, fields)
     if result == _OK and fields.level == 5:
-        return _handle_version_5(broker, conn, pkt, buf, fields)
+        version5 = ondemand.take("joining5", broker.now)
+        return version5.connect(broker, conn, pkt, buf, fields)
     if result == _OK:
         result = _read_payload(buf, pkt, fields)
     if result != _OK:
         return result
     broker.conns.level[conn] = fields.level
-    code = _check_login(broker, buf, fields) or _check_client_id(broker, buf, fields)
+    code = check_login(broker, buf, fields) or _check_client_id(broker, buf, fields)
     if not code and fields.flags & _WILL:
         flags = fields.flags
         if flags >> 3 & 3 > broker.max_qos or flags & 32 and not broker.retain_available:
             return _PROTOCOL
-        _check_will(broker, buf, fields)
+        check_will(broker, buf, fields)
     if code:
-        return refuse(broker, conn, code)
-    return open_session(broker, conn, buf, fields)
-
-
-def _handle_version_5(broker, conn, pkt, buf, fields):
-    five = broker.five
-    broker.conns.level[conn] = 5
-    code = five.read_connect(broker, conn, pkt, buf, fields) or five.check_id(broker, fields)
-    if not code and fields.method is None:
-        code = _check_login(broker, buf, fields)
-    if code:
-        return refuse(broker, conn, code)
-    result = five.authenticate(broker, conn, pkt, buf, fields)
-    if result >= 0:
-        return result
-    if fields.flags & _WILL:
-        _check_will(broker, buf, fields)
+        return refuse(broker, conn, code, fields)
     return open_session(broker, conn, buf, fields)
 
 
@@ -129,7 +116,8 @@ def _flags_ok(flags, level):
     return not flags & _PASSWORD or bool(flags & _USER_NAME)  # [3.1.2-22]
 
 
-def _check_login(broker, buf, fields):
+def check_login(broker, buf, fields):
+    """May it come in with this user name? 0 or a return code."""
     if broker.may_connect:
         who = (fields.client_id, fields.user_name, fields.password)
         return broker.may_connect(*[_text(buf, where) for where in who])
@@ -160,9 +148,8 @@ def _keep_alive_ok(broker, keep_alive):
     return most in (0, 65535) or 0 < keep_alive <= most
 
 
-def _check_will(broker, buf, fields):
-    # What holds for PUBLISH holds for a will. One that may not be published is
-    # forgotten, as such a PUBLISH is.
+def check_will(broker, buf, fields):
+    """What holds for PUBLISH holds for a will: one that may not be published is forgotten."""
     topic, n = fields.will_topic
     too_large = broker.size_limit and fields.will_message[1] > broker.size_limit
     forbidden = topic_matches(b"$SYS/#", 0, 6, buf, topic, n)

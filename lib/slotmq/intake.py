@@ -6,12 +6,10 @@
 # is bounded: a turn reads at most rx_bytes from each, and no more than the answers
 # to it have room for, so that an acknowledgement is never lost for lack of it.
 # Does not allocate; CONNECT, SUBSCRIBE and UNSUBSCRIBE may.
-from slotmq import heap
+from slotmq import heap, ondemand
 from slotmq.handle_acks import handle_puback, handle_pubcomp, handle_pubrec, handle_pubrel
-from slotmq.handle_connect import handle_connect
 from slotmq.handle_control import handle_disconnect, handle_pingreq, handle_unexpected
 from slotmq.handle_publish import handle_publish
-from slotmq.handle_subscribe import handle_subscribe, handle_unsubscribe
 from slotmq.runtime import const, copy, lane, next_packet
 
 _NONE = const(0xFFFF)
@@ -30,23 +28,32 @@ _BYTES_IN = const(5)
 _DEBUG = const(64)
 
 
-def _control(broker, conn, pkt, buf):
-    # The control plane may allocate: the loop's lock on the heap is lifted for it.
+def control(module, broker, conn, pkt, buf):
+    """A packet of the control plane, whose handler is loaded on demand; its result.
+
+    It may allocate: the loop's lock on the heap is lifted for it."""
     heap.lift()
     try:
-        return CONTROL[pkt[_TYPE]](broker, conn, pkt, buf)
+        return ondemand.take(module, broker.now).handle(broker, conn, pkt, buf)
     except MemoryError:
         return _FULL
     finally:
         heap.drop()
 
 
-CONTROL = {1: handle_connect, 8: handle_subscribe, 10: handle_unsubscribe}
+def _joining(broker, conn, pkt, buf):
+    return control("joining", broker, conn, pkt, buf)
+
+
+def _subscribing(broker, conn, pkt, buf):
+    return control("subscribing", broker, conn, pkt, buf)
+
+
 NAMES = """- CONNECT CONNACK PUBLISH PUBACK PUBREC PUBREL PUBCOMP SUBSCRIBE SUBACK
 UNSUBSCRIBE UNSUBACK PINGREQ PINGRESP DISCONNECT -""".split()
 # By packet type. FIRST serves a connection until its CONNECT, HANDLERS from then on.
 _NOT = handle_unexpected
-FIRST = (_NOT, _control) + (_NOT,) * 14
+FIRST = (_NOT, _joining) + (_NOT,) * 14
 HANDLERS = (
     _NOT,
     _NOT,
@@ -56,9 +63,9 @@ HANDLERS = (
     handle_pubrec,
     handle_pubrel,
     handle_pubcomp,
-    _control,
+    _subscribing,
     _NOT,
-    _control,
+    _subscribing,
     _NOT,
     handle_pingreq,
     _NOT,

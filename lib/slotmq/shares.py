@@ -19,7 +19,7 @@ class Shares:
         self.refs = u16(n)
         self.last = u16(n, _NONE)
         self.picked = bytearray(n)
-        self.refused = 0
+        self.high = self.refused = 0
 
     def find(self, node, buf, off, n):
         return self.names.find(node, buf, off, n)
@@ -31,6 +31,7 @@ class Shares:
             slot = self.names.add(node, buf, off, n)
             if slot == _NONE:
                 self.refused += 1
+            self.high = max(self.high, self.names.count())
         return slot
 
     def joined(self, slot, was_room):

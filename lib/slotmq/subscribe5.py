@@ -9,8 +9,10 @@ from slotmq.properties import scan
 from slotmq.runtime import const, filter_ok, utf8_ok
 
 _NONE = const(0xFFFF)
+_TYPE = const(0)
 _BODY = const(3)
 _END = const(4)
+_SUBSCRIBE = const(8)
 _SUBACK = const(0x90)
 _UNSUBACK = const(0xB0)
 _OK = const(0)
@@ -32,15 +34,14 @@ _SUBSCRIBE_LOG = const(16)
 _UNSUBSCRIBE_LOG = const(32)
 
 
-def handle_subscribe(broker, conn, pkt, buf):
-    return _handle(broker, conn, pkt, buf, _SUBACK, _IN_SUBSCRIBE)
+def answer(broker, conn, pkt, buf):
+    """SUBSCRIBE or UNSUBSCRIBE; a result."""
+    if pkt[_TYPE] == _SUBSCRIBE:
+        return _answer(broker, conn, pkt, buf, _SUBACK, _IN_SUBSCRIBE)
+    return _answer(broker, conn, pkt, buf, _UNSUBACK, _IN_UNSUBSCRIBE)
 
 
-def handle_unsubscribe(broker, conn, pkt, buf):
-    return _handle(broker, conn, pkt, buf, _UNSUBACK, _IN_UNSUBSCRIBE)
-
-
-def _handle(broker, conn, pkt, buf, answer, where):
+def _answer(broker, conn, pkt, buf, answer, where):
     body = pkt[_BODY]
     values = broker.five.values
     at = scan(buf, body + 2, pkt[_END], where, values)

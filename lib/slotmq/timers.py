@@ -2,7 +2,7 @@
 # again, counters before they grow too large, the rounds of $SYS. The loop calls
 # tick() several times a second; the unit is a tenth of a second, so that small
 # integers last for three years. Does not allocate, but for $SYS.
-from slotmq import heap
+from slotmq import heap, ondemand
 from slotmq.runtime import const
 
 _NONE = const(0xFFFF)
@@ -26,6 +26,7 @@ def tick(broker):
     if broker.settings.retry_interval:
         _retry(broker, broker.settings.retry_interval * 10)
     _carry(broker)
+    ondemand.tick(broker.now)
     if broker.five:
         broker.five.tick(broker)
     if broker.sys:

@@ -16,7 +16,7 @@
 # alone, and a route that a client of version 5 is on is never remembered, so the lane
 # does not find it: a path of version 3 alone is what it was. Does not allocate after
 # construction.
-from slotmq import answers5, auth5, closing, connect5, fan5, handlers5, lifecycle, send5
+from slotmq import answers5, closing, fan5, handlers5, lifecycle, send5
 from slotmq.aliases import Aliases
 from slotmq.arrays import i32, u16
 from slotmq.properties import make
@@ -43,13 +43,7 @@ class Version5:
         # The rest of version 5, for those who only know this object
         self.handlers = handlers5.HANDLERS
         self.first = handlers5.FIRST
-        self.read_connect = connect5.read
-        self.check_id = connect5.check_id
-        self.authenticate = connect5.authenticate
-        self.store_will = connect5.store_will
-        self.opened = connect5.opened
         self.goodbye = answers5.goodbye
-        self.refuse = answers5.refuse
         self.pump = fan5.pump
         self.publish_packet = fan5.publish_packet
         self.fan_out = fan5.fan_out
@@ -71,7 +65,8 @@ class Version5:
         broker.subscriptions.share = self.share = u16(limits.subscriptions, _NONE)
         broker.subscriptions.marked = self.marked = bytearray(limits.sessions)
         broker.subscriptions.on_removed = self.unsubscribed
-        self.aliases = Aliases(limits, broker.messages.arena)
+        self.source = Source(limits)  # the message that is on its way
+        self.aliases = Aliases(limits, broker.messages.arena, self.source.scratch)
         self.swept = 0
         self.publisher = _NONE  # the session that publishes now, for No Local
         self.exchanges = {}  # connections that authenticate by AUTH, see auth5.py
@@ -82,7 +77,6 @@ class Version5:
             self.scram = Scram(broker.settings.scram_file, n)
         self.reason = _NONE  # the subscription that a retained message is sent for
         self.alias_max = self.alias_max_out = limits.aliases
-        self.source = Source(limits)  # the message that is on its way
 
     def apply_settings(self, broker):
         """Take over the settings that may change while running."""
@@ -152,12 +146,16 @@ class Version5:
         conns.opened[conn] = broker.now
         return True
 
+    def hook(self, broker):
+        """Who answers AUTH: the application's hooks, else scram.py's; or None."""
+        return broker.hooks if hasattr(broker.hooks, "auth") else self.scram
+
     def connection_ends(self, broker, conn):
         """Its aliases and its exchange of AUTH go with it."""
         self.aliases.forget(conn)
         if conn in self.exchanges:
             del self.exchanges[conn]
-            auth5.hook(broker).forget(conn)
+            self.hook(broker).forget(conn)
 
     def tick(self, broker):
         """Several times a second: sessions and wills whose time has come, who lingers."""

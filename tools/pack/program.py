@@ -14,7 +14,8 @@ INIT = "__init__"
 RUNTIME = "MICROPYTHON"  # true in all that is packed
 # What goes into one file. Native code has files of its own: it is bound to a processor.
 HOT, CORE, APP, FIVE = "hot", "core", "app", "five"
-_ENTRIES = {CORE: "broker", APP: "app", FIVE: "version5"}
+_ON_DEMAND = ("joining", "joining5", "subscribing", "subscribing5")
+_ENTRIES = {CORE: "broker", APP: "app", FIVE: "version5"} | {name: name for name in _ON_DEMAND}
 _WITH_HOT = "arrays"  # the hot files import it
 
 

@@ -1,0 +1,172 @@
+"""What a broker of all versions does, said in dicts: who is owed which messages after each step.
+
+It knows no packets, no windows and no time: what expires or is delayed does so at once
+or never. Clients read all that they are sent after each step, and acknowledge it then
+or never. Of a shared subscription it tells who may get a message, and not who does.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from ..wire.model import matches
+from . import codec
+from .codec import Publish
+from .properties import Properties
+
+SHARE = "$share/"
+
+
+@dataclass(frozen=True)
+class Subscription:
+    qos: int
+    no_local: bool = False
+    as_published: bool = False
+    identifier: int = 0
+
+
+@dataclass(frozen=True)
+class Will:
+    message: Publish
+    delayed: bool = False
+
+
+@dataclass
+class Session:
+    kept: bool
+    connected: bool = True
+    older: bool = False  # of a version without properties
+    largest: int = 0  # packet that the client takes, or 0
+    will: Will | None = None
+    filters: dict[str, Subscription] = field(default_factory=dict)
+    unread: list[Publish] = field(default_factory=list)  # owed, and not sent yet
+    open: list[Publish] = field(default_factory=list)  # sent, and not acknowledged
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A message for one of a group: what each member would get."""
+
+    copies: dict[str, Publish]
+    certain: bool  # one of them is there to get it
+
+
+class Model:
+    def __init__(self) -> None:
+        self.sessions: dict[str, Session] = {}
+        self.retained: dict[str, Publish] = {}
+        self.claims: list[Claim] = []
+
+    def connect(self, name: str, clean: bool, new: Session) -> bool:
+        """A client connects, perhaps a second time; was its session there?"""
+        old = self.sessions.get(name)
+        if old and old.connected:
+            self.close(name)
+        old = self.sessions.get(name)
+        if old and clean:
+            self._end(name)
+        elif old:
+            new.filters = old.filters
+            new.unread = [replace(message, dup=True) for message in old.open] + old.unread
+        self.sessions[name] = new
+        return old is not None and not clean
+
+    def leave(self, name: str, *, with_will: bool, ends: bool) -> None:
+        """DISCONNECT, which may drop the will, and may end the session."""
+        session = self.sessions[name]
+        session.kept = session.kept and not ends
+        session.will = session.will if with_will else None
+        self.close(name)
+
+    def close(self, name: str) -> None:
+        """The connection ends: the will goes out now, later, or with the session."""
+        session = self.sessions[name]
+        session.connected = False
+        if not session.kept:
+            self._end(name)
+        elif session.will and not session.will.delayed:
+            will, session.will = session.will, None
+            self.publish(name, will.message)
+
+    def _end(self, name: str) -> None:
+        will = self.sessions.pop(name).will
+        if will:
+            self.publish(name, will.message)
+
+    def subscribe(
+        self, name: str, topic_filter: str, new: Subscription, *, always: bool, never: bool
+    ) -> None:
+        session = self.sessions[name]
+        known = topic_filter in session.filters
+        session.filters[topic_filter] = new
+        if never or topic_filter.startswith(SHARE) or (known and not always):
+            return
+        for kept in self.retained.values():
+            if matches(topic_filter, kept.topic):
+                session.unread.append(_copy(kept, [new], retain=True))
+
+    def unsubscribe(self, name: str, topic_filter: str) -> bool:
+        return self.sessions[name].filters.pop(topic_filter, None) is not None
+
+    def publish(self, publisher: str, message: Publish) -> None:
+        if message.retain:
+            self.retained.pop(message.topic, None)
+            if message.payload:
+                self.retained[message.topic] = message
+        shares: dict[str, dict[str, Publish]] = {}
+        for name, session in self.sessions.items():
+            found = []
+            for topic_filter, subscription in session.filters.items():
+                if topic_filter.startswith(SHARE):
+                    if matches(topic_filter.split("/", 2)[2], message.topic):
+                        shares.setdefault(topic_filter, {})[name] = _copy(message, [subscription])
+                elif subscription.no_local and name == publisher:
+                    continue
+                elif matches(topic_filter, message.topic):
+                    found.append(subscription)
+            copy = _copy(message, found)
+            if found and (session.connected or copy.qos):
+                session.unread.append(copy)
+        self.claims += map(self._claim, shares.values())
+
+    def _claim(self, copies: dict[str, Publish]) -> Claim:
+        there = {name: copy for name, copy in copies.items() if self.sessions[name].connected}
+        return Claim(there or copies, bool(there))
+
+    def read(self, name: str, *, acknowledge: bool) -> list[Publish]:
+        """What the client is sent now, but for what it gets as one of a group."""
+        session = self.sessions[name]
+        unread = [message for message in session.unread if _fits(message, session)]
+        session.unread = []
+        if not acknowledge:
+            session.open += [message for message in unread if message.qos]
+        return [replace(m, properties={}) if session.older else m for m in unread]
+
+    def claim(self, name: str, message: Publish) -> bool:
+        """May this client have got this message as one of a group? Then nobody else may."""
+        older = self.sessions[name].older
+        for claim in self.claims:
+            copy = claim.copies.get(name)
+            if copy and message == (replace(copy, properties={}) if older else copy):
+                self.claims.remove(claim)
+                return True
+        return False
+
+    def unclaimed(self) -> Iterator[Claim]:
+        """The messages that one of a group should have got by now."""
+        return (claim for claim in self.claims if claim.certain)
+
+
+def _copy(message: Publish, by: list[Subscription], *, retain: bool = False) -> Publish:
+    """The message as who is subscribed so gets it."""
+    properties: Properties = dict(message.properties)
+    numbers = tuple(sorted(one.identifier for one in by if one.identifier))
+    if numbers:
+        properties["subscription_id"] = numbers
+    kept = retain or (message.retain and any(one.as_published for one in by))
+    qos = min(message.qos, max((one.qos for one in by), default=0))
+    return replace(message, qos=qos, retain=kept, properties=properties)
+
+
+def _fits(message: Publish, session: Session) -> bool:
+    packet = codec.publish(message.topic, message.payload, message.qos, 1, **message.properties)
+    return not session.largest or len(packet) <= session.largest

@@ -1,0 +1,44 @@
+"""The client's side of SCRAM-SHA-256, written from RFC 5802 and RFC 7677."""
+
+import base64
+import hashlib
+import hmac
+import itertools
+
+METHOD = "SCRAM-SHA-256"
+_nonces = itertools.count(1)
+
+
+class Exchange:
+    """One login: the first message, the answer to the challenge, the check of the end."""
+
+    def __init__(self, name: str = "user", password: str = "pencil") -> None:
+        self._password = password.encode()
+        self._nonce = f"rOprNGfwEbeRWgbN{next(_nonces)}".encode()
+        self._bare = b"n=" + name.replace("=", "=3D").replace(",", "=2C").encode()
+        self._bare += b",r=" + self._nonce
+        self._signature = b""
+
+    def first(self) -> bytes:
+        return b"n,," + self._bare
+
+    def final(self, challenge: bytes) -> bytes:
+        fields = dict(part.split(b"=", 1) for part in challenge.split(b","))
+        assert fields[b"r"].startswith(self._nonce), "another's nonce"
+        assert len(fields[b"r"]) > len(self._nonce), "no nonce of the server"
+        salt, count = base64.b64decode(fields[b"s"]), int(fields[b"i"])
+        assert count >= 4096
+        salted = hashlib.pbkdf2_hmac("sha256", self._password, salt, count)
+        key = hmac.digest(salted, b"Client Key", "sha256")
+        without_proof = b"c=biws,r=" + fields[b"r"]
+        signed = self._bare + b"," + challenge + b"," + without_proof
+        mask = hmac.digest(hashlib.sha256(key).digest(), signed, "sha256")
+        proof = bytes(a ^ b for a, b in zip(key, mask, strict=True))
+        self._signature = hmac.digest(
+            hmac.digest(salted, b"Server Key", "sha256"), signed, "sha256"
+        )
+        return without_proof + b",p=" + base64.b64encode(proof)
+
+    def check(self, end: bytes) -> None:
+        """The server knows the password too."""
+        assert end == b"v=" + base64.b64encode(self._signature), end

@@ -1,0 +1,176 @@
+"""Properties where they do not belong, twice, cut, or with values that they may not have."""
+
+import pytest
+
+from ..wire.codec import length
+from ..wire.vectors import BAD_TEXT, wire
+from . import codec
+from .codec import number, packet, string
+from .properties import BINARY, IDS, PAIR, TABLE, TEXT, VARINT, Value, encode
+from .refusals import case, refuse, refuse_connect
+
+BY_TYPE: dict[str | int, Value] = {TEXT: "text", BINARY: b"data", PAIR: (("a", "b"),), VARINT: 1}
+SAMPLES = {name: BY_TYPE.get(kind, 1) for name, kind in TABLE.values()}
+ABOUT = {"reason_string", "user"}
+# What a client may put into each packet.
+BELONG = {
+    "connect": {
+        "session_expiry", "receive_maximum", "maximum_packet_size", "topic_alias_maximum",
+        "request_response_info", "request_problem_info", "user", "auth_method", "auth_data",
+    },
+    "will": {
+        "will_delay", "payload_format", "message_expiry", "content_type", "response_topic",
+        "correlation_data", "user",
+    },
+    "publish": {
+        "payload_format", "message_expiry", "topic_alias", "response_topic",
+        "correlation_data", "user", "content_type",
+    },
+    "puback": ABOUT,
+    "pubrec": ABOUT,
+    "pubrel": ABOUT,
+    "pubcomp": ABOUT,
+    "subscribe": {"subscription_id", "user"},
+    "unsubscribe": {"user"},
+    "disconnect": {"session_expiry", *ABOUT},
+}  # fmt: skip
+# Belongs to the packet, but only in the other direction: either error will do.
+OTHERS_WAY = {("publish", "subscription_id"), ("disconnect", "server_reference")}
+KINDS = pytest.mark.parametrize("kind", BELONG)
+pytestmark = pytest.mark.whole
+
+
+def with_properties(kind, properties):
+    """A packet of that kind with these bytes in the place of its properties."""
+    head = string("MQTT") + bytes.fromhex("05 02 0000")
+    mortal = string("MQTT") + bytes.fromhex("05 06 0000")
+    first, body = {
+        "connect": (0x10, head + properties + string("x")),
+        "will": (0x10, mortal + b"\0" + string("x") + properties + string("t") + string("m")),
+        "publish": (0x30, string("t") + properties),
+        "puback": (0x40, number(1) + b"\0" + properties),
+        "pubrec": (0x50, number(1) + b"\0" + properties),
+        "pubrel": (0x62, number(1) + b"\0" + properties),
+        "pubcomp": (0x70, number(1) + b"\0" + properties),
+        "subscribe": (0x82, number(1) + properties + string("t") + b"\0"),
+        "unsubscribe": (0xA2, number(1) + properties + string("t")),
+        "disconnect": (0xE0, b"\0" + properties),
+    }[kind]
+    return packet(first, body)
+
+
+def expect_refused(mqtt5, kind, properties, codes, what=""):
+    bad = with_properties(kind, properties)
+    if kind in ("connect", "will"):
+        refuse_connect(mqtt5, bad, codes, what)
+    else:
+        refuse(mqtt5, mqtt5.connect(), bad, codes, what)
+
+
+def sized(body):
+    return length(len(body)) + body
+
+
+@pytest.mark.spec("MQTT-4.13.1-1", "MQTT-3.14.2-2", of="5.0")
+@KINDS
+def test_a_property_that_does_not_belong_to_a_packet_is_malformed(mqtt5, kind):
+    for name in SAMPLES.keys() - BELONG[kind]:
+        codes = (0x81, 0x82) if (kind, name) in OTHERS_WAY else (0x81,)
+        if not (mqtt5.is_peer and (kind, name) in OTHERS_WAY):
+            expect_refused(mqtt5, kind, encode({name: SAMPLES[name]}), codes, name)
+
+
+@KINDS
+def test_a_property_that_is_not_known_is_malformed(mqtt5, kind):
+    for unknown in ("00 00", "04 00", "10 00 00 00 00", "2b 00", "7f 00", "80 01 00", "ff ff"):
+        expect_refused(mqtt5, kind, sized(bytes.fromhex(unknown)), (0x81,), unknown)
+
+
+@KINDS
+def test_a_property_that_stands_there_twice_is_a_protocol_error(mqtt5, kind):
+    for name in BELONG[kind] - {"user"}:
+        before = encode({"auth_method": "X"})[1:] if name == "auth_data" else b""
+        one = encode({name: SAMPLES[name]})[1:]
+        expect_refused(mqtt5, kind, sized(before + one + one), (0x82,), name)
+        between = encode({"user": SAMPLES["user"]})[1:]
+        expect_refused(mqtt5, kind, sized(before + one + between + one), (0x82,), name)
+
+
+@KINDS
+def test_but_user_properties_may(mqtt5, kind):
+    twice = encode({"user": (("a", "b"), ("a", "b"), ("", ""))})
+    client = mqtt5.connect() if kind not in ("connect", "will") else mqtt5.socket()
+    client.send(with_properties(kind, twice))
+    if kind == "disconnect":
+        client.expect_closed()
+    elif kind in ("connect", "will"):
+        assert client.next().code == 0
+        client.disconnect()
+    else:
+        client.ping()
+
+
+@KINDS
+def test_a_property_that_is_cut_is_malformed(mqtt5, kind):
+    """By the length of the properties, whatever follows them."""
+    for name in BELONG[kind]:
+        whole = encode({name: SAMPLES[name]})[1:]
+        for end in {1, len(whole) - 1}:
+            expect_refused(mqtt5, kind, sized(whole[:end]), (0x81,), f"{name} of {end} bytes")
+
+
+@pytest.mark.spec("MQTT-1.5.4-1", "MQTT-1.5.4-2", "MQTT-1.5.7-1", "MQTT-3.3.2-13", of="5.0")
+@pytest.mark.spec("MQTT-3.3.2-19", of="5.0")
+@KINDS
+def test_a_text_that_is_none_is_malformed(mqtt5, kind):
+    for name in BELONG[kind]:
+        for what, bad in BAD_TEXT.items():
+            values: dict[str | int, list[Value]] = {
+                TEXT: [bad],
+                PAIR: [((bad, "v"),), (("n", bad),)],
+            }
+            for value in values.get(TABLE[IDS[name]][1], []):
+                codes = (0x81, 0x99) if name == "content_type" else (0x81,)
+                expect_refused(mqtt5, kind, encode({name: value}), codes, f"{name} {what}")
+
+
+VALUES = [
+    case("receive-maximum-0", "10 [ 'MQTT' 05 02 0000 [ 21 0000 ] 'x' ]", "82"),
+    case("packet-size-0", "10 [ 'MQTT' 05 02 0000 [ 27 00000000 ] 'x' ]", "82"),
+    case("response-info-2", "10 [ 'MQTT' 05 02 0000 [ 19 02 ] 'x' ]", "82"),
+    case("problem-info-2", "10 [ 'MQTT' 05 02 0000 [ 17 02 ] 'x' ]", "82"),
+    case("problem-info-255", "10 [ 'MQTT' 05 02 0000 [ 17 ff ] 'x' ]", "82"),
+    case("auth-data-alone", "10 [ 'MQTT' 05 02 0000 [ 16 'x' ] 'x' ]", "82",
+         ours="mosquitto overlooks it"),
+    case("will-response-plus",
+         "10 [ 'MQTT' 05 06 0000 [ ] 'x' [ 08 'a/+' ] 't' 'm' ]", "81 82 90"),
+]  # fmt: skip
+LATER_VALUES = [
+    case("alias-0", "30 [ 't' [ 23 0000 ] ]", "94", "MQTT-3.3.2-8"),
+    case("alias-0-and-no-topic", "30 [ '' [ 23 0000 ] ]", "94 82", "MQTT-3.3.2-8"),
+    case("response-topic-plus", "30 [ 't' [ 08 'a/+' ] ]", "81 82 90", "MQTT-3.3.2-14"),
+    case("response-topic-hash", "30 [ 't' [ 08 '#' ] ]", "81 82 90", "MQTT-3.3.2-14"),
+    case("identifier-0", "82 [ 0001 [ 0b 00 ] 't' 00 ]", "82"),
+    case("identifier-of-5-bytes", "82 [ 0001 [ 0b 80808080 01 ] 't' 00 ]", "81"),
+    case("identifier-not-shortest", "82 [ 0001 [ 0b 8100 ] 't' 00 ]", "81", "MQTT-1.5.5-1"),
+    case("length-not-shortest", "30 [ 't' 8200 0101 ]", "81", "MQTT-1.5.5-1"),
+]
+
+
+@pytest.mark.parametrize(("packet", "codes"), VALUES)
+def test_a_connect_with_a_value_that_cannot_be(mqtt5, packet, codes):
+    refuse_connect(mqtt5, packet, codes)
+
+
+@pytest.mark.parametrize(("packet", "codes"), LATER_VALUES)
+def test_a_packet_with_a_value_that_cannot_be(mqtt5, packet, codes):
+    refuse(mqtt5, mqtt5.connect(), packet, codes)
+
+
+@pytest.mark.parametrize("vector", ["30 [ 't' [ 01 02 ] ]", "30 [ 't' [ 01 ff ] ]"])
+def test_a_payload_format_that_nobody_knows_is_passed_on_or_refused(mqtt5, vector):
+    client = mqtt5.connect()
+    client.send(wire(vector) + codec.PINGREQ)
+    answer = client.next()
+    if isinstance(answer, codec.Disconnect):
+        assert answer.code in (0x81, 0x82, 0x99)

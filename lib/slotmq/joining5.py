@@ -1,0 +1,21 @@
+# joining5.py - what a new connection of version 5 needs, and AUTH, as one piece that is
+# loaded on demand. The control plane: may allocate and free.
+from slotmq import ondemand
+from slotmq.auth5 import handle_auth
+from slotmq.connect5 import handle_connect
+from slotmq.runtime import new_packet, next_packet
+
+
+def connect(broker, conn, pkt, buf, fields):
+    """A CONNECT of level 5, which handle_connect.py has begun to read; a result."""
+    return handle_connect(broker, conn, pkt, buf, fields)
+
+
+def handle(broker, conn, pkt, buf):
+    """AUTH; where that is the end of an exchange, the CONNECT that began it goes on."""
+    result = handle_auth(broker, conn, pkt, buf)
+    if not isinstance(result, bytes):
+        return result
+    pkt = new_packet(len(result))
+    next_packet(result, 0, len(result), pkt)
+    return ondemand.take("joining", broker.now).handle(broker, conn, pkt, result)

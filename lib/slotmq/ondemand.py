@@ -1,0 +1,37 @@
+# ondemand.py - modules that are there only while somebody needs them: how a client comes
+# in, how it subscribes, what $SYS says. They are half of the broker's text and a small
+# part of its life, so on MicroPython they are loaded when they are called and forgotten
+# when they have not been called for a while. What is kept for later is no part of them.
+# The control plane: allocates, and gives back.
+import gc
+import sys
+
+from slotmq import heap
+from slotmq.runtime import MICROPYTHON, const
+
+_AFTER = const(10)  # tenths of a second
+_used = {}  # name: when it was called last
+
+
+def take(name, now):
+    """The module slotmq.<name>, loaded if need be; to be used at once and not to be kept."""
+    _used[name] = now
+    return getattr(__import__("slotmq." + name), name)
+
+
+def tick(now):
+    """Several times a second: forget what nobody has needed for a while."""
+    for name in _used:
+        if now - _used[name] >= _AFTER and MICROPYTHON:
+            heap.lift()
+            forget(name)
+            gc.collect()
+            heap.drop()
+            return
+
+
+def forget(name):
+    """Let go of a module that was taken."""
+    del _used[name]
+    if sys.modules.pop("slotmq." + name, None):
+        delattr(sys.modules["slotmq"], name)

@@ -1,0 +1,174 @@
+# systopics.py - the $SYS topics: their names and their values.
+#
+# Nothing is stored for them: a value is made when a subscription asks for it (as if it
+# were retained) or when a round of sys_interval finds that it has changed. Names are
+# mosquitto's where they mean something here; slots/<table>/high and refused are our own.
+# One text, a line a topic: the name behind $SYS/broker/ and where its value is: a path
+# of attributes and indexes from the broker, or a function of here with a dot first. s is
+# the Sys. Loaded on demand; the control plane: allocates.
+import gc
+
+from slotmq.lifecycle import publish_stored
+from slotmq.runtime import MICROPYTHON, const, store, unref
+from slotmq.sysinfo import LOADS, MINUTES
+
+_NONE = const(0xFFFF)
+TOPICS = """\
+version .version
+uptime .uptime
+clients/total .known
+clients/connected .connected
+clients/active .connected
+clients/disconnected .offline
+clients/inactive .offline
+clients/maximum sessions.high
+messages/received .stat 0
+messages/sent .sent
+publish/messages/received .stat 2
+publish/messages/sent .stat 3
+publish/messages/dropped .stat 4
+bytes/received .stat 5
+bytes/sent .stat 6
+messages/stored messages.count.0
+store/messages/count messages.count.0
+store/messages/bytes .stored
+subscriptions/count subscriptions.count
+retained messages/count .retained
+heap/current .heap
+slots/connections/high conns.high
+slots/connections/refused conns.refused
+slots/sessions/high sessions.high
+slots/sessions/refused sessions.refused
+slots/subscriptions/high subscriptions.high
+slots/subscriptions/refused subscriptions.refused
+slots/nodes/high subscriptions.nodes_high
+slots/nodes/refused subscriptions.nodes_refused
+slots/retained/high retained.high
+slots/retained/refused retained.refused
+slots/messages/high messages.count.1
+slots/messages/refused messages.refused
+slots/deliveries/high deliveries.count.1
+slots/deliveries/refused deliveries.refused
+slots/received/high sessions.ids_high.0
+slots/received/refused sessions.ids_refused
+slots/reassembly/high conns.bigs.1
+slots/reassembly/refused conns.bigs.2
+slots/shares/high five.shares.high
+slots/shares/refused five.shares.refused
+slots/aliases/high five.aliases.high
+slots/aliases/refused five.aliases.refused
+"""
+
+
+def _row(i):
+    start = 0
+    for _ in range(i):
+        start = TOPICS.find("\n", start) + 1
+    return TOPICS[start : TOPICS.find("\n", start)]
+
+
+def topic(s, i, buf, off):
+    """Write the name of topic i to buf[off:]; -> its length in bytes."""
+    if i < s.rows:
+        row = _row(i)
+        name = row.rsplit(" ", 2 if " .stat " in row else 1)[0]
+    else:
+        load, minutes = divmod(i - s.rows, len(MINUTES))
+        name = "load/%s/%dmin" % (LOADS[load][0], MINUTES[minutes])
+    text = b"$SYS/broker/" + name.encode()
+    buf[off : off + len(text)] = text
+    return len(text)
+
+
+def value(s, i):
+    """The value of topic i as text."""
+    if i >= s.rows:
+        return "%.2f" % s.loads[i - s.rows]
+    words = _row(i).split(" ")
+    if words[-2] == ".stat":
+        return str(s.stat(int(words[-1])))
+    path = words[-1]
+    if path[0] == ".":
+        return str(_VALUES[path[1:]](s))
+    found = s.broker
+    for part in path.split("."):
+        found = found[int(part)] if part.isdigit() else getattr(found, part, 0)
+    return str(found)
+
+
+def message(s, i):
+    """Topic and value in a message slot, whose reference is the caller's; or NONE."""
+    buf = bytearray(80)
+    n = topic(s, i, buf, 2)
+    buf[0] = 0
+    buf[1] = n
+    text = value(s, i).encode()
+    buf[2 + n : 2 + n + len(text)] = text
+    return store(s.broker.queue, buf, 2, n, 2 + n, len(text), 0)
+
+
+# Values that are not simply there
+
+
+def version(s):
+    from slotmq import __version__
+
+    return "slotmq version " + __version__
+
+
+def uptime(s):
+    return "%d seconds" % (s.broker.now // 10)
+
+
+def known(s):
+    return s.broker.sessions.names.count()
+
+
+def connected(s):
+    return s.broker.connected
+
+
+def offline(s):
+    return known(s) - connected(s)
+
+
+def retained(s):
+    return s.broker.retained.names.count()
+
+
+def stored(s):
+    arena = s.broker.messages.arena
+    return (arena.blocks - arena.free_blocks()) * arena.size
+
+
+def heap(s):
+    return gc.mem_alloc() if MICROPYTHON else 0
+
+
+def sent(s):
+    return s.sent()
+
+
+def publish_changed(s):
+    """A round: what has another value than the last time."""
+    for i in range(s.count):
+        mark = hash(value(s, i)) & 0x3FFFFFFF
+        if mark != s.last[i]:
+            msg = message(s, i)
+            if msg != _NONE:
+                s.last[i] = mark
+                publish_stored(s.broker, msg)
+                unref(s.broker.queue, msg)
+
+
+_VALUES = {
+    "version": version,
+    "uptime": uptime,
+    "known": known,
+    "connected": connected,
+    "offline": offline,
+    "retained": retained,
+    "stored": stored,
+    "heap": heap,
+    "sent": sent,
+}
