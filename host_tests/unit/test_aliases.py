@@ -14,7 +14,8 @@ TOPICS = (b"some/topic", b"another", b"t/" + b"x" * 40, b"four")
 class TestAliases(unittest.TestCase):
     def setUp(self):
         self.arena = Arena(8, BLOCK)
-        self.aliases = Aliases(Limits(connections=2, aliases=MOST, topic_bytes=64), self.arena)
+        limits = Limits(connections=2, aliases=MOST, topic_bytes=64)
+        self.aliases = Aliases(limits, self.arena, bytearray(64))
         self.work = bytearray(100)
 
     def set(self, conn, alias, topic):
@@ -122,7 +123,7 @@ class TestAliases(unittest.TestCase):
         self.aliases.forget(0)  # twice does no harm
 
     def test_a_table_without_room(self):
-        aliases = Aliases(Limits(aliases=0), self.arena)
+        aliases = Aliases(Limits(aliases=0), self.arena, bytearray(64))
         aliases.offered[0] = 0
         self.assertEqual(aliases.outgoing(0, b"some/topic", 0, 10), 0)
         aliases.forget(0)
