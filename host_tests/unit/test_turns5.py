@@ -35,8 +35,13 @@ class Turns5(unittest.TestCase):
     def tearDown(self):
         self.assertEqual(broken(self.broker), [])
 
+    def written(self, n):
+        """No write may be longer than a buffer: it would be another connection's bytes."""
+        self.assertLessEqual(n, self.broker.limits.tx_bytes)
+        return n
+
     def come(self, said, turns=3):
-        client = Client(Stream())
+        client = Client(Stream(write=self.written))
         self.world.listener.waiting.append(client.stream)
         client.send(said)
         self.world.turn(turns)
