@@ -40,13 +40,14 @@ class Stream:
         self.received = bytearray()  # by the client, all of it
         self.ended = False
         self.closed = False
+        self.sock = self  # for half_close() on CPython
         self.extra = 0  # events to report whatever was asked for
         self.writes = 0
 
-    def readinto(self, buf, n):
+    def readinto(self, buf, n=None):
         heap.lift()
         try:
-            return self._read(buf, n)
+            return self._read(buf, len(buf) if n is None else n)
         finally:
             heap.drop()
 
@@ -73,6 +74,9 @@ class Stream:
         if n:
             self.received += buf[off : off + n]
         return n
+
+    def shutdown(self, how):
+        pass
 
     def close(self):
         self.closed = True

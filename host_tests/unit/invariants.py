@@ -9,7 +9,7 @@ _VACANT = 0  # state of a connection
 def broken(broker):
     """Every relation that does not hold."""
     wrong = []
-    for check in (_deliveries, _references, _room, _sessions, _buffers, _tree):
+    for check in (_deliveries, _references, _room, _sessions, _buffers, _tree, _groups):
         wrong += [check.__name__ + ": " + text for text in check(broker)]
     return wrong
 
@@ -68,6 +68,10 @@ def _room(broker):
     for msg in range(m.slots):
         if m.refs[msg]:
             used += (m.topic_len[msg] + 2 + m.payload_len[msg] + size - 1) // size
+    if broker.five:
+        aliases = broker.five.aliases
+        for lengths in (aliases.inward_len, aliases.outward_len):
+            used += sum([(n + size - 1) // size for n in lengths])
     if used + m.arena.free_blocks() != m.arena.blocks:
         yield f"{used} blocks used, {m.arena.free_blocks()} free of {m.arena.blocks}"
 
@@ -111,7 +115,8 @@ def _tree(broker):
         while sub != _NONE:
             seen += 1
             owed += subs.scan[sub] != 0
-            if subs.session[sub] != session or subs.find(session, subs.node[sub]) != sub:
+            share = _NONE if subs.share is None else subs.share[sub]
+            if subs.session[sub] != session or subs.find(session, subs.node[sub], share) != sub:
                 yield f"subscription {sub} of session {session}"
             sub = subs.next_in_session[sub]
         if owed != s.scans[session]:
@@ -120,3 +125,20 @@ def _tree(broker):
         yield f"{seen} subscriptions, not {subs.count}"
     if sum(subs.children) != subs.nodes.count():
         yield f"{sum(subs.children)} children, {subs.nodes.count()} nodes"
+
+
+def _groups(broker):
+    if not broker.five:
+        return
+    subs, shares = broker.subscriptions, broker.five.shares
+    members = [0] * len(shares.refs)
+    for sub in range(subs.slots):
+        share = subs.share[sub]
+        if share != _NONE:
+            members[share] += 1
+            if shares.names.scope[share] != subs.node[sub]:
+                yield f"group {share} is at another node than subscription {sub}"
+    if members != list(shares.refs):
+        yield f"{members} members, not {list(shares.refs)}"
+    if sum([count > 0 for count in members]) != shares.names.count():
+        yield f"{shares.names.count()} groups"

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from slotmq_tools.fuzz import TIGHT
 from slotmq_tools.fuzz.feeding import Feeder, feed_many
-from slotmq_tools.fuzz.inputs import CLEAN, Inputs, connect, packet, string
+from slotmq_tools.fuzz.inputs import CLEAN, Inputs, connect, packet
 from slotmq_tools.fuzz.link import Noticed, kept_client_id, packet_size
+from slotmq_tools.fuzz.properties import section, string
 
 from . import codec
 from .client import Client
@@ -50,7 +51,8 @@ connects = st.builds(
     st.sampled_from([b"f1", b"f2", b""]),
     st.integers(0, 255).map(lambda flags: flags | CLEAN),
     st.just(b"") | st.binary(max_size=20),
-    st.sampled_from([3, 4]),
+    st.sampled_from([3, 4, 5]),
+    st.just(b"\0") | st.binary(max_size=12).map(section),
 )
 sessions = st.tuples(connects, st.lists(packets, max_size=5)).map(lambda s: s[0] + b"".join(s[1]))
 inputs = sessions | st.lists(packets, max_size=3).map(b"".join) | st.binary(max_size=60)
@@ -90,6 +92,7 @@ def test_most_inputs_come_as_far_as_the_handlers():
     connected = [data for data in made if data[:1] == b"\x10" and packet_size(data)]
     assert len(connected) > 700
     assert sum(packet_size(data) < len(data) for data in connected) > 500
+    assert 300 < sum(data[8] == 5 for data in connected) < 600
 
 
 def test_a_witness_that_is_disturbed_is_noticed(broker):
@@ -109,7 +112,7 @@ def test_what_is_left_behind_is_noticed(broker):
     keeper.connect(codec.connect("keeper", clean=False))
     keeper.subscribe("kept")
     keeper.disconnect()
-    with pytest.raises(Noticed, match="clients/total4"):
+    with pytest.raises(Noticed, match="clients/total6"):
         feeder.clean()
     keeper = Client(broker.address)
     keeper.connect(codec.connect("keeper", clean=True))
@@ -125,6 +128,9 @@ def test_what_is_left_behind_is_noticed(broker):
         (connect(b"f1", 0, level=3), b"f1"),
         (connect(b"f" * 200, 0) + b"\xc0\x00", b"f" * 200),
         (connect(b"f1", CLEAN), None),
+        (connect(b"f1", CLEAN, level=5), b"f1"),
+        (connect(b"f1", 0, level=5, properties=section(b"\x11\0\0\0\1" * 40)), b"f1"),
+        (b"\x10\x0a\x00\x04MQTT\x05\x02\x00\x3c", None),
         (b"\x30\x03\x00\x01f", None),
         (b"\x10", None),
         (b"", None),

@@ -1,8 +1,8 @@
 """Any bytes whatever: what a broker is sent by clients that know no MQTT, or half of it.
 
-inputs.py makes them from a seed, feeding.py sends them on connections of their own
-and watches that nobody else notices, __main__.py is the campaign of any length.
-The test suite sends ten thousand of them.
+inputs.py makes them from a seed (properties.py what MQTT 5.0 adds), feeding.py sends
+them on connections of their own and watches that nobody else notices, __main__.py is the
+campaign of any length. The test suite sends ten thousand of them.
 """
 
 # The configuration of a broker for it: tables that fill up in a batch or two, so
@@ -27,6 +27,8 @@ limit tx_bytes 2048
 limit rx_bytes 2048
 limit routes 64
 limit reassembly 4
+limit shares 20
+limit aliases 4
 when_full sessions drop_oldest
 packet_timeout 2
 log_type none

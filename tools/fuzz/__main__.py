@@ -16,6 +16,7 @@ from pathlib import Path
 
 import click
 
+from .. import passwd
 from . import TIGHT
 from .feeding import Feeder, feed_many
 from .link import Noticed
@@ -29,11 +30,13 @@ def _broker(runtime: str) -> Iterator[tuple[str, int]]:
     """A broker as a process; its address. It must still end in order afterwards."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address: tuple[str, int] = server.getsockname()
-    with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
-        file.write(f"{TIGHT}listener {address[1]} {address[0]}\nallow_anonymous true\n")
-        file.flush()
+    with tempfile.TemporaryDirectory() as folder:
+        users, conf = Path(folder) / "users", Path(folder) / "slotmq.conf"
+        passwd.put(users, "user", "nobody knows it")
+        told = f"listener {address[1]} {address[0]}\nallow_anonymous true\nscram_file {users}\n"
+        conf.write_text(TIGHT + told)
         run = [sys.executable, "-m", "slotmq_tools.cli", "run", "--runtime", runtime]
-        with subprocess.Popen([*run, "-c", file.name], stdout=subprocess.PIPE) as process:
+        with subprocess.Popen([*run, "-c", conf], stdout=subprocess.PIPE) as process:
             assert process.stdout
             click.echo(process.stdout.readline().decode().strip())
             try:

@@ -1,19 +1,29 @@
-"""Sends inputs to a broker and watches two well-behaved clients meanwhile.
+"""Sends inputs to a broker and watches well-behaved clients meanwhile, two of each version.
 
 A batch of inputs goes out on as many connections at once, piece by piece in turns,
 and each is over when the broker has closed it. Then the witnesses exchange
 numbered messages: what comes must be these bytes and no others.
 """
 
+import time
 from collections.abc import Sequence
 
-from .inputs import Inputs, connect, packet, string
+from . import TIGHT
+from .inputs import Inputs, connect, packet
 from .link import DISCONNECT, PINGREQ, PINGRESP, Link, Noticed, kept_client_id
+from .properties import section, string
 
 BATCH = 24
 _RESETS = 8  # of so many batches, one ends with all its connections broken
 _TOPIC = string(b"witness/of-what-nobody-else-names")
 _ACCEPTED = b"\x20\x02\x00\x00"
+_TOPIC_5 = string(b"witness-5/of-what-nobody-else-names")
+_CARRIED = b"\x03" + string(b"text") + b"\x26" + string(b"a") + string(b"b")
+_IDENTIFIER = b"\x0b\x07"
+_ALIAS = b"\x23\x00\x01"
+_SHARES = int(TIGHT.partition("limit shares ")[2].split()[0])
+_QUOTA = 0x97
+_SWEPT_IN_S = 5.0  # an expired message is given to nobody, and stays until it is swept
 
 # What the tables hold: all of it is to be as it was before.
 _COUNTED = (
@@ -38,6 +48,13 @@ class Feeder:
         self._publisher = self._client(b"witness-publisher")
         self._subscriber = self._client(b"witness-subscriber")
         self._subscriber.exchange(packet(0x82, b"\0\1" + _TOPIC + b"\0"), b"\x90\3\0\1\0")
+        self._assigned = 0  # client ids that the broker has made up
+        self._publisher_5 = self._client_5(b"witness-publisher-5")
+        self._subscriber_5 = self._client_5(b"witness-subscriber-5")
+        asked = b"\0\1" + section(_IDENTIFIER) + _TOPIC_5 + b"\0"
+        self._subscriber_5.exchange(packet(0x82, asked), b"\x90\4\0\1\0\0")
+        self._publisher_5.exchange(*_with_alias(_TOPIC_5, b"0"))
+        self._subscriber_5.exchange(PINGREQ, _as_it_comes(b"0") + PINGRESP)
         self._counts = self._count()
 
     def feed(self, batch: Sequence[Pieces], *, reset: bool = False) -> None:
@@ -64,10 +81,12 @@ class Feeder:
         self._publisher.exchange(packet(0x34, body), b"\x50\2\0\7")
         self._publisher.exchange(packet(0x62, b"\0\7"), b"\x70\2\0\7")
         self._subscriber.exchange(PINGREQ, plain * 3 + PINGRESP)
+        self._publisher_5.exchange(*_with_alias(b"\0\0", text))
+        self._subscriber_5.exchange(PINGREQ, _as_it_comes(text) + PINGRESP)
 
     def clean(self) -> None:
         """Undo what inputs may rightly leave behind; then every table is as it was."""
-        for client_id in self._kept - {b""}:
+        for client_id in self._kept.union(self._made_up()) - {b""}:
             link = Link(self._address)
             link.send(connect(client_id) + DISCONNECT)
             link.finish()
@@ -75,8 +94,33 @@ class Feeder:
         while self._clear_retained():
             pass
         left = self._count()
+        end = time.monotonic() + _SWEPT_IN_S
+        while left != self._counts and time.monotonic() < end:
+            time.sleep(0.1)
+            left = self._count()
         if left != self._counts:
             raise Noticed(f"the tables hold {left}, at first {self._counts}")
+        self._fill_groups()
+
+    def _made_up(self) -> set[bytes]:
+        # Client ids that were assigned since the last time, whose sessions may be kept.
+        link = Link(self._address)
+        link.send(connect(b"", level=5))
+        number = int(link.next_packet().partition(b"auto-")[2][:8], 16)
+        link.finish()
+        before, self._assigned = self._assigned, number
+        return {b"auto-%08x" % n for n in range(before + 1, number)}
+
+    def _fill_groups(self) -> None:
+        # All groups of shared subscriptions can be had by one client, and no more.
+        link = self._client_5(b"sharer")
+        names = [string(b"$share/%032d/witness" % n) + b"\0" for n in range(_SHARES + 1)]
+        link.send(packet(0x82, b"\0\1\0" + b"".join(names)))
+        granted = link.next_packet()[-_SHARES - 1 :]
+        if granted != bytes(_SHARES) + bytes([_QUOTA]):
+            raise Noticed(f"groups of shared subscriptions are left: {granted.hex()}")
+        link.send(DISCONNECT)
+        link.finish()
 
     def _clear_retained(self) -> int:
         link = self._client(b"cleaner")
@@ -101,20 +145,41 @@ class Feeder:
     def close(self) -> None:
         """Let the witnesses go, who must be there still."""
         try:
-            for link in (self._publisher, self._subscriber):
+            for link in self._witnesses():
                 link.exchange(PINGREQ, PINGRESP)
         finally:
             self.abandon()
 
     def abandon(self) -> None:
         """Let the witnesses go, whatever they have noticed."""
-        for link in (self._publisher, self._subscriber):
+        for link in self._witnesses():
             link.finish()
+
+    def _witnesses(self) -> tuple[Link, ...]:
+        return self._publisher, self._subscriber, self._publisher_5, self._subscriber_5
 
     def _client(self, client_id: bytes) -> Link:
         link = Link(self._address)
         link.exchange(connect(client_id), _ACCEPTED)
         return link
+
+    def _client_5(self, client_id: bytes) -> Link:
+        link = Link(self._address)
+        link.send(connect(client_id, level=5))
+        answer = link.next_packet()
+        if answer[0] != 0x20 or answer[2:4] != b"\0\0":
+            raise Noticed(f"{answer.hex()} came for the CONNECT of a witness")
+        return link
+
+
+def _with_alias(topic: bytes, text: bytes) -> tuple[bytes, bytes]:
+    """A PUBLISH with an alias for its topic, or in its place; and the answer."""
+    body = topic + b"\0\7" + section(_ALIAS + _CARRIED) + text
+    return packet(0x32, body), b"\x40\2\0\7"
+
+
+def _as_it_comes(text: bytes) -> bytes:
+    return packet(0x30, _TOPIC_5 + section(_IDENTIFIER + _CARRIED) + text)
 
 
 def feed_many(feeder: Feeder, seed: int, count: int) -> None:

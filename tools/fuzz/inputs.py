@@ -1,12 +1,15 @@
-"""Inputs from a seed: noise, packets with senseless fields, sessions, damaged sessions.
+"""Inputs from a seed: noise, packets with senseless fields, sessions, damaged sessions, floods.
 
-An input is what one client sends on one connection. The same seed gives the same
-inputs. No topic starts with $, but for $SYS in undamaged packets, so that what
-they leave in the broker can be found again by a client that subscribes to #.
+An input is what one client sends on one connection; every other one speaks MQTT 5.0.
+The same seed gives the same inputs. No topic starts with $, but for $SYS in undamaged
+packets, so that what they leave in the broker can be found again by a client that
+subscribes to #.
 """
 
 import random
 from collections.abc import Callable, Iterator
+
+from .properties import Properties, length, string
 
 CLEAN, WILL, PASSWORD, USER_NAME = 2, 4, 64, 128
 _NAMES = {3: b"MQIsdp", 4: b"MQTT"}
@@ -15,30 +18,28 @@ _CLIENT_IDS = [b"f1", b"f2", b"f3", b"f" * 23, b"", b"f\xc3\xa4"]
 _TOPICS = [b"f", b"f/a", b"f/a/b", b"f//", b"/", b"f/" + b"x" * 90, b"$SYS/broker/f"]
 _BAD_TOPICS = [b"", b"f/+", b"f/#", b"f\x00", b"\xff", b"\xed\xa0\x80", b"f" * 3000]
 _FILTERS = [*_TOPICS, b"#", b"f/#", b"+", b"f/+/b", b"+/+", b"f/+/#", b"$SYS/#"]
+_SHARED = [b"$share/g/f", b"$share/g/#", b"$share/h/f/+", b"$share/" + b"n" * 30 + b"/f/a"]
+_BAD_SHARED = [b"$share/g", b"$share//f", b"$share/+/f", b"$share/g/"]
 _BAD_FILTERS = [*_BAD_TOPICS[3:], b"", b"f#", b"#/f", b"f+", b"f/+x", b"++"]
 _PACKET_IDS = [1, 1, 2, 3, 65535]
+_REASONS = [0, 0, 0, 4, 0x10, 0x80, 0x82, 0x92, 0x97, 0xFF]
 _LENGTHS = [0, 1, 2, 127, 128, 16383, 16384, 2097151, 2097152, 268435455]
-
-
-def string(text: bytes) -> bytes:
-    return len(text).to_bytes(2, "big") + text
-
-
-def length(value: int) -> bytes:
-    """A remaining length, seven bits to a byte."""
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes(out) + bytes([value])
 
 
 def packet(first: int, body: bytes = b"") -> bytes:
     return bytes([first]) + length(len(body)) + body
 
 
-def connect(client_id: bytes, flags: int = CLEAN, payload: bytes = b"", level: int = 4) -> bytes:
+def connect(
+    client_id: bytes,
+    flags: int = CLEAN,
+    payload: bytes = b"",
+    level: int = 4,
+    properties: bytes = b"\0",
+) -> bytes:
+    """`properties`: the section of a CONNECT of level 5."""
     head = string(_NAMES.get(level, b"MQTT")) + bytes([level, flags, 0, 60])
+    head += properties if level == 5 else b""
     return packet(0x10, head + string(client_id) + payload)
 
 
@@ -47,6 +48,8 @@ class Inputs:
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
+        self._is_5 = False  # the input that is being made
+        self._properties = Properties(self.random)
         self._kinds: list[Callable[[], bytes]] = [
             self._noise,
             self._connected_noise,
@@ -54,6 +57,7 @@ class Inputs:
             self._damaged,
             self._damaged,
             self._damaged,
+            self._flood,
         ]
         self._packets: list[Callable[[], bytes]] = [
             self._publish,
@@ -64,10 +68,13 @@ class Inputs:
             self._unsubscribe,
             self._other,
         ]
+        self._packets_5 = [*self._packets, self._auth, self._disconnect]
 
     def __iter__(self) -> Iterator[bytes]:
         while True:
-            yield self.random.choice(self._kinds)()
+            self._is_5 = not self._is_5
+            kinds = self._kinds if self._now_and_then() else self._kinds[:-1]
+            yield self.random.choice(kinds)()
 
     def cut(self, data: bytes) -> list[bytes]:
         """The same bytes in pieces: whole, byte by byte, or cut anywhere."""
@@ -93,8 +100,18 @@ class Inputs:
 
     def _session(self) -> bytes:
         count = self.random.randint(0, 8)
-        packets = [self.random.choice(self._packets)() for _ in range(count)]
+        some = self._packets_5 if self._is_5 else self._packets
+        packets = [self.random.choice(some)() for _ in range(count)]
         return self._connect() + b"".join(packets)
+
+    def _flood(self) -> bytes:
+        # The smallest packets, as many as a read can have: their answers must have room.
+        small = [packet(0xC0), packet(0x62, b"\0\x09"), packet(0x50, b"\0\x09")]
+        if self._is_5:
+            small.append(packet(0xF0, b"\x19" + self._properties.authentication()))
+        first = self.random.choice([b"", self._subscribe(), small[-1]])
+        one = self.random.choice(small)
+        return self._connect() + first + one * self.random.randint(100, 1200)
 
     def _damaged(self) -> bytes:
         data = bytearray(self._session())
@@ -110,31 +127,49 @@ class Inputs:
         payload = b""
         if self._now_and_then():
             flags |= WILL | self.random.choice([0, 8, 16, 24, 32, 40])
+            payload += self._section("will")
             payload += string(self._topic()) + string(self._bytes(20))
         if self._now_and_then():
             flags |= USER_NAME | PASSWORD
             payload += string(b"user") + string(self._bytes(8))
-        level = self.random.choice([4, 4, 4, 4, 3, 3, 5, self.random.randrange(256)])
-        return connect(self.random.choice(_CLIENT_IDS), flags, payload, level)
+        level = self.random.choice([4, 4, 4, 4, 3, 3, self.random.randrange(256)])
+        properties = b""
+        if self._is_5:
+            level = 5
+            properties = self._section("connect")
+            if self.random.random() < 0.1:
+                properties = self._properties.authentication()
+        client_id = self.random.choice(_CLIENT_IDS)
+        return connect(client_id, flags, payload, level, properties)
 
     def _publish(self) -> bytes:
         qos = self.random.choice([0, 0, 1, 1, 2, 2, 2, 3])
         first = 0x30 | qos << 1 | self.random.choice([0, 0, 1, 8 * bool(qos)])
         payload = self._bytes(self.random.choice([0, 10, 200, 1500]))
-        return packet(first, string(self._topic()) + (self._id() if qos else b"") + payload)
+        topic = b"" if self._is_5 and self.random.random() < 0.3 else self._topic()
+        head = string(topic) + (self._id() if qos else b"")
+        return packet(first, head + self._section("publish") + payload)
 
     def _acknowledgement(self) -> bytes:
-        return packet(self.random.choice([0x40, 0x50, 0x62, 0x70]), self._id())
+        body = self._id() + self._reason("ack")
+        return packet(self.random.choice([0x40, 0x50, 0x62, 0x70]), body)
+
+    def _disconnect(self) -> bytes:
+        return packet(0xE0, self._reason("disconnect"))
+
+    def _auth(self) -> bytes:
+        code = bytes([self.random.choice([0x18, 0x18, 0x19, 0x19, *_REASONS])])
+        return packet(0xF0, code + self._properties.authentication())
 
     def _subscribe(self) -> bytes:
         filters = [self._filter() for _ in range(self.random.randint(1, 4))]
-        qos = [bytes([self.random.choice([0, 1, 2, 2])]) for _ in filters]
+        qos = [bytes([self._options()]) for _ in filters]
         asked = [string(name) + q for name, q in zip(filters, qos, strict=True)]
-        return packet(0x82, self._id() + b"".join(asked))
+        return packet(0x82, self._id() + self._section("subscribe") + b"".join(asked))
 
     def _unsubscribe(self) -> bytes:
         filters = [string(self._filter()) for _ in range(self.random.randint(1, 4))]
-        return packet(0xA2, self._id() + b"".join(filters))
+        return packet(0xA2, self._id() + self._section("unsubscribe") + b"".join(filters))
 
     def _other(self) -> bytes:
         return self.random.choice([packet(0xC0), packet(0xC0), packet(0xE0), self._headed_noise()])
@@ -160,7 +195,26 @@ class Inputs:
         return self.random.choice(_BAD_TOPICS if self._now_and_then() else _TOPICS)
 
     def _filter(self) -> bytes:
-        return self.random.choice(_BAD_FILTERS if self._now_and_then() else _FILTERS)
+        bad, good = _BAD_FILTERS, _FILTERS
+        if self._is_5:
+            bad, good = bad + _BAD_SHARED, good + _SHARED * 2
+        return self.random.choice(bad if self._now_and_then() else good)
+
+    def _options(self) -> int:
+        qos = self.random.choice([0, 1, 2, 2])
+        if not self._is_5 or self.random.random() < 0.5:
+            return qos
+        return qos | self.random.choice([0, 4, 8, 12]) | self.random.choice([0, 16, 32, 48])
+
+    def _section(self, where: str) -> bytes:
+        return self._properties.section(where) if self._is_5 else b""
+
+    def _reason(self, where: str) -> bytes:
+        # What may follow in an acknowledgement, or be left away: a reason, properties.
+        if not self._is_5 or self.random.random() < 0.4:
+            return b""
+        code = bytes([self.random.choice(_REASONS)])
+        return code + self.random.choice([b"", self._section(where)])
 
     # Damages: each changes the bytes around one place.
 

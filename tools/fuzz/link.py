@@ -54,6 +54,13 @@ class Link:
                     yield data[:size]
                     data = data[size:]
 
+    def next_packet(self) -> bytes:
+        """The next packet, and nothing of what comes behind it."""
+        data = b""
+        while not packet_size(data):
+            data += self._receive(1)
+        return data
+
     def finish(self) -> None:
         """Say that this was all, and wait until the broker has closed."""
         try:
@@ -95,10 +102,15 @@ def packet_size(data: bytes) -> int:
 
 
 def kept_client_id(data: bytes) -> bytes | None:
-    """The client id, if an input begins with a CONNECT for a session that is kept."""
+    """The client id, if an input begins with a CONNECT for a session that may be kept."""
     body = data[2 if data[1:2] < b"\x80" else 3 : packet_size(data)]
     flags = 3 + int.from_bytes(body[:2], "big")
     start = flags + 5
-    if data[:1] != b"\x10" or len(body) < start or body[flags] & CLEAN:
+    if data[:1] != b"\x10" or len(body) < start:
+        return None
+    if body[flags - 1] == 5:  # whatever Clean Start says: it has an expiry, or gets one
+        size = body[flags + 3]
+        start += 1 + size if size < 128 else 2 + (size & 127 | body[flags + 4] << 7)
+    elif body[flags] & CLEAN:
         return None
     return body[start : start + int.from_bytes(body[start - 2 : start], "big")]

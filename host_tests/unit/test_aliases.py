@@ -1,0 +1,129 @@
+"""Topic aliases: of each connection, in both directions, and everything given back."""
+
+import unittest
+
+from slotmq import Limits
+from slotmq.aliases import Aliases
+from slotmq.runtime import Arena
+
+MOST = 3
+BLOCK = 16
+TOPICS = (b"some/topic", b"another", b"t/" + b"x" * 40, b"four")
+
+
+class TestAliases(unittest.TestCase):
+    def setUp(self):
+        self.arena = Arena(8, BLOCK)
+        limits = Limits(connections=2, aliases=MOST, topic_bytes=64)
+        self.aliases = Aliases(limits, self.arena, bytearray(64))
+        self.work = bytearray(100)
+
+    def set(self, conn, alias, topic):
+        return self.aliases.set(conn, alias, bytearray(b"xx" + topic), 2, len(topic))
+
+    def get(self, conn, alias):
+        n = self.aliases.get(conn, alias, self.work, 5)
+        return bytes(self.work[5 : 5 + n])
+
+    def outgoing(self, conn, topic):
+        """(alias, does the client know it?)"""
+        alias = self.aliases.outgoing(conn, bytearray(b"xx" + topic), 2, len(topic))
+        return alias, self.aliases.found[0]
+
+    def give(self, conn, alias, topic):
+        return self.aliases.give(conn, alias, bytearray(b"xx" + topic), 2, len(topic))
+
+    def tearDown(self):
+        for conn in range(3):
+            self.aliases.forget(conn)
+        self.assertEqual(self.arena.free_blocks(), 8)
+
+    def test_what_was_set_is_found(self):
+        for alias in range(1, MOST + 1):
+            self.assertEqual(self.get(0, alias), b"")
+            self.assertTrue(self.set(0, alias, TOPICS[alias - 1]))
+        for alias in range(1, MOST + 1):
+            self.assertEqual(self.get(0, alias), TOPICS[alias - 1])
+
+    def test_each_connection_has_its_own(self):
+        self.set(0, 1, b"of the first")
+        self.set(1, 1, b"of the second")
+        self.set(2, MOST, b"of the one in reserve")
+        self.assertEqual(self.get(0, 1), b"of the first")
+        self.assertEqual(self.get(1, 1), b"of the second")
+        self.assertEqual(self.get(2, MOST), b"of the one in reserve")
+        self.aliases.forget(1)
+        self.assertEqual([self.get(conn, 1) for conn in range(3)], [b"of the first", b"", b""])
+
+    def test_the_last_one_counts(self):
+        for topic in TOPICS * 3:
+            self.assertTrue(self.set(0, 2, topic))
+            self.assertEqual(self.get(0, 2), topic)
+
+    def test_an_arena_that_is_full(self):
+        held = self.arena.take(7 * BLOCK)
+        self.assertTrue(self.set(0, 1, b"a" * BLOCK))
+        self.assertFalse(self.set(0, 2, b"b"))
+        self.assertEqual(self.aliases.refused, 1)
+        self.assertEqual(self.get(0, 1), b"a" * BLOCK)
+        self.assertEqual(self.get(0, 2), b"")
+        self.assertFalse(self.set(0, 1, b"a" * (BLOCK + 1)))  # what it stood for is forgotten
+        self.assertEqual(self.get(0, 1), b"")
+        self.assertTrue(self.set(0, 1, b"again"))
+        self.arena.drop(held)
+
+    def test_a_client_that_takes_none_is_given_none(self):
+        self.assertEqual(self.outgoing(0, TOPICS[0]), (0, 0))
+
+    def test_the_first_topics_that_are_long_enough(self):
+        self.aliases.offered[0] = 2
+        self.assertEqual(self.outgoing(0, b"abc"), (0, 0))
+        for alias, topic in ((1, TOPICS[3]), (2, TOPICS[0])):
+            self.assertEqual(self.outgoing(0, topic), (alias, 0))
+            self.assertTrue(self.give(0, alias, topic))
+            self.assertEqual(self.outgoing(0, topic), (alias, 1))
+        self.assertEqual(self.outgoing(0, TOPICS[1]), (0, 0))
+        self.assertEqual(self.outgoing(0, TOPICS[3]), (1, 1))
+
+    def test_a_topic_is_told_from_one_as_long(self):
+        self.aliases.offered[0] = MOST
+        self.give(0, 1, b"same/length/a")
+        for other in (b"same/length/b", b"Same/length/a", b"same/lengthxa"):
+            self.assertEqual(self.outgoing(0, other), (2, 0))
+        self.assertEqual(self.outgoing(0, b"same/length/a"), (1, 1))
+
+    def test_one_that_could_not_be_kept_is_given_again(self):
+        self.aliases.offered[0] = 1
+        held = self.arena.take(8 * BLOCK)
+        self.assertEqual(self.outgoing(0, TOPICS[0]), (1, 0))
+        self.assertFalse(self.give(0, 1, TOPICS[0]))
+        self.assertEqual(self.outgoing(0, TOPICS[0]), (1, 0))
+        self.assertEqual(self.outgoing(0, TOPICS[1]), (1, 0))
+        self.arena.drop(held)
+        self.assertTrue(self.give(0, 1, TOPICS[1]))
+        self.assertEqual(self.outgoing(0, TOPICS[1]), (1, 1))
+
+    def test_both_directions_know_nothing_of_each_other(self):
+        self.aliases.offered[0] = 1
+        self.set(0, 1, b"inward")
+        self.assertEqual(self.outgoing(0, b"inward"), (1, 0))
+        self.give(0, 1, b"outward")
+        self.assertEqual(self.get(0, 1), b"inward")
+
+    def test_nothing_is_left_of_a_connection(self):
+        self.aliases.offered[0] = MOST
+        for alias in range(1, MOST + 1):
+            self.set(0, alias, b"in%d" % alias)
+            self.give(0, alias, b"out%d" % alias)
+        self.assertEqual(self.arena.free_blocks(), 8 - 2 * MOST)
+        self.aliases.forget(0)
+        self.assertEqual(self.arena.free_blocks(), 8)
+        self.assertEqual(self.outgoing(0, b"out1"), (0, 0))
+        self.assertEqual(self.get(0, 1), b"")
+        self.aliases.forget(0)  # twice does no harm
+
+    def test_a_table_without_room(self):
+        aliases = Aliases(Limits(aliases=0), self.arena, bytearray(64))
+        aliases.offered[0] = 0
+        self.assertEqual(aliases.outgoing(0, b"some/topic", 0, 10), 0)
+        aliases.forget(0)

@@ -1,0 +1,163 @@
+"""MQTT 5.0 through the real loop: answers that fill a buffer, times that are long, the end."""
+
+import unittest
+
+import packets5
+from fakes import Client, Stream, World
+from invariants import broken
+from packets import PINGREQ, PINGRESP, PUBREL, ack, connect, packet, split, subscribe, text
+
+from slotmq import Broker, Limits, Settings
+
+DISCONNECT = b"\xe0\0"
+METHOD = b"\x15" + text("any")
+FOREVER = b"\xff\xff\xff\xff"
+
+
+class Hooks:
+    """Lets everybody in, and says a lot to it."""
+
+    def auth(self, conn, method, data):
+        return 0, b"d" * 300
+
+    def forget(self, conn):
+        pass
+
+
+class Turns5(unittest.TestCase):
+    def start(self, limits=None, **settings):
+        self.world = World(Broker(limits or Limits(), Settings(sys_interval=0, **settings)))
+        self.broker = self.world.broker
+
+    def setUp(self):
+        self.start()
+
+    def tearDown(self):
+        self.assertEqual(broken(self.broker), [])
+
+    def written(self, n):
+        """No write may be longer than a buffer: it would be another connection's bytes."""
+        self.assertLessEqual(n, self.broker.limits.tx_bytes)
+        return n
+
+    def come(self, said, turns=3):
+        client = Client(Stream(write=self.written))
+        self.world.listener.waiting.append(client.stream)
+        client.send(said)
+        self.world.turn(turns)
+        return client
+
+    def wait(self, seconds):
+        self.world.turn(seconds * 10, ms=100)
+
+
+class TestRoom(Turns5):
+    """A read of any bytes is answered within the outgoing buffer."""
+
+    def check(self, said, before=b""):
+        others = [self.come(packets5.connect(f"o{n}")) for n in range(3)]
+        said += b"\xc0\0"
+        client = self.come(packets5.connect("a") + before if before else b"")
+        client.send(said)
+        self.world.turn(60)
+        found, size = split(client.stream.received)
+        self.assertEqual(size, len(client.stream.received))
+        self.assertEqual(found[-1], PINGRESP)
+        for other in others:
+            self.assertEqual(len(other.packets()), 1)
+        return found
+
+    def test_acknowledgements_of_unknown_ids(self):
+        for first in (0x50, PUBREL):
+            with self.subTest(first=first):
+                self.start()
+                self.check(ack(first, 9) * 300, PINGREQ)
+
+    def test_a_connack_and_what_follows_at_once(self):
+        for small in (PINGREQ, ack(PUBREL, 9)):
+            with self.subTest(small=small):
+                self.start()
+                self.check(packets5.connect("") + small * 400)
+
+    def test_a_long_answer_to_auth(self):
+        self.broker.hooks = Hooks()
+        again = packet(0xF0, b"\x19" + packets5.section(METHOD))
+        self.check(packets5.connect("b", METHOD) + again + PINGREQ * 300)
+
+
+class TestTimes(Turns5):
+    def test_the_longest_will_delay(self):
+        will = ("t", "x", 1, b"\x18" + FOREVER)
+        client = self.come(packets5.connect("a", will=will, expiry=0xFFFFFFFF))
+        client.leave()
+        self.wait(20)
+        self.assertEqual(sum([msg != 0xFFFF for msg in self.broker.sessions.will]), 1)
+
+    def test_the_longest_expiry_after_a_hundred_days(self):
+        self.broker.now = 100 * 86400 * 10
+        client = self.come(packets5.connect("a") + packets5.subscribe(1, "t", 1))
+        client.packets()
+        for seconds in (99999999, 100000000):
+            told = b"\x02" + seconds.to_bytes(4, "big")
+            client.send(packets5.publish("t", b"x", 1, 1, told))
+            self.world.turn(3)
+            self.assertEqual(len(client.packets()), 2)
+        will = ("t", "x", 1, b"\x02" + (100000000).to_bytes(4, "big"))
+        self.come(packets5.connect("b", will=will)).leave()
+        self.world.turn(3)
+        self.assertEqual(len(client.packets()), 1)
+
+    def test_version_3_lets_go_of_what_has_expired(self):
+        for away in (False, True):
+            with self.subTest(away=away):
+                self.start(Limits(deliveries=5000))  # which are not swept at once
+                client = self.come(connect("a", clean=False) + subscribe(1, "t", 1))
+                if away:
+                    client.send(DISCONNECT)
+                    self.world.turn(2)
+                told = b"\x02\0\0\0\1"
+                self.come(packets5.connect("b") + packets5.publish("t", b"x", 1, 1, told))
+                client.leave()
+                self.world.turn(13, ms=100)
+                client = self.come(connect("a", clean=False))
+                found = [data for data in client.packets() if data[0] >> 4 == 3]
+                self.assertEqual(len(found), 0 if away else 1)  # it had begun: again
+                for data in found:
+                    client.send(ack(0x40, data[5] << 8 | data[6]))
+                self.wait(2)
+                self.assertEqual(self.broker.deliveries.count[0], 0)
+                self.assertEqual(self.broker.messages.count[0], 0)
+
+
+class TestEnds(Turns5):
+    def test_a_stop_closes_every_connection(self):
+        clients = [self.come(packets5.connect("a")), self.come(connect("b"))]
+        clients.append(self.come(packets5.connect("c") + PINGREQ + b"\xf7\0"))  # it lingers
+        self.world.loop.close()
+        self.assertEqual([client.stream.closed for client in clients], [True] * 3)
+        self.assertEqual(self.broker.conns.count, 0)
+
+    def test_version_3_alone_ends_with_a_cut_packet(self):
+        self.start(mqtt_versions=3)
+        client = self.come(connect("a"))
+        client.send(b"\xe0")
+        self.world.turn(2)
+        client.send(b"\0\xc0\0")
+        self.world.turn(2)
+        self.assertTrue(client.stream.closed)
+
+    def test_a_second_connect_while_auth_is_under_way(self):
+        hooks = Hooks()
+        hooks.auth = lambda conn, method, data: (0x18, b"go on")
+        self.broker.hooks = hooks
+        for second in (connect("b"), packets5.connect("a"), packets5.connect("a", METHOD)):
+            client = self.come(packets5.connect("a", METHOD))
+            client.packets()
+            client.send(second)
+            self.world.turn(3)
+            self.assertFalse(
+                [data for data in client.packets() if data[0] == 0x20 and not data[3]]
+            )
+            client.leave()
+            self.wait(2)
+            self.assertEqual(len(self.broker.five.exchanges), 0)
