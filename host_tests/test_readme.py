@@ -16,7 +16,8 @@ import pytest
 from click.testing import CliRunner
 
 from slotmq.conf import FIELDS
-from slotmq.settings import WHEN_FULL, Settings, rows
+from slotmq.policies import WHEN_FULL, rows
+from slotmq.settings import Settings
 from slotmq_tools import cli, micropython, mpy
 
 from .wire import codec

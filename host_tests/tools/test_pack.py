@@ -154,7 +154,7 @@ def test_the_real_program_is_packed_whole() -> None:
             "budget",
             "conf",
             "core",
-        "five",
+            "five",
             "hot",
             "local",
             "scram",

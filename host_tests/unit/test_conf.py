@@ -6,7 +6,8 @@ import scratch
 
 from slotmq import conf
 from slotmq.limits import Limits
-from slotmq.settings import WHEN_FULL, ConfError, Settings, rows
+from slotmq.policies import WHEN_FULL, rows
+from slotmq.settings import ConfError, Settings
 
 SMALL = Limits(connections=4, inflight=10, queued=20)
 

@@ -3,7 +3,8 @@
 import unittest
 
 from slotmq.limits import Limits
-from slotmq.settings import TABLE_OF, WHEN_FULL, Settings, rows
+from slotmq.policies import TABLE_OF, WHEN_FULL, rows
+from slotmq.settings import Settings
 
 
 class TestSettings(unittest.TestCase):

@@ -77,8 +77,6 @@ class Broker:
         self.limits = limits = limits or Limits()
         self.settings = settings = settings or Settings()
         settings.check(limits)
-        if settings.allow_duplicate_messages and limits.route_entries < limits.subscriptions:
-            raise ValueError("route_entries: at least subscriptions, for allow_duplicate_messages")
         if settings.mqtt_versions == 5:  # code first, then tables
             from slotmq.version5 import Version5
         if settings.sys_interval:

@@ -66,6 +66,6 @@ def _version5(limits):
     # aliases, groups, and the columns beside those of the other tables
     n = limits.connections + 1
     columns = limits.subscriptions * 7 + limits.messages * 6 + limits.deliveries * 2
-    columns += limits.sessions * 15 + n * (9 + limits.aliases * 8)
+    columns += limits.sessions * 17 + n * (9 + limits.aliases * 8)
     groups = _names(limits.shares, limits.shares * 32) + limits.shares * 5
-    return 1600 + columns + groups + 2 * limits.topic_bytes
+    return 1650 + columns + groups + 2 * limits.topic_bytes

@@ -8,8 +8,9 @@
 # setting or raises ValueError with what it expected. Allocates freely and keeps
 # nothing: app.py imports this for one reading and drops it. FIELDS is a text,
 # since names in a dict would outlive the module on MicroPython.
-from slotmq.limits import fields
-from slotmq.settings import TABLE_OF, WHEN_FULL, ConfError, Settings, rows
+from slotmq.capacities import fields
+from slotmq.policies import TABLE_OF, WHEN_FULL, rows
+from slotmq.settings import ConfError, Settings
 
 # `size` is a number too, 0 and `unlimited` being the size of the whole table.
 FIELDS = """\

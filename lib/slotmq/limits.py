@@ -1,120 +1,27 @@
 # limits.py - every capacity of the broker, what it costs, and the sum.
 #
-# A Limits is made once, before anything else; all tables are allocated from it
-# and nothing grows afterwards. check() holds the relations between the numbers;
-# rows() is the RAM as a sum with one line per owner. Allocates only at start.
-#
-# The defaults are those of a Pico W on stock firmware. One text, because tuples of
-# strings take four times the heap; a line: name, default, least, most.
-#
-#   connections      sockets served at a time; one more is kept in reserve, so that
-#                    the client too many is told so, or takes over its own
-#                    half-open session
-#   sessions         client ids known, connected or not
-#   subscriptions    of all sessions
-#   nodes            levels of all topic filters, shared ones once
-#   name_bytes       their text, given out in blocks of 16 bytes
-#   levels           levels of one topic filter
-#   topic_bytes      longest topic name or filter
-#   client_id_bytes  longest client id
-#   retained         retained messages
-#   retained_name_bytes  their topic names, in blocks of 16 bytes
-#   messages         application messages kept: queued, in flight, retained, wills
-#   message_bytes    their topics and payloads
-#   message_block    the block in which message_bytes are given out
-#   deliveries       QoS 1 and 2 messages on their way, one for each receiver
-#   inflight         of these, sent to one client and not yet acknowledged
-#   queued           of these, waiting for one client
-#   received         QoS 2 packet ids of one client between PUBLISH and PUBREL; paho
-#                    sends 20 at once, and a full list closes the connection
-#   max_packet       largest control packet, bytes
-#   tx_bytes         outgoing buffer of a connection
-#   rx_bytes         what one read takes in; shared by all
-#   tail_bytes       of a cut packet, kept beside each connection
-#   reassembly       buffers of max_packet for longer cut packets
-#   routes           topics whose receivers are remembered, a power of two
-#   route_topic_bytes  longest topic that is remembered
-#   route_entries    receivers of all remembered topics
-#   shares           groups of shared subscriptions
-#   aliases          topic aliases of a connection, in each direction
-FIELDS = """\
-connections 4 1 1023
-sessions 8 1 8191
-subscriptions 48 1 65000
-nodes 80 1 65000
-name_bytes 1152 64 1048576
-levels 16 2 255
-topic_bytes 256 32 65535
-client_id_bytes 64 23 65535
-retained 32 0 65000
-retained_name_bytes 1024 0 1048576
-messages 64 1 65000
-message_bytes 16384 256 67108864
-message_block 64 16 4096
-deliveries 80 1 65000
-inflight 16 1 65000
-queued 24 1 65000
-received 32 32 65000
-max_packet 2048 128 1048576
-tx_bytes 640 64 1048576
-rx_bytes 640 64 1048576
-tail_bytes 64 16 65535
-reassembly 2 1 1023
-routes 16 1 32768
-route_topic_bytes 32 8 1024
-route_entries 48 8 65000
-shares 8 0 65000
-aliases 4 0 65535
-"""
-
-
-def fields():
-    """FIELDS as lists: name, default, least, most."""
-    rows = []
-    for line in FIELDS.split("\n")[:-1]:
-        words = line.split()
-        rows.append([words[0]] + [int(word) for word in words[1:]])
-    return rows
+# A Limits is made once, before anything else; all tables are allocated from it and
+# nothing grows afterwards. What the limits are, and their bounds, is in capacities.py;
+# the RAM as a sum with one line per owner in budget.py. Both are loaded on demand: a
+# running broker needs the numbers only. Allocates only at start.
+from slotmq import ondemand
 
 
 class Limits:
-    """Capacities of one broker; keyword arguments replace the defaults (FIELDS)."""
+    """Capacities of one broker; keyword arguments replace the defaults (capacities.py)."""
 
     def __init__(self, **values):
-        for name, default, least, most in fields():
-            value = values.pop(name, default)
-            if not least <= value <= most:
-                raise ValueError("%s: %s to %s, not %s" % (name, least, most, value))
-            setattr(self, name, value)
-        if values:
-            raise ValueError("no such limit: " + ", ".join(values))
-        self.check()
+        ondemand.take("capacities", 0).fill(self, values)
 
     def replaced(self, values):
         """A copy with some fields replaced; {} gives an equal one."""
-        mine = {field[0]: getattr(self, field[0]) for field in fields()}
+        mine = ondemand.take("capacities", 0).values_of(self)
         mine.update(values)
         return Limits(**mine)
 
-    def check(self):
-        """Raise ValueError naming the line to change where two limits contradict."""
-        self._at_least("sessions", "connections", self.connections)
-        self._at_least("message_bytes", "max_packet", self.max_packet)
-        self._at_least("route_entries", "sessions", self.sessions)
-        self._at_least("max_packet", "topic_bytes + 8", self.topic_bytes + 8)
-        self._at_least("deliveries", "inflight", self.inflight)
-        if self.message_bytes // self.message_block > 65000:
-            raise ValueError("message_block: at least message_bytes / 65000")
-
-    def _at_least(self, name, why, least):
-        if getattr(self, name) < least:
-            raise ValueError("%s: at least %s (%d)" % (name, why, least))
-
     def rows(self):
         """The heap of all tables on 32-bit MicroPython: [(owner, bytes, how many)]."""
-        from slotmq.budget import rows
-
-        return rows(self)
+        return ondemand.take("budget", 0).rows(self)
 
     def ram_bytes(self):
         return sum([row[1] for row in self.rows()])

@@ -9,7 +9,7 @@ import sys
 from slotmq import heap
 from slotmq.runtime import MICROPYTHON, const
 
-_IDLE = const(10)  # tenths of a second
+_AFTER = const(10)  # tenths of a second
 _used = {}  # name: when it was called last
 
 
@@ -22,7 +22,7 @@ def take(name, now):
 def tick(now):
     """Several times a second: forget what nobody has needed for a while."""
     for name in _used:
-        if now - _used[name] >= _IDLE and MICROPYTHON:
+        if now - _used[name] >= _AFTER and MICROPYTHON:
             heap.lift()
             forget(name)
             gc.collect()
@@ -33,5 +33,5 @@ def tick(now):
 def forget(name):
     """Let go of a module that was taken."""
     del _used[name]
-    del sys.modules["slotmq." + name]
-    delattr(__import__("slotmq"), name)
+    if sys.modules.pop("slotmq." + name, None):
+        delattr(sys.modules["slotmq"], name)

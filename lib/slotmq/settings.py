@@ -1,39 +1,12 @@
 # settings.py - how the broker behaves: every setting with its default.
 #
-# Owns the settings, which are mosquitto's keys with mosquitto's meaning, and the
-# policies that a full table can follow. How large the tables are is limits.py's.
+# Owns the settings, which are mosquitto's keys with mosquitto's meaning. How large the
+# tables are is limits.py's, what they are measured against is in policies.py.
 # The defaults are attributes of the class, so that an instance holds only what
 # differs; conf.py reads a file into one. The broker looks at the attributes
 # whenever it needs them, so that a reload is a change of them. Allocates at
 # start: the instance, a list and a dict.
-
-# Settings that count entries of a table, or bytes in one, each with the limit it
-# must not exceed. (One text, as the next: tuples of strings take 4 times the heap.)
-TABLE_OF = """\
-max_connections connections
-max_inflight_messages inflight
-max_queued_messages queued
-message_size_limit max_packet
-max_packet_size max_packet
-mqtt31_client_id_max client_id_bytes
-"""
-
-# What may happen when a table is full; the first policy is the default.
-WHEN_FULL = """\
-connections refuse
-sessions drop_oldest refuse
-subscriptions refuse
-retained refuse
-messages drop_newest drop_oldest disconnect
-deliveries drop_newest drop_oldest
-received disconnect
-reassembly wait
-"""
-
-
-def rows(text):
-    """A table as the words of each line."""
-    return [line.split() for line in text.split("\n")[:-1]]
+from slotmq import ondemand
 
 
 class ConfError(Exception):
@@ -82,7 +55,7 @@ class Settings:
 
     def __init__(self, when_full=None, **values):
         self.listeners = []  # (host or None for every address, port, its max_connections)
-        self.when_full = {row[0]: row[1] for row in rows(WHEN_FULL)}
+        self.when_full = ondemand.take("policies", 0).defaults()
         self.when_full.update(when_full or {})
         for name in values:
             if not hasattr(self, name):
@@ -91,12 +64,4 @@ class Settings:
 
     def check(self, limits):
         """Raise ValueError for what the broker made from these limits could not do."""
-        for row in rows(WHEN_FULL):
-            if self.when_full[row[0]] not in row[1:]:
-                raise ValueError("when_full %s: one of %s" % (row[0], row[1:]))
-        if len(self.auto_id_prefix) > 15:
-            raise ValueError("auto_id_prefix: at most 15 bytes")
-        for name, limit in rows(TABLE_OF):
-            size = getattr(limits, limit)
-            if getattr(self, name) > size:
-                raise ValueError("%s: at most %d, see limit %s" % (name, size, limit))
+        ondemand.take("policies", 0).check(self, limits)

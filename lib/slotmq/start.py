@@ -54,7 +54,25 @@ def start(app, argv):
     if "--orders" in options:
         stdin = sys.stdin.buffer
         app.broker.loop.watch(getattr(stdin, "raw", stdin), app.obey)
+    _forget_what_made_it(app.broker)
     print(_headline(board, ", ".join(where)))
+
+
+def _forget_what_made_it(broker):
+    # The constructors of the tables and the board's preset are not needed again: they
+    # take nearly 4 KB of its heap.
+    if not MICROPYTHON:
+        return
+    five = broker.five
+    made = [broker, broker.conns, broker.sessions, broker.subscriptions, broker.messages]
+    made += [broker.deliveries, broker.retained, broker.loop, broker.loop.doors]
+    made += [broker.subscriptions.routes, broker.sessions.names, broker.messages.arena]
+    if five:
+        made += [five, five.shares, five.aliases, five.source]
+    for thing in made:
+        type(thing).__init__ = None  # deleted, it would still be in the class's table
+    for name in [name for name in sys.modules if name.startswith("slotmq_boards")]:
+        del sys.modules[name]
 
 
 def budget(board):

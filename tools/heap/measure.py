@@ -9,13 +9,14 @@ the .mpy files for the board's processor, and where a board keeps it in the heap
 the heap of the measurement is smaller by so much.
 """
 
+import time
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
 from .. import boards, micropython, mpy
 from . import native
-from .process import MEASURE, Process
+from .process import MEASURE, SERVE, Process
 
 _CLIENTS = 4
 # The tables as they are made, and the rows of Limits that tell of each.
@@ -27,7 +28,8 @@ _CLAIMS = {
     "Messages": ("messages",),
     "Deliveries": ("deliveries",),
 }
-_WHOLE = "Broker"
+_WHOLE, _WHOLE_3 = "Broker", "Broker-3"
+_PUT_AWAY_S = 1.5  # until what was loaded on demand has been forgotten
 _ROOM = 128 * 1024  # for the program as it was written
 # What Cortex-M boards load from .mpy lies in the heap; an ESP32 has instruction RAM.
 _NATIVE_IN_HEAP = "armv"
@@ -69,6 +71,11 @@ class Measured:
     @property
     def all_tables(self) -> int:
         return self.tables[_WHOLE]
+
+    @property
+    def tables_of_version_3(self) -> int:
+        """With `mqtt_versions 3`."""
+        return self.tables[_WHOLE_3]
 
     @property
     def claim(self) -> int:
@@ -122,15 +129,20 @@ def measure(board: str, heap: int = 0) -> Measured:
     found.native_modules = native.in_folder(mpy.build(arch, packed=False))
     taken = found.all_native if facts.mpy_arch.startswith(_NATIVE_IN_HEAP) else 0
     with Process(MEASURE, board, found.heap and found.heap + _ROOM, packed=False) as process:
-        found.modules = _note(found, process.rows() + process.ask())
-    with Process(MEASURE, board, found.heap - taken) as process:
-        said = process.rows()
+        found.modules = _note(found, process.rows())
+    with Process(MEASURE, board, found.heap and found.heap + _ROOM) as process:
+        found.files = _note(found, process.rows())
+    with Process(SERVE, board, found.heap - taken) as process:
+        process.rows()
+        process.connect().close()  # some names of what it needs stay
+        time.sleep(_PUT_AWAY_S)
         alone = _state(process, "used")
         process.leave_session()
+        time.sleep(_PUT_AWAY_S)
         found.offline = _state(process, "used") - alone
         for _ in range(_CLIENTS):
             process.connect()
-        found.files = _note(found, said + process.ask())
+        time.sleep(_PUT_AWAY_S)
         used, found.free = _state(process, "used"), _state(process, "free")
     found.client = -(-(used - alone - found.offline) // _CLIENTS)
     return found

@@ -1,15 +1,14 @@
-# measure_micropython.py BOARD HOST PORT - runs on 32-bit MicroPython with the board's heap.
+# measure_micropython.py BOARD - runs on 32-bit MicroPython with the board's heap.
 #
-# Loads the program, measures each file, makes each table and measures it (where the
-# tables have names, that is, not in a packed program), then runs the broker as `slotmq
-# run` does and tells, for each byte that comes on standard input, how much of the heap
-# is in use. What is loaded only while serving ($SYS) is measured then. A line: what,
-# name, bytes.
+# Loads the program, measures each file, and each table where it has a name, which is not
+# in a packed program. A line: what, name, bytes.
 import builtins
 import gc
 import sys
 
-_MODULES = 64  # at most
+_BORROWED = ("conf", "start", "budget", "joining", "joining5", "subscribing", "subscribing5")
+_BORROWED += ("systopics", "scram", "capacities", "policies")
+_MODULES = 96  # at most
 _load = __import__
 _names = [None] * _MODULES
 _sizes = [0] * _MODULES
@@ -25,7 +24,9 @@ def used():
 def traced(name, *args):
     """__import__, with a note of what the module itself has added to the heap."""
     global _count, _inner
-    if name in sys.modules or not name.startswith("slotmq"):
+    # What is only borrowed is measured by tell_borrowed().
+    is_borrowed = name.split(".")[-1] in _BORROWED
+    if name in sys.modules or not name.startswith("slotmq") or is_borrowed:
         return _load(name, *args)
     at = _count
     _count += 1
@@ -41,7 +42,18 @@ def traced(name, *args):
 
 def tell_modules():
     for at in range(_count):
+        if not _sizes[at]:
+            continue  # there is no module of that name in this form of the program
         print("module", _names[at], _sizes[at])
+
+
+def load_what_serves():
+    """What a broker loads when it is made, as it was written or packed."""
+    for name in ("version5", "five", "sysinfo"):
+        try:
+            __import__("slotmq." + name)
+        except ImportError:
+            continue
 
 
 def tell_borrowed(name):
@@ -49,62 +61,28 @@ def tell_borrowed(name):
     before = used()
     package = __import__("slotmq." + name)
     loaded = used() - before
-    del sys.modules["slotmq." + name]
-    delattr(package, name)
+    for each in _BORROWED:  # one may have loaded another
+        if "slotmq." + each in sys.modules:
+            del sys.modules["slotmq." + each]
+            delattr(package, each)
     print("borrowed", "slotmq." + name, loaded)
     print("left", "slotmq." + name, used() - before)
 
 
-def tell_table(name, make):
-    before = used()
-    table = make()
-    print("table", name, used() - before)
-    return table
-
-
-def tell_tables(limits):
-    try:
-        from slotmq import broker
-    except ImportError:
-        return  # packed
-    from slotmq import version5  # noqa: F401 - else it is loaded with the Broker
-
-    sessions = tell_table("Sessions", lambda: broker.Sessions(limits, False))
-    subs = tell_table("Subscriptions", lambda: broker.Subscriptions(limits, False))
-    tell_table("Connections", lambda: broker.Connections(limits, subs.pool, sessions.conn))
-    for name in ("Messages", "Deliveries", "Retained"):
-        tell_table(name, lambda: getattr(broker, name)(limits))  # noqa: B023
-    sessions = subs = None
-    settings = broker.Settings()
-    settings.sys_interval = 0  # else this is where it is loaded
-    tell_table("Broker", lambda: broker.Broker(limits, settings))
-
-
-def tell_state(stream):
-    if stream.read(1):
-        tell_modules()
-        print("state", "used", used())
-        print("state", "free", gc.mem_free())
-        print("done")
-
-
-def main(board, host, port):
-    print("state", "before", used())
+def main(board):
     builtins.__import__ = traced
-    from slotmq import app
-
+    __import__("slotmq.app")
     preset = __import__("slotmq_boards." + board + ".limits", None, None, ["LIMITS"])
-    print("state", "loaded", used())
-    tell_borrowed("conf")
-    tell_borrowed("start")
-    tell_tables(preset.LIMITS)
-
-    def ready(broker):
-        stdin = sys.stdin.buffer
-        broker.loop.watch(stdin, tell_state)
-        print("done")
-
-    return app.main(["--board", board, "--host", host, "-p", port], on_ready=ready)
+    load_what_serves()
+    for name in _BORROWED:
+        tell_borrowed(name)
+    tell_modules()
+    try:
+        import tables_micropython
+    except ImportError:
+        return  # packed: nobody knows the tables by their names
+    tables_micropython.tell_tables(preset.LIMITS)
 
 
-sys.exit(main(*sys.argv[1:]))
+main(sys.argv[1])
+print("done")

@@ -11,6 +11,7 @@ from .. import micropython, mpy
 from ..errors import ToolError
 
 MEASURE = Path(__file__).with_name("measure_micropython.py")
+SERVE = Path(__file__).with_name("serve_micropython.py")
 _PATIENCE_S = 30.0
 _HOST = "127.0.0.1"
 # CONNECT at level 4 without keep-alive, and the client id "heap" with two digits

@@ -34,13 +34,35 @@ alloc_emergency_exception_buf const heap_lock heap_unlock implementation ipoll m
 micropython native print_exception ptr ptr16 ptr32 ptr8 readinto threshold ticks_add ticks_diff
 ticks_ms uint viper
 """
-# Every MicroPython has these in its flash (py/makeqstrdata.py, static_qstr_list), so as
-# names they cost nothing.
+# Every MicroPython has these in its flash (py/makeqstrdata.py, static_qstr_list, and the
+# modules that all ports have), so as names they cost nothing; where one is missing it
+# costs what another name would.
 _IN_FLASH = """\
-append args bytecode clear close copy count endswith extend find format from_bytes get index insert
-isalpha isdigit islower isspace isupper items join key keys little lower lstrip pop popitem read
-readline remove replace rfind rindex rsplit rstrip send sep setdefault sort split start startswith
-step stop strip throw to_bytes update upper value values write
+append args bytecode clear close copy count endswith extend find format from_bytes get index
+insert isalpha isdigit islower isspace isupper items join key keys little lower lstrip pop
+popitem read readline remove replace rfind rindex rsplit rstrip send sep setdefault sort split
+start startswith step stop strip throw to_bytes update upper value values write acos acosh asin
+asinh atan atan2 atanh ceil copysign cos cosh degrees erf erfc exp expm1 fabs floor fmod frexp
+gamma isclose isfinite isinf isnan ldexp lgamma log10 log2 modf radians sin sinh sqrt tan tanh
+trunc calcsize pack pack_into unpack unpack_from dump dumps loads a2b_base64 b2a_base64 crc32
+hexlify unhexlify digest sha256 heapify heappop heappush choice getrandbits randint randrange
+seed uniform compile group match search sub addressof bytearray_at bytes_at sizeof cancel coro
+ph_key gmtime localtime mktime sleep sleep_ms sleep_us ticks_add ticks_cpu ticks_us time_ns deque
+namedtuple popleft appendleft phase polar rect chdir getcwd ilistdir listdir mkdir rmdir rename
+statvfs unlink mount umount uname urandom seek tell byteorder exc_info isenabled disable enable
+threshold blit ellipse fill fill_rect hline line pixel poly scroll vline recvfrom sendall sendto
+settimeout makefile mem16 mem32 mem8 idle wrap_socket readlines partition rpartition center
+splitlines symmetric_difference issubset issuperset isdisjoint difference intersection union
+discard intersection_update difference_update real imag fromkeys viper native opt_level stack_use
+qstr_info mem_info kbd_intr schedule enumerate reversed slice frozenset complex AF_INET AF_INET6
+SOCK_DGRAM SOCK_RAW POLLIN POLLOUT POLLERR POLLHUP Task TaskQueue OrderedDict DeflateIO GZIP RAW
+ZLIB AUTO FrameBuffer MONO_HLSB ARRAY BIG_ENDIAN BF_LEN BF_POS BFINT8 BFINT16 BFINT32 BFUINT8
+BFUINT16 BFUINT32 FLOAT32 FLOAT64 INT INT8 INT16 INT32 INT64 LITTLE_ENDIAN LONG LONGLONG NATIVE
+PTR SHORT UINT UINT8 UINT16 UINT32 UINT64 ULONG ULONGLONG USHORT VOID EACCES EAGAIN EALREADY
+EBADF ECONNABORTED ECONNREFUSED ECONNRESET EEXIST EHOSTUNREACH EINPROGRESS EINVAL EIO EISDIR
+ENOBUFS ENODEV ENOENT ENOMEM ENOTCONN EOPNOTSUPP EPERM ETIMEDOUT errorcode GS2_HMSB GS4_HMSB GS8
+MONO_HMSB MONO_VLSB MVLSB RGB565 CERT_NONE CERT_REQUIRED SSLContext pi e inf nan tau pend_throw
+cur_task peek push ioctl
 """
 # Of a Broker's attributes, what programs around it and their hooks use.
 _PUBLIC = "hooks limits log log_mask loop settings watch"

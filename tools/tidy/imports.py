@@ -52,8 +52,8 @@ RULE = (
     # The lock on the heap while the loop turns, for whoever may lift it
     Row("heap", "runtime"),
     # What a start is told
-    Row("budget settings", ""),
-    Row("limits", "budget"),
+    Row("budget capacities policies", ""),
+    Row("limits settings", "ondemand"),
     # Tables: columns only, never one another
     Row(_TABLES, "arrays runtime"),
     # Bytes out, and the steps that touch several tables
@@ -63,21 +63,25 @@ RULE = (
     Row("retain", "deliver heap outbox runtime"),
     Row("lifecycle", "deliver heap outbox retain runtime"),
     # A handler never knows another
+    Row("ondemand", "heap runtime", "gc sys"),
     Row("admit", "lifecycle outbox runtime"),
-    Row("handle_*", f"{_STEPS} admit encode heap runtime"),
+    Row("handle_*", f"{_STEPS} admit encode heap ondemand runtime"),
+    Row("joining5", "auth5 connect5 ondemand runtime"),
+    Row("joining subscribing subscribing5", "handle_* runtime subscribe5"),
     # Version 5 knows what version 3 has; nobody but the broker knows of version 5
     Row("properties", "arrays encode runtime"),
     Row("aliases", "arrays runtime"),
     Row("shares", "arrays deliver runtime"),
     Row("version5", "*5 aliases arrays closing lifecycle properties runtime scram shares"),
-    Row("*5", f"{_STEPS} *5 encode handle_* heap properties runtime"),
-    Row("intake", "deliver handle_* heap runtime"),
+    Row("*5", f"{_STEPS} *5 admit encode handle_* heap intake properties runtime"),
+    Row("intake", "deliver handle_* heap ondemand runtime"),
     Row("local", "deliver retain runtime"),
     # Made or borrowed by a broker that is asked for it
-    Row("sysinfo", "__init__ lifecycle runtime timers", "array gc"),
+    Row("sysinfo", "ondemand runtime timers", "array"),
+    Row("systopics", "__init__ lifecycle runtime sysinfo", "gc"),
     Row("tree", "runtime"),
     Row("broker", f"{_TABLES} {_STEPS} {_PARTS} arrays heap limits runtime settings", "gc"),
-    Row("timers", "heap runtime"),
+    Row("timers", "heap ondemand runtime"),
     Row("doors", "heap runtime"),
     Row("closing", "heap runtime"),
     Row("loop", "closing deliver doors heap intake runtime timers"),
@@ -85,7 +89,7 @@ RULE = (
     # board's preset start loads is the user's word; it is the only name outside of lib.
     Row("log", "runtime", "sys time"),
     Row("scram", "runtime", "binascii hashlib os"),
-    Row("conf", "limits runtime settings"),
+    Row("conf", "capacities policies runtime settings"),
     Row("app", "conf log runtime settings start", "os sys"),
     Row(
         "start",

@@ -1,0 +1,24 @@
+# serve_micropython.py BOARD HOST PORT - the broker as `slotmq run` has it, in the board's
+# heap. For each byte on standard input it says what the heap holds: a line of kind, name,
+# bytes each, and "done".
+import gc
+import sys
+
+from slotmq import app
+
+
+def answer(stream):
+    if stream.read(1):
+        gc.collect()
+        print("state used", gc.mem_alloc())
+        print("state free", gc.mem_free())
+        print("done")
+
+
+def ready(broker):
+    broker.loop.watch(sys.stdin.buffer, answer)
+    print("done")
+
+
+board, host, port = sys.argv[1:]
+sys.exit(app.main(["--board", board, "--host", host, "-p", port], on_ready=ready))

@@ -1,0 +1,32 @@
+# tables_micropython.py - makes each table of a broker, as it was written, and says what it
+# takes of the heap. A module of its own, so that its names take nothing of a board's heap
+# where the packed program is measured.
+import gc
+
+from slotmq import broker
+
+
+def used():
+    gc.collect()
+    return gc.mem_alloc()
+
+
+def tell_table(name, make):
+    before = used()
+    table = make()
+    print("table", name, used() - before)
+    return table
+
+
+def tell_tables(limits):
+    sessions = tell_table("Sessions", lambda: broker.Sessions(limits, False))
+    subs = tell_table("Subscriptions", lambda: broker.Subscriptions(limits, False))
+    tell_table("Connections", lambda: broker.Connections(limits, subs.pool, sessions.conn))
+    for name in ("Messages", "Deliveries", "Retained"):
+        tell_table(name, lambda: getattr(broker, name)(limits))  # noqa: B023
+    sessions = subs = None
+    settings = broker.Settings()
+    settings.sys_interval = 0  # else this is where it is loaded
+    tell_table("Broker", lambda: broker.Broker(limits, settings))
+    settings.mqtt_versions = 3
+    tell_table("Broker-3", lambda: broker.Broker(limits, settings))
