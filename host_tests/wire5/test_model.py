@@ -211,6 +211,8 @@ class Events(RuleBasedStateMachine):
     @rule(data=st.data(), topic_filter=FILTERS | st.just("$share"))
     def unsubscribe(self, data, topic_filter):
         name, client = self.connected(data)
+        if topic_filter == "$share" and self.model.sessions[name].older:
+            return  # what such a name is to an older client is not told
         shared = f"$share/group/{self.under('s/+')}"
         topic_filter = shared if topic_filter == "$share" else self.under(topic_filter)
         known = self.model.unsubscribe(name, topic_filter)

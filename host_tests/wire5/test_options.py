@@ -158,3 +158,24 @@ def test_options_differ_from_filter_to_filter(mqtt5, topic):
         publisher.publish(f"{topic}/{i}", b"", 1, retain=True)
     found = {(m.topic[-1], m.qos, m.retain) for m in client.receive_all()}
     assert found == {("0", 1, False), ("1", 0, False), ("2", 1, True)}
+
+
+@pytest.mark.spec("MQTT-3.8.3-3", of="5.0")
+@pytest.mark.parametrize("qos", QOS)
+@pytest.mark.parametrize("size", [1, 1000])
+def test_no_local_holds_after_a_takeover(mqtt5, topic, qos, size):
+    client = mqtt5.connect("me", session_expiry=60)
+    client.publish(topic, b"before", qos)
+    client.subscribe(topic, qos=1, options=NO_LOCAL)
+    client = mqtt5.connect("me", clean=False)
+    client.publish(topic, b"x" * size, qos)
+    client.expect_silence()
+
+
+@pytest.mark.config("qos2_delivery release")
+@pytest.mark.spec("MQTT-3.8.3-3", of="5.0")
+def test_no_local_holds_for_what_waits_for_its_pubrel(mqtt5, topic):
+    client = mqtt5.connect()
+    client.subscribe(topic, qos=2, options=NO_LOCAL)
+    client.publish(topic, b"mine", 2)
+    client.expect_silence()
