@@ -4,18 +4,18 @@ import unittest
 
 from slotmq import Limits
 from slotmq.aliases import Aliases
-from slotmq.runtime import Arena
 
 MOST = 3
 BLOCK = 16
+BLOCKS = 3 * MOST
 TOPICS = (b"some/topic", b"another", b"t/" + b"x" * 40, b"four")
 
 
 class TestAliases(unittest.TestCase):
     def setUp(self):
-        self.arena = Arena(8, BLOCK)
-        limits = Limits(connections=2, aliases=MOST, topic_bytes=64)
-        self.aliases = Aliases(limits, self.arena, bytearray(64))
+        limits = Limits(connections=2, aliases=MOST, topic_bytes=64, message_block=BLOCK)
+        self.aliases = Aliases(limits, bytearray(64))
+        self.arena = self.aliases.arena  # a block for each alias of each connection
         self.work = bytearray(100)
 
     def set(self, conn, alias, topic):
@@ -36,7 +36,7 @@ class TestAliases(unittest.TestCase):
     def tearDown(self):
         for conn in range(3):
             self.aliases.forget(conn)
-        self.assertEqual(self.arena.free_blocks(), 8)
+        self.assertEqual(self.arena.free_blocks(), BLOCKS)
 
     def test_what_was_set_is_found(self):
         for alias in range(1, MOST + 1):
@@ -61,7 +61,7 @@ class TestAliases(unittest.TestCase):
             self.assertEqual(self.get(0, 2), topic)
 
     def test_an_arena_that_is_full(self):
-        held = self.arena.take(7 * BLOCK)
+        held = self.arena.take((BLOCKS - 1) * BLOCK)
         self.assertTrue(self.set(0, 1, b"a" * BLOCK))
         self.assertFalse(self.set(0, 2, b"b"))
         self.assertEqual(self.aliases.refused, 1)
@@ -70,6 +70,14 @@ class TestAliases(unittest.TestCase):
         self.assertFalse(self.set(0, 1, b"a" * (BLOCK + 1)))  # what it stood for is forgotten
         self.assertEqual(self.get(0, 1), b"")
         self.assertTrue(self.set(0, 1, b"again"))
+        self.arena.drop(held)
+
+    def test_what_the_broker_gave_goes_first(self):
+        self.aliases.offered[0] = 1
+        held = self.arena.take((BLOCKS - 1) * BLOCK)
+        self.assertTrue(self.give(0, 1, b"given"))
+        self.assertTrue(self.set(1, 1, b"wanted"))
+        self.assertEqual(self.outgoing(0, b"given"), (1, 0))
         self.arena.drop(held)
 
     def test_a_client_that_takes_none_is_given_none(self):
@@ -94,7 +102,7 @@ class TestAliases(unittest.TestCase):
 
     def test_one_that_could_not_be_kept_is_given_again(self):
         self.aliases.offered[0] = 1
-        held = self.arena.take(8 * BLOCK)
+        held = self.arena.take(BLOCKS * BLOCK)
         self.assertEqual(self.outgoing(0, TOPICS[0]), (1, 0))
         self.assertFalse(self.give(0, 1, TOPICS[0]))
         self.assertEqual(self.outgoing(0, TOPICS[0]), (1, 0))
@@ -115,15 +123,15 @@ class TestAliases(unittest.TestCase):
         for alias in range(1, MOST + 1):
             self.set(0, alias, b"in%d" % alias)
             self.give(0, alias, b"out%d" % alias)
-        self.assertEqual(self.arena.free_blocks(), 8 - 2 * MOST)
+        self.assertEqual(self.arena.free_blocks(), BLOCKS - 2 * MOST)
         self.aliases.forget(0)
-        self.assertEqual(self.arena.free_blocks(), 8)
+        self.assertEqual(self.arena.free_blocks(), BLOCKS)
         self.assertEqual(self.outgoing(0, b"out1"), (0, 0))
         self.assertEqual(self.get(0, 1), b"")
         self.aliases.forget(0)  # twice does no harm
 
     def test_a_table_without_room(self):
-        aliases = Aliases(Limits(aliases=0), self.arena, bytearray(64))
+        aliases = Aliases(Limits(aliases=0), bytearray(64))
         aliases.offered[0] = 0
         self.assertEqual(aliases.outgoing(0, b"some/topic", 0, 10), 0)
         aliases.forget(0)

@@ -6,7 +6,7 @@ from slotmq.properties import scan
 from slotmq.runtime import acked, const, finish, unref
 
 _NONE = const(0xFFFF)
-_TYPE = const(0)
+_FLAGS = const(1)
 _BODY = const(3)
 _END = const(4)
 _PACKET_ID = const(6)
@@ -72,6 +72,8 @@ def handle_pubrec(broker, conn, pkt, buf):
 
 def handle_pubrel(broker, conn, pkt, buf):
     """QoS 2: the sender is done with the id."""
+    if pkt[_FLAGS] != 2:
+        return _MALFORMED_PACKET  # [3.6.1-1]
     code = _read(broker, pkt, buf, _OF_RELEASE)
     if code < 0:
         return -code

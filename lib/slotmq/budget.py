@@ -65,7 +65,7 @@ def _names(slots, text_bytes):
 def _version5(limits):
     # aliases, groups, and the columns beside those of the other tables
     n = limits.connections + 1
-    columns = limits.subscriptions * 7 + limits.messages * 6 + limits.deliveries * 2
+    columns = limits.subscriptions * 7 + limits.messages * 6 + limits.deliveries * 6
     columns += limits.sessions * 17 + n * (9 + limits.aliases * 8)
     groups = _names(limits.shares, limits.shares * 32) + limits.shares * 5
     return 1650 + columns + groups + 2 * limits.topic_bytes

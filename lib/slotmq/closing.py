@@ -27,7 +27,7 @@ def drain(loop, conn, stream, event):
     if event & _OUT:
         loop.writable(conn)
     try:
-        gone = stream.readinto(loop.rx) == 0
+        gone = stream.readinto(loop.rx, len(loop.rx)) == 0
     except OSError as error:
         gone = error.args[0] != _EAGAIN
     if gone or event & _GONE:

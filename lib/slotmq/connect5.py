@@ -21,6 +21,7 @@ _PASSWORD = const(64)
 _USER_NAME = const(128)
 # Columns of properties.values
 _MESSAGE_EXPIRY = const(2)
+_RESPONSE = const(4)
 _SESSION_EXPIRY = const(7)
 _METHOD = const(8)
 _DATA = const(9)
@@ -174,13 +175,16 @@ def _read_payload(broker, buf, at, end, fields):
         at = scan(buf, at, end, _IN_WILL, values)
         if at < 0:
             return -at
+        if values[0] >> _RESPONSE & 1:
+            if not utf8_ok(buf, values[_RESPONSE], values[_RESPONSE + _MORE], 1):
+                return _PROTOCOL_ERROR  # [3.3.2-14]
         fields.will_delay = values[_WILL_DELAY] if values[0] >> _WILL_DELAY & 1 else 0
         fields.will_properties = _will_properties(buf, start, at, values, fields)
         fields.will_topic, at = _string(buf, at, end)
         fields.will_message, at = _string(buf, at, end, False)
         if at < 0:
             return _MALFORMED_PACKET
-        if not utf8_ok(buf, *fields.will_topic, 1) or fields.will_topic[1] > broker.five.topic_max:
+        if not utf8_ok(buf, *fields.will_topic, 1):
             return _TOPIC_INVALID
     if flags & _USER_NAME:
         fields.user_name, at = _string(buf, at, end)

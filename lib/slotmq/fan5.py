@@ -5,10 +5,11 @@ from slotmq import deliver
 from slotmq.encode import put_short
 from slotmq.outbox import room
 from slotmq.runtime import const, finish, unref
-from slotmq.send5 import emit, store
+from slotmq.send5 import emit, identifier, store
 
 _NONE = const(0xFFFF)
 _RAP = const(8)
+_OWN = const(16)  # in the flags of a delivery: to who published it; 0x30 has that bit
 _NO_LOCAL = const(4)
 _QUEUED = const(0)
 _RELEASED = const(3)
@@ -98,8 +99,11 @@ def _to_group(broker, slot, qos):
 
 def give(broker, session, sub, qos, granted, keep_retain):
     """The Source to one session, at once or by way of its queue."""
-    source = broker.five.source
+    five = broker.five
+    source = five.source
     conn = broker.sessions.conn[session]
+    source.own = five.publisher == session
+    ident = five.identifier[sub] if sub != _NONE else identifier(broker, session)
     retain = source.retain if keep_retain else 0
     qos = granted if broker.upgrade_qos else min(qos, granted)
     if qos == 0:
@@ -107,16 +111,18 @@ def give(broker, session, sub, qos, granted, keep_retain):
         if not waits and conn == _NONE:
             return
         if not waits and conn != broker.current:
-            if emit(broker, conn, _PUBLISH | retain, 0, sub) <= 0:
+            if emit(broker, conn, _PUBLISH | retain, 0, ident) <= 0:
                 broker.stats[_DROPPED] += 1
             return
     if source.msg == _NONE and store(broker, retain) == _NONE:
         broker.messages.refused += 1
         broker.stats[_DROPPED] += 1
         return
-    entry = deliver.enqueue(broker, session, source.msg, qos << 1 | retain)
+    flags = qos << 1 | retain | (_OWN if source.own else 0)
+    entry = deliver.enqueue(broker, session, source.msg, flags)
     if entry != _NONE:
-        broker.five.origin[entry] = sub
+        group = broker.subscriptions.share[sub] if sub != _NONE else _NONE
+        five.came_by(entry, group, ident)
 
 
 def pump(broker, session):
@@ -160,7 +166,8 @@ def _send(broker, conn, session):
     source = broker.five.source
     source.from_message(broker, deliveries.msg[entry])
     packet_id = entry + 1 if flags & 6 else 0
-    sent = emit(broker, conn, _PUBLISH | flags, packet_id, broker.five.origin[entry])
+    source.own = flags & _OWN
+    sent = emit(broker, conn, _PUBLISH | flags, packet_id, broker.five.ident[entry])
     if sent == 0:
         return False
     if sent < 0:

@@ -42,7 +42,8 @@ class Fields:
 def handle_connect(broker, conn, pkt, buf):
     five = broker.five
     if five and conn in five.exchanges and five.exchanges[conn][1]:
-        return _PROTOCOL  # a second one, while AUTH is under way
+        # a second one, while AUTH is under way [3.1.0-2]
+        return ondemand.take("joining5", broker.now).refuse(broker, conn)
     fields = Fields()
     result = _read_level(broker, buf, pkt[_BODY], pkt[_END], fields)
     if result == _REFUSED:

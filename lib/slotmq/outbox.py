@@ -14,6 +14,7 @@ _BLOCKED = const(2)
 _FULL = const(6)
 _PACKETS_OUT = const(1)
 _PUBLISH_OUT = const(3)
+_PIECE = const(16)  # bytes of room at least for a piece of a message
 _EXTRA = const(8)  # in the flags of a message: version 5 has something with it
 
 
@@ -127,11 +128,11 @@ def fill(broker, conn):
     conns = broker.conns
     while conns.part_msg[conn] != _NONE:
         limit = (conn + 1) * conns.tx_bytes
-        if limit - conns.tx_end[conn] < 2:
+        if limit - conns.tx_end[conn] < _PIECE:
             if conns.out[conn] == _BLOCKED:
                 return False
             broker.flush(conn)
-            if limit - conns.tx_end[conn] < 2:
+            if limit - conns.tx_end[conn] < _PIECE:
                 return False
         _copy_part(broker, conn, limit)
     return True
@@ -148,16 +149,21 @@ def _copy_part(broker, conn, limit):
     topic_end = messages.topic_len[msg] + 2
     end = topic_end + messages.payload_len[msg]
     if off == topic_end and packet_id:
-        conns.tx[at] = packet_id >> 8
-        conns.tx[at + 1] = packet_id & 255
-        conns.part_id[conn] = 0
-        n = 2
+        if conns.level[conn] == 5 or messages.flags[msg] & _EXTRA:
+            at = broker.five.put_middle(broker, conn, msg, at, packet_id)
+            off = conns.part_off[conn]
+        else:
+            conns.tx[at] = packet_id >> 8
+            conns.tx[at + 1] = packet_id & 255
+            conns.part_id[conn] = 0
+            at += 2
     else:
         n = min(limit - at, (topic_end if off < topic_end else end) - off)
         messages.arena.move(messages.first[msg], off, conns.tx, at, n, 1)
         off += n
+        at += n
     conns.part_off[conn] = off
-    conns.tx_end[conn] = at + n
+    conns.tx_end[conn] = at
     if conns.out[conn] == 0:
         conns.mark_dirty(conn)
     if off == end and not conns.part_id[conn]:

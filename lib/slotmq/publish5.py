@@ -100,7 +100,7 @@ def _find_topic(broker, conn, values):
         return _MALFORMED_PACKET
     if n and not utf8_ok(source.tbuf, source.topic, n, 1):
         return _TOPIC_INVALID
-    if n > broker.five.topic_max:
+    if n > broker.limits.topic_bytes:
         return _TOPIC_INVALID
     if not values[0] >> _ALIAS & 1:
         return _OK if n else _PROTOCOL_ERROR

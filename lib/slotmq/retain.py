@@ -121,13 +121,13 @@ def _give(broker, session, sub, msg):
         granted = min(granted, flags >> 1 & 3)
     if granted == 0:
         if broker.five:
-            broker.five.reason = sub
+            broker.five.now_for = broker.five.identifier[sub]
         return send_message(broker, broker.sessions.conn[session], msg, _RETAINED, 0)
     if not has_room(broker, session):
         return False
     entry = append(broker.queue, session, msg, granted << 1 | 1)
     if broker.five:
-        broker.five.origin[entry] = sub
+        broker.five.came_by(entry, _NONE, broker.five.identifier[sub])
     return True
 
 

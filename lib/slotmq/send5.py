@@ -12,7 +12,8 @@ from slotmq.runtime import const, copy, topic_matches
 _NONE = const(0xFFFF)
 _EXTRA = const(8)
 _DUP = const(8)  # in the flags of PUBLISH
-_ANY = const(0xFFFE)
+_SEVERAL = const(-1)
+_NO_LOCAL = const(4)
 _PUBLISH_OUT = const(3)
 _DROPPED = const(4)
 
@@ -29,6 +30,7 @@ class Source:
         self.props = 0  # how many of size are properties
         self.left = -1  # seconds until it expires; -1: it does not
         self.retain = 0
+        self.own = False  # does it go to the client that published it?
 
     def from_message(self, broker, msg):
         messages = broker.messages
@@ -100,17 +102,17 @@ def send(broker, conn, msg, first, packet_id):
     """outbox.send_message, where version 5 has a part in it; -1: it never can."""
     five = broker.five
     five.source.from_message(broker, msg)
-    done = emit(broker, conn, first, packet_id, five.reason)
-    five.reason = _NONE
+    done = emit(broker, conn, first, packet_id, five.now_for)
+    five.now_for = 0
     if done < 0:
         broker.stats[_DROPPED] += 1
     return done
 
 
-def emit(broker, conn, first, packet_id, origin):
+def emit(broker, conn, first, packet_id, ident):
     """The Source to one connection: 1 it is in tx, 0 not now, -1 never.
 
-    origin is the subscription whose identifier it has; NONE: all that match."""
+    ident: its subscription identifier, 0: none, SEVERAL: of all that match."""
     conns = broker.conns
     source = broker.five.source
     aliases = broker.five.aliases
@@ -123,11 +125,12 @@ def emit(broker, conn, first, packet_id, origin):
             return -1
         source.left = 1  # it had begun before it expired [3.3.2-5]
     if is_5:
-        alias = aliases.outgoing(conn, source.tbuf, source.topic, topic_len)
+        if not first & 4:  # some clients lose a topic that comes later, by PUBREL
+            alias = aliases.outgoing(conn, source.tbuf, source.topic, topic_len)
         if alias and aliases.found[0]:
             topic_len = 0
         skip = 0
-        own = identifiers(broker, conns.session[conn], origin, None, 0)
+        own = identifiers(broker, conns.session[conn], ident, None, 0)
         own += (5 if source.left > 0 else 0) + (3 if alias else 0)
     section = own + source.props
     body = source.size - skip
@@ -146,7 +149,7 @@ def emit(broker, conn, first, packet_id, origin):
             return -1
         at = conns.reserve(conn, n - body)
         if at < 0:
-            return -1
+            return _begin_large(broker, conn, first, packet_id)
     tx = conns.tx
     at = put_u16(tx, put_header(tx, at, first, remaining), topic_len)
     copy(tx, at, source.tbuf, source.topic, topic_len)
@@ -154,7 +157,7 @@ def emit(broker, conn, first, packet_id, origin):
     if packet_id:
         at = put_u16(tx, at, packet_id)
     if is_5:
-        at = _put_own(broker, conn, tx, at, section, alias, origin)
+        at = _put_own(broker, conn, tx, at, section, alias, ident)
     if parts:
         broker.messages.refs[source.msg] += 1
         set_part(conns, conn, source.msg, 2 + source.topic_len + skip, 0)
@@ -165,39 +168,91 @@ def emit(broker, conn, first, packet_id, origin):
     return 1
 
 
-def _put_own(broker, conn, tx, at, section, alias, origin):
+def _begin_large(broker, conn, first, packet_id):
+    # A topic that is larger than the outgoing buffer: it leaves in parts too, and what
+    # stands between it and the payload is put when its turn comes, by put_middle(). Such a
+    # message has neither an alias nor subscription identifiers.
+    conns = broker.conns
+    source = broker.five.source
+    remaining = 2 + source.topic_len + source.size + (2 if packet_id else 0)
+    if conns.level[conn] == 5:
+        section = source.props + (5 if source.left > 0 else 0)
+        remaining += section - source.props + length_bytes(section)
+    else:
+        remaining -= source.props
+    at = conns.reserve(conn, 1 + length_bytes(remaining))
+    put_header(conns.tx, at, first, remaining)
+    broker.messages.refs[source.msg] += 1
+    set_part(conns, conn, source.msg, 0, packet_id or _NONE)
+    fill(broker, conn)
+    broker.stats[_PUBLISH_OUT] += 1
+    return 1
+
+
+def put_middle(broker, conn, msg, at, packet_id):
+    """In the midst of a large message, behind its topic; -> the offset past what was put."""
+    conns = broker.conns
+    five = broker.five
+    tx = conns.tx
+    extra = broker.messages.flags[msg] & _EXTRA
+    props = five.props[msg] if extra else 0
+    if packet_id != _NONE:
+        at = put_u16(tx, at, packet_id)
+    conns.part_id[conn] = 0
+    if conns.level[conn] != 5:
+        conns.part_off[conn] += props
+        return at
+    left = max(1, five.remaining(broker, msg)) if extra and five.expires[msg] else 0
+    at = put_length(tx, at, props + (5 if left else 0))
+    return _put_expiry(tx, at, left) if left else at
+
+
+def _put_expiry(tx, at, left):
+    tx[at] = 0x02
+    return put_u16(tx, put_u16(tx, at + 1, left >> 16), left & 0xFFFF)
+
+
+def _put_own(broker, conn, tx, at, section, alias, ident):
     # The property section up to the properties that are passed on.
     source = broker.five.source
     aliases = broker.five.aliases
     at = put_length(tx, at, section)
     if source.left > 0:
-        tx[at] = 0x02
-        at = put_u16(tx, put_u16(tx, at + 1, source.left >> 16), source.left & 0xFFFF)
+        at = _put_expiry(tx, at, source.left)
     if alias:
         tx[at] = 0x23
         at = put_u16(tx, at + 1, alias)
         if not aliases.found[0]:
             aliases.give(conn, alias, source.tbuf, source.topic, source.topic_len)
-    return at + identifiers(broker, broker.conns.session[conn], origin, tx, at)
+    return at + identifiers(broker, broker.conns.session[conn], ident, tx, at)
 
 
-def identifiers(broker, session, origin, tx, at):
-    """Put the identifiers of the subscriptions that match; -> their bytes. tx None: count."""
-    subs = broker.subscriptions
+def identifiers(broker, session, ident, tx, at):
+    """Put the identifiers that it has; -> their bytes. tx None: count them only."""
     five = broker.five
-    if origin == _ANY:
-        return 0
-    if origin != _NONE:
-        if subs.session[origin] == session and five.identifier[origin]:
-            return _put_identifier(five.identifier[origin], tx, at)
-        return 0
+    if ident >= 0:
+        return _put_identifier(ident, tx, at) if ident else 0
     start = at
     sub = broker.sessions.first_sub[session]
     while sub != _NONE:
-        if five.identifier[sub] and subs.share[sub] == _NONE and _matches(broker, sub):
+        if five.identifier[sub] and _matches(broker, sub):
             at += _put_identifier(five.identifier[sub], tx, at)
-        sub = subs.next_in_session[sub]
+        sub = broker.subscriptions.next_in_session[sub]
     return at - start
+
+
+def identifier(broker, session):
+    """The one identifier that the Source has for a session; 0: none, SEVERAL: more."""
+    five = broker.five
+    found = 0
+    sub = broker.sessions.first_sub[session]
+    while sub != _NONE:
+        if five.identifier[sub] and _matches(broker, sub):
+            if found:
+                return _SEVERAL
+            found = five.identifier[sub]
+        sub = broker.subscriptions.next_in_session[sub]
+    return found
 
 
 def _put_identifier(number, tx, at):
@@ -208,8 +263,11 @@ def _put_identifier(number, tx, at):
 
 
 def _matches(broker, sub):
+    # Does the Source come by this subscription? Not one's own by one with No Local.
     source = broker.five.source
     subs = broker.subscriptions
+    if subs.share[sub] != _NONE or source.own and broker.five.options[sub] & _NO_LOCAL:
+        return False
     end = len(source.scratch)
     text = subs.filter_text(subs.node[sub], source.scratch, end)
     n = end - text

@@ -8,7 +8,6 @@ from slotmq.arrays import u16
 from slotmq.runtime import Names, append, const, finish
 
 _NONE = const(0xFFFF)
-_ANY = const(0xFFFE)
 _QUEUED = const(0)
 _SENT_1 = const(1)
 
@@ -80,16 +79,12 @@ class Shares:
 
         A QoS 2 message that was sent once does not [4.8.2-5]."""
         deliveries = broker.deliveries
-        subs = broker.subscriptions
-        origin = broker.five.origin
+        group = broker.five.group
         entry = broker.sessions.head[session]
         while entry != _NONE:
             after = deliveries.next[entry]
-            sub = origin[entry]
-            state = deliveries.state[entry]
-            mine = sub < _ANY and subs.session[sub] == session and subs.share[sub] != _NONE
-            if mine and state in (_QUEUED, _SENT_1):
-                self._pass(broker, session, entry, subs.share[sub])
+            if group[entry] != _NONE and deliveries.state[entry] in (_QUEUED, _SENT_1):
+                self._pass(broker, session, entry, group[entry])
             entry = after
 
     def _pass(self, broker, session, entry, slot):
@@ -104,5 +99,5 @@ class Shares:
         if deliver.has_room(broker, other) and msg != _NONE:
             made = append(broker.queue, other, msg, flags)
             if made != _NONE:
-                broker.five.origin[made] = sub
+                broker.five.came_by(made, slot, broker.five.identifier[sub])
                 finish(broker.queue, entry)

@@ -10,6 +10,7 @@ from slotmq.runtime import const, filter_ok, utf8_ok
 
 _NONE = const(0xFFFF)
 _TYPE = const(0)
+_FLAGS = const(1)
 _BODY = const(3)
 _END = const(4)
 _SUBSCRIBE = const(8)
@@ -43,6 +44,8 @@ def answer(broker, conn, pkt, buf):
 
 
 def _answer(broker, conn, pkt, buf, answer, where):
+    if pkt[_FLAGS] != 2:
+        return _MALFORMED_PACKET  # [3.8.1-1]
     body = pkt[_BODY]
     values = broker.five.values
     at = scan(buf, body + 2, pkt[_END], where, values)

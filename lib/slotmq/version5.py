@@ -8,7 +8,8 @@
 #                  identifier
 #   messages       props: bytes of properties between topic and payload; expires. Valid
 #                  where the message's flags have EXTRA
-#   deliveries     origin: the subscription whose options count, or NONE: all that match
+#   deliveries     group: the shared subscription's that it came by, or NONE; ident: the
+#                  subscription identifier that it carries, 0: none, SEVERAL: more than one
 #   sessions       expiry in seconds, will_delay in seconds, will_at in tenths
 #   connections    receive_max, packet_max
 #
@@ -25,7 +26,6 @@ from slotmq.send5 import Source
 from slotmq.shares import Shares
 
 _NONE = const(0xFFFF)
-_ANY = const(0xFFFE)  # in origin: a subscription that is no more
 _EXTRA = const(8)  # in the flags of a message: it has properties, or expires
 _NO_WORDS = (0, 1, 9, 11)  # ends of which the client is not told: it left, it is lost
 _QUEUED = const(0)
@@ -49,10 +49,12 @@ class Version5:
         self.publish_packet = fan5.publish_packet
         self.fan_out = fan5.fan_out
         self.send = send5.send
+        self.put_middle = send5.put_middle
         self.values = make()
         self.props = u16(limits.messages)
         self.expires = i32(limits.messages)  # tenths of a second
-        self.origin = u16(limits.deliveries, _NONE)
+        self.group = u16(limits.deliveries, _NONE)
+        self.ident = i32(limits.deliveries)
         self.expiry = i32(limits.sessions)
         self.will_delay = i32(limits.sessions)
         self.will_at = i32(limits.sessions)
@@ -75,10 +77,8 @@ class Version5:
             from slotmq.scram import Scram
 
             self.scram = Scram(broker.settings.scram_file, n)
-        self.reason = _NONE  # the subscription that a retained message is sent for
+        self.now_for = 0  # the identifier of what is sent by outbox.send_message
         self.alias_max = self.alias_max_out = limits.aliases
-        # A topic leaves in one piece with what stands before the properties
-        self.topic_max = min(limits.topic_bytes, limits.tx_bytes - 128)
 
     def apply_settings(self, broker):
         """Take over the settings that may change while running."""
@@ -103,15 +103,15 @@ class Version5:
             return
         self.marked[session] = 1
         broker.subscriptions.forget_routes()
-        self._set_origins(broker, session, _ANY, _NONE)
-
-    def _set_origins(self, broker, session, old, new):
-        # Of the session's deliveries; the subscription that they came by is another's now.
         entry = broker.sessions.head[session]
         while entry != _NONE:
-            if old == _ANY or self.origin[entry] == old:
-                self.origin[entry] = new
+            self.came_by(entry, _NONE, 0)
             entry = broker.deliveries.next[entry]
+
+    def came_by(self, entry, group, ident):
+        """Note by what a delivery comes to its session."""
+        self.group[entry] = group
+        self.ident[entry] = ident
 
     def attached(self, broker, session):
         """A connection is there again: the will that waited is not sent [3.1.3-9]."""
@@ -134,12 +134,18 @@ class Version5:
 
     def unsubscribed(self, broker, sub):
         """A subscription is removed; its slot will be another's."""
-        self._set_origins(broker, broker.subscriptions.session[sub], sub, _ANY)
         self.options[sub] = 0
         self.identifier[sub] = 0
-        if self.share[sub] != _NONE:
-            self.shares.left(self.share[sub])
-            self.share[sub] = _NONE
+        group = self.share[sub]
+        if group == _NONE:
+            return
+        self.shares.left(group)
+        self.share[sub] = _NONE
+        entry = broker.sessions.head[broker.subscriptions.session[sub]]
+        while entry != _NONE:
+            if self.group[entry] == group:
+                self.group[entry] = _NONE
+            entry = broker.deliveries.next[entry]
 
     def session_ends(self, broker, session):
         """Before a session is discarded: its will goes out, its share to others."""

@@ -66,7 +66,7 @@ RULE = (
     Row("ondemand", "heap runtime", "gc sys"),
     Row("admit", "lifecycle outbox runtime"),
     Row("handle_*", f"{_STEPS} admit encode heap ondemand runtime"),
-    Row("joining5", "auth5 connect5 ondemand runtime"),
+    Row("joining5", "auth5 connack5 connect5 ondemand runtime"),
     Row("joining subscribing subscribing5", "handle_* runtime subscribe5"),
     # Version 5 knows what version 3 has; nobody but the broker knows of version 5
     Row("properties", "arrays encode runtime"),
