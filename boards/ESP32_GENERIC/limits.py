@@ -9,8 +9,8 @@ LIMITS = Limits(
     nodes=64,
     retained_name_bytes=768,
     retained=24,
-    message_bytes=8192,
-    max_packet=1536,
+    message_bytes=6144,
+    max_packet=1280,
     tx_bytes=512,
     rx_bytes=512,
 )

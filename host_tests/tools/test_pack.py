@@ -157,10 +157,16 @@ def test_the_real_program_is_packed_whole() -> None:
             "core",
             "five",
             "hot",
+            "joining",
+            "joining5",
             "local",
+            "policies",
             "scram",
             "start",
+            "subscribing",
+            "subscribing5",
             "sysinfo",
+            "systopics",
             "tree",
         ]
     ]

@@ -27,7 +27,8 @@ class Broker:
         Broker.made = self
         self.limits = limits
         self.settings = settings
-        self.loop = self
+        self.loop = LOOP
+        LOOP.watch = self.watch
         self.told = []
         self.opened = []
         self.stopped = False
@@ -61,6 +62,13 @@ class Broker:
         self.told.append("apply_settings")
 
 
+class Loop:
+    pass
+
+
+LOOP = Loop()  # one for all: a start on MicroPython forgets how it is made
+
+
 class Stream:
     def __init__(self, content):
         self.content = content
@@ -73,7 +81,6 @@ class Stream:
 class Case(unittest.TestCase):
     def setUp(self):
         self.kept = broker.Broker
-        self.init = Broker.__init__  # which a start on MicroPython forgets
         broker.Broker = Broker
         Broker.made = None
         Broker.orders = b"s"
@@ -82,7 +89,6 @@ class Case(unittest.TestCase):
 
     def tearDown(self):
         broker.Broker = self.kept
-        Broker.__init__ = self.init
 
     def conf(self, text):
         return scratch.write(f"log_dest file {self.logged}\n{text}\n")

@@ -30,7 +30,8 @@ subscriptions/count
 retained messages/count
 heap/current"""
 LOADS = "messages/received messages/sent publish/received publish/sent bytes/received bytes/sent"
-TABLES = "connections sessions subscriptions nodes retained messages deliveries received reassembly shares aliases"
+TABLES = "connections sessions subscriptions nodes retained messages deliveries received"
+TABLES += " reassembly shares aliases"
 
 
 def state(client, topic_filter="$SYS/#"):

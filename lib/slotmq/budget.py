@@ -68,4 +68,5 @@ def _version5(limits):
     columns = limits.subscriptions * 7 + limits.messages * 6 + limits.deliveries * 6
     columns += limits.sessions * 17 + n * (9 + limits.aliases * 8)
     groups = _names(limits.shares, limits.shares * 32) + limits.shares * 5
-    return 1650 + columns + groups + 2 * limits.topic_bytes
+    topics = n * limits.aliases * (limits.message_block + 2)
+    return 2090 + columns + groups + topics + 2 * limits.topic_bytes

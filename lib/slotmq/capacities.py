@@ -60,8 +60,8 @@ reassembly 2 1 1023
 routes 16 1 32768
 route_topic_bytes 32 8 1024
 route_entries 48 8 65000
-shares 8 0 65000
-aliases 4 0 65535
+shares 4 0 65000
+aliases 3 0 65535
 """
 
 

@@ -36,7 +36,7 @@ _MALFORMED_PACKET = const(0x81)
 _PROTOCOL_ERROR = const(0x82)
 _CLIENT_ID = const(0x85)
 _TOPIC_INVALID = const(0x90)
-_TOO_LARGE = const(0x95)
+_PACKET_TOO_LARGE = const(0x95)
 _NO_RETAIN = const(0x9A)
 _NO_QOS = const(0x9B)
 
@@ -109,7 +109,7 @@ class Connect5:
         five.will_delay[session] = fields.will_delay
         five.will_since[session] = broker.now
         if not connack5.accept(broker, conn, fields, present):
-            broker.end(conn, _TOO_LARGE)  # nothing that it takes could tell it more
+            broker.end(conn, _PACKET_TOO_LARGE)  # nothing that it takes could tell it more
 
     def authenticate(self, broker, conn, pkt, buf, fields):
         """Enhanced authentication, where the client asks for it; a result, or -1 to go on."""

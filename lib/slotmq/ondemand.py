@@ -27,6 +27,7 @@ def tick(now):
             forget(name)
             gc.collect()
             heap.drop()
+            tick(now)  # for the next one: the table has changed
             return
 
 

@@ -23,7 +23,7 @@ _EVERYWHERE = ("0.0.0.0", "::")
 # Heap that must stay free beside the tables, for sockets, CONNECT, SUBSCRIBE, orders.
 _SPARE = const(8192)
 # What is made once, at the start
-_MADE = """broker broker.conns broker.sessions broker.sessions.names broker.subscriptions
+_MADE = """broker.conns broker.sessions broker.sessions.names broker.subscriptions
 broker.subscriptions.routes broker.messages broker.messages.arena broker.deliveries
 broker.retained broker.loop broker.loop.doors broker.five broker.five.shares
 broker.five.aliases broker.five.source"""
