@@ -53,8 +53,13 @@ class Watched(Process):
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[dict[str, int]]:
-        """Nothing may allocate meanwhile; behind it, what was seen."""
+        """Nothing may allocate meanwhile; behind it, what was seen.
+
+        It begins when what the clients' arrival had loaded is put away."""
         seen: dict[str, int] = {}
+        deadline = time.monotonic() + PATIENCE_S
+        while self.counts()["loaded"]:
+            assert time.monotonic() < deadline
         self.ask(b"b")
         yield seen
         seen.update((name, number) for _, name, number in self.ask(b"e"))

@@ -115,6 +115,7 @@ class TestWills(Version5Case):
         self.five.will_delay[session] = delay
         if not self.five.keeps_will(self.broker, session):
             lifecycle.publish_will(self.broker, session)
+        self.five.note_due(self.broker, session)
         return session
 
     def test_when_it_goes_out(self):

@@ -56,6 +56,7 @@ class Version5Case(unittest.TestCase):
         self.sessions.left[slot] = self.broker.now
         self.five.set_expiry(self.broker, slot, expiry)
         self.five.mark(self.broker, slot)
+        self.five.note_due(self.broker, slot)
         return slot
 
     def subscribe(self, session, name, qos=2, group=None):
@@ -80,6 +81,7 @@ class Version5Case(unittest.TestCase):
         if seconds is not None:
             self.broker.messages.flags[msg] |= EXTRA
             self.five.props[msg] = 0
+            self.five.expiring(self.broker)
             self.five.expires[msg] = self.broker.now + seconds * 10
         return msg
 

@@ -54,6 +54,8 @@ def detach(broker, conn):
         publish_will(broker, session)
     if sessions.clean[session]:
         end_session(broker, session)
+    elif broker.five:
+        broker.five.note_due(broker, session)
 
 
 def publish_will(broker, session):

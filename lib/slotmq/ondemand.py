@@ -1,8 +1,9 @@
 # ondemand.py - modules that are there only while somebody needs them: how a client comes
 # in, how it subscribes, what $SYS says. They are half of the broker's text and a small
-# part of its life, so on MicroPython they are loaded when they are called and forgotten
-# when they have not been called for a while. What is kept for later is no part of them.
-# The control plane: allocates, and gives back.
+# part of its life, so where the heap is small they are loaded when they are called and
+# forgotten when they have not been called for a while. (Where it is large, a collection
+# would cost more than they do.) What is kept for later is no part of them. The control
+# plane: allocates, and gives back.
 import gc
 import sys
 
@@ -10,6 +11,7 @@ from slotmq import heap
 from slotmq.runtime import MICROPYTHON, const
 
 _AFTER = const(10)  # tenths of a second
+_IS_SMALL = MICROPYTHON and gc.mem_alloc() + gc.mem_free() < 1000000
 _used = {}  # name: when it was called last
 
 
@@ -21,8 +23,10 @@ def take(name, now):
 
 def tick(now):
     """Several times a second: forget what nobody has needed for a while."""
+    if not _IS_SMALL:
+        return
     for name in _used:
-        if now - _used[name] >= _AFTER and MICROPYTHON:
+        if now - _used[name] >= _AFTER:
             heap.lift()
             forget(name)
             gc.collect()

@@ -91,6 +91,8 @@ def store(broker, flags):
     messages.refs[msg] = 1
     if source.props or source.left >= 0:
         flags |= _EXTRA
+        if source.left >= 0:
+            broker.five.expiring(broker)
         broker.five.props[msg] = source.props
         broker.five.expires[msg] = max(1, broker.now + source.left * 10) if source.left >= 0 else 0
     messages.flags[msg] = flags

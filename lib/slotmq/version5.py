@@ -69,7 +69,9 @@ class Version5:
         broker.subscriptions.on_removed = lambda sub: self.unsubscribed(broker, sub)
         self.source = Source(limits)  # the message that is on its way
         self.aliases = Aliases(limits, self.source.scratch)
-        self.swept = 0
+        self.next_due = NEVER  # tenths of a second: of sessions without a connection
+        self.to_sweep = 0  # slots that may have a message which expires
+        self.goes_on = False
         self.publisher = _NONE  # the session that publishes now, for No Local
         self.exchanges = {}  # connections that authenticate by AUTH, see auth5.py
         self.scram = None
@@ -178,37 +180,66 @@ class Version5:
 
     def tick(self, broker):
         """Several times a second: sessions and wills whose time has come, who lingers."""
-        sessions = broker.sessions
         conns = broker.conns
         for conn in range(conns.top):
             if conns.state[conn] == _LINGERING and broker.now - conns.opened[conn] >= _LINGER:
                 closing.hang_up(broker.loop, conn)
+        if broker.now >= self.next_due:
+            self._end_what_is_due(broker)
+        if self.to_sweep:
+            self._sweep(broker)
+
+    def note_due(self, broker, session):
+        """A session has lost its connection: when is there something to do about it?"""
+        due = NEVER
+        if self.expiry[session] < NEVER:
+            due = broker.sessions.left[session] + self.expiry[session] * 10
+        if broker.sessions.will[session] != _NONE:
+            due = min(due, self.will_at[session])
+        self.next_due = min(self.next_due, due)
+
+    def _end_what_is_due(self, broker):
+        sessions = broker.sessions
+        self.next_due = NEVER
         for session in range(sessions.slots):
             if sessions.used(session) and sessions.conn[session] == _NONE:
                 gone = (broker.now - sessions.left[session]) // 10
                 if gone >= self.expiry[session] < NEVER:
                     lifecycle.end_session(broker, session)
-                elif sessions.will[session] != _NONE and broker.now >= self.will_at[session]:
+                    continue
+                if sessions.will[session] != _NONE and broker.now >= self.will_at[session]:
                     lifecycle.publish_will(broker, session)
-        self._sweep(broker)
+                self.note_due(broker, session)
+
+    def expiring(self, broker):
+        """A message that expires was stored: the tables are looked through for such."""
+        self.to_sweep = max(broker.retained.slots, broker.deliveries.slots)
 
     def _sweep(self, broker):
         # Messages whose time has passed, a few slots at a time: kept ones and queued ones.
+        # It goes on for as long as there are some that will expire.
         retained = broker.retained
         deliveries = broker.deliveries
-        for _ in range(_SWEPT):
-            self.swept += 1
-            slot = self.swept % retained.slots if retained.slots else 0
-            if retained.slots and retained.msg[slot] != _NONE:
-                if not self.remaining(broker, retained.msg[slot]):
-                    unref(broker.queue, retained.remove(slot))
-            entry = self.swept % deliveries.slots
-            if deliveries.state[entry] == _QUEUED and deliveries.msg[entry] != _NONE:
-                if not self.remaining(broker, deliveries.msg[entry]):
-                    broker.stats[_DROPPED] += 1
-                    finish(broker.queue, entry)
-        if self.swept > _LONGEST:
-            self.swept = 0
+        for at in range(max(0, self.to_sweep - _SWEPT), self.to_sweep):
+            msg = retained.msg[at] if at < retained.slots else _NONE
+            if self._has_expired(broker, msg):
+                unref(broker.queue, retained.remove(at))
+            msg = _NONE
+            if at < deliveries.slots and deliveries.state[at] == _QUEUED:
+                msg = deliveries.msg[at]
+            if self._has_expired(broker, msg):
+                broker.stats[_DROPPED] += 1
+                finish(broker.queue, at)
+        self.to_sweep = max(0, self.to_sweep - _SWEPT)
+        if not self.to_sweep and self.goes_on:
+            self.goes_on = False
+            self.expiring(broker)
+
+    def _has_expired(self, broker, msg):
+        left = -1 if msg == _NONE else self.remaining(broker, msg)
+        if left > 0:
+            self.goes_on = True
+        return left == 0
 
     def is_empty(self, broker, msg):
         """Has a message properties only, and no payload?"""
