@@ -1,6 +1,7 @@
 """MQTT 5.0 allocates nothing either: properties, aliases, identifiers, groups, expiry."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -46,9 +47,12 @@ class Traffic:
     def message(self, n: int) -> None:
         """One message by its alias, with all that may go with it."""
         payload = b"%d" % n
-        expiry = {"message_expiry": 100} if n % 2 else {}
-        more = PROPERTIES if n % 3 else {}
-        self.publisher.publish("", payload, n % 3, topic_alias=1, **expiry, **more)
+        properties: dict[str, Any] = {"topic_alias": 1}
+        if n % 2:
+            properties["message_expiry"] = 100
+        if n % 3:
+            properties.update(PROPERTIES)
+        self.publisher.publish("", payload, n % 3, **properties)
         self.read(payload, n % 3)
 
     def close(self) -> None:
