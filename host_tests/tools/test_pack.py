@@ -184,12 +184,18 @@ def test_the_real_program_is_packed_whole() -> None:
         ),
         ("broker", "from slotmq import hot\nhot.x()", "line 2: hot does not define x"),
         ("broker", "from slotmq.hot import x", "slotmq.hot has no x"),
+        (
+            "broker",
+            "from slotmq import hot_two\ndef f(hot):\n  return hot_two.two()",
+            "line 3: hot, hot_two's file, has another meaning",
+        ),
         ("broker", "a, b = 1, 2", "broker, line 1: more than a name is assigned"),
         ("broker", "x = 1\nif x:\n  y = 2", "line 2: cannot tell which branch is taken"),
     ],
 )
 def test_what_cannot_be_told_is_refused(module: str, text: str, complaint: str) -> None:
-    files = texts(PROGRAM | {"app": "        x = 1"}) | {f"slotmq/{module}.py": text}
+    program = PROGRAM | {"app": "        x = 1", "hot_two": "        def two(): return 2"}
+    files = texts(program) | {f"slotmq/{module}.py": text}
     files["slotmq/__init__.py"] = ""
     with pytest.raises(ValueError, match=complaint):
         packed(files)

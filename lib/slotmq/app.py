@@ -15,8 +15,6 @@ from slotmq.settings import ConfError, Settings
 
 _ALL_TYPES = const(127)
 _ERROR = const(1)
-_WARNING = const(2)
-_NOTICE = const(4)
 # Orders and the methods of Broker that carry them out. The end of the stream means
 # that whoever gave orders has gone.
 _ORDERS = {b"s": "stop", b"": "stop", b"r": "reload", b"c": "compact", b"t": "dump_tree"}
@@ -83,18 +81,8 @@ class App:
                 log.write(_ERROR, "Not done: %s" % error)
 
     def reload(self):
-        if not self.conf:
-            return
-        try:
-            done, refused = borrow("conf", "reload", self.conf, self.limits, self.settings)
-            self.open_log()
-        except (ConfError, OSError) as error:
-            log.write(_ERROR, "Not reloaded: %s" % error)
-            return
-        self.broker.apply_settings()
-        log.write(_NOTICE, "Reloaded %s; changed: %s." % (self.conf, ", ".join(done) or "nothing"))
-        if refused:
-            log.write(_WARNING, "Only a new start changes: %s." % ", ".join(refused))
+        if self.conf:
+            borrow("conf", "reload_app", self)
 
     def end(self):
         """Close in order whatever is open, after a refused start too."""

@@ -8,9 +8,15 @@
 # setting or raises ValueError with what it expected. Allocates freely and keeps
 # nothing: app.py imports this for one reading and drops it. FIELDS is a text,
 # since names in a dict would outlive the module on MicroPython.
+from slotmq import log
 from slotmq.capacities import fields
 from slotmq.policies import TABLE_OF, WHEN_FULL, rows
+from slotmq.runtime import const
 from slotmq.settings import ConfError, Settings
+
+_ERROR = const(1)
+_WARNING = const(2)
+_NOTICE = const(4)
 
 # `size` is a number too, 0 and `unlimited` being the size of the whole table.
 FIELDS = """\
@@ -61,6 +67,20 @@ def load(path, limits):
     reader.read()
     reader.resize()
     return reader.finish(), reader.limits
+
+
+def reload_app(program):
+    """Read an App's configuration again, and log what came of it."""
+    try:
+        done, refused = reload(program.conf, program.limits, program.settings)
+        program.open_log()
+    except (ConfError, OSError) as error:
+        log.write(_ERROR, "Not reloaded: %s" % error)
+        return
+    program.broker.apply_settings()
+    log.write(_NOTICE, "Reloaded %s; changed: %s." % (program.conf, ", ".join(done) or "nothing"))
+    if refused:
+        log.write(_WARNING, "Only a new start changes: %s." % ", ".join(refused))
 
 
 def reload(path, limits, settings):

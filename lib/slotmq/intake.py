@@ -50,7 +50,7 @@ def _subscribing(broker, conn, pkt, buf):
 
 
 NAMES = """- CONNECT CONNACK PUBLISH PUBACK PUBREC PUBREL PUBCOMP SUBSCRIBE SUBACK
-UNSUBSCRIBE UNSUBACK PINGREQ PINGRESP DISCONNECT -""".split()
+UNSUBSCRIBE UNSUBACK PINGREQ PINGRESP DISCONNECT -"""
 # By packet type. FIRST serves a connection until its CONNECT, HANDLERS from then on.
 _NOT = handle_unexpected
 FIRST = (_NOT, _joining) + (_NOT,) * 14
@@ -173,7 +173,7 @@ def _log_packet(broker, conn, pkt):
     heap.lift()
     session = broker.conns.session[conn]
     who = broker.sessions.client_id(session).decode() if session != _NONE else "a new client"
-    what = "Received %s from %s (%d bytes)" % (NAMES[pkt[_TYPE]], who, pkt[_TOTAL])
+    what = "Received %s from %s (%d bytes)" % (NAMES.split()[pkt[_TYPE]], who, pkt[_TOTAL])
     broker.log(_DEBUG, what)
     heap.drop()
 

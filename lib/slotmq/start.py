@@ -21,7 +21,7 @@ _PORT = const(1883)
 _LOOPBACK = ("127.0.0.1", "::1")
 _EVERYWHERE = ("0.0.0.0", "::")
 # Heap that must stay free beside the tables, for sockets, CONNECT, SUBSCRIBE, orders.
-_SPARE = const(8192)
+_SPARE = const(12288)
 # What is made once, at the start
 _MADE = """broker.conns broker.sessions broker.sessions.names broker.subscriptions
 broker.subscriptions.routes broker.messages broker.messages.arena broker.deliveries

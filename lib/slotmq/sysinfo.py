@@ -10,9 +10,7 @@ from slotmq.timers import CARRY
 ROWS = 43  # topics of systopics.py that are no loads
 _NONE = const(0xFFFF)
 _PUBLISH_OUT = const(3)
-# Moving averages, per minute: name, and index in stats
-LOADS = (("messages/received", 0), ("messages/sent", 1), ("publish/received", 2))
-LOADS += (("publish/sent", 3), ("bytes/received", 5), ("bytes/sent", 6))
+LOADS = b"\0\1\2\3\5\6"  # moving averages, per minute: indexes in stats
 MINUTES = (1, 5, 15)
 
 
@@ -57,8 +55,8 @@ class Sys:
 
     def _measure_loads(self):
         for k in range(len(LOADS)):
-            now = self.stat(LOADS[k][1])
-            if LOADS[k][1] == 1:
+            now = self.stat(LOADS[k])
+            if LOADS[k] == 1:
                 now = self.sent()
             rate = (now - self.before[k]) * 600 / self.interval
             self.before[k] = now

@@ -10,9 +10,12 @@ import gc
 
 from slotmq.lifecycle import publish_stored
 from slotmq.runtime import MICROPYTHON, const, store, unref
-from slotmq.sysinfo import LOADS, MINUTES
+from slotmq.sysinfo import MINUTES
 
 _NONE = const(0xFFFF)
+# The names of sysinfo.LOADS
+_LOADS = """messages/received messages/sent publish/received publish/sent bytes/received
+bytes/sent"""
 TOPICS = """\
 version .version
 uptime .uptime
@@ -74,7 +77,7 @@ def topic(s, i, buf, off):
         name = row.rsplit(" ", 2 if " .stat " in row else 1)[0]
     else:
         load, minutes = divmod(i - s.rows, len(MINUTES))
-        name = "load/%s/%dmin" % (LOADS[load][0], MINUTES[minutes])
+        name = "load/%s/%dmin" % (_LOADS.split()[load], MINUTES[minutes])
     text = b"$SYS/broker/" + name.encode()
     buf[off : off + len(text)] = text
     return len(text)

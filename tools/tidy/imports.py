@@ -89,7 +89,7 @@ RULE = (
     # board's preset start loads is the user's word; it is the only name outside of lib.
     Row("log", "runtime", "sys time"),
     Row("scram", "runtime", "binascii hashlib os"),
-    Row("conf", "capacities policies runtime settings"),
+    Row("conf", "capacities log policies runtime settings"),
     Row("app", "conf log runtime settings start", "os sys"),
     Row(
         "start",
