@@ -111,7 +111,7 @@ class _Writer(ast.NodeTransformer):
         file = self._program.file_of(meaning.module)
         if file == self._file:
             return ast.Name(name, node.ctx)
-        if any(file in scope for scope in self._scopes):
+        if any(isinstance(scope.get(file), str) for scope in self._scopes):
             raise ValueError(f"line {node.lineno}: {file}, {module}'s file, has another meaning")
         return ast.Attribute(ast.Name(file, ast.Load()), name, node.ctx)
 
