@@ -5,6 +5,7 @@ is written as for mosquitto, and those four options mean the same.
 """
 
 import os
+import shutil
 import sys
 import warnings
 from getpass import GetPassWarning
@@ -13,7 +14,7 @@ from typing import Any
 
 import click
 
-from . import boards, daemon, launcher, passwd
+from . import boards, daemon, launcher, mpy, passwd
 from .errors import ToolError
 
 _RUN = "run"
@@ -102,6 +103,24 @@ def budget(board: str) -> None:
     from slotmq import app
 
     click.echo(app.budget(board))
+
+
+@main.command()
+@click.option("--board", type=click.Choice(boards.names()), required=True)
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+def build(board: str, folder: Path) -> None:
+    """Write what goes onto a board into FOLDER, packed and compiled for its processor."""
+    arch = boards.load(board).mpy_arch
+    if not arch:
+        raise click.UsageError(f"{board} is no board that files are compiled for")
+    made = mpy.build(arch)
+    for file in sorted(made.rglob("*.mpy")):
+        name = file.relative_to(made)
+        if name.parts[0] == "slotmq" or name.parts[1:2] in ((board,), ()):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, folder / name)
+    size = sum(file.stat().st_size for file in folder.rglob("*.mpy"))
+    click.echo(f"{folder}: {size:,} bytes for {board} ({arch}); copy its folders to :/lib")
 
 
 @main.command("passwd")

@@ -8,6 +8,8 @@ import pytest
 from host_tests.wire import codec
 from host_tests.wire.client import Client
 from host_tests.wire.process import Program, free_port
+from host_tests.wire5 import client as client5
+from host_tests.wire5 import codec as codec5
 from slotmq_tools import boards, micropython, mpy
 from slotmq_tools.heap import native
 from slotmq_tools.heap.measure import limits_of
@@ -64,6 +66,21 @@ def test_it_serves_every_qos_to_every_client(board: Board) -> None:
         clients[0].publish("news", b"m%d" % qos, qos)
         for client in clients:
             client.receive("news", b"m%d" % qos, qos)
+    assert board.alive(), board.complaints()
+
+
+def test_what_is_loaded_on_demand_fits_too(board: Board) -> None:
+    """The most that is there at once: a client of version 5 comes in while $SYS is told."""
+    first = board.connect("first")
+    first.subscribe("$SYS/#")
+    assert len(first.publishes()) > 20
+    for n in range(board.limits.connections - 1):
+        client = client5.Client(board.address)
+        board.clients.append(client)
+        packet = codec5.connect(f"five{n}")
+        assert client.connect(packet).code == 0
+        client.subscribe("$SYS/#", qos=1)
+        assert len(client.receive_all()) > 20
     assert board.alive(), board.complaints()
 
 

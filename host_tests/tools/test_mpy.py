@@ -1,5 +1,7 @@
 """Compiling for MicroPython: what is native, what is compiled again, what is refused."""
 
+import subprocess
+import sys
 from importlib import metadata
 from pathlib import Path
 
@@ -111,3 +113,15 @@ def test_a_micropython_of_another_format_is_told_apart(packages: Path) -> None:
     older = MicroPython(X86.start, 32, (1, 25, 0), 0x605)
     with pytest.raises(ToolError, match=r"loads \.mpy files of kind 0x605"):
         mpy.build_for(older)
+
+
+def test_what_goes_onto_a_board(tmp_path: Path) -> None:
+    """Only that board's limits, and native code for its processor."""
+    command = [sys.executable, "-m", "slotmq_tools.cli", "build", "--board", "RPI_PICO_W"]
+    subprocess.run([*command, str(tmp_path)], check=True, capture_output=True)
+    made = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*.mpy")}
+    assert {"slotmq/hot.mpy", "slotmq/core.mpy"} <= made
+    boards = {name for name in made if name.startswith("slotmq_boards/")}
+    assert "slotmq_boards/RPI_PICO_W/limits.mpy" in boards
+    assert not any("HOST" in name for name in boards)
+    assert (tmp_path / "slotmq/hot.mpy").read_bytes()[2] >> 2 == 4  # armv6m

@@ -232,6 +232,13 @@ class Broker:
             self.log(_NOTICE, "Client " + who + " disconnected: " + why + ".")
             heap.drop()
 
+    def out_of_memory(self):
+        """The heap was too small for what the control plane had to do just now."""
+        conn = self.current
+        self.current = _NONE
+        if conn != _NONE:
+            self.end(conn, _FULL)
+
     def closed(self, conn):
         """The stream is closed: let go of everything that hung on it."""
         lifecycle.release(self, conn)

@@ -30,6 +30,13 @@ def lift():
     _state[_LIFTED] += 1
 
 
+def settle():
+    """Lift no more: what was lifted has ended in an exception."""
+    if _state[_LIFTED]:
+        _state[_LIFTED] = 1
+        drop()
+
+
 def drop():
     _state[_LIFTED] -= 1
     if _state[_LIFTED] == 0 and _state[_LOCKED]:

@@ -7,6 +7,7 @@
 # to it have room for, so that an acknowledgement is never lost for lack of it.
 # Does not allocate; CONNECT, SUBSCRIBE and UNSUBSCRIBE may.
 from slotmq import heap, ondemand
+from slotmq.encode import put_u16
 from slotmq.handle_acks import handle_puback, handle_pubcomp, handle_pubrec, handle_pubrel
 from slotmq.handle_control import handle_disconnect, handle_pingreq, handle_unexpected
 from slotmq.handle_publish import handle_publish
@@ -14,6 +15,8 @@ from slotmq.runtime import const, copy, lane, next_packet
 
 _NONE = const(0xFFFF)
 _TYPE = const(0)
+_BODY = const(3)
+_END = const(4)
 _TOTAL = const(5)
 _NEW = const(1)
 _CONNECTED = const(2)
@@ -21,6 +24,7 @@ _ENDING = const(3)
 _BLOCKED = const(2)
 _MALFORMED = const(2)
 _TOO_BIG = const(4)
+_REFUSED = const(5)
 _FULL = const(6)
 _ACCEPTED = const(15)
 _PACKETS_IN = const(0)
@@ -36,9 +40,27 @@ def control(module, broker, conn, pkt, buf):
     try:
         return ondemand.take(module, broker.now).handle(broker, conn, pkt, buf)
     except MemoryError:
-        return _FULL
+        broker.conns.refused += 1
+        return _refuse(broker, conn, pkt, buf)
     finally:
         heap.drop()
+
+
+def _refuse(broker, conn, pkt, buf):
+    # There is no heap for a CONNECT: CONNACK with what each version has for that.
+    at = pkt[_BODY]
+    if pkt[_TYPE] != 1 or pkt[_END] - at < 7 or broker.conns.state[conn] != _NEW:
+        return _FULL
+    tx = broker.conns.tx
+    put = broker.conns.reserve(conn, 5)
+    if put >= 0:
+        if buf[at + 6] == 5:
+            put_u16(tx, put_u16(tx, put, 0x2003), 0x0097)
+            tx[put + 4] = 0
+        else:
+            broker.conns.tx_end[conn] -= 1
+            put_u16(tx, put_u16(tx, put, 0x2002), 0x0003)
+    return _REFUSED
 
 
 def _joining(broker, conn, pkt, buf):

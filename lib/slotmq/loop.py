@@ -78,7 +78,8 @@ class Loop:
         """Turn until stop(), then end in order."""
         heap.lock()
         try:
-            self._turns(250, False)
+            while not self.stopping:
+                self._turn_on(250, False)
         finally:
             heap.unlock()
             self.close()
@@ -94,9 +95,17 @@ class Loop:
         """Wait so long at most for events; handle what has come."""
         heap.lock()
         try:
-            self._turns(timeout_ms, True)
+            self._turn_on(timeout_ms, True)
         finally:
             heap.unlock()
+
+    def _turn_on(self, timeout_ms, once):
+        # Where the control plane finds no heap, whoever is being served is let go.
+        try:
+            self._turns(timeout_ms, once)
+        except MemoryError:
+            heap.settle()
+            self.broker.out_of_memory()
 
     def _turns(self, timeout_ms, once):
         # The common case stands here as a whole: a connected client has sent something,

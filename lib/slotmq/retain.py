@@ -94,13 +94,16 @@ def _scan_sys(broker, session, sub, text, n):
     subs = broker.subscriptions
     first = max(subs.scan[sub] - 1 - broker.retained.slots, 0)
     done = True
-    for i in range(first, broker.sys.count):
-        subs.scan[sub] = broker.retained.slots + i + 1
-        size = broker.sys.topic(i, broker.work, 0)
-        if topic_matches(broker.work, text, n, broker.work, 0, size):
-            done = _give_sys(broker, session, sub, i)
-            if not done:
-                break
+    try:
+        for i in range(first, broker.sys.count):
+            subs.scan[sub] = broker.retained.slots + i + 1
+            size = broker.sys.topic(i, broker.work, 0)
+            if topic_matches(broker.work, text, n, broker.work, 0, size):
+                done = _give_sys(broker, session, sub, i)
+                if not done:
+                    break
+    except MemoryError:
+        done = True  # it will hear of the next round
     heap.drop()
     return done
 

@@ -13,6 +13,7 @@ from errno import EADDRINUSE
 import slotmq
 from slotmq.app import borrow
 from slotmq.broker import Broker
+from slotmq.connections import Connections
 from slotmq.runtime import MICROPYTHON, const
 from slotmq.settings import ConfError
 
@@ -37,10 +38,13 @@ def start(app, argv):
     app.verbose = "-v" in options
     app.conf = options.get("-c")
     try:
+        _load_code()
         app.limits = _preset(board)
         if app.conf:
             app.settings, app.limits = borrow("conf", "load", app.conf, app.limits)
         rows = borrow("budget", "rows", app.limits)
+        if app.settings.mqtt_versions == 3:
+            _forget("version5", "five")
     except MemoryError:
         raise MemoryError("%s: the broker's code does not fit" % _heap())
     listeners = _listeners(app.settings.listeners, options)
@@ -101,6 +105,21 @@ def _parse(words):
         if not 0 < options["-p"] < 65536:
             raise ConfError("-p: expected a port from 1 to 65535")
     return options
+
+
+def _load_code():
+    # All that will stay goes before what is only borrowed, and before the tables: they
+    # need large pieces of heap.
+    if Connections.__init__ is None:
+        raise OSError("a second start needs a reset, or its modules imported anew")
+    from slotmq.sysinfo import Sys  # noqa: F401
+    from slotmq.version5 import Version5  # noqa: F401
+
+
+def _forget(*names):
+    for name in names:
+        if sys.modules.pop("slotmq." + name, None):
+            delattr(slotmq, name)
 
 
 def _preset(board):

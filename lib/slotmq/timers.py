@@ -31,7 +31,10 @@ def tick(broker):
         broker.five.tick(broker)
     if broker.sys:
         heap.lift()
-        broker.sys.tick()
+        try:
+            broker.sys.tick()
+        except MemoryError:
+            pass  # another round will come
         heap.drop()
 
 

@@ -74,7 +74,7 @@ RULE = (
     Row("shares", "arrays deliver runtime"),
     Row("version5", "*5 aliases arrays closing lifecycle properties runtime scram shares"),
     Row("*5", f"{_STEPS} *5 admit encode handle_* heap intake properties runtime"),
-    Row("intake", "deliver handle_* heap ondemand runtime"),
+    Row("intake", "deliver encode handle_* heap ondemand runtime"),
     Row("local", "deliver retain runtime"),
     # Made or borrowed by a broker that is asked for it
     Row("sysinfo", "ondemand runtime timers", "array"),
@@ -93,7 +93,7 @@ RULE = (
     Row("app", "conf log runtime settings start", "os sys"),
     Row(
         "start",
-        "__init__ app broker budget conf runtime settings",
+        "__init__ app broker budget conf connections runtime settings sysinfo version5",
         "errno gc os slotmq_boards sys",
     ),
     Row("__init__", "broker limits settings"),
