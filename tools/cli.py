@@ -116,7 +116,7 @@ def build(board: str, folder: Path) -> None:
     made = mpy.build(arch)
     for file in sorted(made.rglob("*.mpy")):
         name = file.relative_to(made)
-        if name.parts[0] == "slotmq" or name.parts[1:2] in ((board,), ()):
+        if name.parts[0] == "slotmq" or name.parts[1] in (board, "__init__.mpy"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, folder / name)
     size = sum(file.stat().st_size for file in folder.rglob("*.mpy"))
