@@ -18,5 +18,5 @@ LIMITS = Limits(
     tx_bytes=448,
     rx_bytes=448,
     routes=8,
-    aliases=2,
+    aliases=0,  # clients may use none
 )

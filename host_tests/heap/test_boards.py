@@ -129,3 +129,23 @@ def test_a_start_that_is_refused_names_the_limit_to_lower(heap: int, tmp_path: P
         assert program.process.wait() == 1
     program.process.wait()
     program._reader.join()
+
+
+def test_a_long_configuration_leaves_room_for_the_tables(tmp_path: Path) -> None:
+    """What is kept of it must not lie scattered where large tables go."""
+    conf = tmp_path / "slotmq.conf"
+    lines = [f"listener {free_port()} 127.0.0.1" for _ in range(3)]
+    lines += ["allow_anonymous true", "response_information answers/here", "max_keepalive 600"]
+    lines += [f"log_dest file {tmp_path}/a.log", "log_type all", "max_qos 2", "sys_interval 30"]
+    conf.write_text("\n".join(lines))
+    target = micropython.find(32)
+    heap = HEAPS["RPI_PICO_W"]
+    heap -= sum(native.in_folder(mpy.build(boards.load("RPI_PICO_W").mpy_arch)).values())
+    start = [*target.start, "-X", f"heapsize={heap}", str(BOOT), "--board", "RPI_PICO_W"]
+    environment = micropython.environment(mpy.build_for(target))
+    program = Program([*start, "-c", str(conf)], tmp_path, environment)
+    program.wait_for(lambda: program.lines or not program.alive(), "the start")
+    assert program.lines, program.complaints()
+    program.process.kill()
+    program.process.wait()
+    program._reader.join()

@@ -7,7 +7,7 @@ from slotmq.aliases import Aliases
 
 MOST = 3
 BLOCK = 16
-BLOCKS = 3 * MOST
+BLOCKS = 3 * MOST * 64 // BLOCK  # as many as the longest topics need
 TOPICS = (b"some/topic", b"another", b"t/" + b"x" * 40, b"four")
 
 

@@ -136,3 +136,28 @@ class TestTheBrokersOwn:
         if answer := client.answer():
             assert answer.code == 0x95
         client.expect_closed()
+
+
+@pytest.mark.spec("MQTT-3.1.2-25", of="5.0")
+@pytest.mark.parametrize("qos", [0, 1])
+def test_a_new_alias_does_not_make_a_message_too_large(mqtt5, topic, qos):
+    most = 40
+    client = mqtt5.connect(maximum_packet_size=most, topic_alias_maximum=5)
+    client.subscribe(topic + "/#", qos=qos)
+    publisher = mqtt5.connect()
+    for size in range(most - 3, most + 1):
+        name = f"{topic}/{size}"
+        payload = b"x" * (size - 5 - len(name) - (2 if qos else 0))
+        publisher.publish(name, payload, qos)
+        client.receive(name, payload, qos)
+
+
+@pytest.mark.spec("MQTT-3.14.0-1", "MQTT-3.1.2-24", of="5.0")
+@pytest.mark.ours("mosquitto sends a larger CONNACK")
+@pytest.mark.parametrize("most", [5, 10, 14])
+def test_a_client_that_takes_no_connack_of_that_size_is_refused_by_a_short_one(mqtt5, most):
+    client = mqtt5.socket()
+    packet = mqtt5.packet(maximum_packet_size=most)
+    answer = client.connect(packet)
+    assert (answer.code, answer.properties) == (0x95, {})
+    client.expect_closed()

@@ -3,12 +3,13 @@
 # An alias is a chain of blocks in an arena of its own, topic name and nothing else, and
 # its length; 0: not set. `inward` are those that the client set, `outward` those that the
 # broker gave to topics of its own choice: the first ones that are long enough. There is
-# a block for each alias that clients were promised; where longer topics take more of
-# them, those go that the broker gave. Does not allocate after construction.
+# room for all that clients were promised, with topics of up to 1024 bytes; where longer
+# ones take more, those go that the broker gave. Does not allocate after construction.
 from slotmq.arrays import i32, u16
 from slotmq.runtime import Arena, const
 
 _NONE = const(0xFFFF)
+_LONGEST = const(1024)  # bytes of a topic for which there is room in any case
 _SHORTEST = const(4)  # bytes of a topic that is worth an alias
 
 
@@ -16,7 +17,9 @@ class Aliases:
     def __init__(self, limits, text):
         n = limits.connections + 1
         self.most = limits.aliases
-        self.arena = Arena(n * self.most, limits.message_block)
+        block = limits.message_block
+        each = (min(limits.topic_bytes, _LONGEST) + block - 1) // block
+        self.arena = Arena(n * self.most * each, block)
         self.inward = u16(n * self.most, _NONE)
         self.outward = u16(n * self.most, _NONE)
         self.inward_len = u16(n * self.most)

@@ -61,7 +61,7 @@ routes 16 1 32768
 route_topic_bytes 32 8 1024
 route_entries 48 8 65000
 shares 4 0 65000
-aliases 3 0 65535
+aliases 1 0 65535
 """
 
 
@@ -98,6 +98,8 @@ def check(limits):
     _at_least(limits, "route_entries", "sessions", limits.sessions)
     _at_least(limits, "max_packet", "topic_bytes + 8", limits.topic_bytes + 8)
     _at_least(limits, "deliveries", "inflight", limits.inflight)
+    if (limits.connections + 1) * limits.aliases * (1024 // limits.message_block + 1) > 65000:
+        raise ValueError("aliases: too many for so many connections")
     if limits.message_bytes // limits.message_block > 65000:
         raise ValueError("message_block: at least message_bytes / 65000")
 

@@ -1,6 +1,7 @@
 # closing.py - the end of a network connection: at once, or, where the client was told
-# why, after it had a moment to read that (version 5: the write side is shut, what still
-# comes is thrown away, since bytes that nobody read would destroy the last packet).
+# why, after it had a moment to read that (version 5: the write side is shut where sockets
+# can do that, what still comes is thrown away, since bytes that nobody read would destroy
+# the last packet).
 # Gives memory back; allocates nothing that stays.
 from slotmq import heap
 from slotmq.runtime import const, half_close

@@ -11,6 +11,7 @@ _NONE = const(0xFFFF)
 _BODY = const(3)
 _END = const(4)
 _OK = const(0)
+_NEW = const(1)
 _REFUSED = const(5)
 _IN_CONNECT = const(1)
 _IN_WILL = const(2)
@@ -109,7 +110,9 @@ class Connect5:
         five.will_delay[session] = fields.will_delay
         five.will_since[session] = broker.now
         if not connack5.accept(broker, conn, fields, present):
-            broker.end(conn, _PACKET_TOO_LARGE)  # nothing that it takes could tell it more
+            broker.conns.state[conn] = _NEW  # it is told by CONNACK, not by DISCONNECT
+            connack5.refuse(broker, conn, _PACKET_TOO_LARGE)
+            broker.end(conn, _PACKET_TOO_LARGE)
 
     def authenticate(self, broker, conn, pkt, buf, fields):
         """Enhanced authentication, where the client asks for it; a result, or -1 to go on."""

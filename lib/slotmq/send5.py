@@ -111,7 +111,7 @@ def send(broker, conn, msg, first, packet_id):
     return done
 
 
-def emit(broker, conn, first, packet_id, ident):
+def emit(broker, conn, first, packet_id, ident, may_alias=True):
     """The Source to one connection: 1 it is in tx, 0 not now, -1 never.
 
     ident: its subscription identifier, 0: none, SEVERAL: of all that match."""
@@ -127,7 +127,7 @@ def emit(broker, conn, first, packet_id, ident):
             return -1
         source.left = 1  # it had begun before it expired [3.3.2-5]
     if is_5:
-        if not first & 4:  # some clients lose a topic that comes later, by PUBREL
+        if may_alias and not first & 4:  # some clients lose a topic that comes later, by PUBREL
             alias = aliases.outgoing(conn, source.tbuf, source.topic, topic_len)
         if alias and aliases.found[0]:
             topic_len = 0
@@ -141,6 +141,8 @@ def emit(broker, conn, first, packet_id, ident):
         remaining += length_bytes(section)
     n = 1 + length_bytes(remaining) + remaining
     if is_5 and broker.five.packet_max[conn] and n > broker.five.packet_max[conn]:
+        if alias and topic_len:  # perhaps only with what is told of a new alias
+            return emit(broker, conn, first, packet_id, ident, False)
         return -1  # [3.1.2-24]
     at = room(broker, conn, n)
     parts = at < 0
@@ -151,7 +153,7 @@ def emit(broker, conn, first, packet_id, ident):
             return -1
         at = conns.reserve(conn, n - body)
         if at < 0:
-            return _begin_large(broker, conn, first, packet_id)
+            return _begin_large(broker, conn, first, packet_id, max(0, ident))
     tx = conns.tx
     at = put_u16(tx, put_header(tx, at, first, remaining), topic_len)
     copy(tx, at, source.tbuf, source.topic, topic_len)
@@ -170,15 +172,17 @@ def emit(broker, conn, first, packet_id, ident):
     return 1
 
 
-def _begin_large(broker, conn, first, packet_id):
+def _begin_large(broker, conn, first, packet_id, ident):
     # A topic that is larger than the outgoing buffer: it leaves in parts too, and what
     # stands between it and the payload is put when its turn comes, by put_middle(). Such a
-    # message has neither an alias nor subscription identifiers.
+    # message has no alias, and one subscription identifier at most.
     conns = broker.conns
     source = broker.five.source
     remaining = 2 + source.topic_len + source.size + (2 if packet_id else 0)
     if conns.level[conn] == 5:
         section = source.props + (5 if source.left > 0 else 0)
+        section += _put_identifier(ident, None, 0) if ident else 0
+        broker.five.part_ident[conn] = ident
         remaining += section - source.props + length_bytes(section)
     else:
         remaining -= source.props
@@ -205,8 +209,12 @@ def put_middle(broker, conn, msg, at, packet_id):
         conns.part_off[conn] += props
         return at
     left = max(1, five.remaining(broker, msg)) if extra and five.expires[msg] else 0
-    at = put_length(tx, at, props + (5 if left else 0))
-    return _put_expiry(tx, at, left) if left else at
+    ident = five.part_ident[conn]
+    size = _put_identifier(ident, None, 0) if ident else 0
+    at = put_length(tx, at, props + size + (5 if left else 0))
+    if left:
+        at = _put_expiry(tx, at, left)
+    return at + (_put_identifier(ident, tx, at) if ident else 0)
 
 
 def _put_expiry(tx, at, left):

@@ -23,6 +23,7 @@ _LOOPBACK = ("127.0.0.1", "::1")
 _EVERYWHERE = ("0.0.0.0", "::")
 # Heap that must stay free beside the tables, for sockets, CONNECT, SUBSCRIBE, orders.
 _SPARE = const(12288)
+_THRESHOLD = const(2048)  # bytes allocated until the next collection
 # What is made once, at the start
 _MADE = """broker.conns broker.sessions broker.sessions.names broker.subscriptions
 broker.subscriptions.routes broker.messages broker.messages.arena broker.deliveries
@@ -33,6 +34,17 @@ _BITS = 64 if sys.maxsize >> 32 else 32
 
 def start(app, argv):
     """Make the broker of an App and let it listen."""
+    if not MICROPYTHON:
+        return _start(app, argv)
+    # What stays must not lie scattered among what was only needed for a moment.
+    gc.threshold(_THRESHOLD)
+    try:
+        _start(app, argv)
+    finally:
+        gc.threshold(-1)
+
+
+def _start(app, argv):
     options = _parse(argv)
     board = options.get("--board", "HOST")
     app.verbose = "-v" in options

@@ -11,7 +11,7 @@
 #   deliveries     group: the shared subscription's that it came by, or NONE; ident: the
 #                  subscription identifier that it carries, 0: none, SEVERAL: more than one
 #   sessions       expiry in seconds, will_delay in seconds, will_at in tenths
-#   connections    receive_max, packet_max
+#   connections    receive_max, packet_max, part_ident
 #
 # A connection of version 5 has the state FIVE once it is connected, so the lane leaves it
 # alone, and a route that a client of version 5 is on is never remembered, so the lane
@@ -61,6 +61,7 @@ class Version5:
         self.will_since = i32(limits.sessions)  # its expiry counts from its publication
         self.receive_max = u16(n)
         self.packet_max = i32(n)
+        self.part_ident = i32(n)  # of a message that leaves in parts
         self.options = bytearray(limits.subscriptions)
         self.identifier = i32(limits.subscriptions)
         self.shares = Shares(limits)
