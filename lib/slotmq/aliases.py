@@ -9,7 +9,7 @@ from slotmq.arrays import i32, u16
 from slotmq.runtime import Arena, const
 
 _NONE = const(0xFFFF)
-_LONGEST = const(1024)  # bytes of a topic for which there is room in any case
+_LONG_TOPIC = const(1024)  # bytes of a topic for which there is room in any case
 _SHORTEST = const(4)  # bytes of a topic that is worth an alias
 
 
@@ -18,7 +18,7 @@ class Aliases:
         n = limits.connections + 1
         self.most = limits.aliases
         block = limits.message_block
-        each = (min(limits.topic_bytes, _LONGEST) + block - 1) // block
+        each = (min(limits.topic_bytes, _LONG_TOPIC) + block - 1) // block
         self.arena = Arena(n * self.most * each, block)
         self.inward = u16(n * self.most, _NONE)
         self.outward = u16(n * self.most, _NONE)
