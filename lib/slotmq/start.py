@@ -34,9 +34,10 @@ _BITS = 64 if sys.maxsize >> 32 else 32
 
 def start(app, argv):
     """Make the broker of an App and let it listen."""
-    if not MICROPYTHON:
+    if not MICROPYTHON or gc.mem_alloc() + gc.mem_free() > 1000000:
         return _start(app, argv)
-    # What stays must not lie scattered among what was only needed for a moment.
+    # In a small heap what stays must not lie scattered among what was only needed for a
+    # moment. (In a large one there is room, and a collection takes long.)
     gc.threshold(_THRESHOLD)
     try:
         _start(app, argv)
