@@ -41,6 +41,22 @@ class TestMessages(Version5Case):
         self.assertEqual((self.waiting(session), self.broker.retained.names.count()), (2, 2))
         self.assertEqual(self.broker.messages.count[0], 2)
 
+    def test_one_that_is_published_long_after_it_was_stored_is_swept(self):
+        msg = self.store(b"held", retain=1, seconds=10)
+        self.wait(90)
+        lifecycle.publish_stored(self.broker, msg)
+        unref(self.broker.queue, msg)
+        self.wait(30)
+        self.assertEqual(self.broker.messages.count[0], 0)
+
+    def test_others_that_come_all_the_time_do_not_keep_one_there(self):
+        for n in range(self.broker.retained.slots):
+            self.publish(b"r%d" % n, seconds=1 if n == 0 else 1000, retain=1)
+        for _ in range(40):
+            self.publish(b"all the time", seconds=60)
+            self.wait(2)
+        self.assertEqual(self.broker.retained.names.count(), self.broker.retained.slots - 1)
+
     def test_a_retained_one_with_properties_and_no_payload_clears(self):
         self.publish(b"t", retain=1)
         msg = self.store(b"t", retain=1, seconds=9)

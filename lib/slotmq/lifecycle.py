@@ -7,6 +7,7 @@ from slotmq.runtime import const, finish, unref
 
 _NONE = const(0xFFFF)
 _LEFT = const(1)
+_EXTRA = const(8)
 _SHARE_CONNECTED = const(2)
 
 
@@ -15,8 +16,10 @@ def publish_stored(broker, msg):
     messages = broker.messages
     n = messages.read_topic(msg, broker.work, 0)
     flags = messages.flags[msg]
+    five = broker.five
+    if flags & _EXTRA:
+        five.expiring(broker)
     if flags & 1:
-        five = broker.five
         empty = five and five.is_empty(broker, msg)
         retain.keep(broker, broker.work, 0, n, _NONE if empty else msg)
     deliver.fan_out(broker, msg, flags >> 1 & 3, deliver.route(broker, broker.work, 0, n))

@@ -213,8 +213,13 @@ class Version5:
                 self.note_due(broker, session)
 
     def expiring(self, broker):
-        """A message that expires was stored: the tables are looked through for such."""
-        self.to_sweep = max(broker.retained.slots, broker.deliveries.slots)
+        """A message that expires goes out: the tables are looked through for such.
+
+        A round that has begun goes on to its end, however many such messages come."""
+        if self.to_sweep:
+            self.goes_on = True
+        else:
+            self.to_sweep = max(broker.retained.slots, broker.deliveries.slots)
 
     def _sweep(self, broker):
         # Messages whose time has passed, a few slots at a time: kept ones and queued ones.
