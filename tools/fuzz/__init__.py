@@ -18,7 +18,7 @@ limit retained 100
 limit retained_name_bytes 16384
 limit messages 2000
 limit message_bytes 2097152
-limit deliveries 2000
+limit deliveries 500
 limit queued 16
 limit inflight 16
 limit max_packet 65536

@@ -23,7 +23,7 @@ _IDENTIFIER = b"\x0b\x07"
 _ALIAS = b"\x23\x00\x01"
 _SHARES = int(TIGHT.partition("limit shares ")[2].split()[0])
 _QUOTA = 0x97
-_SWEPT_IN_S = 5.0  # an expired message is given to nobody, and stays until it is swept
+_SWEPT_IN_S = 10.0  # an expired message is given to nobody, and stays until it is swept
 
 # What the tables hold: all of it is to be as it was before.
 _COUNTED = (
