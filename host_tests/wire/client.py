@@ -37,6 +37,8 @@ def byte_by_byte(sock: socket.socket, data: bytes) -> None:
 class Client:
     """One network connection to the broker."""
 
+    codec: Any = codec  # of the protocol version that this client speaks
+
     def __init__(
         self, address: tuple[str, int], send: Send = whole, *, narrow: bool = False
     ) -> None:
@@ -108,17 +110,17 @@ class Client:
 
     def release(self, packet_id: int) -> None:
         """The sender's second half of QoS 2."""
-        self.send(codec.ack(codec.PUBREL, packet_id))
-        self.expect(Ack(codec.PUBCOMP, packet_id))
+        self.send(self.codec.ack(self.codec.PUBREL, packet_id))
+        self.expect(self.codec.Ack(self.codec.PUBCOMP, packet_id))
 
     def acknowledge(self, message: Publish) -> None:
         """The receiver's part of QoS 1 or 2, to its end."""
         if message.qos == 1:
-            self.send(codec.ack(codec.PUBACK, message.packet_id))
+            self.send(self.codec.ack(self.codec.PUBACK, message.packet_id))
         elif message.qos == 2:
-            self.send(codec.ack(codec.PUBREC, message.packet_id))
-            self.expect(Ack(codec.PUBREL, message.packet_id))
-            self.send(codec.ack(codec.PUBCOMP, message.packet_id))
+            self.send(self.codec.ack(self.codec.PUBREC, message.packet_id))
+            self.expect(self.codec.Ack(self.codec.PUBREL, message.packet_id))
+            self.send(self.codec.ack(self.codec.PUBCOMP, message.packet_id))
 
     # What comes in.
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from ..wire import client as older
 from ..wire.client import Send, whole
-from ..wire.codec import Publish as OlderPublish
 from . import codec, reader
 from .codec import Ack, Auth, Connack, Disconnect, Publish, Suback, Unsuback
 from .properties import Value
@@ -18,6 +17,7 @@ from .properties import Value
 class Client(older.Client):
     """One network connection to the broker. It keeps topic aliases, and nothing else."""
 
+    codec = codec
     connack: Connack
 
     def __init__(
@@ -84,20 +84,6 @@ class Client(older.Client):
             self.expect_accepted(codec.PUBACK if qos == 1 else codec.PUBREC, packet_id)
         if qos == 2:
             self.release(packet_id)
-
-    def release(self, packet_id: int) -> None:
-        """The sender's second half of QoS 2."""
-        self.send(codec.ack(codec.PUBREL, packet_id))
-        self.expect(Ack(codec.PUBCOMP, packet_id))
-
-    def acknowledge(self, message: OlderPublish) -> None:
-        """The receiver's part of QoS 1 or 2, to its end."""
-        if message.qos == 1:
-            self.send(codec.ack(codec.PUBACK, message.packet_id))
-        elif message.qos == 2:
-            self.send(codec.ack(codec.PUBREC, message.packet_id))
-            self.expect(Ack(codec.PUBREL, message.packet_id))
-            self.send(codec.ack(codec.PUBCOMP, message.packet_id))
 
     # What comes in.
 

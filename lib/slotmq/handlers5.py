@@ -7,8 +7,8 @@ from slotmq.acks5 import (
     handle_pubrec,
     handle_pubrel,
 )
-from slotmq.handle_control import handle_pingreq, handle_unexpected
-from slotmq.intake import control
+from slotmq.handle_control import handle_unexpected
+from slotmq.intake import by_type, control
 from slotmq.publish5 import handle_publish
 
 
@@ -26,21 +26,5 @@ def _authenticating(broker, conn, pkt, buf):
 
 _NOT = handle_unexpected
 FIRST = (_NOT, _joining) + (_NOT,) * 13 + (_authenticating,)
-HANDLERS = (
-    _NOT,
-    _NOT,
-    _NOT,
-    handle_publish,
-    handle_puback,
-    handle_pubrec,
-    handle_pubrel,
-    handle_pubcomp,
-    _subscribing,
-    _NOT,
-    _subscribing,
-    _NOT,
-    handle_pingreq,
-    _NOT,
-    handle_disconnect,
-    _authenticating,
-)
+_PUBLISHING = (handle_publish, handle_puback, handle_pubrec, handle_pubrel, handle_pubcomp)
+HANDLERS = by_type(_PUBLISHING, _subscribing, handle_disconnect, _authenticating)

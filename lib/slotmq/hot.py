@@ -92,9 +92,8 @@ def next_packet(b: ptr8, at: int, end: int, p: ptr32) -> int:
     # 0: more bytes are needed, -1: malformed, -2: larger than p[_PACKET_MAX].
     p[_START] = at
     p[_TOTAL] = 0
-    flags = b[at]
-    kind = flags >> 4
-    flags &= 15
+    kind = b[at] >> 4
+    flags = b[at] & 15
     length = 0
     shift = 0
     while True:
@@ -110,9 +109,7 @@ def next_packet(b: ptr8, at: int, end: int, p: ptr32) -> int:
             return -1
     if kind != 3:
         # reserved flags [2.2.2-1]; DUP of MQTT 3.1 is left to the handlers
-        odd = flags
-        if _WITH_2 >> kind & 1:
-            odd = (flags & 7) ^ 2
+        odd = (flags & 7) ^ 2 if _WITH_2 >> kind & 1 else flags
         if odd:
             return -1
     if shift and not byte:
@@ -133,10 +130,9 @@ def next_packet(b: ptr8, at: int, end: int, p: ptr32) -> int:
         if length < 2:
             return -1
         size = (b[at] << 8) | b[at + 1]
-        at += 2
-        p[_TOPIC] = at
+        p[_TOPIC] = at + 2
         p[_TOPIC_LEN] = size
-        at += size
+        at += 2 + size
         if flags & 6:
             at += 2
         if at > stop:

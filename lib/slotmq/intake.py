@@ -76,24 +76,16 @@ UNSUBSCRIBE UNSUBACK PINGREQ PINGRESP DISCONNECT -"""
 # By packet type. FIRST serves a connection until its CONNECT, HANDLERS from then on.
 _NOT = handle_unexpected
 FIRST = (_NOT, _joining) + (_NOT,) * 14
-HANDLERS = (
-    _NOT,
-    _NOT,
-    _NOT,
-    handle_publish,
-    handle_puback,
-    handle_pubrec,
-    handle_pubrel,
-    handle_pubcomp,
-    _subscribing,
-    _NOT,
-    _subscribing,
-    _NOT,
-    handle_pingreq,
-    _NOT,
-    handle_disconnect,
-    _NOT,
-)
+
+
+def by_type(publishing, subscribing, leaving, authenticating):
+    """The handlers; publishing: of PUBLISH and of its four acknowledgements."""
+    between = (subscribing, _NOT, subscribing, _NOT, handle_pingreq, _NOT)
+    return (_NOT,) * 3 + publishing + between + (leaving, authenticating)
+
+
+_PUBLISHING = (handle_publish, handle_puback, handle_pubrec, handle_pubrel, handle_pubcomp)
+HANDLERS = by_type(_PUBLISHING, _subscribing, handle_disconnect, _NOT)
 
 
 def readable(broker, conn):
