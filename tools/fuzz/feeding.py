@@ -7,6 +7,7 @@ numbered messages: what comes must be these bytes and no others.
 
 import time
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from . import TIGHT
 from .inputs import Inputs, connect, packet
@@ -61,10 +62,10 @@ class Feeder:
         """Send each input on a connection of its own; nobody else may notice."""
         self._kept |= {kept_client_id(b"".join(pieces)) or b"" for pieces in batch}
         links = [Link(self._address) for _ in batch]
-        for turn in range(max(map(len, batch))):
-            for link, pieces in zip(links, batch, strict=True):
-                if turn < len(pieces):
-                    link.send(pieces[turn])
+        for turn in zip_longest(*batch):
+            for link, piece in zip(links, turn, strict=True):
+                if piece:
+                    link.send(piece)
         for link in links:
             if reset:
                 link.reset()

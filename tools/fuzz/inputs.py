@@ -23,6 +23,8 @@ _BAD_SHARED = [b"$share/g", b"$share//f", b"$share/+/f", b"$share/g/"]
 _BAD_FILTERS = [*_BAD_TOPICS[3:], b"", b"f#", b"#/f", b"f+", b"f/+x", b"++"]
 _PACKET_IDS = [1, 1, 2, 3, 65535]
 _REASONS = [0, 0, 0, 4, 0x10, 0x80, 0x82, 0x92, 0x97, 0xFF]
+_SINGLY = 300  # so many bytes come one by one; then pieces of
+_ODD = 61  # bytes
 _LENGTHS = [0, 1, 2, 127, 128, 16383, 16384, 2097151, 2097152, 268435455]
 
 
@@ -77,12 +79,13 @@ class Inputs:
             yield self.random.choice(kinds)()
 
     def cut(self, data: bytes) -> list[bytes]:
-        """The same bytes in pieces: whole, byte by byte, or cut anywhere."""
+        """The same bytes in pieces: whole, cut anywhere, or byte by byte (a long one at first)."""
         way = self.random.randrange(3)
         if way == 0:
             return [data]
         if way == 1:
-            return [data[i : i + 1] for i in range(len(data))]
+            singly = [data[i : i + 1] for i in range(min(len(data), _SINGLY))]
+            return singly + [data[i : i + _ODD] for i in range(_SINGLY, len(data), _ODD)]
         count = self.random.randint(1, 4)
         cuts = sorted(self.random.randint(0, len(data)) for _ in range(count))
         edges = zip([0, *cuts], [*cuts, len(data)], strict=True)
