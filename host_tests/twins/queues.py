@@ -69,7 +69,7 @@ class Queue:
         if not self.held:
             return None
         msg = self.numbers.choice(self.held)
-        return append(self.broker.queue, self.numbers.below(4), msg, self.numbers.below(4) << 1)
+        return append(self.broker.queue, self.numbers.below(4), msg, self.numbers.below(32))
 
     def fan(self):
         """To a route of some sessions, each at the QoS that it was granted."""

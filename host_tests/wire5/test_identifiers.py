@@ -124,14 +124,18 @@ def test_a_clients_publish_has_none(mqtt5, topic, numbers):
     client.expect_disconnect(0x82)
 
 
-def test_a_subscription_that_does_not_take_ones_own_messages_is_not_named(mqtt5, topic):
+@pytest.mark.parametrize("qos", QOS)
+def test_a_subscription_that_does_not_take_ones_own_messages_is_not_named(mqtt5, topic, qos):
     client = mqtt5.connect()
-    client.subscribe(f"{topic}/+", subscription_id=1)
-    client.subscribe(f"{topic}/a", options=codec.NO_LOCAL, subscription_id=2)
-    client.publish(f"{topic}/a")
-    client.receive(f"{topic}/a", subscription_id=(1,))
+    client.subscribe(f"{topic}/+", qos=2, subscription_id=1)
+    client.subscribe(f"{topic}/a", qos=2, options=codec.NO_LOCAL, subscription_id=2)
+    client.publish(f"{topic}/a", b"x", qos)
+    client.receive(f"{topic}/a", b"x", qos, subscription_id=(1,))
+    client.subscribe(f"{topic}/#", qos=2, subscription_id=3)
+    client.publish(f"{topic}/a", b"x", qos)
+    assert all_of(client.receive_all()) == [1, 3]
     mqtt5.connect().publish(f"{topic}/a")
-    assert all_of(client.receive_all()) == [1, 2]
+    assert all_of(client.receive_all()) == [1, 2, 3]
 
 
 def test_what_comes_again_comes_as_it_was(mqtt5, topic):

@@ -11,7 +11,7 @@ _QUEUED = const(0)
 _SENT_2 = const(2)
 _RELEASED = const(3)
 _FREE = const(4)
-_ANY = const(16)
+_ANY = const(64)
 _EXTRA = const(8)
 # Of the table of columns
 _C_COUNTS = const(11)
@@ -60,8 +60,8 @@ def fan(o: ptr32, pool: ptr16, i: int, end: int, msg: int, qos: int) -> int:
         session = pool[i] >> 2
         flags = pool[i] & 3
         online = ptr16(int(o) - o[_C_CONN_OF])[session] ^ _NONE
-        if qos >> 4:
-            flags = qos & 15
+        if qos >> 6:
+            flags = qos & 31
         else:
             if flags > qos:
                 flags = qos
