@@ -109,6 +109,8 @@ class Broker:
         self.ending_count = 0
         self.loop = None
         self.flush = self.write = None  # the loop's
+        self.journal = None  # what is kept through a power cut; see keep()
+        self.held = 0  # a packet is only half handled: nothing is kept, nothing may leave
         self.log = None  # log(bit, text), asked only where log_mask has the bit
         self._log_mask = 0
         self.pkt = new_packet(limits.max_packet)
@@ -236,6 +238,7 @@ class Broker:
         """The heap was too small for what the control plane had to do just now."""
         conn = self.current
         self.current = _NONE
+        self.held = 0
         if conn != _NONE:
             self.end(conn, _FULL)
 
@@ -273,6 +276,19 @@ class Broker:
         """Read the configuration again, where there is one."""
         if self.on_reload:
             self.on_reload()
+
+    def keep(self, medium, say=print):
+        """Take over what the medium holds, and keep in it what is promised from now on.
+
+        Before the first client. OSError: a limit is lower than what was promised needs."""
+        from slotmq.restore import restore
+
+        restore(self, medium, say)
+
+    def compact(self):
+        """Rewrite the journal, where there is one."""
+        if self.journal:
+            self.journal.compact()
 
     def dump_tree(self):
         """Print the subscription tree."""

@@ -43,6 +43,7 @@ _S_IDS_HIGH = const(52)
 _C_HEARD = const(53)
 _S_RECEIVED = const(57)
 _S_MOST = const(58)  # received ids that the lane takes: none where messages hang on them
+_S_MARK = const(61)
 
 
 def lane_columns(broker):
@@ -60,7 +61,7 @@ def lane_columns(broker):
     p += (m.payload_len, m.flags, d.pending, s.scans, m.arena.state, m.arena.next, m.arena.data)
     p += (c.session, broker.stats, broker.clock, broker.pkt, s.ids, s.id_count, s.progress)
     p += (r.first, r.end, c.state, c.held, c.bigs, s.ids_high, c.heard, ALIGN, d.slots, m.slots)
-    p += (s.received, s.received if s.id_msg is None else 0, _NONE, 0)
+    p += (s.received, s.received if s.id_msg is None else 0, _NONE, 0, s.mark)
     broker.queue = c.columns = made = table(p)
     return made
 
@@ -120,6 +121,9 @@ def lane(c, conn: int, buf, at: int, end: int) -> int:
                 while k:
                     k -= 1
                     if not ids[k] ^ packet_id:
+                        marks = ptr8(int(o) - o[_S_MARK])
+                        marks[session] = marks[session] | 2
+                        ptr32(int(o) - o[_S_IDS_HIGH])[1] = 1
                         counts[session] = counts[session] - 1
                         ids[k] = ids[counts[session]]
                         break
@@ -227,7 +231,10 @@ def accept(c, conn: int, slot: int, buf) -> int:
         ids[at] = p[_PACKET_ID]
         at = counts[session] + 1
         counts[session] = at
+        marks = ptr8(int(o) - o[_S_MARK])
+        marks[session] = marks[session] | 2
         high = ptr32(int(o) - o[_S_IDS_HIGH])
+        high[1] = 1
         if at > high[0]:
             high[0] = at
     return 1

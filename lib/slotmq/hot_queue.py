@@ -35,6 +35,7 @@ _M_FLAGS = const(34)
 _D_PENDING = const(35)
 _S_SCANS = const(36)
 _D_SLOTS = const(55)
+_CHANGED = const(32)  # in the flags of a delivery
 _LAST = const(59)  # the entry that was appended last
 _ONE = const(60)  # a route entry for append
 
@@ -85,7 +86,8 @@ def fan(o: ptr32, pool: ptr16, i: int, end: int, msg: int, qos: int) -> int:
         ptr16(int(o) - o[_D_SESSION])[entry] = session
         ptr16(int(o) - o[_D_MSG])[entry] = msg
         ptr8(int(o) - o[_D_STATE])[entry] = _QUEUED
-        ptr8(int(o) - o[_D_FLAGS])[entry] = flags
+        ptr8(int(o) - o[_D_FLAGS])[entry] = flags | _CHANGED
+        count[4] = count[4] | 1
         nexts[entry] = _NONE
         tails = ptr16(int(o) - o[_S_TAIL])
         tail = tails[session]
@@ -132,6 +134,9 @@ def acked(c, session: int, packet_id: int, state: int) -> int:
     elif cells[entry] ^ session or states[entry] ^ state:
         return _NONE
     msg = ptr16(int(o) - o[_D_MSG])[entry]
+    count = ptr32(int(o) - o[_D_COUNT])
+    marks = ptr8(int(o) - o[_D_FLAGS])
+    marks[entry] = marks[entry] | _CHANGED
     if state ^ _SENT_2:
         cells[entry] = _NONE
         nexts = ptr16(int(o) - o[_D_NEXT])
@@ -156,7 +161,7 @@ def acked(c, session: int, packet_id: int, state: int) -> int:
         cells[session] = cells[session] - 1
         states[entry] = _FREE
         nexts[entry] = _NONE
-        count = ptr32(int(o) - o[_D_COUNT])
+        count[4] = count[4] | 2
         if count[3] ^ _NONE:
             nexts[count[3]] = entry
         else:
@@ -164,6 +169,7 @@ def acked(c, session: int, packet_id: int, state: int) -> int:
         count[3] = entry
         count[0] = count[0] - 1
     else:
+        count[4] = count[4] | 1
         ptr16(int(o) - o[_D_MSG])[entry] = _NONE
         states[entry] = _RELEASED
     marks = ptr8(int(o) - o[_D_IS_PENDING])

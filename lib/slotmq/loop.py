@@ -226,7 +226,9 @@ class Loop:
     # Out
 
     def write(self, conn, buf, off, n):
-        """Write at once; -> how many bytes the socket took. An error ends the connection."""
+        """Write at once; -> how many bytes the socket took. An error ends the connection.
+
+        Follows a flush()."""
         try:
             done = self.streams[conn].write(buf, off, n) or 0
         except OSError as error:
@@ -240,9 +242,16 @@ class Loop:
         return 0
 
     def flush(self, conn):
-        """Write what waits in the connection's outgoing buffer; the rest blocks it."""
+        """Write what waits in the connection's outgoing buffer; the rest blocks it.
+
+        Nothing leaves before what it implies is kept."""
         base = conn * self.tx_bytes
         n = self.tx_end[conn] - base
+        journal = self.broker.journal
+        if journal and not journal.commit():
+            if n and not self.broker.held:
+                self._block(conn, base, n, 0)
+            return
         try:
             done = self.streams[conn].write(self.tx, base, n)
         except OSError as error:
@@ -280,6 +289,8 @@ class Loop:
         counts = self.counts
         if self.pending[0]:
             broker.pump_pending()
+        if broker.journal:
+            broker.journal.commit()
         while True:
             while counts[0]:
                 conn = next_dirty(self.conns.columns)
