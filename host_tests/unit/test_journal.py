@@ -66,8 +66,7 @@ class TestMessages(JournalCase):
         self.publisher = self.client("publisher", clean=False)
 
     def back(self):
-        reader = self.client("reader", RESUMED, clean=False)
-        return reader
+        return self.client("reader", RESUMED, clean=False)
 
     def test_what_is_acknowledged_is_delivered(self):
         self.reader.leave()
@@ -77,7 +76,9 @@ class TestMessages(JournalCase):
         self.reboot()
         reader = self.back()
         reader.answer()
-        self.assertEqual([payload for _, payload, _ in reader.messages], [b"0", b"1", b"2", b"3", b"4"])
+        self.assertEqual(
+            [payload for _, payload, _ in reader.messages], [b"0", b"1", b"2", b"3", b"4"]
+        )
 
     def test_what_was_in_flight_comes_again_with_its_id_and_dup(self):
         self.ask(self.publisher, publish("t/a", b"x", 2, 7), ack(PUBREC, 7))

@@ -32,7 +32,7 @@ class Publisher:
             if n in self.released:
                 said += ack(PUBREL, n)
             else:
-                said += publish("t/%d" % n, b"%d" % n, self.todo[n], n, retain=n == 3, dup=again)
+                said += publish(f"t/{n}", b"%d" % n, self.todo[n], n, retain=n == 3, dup=again)
         return said
 
     def hear(self, found):

@@ -278,17 +278,14 @@ class Broker:
             self.on_reload()
 
     def keep(self, medium, say=print):
-        """Take over what the medium holds, and keep in it what is promised from now on.
-
-        Before the first client. OSError: a limit is lower than what was promised needs."""
+        """Take over what a medium holds, and keep in it what is promised; see restore.py."""
         from slotmq.restore import restore
 
         restore(self, medium, say)
 
     def compact(self):
         """Rewrite the journal, where there is one."""
-        if self.journal:
-            self.journal.compact()
+        self.journal and self.journal.compact()
 
     def dump_tree(self):
         """Print the subscription tree."""

@@ -5,7 +5,6 @@ from array import array
 import micropython
 
 
-
 def crc_state():
     # [the CRC so far, what half a byte does to it ...]
     cells = [0]

@@ -80,10 +80,10 @@ def may_read(o: ptr32, conn: int) -> int:
     return room if room > 0 and room > most >> 2 else 0
 
 
+# Handles packets of buf[at:end] of a connected client; -> the offset of the first
+# one that it leaves.
 @micropython.viper
 def lane(c, conn: int, buf, at: int, end: int) -> int:
-    # Handles packets of buf[at:end] of a connected client; -> the offset of the first
-    # one that it leaves.
     o = ptr32(c)
     b = ptr8(buf)
     p = ptr32(int(o) - o[_PKT])
@@ -114,7 +114,6 @@ def lane(c, conn: int, buf, at: int, end: int) -> int:
             if first == 0x62:
                 if not o[_S_MOST]:
                     break
-                # the id leaves the QoS 2 receive list; the last one takes its place
                 ids = ptr16(int(o) - o[_S_IDS] + 2 * session * o[_S_RECEIVED])
                 counts = ptr16(int(o) - o[_S_ID_COUNT])
                 k = counts[session]

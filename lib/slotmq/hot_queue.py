@@ -49,10 +49,10 @@ def append(c, session, msg, flags):
     return c[_LAST]
 
 
+# Queues msg for the route entries i..end at the lower of qos and what was granted. -> the
+# first that has QoS 0 or no room, or end. msg 0xFFFF: only asks. _ANY | flags: append().
 @micropython.viper
 def fan(o: ptr32, pool: ptr16, i: int, end: int, msg: int, qos: int) -> int:
-    # Queues msg for the route entries i..end at the lower of qos and what was granted. -> the
-    # first that has QoS 0 or no room, or end. msg 0xFFFF: only asks. _ANY | flags: append().
     count = ptr32(int(o) - o[_D_COUNT])
     window = ptr32(int(o) - o[_D_WINDOW])
     if not msg ^ _NONE and count[0] + end - i > o[_D_SLOTS]:
@@ -87,7 +87,7 @@ def fan(o: ptr32, pool: ptr16, i: int, end: int, msg: int, qos: int) -> int:
         ptr16(int(o) - o[_D_MSG])[entry] = msg
         ptr8(int(o) - o[_D_STATE])[entry] = _QUEUED
         ptr8(int(o) - o[_D_FLAGS])[entry] = flags | _CHANGED
-        count[4] = count[4] | 1
+        count[4] = 1
         nexts[entry] = _NONE
         tails = ptr16(int(o) - o[_S_TAIL])
         tail = tails[session]
@@ -119,10 +119,10 @@ def finish(c, entry):
     acked(c, 0, entry + 1, _FREE)
 
 
+# The entry of a packet id in that state; PUBACK and PUBCOMP end it, PUBREC frees
+# its message. 0xFFFF: there is none. state _FREE is finish().
 @micropython.viper
 def acked(c, session: int, packet_id: int, state: int) -> int:
-    # The entry of a packet id in that state; PUBACK and PUBCOMP end it, PUBREC frees
-    # its message. 0xFFFF: there is none. state _FREE is finish().
     o = ptr32(c)
     entry = packet_id - 1
     if entry < 0 or entry >= o[_D_SLOTS]:
@@ -135,8 +135,7 @@ def acked(c, session: int, packet_id: int, state: int) -> int:
         return _NONE
     msg = ptr16(int(o) - o[_D_MSG])[entry]
     count = ptr32(int(o) - o[_D_COUNT])
-    marks = ptr8(int(o) - o[_D_FLAGS])
-    marks[entry] = marks[entry] | _CHANGED
+    ptr8(int(o) - o[_D_FLAGS])[entry] = _CHANGED | 4
     if state ^ _SENT_2:
         cells[entry] = _NONE
         nexts = ptr16(int(o) - o[_D_NEXT])
@@ -169,7 +168,7 @@ def acked(c, session: int, packet_id: int, state: int) -> int:
         count[3] = entry
         count[0] = count[0] - 1
     else:
-        count[4] = count[4] | 1
+        count[4] = 1
         ptr16(int(o) - o[_D_MSG])[entry] = _NONE
         states[entry] = _RELEASED
     marks = ptr8(int(o) - o[_D_IS_PENDING])

@@ -44,7 +44,7 @@ def append(columns, session, msg, flags):
     d.msg[entry] = msg
     d.state[entry] = 0
     d.flags[entry] = flags | _CHANGED
-    count[4] |= 1
+    count[4] = 1
     tail = s.tail[session]
     d.prev[entry] = tail
     d.next[entry] = _NONE
@@ -97,8 +97,8 @@ def acked(columns, session, packet_id, state):
         return _NONE
     if state == _SENT_2:
         d.state[entry] = _RELEASED
-        d.flags[entry] |= _CHANGED
-        d.count[4] |= 1
+        d.flags[entry] = _CHANGED | 4
+        d.count[4] = 1
         unref(columns, d.msg[entry])
         d.msg[entry] = _NONE
     else:
@@ -130,7 +130,7 @@ def finish(columns, entry):
     else:
         s.inflight[session] -= 1
     d.state[entry] = _FREE
-    d.flags[entry] |= _CHANGED
+    d.flags[entry] = _CHANGED | 4
     d.session[entry] = _NONE
     d.next[entry] = _NONE
     count = d.count

@@ -226,9 +226,7 @@ class Loop:
     # Out
 
     def write(self, conn, buf, off, n):
-        """Write at once; -> how many bytes the socket took. An error ends the connection.
-
-        Follows a flush()."""
+        """Write behind a flush(); -> how many bytes went out. An error ends the connection."""
         try:
             done = self.streams[conn].write(buf, off, n) or 0
         except OSError as error:
@@ -242,9 +240,7 @@ class Loop:
         return 0
 
     def flush(self, conn):
-        """Write what waits in the connection's outgoing buffer; the rest blocks it.
-
-        Nothing leaves before what it implies is kept."""
+        """Write what waits in the outgoing buffer, once it is kept; the rest blocks it."""
         base = conn * self.tx_bytes
         n = self.tx_end[conn] - base
         journal = self.broker.journal

@@ -17,7 +17,7 @@ from .source import Finding, Source
 _PACKAGE = "slotmq"
 _STEPS = "deliver lifecycle outbox retain"
 # What a broker makes for the program that it runs in
-_PARTS = "intake local loop sysinfo tree version5"
+_PARTS = "intake local loop restore sysinfo tree version5"
 _TABLES = "connections deliveries messages retained sessions subscriptions"
 
 
@@ -36,12 +36,14 @@ RULE = (
     Row("hot_lane_cpython", "hot_cpython hot_messages_cpython hot_queue_cpython"),
     Row("hot_queue_cpython", "hot_cpython hot_messages_cpython"),
     Row("hot_turn_cpython", "hot_lane_cpython net_cpython", "os time"),
+    Row("hot_journal_cpython", "", "re zlib"),
     Row("hot_*_cpython", "hot_cpython", "array"),
     Row("hot", "", "array micropython sys"),
     Row("hot_lane", "hot hot_messages hot_queue", "micropython"),
     Row("hot_queue", "hot hot_messages", "micropython"),
     Row("hot_*", "arrays hot", "array micropython"),
     Row("arrays", "", "array"),
+    Row("runtime_journal", "hot_journal* runtime"),
     # Sockets, poller, clock: nothing of MQTT
     Row("net_cpython", "", "select socket time"),
     Row("net_micropython", "", "micropython select socket time"),
@@ -76,6 +78,9 @@ RULE = (
     Row("*5", f"{_STEPS} *5 admit encode handle_* heap intake properties runtime"),
     Row("intake", "deliver encode handle_* heap ondemand runtime"),
     Row("local", "deliver retain runtime"),
+    # Attached to a broker that is to keep what it promises; restore is borrowed by its start
+    Row("journal*", "encode journal* runtime runtime_journal"),
+    Row("restore*", "journal* lifecycle restore* runtime"),
     # Made or borrowed by a broker that is asked for it
     Row("sysinfo", "ondemand runtime timers", "array"),
     Row("systopics", "__init__ lifecycle runtime sysinfo", "gc"),
