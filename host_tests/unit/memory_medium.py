@@ -95,6 +95,9 @@ class MemoryMedium:
         if before != self.current:
             self.kept.pop(before, None)
 
+    def close(self):
+        pass
+
     def set_aside(self, generation):
         self.kept.pop(generation)
         return "damaged-%d" % generation

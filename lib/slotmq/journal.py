@@ -25,33 +25,47 @@ class Journal(Rows):
         self.commits = self.failures = 0
         self.snapshot = 0  # bytes of the last compaction
         self.whole = False  # is the current generation all that was promised until now?
-        self.retry_at = 0
-
-    def pending(self):
-        """Has anything changed that must be written before packets may leave?"""
-        broker = self.broker
-        changed = broker.sessions.changed or broker.subscriptions.changed
-        changed = changed or broker.retained.changed or broker.sessions.ids_high[1]
-        return changed or broker.deliveries.count[4] & 1 or not self.whole
+        self.retry_at = 0  # now and due: tenths of a second
+        settings = broker.settings
+        self.always = settings.persistence_sync == "always"
+        self.interval = settings.autosave_interval * 10
+        self.due = broker.now + self.interval
 
     def commit(self):
-        """Write what has changed; True: all is durable, and packets may leave."""
-        if not self.pending():
+        """Write what has changed; True: packets may leave."""
+        now = self.broker.now
+        if not self._is_due(now):
             return True
-        if self.broker.held or not self.whole and self.broker.now < self.retry_at:
+        if self.broker.held or not self.whole and now < self.retry_at:
             return False
-        medium = self.medium
+        self.due = now + self.interval
         try:
-            if not self.whole or medium.end > self._most():
+            if not self.whole or self.medium.end > self._most():
                 self.compact()
             else:
                 self._write()
         except OSError:
             self.whole = False
             self.failures += 1
-            self.retry_at = self.broker.now + _RETRY
+            self.retry_at = now + _RETRY
             return False
         return True
+
+    def _is_due(self, now):
+        # That a delivery has ended can wait; all else only if everything may.
+        broker = self.broker
+        ended = broker.deliveries.count[4]
+        changed = broker.sessions.changed or broker.subscriptions.changed or ended & 1
+        changed = changed or broker.retained.changed or broker.sessions.ids_high[1]
+        if changed and self.always or not self.whole:
+            return True
+        return (changed or ended) and now >= self.due
+
+    def close(self):
+        """Write what has waited; nothing will follow."""
+        self.due = self.retry_at = 0
+        self.commit()
+        self.medium.close()
 
     def _most(self):
         # A compaction pays when the journal is several times what it would write.

@@ -89,6 +89,8 @@ class Loop:
         self.stopping = True  # nobody lingers
         self.broker.shut_down()
         self._finish_turn()
+        if self.broker.journal:
+            self.broker.journal.close()
         self.doors.close()
 
     def turn(self, timeout_ms):

@@ -69,6 +69,9 @@ def _start(app, argv):
         raise MemoryError(told)
     app.broker.on_reload = app.reload
     app.open_log()
+    if app.settings.persistence:
+        medium = borrow("keeping", "medium", board, app.settings, app.limits)
+        app.broker.keep(medium, app.say)
     where = []
     for hosts, port, most in listeners:
         where += _listen(app.broker, hosts, port, most)
