@@ -161,3 +161,25 @@ class TestEnds(Turns5):
             client.leave()
             self.wait(2)
             self.assertEqual(len(self.broker.five.exchanges), 0)
+
+
+class TestWhatIsLogged(Turns5):
+    def reason(self, will, code):
+        """Why a client has left, in the words of the log."""
+        logged = []
+        self.broker.log = lambda bit, text: logged.append(text)
+        self.broker.log_mask = 4
+        self.come(packets5.connect("a", will=will) + b"\xe0\x01" + bytes((code,)))
+        self.broker.log_mask = 0
+        return logged[-1]
+
+    def test_a_will_is_named_where_there_is_one(self):
+        will = ("gone", "x", 0, b"")
+        for has, code, why in (
+            (will, 4, "left with its will"),
+            (will, 0, "left"),
+            (None, 4, "left"),
+            (None, 0, "left"),
+        ):
+            with self.subTest(has=has, code=code):
+                self.assertEqual(self.reason(has, code), "Client a disconnected: " + why + ".")
