@@ -114,6 +114,14 @@ def test_more_than_the_table_holds(start: Start, tmp_path: Path) -> None:
     assert (status, line.partition(": expected ")[2]) == (3, "at most 10, see limit inflight")
 
 
+def test_an_answer_to_connect_that_does_not_fit(start: Start, tmp_path: Path) -> None:
+    path = conf(tmp_path, "limit tx_bytes 640", f"server_reference {'x' * 330}")
+    status, line = start("-c", path).refusal()
+    assert status == 3
+    expected = f"{path}:2: server_reference: expected a CONNACK of at most 320 bytes, half of "
+    assert line.startswith(f"slotmq: {expected}")
+
+
 @pytest.mark.parametrize(("host", "shown"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")])
 def test_an_address_in_use(host: str, shown: str, start: Start) -> None:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -185,6 +185,16 @@ class TestLimits(Case):
         self.refused(text, 2, "limit", "sessions: at least connections (9)")
 
 
+    def test_texts_that_make_connack_too_long(self):
+        text = "x" * 330
+        for key in ("response_information", "server_reference"):
+            self.refused(f"\n{key} {text}", 2, key, "a CONNACK of at most 320 bytes")
+            settings(f"{key} {text}\nlimit tx_bytes 800")
+            settings(f"{key} {text}\nmqtt_versions 3")
+        self.refused("limit tx_bytes 64\nauto_id_prefix me-and-you-", 2, "auto_id_prefix", "32")
+        self.refused("\nmax_keepalive 60\nlimit tx_bytes 64", 3, "limit", "tx_bytes; it takes 35")
+
+
 class TestListeners(Case):
     def test_none_is_left_to_the_caller(self):
         found = settings("max_qos 1")

@@ -10,7 +10,7 @@
 # since names in a dict would outlive the module on MicroPython.
 from slotmq import log
 from slotmq.capacities import fields
-from slotmq.policies import TABLE_OF, WHEN_FULL, rows
+from slotmq.policies import TABLE_OF, WHEN_FULL, connack, rows
 from slotmq.runtime import const
 from slotmq.settings import ConfError, Settings
 
@@ -182,6 +182,11 @@ class _Reader:
             settings.allow_anonymous = not settings.listeners
         for key, limit in rows(TABLE_OF):
             self.fits(self.lines.get(key), key, getattr(settings, key), limit)
+        key, told = connack(settings, self.limits)
+        if told:
+            if key not in self.lines:
+                key, self.lines[key] = "limit", self.lines.get("tx_bytes", 0)
+            self.fail(self.lines[key], key, told)
         return settings
 
     def fits(self, line, key, value, limit):
