@@ -122,6 +122,58 @@ def test_an_answer_to_connect_that_does_not_fit(start: Start, tmp_path: Path) ->
     assert line.startswith(f"slotmq: {expected}")
 
 
+@pytest.mark.parametrize(
+    ("key", "before", "expected"),
+    [
+        ("log_dest", "file ", "a file that can be written"),
+        ("pid_file", "", "a file that can be written"),
+        ("scram_file", "", "a file that can be read"),
+    ],
+)
+@pytest.mark.parametrize("name", ["none/such", ""], ids=["missing", "folder"])
+def test_a_file_that_cannot_be_opened(
+    key: str, before: str, expected: str, name: str, start: Start, tmp_path: Path
+) -> None:
+    own = f"listener {free_port()} 127.0.0.1"
+    path = conf(tmp_path, own, f"{key} {before}{tmp_path / name}")
+    status, line = start("-c", path).refusal()
+    assert status == 3
+    assert line.startswith(f"slotmq: {path}:2: {key}: expected {expected} ([Errno ")
+
+
+def test_a_user_that_is_none(start: Start, tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    users.write_text("# mine\nalice:secret\n")
+    status, line = start("-c", conf(tmp_path, f"scram_file {users}")).refusal()
+    assert status == 3
+    assert line.startswith(f"slotmq: {users}:2: expected a new name:iterations")
+
+
+@pytest.mark.parametrize(
+    ("key", "lines"),
+    [
+        ("listener", ["listener {port} 127.0.0.1"]),
+        ("listener", ["listener {port}"]),
+        ("listener", ["listener {port} no.such.host.invalid"]),
+        ("listener", ["listener {port} 192.0.2.1"]),  # of documents, and of no machine
+        ("port", ["port {port}"]),
+        ("bind_address", ["bind_address 127.0.0.1", "port {port}"]),
+    ],
+)
+def test_a_listener_that_cannot_be_bound(
+    key: str, lines: list[str], start: Start, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        other = f"listener {free_port()} ::1"
+        path = conf(tmp_path, *[line.format(port=port) for line in lines], other)
+        status, line = start("-c", path).refusal()
+    assert status == 1
+    what = f"slotmq: {path}:1: {key}: expected an address of this machine that is free, not "
+    assert line.startswith(what)
+    assert f":{port} (" in line
+
+
 @pytest.mark.parametrize(("host", "shown"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")])
 def test_an_address_in_use(host: str, shown: str, start: Start) -> None:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

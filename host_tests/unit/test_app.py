@@ -235,6 +235,11 @@ class TestReload(Case):
         self.assertEqual(program.broker.told, ["stop"])
         self.assertIn("3: max_qos: expected", self.log_text())
 
+    def test_a_log_that_cannot_be_written_changes_nothing(self):
+        program = self.reload("max_qos 1", "max_qos 0\nlog_dest file /none/such/log")
+        self.assertEqual((program.settings.max_qos, self.mask), (1, 15))
+        self.assertIn("3: log_dest: expected a file", self.log_text())
+
     def test_the_log_follows(self):
         made = self.reload("", "log_type error").broker
         self.assertEqual((self.mask, made.log_mask), (1, 1))
@@ -264,12 +269,12 @@ class TestPidFile(Case):
             open(path)  # noqa: PTH123, SIM115
 
     def test_where_it_cannot_be_written(self):
-        self.refused(1, "-c", self.conf("pid_file /none/such/pid"), "--pid", "4711")
+        self.refused(3, "-c", self.conf("pid_file /none/such/pid"), "--pid", "4711")
         self.assertEqual(Broker.made.told, ["stop"])
 
     def test_nor_a_log(self):
-        self.refused(1, "-c", self.conf("log_dest file /none/such/log"))
-        self.assertEqual(Broker.made.told, ["stop"])
+        self.refused(3, "-c", self.conf("log_dest file /none/such/log"))
+        self.assertIsNone(Broker.made)
 
 
 class TestBudget(Case):

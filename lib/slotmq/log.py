@@ -25,21 +25,14 @@ def open_all(dests, types):
     outs = []
     try:
         for dest in dests:
-            is_file = dest[:5] == "file "
-            outs.append(_open_file(dest[5:].strip()) if is_file else getattr(sys, dest))
+            is_file = dest[:5] == "file "  # which is written line by line
+            outs.append(open(dest[5:].strip(), "a", 1) if is_file else getattr(sys, dest))
     except OSError:
         _close_all(outs)
         raise  # the old ones go on
     close()
     mask = types
     _outs.extend(outs)
-
-
-def _open_file(path):
-    try:
-        return open(path, "a", 1)  # line by line
-    except OSError as error:
-        raise OSError("cannot write the log %s: %s" % (path, error))
 
 
 def close():
