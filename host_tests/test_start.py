@@ -1,5 +1,6 @@
 """The start of `slotmq run`: the line that it says, where it listens, why it is refused."""
 
+import os
 import re
 import socket
 from collections.abc import Sequence
@@ -58,6 +59,21 @@ def test_an_address(start: Start) -> None:
     assert start("-p", port, "--host", "127.0.0.2").headline().endswith(f" 127.0.0.2:{port}")
     assert serves("127.0.0.2", port)
     assert not serves("127.0.0.1", port)
+
+
+@pytest.mark.parametrize("lines", [[], ["listener {port} 127.0.0.1"]], ids=["alone", "beside"])
+def test_an_address_without_a_port_means_1883(
+    lines: list[str], start: Start, tmp_path: Path
+) -> None:
+    host = f"127.{os.getpid() >> 14 & 255}.{os.getpid() >> 7 & 127}.{2 + (os.getpid() & 127)}"
+    port = free_port()
+    path = conf(tmp_path, "allow_anonymous true", *[line.format(port=port) for line in lines])
+    run = start("-c", path, "--host", host)
+    beside = f"127.0.0.1:{port}, " if lines else ""
+    assert run.headline().endswith(f" listening on {beside}{host}:1883")
+    assert serves(host, 1883)
+    assert serves("127.0.0.1", port) == bool(lines)
+    run.stop()
 
 
 def test_a_listener_without_an_address_serves_all(start: Start, tmp_path: Path) -> None:

@@ -166,8 +166,17 @@ class TestListeners(Case):
         opened = self.started("-c", self.conf("listener 1884"), "-p", "1884").opened
         self.assertEqual(opened, [("0.0.0.0", 1884, 0), ("::", 1884, None)])
 
-    def test_an_address_for_no_port(self):
-        self.refused(3, "-c", self.conf("listener 1884"), "--host", "127.0.0.1")
+    def test_an_address_beside_the_configurations(self):
+        path = self.conf("listener 1884\nlistener 1883 127.0.0.1")
+        first = [("0.0.0.0", 1884, 0), ("::", 1884, None), ("127.0.0.1", 1883, 0)]
+        for options, more in (
+            (["--host", "::1"], [("::1", 1883, 0)]),
+            (["--host", "::1", "-p", "1885"], [("::1", 1885, 0)]),
+            (["--host", "127.0.0.1"], []),  # the configuration has it
+            (["--host", "127.0.0.1", "-p", "1884"], []),  # and this as part of all addresses
+        ):
+            with self.subTest(options=options):
+                self.assertEqual(self.started("-c", path, *options).opened, first + more)
 
     def test_an_address_in_use_is_closed_in_order(self):
         Broker.errors = {("::1", 1883): errno.EADDRINUSE}

@@ -190,7 +190,6 @@ class TestLimits(Case):
         text = "limit queued 30\nlimit connections 9\nlimit inflight 12"
         self.refused(text, 2, "limit", "sessions: at least connections (9)")
 
-
     def test_texts_that_make_connack_too_long(self):
         text = "x" * 330
         for key in ("response_information", "server_reference"):

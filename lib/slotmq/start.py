@@ -163,11 +163,11 @@ def _listeners(configured, options):
     # (hosts, port, max_connections): the configuration's, then the command line's.
     found = [((host,) if host else _EVERYWHERE, port, most) for host, port, most in configured]
     host = options.get("--host")
-    port = options.get("-p", 0 if found else _PORT)
-    if host and not port:
-        raise ConfError("--host: expected -p with it, since %s listens" % options["-c"])
-    if port and port not in [listener[1] for listener in found]:
-        found.append(((host,) if host else _LOOPBACK, port, 0))
+    hosts = (host,) if host else _LOOPBACK
+    port = options.get("-p", _PORT if host or not found else 0)
+    there = [listener[0] for listener in found if listener[1] == port]
+    if host and hosts not in there and _EVERYWHERE not in there or port and not there:
+        found.append((hosts, port, 0))
     return found
 
 
