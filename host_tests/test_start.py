@@ -214,7 +214,14 @@ def test_tables_that_do_not_fit_the_heap(runtime: str, start: Start, tmp_path: P
         return
     status, line = run.refusal()
     assert status == 1
-    assert re.search(r"tables take \d{6} bytes .* lower the limits of messages \(\d{6}\)", line)
+    found = re.fullmatch(
+        r"slotmq: heap 160 KB: the tables take (\d+) bytes, and (\d+) are left for them beside"
+        r" 12288 for clients; lower limit message_bytes \(messages take (\d+)\)",
+        line,
+    )
+    assert found, line
+    tables, left, messages = map(int, found.groups())
+    assert left < messages < tables
 
 
 # 16 KB do not hold the first file, 30 not all of them, 44 not what the start borrows.

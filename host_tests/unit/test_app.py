@@ -20,10 +20,13 @@ class Broker:
     """Records what it is told; `run` obeys the orders it was made to expect."""
 
     made = None  # the last one
+    too_large = False  # are the tables?
     orders = b"s"
     errors = {}  # noqa: RUF012 - listen's, by (host, port)
 
     def __init__(self, limits, settings):
+        if Broker.too_large:
+            raise MemoryError
         Broker.made = self
         self.limits = limits
         self.settings = settings
@@ -83,6 +86,7 @@ class Case(unittest.TestCase):
         self.kept = broker.Broker
         broker.Broker = Broker
         Broker.made = None
+        Broker.too_large = False
         Broker.orders = b"s"
         Broker.errors = {}
         self.logged = scratch.path()
@@ -303,4 +307,14 @@ class TestBudget(Case):
             large = Limits(message_bytes=1 << 26, message_block=4096).rows()
             with self.assertRaises(MemoryError) as caught:
                 app.borrow("start", "_check_heap", large)
-            self.assertIn("lower the limits of messages", str(caught.exception))
+            self.assertIn("lower limit message_bytes (messages", str(caught.exception))
+
+    def test_a_heap_in_pieces_is_told_from_one_that_is_too_small(self):
+        Broker.too_large = True
+        with self.assertRaises(MemoryError) as caught:
+            app.borrow("start", "start", app.App(), BOARD[:])
+        told = str(caught.exception)
+        self.assertIn("are free lie in pieces too small for them; lower limit", told)
+        need, size = Limits().ram_bytes(), max([row[1] for row in Limits().rows()])
+        self.assertIn(f": the tables take {need} bytes, and the ", told)
+        self.assertIn(f" message_bytes (messages take {size})", told)

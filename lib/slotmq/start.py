@@ -147,16 +147,18 @@ def _preset(board):
 
 
 def _check_heap(rows):
-    # -> what to say if the tables find no room in the pieces that the free heap is in.
+    # -> what to say if the sum fits, and the pieces that the free heap is in are too small.
     gc.collect()
-    free = gc.mem_free() - _SPARE if MICROPYTHON else 0
+    free = gc.mem_free() if MICROPYTHON else 0
     size, owner = max([(row[1], row[0]) for row in rows])
     need = sum([row[1] for row in rows])
-    told = "the tables take %d bytes of heap and find no room in %d; lower the limits of %s (%d)"
-    told %= (need, free, owner, size)
-    if MICROPYTHON and need > free:
-        raise MemoryError(told)
-    return told
+    limit = {"messages": "message_bytes", "version 5": "aliases", "shared": "rx_bytes"}
+    lower = "; lower limit %s (%s take %d)" % (limit.get(owner, owner), owner, size)
+    told = "%s: the tables take %d bytes, and " % (_heap(), need)
+    if MICROPYTHON and need + _SPARE > free:
+        told += "%d are left for them beside %d for clients" % (max(0, free - _SPARE), _SPARE)
+        raise MemoryError(told + lower)
+    return told + "the %d that are free lie in pieces too small for them%s" % (free, lower)
 
 
 def _listeners(configured, options):
