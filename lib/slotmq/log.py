@@ -49,12 +49,14 @@ def _close_all(outs):
 
 
 def write(bit, text):
-    if not mask & bit:
+    """A line of that type; 0: what was asked for and printed, it is for the files only."""
+    if bit and not mask & bit:
         return
     line = "%d: %s\n" % (now(), text)
     for out in _outs:
         try:
-            out.write(line)
+            if bit or out not in (sys.stdout, sys.stderr):
+                out.write(line)
         except (OSError, ValueError):
             pass  # a full disk, a reader that has gone: the broker goes on
 
