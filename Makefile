@@ -47,7 +47,7 @@ clean:
 
 # .venv/installed-EXTRA: the project with that extra is in the environment.
 .venv/installed: .venv/bin/pip pyproject.toml
-	$(BIN)/pip install --quiet --editable .
+	$(BIN)/pip install --editable .
 	mkdir -p $(PACKAGES)
 	ln -sfn ../../lib/slotmq $(PACKAGES)/slotmq
 	ln -sfn ../../tools $(PACKAGES)/slotmq_tools
@@ -55,7 +55,7 @@ clean:
 	touch $@
 
 .venv/installed-%: .venv/installed
-	$(BIN)/pip install --quiet --editable '.[$*]'
+	$(BIN)/pip install --editable '.[$*]'
 	touch $@
 
 .venv/bin/pip:
