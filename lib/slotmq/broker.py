@@ -109,7 +109,7 @@ class Broker:
         self.ending_count = 0
         self.loop = None
         self.flush = self.write = None  # the loop's
-        self.log = None  # log(bit, text), asked only where log_mask has the bit
+        self.log = None  # log(bit, text), asked only where log_mask has the bit, or with 0
         self._log_mask = 0
         self.pkt = new_packet(limits.max_packet)
         self.five = None
@@ -275,11 +275,13 @@ class Broker:
             self.on_reload()
 
     def dump_tree(self):
-        """Print the subscription tree."""
+        """Print the subscription tree, and log it where a log is kept in a file."""
         from slotmq.tree import lines
 
         for line in lines(self.subscriptions, self.sessions):
             print(line)
+            if self.log:
+                self.log(0, line)
 
     def publish(self, topic, payload=b"", qos=0, retain=False):
         """Publish as a client would. ValueError: the topic name or the size is not legal."""
