@@ -1,6 +1,21 @@
 # Everything from a clone: `make run` and `make test` set up what they need.
 # What is fetched or built outside of .venv lies in the cache folder (tools/cache.py).
 
+## make run                 the broker on this computer; behind it may stand
+##     PORT=1884                another port than 1883 (-p of slotmq run)
+##     CONF=slotmq.conf         a configuration (-c)
+##     RUNTIME=micropython      another Python than cpython (--runtime)
+##     BOARD=RPI_PICO_W         the limits and the heap of a folder in boards/ (--board)
+## make clients             mosquitto_pub and mosquitto_sub, in .venv/bin
+## make test                every test there is
+## make bench               all workloads and peers, into docs/benchmarks.md
+## make bench-instructions  counts instructions and system calls
+## make lint                the rules only
+## make format              puts the code into its form
+## make setup               fetches whatever the tests need
+## make clean               takes all away again but the cache
+## make help                this
+
 PYTHON ?= python3
 RUNTIME ?= cpython
 BOARD ?= HOST
@@ -11,11 +26,14 @@ BIN := .venv/bin
 PACKAGES := .venv/packages
 HOST_CODE := tools boards host_tests
 
-.PHONY: run test bench bench-instructions lint format setup clean
+.PHONY: run clients test bench bench-instructions lint format setup clean help
 
 run: .venv/installed
-	$(BIN)/slotmq run --runtime $(RUNTIME) --board $(BOARD) \
-		$(if $(PORT),-p $(PORT)) $(if $(CONF),-c $(CONF))
+	$(BIN)/slotmq run --runtime "$(RUNTIME)" --board "$(BOARD)" \
+		$(if $(PORT),-p "$(PORT)") $(if $(CONF),-c "$(CONF)")
+
+clients: .venv/installed
+	$(BIN)/python -m slotmq_tools.clients $(BIN)
 
 test: setup lint
 	$(BIN)/python -m slotmq_tools.heap
@@ -45,9 +63,12 @@ clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build *.egg-info
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
+help:
+	@sed -n 's/^## //p' $(MAKEFILE_LIST)
+
 # .venv/installed-EXTRA: the project with that extra is in the environment.
 .venv/installed: .venv/bin/pip pyproject.toml
-	$(BIN)/pip install --quiet --editable .
+	$(BIN)/pip install --editable .
 	mkdir -p $(PACKAGES)
 	ln -sfn ../../lib/slotmq $(PACKAGES)/slotmq
 	ln -sfn ../../tools $(PACKAGES)/slotmq_tools
@@ -55,7 +76,7 @@ clean:
 	touch $@
 
 .venv/installed-%: .venv/installed
-	$(BIN)/pip install --quiet --editable '.[$*]'
+	$(BIN)/pip install --editable '.[$*]'
 	touch $@
 
 .venv/bin/pip:

@@ -96,6 +96,22 @@ def test_sigusr2_prints_the_subscription_tree(start: Start) -> None:
         run.process.send_signal(signal.SIGUSR2)
         run.wait_for(lambda: "a" in run.output.read_text().partition("\n")[2], "the tree")
         run.stop()
+    assert "$SYS" not in run.errors.read_text()
+
+
+def test_in_the_background_the_tree_is_in_the_log_file(start: Start, tmp_path: Path) -> None:
+    port, pid_file, log = free_port(), tmp_path / "pid", tmp_path / "log"
+    own = f"listener {port} 127.0.0.1", "allow_anonymous true", f"pid_file {pid_file}"
+    run = start("-d", "-c", conf(tmp_path, *own, f"log_dest file {log}", "log_type none"))
+    assert run.process.wait(TIMEOUT_S) == 0
+    try:
+        with exchange(("127.0.0.1", port), (CONNECT, CONNACK), (SUBSCRIBE, SUBACK)):
+            os.kill(int(pid_file.read_text()), signal.SIGUSR2)
+            run.wait_for(lambda: "   b (auto-" in log.read_text(), "the tree")
+        assert re.fullmatch(r"(\d{10}: .*\n){3}", log.read_text())
+    finally:
+        os.kill(int(pid_file.read_text()), signal.SIGTERM)
+    run.wait_for(lambda: not pid_file.exists(), "its end")
 
 
 def test_sigusr1_is_for_a_journal(start: Start) -> None:

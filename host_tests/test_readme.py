@@ -32,7 +32,8 @@ MAKEFILE = (ROOT / "Makefile").read_text()
 HEAP_KB = 160  # a Pico W's
 LOG_TYPES = ("error", "warning", "notice", "information")
 # Programs of others that the documents name, and whose options are their own affair.
-OTHERS = {"mosquitto_pub", "mosquitto_sub", "mpremote", ".venv/bin/python"}
+CLIENTS = {"mosquitto_pub", "mosquitto_sub"}
+OTHERS = {*CLIENTS, *(f".venv/bin/{name}" for name in CLIENTS), "mpremote", ".venv/bin/python"}
 
 
 def blocks(text: str, language: str) -> list[str]:

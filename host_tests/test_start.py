@@ -1,5 +1,6 @@
 """The start of `slotmq run`: the line that it says, where it listens, why it is refused."""
 
+import os
 import re
 import socket
 from collections.abc import Sequence
@@ -60,6 +61,21 @@ def test_an_address(start: Start) -> None:
     assert not serves("127.0.0.1", port)
 
 
+@pytest.mark.parametrize("lines", [[], ["listener {port} 127.0.0.1"]], ids=["alone", "beside"])
+def test_an_address_without_a_port_means_1883(
+    lines: list[str], start: Start, tmp_path: Path
+) -> None:
+    host = f"127.{os.getpid() >> 14 & 255}.{os.getpid() >> 7 & 127}.{2 + (os.getpid() & 127)}"
+    port = free_port()
+    path = conf(tmp_path, "allow_anonymous true", *[line.format(port=port) for line in lines])
+    run = start("-c", path, "--host", host)
+    beside = f"127.0.0.1:{port}, " if lines else ""
+    assert run.headline().endswith(f" listening on {beside}{host}:1883")
+    assert serves(host, 1883)
+    assert serves("127.0.0.1", port) == bool(lines)
+    run.stop()
+
+
 def test_a_listener_without_an_address_serves_all(start: Start, tmp_path: Path) -> None:
     port = free_port()
     run = start("-c", conf(tmp_path, f"listener {port}", "allow_anonymous true"))
@@ -114,6 +130,66 @@ def test_more_than_the_table_holds(start: Start, tmp_path: Path) -> None:
     assert (status, line.partition(": expected ")[2]) == (3, "at most 10, see limit inflight")
 
 
+def test_an_answer_to_connect_that_does_not_fit(start: Start, tmp_path: Path) -> None:
+    path = conf(tmp_path, "limit tx_bytes 640", f"server_reference {'x' * 330}")
+    status, line = start("-c", path).refusal()
+    assert status == 3
+    expected = f"{path}:2: server_reference: expected a CONNACK of at most 320 bytes, half of "
+    assert line.startswith(f"slotmq: {expected}")
+
+
+@pytest.mark.parametrize(
+    ("key", "before", "expected"),
+    [
+        ("log_dest", "file ", "a file that can be written"),
+        ("pid_file", "", "a file that can be written"),
+        ("scram_file", "", "a file that can be read"),
+    ],
+)
+@pytest.mark.parametrize("name", ["none/such", ""], ids=["missing", "folder"])
+def test_a_file_that_cannot_be_opened(
+    key: str, before: str, expected: str, name: str, start: Start, tmp_path: Path
+) -> None:
+    own = f"listener {free_port()} 127.0.0.1"
+    path = conf(tmp_path, own, f"{key} {before}{tmp_path / name}")
+    status, line = start("-c", path).refusal()
+    assert status == 3
+    assert line.startswith(f"slotmq: {path}:2: {key}: expected {expected} ([Errno ")
+
+
+def test_a_user_that_is_none(start: Start, tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    users.write_text("# mine\nalice:secret\n")
+    status, line = start("-c", conf(tmp_path, f"scram_file {users}")).refusal()
+    assert status == 3
+    assert line.startswith(f"slotmq: {users}:2: expected a new name:iterations")
+
+
+@pytest.mark.parametrize(
+    ("key", "lines"),
+    [
+        ("listener", ["listener {port} 127.0.0.1"]),
+        ("listener", ["listener {port}"]),
+        ("listener", ["listener {port} no.such.host.invalid"]),
+        ("listener", ["listener {port} 192.0.2.1"]),  # of documents, and of no machine
+        ("port", ["port {port}"]),
+        ("bind_address", ["bind_address 127.0.0.1", "port {port}"]),
+    ],
+)
+def test_a_listener_that_cannot_be_bound(
+    key: str, lines: list[str], start: Start, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        other = f"listener {free_port()} ::1"
+        path = conf(tmp_path, *[line.format(port=port) for line in lines], other)
+        status, line = start("-c", path).refusal()
+    assert status == 1
+    what = f"slotmq: {path}:1: {key}: expected an address of this machine that is free, not "
+    assert line.startswith(what)
+    assert f":{port} (" in line
+
+
 @pytest.mark.parametrize(("host", "shown"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")])
 def test_an_address_in_use(host: str, shown: str, start: Start) -> None:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -138,7 +214,14 @@ def test_tables_that_do_not_fit_the_heap(runtime: str, start: Start, tmp_path: P
         return
     status, line = run.refusal()
     assert status == 1
-    assert re.search(r"tables take \d{6} bytes .* lower the limits of messages \(\d{6}\)", line)
+    found = re.fullmatch(
+        r"slotmq: heap 160 KB: the tables take (\d+) bytes, and (\d+) are left for them beside"
+        r" 12288 for clients; lower limit message_bytes \(messages take (\d+)\)",
+        line,
+    )
+    assert found, line
+    tables, left, messages = map(int, found.groups())
+    assert left < messages < tables
 
 
 # 16 KB do not hold the first file, 30 not all of them, 44 not what the start borrows.

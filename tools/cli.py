@@ -57,10 +57,10 @@ def main() -> None:
 
 @main.command(_RUN)
 @click.option("-c", "config", metavar="FILE", help="Read this configuration.")
-@click.option("-p", "port", type=click.IntRange(1, 65535), help="Listen on this port.")
+@click.option("-p", "port", type=click.IntRange(1, 65535), help="Listen on this port [1883].")
 @click.option("-v", "verbose", is_flag=True, help="Log everything, as `log_type all`.")
 @click.option("-d", "background", is_flag=True, help="Go on in the background.")
-@click.option("--host", metavar="ADDR", help="Listen on this address.")
+@click.option("--host", metavar="ADDR", help="Listen on this address [loopback].")
 @click.option(
     "--runtime",
     type=click.Choice(["cpython", "micropython"]),

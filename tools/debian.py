@@ -8,15 +8,17 @@ whatever format it is written in. The programs start through the unpacked
 loader and libraries, whatever system is around them.
 """
 
+import os
 import platform
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import cache
+from . import cache, progress
 from .errors import ToolError
 
 SUITE = "trixie"  # the first with MicroPython; everything is taken from this one
@@ -120,8 +122,10 @@ def _fetch(packages: Sequence[str], arch: str, target: Path) -> None:
     state = target / ".apt"
     _make_apt_state(state, arch)
     apt = ("apt-get", "-qq", "-y", "-c", str(state / "apt.conf"))
-    _run(*apt, "update")
-    _run(*apt, "--download-only", "install", *packages)
+    with progress.bar(f"fetching {' '.join(packages)} ({arch})") as reached:
+        _follow(lambda percent: reached(percent / 2), *apt, "update")
+        install = (*apt, "--download-only", "install", *packages)
+        _follow(lambda percent: reached(50 + percent / 2), *install)
     for package in sorted((state / "archives").glob("*.deb")):
         _run("dpkg", "-x", str(package), str(target))
     shutil.rmtree(state)
@@ -144,7 +148,28 @@ def _run(*command: str) -> str:
     except FileNotFoundError:
         raise ToolError(f"it takes Debian's {command[0]}, which is not here") from None
     if done.returncode != 0:
-        complaints = [line for line in done.stderr.splitlines() if line.startswith("E:")]
-        reason = (complaints or done.stderr.splitlines() or ["failed"])[0]
-        raise ToolError(f"{command[0]}: {reason.removeprefix('E:').strip()}")
+        raise _failed(command[0], done.stderr)
     return done.stdout
+
+
+def _follow(reached: Callable[[float], None], *command: str) -> None:
+    """Run apt-get, which tells what percentage it has fetched."""
+    told, tell = os.pipe()
+    with os.fdopen(told) as lines, tempfile.TemporaryFile("w+") as errors:
+        status_to = ("-o", f"APT::Status-Fd={tell}")
+        process = subprocess.Popen(
+            [*command, *status_to], pass_fds=(tell,), stdout=subprocess.DEVNULL, stderr=errors
+        )
+        os.close(tell)
+        for line in lines:
+            if line.startswith("dlstatus:"):
+                reached(float(line.split(":")[2]))
+        if process.wait() != 0:
+            errors.seek(0)
+            raise _failed(command[0], errors.read())
+
+
+def _failed(program: str, errors: str) -> ToolError:
+    complaints = [line for line in errors.splitlines() if line.startswith("E:")]
+    reason = (complaints or errors.splitlines() or ["failed"])[0]
+    return ToolError(f"{program}: {reason.removeprefix('E:').strip()}")

@@ -2,11 +2,12 @@
 
     python -m slotmq_tools.fetch
 
-Prints one line for each, and takes a second when all of it is in the cache.
+Prints one line for each when it is there, and takes a second when all of it is in the cache.
 """
 
 import subprocess
 import sys
+from collections.abc import Iterator
 
 from . import cache, micropython
 from .errors import ToolError
@@ -17,23 +18,21 @@ def main() -> int:
     """Fetch, and say what there is now."""
     try:
         for line in _fetch_all():
-            print(line)
+            print(line, flush=True)
     except ToolError as error:
         print(f"slotmq: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def _fetch_all() -> list[str]:
+def _fetch_all() -> Iterator[str]:
+    yield f"cache folder {cache.root()}"
+    yield str(micropython.find(32))
+    yield str(micropython.find(64))
+    yield _first_line([*mosquitto.broker(), "-h"])
     runs_valgrind, valgrind_environment = valgrind.command()
-    return [
-        f"cache folder {cache.root()}",
-        str(micropython.find(32)),
-        str(micropython.find(64)),
-        _first_line([*mosquitto.broker(), "-h"]),
-        _first_line([*runs_valgrind, "--version"], valgrind_environment),
-        f"npm packages in {node.packages()}",
-    ]
+    yield _first_line([*runs_valgrind, "--version"], valgrind_environment)
+    yield f"npm packages in {node.packages()}"
 
 
 def _first_line(command: list[str], environment: dict[str, str] | None = None) -> str:

@@ -4,11 +4,13 @@ apt itself reads the sources here, from files written for the test.
 """
 
 import platform
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from slotmq_tools import debian
+from slotmq_tools import debian, progress
 from slotmq_tools.errors import ToolError
 
 ONE_LINE = "deb [arch=amd64] http://mirror.example/debian bookworm main contrib\n"
@@ -20,6 +22,14 @@ Components: main
 """
 SECURITY = "deb http://security.example/debian-security bookworm-security main\n"
 THIRD_PARTY = "deb http://vendor.example/repository stable main\n"
+APT_GET = """\
+#!/bin/sh
+for last; do :; done
+case "$*" in
+*print-uris*) echo "'http://mirror.example/dists/trixie/main/binary-amd64/Packages'" ;;
+*) printf 'pmstatus:x:1:y\\ndlstatus:1:20.0:x\\ndlstatus:1:100.0:x\\n' >/dev/fd/${last##*=} ;;
+esac
+"""
 UNREACHABLE = "deb http://127.0.0.1:9/debian bookworm main\n"
 
 
@@ -78,6 +88,30 @@ def test_no_apt_is_one_line(apt_sources: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("PATH", str(apt_sources))
     with pytest.raises(ToolError, match="it takes Debian's apt-get, which is not here"):
         debian.unpack(["micropython"], debian.architecture(64))
+
+
+def test_it_shows_how_far_the_fetch_is(apt_sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in (("apt-get", APT_GET), ("dpkg", "#!/bin/sh\n")):
+        (apt_sources / name).write_text(text)
+        (apt_sources / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(apt_sources), prepend=":")
+    shown: list[object] = []
+
+    @contextmanager
+    def bar(label: str) -> Iterator[Callable[[float], None]]:
+        shown.append(label)
+        yield shown.append
+
+    monkeypatch.setattr(progress, "bar", bar)
+    debian.unpack(["one", "two"], debian.architecture(64))
+    assert shown == ["fetching one two (amd64)", 10.0, 50.0, 60.0, 100.0]
+
+
+def test_elsewhere_than_on_a_terminal_it_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.bar("fetching") as reached:
+        for percent in (0, 33.3, 20, 100):
+            reached(percent)
+    assert capsys.readouterr().err == "fetching\n"
 
 
 def test_what_is_in_the_cache_needs_no_apt(

@@ -34,7 +34,7 @@ def limits(numbers):
         queued=5,
         max_packet=512,
         topic_bytes=64,
-        tx_bytes=numbers.choice((64, 160, 161, 600)),
+        tx_bytes=numbers.choice((68, 160, 161, 600)),
         rx_bytes=numbers.choice((64, 200, 700)),
         tail_bytes=numbers.choice((16, 64)),
         reassembly=numbers.between(1, 2),

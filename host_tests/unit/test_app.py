@@ -1,109 +1,15 @@
-"""The program around a broker: arguments, listeners, orders, reload, exit status.
+"""The program around a broker: arguments, orders, reload, exit status.
 
 A stand-in takes the broker's place; host_tests/test_start.py and test_app.py start the real one.
 """
 
-import errno
-import unittest
-
 import scratch
+from app_case import BOARD, Broker, Case, Stream
 
-from slotmq import app, broker, log
+from slotmq import app, log
 from slotmq.limits import Limits
 from slotmq.runtime import MICROPYTHON
 from slotmq.settings import ConfError
-
-BOARD = ["--board", "RPI_PICO_W"]  # its tables fit the heap of the tests
-
-
-class Broker:
-    """Records what it is told; `run` obeys the orders it was made to expect."""
-
-    made = None  # the last one
-    orders = b"s"
-    errors = {}  # noqa: RUF012 - listen's, by (host, port)
-
-    def __init__(self, limits, settings):
-        Broker.made = self
-        self.limits = limits
-        self.settings = settings
-        self.loop = LOOP
-        LOOP.watch = self.watch
-        self.told = []
-        self.opened = []
-        self.stopped = False
-        self.watched = None
-
-    def listen(self, host, port, most):
-        if (host, port) in Broker.errors:
-            raise OSError(Broker.errors[host, port], "as told")
-        self.opened.append((host, port, most))
-
-    def watch(self, stream, callback):
-        self.watched = callback
-
-    def run(self):
-        for order in Broker.orders:
-            if self.watched and not self.stopped:
-                self.watched(Stream(bytes([order])))
-        self.stopped = True
-
-    def stop(self):
-        self.told.append("stop")
-
-    def dump_tree(self):
-        self.told.append("dump_tree")
-
-    def reload(self):
-        self.told.append("reload")
-        self.on_reload()
-
-    def apply_settings(self):
-        self.told.append("apply_settings")
-
-
-class Loop:
-    pass
-
-
-LOOP = Loop()  # one for all: a start on MicroPython forgets how it is made
-
-
-class Stream:
-    def __init__(self, content):
-        self.content = content
-
-    def read(self, n):
-        assert n == 1
-        return self.content
-
-
-class Case(unittest.TestCase):
-    def setUp(self):
-        self.kept = broker.Broker
-        broker.Broker = Broker
-        Broker.made = None
-        Broker.orders = b"s"
-        Broker.errors = {}
-        self.logged = scratch.path()
-
-    def tearDown(self):
-        broker.Broker = self.kept
-
-    def conf(self, text):
-        return scratch.write(f"log_dest file {self.logged}\n{text}\n")
-
-    def log_text(self):
-        with open(self.logged) as file:  # noqa: PTH123
-            return file.read()
-
-    def started(self, *argv):
-        self.assertEqual(app.main(BOARD + list(argv)), 0)
-        return Broker.made
-
-    def refused(self, status, *argv):
-        self.assertEqual(app.main(BOARD + list(argv)), status)
-        self.assertEqual(log.mask, 0)
 
 
 class TestArguments(Case):
@@ -131,55 +37,6 @@ class TestArguments(Case):
         argv = BOARD + ["-p", "1884"]  # noqa: RUF005
         self.assertEqual(app.main(argv), 0)
         self.assertEqual(argv[-2:], ["-p", "1884"])
-
-
-class TestListeners(Case):
-    def test_loopback_without_a_configuration(self):
-        self.assertEqual(self.started().opened, [("127.0.0.1", 1883, 0), ("::1", 1883, None)])
-
-    def test_a_port(self):
-        opened = self.started("-p", "1884").opened
-        self.assertEqual(opened, [("127.0.0.1", 1884, 0), ("::1", 1884, None)])
-
-    def test_an_address(self):
-        self.assertEqual(self.started("--host", "::").opened, [("::", 1883, 0)])
-        opened = self.started("--host", "0.0.0.0", "-p", "1884").opened
-        self.assertEqual(opened, [("0.0.0.0", 1884, 0)])
-
-    def test_a_configuration_without_a_listener(self):
-        made = self.started("-c", self.conf("max_qos 1"))
-        self.assertEqual(made.opened, [("127.0.0.1", 1883, 0), ("::1", 1883, None)])
-        self.assertTrue(made.settings.allow_anonymous)
-
-    def test_a_configuration_with_listeners(self):
-        opened = self.started("-c", self.conf("listener 1884\nlistener 1885 ::1")).opened
-        self.assertEqual(opened, [("0.0.0.0", 1884, 0), ("::", 1884, None), ("::1", 1885, 0)])
-
-    def test_a_port_beside_the_configurations(self):
-        path = self.conf("listener 1884 0.0.0.0")
-        opened = self.started("-c", path, "-p", "1885").opened
-        self.assertEqual(
-            opened, [("0.0.0.0", 1884, 0), ("127.0.0.1", 1885, 0), ("::1", 1885, None)]
-        )
-
-    def test_a_port_that_the_configuration_has_adds_nothing(self):
-        opened = self.started("-c", self.conf("listener 1884"), "-p", "1884").opened
-        self.assertEqual(opened, [("0.0.0.0", 1884, 0), ("::", 1884, None)])
-
-    def test_an_address_for_no_port(self):
-        self.refused(3, "-c", self.conf("listener 1884"), "--host", "127.0.0.1")
-
-    def test_an_address_in_use_is_closed_in_order(self):
-        Broker.errors = {("::1", 1883): errno.EADDRINUSE}
-        self.refused(1)
-        self.assertEqual(Broker.made.told, ["stop"])
-        self.assertTrue(Broker.made.stopped)
-
-    def test_ipv6_may_be_missing_where_nobody_asked_for_it(self):
-        Broker.errors = {("::1", 1883): 97}
-        self.assertEqual(self.started().opened, [("127.0.0.1", 1883, 0)])
-        self.refused(1, "--host", "::1")
-        self.refused(1, "-c", self.conf("listener 1883 ::1"))
 
 
 class TestOrders(Case):
@@ -235,6 +92,11 @@ class TestReload(Case):
         self.assertEqual(program.broker.told, ["stop"])
         self.assertIn("3: max_qos: expected", self.log_text())
 
+    def test_a_log_that_cannot_be_written_changes_nothing(self):
+        program = self.reload("max_qos 1", "max_qos 0\nlog_dest file /none/such/log")
+        self.assertEqual((program.settings.max_qos, self.mask), (1, 15))
+        self.assertIn("3: log_dest: expected a file", self.log_text())
+
     def test_the_log_follows(self):
         made = self.reload("", "log_type error").broker
         self.assertEqual((self.mask, made.log_mask), (1, 1))
@@ -264,12 +126,12 @@ class TestPidFile(Case):
             open(path)  # noqa: PTH123, SIM115
 
     def test_where_it_cannot_be_written(self):
-        self.refused(1, "-c", self.conf("pid_file /none/such/pid"), "--pid", "4711")
+        self.refused(3, "-c", self.conf("pid_file /none/such/pid"), "--pid", "4711")
         self.assertEqual(Broker.made.told, ["stop"])
 
     def test_nor_a_log(self):
-        self.refused(1, "-c", self.conf("log_dest file /none/such/log"))
-        self.assertEqual(Broker.made.told, ["stop"])
+        self.refused(3, "-c", self.conf("log_dest file /none/such/log"))
+        self.assertIsNone(Broker.made)
 
 
 class TestBudget(Case):
@@ -289,4 +151,14 @@ class TestBudget(Case):
             large = Limits(message_bytes=1 << 26, message_block=4096).rows()
             with self.assertRaises(MemoryError) as caught:
                 app.borrow("start", "_check_heap", large)
-            self.assertIn("lower the limits of messages", str(caught.exception))
+            self.assertIn("lower limit message_bytes (messages", str(caught.exception))
+
+    def test_a_heap_in_pieces_is_told_from_one_that_is_too_small(self):
+        Broker.too_large = True
+        with self.assertRaises(MemoryError) as caught:
+            app.borrow("start", "start", app.App(), BOARD[:])
+        told = str(caught.exception)
+        self.assertIn("are free lie in pieces too small for them; lower limit", told)
+        need, size = Limits().ram_bytes(), max([row[1] for row in Limits().rows()])
+        self.assertIn(f": the tables take {need} bytes, and the ", told)
+        self.assertIn(f" message_bytes (messages take {size})", told)

@@ -13,7 +13,7 @@ SMALL = Limits(connections=4, inflight=10, queued=20)
 
 
 def load(text, limits=SMALL):
-    return conf.load(scratch.write(text), limits)
+    return conf.load(scratch.write(text), limits)[:2]
 
 
 def settings(text):
@@ -45,7 +45,7 @@ class TestSyntax(Case):
         self.assertEqual((found.max_qos, found.sys_interval), (1, 5))
 
     def test_a_hash_within_a_line_is_part_of_the_value(self):
-        self.assertEqual(settings("log_dest file /a#b").log_dest, ("file /a#b",))
+        self.assertEqual(settings("pid_file /a#b").pid_file, "/a#b")
         self.refused("max_qos 1 # low", 1, "max_qos")
 
     def test_the_last_of_two_lines_counts(self):
@@ -135,11 +135,17 @@ class TestValues(Case):
         self.refused("log_type loud", 1, "log_type", "information", "all", "none")
 
     def test_log_destinations_add_up(self):
-        found = settings("log_dest stdout\nlog_dest file /logs/a b\n")
-        self.assertEqual(found.log_dest, ("stdout", "file /logs/a b"))
+        path = scratch.path() + " b"
+        found = settings(f"log_dest stdout\nlog_dest file {path}\n")
+        self.assertEqual(found.log_dest, ("stdout", "file " + path))
         self.assertEqual(settings("log_dest none").log_dest, ())
         for bad in ("syslog", "file", "stdout stderr"):
             self.refused("log_dest " + bad, 1, "log_dest", "file PATH")
+
+    def test_a_log_that_cannot_be_written(self):
+        for bad in ("/none/such/log", "/"):
+            text = f"log_dest stdout\nlog_dest file {bad}\nlog_dest stderr"
+            self.refused(text, 2, "log_dest", "a file that can be written ([Errno ")
 
     def test_policies(self):
         for row in rows(WHEN_FULL):
@@ -184,6 +190,15 @@ class TestLimits(Case):
         text = "limit queued 30\nlimit connections 9\nlimit inflight 12"
         self.refused(text, 2, "limit", "sessions: at least connections (9)")
 
+    def test_texts_that_make_connack_too_long(self):
+        text = "x" * 330
+        for key in ("response_information", "server_reference"):
+            self.refused(f"\n{key} {text}", 2, key, "a CONNACK of at most 320 bytes")
+            settings(f"{key} {text}\nlimit tx_bytes 800")
+            settings(f"{key} {text}\nmqtt_versions 3")
+        self.refused("limit tx_bytes 64\nauto_id_prefix me-and-you-", 2, "auto_id_prefix", "32")
+        self.refused("\nmax_keepalive 60\nlimit tx_bytes 64", 3, "limit", "tx_bytes; it takes 35")
+
 
 class TestListeners(Case):
     def test_none_is_left_to_the_caller(self):
@@ -222,6 +237,15 @@ class TestListeners(Case):
         self.assertEqual(settings("bind_address ::1").listeners, [("::1", 1883, 0)])
         text = "max_connections 2\nlistener 1885\nbind_address 127.0.0.1\nport 1884"
         self.assertEqual(settings(text).listeners, [(None, 1885, 0), ("127.0.0.1", 1884, 2)])
+
+    def test_where_they_stand(self):
+        text = "\nport 1\nbind_address ::1\nlistener 2\nlistener 3 ::1\n"
+        lines = conf.load(scratch.write(text), SMALL)[2]
+        self.assertEqual(lines["::1", 1], ("bind_address", 3))
+        self.assertEqual(lines[None, 2], ("listener", 4))
+        self.assertEqual(lines["::1", 3], ("listener", 5))
+        lines = conf.load(scratch.write("\nport 1"), SMALL)[2]
+        self.assertEqual(lines[None, 1], ("port", 2))
 
     def test_a_port_twice(self):
         self.refused("listener 1883\nlistener 1883", 2, "listener")

@@ -55,6 +55,11 @@ class TestLog(unittest.TestCase):
             log.write(bit, str(bit))
         self.assertEqual([line.split()[-1] for line in lines(self.path)], ["1", "64"])
 
+    def test_what_was_printed_is_for_the_files_whatever_the_mask(self):
+        log.open_all(["stdout", self.file], 0)
+        log.write(0, "a/b")
+        self.assertEqual([line.split()[-1] for line in lines(self.path)], ["a/b"])
+
     def test_a_line_is_there_at_once(self):
         log.open_all([self.file], ERROR)
         log.write(ERROR, "one")

@@ -65,3 +65,34 @@ class TestCheck(unittest.TestCase):
         with self.assertRaises(ValueError) as caught:
             Settings(when_full={"reassembly": "drop_oldest"}).check(Limits())
         self.assertIn("reassembly", str(caught.exception))
+
+    def test_a_connack_that_is_too_long_is_refused_with_what_makes_it_so(self):
+        half = 320
+        for key, others in (
+            ("response_information", {"scram_file": "users"}),
+            ("response_information", {}),
+            ("server_reference", {}),
+        ):
+            limits = Limits(tx_bytes=2 * half)
+            with self.subTest(key=key):
+                longest = self.longest(limits, key, **others)
+                self.assertTrue(half - 80 - 65 < longest < half, longest)
+                Settings(mqtt_versions=3, **{key: "x" * 1000}).check(limits)
+
+    def longest(self, limits, key, **others):
+        """The longest text that is taken."""
+        for n in range(1, 1000):
+            try:
+                Settings(**{key: "x" * n}, **others).check(limits)
+            except ValueError as error:
+                self.assertIn(f"{key}: a CONNACK of at most 320 bytes", str(error))
+                break
+        return n - 1
+
+    def test_short_ones_are_too_long_for_the_smallest_buffer(self):
+        limits = Limits(tx_bytes=64)
+        Settings().check(limits)
+        for key, value in (("auto_id_prefix", b"prefix"), ("scram_file", "users")):
+            with self.assertRaises(ValueError) as caught:
+                Settings(**{key: value}).check(limits)
+            self.assertIn(key, str(caught.exception))

@@ -79,6 +79,25 @@ class TestRoom(Turns5):
                 self.start()
                 self.check(packets5.connect("") + small * 400)
 
+    def test_the_longest_connack_that_settings_may_ask_for(self):
+        limits = Limits(shares=0)
+        most = {"max_qos": 0, "retain_available": False, "max_keepalive": 5}
+        most["persistent_client_expiration"] = 5
+        asks = packets5.connect("", b"\x19\x01", expiry=60)
+        n = 200
+        while self.fits(limits, n + 1, most):
+            n += 1
+        self.assertTrue(200 < n < 300, n)
+        self.start(limits, response_information="x" * n, **most)
+        self.assertEqual(self.check(asks + ack(PUBREL, 9) * 400)[0][3:5], b"\0\0")
+
+    def fits(self, limits, n, others):
+        try:
+            Settings(response_information="x" * n, **others).check(limits)
+        except ValueError:
+            return False
+        return True
+
     def test_a_long_answer_to_auth(self):
         self.broker.hooks = Hooks()
         again = packet(0xF0, b"\x19" + packets5.section(METHOD))
@@ -161,3 +180,25 @@ class TestEnds(Turns5):
             client.leave()
             self.wait(2)
             self.assertEqual(len(self.broker.five.exchanges), 0)
+
+
+class TestWhatIsLogged(Turns5):
+    def reason(self, will, code):
+        """Why a client has left, in the words of the log."""
+        logged = []
+        self.broker.log = lambda bit, text: logged.append(text)
+        self.broker.log_mask = 4
+        self.come(packets5.connect("a", will=will) + b"\xe0\x01" + bytes((code,)))
+        self.broker.log_mask = 0
+        return logged[-1]
+
+    def test_a_will_is_named_where_there_is_one(self):
+        will = ("gone", "x", 0, b"")
+        for has, code, why in (
+            (will, 4, "left with its will"),
+            (will, 0, "left"),
+            (None, 4, "left"),
+            (None, 0, "left"),
+        ):
+            with self.subTest(has=has, code=code):
+                self.assertEqual(self.reason(has, code), "Client a disconnected: " + why + ".")

@@ -139,11 +139,11 @@ def handle_disconnect(broker, conn, pkt, buf):
         at = scan(buf, at + 1, end, _IN_DISCONNECT, values)
         if at != end:
             return -at if at < 0 else _MALFORMED_PACKET
+    session = broker.conns.session[conn]
     if values[0] >> _SESSION_EXPIRY & 1:
-        session = broker.conns.session[conn]
         expiry = values[_SESSION_EXPIRY]
         if expiry and not broker.five.expiry[session]:
             return _PROTOCOL_ERROR  # [3.1.2-23 and 3.14.2.2.2]
         most = broker.settings.persistent_client_expiration
         broker.five.set_expiry(broker, session, min(expiry, most) if most else expiry)
-    return _LEFT if code == 0 else _LEFT_WITH_WILL
+    return _LEFT_WITH_WILL if code and broker.sessions.will[session] != _NONE else _LEFT

@@ -31,7 +31,7 @@ def main(argv, on_ready=None):
     except (ConfError, MemoryError, OSError, ValueError) as error:
         app.end()
         print("slotmq:", error, file=sys.stderr)
-        return 3 if isinstance(error, ConfError) else 1
+        return 3 if isinstance(error, (ConfError, ValueError)) else 1
     try:
         if on_ready:
             on_ready(app.broker)

@@ -3,10 +3,9 @@
 # Broker does no I/O and knows no clock: the loop gives it bytes (receive) and the
 # time in tenths of a second (now, tick), and asks what may be read (readable).
 # Handlers never write: they fill outgoing buffers, often those of OTHER
-# connections, and the loop carries these out at the end of the turn. Only where a
-# buffer is full in the midst of one, flush() and write(), which the loop provides,
-# are called at once. Nothing a handler does ends a connection on the spot either:
-# end() marks it and the loop reaps it.
+# connections, and the loop carries these out at the end of the turn. Only where one is full
+# before that, the loop's flush() and write() are called at once. Nothing a handler does
+# ends a connection on the spot either: end() marks it and the loop reaps it.
 # Allocates all tables at construction, nothing afterwards.
 import gc
 
@@ -39,9 +38,7 @@ _FULL = const(6)
 _STOPPING = const(10)
 _NOTICE = const(4)
 _DEBUG = const(64)
-
-# Indexes of Broker.stats
-_PACKETS_IN = const(0)
+_PACKETS_IN = const(0)  # this and those that follow: indexes of Broker.stats
 _PACKETS_OUT = const(1)
 _PUBLISH_IN = const(2)
 _PUBLISH_OUT = const(3)
@@ -80,9 +77,8 @@ class Broker:
             from slotmq.version5 import Version5
         if settings.sys_interval:
             from slotmq.sysinfo import Sys
-        # What MicroPython allocates for a moment (the frame of a call that has many
-        # locals) is searched for from the heap's beginning. A hole before the tables,
-        # given back at the end, keeps that search short.
+        # What is allocated for a moment is searched for from the heap's beginning: a hole
+        # before the tables, given back at the end, keeps that search short.
         hole = bytearray(limits.hole_bytes())
         self.now = 0
         self.clock = i32(1)  # now, for the lane
@@ -111,7 +107,7 @@ class Broker:
         self.flush = self.write = None  # the loop's
         self.journal = None  # what is kept through a power cut; see keep()
         self.held = 0  # a packet is only half handled: nothing is kept, nothing may leave
-        self.log = None  # log(bit, text), asked only where log_mask has the bit
+        self.log = None  # log(bit, text), asked only where log_mask has the bit, or with 0
         self._log_mask = 0
         self.pkt = new_packet(limits.max_packet)
         self.five = None
@@ -274,8 +270,7 @@ class Broker:
 
     def reload(self):
         """Read the configuration again, where there is one."""
-        if self.on_reload:
-            self.on_reload()
+        self.on_reload and self.on_reload()
 
     def keep(self, medium, say=print):
         """Take over what a medium holds, and keep in it what is promised; see restore.py."""
@@ -288,11 +283,10 @@ class Broker:
         self.journal and self.journal.compact()
 
     def dump_tree(self):
-        """Print the subscription tree."""
-        from slotmq.tree import lines
+        """Print the subscription tree, and log it where a log is kept in a file."""
+        from slotmq.tree import dump
 
-        for line in lines(self.subscriptions, self.sessions):
-            print(line)
+        dump(self)
 
     def publish(self, topic, payload=b"", qos=0, retain=False):
         """Publish as a client would. ValueError: the topic name or the size is not legal."""

@@ -18,8 +18,8 @@ def rows(limits):
         _retained(limits),
         _messages(limits),
         ("deliveries", 384 + limits.deliveries * 10, limits.deliveries),
-        # the receive buffer, topic and filter side by side, the Broker itself
         ("version 5", _version5(limits), limits.aliases),
+        # the receive buffer, topic and filter side by side, the Broker itself
         ("shared", 1088 + limits.rx_bytes + 2 * limits.topic_bytes, 1),
     ]
 

@@ -10,7 +10,7 @@
 # since names in a dict would outlive the module on MicroPython.
 from slotmq import log
 from slotmq.capacities import fields
-from slotmq.policies import TABLE_OF, WHEN_FULL, rows
+from slotmq.policies import TABLE_OF, WHEN_FULL, connack, rows
 from slotmq.runtime import const
 from slotmq.settings import ConfError, Settings
 
@@ -67,11 +67,13 @@ _UNKNOWN = "a key of slotmq (include_dir, passwords, TLS, plugins, bridges: not 
 
 
 def load(path, limits):
-    """The Settings, and the Limits with the file's `limit` lines."""
+    """The Settings, the Limits with the file's `limit` lines, and where things stand.
+
+    Those are lines by key, and (key, line) by (host, port) of a listener."""
     reader = _Reader(path, limits)
     reader.read()
     reader.resize()
-    return reader.finish(), reader.limits
+    return reader.finish(), reader.limits, reader.lines
 
 
 def reload_app(program):
@@ -120,7 +122,7 @@ class _Reader:
         self.sizes = {}  # of the `limit` lines
         self.settings = Settings()
         self.line = 0  # the one that is being read
-        self.lines = {}  # key, and name of a limit: the last line it stands on
+        self.lines = {}  # key, and name of a limit: the last line it stands on; see load()
         # The sections [host, port, max_connections, its line]. The first is
         # mosquitto's default listener, of `port` and `bind_address`.
         self.sections = [[None, 0, 0, 0]]
@@ -175,7 +177,10 @@ class _Reader:
         settings = self.settings
         host, port, most, line = self.sections.pop(0)
         if host or port:
-            self.sections.append([host, port or 1883, most, line])
+            port = port or 1883
+            key = "bind_address" if host else "port"
+            self.lines[host, port] = key, self.lines[key]
+            self.sections.append([host, port, most, line])
         else:
             settings.max_connections = most
             self.lines["max_connections"] = line
@@ -187,6 +192,11 @@ class _Reader:
             settings.allow_anonymous = not settings.listeners
         for key, limit in rows(TABLE_OF):
             self.fits(self.lines.get(key), key, getattr(settings, key), limit)
+        key, told = connack(settings, self.limits)
+        if told:
+            if key not in self.lines:
+                key, self.lines[key] = "limit", self.lines.get("tx_bytes", 0)
+            self.fail(self.lines[key], key, told)
         return settings
 
     def fits(self, line, key, value, limit):
@@ -240,6 +250,11 @@ class _Reader:
             return ()
         if value[:5] != "file ":
             self.word(("stdout", "stderr", "none", "file PATH"), value)
+        else:
+            try:
+                open(value[5:].strip(), "a").close()
+            except OSError as error:
+                raise ValueError("a file that can be written (%s)" % error)
         return (self.settings.log_dest if "log_dest" in self.lines else ()) + (value,)
 
     def policy(self, bounds, value):
@@ -268,6 +283,7 @@ class _Reader:
         if section in [before[:2] for before in self.sections]:
             raise ValueError("a port that no line before listens on")
         self.sections.append(section + [0, 0])
+        self.lines[tuple(section)] = "listener", self.line
 
     def port(self, bounds, value):
         self.sections[0][1] = self.number((1, 65535), value)

@@ -25,21 +25,14 @@ def open_all(dests, types):
     outs = []
     try:
         for dest in dests:
-            is_file = dest[:5] == "file "
-            outs.append(_open_file(dest[5:].strip()) if is_file else getattr(sys, dest))
+            is_file = dest[:5] == "file "  # which is written line by line
+            outs.append(open(dest[5:].strip(), "a", 1) if is_file else getattr(sys, dest))
     except OSError:
         _close_all(outs)
         raise  # the old ones go on
     close()
     mask = types
     _outs.extend(outs)
-
-
-def _open_file(path):
-    try:
-        return open(path, "a", 1)  # line by line
-    except OSError as error:
-        raise OSError("cannot write the log %s: %s" % (path, error))
 
 
 def close():
@@ -56,12 +49,14 @@ def _close_all(outs):
 
 
 def write(bit, text):
-    if not mask & bit:
+    """A line of that type; 0: what was asked for and printed, it is for the files only."""
+    if bit and not mask & bit:
         return
     line = "%d: %s\n" % (now(), text)
     for out in _outs:
         try:
-            out.write(line)
+            if bit or out not in (sys.stdout, sys.stderr):
+                out.write(line)
         except (OSError, ValueError):
             pass  # a full disk, a reader that has gone: the broker goes on
 

@@ -10,9 +10,8 @@
 #
 # The loop runs with MicroPython's heap locked, and lifts the lock for what may
 # allocate: CONNECT, SUBSCRIBE, new connections and closing ones, logs, $SYS, hooks.
-# So a steady state that allocates is an error at once, and the frames of calls lie
-# on the C stack, which is faster. (poll.modify allocates only where objects lie
-# above 2 GB, which is nowhere on a board.)
+# So a steady state that allocates is an error at once, and the frames of calls lie on the C
+# stack, which is faster. (poll.modify allocates only where objects lie above 2 GB.)
 from slotmq import closing, heap
 from slotmq.doors import Doors
 from slotmq.intake import readable, receive

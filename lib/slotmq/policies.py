@@ -47,6 +47,48 @@ def check(settings, limits):
         size = getattr(limits, limit)
         if getattr(settings, name) > size:
             raise ValueError("%s: at most %d, see limit %s" % (name, size, limit))
+    key, told = connack(settings, limits)
+    if told:
+        raise ValueError("%s: %s" % (key, told))
     if settings.allow_duplicate_messages or settings.mqtt_versions == 5:
         if limits.route_entries < limits.subscriptions:
             raise ValueError("route_entries: at least subscriptions")
+
+
+def connack(settings, limits):
+    """What makes the longest CONNACK, and what to say of it if that is too long, or None.
+
+    It must fit into the half of an outgoing buffer that is free for it, whatever a client
+    sends behind its CONNECT."""
+    if settings.mqtt_versions == 3:
+        return None, None
+    room = min(limits.tx_bytes >> 1, 65535)
+    for key, size in (_accepts(settings, limits), _refers(settings)):
+        size += 5 if size < 125 else 9  # first byte, lengths, flags, reason
+        if size > room:
+            told = "a CONNACK of at most %d bytes, half of limit tx_bytes; it takes %d"
+            return key, told % (room, size)
+    return None, None
+
+
+def _accepts(settings, limits):
+    # Properties of one that may come in, as connack5.py has them, and the longest's key.
+    key = "auto_id_prefix"
+    size = 8 + 3 * (limits.aliases > 0) + 2 * (not limits.shares)
+    size += 2 * (settings.max_qos < 2) + 2 * (not settings.retain_available)
+    size += 3 * (settings.max_keepalive not in (0, 65535))
+    size += 5 * (settings.persistent_client_expiration > 0)
+    if settings.allow_zero_length_clientid:
+        size += 11 + len(settings.auto_id_prefix)
+    if settings.scram_file:
+        key = "scram_file"
+        size += 65  # the method's name, and v= with the server's signature
+    if settings.response_information:
+        key = "response_information"
+        size += 3 + len(settings.response_information.encode())
+    return key, size
+
+
+def _refers(settings):
+    # Properties of one that is sent to another server.
+    return "server_reference", 3 + len((settings.server_reference or "").encode())

@@ -3,8 +3,8 @@
 #
 # Owns no state: it fills in an App (app.py), which borrows it once and forgets it.
 # The arguments are flat: -c FILE, -p PORT, --host ADDRESS, --board NAME, --pid ID, -v
-# and --orders (one byte each on standard input). Raises ConfError for what the user
-# wrote, and ValueError, OSError or MemoryError for what the machine cannot do.
+# and --orders (one byte each on standard input). Raises ConfError or ValueError for what
+# the user wrote, and OSError or MemoryError for what the machine cannot do.
 import gc
 import os
 import sys
@@ -50,11 +50,12 @@ def _start(app, argv):
     board = options.get("--board", "HOST")
     app.verbose = "-v" in options
     app.conf = options.get("-c")
+    lines = {}
     try:
         _load_code()
         app.limits = _preset(board)
         if app.conf:
-            app.settings, app.limits = borrow("conf", "load", app.conf, app.limits)
+            app.settings, app.limits, lines = borrow("conf", "load", app.conf, app.limits)
         rows = borrow("budget", "rows", app.limits)
         if app.settings.mqtt_versions == 3:
             _forget("version5", "five")
@@ -67,6 +68,9 @@ def _start(app, argv):
         app.broker = Broker(app.limits, app.settings)
     except MemoryError:
         raise MemoryError(told)
+    except OSError as error:  # nothing else of a broker is read from a file
+        what = "a file that can be read (%s)" % error
+        raise ConfError(_wrong(app, "scram_file", lines["scram_file"], what))
     app.broker.on_reload = app.reload
     app.open_log()
     if app.settings.persistence:
@@ -74,8 +78,8 @@ def _start(app, argv):
         app.broker.keep(medium, app.say)
     where = []
     for hosts, port, most in listeners:
-        where += _listen(app.broker, hosts, port, most)
-    _write_pid(app, options)
+        where += _listen(app, lines, hosts, port, most)
+    _write_pid(app, lines, options)
     if "--orders" in options:
         stdin = sys.stdin.buffer
         app.broker.loop.watch(getattr(stdin, "raw", stdin), app.obey)
@@ -146,46 +150,57 @@ def _preset(board):
 
 
 def _check_heap(rows):
-    # -> what to say if the tables find no room in the pieces that the free heap is in.
+    # -> what to say if the sum fits, and the pieces that the free heap is in are too small.
     gc.collect()
-    free = gc.mem_free() - _SPARE if MICROPYTHON else 0
+    free = gc.mem_free() if MICROPYTHON else 0
     size, owner = max([(row[1], row[0]) for row in rows])
     need = sum([row[1] for row in rows])
-    told = "the tables take %d bytes of heap and find no room in %d; lower the limits of %s (%d)"
-    told %= (need, free, owner, size)
-    if MICROPYTHON and need > free:
-        raise MemoryError(told)
-    return told
+    limit = {"messages": "message_bytes", "version 5": "aliases", "shared": "rx_bytes"}
+    lower = "; lower limit %s (%s take %d)" % (limit.get(owner, owner), owner, size)
+    told = "%s: the tables take %d bytes, and " % (_heap(), need)
+    if MICROPYTHON and need + _SPARE > free:
+        told += "%d are left for them beside %d for clients" % (max(0, free - _SPARE), _SPARE)
+        raise MemoryError(told + lower)
+    return told + "the %d that are free lie in pieces too small for them%s" % (free, lower)
 
 
 def _listeners(configured, options):
     # (hosts, port, max_connections): the configuration's, then the command line's.
     found = [((host,) if host else _EVERYWHERE, port, most) for host, port, most in configured]
     host = options.get("--host")
-    port = options.get("-p", 0 if found else _PORT)
-    if host and not port:
-        raise ConfError("--host: expected -p with it, since %s listens" % options["-c"])
-    if port and port not in [listener[1] for listener in found]:
-        found.append(((host,) if host else _LOOPBACK, port, 0))
+    hosts = (host,) if host else _LOOPBACK
+    port = options.get("-p", _PORT if host or not found else 0)
+    there = [listener[0] for listener in found if listener[1] == port]
+    if host and hosts not in there and _EVERYWHERE not in there or port and not there:
+        found.append((hosts, port, 0))
     return found
 
 
-def _listen(broker, hosts, port, most):
+def _wrong(app, key, line, expected):
+    # A line of the configuration that proved wrong when it was tried
+    return "%s:%d: %s: expected %s" % (app.conf, line, key, expected)
+
+
+def _listen(app, lines, hosts, port, most):
     # -> the addresses. Of two hosts the second, which is IPv6's, may be missing.
     opened = []
     for host in hosts:
         address = ("[%s]:%d" if ":" in host else "%s:%d") % (host, port)
         try:
-            broker.listen(host, port, most)
+            app.broker.listen(host, port, most)
             opened.append(address)
             most = None  # the other address is the same listener's
         except OSError as error:
             if host is hosts[0] or error.errno == EADDRINUSE:
+                place = lines.get((None if hosts is _EVERYWHERE else host, port))
+                if place:
+                    what = "an address of this machine that is free, not %s (%s)"
+                    raise OSError(_wrong(app, place[0], place[1], what % (address, error)))
                 raise OSError("cannot listen on %s: %s" % (address, error))
     return opened
 
 
-def _write_pid(app, options):
+def _write_pid(app, lines, options):
     path = app.settings.pid_file
     if path:
         pid = options.get("--pid") or os.getpid()
@@ -193,7 +208,8 @@ def _write_pid(app, options):
             with open(path, "w") as file:
                 file.write("%s\n" % pid)
         except OSError as error:
-            raise OSError("cannot write pid_file %s: %s" % (path, error))
+            what = "a file that can be written (%s)" % error
+            raise ConfError(_wrong(app, "pid_file", lines["pid_file"], what))
         app.pid_file = path
 
 

@@ -1,0 +1,103 @@
+# app_case.py - the program around a stand-in of the broker, for tests of how it starts, where
+# it listens, what it obeys and how it ends.
+import unittest
+
+import scratch
+
+from slotmq import app, broker, log
+
+BOARD = ["--board", "RPI_PICO_W"]  # its tables fit the heap of the tests
+
+
+class Broker:
+    """Records what it is told; `run` obeys the orders it was made to expect."""
+
+    made = None  # the last one
+    too_large = False  # are the tables?
+    orders = b"s"
+    errors = {}  # noqa: RUF012 - listen's, by (host, port)
+
+    def __init__(self, limits, settings):
+        if Broker.too_large:
+            raise MemoryError
+        Broker.made = self
+        self.limits = limits
+        self.settings = settings
+        self.loop = LOOP
+        LOOP.watch = self.watch
+        self.told = []
+        self.opened = []
+        self.stopped = False
+        self.watched = None
+
+    def listen(self, host, port, most):
+        if (host, port) in Broker.errors:
+            raise OSError(Broker.errors[host, port], "as told")
+        self.opened.append((host, port, most))
+
+    def watch(self, stream, callback):
+        self.watched = callback
+
+    def run(self):
+        for order in Broker.orders:
+            if self.watched and not self.stopped:
+                self.watched(Stream(bytes([order])))
+        self.stopped = True
+
+    def stop(self):
+        self.told.append("stop")
+
+    def dump_tree(self):
+        self.told.append("dump_tree")
+
+    def reload(self):
+        self.told.append("reload")
+        self.on_reload()
+
+    def apply_settings(self):
+        self.told.append("apply_settings")
+
+
+class Loop:
+    pass
+
+
+LOOP = Loop()  # one for all: a start on MicroPython forgets how it is made
+
+
+class Stream:
+    def __init__(self, content):
+        self.content = content
+
+    def read(self, n):
+        assert n == 1
+        return self.content
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.kept = broker.Broker
+        broker.Broker = Broker
+        Broker.made = None
+        Broker.too_large = False
+        Broker.orders = b"s"
+        Broker.errors = {}
+        self.logged = scratch.path()
+
+    def tearDown(self):
+        broker.Broker = self.kept
+
+    def conf(self, text):
+        return scratch.write(f"log_dest file {self.logged}\n{text}\n")
+
+    def log_text(self):
+        with open(self.logged) as file:  # noqa: PTH123
+            return file.read()
+
+    def started(self, *argv):
+        self.assertEqual(app.main(BOARD + list(argv)), 0)
+        return Broker.made
+
+    def refused(self, status, *argv):
+        self.assertEqual(app.main(BOARD + list(argv)), status)
+        self.assertEqual(log.mask, 0)

@@ -1,0 +1,32 @@
+"""Puts mosquitto_pub and mosquitto_sub into a folder, for who wants to try the broker out.
+
+    python -m slotmq_tools.clients FOLDER
+
+They are scripts that start Debian's clients out of the cache, so nothing takes root.
+"""
+
+import shlex
+import sys
+from pathlib import Path
+
+from .errors import ToolError
+from .peers import mosquitto
+
+
+def main() -> int:
+    """Write them into the folder that is the only argument, and say so."""
+    folder = Path(sys.argv[1])
+    try:
+        commands = {"mosquitto_pub": mosquitto.publish(), "mosquitto_sub": mosquitto.subscribe()}
+    except ToolError as error:
+        print(f"slotmq: {error}", file=sys.stderr)
+        return 1
+    for name, command in commands.items():
+        (folder / name).write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+        (folder / name).chmod(0o755)
+        print(folder / name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
