@@ -207,7 +207,12 @@ def rows(kept: Kept) -> dict[str, list[tuple[Any, ...]]]:
         "subs": [(_name(kept, sub), *list(sub.values())[1:]) for sub in kept.subs.values()],
         "messages": [*_outgoing(kept), *_incoming(kept)],
         "retain": [
-            (one.topic, one.qos, one.payload, (one.expires - kept.now) / 10 if one.expires else None)
+            (
+                one.topic,
+                one.qos,
+                one.payload,
+                (one.expires - kept.now) / 10 if one.expires else None,
+            )
             for one in kept.retained.values()
         ],
     }

@@ -13,8 +13,7 @@ RESUMED = b"\x20\x02\1\0"
 
 
 class JournalCase(unittest.TestCase):
-    LIMITS = {}
-    SETTINGS = {}
+    settings = ()  # (name, value) of those that are not the default
 
     def setUp(self):
         self.said = []
@@ -22,8 +21,8 @@ class JournalCase(unittest.TestCase):
         self.start()
 
     def start(self):
-        settings = Settings(sys_interval=0, **self.SETTINGS)
-        self.broker = Broker(Limits(**self.LIMITS), settings)
+        settings = Settings(sys_interval=0, **dict(self.settings))
+        self.broker = Broker(Limits(), settings)
         self.world = World(self.broker)
         self.broker.keep(self.medium, self.said.append)
 

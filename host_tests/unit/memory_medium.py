@@ -100,7 +100,7 @@ class MemoryMedium:
 
     def set_aside(self, generation):
         self.kept.pop(generation)
-        return "damaged-%d" % generation
+        return f"damaged-{generation}"
 
     def after_the_cut(self):
         """What the next start finds: a generation that was not switched to is not there."""

@@ -80,6 +80,7 @@ RULE = (
     Row("local", "deliver retain runtime"),
     # Attached to a broker that is to keep what it promises; restore is borrowed by its start
     Row("journal*", "encode journal* runtime runtime_journal"),
+    Row("keeping", "journal_file journal_flash runtime", "slotmq_boards"),
     Row("restore*", "journal* lifecycle restore* runtime"),
     # Made or borrowed by a broker that is asked for it
     Row("sysinfo", "ondemand runtime timers", "array"),
@@ -98,7 +99,7 @@ RULE = (
     Row("app", "conf log runtime settings start", "os sys"),
     Row(
         "start",
-        "__init__ app broker budget conf connections runtime settings sysinfo version5",
+        "__init__ app broker budget conf connections keeping runtime settings sysinfo version5",
         "errno gc os slotmq_boards sys",
     ),
     Row("__init__", "broker limits settings"),
