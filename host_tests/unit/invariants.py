@@ -9,7 +9,7 @@ _VACANT = 0  # state of a connection
 def broken(broker):
     """Every relation that does not hold."""
     wrong = []
-    for check in (_deliveries, _references, _room, _sessions, _buffers, _tree, _groups):
+    for check in (_deliveries, _references, _room, _aliases, _sessions, _buffers, _tree, _groups):
         wrong += [check.__name__ + ": " + text for text in check(broker)]
     return wrong
 
@@ -68,12 +68,20 @@ def _room(broker):
     for msg in range(m.slots):
         if m.refs[msg]:
             used += (m.topic_len[msg] + 2 + m.payload_len[msg] + size - 1) // size
-    if broker.five:
-        aliases = broker.five.aliases
-        for lengths in (aliases.inward_len, aliases.outward_len):
-            used += sum([(n + size - 1) // size for n in lengths])
     if used + m.arena.free_blocks() != m.arena.blocks:
         yield f"{used} blocks used, {m.arena.free_blocks()} free of {m.arena.blocks}"
+
+
+def _aliases(broker):
+    if not broker.five:
+        return
+    aliases = broker.five.aliases
+    arena = aliases.arena
+    used = 0
+    for lengths in (aliases.inward_len, aliases.outward_len):
+        used += sum([(n + arena.size - 1) // arena.size for n in lengths])
+    if used + arena.free_blocks() != arena.blocks:
+        yield f"{used} blocks of aliases, {arena.free_blocks()} free of {arena.blocks}"
 
 
 def _sessions(broker):

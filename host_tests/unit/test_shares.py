@@ -3,7 +3,7 @@
 from version5_case import NONE, Version5Case
 
 from slotmq import lifecycle
-from slotmq.runtime import append, unref
+from slotmq.runtime import append, finish, unref
 
 QUEUED, SENT_1, SENT_2 = 0, 1, 2
 
@@ -195,3 +195,18 @@ class TestPassOn(Version5Case):
         self.broker.max_queued = 2
         lifecycle.end_session(self.broker, self.leaver)
         self.assertEqual(self.waiting(self.other), 2)
+
+    def test_what_a_client_of_version_3_had_goes_to_nobody(self):
+        deliveries = self.broker.deliveries
+        self.join()
+        for _ in range(deliveries.slots):  # each entry was a group's once
+            self.publish()
+            entry = self.sessions.head[self.leaver]
+            session = self.leaver if entry != NONE else self.other
+            finish(self.broker.queue, self.sessions.head[session])
+        older = self.sessions.take(b"older", 0, 5)
+        self.subscribe(older, b"alone")
+        self.publish(b"alone")
+        self.assertEqual(self.waiting(older), 1)
+        lifecycle.end_session(self.broker, older)
+        self.assertEqual((self.waiting(self.leaver), self.waiting(self.other)), (0, 0))

@@ -77,7 +77,10 @@ class Shares:
     def pass_on(self, broker, session):
         """What a session that ends has of its groups' messages goes to other members.
 
-        A QoS 2 message that was sent once does not [4.8.2-5]."""
+        A QoS 2 message that was sent once does not [4.8.2-5]. A session of version 3 has
+        none, and in its entries `group` is what it was for whoever had them before."""
+        if not broker.five.marked[session]:
+            return
         deliveries = broker.deliveries
         group = broker.five.group
         entry = broker.sessions.head[session]
