@@ -206,3 +206,10 @@ class TestAgain:
         client = login(mqtt5)
         client.send(wire(packet))
         client.expect_disconnect(0x82, 0x81, 0x87)
+
+    @pytest.mark.spec("MQTT-3.15.2-1", of="5.0")
+    @pytest.mark.parametrize("code", ["00", "01", "87"])
+    def test_nor_by_a_code_that_no_client_may_say(self, mqtt5, code):
+        client = login(mqtt5)
+        client.send(wire(f"f0 [ {code} [ 15 'SCRAM-SHA-256' ] ]"))
+        client.expect_disconnect(0x82)
