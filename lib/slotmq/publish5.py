@@ -22,7 +22,7 @@ _PUBLISH_IN = const(2)
 _DROPPED = const(4)
 _OK = const(0)
 _IN_PUBLISH = const(4)  # of properties.WHERE
-_LONGEST = const(50000000)  # seconds: a message that lives longer does not expire here
+_LONGEST = const(50000000)
 # Columns of properties.values
 _EXPIRY = const(2)
 _RESPONSE = const(4)
