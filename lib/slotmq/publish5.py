@@ -155,14 +155,14 @@ def _publish(broker, conn, qos):
     topic = source.topic
     n = source.topic_len
     if not is_wanted(broker, conn, source.tbuf, topic, n, size):
-        return _unwanted(broker, size)
+        return _QUOTA if 0 < broker.size_limit < size else _UNAUTHORIZED
     subs = broker.subscriptions
     slot = deliver.route(broker, source.tbuf, topic, n)
     nobody = subs.routes.first[slot] == subs.routes.end[slot]
     keeps = source.retain and size
     if (qos and not nobody or keeps) and _store(broker, qos << 1 | source.retain) == _NONE:
         if qos:
-            return _full(broker)
+            return -_QUOTA if broker.when_no_message else _QUOTA
     if source.retain:
         retain.keep(broker, source.tbuf, topic, n, source.msg if size else _NONE)
     if subs.special:
@@ -172,15 +172,6 @@ def _publish(broker, conn, qos):
     if source.msg != _NONE:
         unref(broker.queue, source.msg)
     return _NOBODY if nobody else _OK
-
-
-def _unwanted(broker, size):
-    return _QUOTA if 0 < broker.size_limit < size else _UNAUTHORIZED
-
-
-def _full(broker):
-    # There is no message slot.
-    return -_QUOTA if broker.when_no_message else _QUOTA
 
 
 def _to_version_3(broker, slot, qos):
@@ -231,9 +222,9 @@ def _hold(broker, conn, at):
     source = broker.five.source
     size = source.size - source.props
     if not is_wanted(broker, conn, source.tbuf, source.topic, source.topic_len, size):
-        return _unwanted(broker, size)
+        return _QUOTA if 0 < broker.size_limit < size else _UNAUTHORIZED
     msg = _store(broker, 4 | source.retain)
     if msg == _NONE:
-        return _full(broker)
+        return -_QUOTA if broker.when_no_message else _QUOTA
     broker.sessions.id_msg[at] = msg
     return _OK
