@@ -17,7 +17,7 @@ from slotmq_tools.heap.measure import Measured, limits_of, measure
 README = Path(__file__).parents[2] / "README.md"
 KB = 1024
 CODE = 56 * KB
-FREE = 40 * KB
+FREE = 39 * KB  # 30 KB are promised with the journal, 20 KB with the recorder as well
 # What native code takes beside that where it lies in the heap was not promised: what was
 # reached must not be lost.
 NATIVE_NOW = 17 * KB
@@ -71,7 +71,6 @@ def test_a_pico_w_has_heap_to_spare_while_it_serves(capsys: pytest.CaptureFixtur
     found = on_board("RPI_PICO_W")
     with capsys.disabled():
         print(f"\n{found.board}: {found.free:,} bytes of {found.heap:,} free with 4 clients")
-    # With version 5 on; journal and recorder are to come.
     assert found.free >= FREE
 
 

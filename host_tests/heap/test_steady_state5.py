@@ -1,63 +1,15 @@
 """MQTT 5.0 allocates nothing either: properties, aliases, identifiers, groups, expiry."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from host_tests.wire import client as older
-from host_tests.wire import codec as codec3
-from host_tests.wire5 import codec
-from host_tests.wire5.client import Client
+from host_tests.wire5.codec import Will
 
 from .test_steady_state import Watched
+from .traffic5 import Crowd, Traffic, connect
 
 ROUNDS = 300
-PROPERTIES = {
-    "content_type": "text/plain",
-    "correlation_data": b"\x01\x02",
-    "user": (("a", "b"), ("a", "c")),
-}
-
-
-class Traffic:
-    """A publisher with aliases, a reader with identifiers, a group of one, and an old client."""
-
-    def __init__(self, address: tuple[str, int]) -> None:
-        self.publisher, self.reader, self.member = (Client(address) for _ in range(3))
-        self.old = older.Client(address)
-        for client, name in ((self.publisher, "p"), (self.reader, "r"), (self.member, "m")):
-            packet = codec.connect(name, topic_alias_maximum=2, receive_maximum=8)
-            client.terms = {"topic_alias_maximum": 2, "receive_maximum": 8}
-            assert client.connect(packet).code == 0
-        assert self.old.connect(codec3.connect("old")).code == 0
-        self.reader.subscribe("some/#", qos=2, subscription_id=300)
-        self.reader.subscribe("some/+", qos=1, subscription_id=7)
-        self.member.subscribe("$share/group/some/topic", qos=2)
-        self.old.subscribe("some/topic", qos=2)
-        self.publisher.publish("some/topic", b"first", topic_alias=1)
-        self.read(b"first", 0)
-
-    def read(self, payload: bytes, qos: int) -> None:
-        """What the last message must have brought to everybody."""
-        for client in (self.reader, self.member, self.old):
-            (message,) = client.receive_all()
-            assert (message.topic, message.payload, message.qos) == ("some/topic", payload, qos)
-
-    def message(self, n: int) -> None:
-        """One message by its alias, with all that may go with it."""
-        payload = b"%d" % n
-        properties: dict[str, Any] = {"topic_alias": 1}
-        if n % 2:
-            properties["message_expiry"] = 100
-        if n % 3:
-            properties.update(PROPERTIES)
-        self.publisher.publish("", payload, n % 3, **properties)
-        self.read(payload, n % 3)
-
-    def close(self) -> None:
-        for client in (self.publisher, self.reader, self.member, self.old):
-            client.sock.close()
 
 
 @pytest.fixture(scope="module")
@@ -66,23 +18,114 @@ def watched() -> Iterator[Watched]:
         yield process
 
 
-def test_messages_with_properties_allocate_nothing(watched: Watched) -> None:
-    traffic = Traffic(watched.address)
+@pytest.fixture
+def traffic(watched: Watched) -> Iterator[Traffic]:
+    running = Traffic(watched.address)
+    yield running
+    running.close()
+    watched.alone()
+
+
+@pytest.fixture
+def crowd(watched: Watched) -> Iterator[Crowd]:
+    running = Crowd(watched.address)
+    yield running
+    running.close()
+    watched.alone()
+
+
+def tables(watched: Watched) -> dict[str, int]:
+    """How many entries each has; not the heap, of which a look at it takes some."""
+    counts = watched.counts()
+    del counts["used"], counts["loaded"]
+    return counts
+
+
+def test_messages_with_properties_allocate_nothing(watched: Watched, traffic: Traffic) -> None:
     with watched.locked() as seen:
         for n in range(ROUNDS):
             traffic.message(n)
     assert seen["changed"] == 0
     assert seen["turns"] > ROUNDS
-    traffic.close()
 
 
-def test_and_leave_every_table_as_it_was(watched: Watched) -> None:
-    traffic = Traffic(watched.address)
-    before = watched.counts()
+def test_messages_that_leave_in_parts_do_not(watched: Watched, traffic: Traffic) -> None:
+    with watched.locked() as seen:
+        for n in range(ROUNDS):
+            traffic.in_parts(n)
+    assert seen["changed"] == 0
+
+
+def test_acknowledgements_with_errors_do_not(watched: Watched, traffic: Traffic) -> None:
+    with watched.locked() as seen:
+        for n in range(ROUNDS):
+            traffic.refused(n)
+    assert seen["changed"] == 0
+
+
+def test_a_reader_that_blocks_does_not(watched: Watched, crowd: Crowd) -> None:
+    crowd.block()
+    with watched.locked() as seen:
+        for _ in range(10):
+            crowd.block()
+    assert seen["changed"] == 0
+    assert seen["blocked"] >= 10
+    assert seen["woken"] == seen["blocked"]
+
+
+def test_a_group_of_two_does_not(watched: Watched, crowd: Crowd) -> None:
+    with watched.locked() as seen:
+        for n in range(ROUNDS):
+            crowd.shared(n)
+    assert seen["changed"] == 0
+    assert min(crowd.got) > ROUNDS // 4
+
+
+def test_messages_that_expire_do_not(watched: Watched, crowd: Crowd) -> None:
+    crowd.expire(0)  # the alias of the first topic stays
+    before = tables(watched)
+    with watched.locked() as seen:
+        crowd.expire(1)
+    assert seen["changed"] == 0
+    assert tables(watched) == before
+
+
+def test_nor_does_a_session_that_ends_with_its_will(watched: Watched) -> None:
+    before = tables(watched)
+    reader = connect(watched.address, "reader", session_expiry=0)
+    reader.subscribe("will", qos=1)
+    reader.subscribe("$share/group/some/topic", qos=1)
+    will = Will("will", b"gone", 1, properties={"will_delay": 2, "message_expiry": 9})
+    leaver = connect(watched.address, "leaver", session_expiry=3, will=will)
+    leaver.subscribe("$share/group/some/topic", "$share/other/some/topic", "some/+", qos=2)
+    leaver.drop()
+    for _ in range(4):
+        reader.publish("some/topic", b"x", 1)
+        reader.receive("some/topic", b"x", 1)
+    with watched.locked() as seen:
+        reader.receive("will", b"gone", 1, message_expiry=9)
+        reader.wait(1.5)
+    assert seen["changed"] == 0
+    reader.sock.close()
+    after = watched.alone()
+    assert {name: after[name] for name in before} == before
+
+
+def test_and_every_table_is_as_it_was(watched: Watched, traffic: Traffic) -> None:
+    before = tables(watched)
     for n in range(30):
         traffic.message(n)
-    after = watched.counts()
-    for counts in (before, after):
-        del counts["used"], counts["loaded"]
-    assert after == before
-    traffic.close()
+        traffic.in_parts(n)
+        traffic.refused(n)
+    assert tables(watched) == before
+
+
+def test_and_so_it_is_behind_the_others(watched: Watched, crowd: Crowd) -> None:
+    crowd.block()
+    for _ in crowd.members:
+        crowd.shared(1)  # each has an alias now
+    before = tables(watched)
+    for n in range(30):
+        crowd.shared(n)
+    crowd.block()
+    assert tables(watched) == before

@@ -9,12 +9,21 @@ from slotmq_tools.bench import codec
     ("packet", "expected"),
     [
         (codec.connect("me"), "10 0e 0004 4d515454 04 02 0000 0002 6d65"),
+        (codec.connect("me", 5), "10 0f 0004 4d515454 05 02 0000 00 0002 6d65"),
+        (codec.connect("me", 5, 2), "10 12 0004 4d515454 05 02 0000 03 22 0002 0002 6d65"),
         (codec.subscribe(3, ["a", "b/#"], 1), "82 0c 0003 0001 61 01 0003 622f23 01"),
+        (codec.subscribe(3, ["a"], 1, 5), "82 07 0003 00 0001 61 01"),
         (codec.suback(3, 2, 1), "90 04 0003 01 01"),
+        (codec.suback(3, 2, 1, 5), "90 05 0003 00 01 01"),
         (codec.unsubscribe(4, ["a"]), "a2 05 0004 0001 61"),
         (codec.publish("t", b"x"), "30 04 0001 74 78"),
         (codec.publish("t", b"x", 2, 258), "34 06 0001 74 0102 78"),
         (codec.publish("t", b"", retain=True), "31 03 0001 74"),
+        (codec.publish("t", b"x", properties=codec.no_properties(5)), "30 05 0001 74 00 78"),
+        (
+            codec.publish("", b"x", 1, 7, properties=codec.alias(2)),
+            "32 09 0000 0007 03 23 0002 78",
+        ),
         (codec.acknowledge(codec.PUBREL, 7), "62 02 0007"),
     ],
 )

@@ -143,6 +143,18 @@ def test_all_that_is_published_comes_through_the_relay(shape: Shape) -> None:
     assert deliveries == 3 * shape.depth * shape.burst * links
 
 
+@pytest.mark.parametrize("alias", [False, True])
+@pytest.mark.parametrize("qos", [0, 1])
+def test_and_in_version_5_through_our_broker(qos: int, alias: bool) -> None:
+    shape = Shape(2, 2, qos=qos, burst=20, depth=1, level=5, alias=alias)
+    ours = next(each for each in brokers.BROKERS if each.name == "slotmq-cpython")
+    with brokers.running(ours) as running:
+        pipeline = pipelined.connect(shape, running.address)
+        deliveries = pipeline.run_bursts(3)
+        pipeline.close()
+    assert deliveries == 3 * shape.burst * 2
+
+
 def test_a_shape_is_pairs_or_one_to_many() -> None:
     with pytest.raises(ValueError, match="pairs"):
         Shape(2, 3)

@@ -9,7 +9,8 @@ _VACANT = 0  # state of a connection
 def broken(broker):
     """Every relation that does not hold."""
     wrong = []
-    for check in (_deliveries, _references, _room, _sessions, _buffers, _tree, _groups):
+    checks = (_deliveries, _references, _room, _sessions, _buffers, _tree, _groups, _aliases)
+    for check in checks:
         wrong += [check.__name__ + ": " + text for text in check(broker)]
     return wrong
 
@@ -68,10 +69,6 @@ def _room(broker):
     for msg in range(m.slots):
         if m.refs[msg]:
             used += (m.topic_len[msg] + 2 + m.payload_len[msg] + size - 1) // size
-    if broker.five:
-        aliases = broker.five.aliases
-        for lengths in (aliases.inward_len, aliases.outward_len):
-            used += sum([(n + size - 1) // size for n in lengths])
     if used + m.arena.free_blocks() != m.arena.blocks:
         yield f"{used} blocks used, {m.arena.free_blocks()} free of {m.arena.blocks}"
 
@@ -142,3 +139,16 @@ def _groups(broker):
         yield f"{members} members, not {list(shares.refs)}"
     if sum([count > 0 for count in members]) != shares.names.count():
         yield f"{shares.names.count()} groups"
+
+
+def _aliases(broker):
+    if not broker.five:
+        return
+    aliases = broker.five.aliases
+    arena = aliases.arena
+    lengths = [n for column in (aliases.inward_len, aliases.outward_len) for n in column if n]
+    if len(lengths) != aliases.count:
+        yield f"{len(lengths)} aliases, not {aliases.count}"
+    used = sum([(n + arena.size - 1) // arena.size for n in lengths])
+    if used + arena.free_blocks() != arena.blocks:
+        yield f"{used} blocks used, {arena.free_blocks()} free of {arena.blocks}"

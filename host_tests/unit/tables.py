@@ -7,6 +7,8 @@ def counts(broker):
     found = {}
     for table in (_connections, _sessions, _subscriptions, _messages):
         found.update(table(broker))
+    if broker.five:
+        found.update(_version5(broker.five))
     return found
 
 
@@ -14,8 +16,8 @@ def _connections(broker):
     conns = broker.conns
     return {
         "connections": conns.count,
-        "streams": len(broker.loop.of_stream),
-        "paused": broker.loop.paused_count,
+        "streams": len(broker.loop.of_stream) if broker.loop else 0,
+        "paused": broker.loop.paused_count if broker.loop else 0,
         "ending": broker.ending_count,
         "dirty": conns.counts[0],
         "packets held": sum(conns.held),
@@ -52,6 +54,22 @@ def _messages(broker):
         "message room": broker.messages.arena.free_blocks(),
         "deliveries": broker.deliveries.count[0],
         "pending": broker.deliveries.pending[0],
+    }
+
+
+def _version5(five):
+    scram = five.scram.exchanges if five.scram else ()
+    return {
+        "topic aliases": five.aliases.count,
+        "alias room": five.aliases.arena.free_blocks(),
+        "groups": five.shares.names.count(),
+        "group room": room(five.shares.names),
+        "members": sum(five.shares.refs),
+        "options": sum([options != 0 for options in five.options]),
+        "identifiers": sum([number != 0 for number in five.identifier]),
+        "sessions of version 5": sum(five.marked),
+        "exchanges": len(five.exchanges),
+        "exchanges of SCRAM": len(scram),
     }
 
 

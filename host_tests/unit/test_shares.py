@@ -3,9 +3,10 @@
 from version5_case import NONE, Version5Case
 
 from slotmq import lifecycle
-from slotmq.runtime import append, unref
+from slotmq.runtime import append, finish, unref
 
 QUEUED, SENT_1, SENT_2 = 0, 1, 2
+DROPPED = 4  # of stats
 
 
 class TestTurns(Version5Case):
@@ -188,10 +189,55 @@ class TestPassOn(Version5Case):
         lifecycle.end_session(self.broker, self.leaver)
         self.assertEqual(self.broker.deliveries.count[0], 0)
 
-    def test_no_more_than_has_room(self):
+    def refused(self):
+        return self.broker.deliveries.refused, self.broker.stats[DROPPED]
+
+    def test_no_more_than_has_room_and_the_rest_is_counted(self):
         for _ in range(4):
             self.publish()
         self.join()
         self.broker.max_queued = 2
         lifecycle.end_session(self.broker, self.leaver)
         self.assertEqual(self.waiting(self.other), 2)
+        self.assertEqual(self.refused(), (2, 2))
+
+    def test_or_the_oldest_make_room_for_it(self):
+        for _ in range(3):
+            self.publish()
+        self.join()
+        self.broker.max_queued = 2
+        self.broker.drop_oldest = True
+        newest = self.broker.deliveries.msg[self.sessions.tail[self.leaver]]
+        lifecycle.end_session(self.broker, self.leaver)
+        self.assertEqual(self.waiting(self.other), 2)
+        self.assertEqual(self.broker.deliveries.msg[self.sessions.tail[self.other]], newest)
+        self.assertEqual(self.refused(), (1, 1))
+
+    def test_all_of_it_where_the_table_is_full(self):
+        deliveries = self.broker.deliveries
+        for _ in range(4):
+            self.publish()
+        beside = self.session(b"beside")
+        msg = self.store()
+        while deliveries.count[0] < deliveries.slots:
+            append(self.broker.queue, beside, msg, 2)
+        unref(self.broker.queue, msg)
+        self.join()
+        lifecycle.end_session(self.broker, self.leaver)
+        self.assertEqual(self.waiting(self.other), 4)
+        self.assertEqual(self.refused(), (0, 0))
+
+    def test_what_a_client_of_version_3_had_goes_to_nobody(self):
+        deliveries = self.broker.deliveries
+        self.join()
+        for _ in range(deliveries.slots):  # each entry was a group's once
+            self.publish()
+            entry = self.sessions.head[self.leaver]
+            session = self.leaver if entry != NONE else self.other
+            finish(self.broker.queue, self.sessions.head[session])
+        older = self.sessions.take(b"older", 0, 5)
+        self.subscribe(older, b"alone")
+        self.publish(b"alone")
+        self.assertEqual(self.waiting(older), 1)
+        lifecycle.end_session(self.broker, older)
+        self.assertEqual((self.waiting(self.leaver), self.waiting(self.other)), (0, 0))

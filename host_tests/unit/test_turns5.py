@@ -6,8 +6,9 @@ import packets5
 from fakes import Client, Stream, World
 from invariants import broken
 from packets import PINGREQ, PINGRESP, PUBREL, ack, connect, packet, split, subscribe, text
+from tables import counts
 
-from slotmq import Broker, Limits, Settings
+from slotmq import Broker, Limits, Settings, lifecycle
 
 DISCONNECT = b"\xe0\0"
 METHOD = b"\x15" + text("any")
@@ -28,12 +29,22 @@ class Turns5(unittest.TestCase):
     def start(self, limits=None, **settings):
         self.world = World(Broker(limits or Limits(), Settings(sys_interval=0, **settings)))
         self.broker = self.world.broker
+        self.at_first = counts(self.broker)
 
     def setUp(self):
         self.start()
 
     def tearDown(self):
         self.assertEqual(broken(self.broker), [])
+        for stream in list(self.world.loop.of_stream):
+            if isinstance(stream, Stream):
+                stream.ended = True
+                stream.read = stream.write_some = lambda n: n
+        self.world.turn(10)
+        for session in range(self.broker.sessions.slots):
+            if self.broker.sessions.used(session):
+                lifecycle.end_session(self.broker, session)
+        self.assertEqual(counts(self.broker), self.at_first)
 
     def written(self, n):
         """No write may be longer than a buffer: it would be another connection's bytes."""

@@ -1,11 +1,13 @@
 """What a broker of all versions does, said in dicts: who is owed which messages after each step.
 
-It knows no packets, no windows and no time: what expires or is delayed does so at once
-or never. Clients read all that they are sent after each step, and acknowledge it then
-or never. Of a shared subscription it tells who may get a message, and not who does.
+It knows no packets and no windows, and of time one step: what lasts SHORT is over with
+pass_time(), what lasts longer never is. Clients read all that they are sent after each
+step, and acknowledge it then or never. Of a shared subscription it tells who may get a
+message, and not who does.
 """
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 from ..wire.model import matches
@@ -14,6 +16,7 @@ from .codec import Publish
 from .properties import Properties
 
 SHARE = "$share/"
+SHORT = 2  # seconds that a test may wait for
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Subscription:
 @dataclass(frozen=True)
 class Will:
     message: Publish
-    delayed: bool = False
+    delay: int = 0
 
 
 @dataclass
@@ -83,9 +86,23 @@ class Model:
         session.connected = False
         if not session.kept:
             self._end(name)
-        elif session.will and not session.will.delayed:
-            will, session.will = session.will, None
-            self.publish(name, will.message)
+        elif session.will and not session.will.delay:
+            self._publish_will(name)
+
+    def pass_time(self) -> None:
+        """What lasts SHORT is over: wills go out, and messages that were not sent expire."""
+        for name, session in self.sessions.items():
+            if session.will and session.will.delay == SHORT and not session.connected:
+                self._publish_will(name)
+        for session in self.sessions.values():
+            session.unread = [message for message in session.unread if _lasts(message)]
+        self.retained = {name: kept for name, kept in self.retained.items() if _lasts(kept)}
+        self.claims = [claim for claim in self.claims if all(map(_lasts, claim.copies.values()))]
+
+    def _publish_will(self, name: str) -> None:
+        will, self.sessions[name].will = self.sessions[name].will, None
+        assert will
+        self.publish(name, will.message)
 
     def _end(self, name: str) -> None:
         will = self.sessions.pop(name).will
@@ -128,6 +145,17 @@ class Model:
                 session.unread.append(copy)
         self.claims += map(self._claim, shares.values())
 
+    def size(self, name: str, publisher: str, message: Publish) -> int:
+        """Bytes of the packet, but for its payload, in which this client would get it; or 0."""
+        session = self.sessions.get(name)
+        if not session or not session.largest:
+            return 0
+        trial = deepcopy(self)
+        before = len(session.unread)
+        trial.publish(publisher, replace(message, payload=b""))
+        found = trial.sessions[name].unread[before:]
+        return len(_packet(found[0])) if found else 0
+
     def _claim(self, copies: dict[str, Publish]) -> Claim:
         there = {name: copy for name, copy in copies.items() if self.sessions[name].connected}
         return Claim(there or copies, bool(there))
@@ -167,6 +195,13 @@ def _copy(message: Publish, by: list[Subscription], *, retain: bool = False) -> 
     return replace(message, qos=qos, retain=kept, properties=properties)
 
 
+def _lasts(message: Publish) -> bool:
+    return message.properties.get("message_expiry") != SHORT
+
+
+def _packet(message: Publish) -> bytes:
+    return codec.publish(message.topic, message.payload, message.qos, 1, **message.properties)
+
+
 def _fits(message: Publish, session: Session) -> bool:
-    packet = codec.publish(message.topic, message.payload, message.qos, 1, **message.properties)
-    return not session.largest or len(packet) <= session.largest
+    return not session.largest or len(_packet(message)) <= session.largest

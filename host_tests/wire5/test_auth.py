@@ -156,6 +156,11 @@ class TestLogin:
             assert connack.code == 0
             exchange.check(connack.properties["auth_data"])
 
+    def test_the_log_says_who_came_in(self, mqtt5):
+        login(mqtt5, "alice")
+        said = f"{mqtt5.client_id('alice')} (p5, c1, k0, u'user')."
+        mqtt5.broker.wait_for(lambda: said in mqtt5.broker.complaints(), said)
+
     def test_without_a_method_nobody_comes_in(self, mqtt5):
         mqtt5.refuse(0x86, 0x87)
 
@@ -185,6 +190,35 @@ class TestAgain:
             exchange.check(end.properties["auth_data"])
         client.expect_silence()
 
+    @pytest.mark.spec("MQTT-4.12.1-1", "MQTT-4.4.0-1", of="5.0")
+    def test_with_messages_of_both_directions_under_way(self, mqtt5, topic):
+        """In the midst of both halves of QoS 2, and with the session kept for the next time."""
+        options = {"session_expiry": 60, "receive_maximum": 2}
+        client = login(mqtt5, "me", **options)
+        client.subscribe(topic, qos=2)
+        other = login(mqtt5)
+        for n in range(4):
+            other.publish(topic, b"%d" % n, 2)
+        first = client.expect_publish(topic, b"0", 2)
+        client.send(codec.publish(f"{topic}/mine", b"", 2, 900))
+        client.expect_accepted(codec.PUBREC, 900)
+        exchange = Exchange()
+        proof = self.challenged(client, exchange)
+        client.acknowledge(first)
+        answer(client, proof)
+        exchange.check(client.expect_auth(0).properties["auth_data"])
+        client.release(900)
+        client.receive(topic, b"1", 2)
+        self.challenged(client, Exchange())
+        client.drop()  # in the midst of an exchange
+        client = login(mqtt5, "me", clean=False, **options)
+        assert client.connack.session_present
+        found = [client.next_message() for _ in range(2)]
+        assert [message.payload for message in found] == [b"2", b"3"]
+        answer(client, self.challenged(client, Exchange()))
+        client.expect_auth(0)
+        client.expect_silence()
+
     @pytest.mark.spec("MQTT-4.12.1-2", of="5.0")
     def test_or_is_disconnected(self, mqtt5, topic):
         witness = login(mqtt5)
@@ -206,3 +240,10 @@ class TestAgain:
         client = login(mqtt5)
         client.send(wire(packet))
         client.expect_disconnect(0x82, 0x81, 0x87)
+
+    @pytest.mark.spec("MQTT-3.15.2-1", of="5.0")
+    @pytest.mark.parametrize("code", ["00", "01", "87"])
+    def test_nor_by_a_code_that_no_client_may_say(self, mqtt5, code):
+        client = login(mqtt5)
+        client.send(wire(f"f0 [ {code} [ 15 'SCRAM-SHA-256' ] ]"))
+        client.expect_disconnect(0x82)

@@ -140,3 +140,17 @@ def test_and_told_where_to_go(mqtt5):
     if answer.code != 0x97:
         assert answer.properties["server_reference"] == "other.example:1883"
     assert "server_reference" not in mqtt5.connect("kept").connack.properties
+
+
+@pytest.mark.own_broker
+@pytest.mark.ours("mosquitto's tables grow")
+@pytest.mark.config("max_connections 1\nserver_reference other.example:1883")
+@pytest.mark.spec("MQTT-3.1.2-24", "MQTT-3.2.0-1", of="5.0")
+def test_but_only_where_that_fits_into_a_packet_of_his(mqtt5):
+    mqtt5.connect("kept")
+    whole = 5 + 3 + len("other.example:1883")
+    for size in (5, whole - 1, whole, whole + 1):
+        client = mqtt5.socket()
+        client.terms = {"maximum_packet_size": size}
+        answer = client.expect_refused(mqtt5.packet(maximum_packet_size=size), 0x9C)
+        assert ("server_reference" in answer.properties) == (size >= whole)

@@ -7,22 +7,23 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
+    initialize,
     precondition,
     rule,
     run_state_machine_as_test,
 )
 
-from ..wire.test_model import FILTERS, KINDS, QOS, TOPICS, by_stream
+from ..wire.test_model import FILTERS, KINDS, QOS, TOPICS
 from . import codec
 from .codec import AS_PUBLISHED, HANDLING, NO_LOCAL, Publish
-from .model import Model, Session, Subscription, Will
-from .scene import Scene
+from .model import SHORT, Session, Subscription, Will
+from .players import LONG, Players
 
 NAMES = st.sampled_from(["ada", "bob", "eve"])
-LARGE = b"large" * 200  # far beyond SMALLEST, as all else is far below it
-SMALLEST = 500
-LONG = 100_000  # seconds that no test lasts
-PAYLOADS = st.sampled_from([b"", b"one", b"two", LARGE])
+# Ada's packets: also where a byte more makes the length of the length another.
+LARGEST = st.sampled_from([0, 0, 129, 130, 131, 500])
+PAYLOADS = st.sampled_from([b"", b"one", b"two", b"large" * 200])
+EDGES = st.integers(-1, 1)  # bytes by which a message misses or exceeds Ada's largest packet
 PROPERTIES = st.sampled_from(
     [
         {},
@@ -41,58 +42,48 @@ SETTINGS = settings(
 )
 
 
-def as_new(message):
-    """A message as the model says it, whatever version it came in."""
-    properties = dict(getattr(message, "properties", {}))
-    if "subscription_id" in properties:
-        properties["subscription_id"] = tuple(sorted(properties["subscription_id"]))
-    if LONG - 100 < properties.get("message_expiry", 0) <= LONG:
-        properties["message_expiry"] = LONG
-    fields = (message.topic, message.payload, message.qos, message.retain, message.dup)
-    return Publish(*fields, properties=properties)
-
-
-class Events(RuleBasedStateMachine):
+class Events(Players, RuleBasedStateMachine):
     """Ada speaks 5.0, bob 3.1.1 or 5.0 at each connect; eve never acknowledges."""
 
+    lives = PROPERTIES
+    delays: tuple[int, ...] = (0, LONG)  # of ada's will
+
     def __init__(self, broker, send):
-        super().__init__()
-        self.scene = Scene(broker, send)
-        self.root = self.scene.topic
-        self.model = Model()
-        self.clients = {}
-        self.aliases = {}
+        RuleBasedStateMachine.__init__(self)
+        Players.__init__(self, broker, send)
+        self.who = ""  # whose turn it is, if that is not to be drawn
 
     def teardown(self):
-        if self.scene.broker.alive():
-            for client in self.clients.values():
-                client.send(codec.DISCONNECT)
-                client.expect_end()
-            janitor = self.scene.connect()
-            for topic in self.model.retained:
-                janitor.publish(topic, b"", retain=True)
-        self.scene.close()
-
-    def under(self, name):
-        """Shared topics (s/...) have a root of their own: how groups overlap is not told."""
-        return f"{self.root}{name}" if name.startswith("s/") else f"{self.root}/{name}"
+        self.close()
 
     def connected(self, data):
-        name = data.draw(st.sampled_from(sorted(self.clients)))
+        name = self.who or data.draw(st.sampled_from(sorted(self.clients)))
         return name, self.clients[name]
 
-    def settle(self):
-        """Everyone reads; what is not theirs alone came to them as one of a group."""
-        for name, client in self.clients.items():
-            expected = self.model.read(name, acknowledge=name != "eve")
-            found: list[Publish] = []
-            while batch := client.publishes() if name == "eve" else client.receive_all():
-                found += map(as_new, batch)
-            shared = [message for message in found if message.topic.startswith(f"{self.root}s/")]
-            alone = [message for message in found if message not in shared]
-            assert by_stream(alone) == by_stream(expected), name
-            assert all(self.model.claim(name, message) for message in shared), (name, shared)
-        assert not list(self.model.unclaimed())
+    def wills(self, name):
+        return st.builds(
+            lambda topic, qos, retain, properties, delay: Will(
+                Publish(self.under(topic), b"gone", qos, retain, properties=properties), delay
+            ),
+            TOPICS, QOS, st.booleans(), PROPERTIES,
+            st.sampled_from(self.delays if name == "ada" else Events.delays),
+        )  # fmt: skip
+
+    def edge(self, name, message, more):
+        """The message with a payload that makes Ada's packet as large as she takes, or nearly."""
+        ada = self.model.sessions.get("ada")
+        head = self.model.size("ada", name, message)
+        size = max(0, ada.largest + more - head) if ada and head else 10
+        return replace(message, payload=b"e" * size)
+
+    @initialize(data=st.data(), away=st.booleans())
+    def begin(self, data, away):
+        """Ada takes all that fits, and so that there is something to tell: perhaps once back."""
+        self.connect(data, "ada", False, True, False, data.draw(LARGEST))
+        self.subscribe(data, "#", 2, False, 0, data.draw(IDENTIFIERS))
+        if away:
+            self.drop(data)
+        self.connect(data, "bob", True, False, data.draw(st.booleans()), 0)
 
     @rule(
         data=st.data(),
@@ -100,51 +91,24 @@ class Events(RuleBasedStateMachine):
         clean=st.booleans(),
         keep=st.booleans(),
         older=st.booleans(),
-        small=st.booleans(),
+        largest=LARGEST,
     )
-    def connect(self, data, name, clean, keep, older, small):
-        will = data.draw(st.none() | self.wills())
-        older, small = older and name == "bob", small and name == "ada"
+    def connect(self, data, name, clean, keep, older, largest):
+        will = data.draw(st.none() | self.wills(name))
+        older, largest = older and name == "bob", largest if name == "ada" else 0
         keep = not clean if older else keep
-        session = Session(keep, older=older, largest=SMALLEST if small else 0, will=will)
+        session = Session(keep, older=older, largest=largest, will=will)
         present = self.model.connect(name, clean, session)
         old = self.clients.get(name)
-        self.clients[name] = client = self.start(name, clean, session, data)
+        terms = {"topic_alias_maximum": data.draw(st.sampled_from([0, 1, 3]))}
+        if name != "eve":
+            terms["receive_maximum"] = data.draw(st.sampled_from([1, 2, 65535]))
+        self.clients[name] = client = self.start(name, clean, session, terms)
         self.aliases[name] = {}
         if old:
             old.expect_end()
         assert client.connack.session_present == present
         self.settle()
-
-    def wills(self):
-        return st.builds(
-            lambda topic, qos, retain, properties, delayed: Will(
-                Publish(self.under(topic), b"gone", qos, retain, properties=properties), delayed
-            ),
-            TOPICS, QOS, st.booleans(), PROPERTIES, st.booleans(),
-        )  # fmt: skip
-
-    def start(self, name, clean, session, data):
-        """The client as the session says; an older one's will has no properties and no delay."""
-        if session.older and session.will:
-            session.will = Will(replace(session.will.message, properties={}))
-        will = None
-        if session.will:
-            message = session.will.message
-            delay = {"will_delay": LONG} if session.will.delayed else {}
-            will = codec.Will(
-                message.topic, message.payload, message.qos, message.retain,
-                {**message.properties, **delay},
-            )  # fmt: skip
-        if session.older:
-            return self.scene.older(name, clean=clean, will=will)
-        terms = {"topic_alias_maximum": data.draw(st.sampled_from([0, 1, 3]))}
-        if name != "eve":
-            terms["receive_maximum"] = data.draw(st.sampled_from([1, 2, 65535]))
-        if session.largest:
-            terms["maximum_packet_size"] = session.largest
-        expiry = LONG if session.kept else 0
-        return self.scene.connect(name, clean=clean, session_expiry=expiry, will=will, **terms)
 
     @precondition(lambda self: self.clients)
     @rule(data=st.data(), with_will=st.booleans(), ends=st.booleans())
@@ -158,6 +122,7 @@ class Events(RuleBasedStateMachine):
         else:
             code = codec.WITH_WILL if with_will else codec.NORMAL
             client.disconnect(code, **({"session_expiry": 0} if ends else {}))
+        self.note_delay(session)
         self.model.leave(name, with_will=with_will, ends=ends)
         self.settle()
 
@@ -167,6 +132,7 @@ class Events(RuleBasedStateMachine):
         name, client = self.connected(data)
         del self.clients[name]
         client.drop()
+        self.note_delay(self.model.sessions[name])
         self.model.close(name)
         self.settle()
 
@@ -226,20 +192,25 @@ class Events(RuleBasedStateMachine):
     @rule(
         data=st.data(),
         topic=TOPICS | st.sampled_from(["s/1", "s/2"]),
-        payload=PAYLOADS,
+        payload=PAYLOADS | EDGES,
         qos=QOS,
         retain=st.booleans(),
-        properties=PROPERTIES,
         alias=st.sampled_from([0, 0, 1, 2]),
     )
-    def publish(self, data, topic, payload, qos, retain, properties, alias):
+    def publish(self, data, topic, payload, qos, retain, alias):
         name, client = self.connected(data)
-        if topic.startswith("s/"):  # whether it counts as got, if it is too large, is not told
-            payload, retain = payload[:5], False
+        older = self.model.sessions[name].older
+        properties = {} if older else data.draw(self.lives)
+        shared = topic.startswith("s/")
         topic = self.under(topic)
-        if self.model.sessions[name].older:
+        if shared:  # whether it counts as got, if it is too large, is not told
+            payload, retain = b"edge" if isinstance(payload, int) else payload[:5], False
+        message = Publish(topic, payload, qos, retain, properties=properties)
+        if isinstance(payload, int):
+            message = self.edge(name, message, payload)
+            payload = message.payload
+        if older:
             client.publish(topic, payload, qos, retain=retain)
-            properties = {}
         else:
             sent, more = topic, dict(properties)
             if alias:
@@ -247,7 +218,8 @@ class Events(RuleBasedStateMachine):
                 sent = "" if self.aliases[name].get(alias) == topic else topic
                 self.aliases[name][alias] = topic
             client.publish(sent, payload, qos, retain=retain, **more)
-        message = Publish(topic, payload, qos, retain, properties=properties)
+        if properties.get("message_expiry") == SHORT:
+            self.begin_short()
         self.model.publish(name, message)
         self.settle()
 

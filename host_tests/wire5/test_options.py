@@ -179,3 +179,15 @@ def test_no_local_holds_for_what_waits_for_its_pubrel(mqtt5, topic):
     client.subscribe(topic, qos=2, options=NO_LOCAL)
     client.publish(topic, b"mine", 2)
     client.expect_silence()
+
+
+@pytest.mark.config("upgrade_outgoing_qos true")
+@pytest.mark.parametrize("version", [3, 4, 5])
+def test_retain_as_published_where_the_qos_is_raised(mqtt5, topic, version):
+    client = mqtt5.connect()
+    client.subscribe(topic, qos=1, options=AS_PUBLISHED)
+    sender = mqtt5.connect() if version == 5 else mqtt5.older(level=version)
+    sender.publish(topic, b"kept", 0, retain=True)
+    client.receive(topic, b"kept", 1, retain=True)
+    sender.publish(topic, b"", 0, retain=True)
+    client.receive(topic, b"", 1, retain=True)

@@ -26,7 +26,7 @@ _MALFORMED_PACKET = const(0x81)
 _PROTOCOL_ERROR = const(0x82)
 _NO_SUCH_ID = const(0x92)
 # What a client may say in PUBACK and PUBREC, and in DISCONNECT; PUBREL and PUBCOMP have 0
-# and 0x92
+# and 0x92. Anything else could be parsed and is not allowed: a Protocol Error [1.2]
 _OF_RECEIVER = b"\0\x10\x80\x83\x87\x90\x91\x97\x99"
 _OF_RELEASE = b"\0\x92"
 _OF_DISCONNECT = b"\0\x04\x80\x81\x82\x83\x90\x93\x94\x95\x96\x97\x98\x99"
@@ -39,13 +39,11 @@ def _read(broker, pkt, buf, legal):
     if at == end:
         return 0
     code = buf[at]
-    if code not in legal:
-        return -_MALFORMED_PACKET
     if at + 1 < end:
         at = scan(buf, at + 1, end, _IN_ACK, broker.five.values)
         if at != end:
             return at if at < 0 else -_MALFORMED_PACKET
-    return code
+    return code if code in legal else -_PROTOCOL_ERROR
 
 
 def handle_puback(broker, conn, pkt, buf):
@@ -133,12 +131,12 @@ def handle_disconnect(broker, conn, pkt, buf):
     code = buf[at]
     values = broker.five.values
     values[0] = 0
-    if code not in _OF_DISCONNECT:
-        return _MALFORMED_PACKET
     if at + 1 < end:
         at = scan(buf, at + 1, end, _IN_DISCONNECT, values)
         if at != end:
             return -at if at < 0 else _MALFORMED_PACKET
+    if code not in _OF_DISCONNECT:
+        return _PROTOCOL_ERROR
     session = broker.conns.session[conn]
     if values[0] >> _SESSION_EXPIRY & 1:
         expiry = values[_SESSION_EXPIRY]

@@ -50,8 +50,9 @@ def open_session(broker, conn, buf, fields):
         put_ack(broker, conn, _CONNACK, present << 8 if fields.level > 3 else 0)
     if broker.log_mask & _NOTICE:
         who = sessions.client_id(session).decode()
-        what = (who, fields.level, fields.flags >> 1 & 1, fields.keep_alive)
-        broker.log(_NOTICE, "New client connected as %s (p%d, c%d, k%d)." % what)
+        user = ", u'%s'" % fields.user.decode() if fields.user else ""
+        what = (who, fields.level, fields.flags >> 1 & 1, fields.keep_alive, user)
+        broker.log(_NOTICE, "New client connected as %s (p%d, c%d, k%d%s)." % what)
     return _ACCEPTED
 
 

@@ -2,8 +2,9 @@
 # later, through one hook.
 #
 # The hook is an object with auth(conn, method, data) -> (reason code, data or None), 0x18
-# being "go on", and forget(conn): `hooks` of the Broker if it has auth, else scram.py's,
-# where the configuration names a scram_file. Broker.five.exchanges has, for each
+# being "go on", and forget(conn), perhaps with `user`, the name of whom the last auth() let
+# in, for the log: `hooks` of the Broker if it has auth, else scram.py's, where the
+# configuration names a scram_file. Broker.five.exchanges has, for each
 # connection with a method, [method, its CONNECT until that goes on, what CONNACK says,
 # is an exchange under way?]. The control plane: may allocate and free.
 from slotmq.answers5 import room_for, sent
@@ -34,16 +35,16 @@ _BAD_METHOD = const(0x8C)
 def begin(broker, conn, pkt, buf, fields):
     """A CONNECT with a method: -1 where the client is known now, else the result."""
     exchanges = broker.five.exchanges
-    if conn in exchanges and exchanges[conn][1] is None:
-        fields.auth_data = exchanges[conn][2]  # the exchange is over: it was known at once
-        exchanges[conn][2] = None
-        return -1
+    hook = broker.five.hook(broker)
     code, data = _BAD_METHOD, None
-    if broker.five.hook(broker):
-        code, data = broker.five.hook(broker).auth(conn, fields.method, fields.auth_data)
+    if conn in exchanges:
+        code, data = _OK, exchanges[conn][2]  # the exchange is over
+    elif hook:
+        code, data = hook.auth(conn, fields.method, fields.auth_data)
     if code == _OK:
         exchanges[conn] = [fields.method, None, None, False]
         fields.auth_data = data
+        fields.user = getattr(hook, "user", None)
         return -1
     if code != _CONTINUE:
         refuse(broker, conn, code)

@@ -10,14 +10,17 @@ _RETURN_CODES = b"\0\x84\x85\x88\x86\x87"
 
 
 def refuse(broker, conn, code):
-    """CONNACK with a reason; a code of version 3 is told as version 5 has it."""
+    """CONNACK with a reason; a code of version 3 is told as version 5 has it.
+
+    Where to go instead is left out where that is more than the client takes [3.1.2-24]."""
     reason = code if code & 0x80 else _RETURN_CODES[code]
     properties = b""
     server = broker.settings.server_reference
     if server and reason in (0x88, 0x97):
         reason = 0x9C  # use another server
         properties = text(0x1C, server.encode())
-    _put_connack(broker, conn, 0, reason, properties)
+    if not _put_connack(broker, conn, 0, reason, properties):
+        _put_connack(broker, conn, 0, reason, b"")
 
 
 def accept(broker, conn, fields, present):

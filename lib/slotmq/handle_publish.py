@@ -108,6 +108,9 @@ def _publish(broker, pkt, buf, flags, slot):
 
 
 def _publish_qos0(broker, pkt, buf, retained, slot):
+    if broker.upgrade_qos:
+        _publish(broker, pkt, buf, retained, slot)
+        return
     if retained:
         msg = _NONE
         if pkt[_PAYLOAD] != pkt[_END]:
@@ -115,10 +118,7 @@ def _publish_qos0(broker, pkt, buf, retained, slot):
         retain.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
         if msg != _NONE:
             unref(broker.queue, msg)
-    if broker.upgrade_qos:
-        _publish(broker, pkt, buf, 0, slot)
-    else:
-        deliver.publish_packet(broker, pkt, buf, slot)
+    deliver.publish_packet(broker, pkt, buf, slot)
 
 
 def is_wanted(broker, conn, buf, topic, n, size):

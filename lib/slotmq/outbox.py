@@ -15,7 +15,7 @@ _FULL = const(6)
 _PACKETS_OUT = const(1)
 _PUBLISH_OUT = const(3)
 _PIECE = const(20)  # bytes of room at least for a piece of a message
-_EXTRA = const(8)  # in the flags of a message: version 5 has something with it
+_EXTRA = const(8)
 
 
 def room(broker, conn, n):

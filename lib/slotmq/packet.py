@@ -34,6 +34,10 @@ _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)  # PUBLISH: offset; ends at _END
 _PACKET_MAX = const(10)  # in: the largest _TOTAL that is taken
 
+# Of MQTT 5.0
+_EXTRA = const(8)  # in the flags of a message: it has properties, or expires
+_LONGEST = const(50000000)  # seconds; whatever is longer is longer than this broker runs
+
 # Results of next_packet beside a length > 0
 _NEED_MORE = const(0)
 _BAD_PACKET = const(-1)

@@ -22,7 +22,7 @@ _PUBLISH_IN = const(2)
 _DROPPED = const(4)
 _OK = const(0)
 _IN_PUBLISH = const(4)  # of properties.WHERE
-_LONGEST = const(50000000)  # seconds: a message that lives longer does not expire here
+_LONGEST = const(50000000)
 # Columns of properties.values
 _EXPIRY = const(2)
 _RESPONSE = const(4)
@@ -64,8 +64,8 @@ def handle_publish(broker, conn, pkt, buf):
         result = _take_2(broker, conn, session, pkt[_PACKET_ID])
     else:
         reason = _publish(broker, conn, qos)
-        if reason == _QUOTA and broker.when_no_message:
-            result = reason
+        if reason < 0:
+            result = -reason
         elif qos:
             put_reason(broker, conn, _PUBACK, pkt[_PACKET_ID], reason)
     broker.five.publisher = _NONE
@@ -148,20 +148,21 @@ def _cut(buf, start, at, n):
 
 
 def _publish(broker, conn, qos):
-    # Route, store and hand out the Source; -> the reason code for its sender.
+    # Route, store and hand out the Source; -> the reason code for its sender, or -code: why
+    # its connection ends.
     source = broker.five.source
     size = source.size - source.props
     topic = source.topic
     n = source.topic_len
     if not is_wanted(broker, conn, source.tbuf, topic, n, size):
-        return _UNAUTHORIZED
+        return _QUOTA if 0 < broker.size_limit < size else _UNAUTHORIZED
     subs = broker.subscriptions
     slot = deliver.route(broker, source.tbuf, topic, n)
     nobody = subs.routes.first[slot] == subs.routes.end[slot]
     keeps = source.retain and size
     if (qos and not nobody or keeps) and _store(broker, qos << 1 | source.retain) == _NONE:
         if qos:
-            return _QUOTA
+            return -_QUOTA if broker.when_no_message else _QUOTA
     if source.retain:
         retain.keep(broker, source.tbuf, topic, n, source.msg if size else _NONE)
     if subs.special:
@@ -208,10 +209,10 @@ def _take_2(broker, conn, session, packet_id):
             reason = _publish(broker, conn, 2)
         else:
             reason = _hold(broker, conn, at)
-        if reason & 0x80:
+        if reason < 0 or reason & 0x80:
             sessions.remove_received(session, at)
-            if reason == _QUOTA and broker.when_no_message:
-                return reason
+        if reason < 0:
+            return -reason
     put_reason(broker, conn, _PUBREC, packet_id, reason)
     return _OK
 
@@ -221,9 +222,9 @@ def _hold(broker, conn, at):
     source = broker.five.source
     size = source.size - source.props
     if not is_wanted(broker, conn, source.tbuf, source.topic, source.topic_len, size):
-        return _UNAUTHORIZED
+        return _QUOTA if 0 < broker.size_limit < size else _UNAUTHORIZED
     msg = _store(broker, 4 | source.retain)
     if msg == _NONE:
-        return _QUOTA
+        return -_QUOTA if broker.when_no_message else _QUOTA
     broker.sessions.id_msg[at] = msg
     return _OK

@@ -5,7 +5,7 @@
 # the node that have its slot. Does not allocate after construction.
 from slotmq import deliver
 from slotmq.arrays import u16
-from slotmq.runtime import Names, append, const, finish
+from slotmq.runtime import Names, const, finish, unref
 
 _NONE = const(0xFFFF)
 _QUEUED = const(0)
@@ -77,7 +77,10 @@ class Shares:
     def pass_on(self, broker, session):
         """What a session that ends has of its groups' messages goes to other members.
 
-        A QoS 2 message that was sent once does not [4.8.2-5]."""
+        A QoS 2 message that was sent once does not [4.8.2-5]. A session of version 3 has
+        none, and in its entries `group` is what it was for whoever had them before."""
+        if not broker.five.marked[session]:
+            return
         deliveries = broker.deliveries
         group = broker.five.group
         entry = broker.sessions.head[session]
@@ -88,16 +91,16 @@ class Shares:
             entry = after
 
     def _pass(self, broker, session, entry, slot):
+        # It leaves this session first, so that there is room for it in a table that is full.
         subs = broker.subscriptions
-        deliveries = broker.deliveries
         sub = self.choose(broker, slot, 1, session)
         if sub == _NONE:
             return
-        flags = min(deliveries.flags[entry] & 6, subs.qos[sub] << 1)
-        other = subs.session[sub]
-        msg = deliveries.msg[entry]
-        if deliver.has_room(broker, other) and msg != _NONE:
-            made = append(broker.queue, other, msg, flags)
-            if made != _NONE:
-                broker.five.came_by(made, slot, broker.five.identifier[sub])
-                finish(broker.queue, entry)
+        flags = min(broker.deliveries.flags[entry] & 6, subs.qos[sub] << 1)
+        msg = broker.deliveries.msg[entry]
+        broker.messages.refs[msg] += 1
+        finish(broker.queue, entry)
+        made = deliver.enqueue(broker, subs.session[sub], msg, flags)
+        if made != _NONE:
+            broker.five.came_by(made, slot, broker.five.identifier[sub])
+        unref(broker.queue, msg)

@@ -26,14 +26,14 @@ from slotmq.send5 import Source
 from slotmq.shares import Shares
 
 _NONE = const(0xFFFF)
-_EXTRA = const(8)  # in the flags of a message: it has properties, or expires
+_EXTRA = const(8)
 _NO_WORDS = (0, 1, 9, 11)  # ends of which the client is not told: it left, it is lost
 _QUEUED = const(0)
 _DROPPED = const(4)
 _SWEPT = const(32)  # slots at a time
 _LINGERING = const(5)
 _LINGER = const(10)  # tenths of a second
-_LONGEST = const(50000000)  # seconds; whatever is longer is longer than this broker runs
+_LONGEST = const(50000000)
 NEVER = 0x3FFFFFFF  # seconds: a session that does not expire
 
 

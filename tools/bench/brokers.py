@@ -65,6 +65,7 @@ class Broker:
     name: str
     start: Callable[[Site], Start]
     is_relay: bool = False
+    level: int = 5  # the newest version that it speaks
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,8 @@ BROKERS = (
     Broker("slotmq-micropython32", lambda site: slotmq_on_micropython(32, site.port)),
     Broker("slotmq-micropython64", lambda site: slotmq_on_micropython(64, site.port)),
     Broker("mosquitto", _mosquitto),
-    Broker("aedes", _aedes),
-    Broker("amqtt", _amqtt),
+    Broker("aedes", _aedes, level=4),
+    Broker("amqtt", _amqtt, level=4),
     Broker("relay-cpython", _relay_on_cpython, is_relay=True),
     Broker("relay-micropython32", _relay_on_micropython, is_relay=True),
 )

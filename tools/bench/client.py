@@ -21,7 +21,10 @@ class Silent(Exception):
 class Client:
     """A client that is connected; it says CONNECT unless it is given no id, for a relay."""
 
-    def __init__(self, address: Address, client_id: str | None = None) -> None:
+    def __init__(
+        self, address: Address, client_id: str | None = None, *, level: int = 4, aliases: int = 0
+    ) -> None:
+        self._level = level
         self.socket = socket.create_connection(address, PATIENCE_S)
         # Timeouts of the kernel: Python's own would poll before each call.
         self.socket.setblocking(True)
@@ -29,15 +32,15 @@ class Client:
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _TIMEOUT)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if client_id is not None:
-            self.send(codec.connect(client_id))
-            self.expect(codec.CONNECTED)
+            self.send(codec.connect(client_id, level, aliases))
+            self._expect_connected()
 
     def subscribe(self, filters: Sequence[str], qos: int = 0) -> None:
         """Subscribe to all the filters, and see all granted."""
         for first in range(0, len(filters), _FILTERS_PER_PACKET):
             wanted = filters[first : first + _FILTERS_PER_PACKET]
-            self.send(codec.subscribe(1 + first, wanted, qos))
-            self.expect(codec.suback(1 + first, len(wanted), qos))
+            self.send(codec.subscribe(1 + first, wanted, qos, self._level))
+            self.expect(codec.suback(1 + first, len(wanted), qos, self._level))
 
     def send(self, data: bytes | bytearray) -> None:
         """Write all of it."""
@@ -63,6 +66,19 @@ class Client:
             got += self.receive()
         if got != answer:
             raise codec.BadPacket(f"{got[:40].hex()} came where {answer[:40].hex()} was due")
+
+    def _expect_connected(self) -> None:
+        """Read the CONNACK: what one of MQTT 5.0 tells beside its code is each broker's own."""
+        if self._level < 5:
+            self.expect(codec.CONNECTED)
+            return
+        reader = codec.Reader()
+        answers: list[bytes] = []
+        while not answers:
+            found = reader.packets(self.receive())
+            answers = [bytes((first, *reader.data[body : body + 2])) for first, body, _ in found]
+        if answers != [bytes((codec.CONNACK, 0, 0))]:
+            raise codec.BadPacket(f"{answers[0].hex()} came where a CONNACK was due")
 
     def close(self) -> None:
         """Hang up without a word; the broker has nothing to do for it, there is no will."""

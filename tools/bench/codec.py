@@ -1,7 +1,8 @@
-"""MQTT 3.1.1 packets as the load generator needs them, apart from the broker's own codec.
+"""MQTT packets as the load generator needs them, apart from the broker's own codec.
 
 Packets are built whole, before a round starts, and read by position. Nothing
-here is meant to be complete: a client that knows what it will be sent.
+here is meant to be complete: a client that knows what it will be sent. `level` is
+the version: 4 is MQTT 3.1.1, 5 is MQTT 5.0, which has a section of properties more.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,21 +30,36 @@ class BadPacket(Exception):
     """A peer sent what is no packet, or not the one that was due."""
 
 
-def connect(client_id: str) -> bytes:
-    """CONNECT with a clean session and no keep-alive."""
-    head = _text("MQTT") + bytes((4, _CLEAN_SESSION, 0, 0))
+def connect(client_id: str, level: int = 4, aliases: int = 0) -> bytes:
+    """CONNECT with a clean session and no keep-alive; so many topic aliases are taken."""
+    head = _text("MQTT") + bytes((level, _CLEAN_SESSION, 0, 0))
+    if aliases:
+        head += b"\x03\x22" + aliases.to_bytes(2, "big")
+    else:
+        head += no_properties(level)
     return _packet(0x10, head + _text(client_id))
 
 
-def subscribe(packet_id: int, filters: Iterable[str], qos: int = 0) -> bytes:
+def subscribe(packet_id: int, filters: Iterable[str], qos: int = 0, level: int = 4) -> bytes:
     """SUBSCRIBE to all the filters with one QoS."""
     wanted = b"".join(_text(topic_filter) + bytes((qos,)) for topic_filter in filters)
-    return _packet(SUBSCRIBE, packet_id.to_bytes(2, "big") + wanted)
+    return _packet(SUBSCRIBE, packet_id.to_bytes(2, "big") + no_properties(level) + wanted)
 
 
-def suback(packet_id: int, count: int, qos: int = 0) -> bytes:
+def suback(packet_id: int, count: int, qos: int = 0, level: int = 4) -> bytes:
     """The SUBACK that grants all of a SUBSCRIBE's filters."""
-    return _packet(SUBACK, packet_id.to_bytes(2, "big") + bytes((qos,)) * count)
+    codes = bytes((qos,)) * count
+    return _packet(SUBACK, packet_id.to_bytes(2, "big") + no_properties(level) + codes)
+
+
+def no_properties(level: int) -> bytes:
+    """An empty section of properties, in the version that has one."""
+    return b"\0" if level == 5 else b""
+
+
+def alias(number: int) -> bytes:
+    """The section of properties that says which alias a topic has."""
+    return b"\x03\x23" + number.to_bytes(2, "big")
 
 
 def unsubscribe(packet_id: int, filters: Iterable[str]) -> bytes:
@@ -52,11 +68,17 @@ def unsubscribe(packet_id: int, filters: Iterable[str]) -> bytes:
 
 
 def publish(
-    topic: str, payload: bytes, qos: int = 0, packet_id: int = 0, *, retain: bool = False
+    topic: str,
+    payload: bytes,
+    qos: int = 0,
+    packet_id: int = 0,
+    *,
+    retain: bool = False,
+    properties: bytes = b"",
 ) -> bytes:
     """PUBLISH; the packet id is left out at QoS 0."""
     number = packet_id.to_bytes(2, "big") if qos else b""
-    return _packet(PUBLISH | qos << 1 | retain, _text(topic) + number + payload)
+    return _packet(PUBLISH | qos << 1 | retain, _text(topic) + number + properties + payload)
 
 
 def acknowledge(kind: int, packet_id: int) -> bytes:

@@ -19,7 +19,7 @@ def run(workload: Workload, brokers: Sequence[Broker], rounds: int, seconds: flo
 
     A broker that fails is out of the later rounds, and the cell says why.
     """
-    row = {broker.name: Cell() for broker in brokers if workload.relayed or not broker.is_relay}
+    row = {broker.name: Cell() for broker in brokers if workload.suits(broker)}
     with ExitStack() as stack:
         lanes: dict[str, Lane] = {}
         for broker in brokers:

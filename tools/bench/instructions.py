@@ -67,8 +67,8 @@ class Budget:
     at_most: Count
 
 
-def _pair(qos: int, burst: int) -> Shape:
-    return Shape(1, 1, qos=qos, payload=16, burst=burst, depth=1)
+def _pair(qos: int, burst: int, level: int = 4, *, alias: bool = False) -> Shape:
+    return Shape(1, 1, qos=qos, payload=16, burst=burst, depth=1, level=level, alias=alias)
 
 
 BUDGETS = {
@@ -76,6 +76,9 @@ BUDGETS = {
     "one-at-a-time": Budget(_pair(0, 1), 1000, Count(25_000, 4)),
     "qos1": Budget(_pair(1, 20), 50, Count(40_000, 0.5)),
     "qos2": Budget(_pair(2, 20), 50, Count(80_000, 1)),
+    "qos0-v5": Budget(_pair(0, 100, 5), 30, Count(500_000, 0.1)),
+    "qos1-v5": Budget(_pair(1, 20, 5), 50, Count(500_000, 0.5)),
+    "qos0-v5-alias": Budget(_pair(0, 100, 5, alias=True), 30, Count(500_000, 0.1)),
     "fan-out": Budget(Shape(1, 50, payload=16, depth=1), 3, Count(5_000, 0.1)),
     "wildcards": Budget(Shape(1, 50, payload=16, depth=1, wildcards=1000), 20, Count(20_000, 1)),
 }

@@ -22,7 +22,8 @@ class Violation(Exception):
 class Series:
     """The messages of one publisher, on its topics in turn.
 
-    `depth` bursts can be under way at once without sharing a packet id.
+    `depth` bursts can be under way at once without sharing a packet id. With an
+    `alias` they have it in place of the one topic, once `first_with_alias` has gone out.
     """
 
     def __init__(
@@ -34,16 +35,23 @@ class Series:
         payload: int = 16,
         burst: int = 1,
         depth: int = 1,
+        level: int = 4,
+        alias: int = 0,
     ) -> None:
         self.publisher = publisher
         self.burst = burst
         self.sent = 0
         slots = burst * max(depth, len(topics) // burst)
         blank = bytes(payload)
+        section = codec.alias(alias) if alias else codec.no_properties(level)
+        self.first_with_alias = codec.publish(topics[0], blank, properties=section)
         packets = [
-            codec.publish(topics[slot % len(topics)], blank, qos, slot + 1)
+            codec.publish(
+                "" if alias else topics[slot % len(topics)], blank, qos, slot + 1,
+                properties=section,
+            )
             for slot in range(slots)
-        ]
+        ]  # fmt: skip
         self.packet_size = len(packets[0])
         self._templates = [
             bytearray().join(packets[first : first + burst]) for first in range(0, slots, burst)

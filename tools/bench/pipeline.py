@@ -92,10 +92,11 @@ class ByteSubscriber:
 class Subscriber:
     """A subscriber that reads packet by packet: at QoS 1 and 2, or of many publishers."""
 
-    def __init__(self, client: Client, flows: dict[int, Flow], qos: int) -> None:
+    def __init__(self, client: Client, flows: dict[int, Flow], qos: int, level: int = 4) -> None:
         self.client = client
         self._flows = flows
         self._qos = qos
+        self._level = level
         self._first = codec.PUBLISH | qos << 1
         self._only_flow = next(iter(flows.values()))
         self._unreleased: set[int] = set()
@@ -114,7 +115,9 @@ class Subscriber:
 
     def _delivered(self, data: bytes, body: int) -> bytes:
         after_topic = body + 2 + (data[body] << 8 | data[body + 1])
-        payload = after_topic + (_ID_SIZE if self._qos else 0)
+        payload = after_id = after_topic + (_ID_SIZE if self._qos else 0)
+        if self._level == 5:
+            payload += 1 + data[payload]  # of properties, few as they are
         publisher, number = read_numbers(data, payload)
         flow = self._flows[publisher]
         flow.take_number(number)
@@ -122,7 +125,7 @@ class Subscriber:
             flow.settle()
         if self._qos == 0:
             return b""
-        packet_id = int.from_bytes(data[after_topic:payload], "big")
+        packet_id = int.from_bytes(data[after_topic:after_id], "big")
         if self._qos == 1:
             return codec.acknowledge(codec.PUBACK, packet_id)
         if packet_id in self._unreleased:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from . import codec
 from .client import Address, Client
 from .numbered import Flow, Series
 from .pipeline import ByteSubscriber, Pipeline, Publisher, Subscriber
@@ -16,6 +17,8 @@ class Shape:
     As many subscribers as publishers make pairs; a single one on either side is
     connected with all on the other. With `wildcards`, each publish matches
     exactly one of that many subscriptions, which are dealt to the subscribers.
+    With `level` 5 all speak MQTT 5.0; with `alias` topics are left away, towards
+    the broker and, where it can, towards the subscribers.
     """
 
     publishers: int = 10
@@ -25,6 +28,8 @@ class Shape:
     burst: int = 100
     depth: int = 2
     wildcards: int = 0
+    level: int = 4
+    alias: bool = False
 
     def __post_init__(self) -> None:
         if 1 not in (self.publishers, self.subscribers) and self.publishers != self.subscribers:
@@ -32,13 +37,17 @@ class Shape:
 
 
 def connect(shape: Shape, address: Address, *, handshake: bool = True) -> Pipeline:
-    """All clients connected and subscribed: the subscribers first, as the relay wants it."""
+    """All clients connected and subscribed: the subscribers first, as the relay wants it.
+
+    Publishers with aliases have told these before anybody is there to get the message.
+    """
     series = [_series(shape, publisher) for publisher in range(shape.publishers)]
+    early = [_publishing(shape, address, each) for each in series if shape.alias]
     flows: list[Flow] = []
     by_publisher: list[list[Flow]] = [[] for _ in series]
     subscribers: list[ByteSubscriber | Subscriber] = []
     for index in range(shape.subscribers):
-        client = Client(address, f"subscriber{index}" if handshake else None)
+        client = _client(shape, address, f"subscriber{index}" if handshake else None)
         if handshake:
             client.subscribe(_filters(shape, index), shape.qos)
         of_client = _flows(shape, series, index)
@@ -46,17 +55,26 @@ def connect(shape: Shape, address: Address, *, handshake: bool = True) -> Pipeli
             by_publisher[publisher].append(flow)
         flows += of_client.values()
         subscribers.append(_subscriber(shape, client, of_client))
-    publishers = [
-        Publisher(
-            Client(address, f"publisher{index}" if handshake else None),
-            series[index],
-            by_publisher[index],
-            qos=shape.qos,
-            depth=shape.depth,
-        )
-        for index in range(shape.publishers)
-    ]
+    publishers = []
+    for index, each in enumerate(series):
+        client = early[index] if early else _publishing(shape, address, each, handshake=handshake)
+        sender = Publisher(client, each, by_publisher[index], qos=shape.qos, depth=shape.depth)
+        publishers.append(sender)
     return Pipeline(publishers, subscribers, flows)
+
+
+def _client(shape: Shape, address: Address, name: str | None) -> Client:
+    return Client(address, name, level=shape.level, aliases=1 if shape.alias else 0)
+
+
+def _publishing(
+    shape: Shape, address: Address, series: Series, *, handshake: bool = True
+) -> Client:
+    client = _client(shape, address, f"publisher{series.publisher}" if handshake else None)
+    if shape.alias:
+        client.send(series.first_with_alias + codec.PINGREQ)
+        client.expect(codec.PINGRESP)
+    return client
 
 
 def _series(shape: Shape, publisher: int) -> Series:
@@ -68,6 +86,8 @@ def _series(shape: Shape, publisher: int) -> Series:
         payload=shape.payload,
         burst=shape.burst,
         depth=shape.depth,
+        level=shape.level,
+        alias=1 if shape.alias else 0,
     )
 
 
@@ -76,7 +96,7 @@ def _subscriber(
 ) -> ByteSubscriber | Subscriber:
     if _exact(shape):
         return ByteSubscriber(client, *flows.values())
-    return Subscriber(client, flows, shape.qos)
+    return Subscriber(client, flows, shape.qos, shape.level)
 
 
 def _flows(shape: Shape, series: list[Series], subscriber: int) -> dict[int, Flow]:
@@ -113,4 +133,6 @@ def _publishers_of(shape: Shape, subscriber: int) -> range:
 
 def _exact(shape: Shape) -> bool:
     """Whether each subscriber's bytes are known in advance."""
-    return shape.qos == 0 and (shape.publishers == 1 or shape.subscribers == shape.publishers)
+    if shape.qos or shape.alias:
+        return False
+    return shape.publishers == 1 or shape.subscribers == shape.publishers

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from . import pipelined
-from .brokers import Running
+from .brokers import Broker, Running
 from .churn import Churn
 from .idle import Idlers
 from .meter import measure
@@ -112,6 +112,11 @@ class Workload:
     title: str
     open: Callable[[Running], Lane]
     relayed: Shape | None = None  # for workloads that a relay can serve
+    level: int = 4  # the version of MQTT that a broker must speak
+
+    def suits(self, broker: Broker) -> bool:
+        """Whether that broker can serve it."""
+        return self.relayed is not None if broker.is_relay else broker.level >= self.level
 
 
 def _publishing(name: str, title: str, shape: Shape) -> Workload:
@@ -119,8 +124,8 @@ def _publishing(name: str, title: str, shape: Shape) -> Workload:
         handshake = not running.broker.is_relay
         return Counted(running.pid, pipelined.connect(shape, running.address, handshake=handshake))
 
-    relayed = shape if shape.qos == 0 and not shape.wildcards else None
-    return Workload(name, title, connect, relayed)
+    bare = shape.qos == 0 and not shape.wildcards and shape.level == 4
+    return Workload(name, title, connect, shape if bare else None, shape.level)
 
 
 _TEN = "ten publishers to ten subscribers"
@@ -134,6 +139,20 @@ WORKLOADS = (
     _publishing("qos2", f"QoS 2, {_TEN}, 64 bytes", Shape(qos=2, burst=20, depth=1)),
     _publishing(
         "qos2-16", f"QoS 2, {_TEN}, 16 bytes", Shape(qos=2, burst=20, depth=1, payload=16)
+    ),
+    _publishing("qos0-v5", f"MQTT 5.0: QoS 0, {_TEN}, 64 bytes", Shape(level=5)),
+    _publishing(
+        "qos1-v5", f"MQTT 5.0: QoS 1, {_TEN}, 64 bytes", Shape(qos=1, burst=20, depth=1, level=5)
+    ),
+    _publishing(
+        "qos0-v5-alias",
+        "the same as qos0-v5, with a topic alias for every topic",
+        Shape(level=5, alias=True),
+    ),
+    _publishing(
+        "qos1-v5-alias",
+        "the same as qos1-v5, with a topic alias for every topic",
+        Shape(qos=1, burst=20, depth=1, level=5, alias=True),
     ),
     _publishing("fan-out", "QoS 0, 1 publisher to 50 subscribers", Shape(1, 50)),
     _publishing("fan-in", "QoS 0, 50 publishers to 1 subscriber", Shape(50, 1, burst=20, depth=1)),

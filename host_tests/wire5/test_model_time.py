@@ -1,0 +1,55 @@
+"""The model of test_model.py where time passes: messages expire, and wills that waited go out."""
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import invariant, precondition, rule, run_state_machine_as_test
+
+from ..wire.test_model import QOS, TOPICS
+from .model import SHORT
+from .players import LONG
+from .test_model import PROPERTIES, SETTINGS, Events
+
+SHORTLY = st.just({"message_expiry": SHORT})
+WAITS = 2  # in an example
+# What fails is not made shorter, which would be waiting again and again.
+BRIEFLY = settings(SETTINGS, max_examples=5, phases=[Phase.reuse, Phase.generate])
+
+
+class Timed(Events):
+    """And some of it is over while they talk."""
+
+    lives = PROPERTIES | SHORTLY
+    delays = (0, SHORT, SHORT, LONG)
+
+    def __init__(self, broker, send):
+        super().__init__(broker, send)
+        self.waits = WAITS
+
+    @invariant()
+    def in_time(self):
+        self.keep_time()
+
+    @precondition(lambda self: self.waits)
+    @rule(data=st.data(), topics=st.lists(TOPICS | st.just("s/1"), min_size=1, max_size=3))
+    def wait(self, data, topics):
+        """Ada is away, and what eve says meanwhile is over when she is back."""
+        self.waits -= 1
+        for name in sorted({"ada", "eve"} - {*self.clients}):
+            self.connect(data, name, False, True, False, 0)
+        self.who = "ada"
+        self.drop(data)
+        self.who, self.lives = "eve", SHORTLY
+        for topic in topics:
+            self.publish(data, topic, b"meanwhile", data.draw(QOS), data.draw(st.booleans()), 0)
+        self.who, self.lives = "", Timed.lives
+        self.pass_time()
+        self.look()
+
+
+@pytest.mark.waits
+@pytest.mark.ours("mosquitto takes the first of overlapping filters, and drops some wills")
+@pytest.mark.spec("MQTT-3.3.2-5", "MQTT-3.1.3-9", "MQTT-3.1.2-8", of="5.0")
+def test_everyone_gets_what_is_not_over(broker, send):
+    machine = lambda: Timed(broker, send)  # noqa: E731
+    run_state_machine_as_test(machine, settings=BRIEFLY)  # type: ignore[arg-type]
