@@ -159,6 +159,8 @@ def test_the_real_program_is_packed_whole() -> None:
             "hot",
             "joining",
             "joining5",
+            "journal_file",
+            "journal_flash",
             "local",
             "policies",
             "scram",
