@@ -4,6 +4,7 @@ import gc
 import os
 import sys
 import unittest
+from binascii import crc32
 
 import scratch
 from media import Life, fill, goes_on, looked_at, read
@@ -88,8 +89,16 @@ class TestLife(FileCase):
         self.medium.resume(407)
         life.append(30)
         self.assertEqual(read(self.medium, 437), life.synced)
+        self.medium.readinto(5, bytearray(10), 10)
         life.append(20)
         looked_at(self, self.again(), [(1, life.synced)])
+
+    def test_a_new_one_may_be_begun_again(self):
+        life = self.lived()
+        self.medium.begin(2)
+        fill(self.medium, bytearray(), 300)
+        life.compact(20)
+        looked_at(self, self.again(), [(2, life.synced)])
 
     def test_what_is_half_written_is_ignored_and_removed(self):
         life = self.lived()
@@ -144,12 +153,13 @@ class TestRoom(FileCase):
 
     def test_after_an_error_it_takes_nothing_until_a_new_generation(self):
         life = self.lived()
-        kept = self.medium._new
-        self.medium._new = Full()
-        self.assertEqual(self.refused(self.medium.append, b"abc", 0, 3), 28)
-        self.medium._new = kept
-        self.assertEqual(self.refused(self.medium.append, b"a", 0, 1), 28)
-        self.assertEqual(self.refused(self.medium.sync), 5)
+        for call in (lambda: self.medium.append(b"abc", 0, 3), self.medium.sync):
+            kept, self.medium._new = self.medium._new, Full()
+            self.assertEqual(self.refused(call), 28)
+            self.medium._new = kept
+            self.assertEqual(self.refused(self.medium.append, b"a", 0, 1), 28)
+            self.assertEqual(self.refused(self.medium.sync), 5)
+            self.medium.resume(407)
         looked_at(self, self.again(), [(1, life.synced)])
         life.medium = self.medium
         life.compact(10)
@@ -160,6 +170,8 @@ class TestRoom(FileCase):
 class Full:
     def write(self, *args):
         raise OSError(28, "full")
+
+    flush = write
 
 
 class TestDamage(FileCase):
@@ -175,6 +187,13 @@ class TestDamage(FileCase):
             self.assertEqual(self.again().generations(), [])
         self.put(whole)
         looked_at(self, self.again(), [(1, life.synced)])
+
+    def test_a_header_of_another_format_is_none(self):
+        self.lived()
+        head = content(self.path)[:7] + b"\x02" + content(self.path)[8:12]
+        self.put(head + crc32(head).to_bytes(4, "little"))
+        self.assertEqual(self.again().generations(), [])
+        self.assertEqual(self.medium.set_aside(0), self.path + ".damaged-0")
 
     def put(self, whole):
         with open(self.path, "wb") as file:  # noqa: PTH123

@@ -4,7 +4,7 @@ import gc
 import sys
 import unittest
 
-from media import Flash, Life, text
+from media import Flash, Life, Quiet, text
 
 from slotmq import heap
 from slotmq.journal_flash import FlashMedium
@@ -50,24 +50,6 @@ class TestWear(unittest.TestCase):
             self.assertLess(abs(figure // 4000 - 283), 4)
 
 
-class Quiet:
-    """A device that does not allocate, as a board's."""
-
-    def __init__(self):
-        self.data = bytearray(BLOCKS * SIZE)
-
-    def ioctl(self, op, block):
-        return BLOCKS if op == 4 else SIZE if op == 5 else 0
-
-    def readblocks(self, block, buf, off):
-        pass
-
-    def writeblocks(self, block, buf, off):
-        at = block * SIZE + off
-        for i in range(256):
-            self.data[at + i] = buf[i]
-
-
 def errno_of(medium, record):
     try:
         medium.append(record, 0, 100)
@@ -78,7 +60,7 @@ def errno_of(medium, record):
 
 class TestHeap(unittest.TestCase):
     def test_nothing_is_allocated(self):
-        medium = FlashMedium(Quiet(), SNAPSHOT)
+        medium = FlashMedium(Quiet(BLOCKS, SIZE), SNAPSHOT)
         medium.begin(1)
         medium.switch()
         record = text(1, 100)

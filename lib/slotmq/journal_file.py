@@ -5,9 +5,9 @@
 # is written beside it. Both begin with a header, and what follows is the journal's;
 # FORMAT.md has every byte. The rename in switch() is what makes the new one current.
 #
-# append() and sync() do not allocate on MicroPython, as far as the file system does not;
-# all else does. An error in the midst of one leaves a piece of what was to be written:
-# the medium takes no more then, until begin() or resume().
+# append() and sync() do not allocate on MicroPython, as far as the block device does not;
+# who calls the others lifts. An error in the midst of one leaves a piece of what was to be
+# written: the medium takes no more then, until begin() or resume().
 import os
 from binascii import crc32
 from struct import pack, unpack
@@ -98,7 +98,7 @@ class FileMedium:
     def append(self, buf, off, n):
         room = self._room
         if self.end + n > room:
-            raise OSError(_ENOSPC, "full")
+            raise OSError(_ENOSPC, "append")
         self._room = -1  # until all of it is there
         if MICROPYTHON:
             self._new.write(buf, off, n)
@@ -111,7 +111,7 @@ class FileMedium:
     def sync(self):
         room = self._room
         if room < 0:
-            raise OSError(_EIO, "failed")
+            raise OSError(_EIO, "write")
         self._room = -1
         self._new.flush()
         if not MICROPYTHON:

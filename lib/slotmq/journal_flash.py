@@ -8,9 +8,9 @@
 # switch(): before, the generation is not there, and from then on it is the newest. A page
 # is programmed once; a block is erased when it is taken for use, and never before.
 #
-# append() and sync() do not allocate but for a block's header, under heap.lift(); all
-# else does. An error in the midst of one leaves a piece of what was to be written: the
-# medium takes no more then, until begin() or resume().
+# append() and sync() do not allocate, but for a block's header under heap.lift(); who
+# calls the others lifts. An error in the midst of one leaves a piece of what was to be
+# written: the medium takes no more then, until begin() or resume().
 from binascii import crc32
 from struct import pack_into, unpack_from
 
@@ -113,7 +113,7 @@ class FlashMedium:
     def append(self, buf, off, n):
         room = self._room
         if self.end + n > room:
-            raise OSError(_ENOSPC, "full")
+            raise OSError(_ENOSPC, "append")
         self._room = -1  # until all of it is there
         while n:
             if self.end and not self.end % self._data:
@@ -131,7 +131,7 @@ class FlashMedium:
     def sync(self):
         room = self._room
         if room < 0:
-            raise OSError(_EIO, "failed")
+            raise OSError(_EIO, "write")
         self._room = -1
         if self.end % _PAGE:
             self._blank(self.end % _PAGE)
@@ -156,9 +156,11 @@ class FlashMedium:
     def _take(self, number):
         # The next block; only here the buffer is free for its header.
         heap.lift()
-        self._erase((self._base + number) % self._blocks)
-        self._mark(number)
-        heap.drop()
+        try:
+            self._erase((self._base + number) % self._blocks)
+            self._mark(number)
+        finally:
+            heap.drop()
         if self._base == self._first:
             self._count = number + 1
 
@@ -183,12 +185,12 @@ class FlashMedium:
         self.written += _PAGE
         heap.drop()
         if self._device.writeblocks((self._base + number) % self._blocks, self._buf, at):
-            raise OSError(_EIO, "failed")
+            raise OSError(_EIO, "write")
 
     def _erase(self, block):
         self.erased += self._data + _PAGE
         if self._device.ioctl(_ERASE, block):
-            raise OSError(_EIO, "failed")
+            raise OSError(_EIO, "write")
 
 
 def forget():
