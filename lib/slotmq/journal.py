@@ -8,6 +8,7 @@
 # of all rows into a new generation of the medium. That a delivery has ended waits for
 # the next commit: to send it again breaks no promise, and it would cost one for each.
 # Does not allocate after construction, if the medium does not.
+from slotmq import heap
 from slotmq.journal_records import put_u32
 from slotmq.journal_rows import Rows
 from slotmq.runtime import const
@@ -39,17 +40,23 @@ class Journal(Rows):
         if self.broker.held or not self.whole and now < self.retry_at:
             return False
         self.due = now + self.interval
-        try:
-            if not self.whole or self.medium.end > self._most():
-                self.compact()
-            else:
+        if self.whole and self.medium.end <= self._most():
+            try:
                 self._write()
+                return True
+            except OSError:
+                self.whole = False  # a part of it may be there: all of it goes elsewhere
+        return self._compacted(now)
+
+    def _compacted(self, now):
+        heap.lift()
+        try:
+            self.compact()
         except OSError:
-            self.whole = False
             self.failures += 1
             self.retry_at = now + _RETRY
-            return False
-        return True
+        heap.drop()
+        return self.whole
 
     def _is_due(self, now):
         # That a delivery has ended can wait; all else only if everything may.

@@ -78,9 +78,12 @@ RULE = (
     Row("*5", f"{_STEPS} *5 admit encode handle_* heap intake properties runtime"),
     Row("intake", "deliver encode handle_* heap ondemand runtime"),
     Row("local", "deliver retain runtime"),
+    # On what a journal lies: bytes of generations, and nothing of what they mean
+    Row("journal_flash", "heap runtime", "binascii struct"),
+    Row("journal_file", "heap runtime", "binascii os struct vfs"),
     # Attached to a broker that is to keep what it promises; restore is borrowed by its start
-    Row("journal*", "encode journal* runtime runtime_journal"),
-    Row("keeping", "journal_file journal_flash runtime", "slotmq_boards"),
+    Row("journal*", "encode heap journal* runtime runtime_journal"),
+    Row("keeping", "journal_file* journal_flash* runtime", "slotmq_boards"),
     Row("restore*", "journal* lifecycle restore* runtime"),
     # Made or borrowed by a broker that is asked for it
     Row("sysinfo", "ondemand runtime timers", "array"),
