@@ -15,7 +15,7 @@ from struct import pack, unpack
 from slotmq import heap
 from slotmq.runtime import MICROPYTHON, const
 
-_HEAD = const(16)
+_HEAD_BYTES = const(16)
 _MAGIC = b"slotmqJ\x01"  # the last byte is the version of the format
 _ENOENT = const(2)
 _EIO = const(5)
@@ -28,7 +28,7 @@ class FileMedium:
 
     def __init__(self, path, snapshot, limit):
         self._path = path
-        self._limit = limit - 2 * _HEAD  # for both generations
+        self._limit = limit - 2 * _HEAD_BYTES  # for both generations
         self.capacity = self._limit - snapshot
         self._old = self._new = None  # open files: the opened generation, the written one
         self.end = self._held = 0  # bytes of that which is written, of the opened one
@@ -38,11 +38,11 @@ class FileMedium:
     def generations(self):
         try:
             with open(self._path, "rb") as file:
-                head = file.read(_HEAD)
+                head = file.read(_HEAD_BYTES)
         except OSError as error:
             _must_be_missing(error)
             return []
-        if len(head) == _HEAD:
+        if len(head) == _HEAD_BYTES:
             magic, generation, crc = unpack("<8s2I", head)
             if magic == _MAGIC and crc == crc32(head[:-4]):
                 return [generation]
@@ -63,19 +63,19 @@ class FileMedium:
     def open(self, generation):
         self.close()
         self._old = self._new = open(self._path, "r+b")
-        self.end = self._old.seek(0, 2) - _HEAD
+        self.end = self._old.seek(0, 2) - _HEAD_BYTES
 
     def readinto(self, at, buf, n):
-        self._old.seek(_HEAD + at)
+        self._old.seek(_HEAD_BYTES + at)
         n = self._old.readinto(memoryview(buf)[:n])
         if self._old is self._new:
-            self._old.seek(_HEAD + self.end)
+            self._old.seek(_HEAD_BYTES + self.end)
         return n
 
     def resume(self, end):
         self.open(0)
         _remove(self._path + ".new")
-        self._old.seek(_HEAD + end)
+        self._old.seek(_HEAD_BYTES + end)
         if not MICROPYTHON:
             self._old.truncate()
         self.end = end
@@ -92,7 +92,7 @@ class FileMedium:
         self._new = open(self._path + ".new", "wb")
         self._new.write(head + pack("<I", crc32(head)))
         self.end = 0
-        self._wrote(_HEAD)
+        self._wrote(_HEAD_BYTES)
         self._room = self._limit - self._held
 
     def append(self, buf, off, n):
