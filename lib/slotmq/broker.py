@@ -9,7 +9,7 @@
 # Allocates all tables at construction, nothing afterwards.
 import gc
 
-from slotmq import deliver, heap, lifecycle, outbox, retain
+from slotmq import deliver, heap, lifecycle, ondemand, outbox, retain
 from slotmq.arrays import i32, u16
 from slotmq.connections import Connections
 from slotmq.deliveries import Deliveries
@@ -274,9 +274,7 @@ class Broker:
 
     def keep(self, medium, say=print):
         """Take over what a medium holds, and keep in it what is promised; see restore.py."""
-        from slotmq.restore import restore
-
-        restore(self, medium, say)
+        ondemand.take("restore", self.now).restore(self, medium, say)
 
     def compact(self):
         """Rewrite the journal, where there is one."""

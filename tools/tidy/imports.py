@@ -17,7 +17,7 @@ from .source import Finding, Source
 _PACKAGE = "slotmq"
 _STEPS = "deliver lifecycle outbox retain"
 # What a broker makes for the program that it runs in
-_PARTS = "intake local loop restore sysinfo tree version5"
+_PARTS = "intake local loop sysinfo tree version5"
 _TABLES = "connections deliveries messages retained sessions subscriptions"
 
 
@@ -89,7 +89,7 @@ RULE = (
     Row("sysinfo", "ondemand runtime timers", "array"),
     Row("systopics", "__init__ lifecycle runtime sysinfo", "gc"),
     Row("tree", "runtime"),
-    Row("broker", f"{_TABLES} {_STEPS} {_PARTS} arrays heap limits runtime settings", "gc"),
+    Row("broker", f"{_TABLES} {_STEPS} {_PARTS} arrays heap limits ondemand runtime settings", "gc"),
     Row("timers", "heap ondemand runtime"),
     Row("doors", "heap runtime"),
     Row("closing", "heap runtime"),
