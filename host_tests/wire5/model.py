@@ -158,7 +158,8 @@ class Model:
 
     def _claim(self, copies: dict[str, Publish]) -> Claim:
         there = {name: copy for name, copy in copies.items() if self.sessions[name].connected}
-        return Claim(there or copies, bool(there))
+        waiting = {name: copy for name, copy in copies.items() if copy.qos}
+        return Claim(there or waiting, bool(there))
 
     def read(self, name: str, *, acknowledge: bool) -> list[Publish]:
         """What the client is sent now, but for what it gets as one of a group."""
@@ -172,7 +173,8 @@ class Model:
     def claim(self, name: str, message: Publish) -> bool:
         """May this client have got this message as one of a group? Then nobody else may."""
         older = self.sessions[name].older
-        for claim in self.claims:
+        # of two that look alike the one that must have come
+        for claim in sorted(self.claims, key=lambda claim: not claim.certain):
             copy = claim.copies.get(name)
             if copy and message == (replace(copy, properties={}) if older else copy):
                 self.claims.remove(claim)
