@@ -65,6 +65,9 @@ class Loop:
 LOOP = Loop()  # one for all: a start on MicroPython forgets how it is made
 
 
+_INIT = Broker.__init__  # which a start forgets on MicroPython
+
+
 class Stream:
     def __init__(self, content):
         self.content = content
@@ -95,9 +98,11 @@ class Case(unittest.TestCase):
             return file.read()
 
     def started(self, *argv):
+        Broker.__init__ = _INIT
         self.assertEqual(app.main(BOARD + list(argv)), 0)
         return Broker.made
 
     def refused(self, status, *argv):
+        Broker.__init__ = _INIT
         self.assertEqual(app.main(BOARD + list(argv)), status)
         self.assertEqual(log.mask, 0)
