@@ -82,6 +82,7 @@ class Case(unittest.TestCase):
         self.kept = broker.Broker
         broker.Broker = Broker
         Broker.made = None
+        Broker.__init__ = _INIT
         Broker.too_large = False
         Broker.orders = b"s"
         Broker.errors = {}
