@@ -65,7 +65,9 @@ class Loop:
 LOOP = Loop()  # one for all: a start on MicroPython forgets how it is made
 
 
-_INIT = Broker.__init__  # which a start forgets on MicroPython
+def made(*args):
+    """A Broker of a class of its own, whose constructor a start on MicroPython forgets."""
+    return type("Made", (Broker,), {})(*args)
 
 
 class Stream:
@@ -80,9 +82,8 @@ class Stream:
 class Case(unittest.TestCase):
     def setUp(self):
         self.kept = broker.Broker
-        broker.Broker = Broker
+        broker.Broker = made
         Broker.made = None
-        Broker.__init__ = _INIT
         Broker.too_large = False
         Broker.orders = b"s"
         Broker.errors = {}
@@ -99,11 +100,9 @@ class Case(unittest.TestCase):
             return file.read()
 
     def started(self, *argv):
-        Broker.__init__ = _INIT
         self.assertEqual(app.main(BOARD + list(argv)), 0)
         return Broker.made
 
     def refused(self, status, *argv):
-        Broker.__init__ = _INIT
         self.assertEqual(app.main(BOARD + list(argv)), status)
         self.assertEqual(log.mask, 0)
