@@ -18,7 +18,7 @@ from slotmq_tools import micropython, mpy
 
 TWINS = Path(__file__).parent / "twins"
 UNIT = TWINS.parent / "unit"
-HEAP_KB = 8192
+HEAP_KB = 32768  # on 64 bits hot.table looks for a place behind all columns
 TIMEOUT_S = 60
 SEEDS = (1, 2, 3)
 # How often each script does each of its parts

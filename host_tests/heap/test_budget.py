@@ -17,7 +17,7 @@ from slotmq_tools.heap.measure import Measured, limits_of, measure
 README = Path(__file__).parents[2] / "README.md"
 KB = 1024
 CODE = 56 * KB
-FREE = 39 * KB  # 30 KB are promised with the journal, 20 KB with the recorder as well
+FREE = 40 * KB  # 30 KB are promised with the journal, 20 KB with the recorder as well
 # What native code takes beside that where it lies in the heap was not promised: what was
 # reached must not be lost.
 NATIVE_NOW = 17 * KB
@@ -38,7 +38,7 @@ def on_board(board: str) -> Measured:
 def test_the_tables_of_a_pico_w() -> None:
     found = measured("RPI_PICO_W")
     assert found.tables_of_version_3 <= 40 * KB
-    assert found.all_tables - found.tables_of_version_3 <= 5.5 * KB
+    assert found.all_tables - found.tables_of_version_3 <= 5.6 * KB
 
 
 def test_the_code() -> None:

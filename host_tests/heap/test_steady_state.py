@@ -51,15 +51,20 @@ class Watched(Process):
             assert time.monotonic() < deadline, found
         return found
 
+    def unloaded(self) -> dict[str, int]:
+        """The counts when what the clients' arrival had loaded is put away."""
+        deadline = time.monotonic() + PATIENCE_S
+        while (found := self.counts())["loaded"]:
+            assert time.monotonic() < deadline, found
+        return found
+
     @contextlib.contextmanager
     def locked(self) -> Iterator[dict[str, int]]:
         """Nothing may allocate meanwhile; behind it, what was seen.
 
         It begins when what the clients' arrival had loaded is put away."""
         seen: dict[str, int] = {}
-        deadline = time.monotonic() + PATIENCE_S
-        while self.counts()["loaded"]:
-            assert time.monotonic() < deadline
+        self.unloaded()
         self.ask(b"b")
         yield seen
         seen.update((name, number) for _, name, number in self.ask(b"e"))
@@ -117,12 +122,12 @@ def test_messages_leave_every_table_as_it_was(watched: Watched, traffic: Traffic
     for qos in (0, 1, 2):
         traffic.burst(qos)
     traffic.block()
-    before = watched.counts()
+    before = watched.unloaded()
     for _ in range(50):
         for qos in (0, 1, 2):
             traffic.burst(qos)
     traffic.block()
-    after = watched.counts()
+    after = watched.unloaded()
     assert abs(after.pop("used") - before.pop("used")) <= NOISE
     assert after == before
 

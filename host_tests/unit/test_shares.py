@@ -201,6 +201,14 @@ class TestPassOn(Version5Case):
         self.assertEqual(self.waiting(self.other), 2)
         self.assertEqual(self.refused(), (2, 2))
 
+    def test_as_retained_where_the_other_has_retain_as_published(self):
+        self.publish(retain=1)
+        self.publish()
+        sub = self.join()
+        self.five.options[sub] = 8
+        lifecycle.end_session(self.broker, self.leaver)
+        self.assertEqual([flags & 1 for flags in self.flags(self.other)], [1, 0])
+
     def test_or_the_oldest_make_room_for_it(self):
         for _ in range(3):
             self.publish()

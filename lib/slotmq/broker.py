@@ -242,8 +242,13 @@ class Broker:
         """The stream is closed: let go of everything that hung on it."""
         lifecycle.release(self, conn)
 
+    def publish_wills(self):
+        """An orderly stop is the end of every session: all wills go out, delayed ones too."""
+        for session in range(self.sessions.slots):
+            lifecycle.publish_will(self, session)
+
     def shut_down(self):
-        """An orderly stop: every connection ends, and the wills go out."""
+        """An orderly stop: every connection ends."""
         for conn in range(self.conns.slots):
             if self.conns.state[conn]:
                 self.end(conn, _STOPPING)

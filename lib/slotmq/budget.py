@@ -66,7 +66,7 @@ def _version5(limits):
     # aliases, groups, and the columns beside those of the other tables
     n = limits.connections + 1
     columns = limits.subscriptions * 7 + limits.messages * 6 + limits.deliveries * 6
-    columns += limits.sessions * 17 + n * (13 + limits.aliases * 8)
+    columns += limits.sessions * 21 + n * (13 + limits.aliases * 8)
     groups = _names(limits.shares, limits.shares * 32) + limits.shares * 5
     block = limits.message_block
     blocks = n * limits.aliases * ((min(limits.topic_bytes, 1024) + block - 1) // block)

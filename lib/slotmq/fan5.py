@@ -5,10 +5,11 @@ from slotmq import deliver
 from slotmq.encode import put_short
 from slotmq.outbox import room
 from slotmq.runtime import const, finish, unref
-from slotmq.send5 import emit, identifier, store
+from slotmq.send5 import emit, store
 
 _NONE = const(0xFFFF)
 _RAP = const(8)
+_SEVERAL = const(-1)
 _OWN = const(16)  # in the flags of a delivery: to who published it; 0x30 has that bit
 _NO_LOCAL = const(4)
 _QUEUED = const(0)
@@ -62,12 +63,15 @@ def spread(broker, slot, qos):
             found = best[session]
             best[session] = 0
             give(broker, session, _NONE, qos, (found & 3) - 1, found & _RAP)
+            broker.five.found[session] = 0
     for i in range(first, end):
         if subs.share[pool[i]] != _NONE:
             broker.five.shares.picked[subs.share[pool[i]]] = 0
 
 
 def _note_best(broker, first, end):
+    # What each session gets: QoS, Retain As Published, identifier.
+    five = broker.five
     subs = broker.subscriptions
     best = subs.best
     for i in range(first, end):
@@ -76,7 +80,10 @@ def _note_best(broker, first, end):
         if subs.share[sub] == _NONE and not _is_local(broker, sub):
             found = best[session]
             granted = max(found & 3, subs.qos[sub] + 1)
-            best[session] = granted | (found | broker.five.options[sub]) & _RAP
+            best[session] = granted | (found | five.options[sub]) & _RAP
+            if five.identifier[sub]:
+                several = five.found[session]
+                five.found[session] = _SEVERAL if several else five.identifier[sub]
 
 
 def _is_local(broker, sub):
@@ -103,7 +110,7 @@ def give(broker, session, sub, qos, granted, keep_retain):
     source = five.source
     conn = broker.sessions.conn[session]
     source.own = five.publisher == session
-    ident = five.identifier[sub] if sub != _NONE else identifier(broker, session)
+    ident = five.identifier[sub] if sub != _NONE else five.found[session]
     retain = source.retain if keep_retain else 0
     qos = granted if broker.upgrade_qos else min(qos, granted)
     if qos == 0:

@@ -86,6 +86,8 @@ class Loop:
     def close(self):
         """End in order: wills go out, everything is closed."""
         self.stopping = True  # nobody lingers
+        self.broker.publish_wills()
+        self._finish_turn()
         self.broker.shut_down()
         self._finish_turn()
         if self.broker.journal:

@@ -74,7 +74,6 @@ def _pass_through(broker, conn, buf, start, n):
     # the socket. What that does not take waits in the buffer or, as bytes without
     # a topic, in a message slot.
     conns = broker.conns
-    messages = broker.messages
     k = conns.tx_bytes
     at = conns.reserve(conn, k)
     copy(conns.tx, at, buf, start, k)
@@ -84,22 +83,28 @@ def _pass_through(broker, conn, buf, start, n):
         conns.tx_end[conn] = at
         return False
     broker.stats[_PUBLISH_OUT] += 1
+    pass_rest(broker, conn, buf, start + k, n - k)
+    return True
+
+
+def pass_rest(broker, conn, buf, start, n):
+    """The rest of a QoS 0 packet whose beginning has left, or waits in tx already."""
+    conns = broker.conns
     if conns.out[conn] != _BLOCKED:
-        k += broker.write(conn, buf, start + k, n - k)
-    if k == n:
-        return True
-    at = conns.reserve(conn, n - k)
+        k = broker.write(conn, buf, start, n)
+        start += k
+        n -= k
+    at = conns.reserve(conn, n) if n else 0
     if at >= 0:
-        copy(conns.tx, at, buf, start + k, n - k)
-        return True
-    msg = store(broker.queue, buf, start + k, 0, start + k, n - k, 0)
+        copy(conns.tx, at, buf, start, n)
+        return
+    msg = store(broker.queue, buf, start, 0, start, n, 0)
     if msg == _NONE:
-        messages.refused += 1
+        broker.messages.refused += 1
         broker.end(conn, _FULL)
     else:
         set_part(conns, conn, msg, 2, 0)
         fill(broker, conn)
-    return True
 
 
 def _begin_parts(broker, conn, msg, first, remaining, n, packet_id):

@@ -6,13 +6,15 @@
 # which writes it for one receiver, with what is that receiver's own: remaining expiry,
 # topic alias, subscription identifiers. Does not allocate.
 from slotmq.encode import length_bytes, put_header, put_length, put_u16
-from slotmq.outbox import fill, room, set_part
+from slotmq.outbox import fill, pass_rest, room, set_part
 from slotmq.runtime import const, copy, topic_matches
 
 _NONE = const(0xFFFF)
 _EXTRA = const(8)
+# How a message leaves that is larger than the outgoing buffer
+_BY_SLOT = const(1)
+_STRAIGHT = const(2)
 _DUP = const(8)  # in the flags of PUBLISH
-_SEVERAL = const(-1)
 _NO_LOCAL = const(4)
 _PUBLISH_OUT = const(3)
 _DROPPED = const(4)
@@ -121,7 +123,7 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
     is_5 = conns.level[conn] == 5
     topic_len = source.topic_len
     skip = source.props
-    alias = own = 0
+    alias = own = length = parts = 0
     if source.left == 0:
         if not first & _DUP:
             return -1
@@ -134,23 +136,21 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
         skip = 0
         own = identifiers(broker, conns.session[conn], ident, None, 0)
         own += (5 if source.left > 0 else 0) + (3 if alias else 0)
-    section = own + source.props
+        length = length_bytes(own + source.props)
     body = source.size - skip
-    remaining = 2 + topic_len + (2 if packet_id else 0) + own + body
-    if is_5:
-        remaining += length_bytes(section)
+    remaining = 2 + topic_len + (2 if packet_id else 0) + length + own + body
     n = 1 + length_bytes(remaining) + remaining
     if is_5 and broker.five.packet_max[conn] and n > broker.five.packet_max[conn]:
         if alias and topic_len:  # perhaps only with what is told of a new alias
             return emit(broker, conn, first, packet_id, ident, False)
         return -1  # [3.1.2-24]
     at = room(broker, conn, n)
-    parts = at < 0
-    if parts:
+    if at < 0:
         if n <= conns.tx_bytes or not conns.is_empty(conn):
             return 0
-        if source.msg == _NONE and store(broker, 0) == _NONE:
-            return -1
+        parts = _STRAIGHT if source.msg == _NONE and store(broker, 0) == _NONE else _BY_SLOT
+        if parts == _STRAIGHT and alias:
+            return emit(broker, conn, first, packet_id, ident, False)  # it may be taken back
         at = conns.reserve(conn, n - body)
         if at < 0:
             return _begin_large(broker, conn, first, packet_id, max(0, ident))
@@ -161,14 +161,35 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
     if packet_id:
         at = put_u16(tx, at, packet_id)
     if is_5:
-        at = _put_own(broker, conn, tx, at, section, alias, ident)
+        at = _put_own(broker, conn, tx, at, own + source.props, alias, ident)
+    if parts == _STRAIGHT:
+        return _send_straight(broker, conn, at, source.at + skip, body)
     if parts:
-        broker.messages.refs[source.msg] += 1
-        set_part(conns, conn, source.msg, 2 + source.topic_len + skip, 0)
-        fill(broker, conn)
+        _begin_parts(broker, conn, 2 + source.topic_len + skip)
     else:
         source.put(broker, tx, at, skip, body)
     broker.stats[_PUBLISH_OUT] += 1
+    return 1
+
+
+def _begin_parts(broker, conn, off):
+    msg = broker.five.source.msg
+    broker.messages.refs[msg] += 1
+    set_part(broker.conns, conn, msg, off, 0)
+    fill(broker, conn)
+
+
+def _send_straight(broker, conn, end, start, n):
+    # QoS 0, larger than the buffer, and there is no slot: the head is in tx, the rest goes
+    # from the packet that brought it to the socket.
+    conns = broker.conns
+    base = conn * conns.tx_bytes
+    broker.flush(conn)
+    if conns.tx_end[conn] == end:  # nothing of it was taken
+        conns.tx_end[conn] = base
+        return 0
+    broker.stats[_PUBLISH_OUT] += 1
+    pass_rest(broker, conn, broker.five.source.buf, start, n)
     return 1
 
 
@@ -178,6 +199,9 @@ def _begin_large(broker, conn, first, packet_id, ident):
     # message has no alias, and one subscription identifier at most.
     conns = broker.conns
     source = broker.five.source
+    if source.msg == _NONE:  # there is no slot for it
+        broker.messages.refused += 1
+        return -1
     remaining = 2 + source.topic_len + source.size + (2 if packet_id else 0)
     if conns.level[conn] == 5:
         section = source.props + (5 if source.left > 0 else 0)
@@ -249,20 +273,6 @@ def identifiers(broker, session, ident, tx, at):
             at += _put_identifier(five.identifier[sub], tx, at)
         sub = broker.subscriptions.next_in_session[sub]
     return at - start
-
-
-def identifier(broker, session):
-    """The one identifier that the Source has for a session; 0: none, SEVERAL: more."""
-    five = broker.five
-    found = 0
-    sub = broker.sessions.first_sub[session]
-    while sub != _NONE:
-        if five.identifier[sub] and _matches(broker, sub):
-            if found:
-                return _SEVERAL
-            found = five.identifier[sub]
-        sub = broker.subscriptions.next_in_session[sub]
-    return found
 
 
 def _put_identifier(number, tx, at):

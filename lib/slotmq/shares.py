@@ -10,6 +10,7 @@ from slotmq.runtime import Names, const, finish, unref
 _NONE = const(0xFFFF)
 _QUEUED = const(0)
 _SENT_1 = const(1)
+_RAP = const(8)
 
 
 class Shares:
@@ -98,6 +99,8 @@ class Shares:
             return
         flags = min(broker.deliveries.flags[entry] & 6, subs.qos[sub] << 1)
         msg = broker.deliveries.msg[entry]
+        if broker.five.options[sub] & _RAP:
+            flags |= broker.messages.flags[msg] & 1
         broker.messages.refs[msg] += 1
         finish(broker.queue, entry)
         made = deliver.enqueue(broker, subs.session[sub], msg, flags)

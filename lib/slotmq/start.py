@@ -25,10 +25,10 @@ _EVERYWHERE = ("0.0.0.0", "::")
 _SPARE = const(12288)
 _THRESHOLD = const(2048)  # bytes allocated until the next collection
 # What is made once, at the start
-_MADE = """broker.conns broker.sessions broker.sessions.names broker.subscriptions
+_MADE = """broker broker.conns broker.sessions broker.sessions.names broker.subscriptions
 broker.subscriptions.routes broker.messages broker.messages.arena broker.deliveries
 broker.retained broker.loop broker.loop.doors broker.five broker.five.shares
-broker.five.aliases broker.five.source broker.journal broker.journal.medium"""
+broker.five.aliases broker.five.source broker.sys broker.journal broker.journal.medium"""
 _BITS = 64 if sys.maxsize >> 32 else 32
 
 

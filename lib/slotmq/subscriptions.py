@@ -33,22 +33,7 @@ class Subscriptions:
         self._free = 0
         self.slots = n
         self.count = self.high = self.refused = 0
-        self._make_tree(limits)
-        # Routes. every: an entry for each match (allow_duplicate_messages)
-        self.every = every
-        self.routes = Routes(limits.routes, limits.route_topic_bytes)
-        self.pool = u16(limits.route_entries)
-        self._room = n if every else limits.sessions
-        self._known = False  # is any topic remembered?
-        self._top = 0
-        self.best = bytearray(limits.sessions)
-        # Version 5: the group of a shared subscription; does the last match need options?
-        self.share = None
-        self.marked = None  # sessions that a client of version 5 has or had
-        self.on_removed = None  # lets version 5 forget what it has with a subscription
-        self.special = False
-
-    def _make_tree(self, limits):
+        # The tree
         n = limits.nodes
         self.root = n
         self.nodes = Names(n, limits.name_bytes)
@@ -60,6 +45,19 @@ class Subscriptions:
         # The walk of match(): nodes still to visit and where in the topic
         self._todo = u16(limits.levels + 2)
         self._todo_off = i32(limits.levels + 2)
+        # Routes. every: an entry for each match (allow_duplicate_messages)
+        self.every = every
+        self.routes = Routes(limits.routes, limits.route_topic_bytes)
+        self.pool = u16(limits.route_entries)
+        self._room = limits.subscriptions if every else limits.sessions
+        self._known = False  # is any topic remembered?
+        self._top = 0
+        self.best = bytearray(limits.sessions)
+        # Version 5: the group of a shared subscription; does the last match need options?
+        self.share = None
+        self.marked = None  # sessions that a client of version 5 has or had
+        self.on_removed = None  # lets version 5 forget what it has with a subscription
+        self.special = False
 
     # The tree
 

@@ -73,6 +73,8 @@ class Version5:
         self.next_due = NEVER  # tenths of a second: of sessions without a connection
         self.to_sweep = 0  # slots that may have a message which expires
         self.goes_on = False
+        # While a message is given out: the identifier that each session gets
+        self.found = i32(limits.sessions)
         self.publisher = _NONE  # the session that publishes now, for No Local
         self.exchanges = {}  # connections that authenticate by AUTH, see auth5.py
         self.scram = None

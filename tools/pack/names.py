@@ -21,7 +21,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 
-from .program import HOT, OurModule, Own, Program
+from .program import APP, CORE, FIVE, HOT, INIT, OurModule, Own, Program
 
 # Python's own, as CPython knows them, and what only MicroPython has.
 _OBJECTS = (
@@ -68,6 +68,7 @@ cur_task peek push ioctl
 _PUBLIC = "hooks limits log log_mask loop settings watch"
 # Of what may stand in for scram.Scram.
 _AUTHENTICATION = "auth forget user"
+_ALWAYS = (HOT, CORE, APP, FIVE)
 _EXPORTS = "__all__"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -97,6 +98,9 @@ class Names:
             if self.is_known(program, m)
         }
         found = sorted(set(_attributes(program)))
+        # What is always loaded chooses first, among the names that cost nothing.
+        always = set(_attributes(program, _ALWAYS))
+        found.sort(key=lambda name: name not in always)
         self.attributes = dict(
             zip(
                 [name for name in found if name not in kept and name[:2] != "__"],
@@ -171,9 +175,11 @@ def _short(taken: set[str]) -> Iterator[str]:
                 yield name
 
 
-def _nodes(program: Program) -> Iterator[ast.AST]:
-    for module in program.modules.values():
-        for statement in module.body:
+def _nodes(program: Program, files: Iterable[str] = ()) -> Iterator[ast.AST]:
+    """All that the modules have, or those of some files."""
+    names = [name for file in files or program.files for name in program.files.get(file, ())]
+    for name in names:
+        for statement in program.modules["" if name == INIT else name].body:
             yield from ast.walk(statement)
 
 
@@ -183,9 +189,9 @@ def _texts(program: Program) -> Iterator[str]:
             yield from _WORD.findall(node.value)
 
 
-def _attributes(program: Program) -> Iterator[str]:
+def _attributes(program: Program, files: Iterable[str] = ()) -> Iterator[str]:
     """Whatever a class or an assignment gives to objects of the package."""
-    for node in _nodes(program):
+    for node in _nodes(program, files):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield node.attr
         elif isinstance(node, ast.ClassDef):
