@@ -88,6 +88,12 @@ class Link:
         self.sent = bytearray()
         self.ends = []
 
+    def die(self):
+        """The broker's machine has lost its power: nothing more comes or goes."""
+        self.break_off()
+        self.closed = True
+        self.attached = False
+
     # The broker's end
 
     def readinto(self, buf, n=None):

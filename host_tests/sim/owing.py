@@ -30,31 +30,27 @@ def begin_to_expire(model, msg):
 
 
 def owe(model, session, msg, sender, loose, groups):
-    best = -1
-    keep = 0
-    sure = not loose
-    plain = []
     matched = session.matching(msg.topic)
-    if loose:
-        matched += [s for s in session.removed if matches(s.filter, msg.topic)]
-    for sub in matched:
+    before = [sub for sub in session.removed if matches(sub.filter, msg.topic)]
+    changed = before + [sub for sub in matched if sub.turn == model.world.turns]
+    plain = []
+    for sub in matched + (before if loose else []):
         if sub.group is not None:
             groups.setdefault((sub.group, sub.filter), []).append((session, sub.before()))
         elif not (sub.no_local and sender is session):
             plain.append(sub)
-            best = max(best, sub.qos)
-            keep |= sub.as_published
-            if loose and sub.turn < model.world.turns and not sub.gone:
-                sure = True
-    if model.broker.subscriptions.every or (loose and len(plain) > 1 and not sure):
+    unsure = loose and changed
+    if model.broker.subscriptions.every or unsure:
         for sub in plain:
-            owe_one(model, session, msg, sub.qos, sub.as_published, sure, loose, [sub])
+            owe_one(model, session, msg, loose, not unsure, [sub])
     elif plain:
-        owe_one(model, session, msg, best, keep, sure, loose, plain)
+        owe_one(model, session, msg, loose, True, plain)
     return bool(matched)
 
 
-def owe_one(model, session, msg, granted, keep, sure, loose, subs):
+def owe_one(model, session, msg, loose, sure, subs):
+    granted = max([sub.qos for sub in subs])
+    keep = [sub for sub in subs if sub.as_published]
     qos = granted if model.broker.upgrade_qos else min(granted, msg.qos)
     if not qos and session.link is None and not (model.broker.queue_qos0 or loose):
         return

@@ -20,6 +20,7 @@ class Plan:
         self.faults = numbers.choice((0, 1, 1, 2))  # how much goes wrong with connections
         self.bad_weather = numbers.choice((0, 1, 1, 2))
         self.one_packet = self.settings.when_full["messages"] == "disconnect" or numbers.one_in(5)
+        self.reboots = numbers.one_in(5)
         self.sharing = numbers.choice(
             (0, 20, 60)
         )  # times out of a hundred that a filter is shared

@@ -79,9 +79,10 @@ def _unmatched(session, queue, rows, is_like):
     """What of the queue has no row; the rows of the others are taken out."""
     waiting = []
     for owed in queue:
-        found = [row for row in rows if is_like(session, owed, row)]
-        if found:
-            rows.remove(found[0])
+        for row in rows:
+            if is_like(session, owed, row):
+                rows.remove(row)
+                break
         else:
             waiting.append(owed)
     return waiting
@@ -178,7 +179,7 @@ def _drop(model, missing, lost, grown):
     for msg in lost:
         if msg in refused:
             continue
-        if grown.messages > len(refused):
+        if grown.messages > len(refused) and not _anybody_has(model, missing, msg, msg.seq):
             refused.append(msg)
         else:
             left -= 1
@@ -186,7 +187,11 @@ def _drop(model, missing, lost, grown):
         fresh = owed.msg in model.fresh and owed.seq == owed.msg.seq and not owed.sent
         if owed.msg in refused:
             pass
-        elif fresh and len(refused) < grown.messages and not _anybody_has(model, missing, owed):
+        elif (
+            fresh
+            and len(refused) < grown.messages
+            and not _anybody_has(model, missing, owed.msg, owed.seq)
+        ):
             refused.append(owed.msg)
         else:
             left -= 1
@@ -200,11 +205,11 @@ def _drop(model, missing, lost, grown):
         model.fail("a group has lost %r", lost)
 
 
-def _anybody_has(model, missing, owed):
+def _anybody_has(model, missing, msg, seq):
     lost = [one for _, one in missing]
     for session in model.sessions:
-        for other in session.owed.get(owed.msg.key(), ()):
-            same = other.msg is owed.msg and other.seq == owed.seq
+        for other in session.owed.get(msg.key(), ()):
+            same = other.msg is msg and other.seq == seq
             if same and other.qos and other.state != DONE and other not in lost:
                 return True
     return False

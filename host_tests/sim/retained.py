@@ -28,7 +28,8 @@ class Retained:
                     known += [msg for msg in (old, new) if msg and msg.size]
             found = peek.retained(self.model.broker, topic)
             kept = self.kept.get(topic)
-            if found == (kept.number if kept else None) or self.has_expired(kept):
+            gone = found is None and self.has_expired(kept)
+            if found == (kept.number if kept else None) or gone:
                 continue
             numbers = [msg.number if msg else None for msg in known]
             if not (grown.messages or grown.retained) or found not in numbers:
@@ -121,7 +122,7 @@ class Retained:
 
     def fits(self, scan, msg, packet, exactly):
         """May this packet come by that subscription?"""
-        history = scan.subscription.history
+        history = scan.subscription.history[scan.since :]
         if exactly and sum(packet.identifiers) not in [ident for _, ident in history]:
             return False
         granted = [qos for qos, _ in history]

@@ -63,6 +63,7 @@ class Scan:
 
     def __init__(self, subscription, link):
         self.subscription = subscription
+        self.since = len(subscription.history) - 1  # how it was subscribed before is no matter
         self.link = link
         self.open = True
         self.due = {}  # topic -> the message that must come, or None where that is not sure

@@ -102,7 +102,7 @@ ANSWERS = {
 def _released_again(model, link, packet):
     owed = link.session.in_flight.get(packet.packet_id) if link.session else None
     known = (owed and owed.state == RELEASED) or model.settings.retry_interval
-    if not known:
+    if not known and link.attached:
         model.fail("link %d: PUBREL of id %d", link.number, packet.packet_id)
 
 
@@ -118,6 +118,9 @@ def _publish(model, link, packet):
     if number < 0:
         model.fail("link %d: a payload of nobody's: %r", link.number, packet.payload[:40])
     key = number or packet.topic
+    if not link.attached:
+        _check_last_words(model, link, packet, key)
+        return
     if model.settings.retry_interval and _is_late(link, packet, key):
         return
     owed = _find(model, link, packet, key)
@@ -133,6 +136,16 @@ def _publish(model, link, packet):
         owed.state = SENT_1 if packet.qos == 1 else SENT_2
         session.in_flight[packet.packet_id] = owed
         _check_window(model, link, session)
+
+
+def _check_last_words(model, link, packet, key):
+    # What was in the buffer when the session was let go of: the next connection has it again.
+    known = link.session.owed.get(key)
+    if not known and not packet.retain:
+        model.fail("link %d: PUBLISH of %s, which it was never owed", link.number, key)
+    for owed in known or ():
+        owed.first_link = 0  # it may have been sent, whatever was seen of it
+    packet.owed = known[0] if known else None
 
 
 def _is_late(link, packet, key):

@@ -17,8 +17,6 @@ from .numbers import Numbers
 from .plan import Plan
 from .trace import Trace
 
-SEEN = """takeover evicted will|will sent|expired session|dropped|shared|passed on|alias
-sent again|wrapped|application|reboot"""
 EVERY = 16  # turns between two looks at all tables
 
 
@@ -62,7 +60,7 @@ class World:
 
         Without a journal the broker knows nothing afterwards, and neither does the model."""
         for link in self.links:
-            link.break_off()
+            link.die()
         self.links = []
         self.seen["reboot"] += 1
         self.start()
@@ -71,6 +69,8 @@ class World:
 
     def step(self):
         """Every client does something, or nothing; then the broker has a turn."""
+        if self.plan.reboots and self.numbers.one_in(60):
+            self.reboot()
         for client in self.clients:
             habits.step(client)
         self.turn(self.numbers.choice(self.plan.times))
@@ -152,6 +152,8 @@ class World:
     def application(self, client, packet):
         """A client gives a message to its application."""
         owed = packet.owed
+        if owed is None:
+            return
         owed.got += 1
         self.seen["application"] += 1
         may_be_again = (owed.qos == 1 and packet.dup) or client.link.session.forgotten
