@@ -44,6 +44,8 @@ def reconcile(model, grown):
     for session in model.sessions:
         rows = [row for row in peek.queue(model.broker, session.name) if row.flags & 6]
         tables.append((session, _unmatched(session, session.queue, rows, _is_row), rows))
+    for wanted in model.groups:
+        wanted.may_be_nobodys = _may_be_nobodys(model, wanted)
     waiting = [wanted for wanted in model.groups if not _find_receiver(model, wanted, tables)]
     model.groups = []
     missing = []
@@ -61,7 +63,7 @@ def reconcile(model, grown):
     for session, row in spare:
         if not _is_explained(model, session, row, waiting):
             model.fail("%s has %s in its queue, which it is not owed", session.name, row.key)
-    lost = [wanted.msg for wanted in waiting if not _may_be_nobodys(model, wanted)]
+    lost = [wanted.msg for wanted in waiting if not wanted.may_be_nobodys]
     _drop(model, missing, lost, grown)
 
 

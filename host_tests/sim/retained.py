@@ -37,10 +37,9 @@ class Retained:
             self.set(topic, known[numbers.index(found)])
 
     def set(self, topic, msg):
-        if not msg:
-            self.kept.pop(topic, None)
-            return
-        self.kept[topic] = msg
+        self.kept.pop(topic, None)
+        if msg:
+            self.kept[topic] = msg
         self.tell_scans(topic, msg)
 
     def tell_scans(self, topic, msg):
@@ -49,7 +48,7 @@ class Retained:
             for scan in session.scans:
                 if scan.open and matches(scan.subscription.filter, topic):
                     scan.due[topic] = None
-                    if msg.size:
+                    if msg and msg.size:
                         scan.may.setdefault(topic, []).append(msg)
 
     def learn_held(self, session, packet_id):

@@ -152,9 +152,9 @@ def _is_late(link, packet, key):
     """Was it put in the buffer once more before its acknowledgement came?"""
     session = link.session
     for owed in session.owed.get(key, ()):
-        if owed.packet_id == packet.packet_id and owed.state == DONE and packet.dup:
+        if packet.dup and owed.packet_id == packet.packet_id and owed.state in (RELEASED, DONE):
             packet.owed = owed
-            return packet.packet_id not in session.in_flight
+            return session.in_flight.get(packet.packet_id) in (None, owed)
     return False
 
 

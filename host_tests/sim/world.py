@@ -79,7 +79,7 @@ class World:
         self.turns += 1
         self.clock.ms += ms
         self.slack_ms = max(self.slack_ms, 1000 + 4 * ms)
-        self.early_ms = max(self.early_ms, 300 + 2 * ms)
+        self.early_ms = max(self.early_ms, 500 + 3 * ms)
         self.loop.turn(0)
         self.settle()
         self.model.turn_ends()
