@@ -23,12 +23,12 @@ class Early(FlashMedium):
 
     def begin(self, generation):
         FlashMedium.begin(self, generation)
-        self._mark(0)
+        self.mark(0)
 
     def switch(self):
         self.sync()
-        self._opened, self._first = self._id, self._base
-        self._count = max(1, -(-self.end // self._data))
+        self._opened, self._first = self.ident, self._base
+        self.length = max(1, -(-self.end // self.data))
         self._room = self.capacity
 
 

@@ -63,7 +63,7 @@ left with its will"""
 
 
 def _made(table, *args):
-    # What making the table before has left lies around it: the next one fits in there.
+    # What making the table before has left lies around it: this one fits in there.
     gc.collect()
     return table(*args)
 
@@ -172,8 +172,6 @@ class Broker:
         self.may_subscribe = getattr(hooks, "may_subscribe", None)
         self.apply_settings()
 
-    # A connection's life, called by the loop
-
     def opened(self, stream):
         """A slot for a new network connection; NONE where none is left."""
         return self.conns.take(stream, self.now)
@@ -243,17 +241,16 @@ class Broker:
         lifecycle.release(self, conn)
 
     def publish_wills(self):
-        """An orderly stop is the end of every session: all wills go out, delayed ones too."""
+        """An orderly stop: all wills go out, but for those that wait and will be kept."""
         for session in range(self.sessions.slots):
-            lifecycle.publish_will(self, session)
+            if not self.journal or self.sessions.conn[session] != _NONE:
+                lifecycle.publish_will(self, session)
 
     def shut_down(self):
         """An orderly stop: every connection ends."""
         for conn in range(self.conns.slots):
             if self.conns.state[conn]:
                 self.end(conn, _STOPPING)
-
-    # For the program around it
 
     def listen(self, host="127.0.0.1", port=1883, max_connections=0):
         """Open a listener; -> its (host, port). OSError where the address is taken.
@@ -282,7 +279,7 @@ class Broker:
         ondemand.take("restore", self.now).restore(self, medium, say)
 
     def compact(self):
-        """Rewrite the journal, where there is one."""
+        """Rewrite the journal."""
         self.journal and self.journal.compact()
 
     def dump_tree(self):

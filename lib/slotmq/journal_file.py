@@ -31,7 +31,7 @@ class FileMedium:
         self._limit = limit - 2 * _HEAD_BYTES  # for both generations
         self.capacity = self._limit - snapshot
         self._old = self._new = None  # open files: the opened generation, the written one
-        self.end = self._held = 0  # bytes of that which is written, of the opened one
+        self.end = self.held = 0  # bytes of that which is written, of the opened one
         self._room = -1  # that much may be appended
         self.written = 0
 
@@ -84,7 +84,7 @@ class FileMedium:
     def begin(self, generation):
         self._room = -1
         if self._new is self._old:
-            self._held = self.end
+            self.held = self.end
         else:
             _close(self._new)
         _remove(self._path + ".new")
@@ -93,12 +93,12 @@ class FileMedium:
         self._new.write(head + pack("<I", crc32(head)))
         self.end = 0
         self._wrote(_HEAD_BYTES)
-        self._room = self._limit - self._held
+        self._room = self._limit - self.held
 
     def append(self, buf, off, n):
         room = self._room
         if self.end + n > room:
-            raise OSError(_ENOSPC, "append")
+            raise OSError(_ENOSPC, "write")
         self._room = -1  # until all of it is there
         if MICROPYTHON:
             self._new.write(buf, off, n)

@@ -33,13 +33,13 @@ class FlashMedium:
 
     def __init__(self, device, snapshot):
         self._device = device
-        self._blocks = device.ioctl(_BLOCKS, 0)
-        self._data = device.ioctl(_BLOCK_SIZE, 0) - _PAGE  # bytes of the journal in a block
-        self._buf = bytearray(_PAGE)  # what is appended and not programmed
-        self.capacity = (self._blocks - max(1, -(-snapshot // self._data))) * self._data
+        self.blocks = device.ioctl(_BLOCKS, 0)
+        self.data = device.ioctl(_BLOCK_SIZE, 0) - _PAGE  # bytes of the journal in a block
+        self.buf = bytearray(_PAGE)  # what is appended and not programmed
+        self.capacity = (self.blocks - max(1, -(-snapshot // self.data))) * self.data
         self.written = self.erased = 0
         self._births = 0  # of generations, of those too that were given up
-        self._first, self._count = -1, 1  # blocks of the opened generation
+        self._first, self.length = -1, 1  # blocks of the opened generation
         self.end = 0
         self._room = -1  # that much may be appended to the one that is written
 
@@ -47,22 +47,22 @@ class FlashMedium:
 
     def generations(self):
         numbers = {}  # one bit for each block that is there
-        for block in range(self._blocks):
-            generation, birth, number = self._header(block)
+        for block in range(self.blocks):
+            generation, birth, number = self.head(block)
             if number >= 0:
-                key = generation, birth, (block - number) % self._blocks
+                key = generation, birth, (block - number) % self.blocks
                 numbers[key] = numbers.get(key, 0) | 1 << number
                 self._births = max(self._births, birth)
-        self._found = {
+        self.found = {
             key[0]: key + (bits,)
             for key, bits in sorted(numbers.items())
             if not bits & (bits + 1)  # none is missing, from the first one on
         }
-        return sorted(self._found, reverse=True)
+        return sorted(self.found, reverse=True)
 
-    def _header(self, block):
+    def head(self, block):
         # (generation, birth, number) from whichever of the two is right; number -1: none.
-        buf = self._buf
+        buf = self.buf
         self._device.readblocks(block, buf, 0)
         for at in (0, _SECOND):
             magic, generation, birth, number, crc = unpack_from("<8s4I", buf, at)
@@ -71,24 +71,24 @@ class FlashMedium:
         return 0, 0, -1
 
     def open(self, generation):
-        _, birth, self._first, bits = self._found[generation]
+        _, birth, self._first, bits = self.found[generation]
         self._opened = generation, birth
         self._base = self._first
-        self._count = len(bin(bits)) - 2
-        self.end = self._count * self._data
+        self.length = len(bin(bits)) - 2
+        self.end = self.length * self.data
 
     def set_aside(self, generation):
-        if generation in self._found:
-            self._erase(self._found[generation][2])
+        if generation in self.found:
+            self._erase(self.found[generation][2])
 
     def readinto(self, at, buf, n):
-        n = max(0, min(n, self._count * self._data - at))
+        n = max(0, min(n, self.length * self.data - at))
         view = memoryview(buf)
         done = 0
         while done < n:
-            rest = (at + done) % self._data
-            part = min(n - done, self._data - rest)
-            block = (self._first + (at + done) // self._data) % self._blocks
+            rest = (at + done) % self.data
+            part = min(n - done, self.data - rest)
+            block = (self._first + (at + done) // self.data) % self.blocks
             self._device.readblocks(block, view[done : done + part], _PAGE + rest)
             done += part
         return n
@@ -97,30 +97,30 @@ class FlashMedium:
 
     def resume(self, end):
         self._base = self._first
-        self._id = self._opened
+        self.ident = self._opened
         self.end = end
         self._room = self.capacity
 
     def begin(self, generation):
         self._room = -1
         self._births += 1
-        self._id = generation, self._births
-        self._base = (self._first + self._count) % self._blocks
+        self.ident = generation, self._births
+        self._base = (self._first + self.length) % self.blocks
         self.end = 0
         self._erase(self._base)
-        self._room = (self._blocks - self._count) * self._data
+        self._room = (self.blocks - self.length) * self.data
 
     def append(self, buf, off, n):
         room = self._room
         if self.end + n > room:
-            raise OSError(_ENOSPC, "append")
+            raise OSError(_ENOSPC, "write")
         self._room = -1  # until all of it is there
         while n:
-            if self.end and not self.end % self._data:
-                self._take(self.end // self._data)
+            if self.end and not self.end % self.data:
+                self._take(self.end // self.data)
             at = self.end % _PAGE
             part = min(n, _PAGE - at)
-            copy(self._buf, at, buf, off, part)
+            copy(self.buf, at, buf, off, part)
             self.end += part
             off += part
             n -= part
@@ -142,10 +142,10 @@ class FlashMedium:
     def switch(self):
         self.sync()
         self._room = -1
-        self._mark(0)
-        self._opened = self._id
+        self.mark(0)
+        self._opened = self.ident
         self._first = self._base
-        self._count = max(1, -(-self.end // self._data))
+        self.length = max(1, -(-self.end // self.data))
         self._room = self.capacity
 
     def close(self):
@@ -157,43 +157,43 @@ class FlashMedium:
         # The next block; only here the buffer is free for its header.
         heap.lift()
         try:
-            self._erase((self._base + number) % self._blocks)
-            self._mark(number)
+            self._erase((self._base + number) % self.blocks)
+            self.mark(number)
         finally:
             heap.drop()
         if self._base == self._first:
-            self._count = number + 1
+            self.length = number + 1
 
-    def _mark(self, number):
-        buf = self._buf
+    def mark(self, number):
+        buf = self.buf
         self._blank(0)
-        pack_into("<8s3I", buf, 0, _MAGIC, self._id[0], self._id[1], number)
+        pack_into("<8s3I", buf, 0, _MAGIC, self.ident[0], self.ident[1], number)
         pack_into("<I", buf, _HEADER - 4, crc32(buf[: _HEADER - 4]))
         copy(buf, _SECOND, buf, 0, _HEADER)
-        self._put(number, 0)
+        self.put(number, 0)
 
     def _blank(self, at):
         for i in range(at, _PAGE):
-            self._buf[i] = 0xFF
+            self.buf[i] = 0xFF
 
     def _program(self):
         at = self.end - _PAGE
-        self._put(at // self._data, at % self._data + _PAGE)
+        self.put(at // self.data, at % self.data + _PAGE)
 
-    def _put(self, number, at):
+    def put(self, number, at):
         heap.lift()
         self.written += _PAGE
         heap.drop()
-        if self._device.writeblocks((self._base + number) % self._blocks, self._buf, at):
+        if self._device.writeblocks((self._base + number) % self.blocks, self.buf, at):
             raise OSError(_EIO, "write")
 
     def _erase(self, block):
-        self.erased += self._data + _PAGE
+        self.erased += self.data + _PAGE
         if self._device.ioctl(_ERASE, block):
             raise OSError(_EIO, "write")
 
 
 def forget():
     """Give back what only a start needs: nobody makes a medium or reads it any more."""
-    FlashMedium.__init__ = FlashMedium.generations = FlashMedium._header = None
+    FlashMedium.__init__ = FlashMedium.generations = FlashMedium.head = None
     FlashMedium.open = FlashMedium.readinto = FlashMedium.set_aside = None

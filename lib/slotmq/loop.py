@@ -90,8 +90,7 @@ class Loop:
         self._finish_turn()
         self.broker.shut_down()
         self._finish_turn()
-        if self.broker.journal:
-            self.broker.journal.close()
+        self.broker.journal and self.broker.journal.close()
         self.doors.close()
 
     def turn(self, timeout_ms):
@@ -288,8 +287,7 @@ class Loop:
         counts = self.counts
         if self.pending[0]:
             broker.pump_pending()
-        if broker.journal:
-            broker.journal.commit()
+        broker.journal and broker.journal.commit()
         while True:
             while counts[0]:
                 conn = next_dirty(self.conns.columns)

@@ -89,7 +89,9 @@ RULE = (
     Row("sysinfo", "ondemand runtime timers", "array"),
     Row("systopics", "__init__ lifecycle runtime sysinfo", "gc"),
     Row("tree", "runtime"),
-    Row("broker", f"{_TABLES} {_STEPS} {_PARTS} arrays heap limits ondemand runtime settings", "gc"),
+    Row(
+        "broker", f"{_TABLES} {_STEPS} {_PARTS} arrays heap limits ondemand runtime settings", "gc"
+    ),
     Row("timers", "heap ondemand runtime"),
     Row("doors", "heap runtime"),
     Row("closing", "heap runtime"),
