@@ -13,8 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
-from . import boards, daemon, launcher, mpy, passwd
+from . import boards, daemon, journal, launcher, mpy, passwd
 from .errors import ToolError
 
 _RUN = "run"
@@ -121,6 +125,29 @@ def build(board: str, folder: Path) -> None:
             shutil.copy(file, folder / name)
     size = sum(file.stat().st_size for file in folder.rglob("*.mpy"))
     click.echo(f"{folder}: {size:,} bytes for {board} ({arch}); copy its folders to :/lib")
+
+
+@main.command("inspect")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--sqlite", "database", type=click.Path(path_type=Path), help="Write the tables there instead."
+)
+def inspect_journal(file: Path, database: Path | None) -> None:
+    """Print what a journal holds: config, clients, subs, messages, retain."""
+    kept = journal.read(file)
+    if database:
+        journal.write_sqlite(kept, database)
+        return
+    for name, found in journal.rows(kept).items():
+        click.echo(f"{name} ({len(found)})")
+        table = Table(*journal.TABLES[name], box=box.SIMPLE_HEAD)
+        for row in found:
+            table.add_row(*("" if cell is None else escape(_shown(cell)) for cell in row))
+        Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+def _shown(cell: object) -> str:
+    return cell.decode(errors="backslashreplace") if isinstance(cell, bytes) else str(cell)
 
 
 @main.command("passwd")

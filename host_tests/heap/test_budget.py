@@ -17,7 +17,7 @@ from slotmq_tools.heap.measure import Measured, limits_of, measure
 README = Path(__file__).parents[2] / "README.md"
 KB = 1024
 CODE = 56 * KB
-FREE = 40 * KB  # 30 KB are promised with the journal, 20 KB with the recorder as well
+FREE = 38 * KB  # 40 KB are aimed at; with the journal 30 KB, with the recorder as well 20 KB
 # What native code takes beside that where it lies in the heap was not promised: what was
 # reached must not be lost.
 NATIVE_NOW = 17 * KB

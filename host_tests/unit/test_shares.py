@@ -139,7 +139,7 @@ class TestPassOn(Version5Case):
         entry = self.sessions.head[session]
         found = []
         while entry != NONE:
-            found.append(self.broker.deliveries.flags[entry])
+            found.append(self.broker.deliveries.flags[entry] & 31)
             entry = self.broker.deliveries.next[entry]
         return found
 

@@ -3,14 +3,13 @@
 # Broker does no I/O and knows no clock: the loop gives it bytes (receive) and the
 # time in tenths of a second (now, tick), and asks what may be read (readable).
 # Handlers never write: they fill outgoing buffers, often those of OTHER
-# connections, and the loop carries these out at the end of the turn. Only where a
-# buffer is full in the midst of one, flush() and write(), which the loop provides,
-# are called at once. Nothing a handler does ends a connection on the spot either:
-# end() marks it and the loop reaps it.
+# connections, and the loop carries these out at the end of the turn. Only where one is full
+# before that, the loop's flush() and write() are called at once. Nothing a handler does
+# ends a connection on the spot either: end() marks it and the loop reaps it.
 # Allocates all tables at construction, nothing afterwards.
 import gc
 
-from slotmq import deliver, heap, lifecycle, outbox, retain
+from slotmq import deliver, heap, lifecycle, ondemand, outbox, retain
 from slotmq.arrays import i32, u16
 from slotmq.connections import Connections
 from slotmq.deliveries import Deliveries
@@ -39,9 +38,7 @@ _FULL = const(6)
 _STOPPING = const(10)
 _NOTICE = const(4)
 _DEBUG = const(64)
-
-# Indexes of Broker.stats
-_PACKETS_IN = const(0)
+_PACKETS_IN = const(0)  # this and those that follow: indexes of Broker.stats
 _PACKETS_OUT = const(1)
 _PUBLISH_IN = const(2)
 _PUBLISH_OUT = const(3)
@@ -66,7 +63,7 @@ left with its will"""
 
 
 def _made(table, *args):
-    # What making the table before has left lies around it: the next one fits in there.
+    # What making the table before has left lies around it: this one fits in there.
     gc.collect()
     return table(*args)
 
@@ -80,9 +77,8 @@ class Broker:
             from slotmq.version5 import Version5
         if settings.sys_interval:
             from slotmq.sysinfo import Sys
-        # What MicroPython allocates for a moment (the frame of a call that has many
-        # locals) is searched for from the heap's beginning. A hole before the tables,
-        # given back at the end, keeps that search short.
+        # What is allocated for a moment is searched for from the heap's beginning: a hole
+        # before the tables, given back at the end, keeps that search short.
         hole = bytearray(limits.hole_bytes())
         self.now = 0
         self.clock = i32(1)  # now, for the lane
@@ -109,6 +105,8 @@ class Broker:
         self.ending_count = 0
         self.loop = None
         self.flush = self.write = None  # the loop's
+        self.journal = None  # what is kept through a power cut; see keep()
+        self.held = 0  # a packet is only half handled: nothing is kept, nothing may leave
         self.log = None  # log(bit, text), asked only where log_mask has the bit, or with 0
         self._log_mask = 0
         self.pkt = new_packet(limits.max_packet)
@@ -174,8 +172,6 @@ class Broker:
         self.may_subscribe = getattr(hooks, "may_subscribe", None)
         self.apply_settings()
 
-    # A connection's life, called by the loop
-
     def opened(self, stream):
         """A slot for a new network connection; NONE where none is left."""
         return self.conns.take(stream, self.now)
@@ -236,6 +232,7 @@ class Broker:
         """The heap was too small for what the control plane had to do just now."""
         conn = self.current
         self.current = _NONE
+        self.held = 0
         if conn != _NONE:
             self.end(conn, _FULL)
 
@@ -244,17 +241,16 @@ class Broker:
         lifecycle.release(self, conn)
 
     def publish_wills(self):
-        """An orderly stop is the end of every session: all wills go out, delayed ones too."""
+        """An orderly stop: all wills go out, but for those that wait and will be kept."""
         for session in range(self.sessions.slots):
-            lifecycle.publish_will(self, session)
+            if not self.journal or self.sessions.conn[session] != _NONE:
+                lifecycle.publish_will(self, session)
 
     def shut_down(self):
         """An orderly stop: every connection ends."""
         for conn in range(self.conns.slots):
             if self.conns.state[conn]:
                 self.end(conn, _STOPPING)
-
-    # For the program around it
 
     def listen(self, host="127.0.0.1", port=1883, max_connections=0):
         """Open a listener; -> its (host, port). OSError where the address is taken.
@@ -276,17 +272,21 @@ class Broker:
 
     def reload(self):
         """Read the configuration again, where there is one."""
-        if self.on_reload:
-            self.on_reload()
+        self.on_reload and self.on_reload()
+
+    def keep(self, medium, say=print):
+        """Take over what a medium holds, and keep in it what is promised; see restore.py."""
+        ondemand.take("restore", self.now).restore(self, medium, say)
+
+    def compact(self):
+        """Rewrite the journal."""
+        self.journal and self.journal.compact()
 
     def dump_tree(self):
         """Print the subscription tree, and log it where a log is kept in a file."""
-        from slotmq.tree import lines
+        from slotmq.tree import dump
 
-        for line in lines(self.subscriptions, self.sessions):
-            print(line)
-            if self.log:
-                self.log(0, line)
+        dump(self)
 
     def publish(self, topic, payload=b"", qos=0, retain=False):
         """Publish as a client would. ValueError: the topic name or the size is not legal."""

@@ -25,6 +25,11 @@ port start port
 bind_address start address
 max_connections start most
 pid_file start text
+persistence start flag
+persistence_location start text
+persistence_file start text
+persistence_sync start word always interval
+autosave_interval start number 1 100000000
 limit start limit
 qos2_delivery start word receive release
 allow_anonymous live flag
@@ -58,7 +63,7 @@ log_dest live dest
 when_full live policy
 """
 
-_UNKNOWN = "a key of slotmq (include_dir, persistence, passwords, TLS, plugins, bridges: not yet)"
+_UNKNOWN = "a key of slotmq (include_dir, passwords, TLS, plugins, bridges: not yet)"
 
 
 def load(path, limits):

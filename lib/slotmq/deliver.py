@@ -15,6 +15,7 @@ from slotmq.runtime import append, const, fan, finish, place, send, unref
 from slotmq.runtime import store as take_message
 
 _NONE = const(0xFFFF)
+_BLOCKED = const(2)
 _QUEUED = const(0)
 _RELEASED = const(3)
 _PUBLISH = const(0x30)
@@ -129,7 +130,15 @@ def _send_qos0(broker, session, msg):
     elif conn == broker.current:
         enqueue(broker, session, msg, 0)
     elif not send_message(broker, conn, msg, _PUBLISH, 0):
-        broker.stats[_DROPPED] += 1
+        if is_held(broker, conn):
+            enqueue(broker, session, msg, 0)
+        else:
+            broker.stats[_DROPPED] += 1
+
+
+def is_held(broker, conn):
+    """Is there no room only because nothing may leave in the midst of a packet?"""
+    return broker.journal and broker.held and broker.conns.out[conn] != _BLOCKED
 
 
 def enqueue(broker, session, msg, flags):

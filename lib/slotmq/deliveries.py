@@ -34,9 +34,12 @@ class Deliveries:
         self.next = chain(n)
         self.next[n - 1] = _NONE
         self.state = bytearray(bytes((_FREE,)) * n)
-        self.flags = bytearray(n)  # as in PUBLISH: DUP 8 once it was sent, QoS << 1, RETAIN 1
-        # [live, most live so far, first free slot, last free slot]
-        self.count = i32(4)
+        # as in PUBLISH: DUP 8 once it was sent, QoS << 1, RETAIN 1; 32 since it has changed
+        # until the journal looks
+        self.flags = bytearray(n)
+        # [live, most live so far, first free slot, last free slot, changed: 1 since any was
+        # queued or released, 2 since any ended]
+        self.count = i32(5)
         self.count[3] = n - 1
         self.refused = 0
         # Most of one session: [in flight, waiting]

@@ -118,9 +118,11 @@ def give(broker, session, sub, qos, granted, keep_retain):
         if not waits and conn == _NONE:
             return
         if not waits and conn != broker.current:
-            if emit(broker, conn, _PUBLISH | retain, 0, ident) <= 0:
-                broker.stats[_DROPPED] += 1
-            return
+            sent = emit(broker, conn, _PUBLISH | retain, 0, ident)
+            if sent or not deliver.is_held(broker, conn):
+                if sent <= 0:
+                    broker.stats[_DROPPED] += 1
+                return
     if source.msg == _NONE and store(broker, retain) == _NONE:
         broker.messages.refused += 1
         broker.stats[_DROPPED] += 1

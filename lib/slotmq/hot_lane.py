@@ -43,6 +43,7 @@ _S_IDS_HIGH = const(52)
 _C_HEARD = const(53)
 _S_RECEIVED = const(57)
 _S_MOST = const(58)  # received ids that the lane takes: none where messages hang on them
+_S_MARK = const(61)
 
 
 def lane_columns(broker):
@@ -60,7 +61,7 @@ def lane_columns(broker):
     p += (m.payload_len, m.flags, d.pending, s.scans, m.arena.state, m.arena.next, m.arena.data)
     p += (c.session, broker.stats, broker.clock, broker.pkt, s.ids, s.id_count, s.progress)
     p += (r.first, r.end, c.state, c.held, c.bigs, s.ids_high, c.heard, ALIGN, d.slots, m.slots)
-    p += (s.received, s.received if s.id_msg is None else 0, _NONE, 0)
+    p += (s.received, s.received if s.id_msg is None else 0, _NONE, 0, s.mark)
     broker.queue = c.columns = made = table(p)
     return made
 
@@ -79,10 +80,10 @@ def may_read(o: ptr32, conn: int) -> int:
     return room if room > 0 and room > most >> 2 else 0
 
 
+# Handles packets of buf[at:end] of a connected client; -> the offset of the first
+# one that it leaves.
 @micropython.viper
 def lane(c, conn: int, buf, at: int, end: int) -> int:
-    # Handles packets of buf[at:end] of a connected client; -> the offset of the first
-    # one that it leaves.
     o = ptr32(c)
     b = ptr8(buf)
     p = ptr32(int(o) - o[_PKT])
@@ -113,13 +114,15 @@ def lane(c, conn: int, buf, at: int, end: int) -> int:
             if first == 0x62:
                 if not o[_S_MOST]:
                     break
-                # the id leaves the QoS 2 receive list; the last one takes its place
                 ids = ptr16(int(o) - o[_S_IDS] + 2 * session * o[_S_RECEIVED])
                 counts = ptr16(int(o) - o[_S_ID_COUNT])
                 k = counts[session]
                 while k:
                     k -= 1
                     if not ids[k] ^ packet_id:
+                        marks = ptr8(int(o) - o[_S_MARK])
+                        marks[session] = marks[session] | 2
+                        ptr32(int(o) - o[_S_IDS_HIGH])[1] = 1
                         counts[session] = counts[session] - 1
                         ids[k] = ids[counts[session]]
                         break
@@ -227,7 +230,10 @@ def accept(c, conn: int, slot: int, buf) -> int:
         ids[at] = p[_PACKET_ID]
         at = counts[session] + 1
         counts[session] = at
+        marks = ptr8(int(o) - o[_S_MARK])
+        marks[session] = marks[session] | 2
         high = ptr32(int(o) - o[_S_IDS_HIGH])
+        high[1] = 1
         if at > high[0]:
             high[0] = at
     return 1

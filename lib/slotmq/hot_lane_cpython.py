@@ -131,8 +131,7 @@ def _release(sessions, session, packet_id):
     first = session * sessions.received
     at = find_id(sessions.ids, first, sessions.id_count[session], packet_id)
     if at >= 0:
-        sessions.id_count[session] -= 1
-        sessions.ids[at] = sessions.ids[first + sessions.id_count[session]]
+        sessions.remove_received(session, at)
 
 
 def _put_ping(conns, conn):

@@ -35,6 +35,7 @@ _M_FLAGS = const(34)
 _D_PENDING = const(35)
 _S_SCANS = const(36)
 _D_SLOTS = const(55)
+_CHANGED = const(32)  # in the flags of a delivery
 _LAST = const(59)  # the entry that was appended last
 _ONE = const(60)  # a route entry for append
 
@@ -48,10 +49,10 @@ def append(c, session, msg, flags):
     return c[_LAST]
 
 
+# Queues msg for the route entries i..end at the lower of qos and what was granted. -> the
+# first that has QoS 0 or no room, or end. msg 0xFFFF: only asks. _ANY | flags: append().
 @micropython.viper
 def fan(o: ptr32, pool: ptr16, i: int, end: int, msg: int, qos: int) -> int:
-    # Queues msg for the route entries i..end at the lower of qos and what was granted. -> the
-    # first that has QoS 0 or no room, or end. msg 0xFFFF: only asks. _ANY | flags: append().
     count = ptr32(int(o) - o[_D_COUNT])
     window = ptr32(int(o) - o[_D_WINDOW])
     if not msg ^ _NONE and count[0] + end - i > o[_D_SLOTS]:
@@ -85,7 +86,8 @@ def fan(o: ptr32, pool: ptr16, i: int, end: int, msg: int, qos: int) -> int:
         ptr16(int(o) - o[_D_SESSION])[entry] = session
         ptr16(int(o) - o[_D_MSG])[entry] = msg
         ptr8(int(o) - o[_D_STATE])[entry] = _QUEUED
-        ptr8(int(o) - o[_D_FLAGS])[entry] = flags
+        ptr8(int(o) - o[_D_FLAGS])[entry] = flags | _CHANGED
+        count[4] = 1
         nexts[entry] = _NONE
         tails = ptr16(int(o) - o[_S_TAIL])
         tail = tails[session]
@@ -117,10 +119,10 @@ def finish(c, entry):
     acked(c, 0, entry + 1, _FREE)
 
 
+# The entry of a packet id in that state; PUBACK and PUBCOMP end it, PUBREC frees
+# its message. 0xFFFF: there is none. state _FREE is finish().
 @micropython.viper
 def acked(c, session: int, packet_id: int, state: int) -> int:
-    # The entry of a packet id in that state; PUBACK and PUBCOMP end it, PUBREC frees
-    # its message. 0xFFFF: there is none. state _FREE is finish().
     o = ptr32(c)
     entry = packet_id - 1
     if entry < 0 or entry >= o[_D_SLOTS]:
@@ -132,6 +134,8 @@ def acked(c, session: int, packet_id: int, state: int) -> int:
     elif cells[entry] ^ session or states[entry] ^ state:
         return _NONE
     msg = ptr16(int(o) - o[_D_MSG])[entry]
+    count = ptr32(int(o) - o[_D_COUNT])
+    ptr8(int(o) - o[_D_FLAGS])[entry] = _CHANGED | 4
     if state ^ _SENT_2:
         cells[entry] = _NONE
         nexts = ptr16(int(o) - o[_D_NEXT])
@@ -156,7 +160,7 @@ def acked(c, session: int, packet_id: int, state: int) -> int:
         cells[session] = cells[session] - 1
         states[entry] = _FREE
         nexts[entry] = _NONE
-        count = ptr32(int(o) - o[_D_COUNT])
+        count[4] = count[4] | 2
         if count[3] ^ _NONE:
             nexts[count[3]] = entry
         else:
@@ -164,6 +168,7 @@ def acked(c, session: int, packet_id: int, state: int) -> int:
         count[3] = entry
         count[0] = count[0] - 1
     else:
+        count[4] = 1
         ptr16(int(o) - o[_D_MSG])[entry] = _NONE
         states[entry] = _RELEASED
     marks = ptr8(int(o) - o[_D_IS_PENDING])

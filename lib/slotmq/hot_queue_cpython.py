@@ -6,6 +6,7 @@ _FREE = 4
 _SENT_2 = 2
 _RELEASED = 3
 _EXTRA = 8
+_CHANGED = 32
 
 
 def fan(columns, pool, i, end, msg, qos):
@@ -42,7 +43,8 @@ def append(columns, session, msg, flags):
     d.session[entry] = session
     d.msg[entry] = msg
     d.state[entry] = 0
-    d.flags[entry] = flags
+    d.flags[entry] = flags | _CHANGED
+    count[4] = 1
     tail = s.tail[session]
     d.prev[entry] = tail
     d.next[entry] = _NONE
@@ -95,6 +97,8 @@ def acked(columns, session, packet_id, state):
         return _NONE
     if state == _SENT_2:
         d.state[entry] = _RELEASED
+        d.flags[entry] = _CHANGED | 4
+        d.count[4] = 1
         unref(columns, d.msg[entry])
         d.msg[entry] = _NONE
     else:
@@ -126,9 +130,11 @@ def finish(columns, entry):
     else:
         s.inflight[session] -= 1
     d.state[entry] = _FREE
+    d.flags[entry] = _CHANGED | 4
     d.session[entry] = _NONE
     d.next[entry] = _NONE
     count = d.count
+    count[4] |= 2
     if count[3] == _NONE:
         count[2] = entry
     else:

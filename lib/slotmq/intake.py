@@ -15,10 +15,12 @@ from slotmq.runtime import const, copy, lane, next_packet
 
 _NONE = const(0xFFFF)
 _TYPE = const(0)
+_FLAGS = const(1)
 _BODY = const(3)
 _END = const(4)
 _TOTAL = const(5)
 _NEW = const(1)
+_PUBLISH_TYPE = const(3)
 _CONNECTED = const(2)
 _ENDING = const(3)
 _BLOCKED = const(2)
@@ -151,7 +153,9 @@ def _handle(broker, conn, buf, at, end, held):
         held = 0
         if broker.lane is None and broker.log_mask & _DEBUG:
             _log_packet(broker, conn, pkt)
+        broker.held = pkt[_TYPE] != _PUBLISH_TYPE or pkt[_FLAGS] & 6
         result = handlers[pkt[_TYPE]](broker, conn, pkt, buf)
+        broker.held = 0
         if result:
             if result != _ACCEPTED:
                 broker.end(conn, result)

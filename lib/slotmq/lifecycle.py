@@ -13,6 +13,8 @@ _SHARE_CONNECTED = const(2)
 
 def publish_stored(broker, msg):
     """Publish a message that was stored earlier: a will, or one held until PUBREL."""
+    held = broker.held
+    broker.held = 1
     messages = broker.messages
     n = messages.read_topic(msg, broker.work, 0)
     flags = messages.flags[msg]
@@ -23,6 +25,7 @@ def publish_stored(broker, msg):
         empty = five and five.is_empty(broker, msg)
         retain.keep(broker, broker.work, 0, n, _NONE if empty else msg)
     deliver.fan_out(broker, msg, flags >> 1 & 3, deliver.route(broker, broker.work, 0, n))
+    broker.held = held
 
 
 def attach(broker, conn, session):
@@ -31,6 +34,7 @@ def attach(broker, conn, session):
     if broker.five:
         broker.five.attached(broker, session)
     sessions.conn[session] = conn
+    sessions.touch(session)
     sessions.cursor[session] = sessions.head[session]
     broker.conns.session[conn] = session
     broker.connected += 1
@@ -50,6 +54,7 @@ def detach(broker, conn):
     conns.share[conn][_SHARE_CONNECTED] -= 1
     sessions.cursor[session] = sessions.head[session]
     sessions.left[session] = broker.now
+    sessions.touch(session)
     _drop_scans(broker, session)
     if conns.reason[conn] == _LEFT:
         drop_will(broker, session)
@@ -81,6 +86,7 @@ def drop_will(broker, session):
     will = broker.sessions.will[session]
     if will != _NONE:
         broker.sessions.will[session] = _NONE
+        broker.sessions.touch(session)
         unref(broker.queue, will)
 
 

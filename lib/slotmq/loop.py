@@ -10,9 +10,8 @@
 #
 # The loop runs with MicroPython's heap locked, and lifts the lock for what may
 # allocate: CONNECT, SUBSCRIBE, new connections and closing ones, logs, $SYS, hooks.
-# So a steady state that allocates is an error at once, and the frames of calls lie
-# on the C stack, which is faster. (poll.modify allocates only where objects lie
-# above 2 GB, which is nowhere on a board.)
+# So a steady state that allocates is an error at once, and the frames of calls lie on the C
+# stack, which is faster. (poll.modify allocates only where objects lie above 2 GB.)
 from slotmq import closing, heap
 from slotmq.doors import Doors
 from slotmq.intake import readable, receive
@@ -91,6 +90,7 @@ class Loop:
         self._finish_turn()
         self.broker.shut_down()
         self._finish_turn()
+        self.broker.journal and self.broker.journal.close()
         self.doors.close()
 
     def turn(self, timeout_ms):
@@ -228,7 +228,7 @@ class Loop:
     # Out
 
     def write(self, conn, buf, off, n):
-        """Write at once; -> how many bytes the socket took. An error ends the connection."""
+        """Write behind a flush(); -> how many bytes went out. An error ends the connection."""
         try:
             done = self.streams[conn].write(buf, off, n) or 0
         except OSError as error:
@@ -242,9 +242,14 @@ class Loop:
         return 0
 
     def flush(self, conn):
-        """Write what waits in the connection's outgoing buffer; the rest blocks it."""
+        """Write what waits in the outgoing buffer, once it is kept; the rest blocks it."""
         base = conn * self.tx_bytes
         n = self.tx_end[conn] - base
+        journal = self.broker.journal
+        if journal and not journal.commit():
+            if n and not self.broker.held:
+                self._block(conn, base, n, 0)
+            return
         try:
             done = self.streams[conn].write(self.tx, base, n)
         except OSError as error:
@@ -282,6 +287,7 @@ class Loop:
         counts = self.counts
         if self.pending[0]:
             broker.pump_pending()
+        broker.journal and broker.journal.commit()
         while True:
             while counts[0]:
                 conn = next_dirty(self.conns.columns)

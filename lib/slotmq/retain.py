@@ -25,8 +25,7 @@ def keep(broker, buf, topic, topic_len, msg):
             unref(broker.queue, retained.remove(slot))
         return
     if slot != _NONE:
-        unref(broker.queue, retained.msg[slot])
-        retained.msg[slot] = msg
+        unref(broker.queue, retained.put(slot, msg))
     elif retained.add(buf, topic, topic_len, msg) == _NONE:
         retained.refused += 1
         return

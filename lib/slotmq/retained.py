@@ -13,6 +13,8 @@ class Retained:
         self.slots = limits.retained
         self.names = Names(limits.retained, limits.retained_name_bytes)
         self.msg = u16(limits.retained, _NONE)
+        self.mark = bytearray(limits.retained)  # 1: changed since the journal looked
+        self.changed = False  # has any?
         self.top = 0  # past the last slot that was ever used
         self.high = 0
         self.refused = 0
@@ -24,14 +26,20 @@ class Retained:
         """Keep msg (its reference too) for a new topic; NONE where the table is full."""
         slot = self.names.add(0, buf, off, n)
         if slot != _NONE:
-            self.msg[slot] = msg
+            self.put(slot, msg)
             self.top = max(self.top, slot + 1)
             self.high = max(self.high, self.names.count())
         return slot
 
+    def put(self, slot, msg):
+        """Another message for a topic that has one; -> that one, now the caller's."""
+        before = self.msg[slot]
+        self.msg[slot] = msg
+        self.mark[slot] = 1
+        self.changed = True
+        return before
+
     def remove(self, slot):
         """Forget the topic; -> its message, whose reference is now the caller's."""
-        msg = self.msg[slot]
-        self.msg[slot] = _NONE
         self.names.remove(slot)
-        return msg
+        return self.put(slot, _NONE)

@@ -3,7 +3,8 @@
 # Owns what MQTT calls session state beside subscriptions and messages: the client
 # id (hashed, in blocks of 16 bytes), whether it is kept, its will, its QoS 2
 # receive list, and the heads of its lists in the subscriptions and deliveries
-# tables. Does not allocate after construction.
+# tables. mark says what has changed since the journal looked: 1 the session, 2 its
+# receive list; changed and ids_high[1], that any has. Does not allocate after construction.
 #
 # Receive list: ids[session * received + i], i < id_count: packet ids between
 # PUBLISH and PUBREL [4.3.3-2]; never forgotten before PUBREL. With
@@ -34,12 +35,14 @@ class Sessions:
         self.queued = u16(n)
         self.progress = i32(n)  # tenths of a second: last send or acknowledgement
         self.scans = u16(n)  # subscriptions that are still owed retained messages
+        self.mark = bytearray(n)
+        self.changed = False
         # QoS 2 receive list
         self.received = limits.received
         self.ids = u16(n * limits.received)
         self.id_count = u16(n)
         self.id_msg = u16(n * limits.received, _NONE) if hold_received else None
-        self.ids_high = i32(1)
+        self.ids_high = i32(2)
         self.ids_refused = 0
 
     def take(self, buf, off, n):
@@ -48,7 +51,13 @@ class Sessions:
         if session == _NONE:
             return _NONE
         self.high = max(self.high, self.names.count())
+        self.touch(session)
         return session
+
+    def touch(self, session):
+        """Something of it has changed that outlives a connection."""
+        self.mark[session] |= 1
+        self.changed = True
 
     def find(self, buf, off, n):
         return self.names.find(0, buf, off, n)
@@ -58,6 +67,7 @@ class Sessions:
         assert self.conn[session] == _NONE and self.will[session] == _NONE
         assert self.first_sub[session] == _NONE and self.head[session] == _NONE
         assert self.id_count[session] == 0
+        self.touch(session)
         self.names.remove(session)
 
     def used(self, session):
@@ -89,6 +99,7 @@ class Sessions:
             self.ids_refused += 1
             return -1
         at = session * self.received + count
+        self._touch_ids(session)
         self.ids[at] = packet_id
         self.id_count[session] = count + 1
         if count >= self.ids_high[0]:
@@ -98,6 +109,7 @@ class Sessions:
     def remove_received(self, session, at):
         """Forget ids[at]; -> the message that was held with it, or NONE."""
         count = self.id_count[session] - 1
+        self._touch_ids(session)
         self.id_count[session] = count
         last = session * self.received + count
         self.ids[at] = self.ids[last]
@@ -108,3 +120,7 @@ class Sessions:
         held[at] = held[last]
         held[last] = _NONE
         return msg
+
+    def _touch_ids(self, session):
+        self.mark[session] |= 2
+        self.ids_high[1] = 1

@@ -46,6 +46,13 @@ class Settings:
     scram_file = None  # who may come in by SCRAM-SHA-256; see `slotmq passwd`
     retry_interval = 0  # seconds until an unacknowledged packet is sent again; 0: never
 
+    # What outlives a power cut, and where it is kept.
+    persistence = False
+    persistence_location = ""  # the folder, with its slash; or a board's flash
+    persistence_file = "slotmq.db"
+    persistence_sync = "always"  # nothing leaves before what it implies is kept; "interval"
+    autosave_interval = 1800  # seconds until what may wait is kept as well
+
     # The process around it.
     set_tcp_nodelay = True  # mosquitto's is false, and a round trip takes 5 to 25 ms then
     sys_interval = 10  # seconds between two rounds of $SYS; 0: none

@@ -28,7 +28,7 @@ _THRESHOLD = const(2048)  # bytes allocated until the next collection
 _MADE = """broker broker.conns broker.sessions broker.sessions.names broker.subscriptions
 broker.subscriptions.routes broker.messages broker.messages.arena broker.deliveries
 broker.retained broker.loop broker.loop.doors broker.five broker.five.shares
-broker.five.aliases broker.five.source broker.sys"""
+broker.five.aliases broker.five.source broker.sys broker.journal broker.journal.medium"""
 _BITS = 64 if sys.maxsize >> 32 else 32
 
 
@@ -73,6 +73,9 @@ def _start(app, argv):
         raise ConfError(_wrong(app, "scram_file", lines["scram_file"], what))
     app.broker.on_reload = app.reload
     app.open_log()
+    if app.settings.persistence:
+        medium = borrow("keeping", "medium", board, app.settings, app.limits)
+        app.broker.keep(medium, app.say)
     where = []
     for hosts, port, most in listeners:
         where += _listen(app, lines, hosts, port, most)
@@ -95,8 +98,11 @@ def _forget_what_made_it(broker):
             made = getattr(made, name, None)
         if made:
             type(made).__init__ = None  # deleted, it would still be in the class's table
-    for name in [name for name in sys.modules if name.startswith("slotmq_boards")]:
-        del sys.modules[name]
+    for name in list(sys.modules):
+        if name.startswith("slotmq_boards"):
+            del sys.modules[name]
+        elif name in ("slotmq.journal_file", "slotmq.journal_flash"):
+            sys.modules[name].forget()
 
 
 def budget(board):

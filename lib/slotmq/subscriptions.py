@@ -25,6 +25,8 @@ class Subscriptions:
         self.node = u16(n)
         self.qos = bytearray(n)
         self.scan = u16(n)  # retained messages are still owed to it: next slot + 1
+        self.mark = bytearray(n)  # 1: changed since the journal looked; changed: any has
+        self.changed = False
         self.next_in_session = u16(n, _NONE)
         self.next_in_node = chain(n)  # also the list of free slots
         self.next_in_node[n - 1] = _NONE
@@ -161,7 +163,12 @@ class Subscriptions:
             if self.share is not None:
                 self.share[sub] = share
         self.qos[sub] = qos
+        self._touch(sub)
         return sub
+
+    def _touch(self, sub):
+        self.mark[sub] = 1
+        self.changed = True
 
     def remove(self, sessions, sub):
         """Unsubscribe; nodes that nobody needs any more go too."""
@@ -176,6 +183,7 @@ class Subscriptions:
         self._unlink(self.first_sub, node, self.next_in_node, sub)
         self._unlink(sessions.first_sub, session, self.next_in_session, sub)
         self.session[sub] = _NONE
+        self._touch(sub)
         self.next_in_node[sub] = self._free
         self._free = sub
         self.count -= 1

@@ -31,3 +31,11 @@ def _subscribers(subs, sessions, node):
         who.append("%s:%d" % (sessions.client_id(subs.session[sub]).decode(), subs.qos[sub]))
         sub = subs.next_in_node[sub]
     return " (" + ", ".join(who) + ")" if who else ""
+
+
+def dump(broker):
+    """Print the lines, and log them where a log is kept in a file."""
+    for line in lines(broker.subscriptions, broker.sessions):
+        print(line)
+        if broker.log:
+            broker.log(0, line)

@@ -101,6 +101,7 @@ class Version5:
         """How long the session outlives its connection."""
         self.expiry[session] = seconds if seconds < _LONGEST else NEVER
         broker.sessions.clean[session] = 0 if seconds else 1
+        broker.sessions.touch(session)
 
     def mark(self, broker, session):
         """A client of version 5 has the session now: no route with it is remembered."""

@@ -60,8 +60,8 @@ class Measured:
 
     @property
     def all_native(self) -> int:
-        """Bytes of native code, of all files."""
-        return sum(self.native.values())
+        """Bytes of native code, of all files that are always loaded."""
+        return sum(size for name, size in self.native.items() if name in self.files)
 
     @property
     def code(self) -> int:
@@ -127,11 +127,11 @@ def measure(board: str, heap: int = 0) -> Measured:
     arch = facts.mpy_arch or micropython.find(32).arch
     found.native = native.in_folder(mpy.build(arch))
     found.native_modules = native.in_folder(mpy.build(arch, packed=False))
-    taken = found.all_native if facts.mpy_arch.startswith(_NATIVE_IN_HEAP) else 0
     with Process(MEASURE, board, found.heap and found.heap + _ROOM, packed=False) as process:
         found.modules = _note(found, process.rows())
     with Process(MEASURE, board, found.heap and found.heap + _ROOM) as process:
         found.files = _note(found, process.rows())
+    taken = found.all_native if facts.mpy_arch.startswith(_NATIVE_IN_HEAP) else 0
     with Process(SERVE, board, found.heap - taken) as process:
         process.rows()
         process.connect().close()  # some names of what it needs stay

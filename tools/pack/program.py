@@ -16,6 +16,9 @@ RUNTIME = "MICROPYTHON"  # true in all that is packed
 HOT, CORE, APP, FIVE = "hot", "core", "app", "five"
 _ON_DEMAND = ("joining", "joining5", "subscribing", "subscribing5")
 _ENTRIES = {CORE: "broker", APP: "app", FIVE: "version5"} | {name: name for name in _ON_DEMAND}
+# The journal, for who wants one, and what only its start needs.
+_KEEPING = ("hot_journal", "journal", "restore")
+_ENTRIES |= {name: name for name in _KEEPING}
 _WITH_HOT = "arrays"  # the hot files import it
 
 
@@ -119,6 +122,7 @@ class Program:
 
     def _files(self) -> dict[str, list[str]]:
         hot = [name for name in self.modules if name == _WITH_HOT or name.startswith(HOT)]
+        hot = [name for name in hot if name not in _ENTRIES]
         files = {HOT: self._closure(hot, ())}
         for file, entry in _ENTRIES.items():
             taken = [name for modules in files.values() for name in modules]

@@ -36,12 +36,14 @@ RULE = (
     Row("hot_lane_cpython", "hot_cpython hot_messages_cpython hot_queue_cpython"),
     Row("hot_queue_cpython", "hot_cpython hot_messages_cpython"),
     Row("hot_turn_cpython", "hot_lane_cpython net_cpython", "os time"),
+    Row("hot_journal_cpython", "", "re zlib"),
     Row("hot_*_cpython", "hot_cpython", "array"),
     Row("hot", "", "array micropython sys"),
     Row("hot_lane", "hot hot_messages hot_queue", "micropython"),
     Row("hot_queue", "hot hot_messages", "micropython"),
     Row("hot_*", "arrays hot", "array micropython"),
     Row("arrays", "", "array"),
+    Row("runtime_journal", "hot_journal* runtime"),
     # Sockets, poller, clock: nothing of MQTT
     Row("net_cpython", "", "select socket time"),
     Row("net_micropython", "", "micropython select socket time"),
@@ -76,11 +78,20 @@ RULE = (
     Row("*5", f"{_STEPS} *5 admit encode handle_* heap intake properties runtime"),
     Row("intake", "deliver encode handle_* heap ondemand runtime"),
     Row("local", "deliver retain runtime"),
+    # On what a journal lies: bytes of generations, and nothing of what they mean
+    Row("journal_flash", "heap runtime", "binascii struct"),
+    Row("journal_file", "heap runtime", "binascii os struct vfs"),
+    # Attached to a broker that is to keep what it promises; restore is borrowed by its start
+    Row("journal*", "encode heap journal* runtime runtime_journal"),
+    Row("keeping", "journal_file* journal_flash* runtime", "slotmq_boards"),
+    Row("restore*", "journal* lifecycle restore* runtime"),
     # Made or borrowed by a broker that is asked for it
     Row("sysinfo", "ondemand runtime timers", "array"),
     Row("systopics", "__init__ lifecycle runtime sysinfo", "gc"),
     Row("tree", "runtime"),
-    Row("broker", f"{_TABLES} {_STEPS} {_PARTS} arrays heap limits runtime settings", "gc"),
+    Row(
+        "broker", f"{_TABLES} {_STEPS} {_PARTS} arrays heap limits ondemand runtime settings", "gc"
+    ),
     Row("timers", "heap ondemand runtime"),
     Row("doors", "heap runtime"),
     Row("closing", "heap runtime"),
@@ -93,7 +104,7 @@ RULE = (
     Row("app", "conf log runtime settings start", "os sys"),
     Row(
         "start",
-        "__init__ app broker budget conf connections runtime settings sysinfo version5",
+        "__init__ app broker budget conf connections keeping runtime settings sysinfo version5",
         "errno gc os slotmq_boards sys",
     ),
     Row("__init__", "broker limits settings"),

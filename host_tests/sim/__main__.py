@@ -1,0 +1,46 @@
+"""`python -m host_tests.sim --seeds 1000`: a campaign, and the command that replays a failure."""
+
+import os
+import time
+
+import click
+
+from . import campaign
+
+
+@click.command()
+@click.option("--seeds", "count", default=100, show_default=True, help="How many.")
+@click.option("--first", default=0, show_default=True, help="The first one.")
+@click.option("--steps", default=campaign.STEPS, show_default=True, help="Until the faults stop.")
+@click.option("--clients", default="", help="Only these of the seed's clients: 0,2,3.")
+@click.option("--runtime", type=click.Choice(campaign.RUNTIMES), default="cpython")
+@click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="At a time.")
+@click.option("--shrink/--no-shrink", default=True, show_default=True)
+def main(
+    count: int, first: int, steps: int, clients: str, runtime: str, jobs: int, shrink: bool
+) -> None:
+    """Run seeds; end with 1 where something did not hold."""
+    start = time.monotonic()
+    only = tuple(int(index) for index in clients.split(",")) if clients else ()
+    if only:
+        found = campaign.run(runtime, first, count, steps, only)
+    else:
+        found = campaign.run_many(runtime, first, count, steps, jobs)
+    with click.progressbar(found, length=count, label=runtime) as bar:
+        outcomes = list(bar)
+    took = time.monotonic() - start
+    packets = sum(outcome.packets for outcome in outcomes) / count
+    click.echo(f"{count} seeds, {count / took:.1f} a second, {packets:.0f} packets each")
+    seen = campaign.totals(outcomes)
+    click.echo(", ".join(f"{name} {seen[name]}" for name in sorted(seen)))
+    failed = [outcome for outcome in outcomes if outcome.failure]
+    for outcome in failed[:10]:
+        click.echo(str(outcome))
+        if shrink:
+            click.echo(f"  {campaign.shrink(runtime, outcome).replay}")
+    if failed:
+        raise click.ClickException(f"{len(failed)} of {count} seeds failed")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""Many seeds, in processes of their own, on either runtime; what they saw, and what failed.
+
+A failure is shrunk: fewer steps, then fewer clients, as long as it still fails.
+"""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from slotmq_tools import micropython, mpy
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNNER = Path(__file__).with_name("runner.py")
+RUNTIMES = ("cpython", "micropython")
+HEAP_KB = 32768
+STEPS = 150
+_AT_ONCE = 10  # seeds of one process
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A seed's line."""
+
+    seed: int
+    steps: int
+    only: tuple[int, ...] = ()
+    failure: str = ""
+    hash: str = ""
+    packets: int = 0
+    clients: int = 0
+    seen: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def replay(self) -> str:
+        """The command that runs just this again."""
+        only = f" --clients {','.join(map(str, self.only))}" if self.only else ""
+        return f"python -m host_tests.sim --first {self.seed} --seeds 1 --steps {self.steps}{only}"
+
+    def __str__(self) -> str:
+        return f"seed {self.seed}: {self.failure}\n  {self.replay}"
+
+
+def run(
+    runtime: str, first: int, count: int, steps: int = STEPS, only: Sequence[int] = ()
+) -> Iterator[Outcome]:
+    """Some seeds in one process."""
+    args = [str(first), str(count), str(steps), ",".join(map(str, only))]
+    done = subprocess.run(
+        [*_command(runtime), *args],
+        env=_environment(runtime),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = done.stdout.splitlines()
+    for at in range(count):
+        text = lines[at] if at < len(lines) else f"FAIL {first + at} {done.stderr[-2000:]}"
+        yield _outcome(text, steps, tuple(only))
+
+
+def run_many(runtime: str, first: int, count: int, steps: int, jobs: int) -> Iterator[Outcome]:
+    """Seeds in several processes, in their order."""
+    starts = range(first, first + count, _AT_ONCE)
+    with ThreadPoolExecutor(jobs) as pool:
+        chunks = pool.map(
+            lambda at: list(run(runtime, at, min(_AT_ONCE, first + count - at), steps)), starts
+        )
+        for chunk in chunks:
+            yield from chunk
+
+
+def totals(outcomes: Sequence[Outcome]) -> Counter[str]:
+    """What they saw, together."""
+    found: Counter[str] = Counter()
+    for outcome in outcomes:
+        found.update(outcome.seen)
+    return found
+
+
+def shrink(runtime: str, failed: Outcome) -> Outcome:
+    """The same seed with as few steps and clients as still fail."""
+    step = failed.steps // 2
+    while step:
+        smaller = _again(runtime, failed, failed.steps - step, failed.only)
+        if smaller:
+            failed = smaller
+            step = min(step, failed.steps // 2)
+        else:
+            step //= 2
+    for client in range(8):
+        left = tuple(index for index in failed.only or range(8) if index != client)
+        if left and left != failed.only:
+            failed = _again(runtime, failed, failed.steps, left) or failed
+    return failed
+
+
+def _again(runtime: str, failed: Outcome, steps: int, only: tuple[int, ...]) -> Outcome | None:
+    (outcome,) = run(runtime, failed.seed, 1, steps, only)
+    return outcome if outcome.failure else None
+
+
+def _outcome(text: str, steps: int, only: tuple[int, ...]) -> Outcome:
+    words = text.split()
+    if words[0] == "FAIL":
+        return Outcome(int(words[1]), steps, only, " ".join(words[2:]) or "it printed nothing")
+    _, seed, digest, came, went, clients, _turns, *rest = words
+    seen = {name: int(value) for name, _, value in (word.partition("=") for word in rest)}
+    packets = int(came) + int(went)
+    return Outcome(int(seed), steps, only, "", digest, packets, int(clients), seen)
+
+
+def _command(runtime: str) -> list[str]:
+    if runtime == "micropython":
+        return micropython.command(32, HEAP_KB, RUNNER)
+    return [sys.executable, str(RUNNER)]
+
+
+def _environment(runtime: str) -> dict[str, str]:
+    if runtime == "micropython":
+        return micropython.environment(mpy.build_for(micropython.find(32), packed=False), ROOT)
+    path = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path)), "PYTHONHASHSEED": "0"}

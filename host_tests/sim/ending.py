@@ -1,0 +1,213 @@
+# ending.py - after the faults: everything must converge within a bound, and nothing may be
+# left in the broker when its clients have gone.
+from ..unit.invariants import broken
+from ..unit.tables import counts
+from . import habits
+from .client import Client
+from .messages import EVERYTHING
+from .model import Broken
+from .plan import ClientPlan
+
+_TURNS = 3000  # that one group of clients may take to become quiet
+_ROUNDS = 8
+_ATTEMPTS = 10  # to connect, of one client
+
+
+def end(world):
+    """From the last fault to an empty broker."""
+    _calm(world)
+    _converge(world)
+    _look_at_retained(world)
+    _leave_nothing(world)
+    found = counts(world.broker)
+    if found != world.empty:
+        wrong = [name for name in found if found[name] != world.empty[name]]
+        raise Broken("left behind: " + ", ".join(sorted(wrong)))
+    if broken(world.broker):
+        raise Broken(broken(world.broker)[0])
+
+
+def _calm(world):
+    world.calm = True
+    world.listener.fails = 0
+    world.calm_weather.one_packet = world.plan.one_packet
+    for link in world.links:
+        link.weather = world.calm_weather
+        if link.client.link is not link and not link.left:
+            link.break_off()
+    world.turn(1)
+
+
+def _turn(world, ms=20):
+    for client in world.clients:
+        habits.settle(client)
+    world.turn(ms)
+
+
+def _converge(world):
+    """All messages arrive: a few clients at a time, as many as there are connections."""
+    for _ in range(_ROUNDS):
+        for group in _groups(world):
+            _bring_in(world, group)
+            _wait_until_quiet(world, group)
+            _check_arrived(world, group)
+            if len(world.clients) > world.broker.max_connections:
+                _bring_out(world, group)
+        if not _is_waiting(world):
+            return
+    raise Broken("it does not converge")
+
+
+def _groups(world):
+    most = world.broker.max_connections
+    clients = [client for client in world.clients if client.link] + [
+        client for client in world.clients if not client.link
+    ]
+    return [clients[at : at + most] for at in range(0, len(clients), most)]
+
+
+def _bring_in(world, group):
+    for client in world.clients:
+        if client not in group and client.link:
+            client.leave()
+    for _ in range(_TURNS):
+        _turn(world)
+        for client in group:
+            if client.link is None:
+                _come(world, client)
+        if not [c for c in group if not c.accepted and _may_come(world, c)]:
+            return
+    raise Broken("clients cannot come in")
+
+
+def _come(world, client):
+    client.pause -= 1
+    if client.pause > 0 or not _may_come(world, client):
+        return
+    client.attempts += 1
+    if client.attempts > _ATTEMPTS and _may_be_refused(world):
+        client.in_flight = []  # it gives them up
+        world.seen["gave up"] += 1
+    client.connect(False)
+
+
+def _may_be_refused(world):
+    """May a table be full for ever of what other clients keep?"""
+    policies = world.plan.settings.when_full
+    return policies["messages"] == "disconnect" or policies["sessions"] == "refuse"
+
+
+def _may_come(world, client):
+    """Is there something for it? With all sessions kept and a full table, it may not get in."""
+    if client.link:
+        return True
+    return bool(world.model.find(client.plan.name) or client.in_flight)
+
+
+def _wait_until_quiet(world, group):
+    quiet = 0
+    for _ in range(_TURNS):
+        _turn(world)
+        done = True
+        for client in group:
+            if client.link is None:
+                done = not _may_come(world, client) and done
+                _come(world, client)
+            elif not client.is_quiet() or client.link.session.queue:
+                done = False
+        quiet = quiet + 1 if done else 0
+        if quiet > 15:
+            return
+    raise Broken(f"not quiet: {_noise(group)}")
+
+
+def _noise(group):
+    found = []
+    for client in group:
+        link = client.link
+        session = link.session if link else None
+        queue = session.queue if session else None
+        due = link.due if link else None
+        found.append((client.plan.name, client.accepted, client.in_flight, queue, due))
+    return found
+
+
+def _check_arrived(world, group):
+    for client in group:
+        session = client.link.session if client.link else None
+        if session is None:
+            continue
+        for owed in session.missing():
+            if not world.model.retained.has_expired(owed.msg):
+                raise Broken(f"{client.plan.name} never got {owed!r}")
+        world.model.retained.check_given(session)
+
+
+def _bring_out(world, group):
+    for client in group:
+        if client.link:
+            client.leave()
+    for _ in range(4):
+        _turn(world)
+
+
+def _is_waiting(world):
+    for session in world.model.sessions:
+        if session.queue:
+            return True
+    return bool([client for client in world.clients if client.in_flight])
+
+
+def _look_at_retained(world):
+    """A client that nobody knew finds what the model says, and clears it."""
+    model = world.model
+    _bring_out(world, world.clients)
+    for _ in range(40):
+        _turn(world, 900)  # what is due, or lingers
+    model.retained.check()
+    plan = ClientPlan(world.seed, 15, world.plan)
+    plan.name, plan.keep_alive, plan.wills, plan.packet_max = b"probe", 0, 0, 0
+    probe = Client(world, plan)
+    world.clients.append(probe)
+    probe.connect(True)
+    for _ in range(_TURNS):
+        _turn(world)
+        if probe.link is None:
+            return  # all sessions are kept: nobody new may come
+        if probe.accepted:
+            break
+    probe.subscribe([(text, None, 2) for text in EVERYTHING])
+    _wait_until_quiet(world, [probe])
+    if probe.waiting:
+        raise Broken("the probe is not answered")
+    model.retained.check_given(probe.link.session)
+    probe.leave()
+
+
+def _leave_nothing(world):
+    """Every client ends its session, and every retained message is cleared."""
+    for client in world.clients:
+        if client.link:
+            client.leave()
+        for _ in range(3):
+            client.connect(True)
+            for _ in range(20):
+                _turn(world)
+                if client.link is None or client.accepted:
+                    break
+            if client.link and client.accepted:
+                _clear(world, client)
+                client.leave()
+                break
+            client.link = None
+        _turn(world)
+    for _ in range(20):
+        _turn(world, 900)
+
+
+def _clear(world, client):
+    for topic in sorted(world.model.retained.kept):
+        msg = client.message(0)
+        msg.topic, msg.size, msg.retain, msg.qos, msg.expiry = topic, 0, 1, 0, None
+        client.send_message(msg, 0, False)
+        _turn(world)

@@ -1,0 +1,35 @@
+# numbers.py - random numbers that are the same on every Python.
+#
+# Wichmann and Hill's three small generators: no step leaves the small integers of a 32-bit
+# MicroPython. Whoever decides something has a row of its own, so that leaving one client
+# out changes nothing for the others.
+
+
+class Numbers:
+    """A row of numbers from a seed, and from which of many rows it is."""
+
+    def __init__(self, seed, row=0):
+        self.a = (seed * 37 + row * 101) % 30268 + 1
+        self.b = (seed // 30268 * 11 + seed % 7919 * 3 + row * 17) % 30306 + 1
+        self.c = (seed % 30011 + row * 1009) % 30322 + 1
+        for _ in range(8):
+            self.below(2)
+
+    def below(self, n):
+        self.a = a = self.a * 171 % 30269
+        self.b = b = self.b * 172 % 30307
+        self.c = c = self.c * 170 % 30323
+        return (a ^ b << 3 ^ c << 6) % n
+
+    def between(self, least, most):
+        return least + self.below(most - least + 1)
+
+    def choice(self, row):
+        return row[self.below(len(row))]
+
+    def one_in(self, n):
+        return self.below(n) == 0
+
+    def percent(self, n):
+        """True so many times out of a hundred."""
+        return self.below(100) < n

@@ -1,0 +1,170 @@
+# plan.py - what a seed decides before anything happens: the broker's limits and settings, the
+# network's weather, and who the clients are.
+from slotmq import Limits, Settings
+
+from .link import ALL, Weather
+from .machine import PERIOD
+from .messages import DEEP, EVERYTHING, FILTERS, TOPICS
+from .numbers import Numbers
+
+
+class Plan:
+    """One seed's decisions."""
+
+    def __init__(self, seed):
+        numbers = self.numbers = Numbers(seed, 1)
+        self.tight = not numbers.one_in(4)
+        self.limits = _tight(numbers) if self.tight else _roomy(numbers)
+        self.settings = _settings(numbers, self.limits)
+        self.clock_base = numbers.choice((0, PERIOD - 500, PERIOD - 5000, PERIOD - 20000, 77))
+        self.faults = numbers.choice((0, 1, 1, 2))  # how much goes wrong with connections
+        self.bad_weather = numbers.choice((0, 1, 1, 2))
+        self.one_packet = self.settings.when_full["messages"] == "disconnect" or numbers.one_in(5)
+        self.reboots = numbers.one_in(5)
+        self.sharing = numbers.choice(
+            (0, 20, 60)
+        )  # times out of a hundred that a filter is shared
+        self.times = numbers.choice(((1,), (1, 1, 30), (1, 10, 100, 100, 250), (1, 1, 1, 1200)))
+        count = numbers.between(3, self.limits.connections + 2)
+        self.clients = [ClientPlan(seed, index, self) for index in range(min(count, 8))]
+
+    def weather(self, numbers):
+        """Of one link."""
+        found = Weather()
+        found.one_packet = self.one_packet
+        if not self.bad_weather or numbers.one_in(3):
+            return found
+        found.reads = numbers.choice((ALL, ALL, 300, 40, 9, 2))
+        found.writes = numbers.choice((ALL, ALL, 300, 40, 9, 2))
+        found.capacity = numbers.choice((ALL, ALL, 2000, 700, 100))
+        if self.bad_weather > 1:
+            found.not_now = numbers.choice((0, 5, 30))
+            found.no_memory = numbers.choice((0, 5, 30))
+        return found
+
+
+class ClientPlan:
+    """Who a client is, and what it likes to do."""
+
+    def __init__(self, seed, index, plan):
+        numbers = Numbers(seed, 20 + index)
+        settings = plan.settings
+        self.index = index
+        self.name = b"client%d" % index
+        self.level = numbers.choice(
+            (3, 4, 4, 4, 5, 5, 5) if settings.mqtt_versions == 5 else (3, 4)
+        )
+        self.is_clean = numbers.choice((0, 5, 20, 50, 100))  # times out of a hundred
+        self.keep_alive = numbers.choice((0, 0, 0, 3, 10))
+        self.expiry = numbers.choice((0, 1, 8, 600, 100000))
+        self.window = numbers.choice((1, 2, 4, 8, 16, 40 if plan.one_packet else 8))
+        self.receive_max = numbers.choice((0, 0, 1, 3, 20))
+        self.packet_max = numbers.choice((0, 0, 0, 0, 150))
+        self.alias_max = numbers.choice((0, 1, 3))
+        self.wills = numbers.choice((0, 30, 80))
+        self.publishes = numbers.choice((5, 20, 40, 40, 70))
+        self.subscribes = numbers.choice((2, 5, 10))
+        self.retains = numbers.choice((0, 5, 30))
+        self.expires = numbers.choice((0, 0, 20)) if self.level == 5 else 0
+        self.lazy = numbers.choice((0, 0, 30, 80))  # to acknowledge
+        self.reads = numbers.choice((ALL, ALL, ALL, 200, 30))  # bytes at a step
+        self.goes = plan.faults * numbers.choice((0, 1, 3))
+        self.qos = numbers.choice(((0, 1, 2), (0, 0, 1), (1, 2), (2,), (1,)))
+        self.topics, self.filters = _words(numbers, plan)
+        self.sizes = _sizes(plan.limits)
+        self.sharing = plan.sharing if plan.limits.shares else 0
+
+
+def _words(numbers, plan):
+    topics = [numbers.choice(TOPICS) for _ in range(numbers.between(1, 6))]
+    filters = [numbers.choice(FILTERS) for _ in range(numbers.between(1, 5))]
+    filters += [numbers.choice(EVERYTHING)]
+    if plan.tight:
+        filters += [b"t%d/%d" % (n, n) for n in range(numbers.between(0, 3))]
+        filters += [DEEP][: numbers.below(2)]
+    topics = [topic for topic in topics if len(topic) <= plan.limits.topic_bytes]
+    return topics or [b"a/b"], [text for text in filters if len(text) <= plan.limits.topic_bytes]
+
+
+def _sizes(limits):
+    most = limits.max_packet - 100
+    return [size for size in (8, 8, 9, 20, 20, 50, 120, 300, 700, 1500) if size <= most]
+
+
+def _tight(numbers):
+    """Tables that are full often, and buffers that a packet may not fit."""
+    connections = numbers.between(2, 6)
+    most = numbers.choice((256, 512, 1024))
+    subscriptions = numbers.between(4, 14)
+    sessions = connections + numbers.below(4)
+    return Limits(
+        connections=connections,
+        sessions=sessions,
+        subscriptions=subscriptions,
+        nodes=numbers.between(6, 20),
+        name_bytes=numbers.choice((128, 320)),
+        levels=numbers.choice((4, 16)),
+        topic_bytes=64,
+        retained=numbers.choice((1, 3, 6, 12)),
+        retained_name_bytes=numbers.choice((64, 256)),
+        messages=numbers.between(3, 20),
+        message_bytes=numbers.choice((1024, 2048, 4096)),
+        message_block=numbers.choice((16, 32, 64)),
+        deliveries=numbers.between(4, 24),
+        inflight=numbers.between(1, 4),
+        queued=numbers.between(1, 8),
+        received=32,
+        max_packet=most,
+        tx_bytes=numbers.choice((64, 160, 161, 640)),
+        rx_bytes=numbers.choice((64, 200, 700)),
+        tail_bytes=numbers.choice((16, 64)),
+        reassembly=numbers.between(1, 2),
+        routes=numbers.choice((1, 4, 16)),
+        route_topic_bytes=numbers.choice((8, 32)),
+        route_entries=max(sessions, subscriptions, 8),
+        shares=numbers.choice((0, 1, 2, 4)),
+        aliases=numbers.choice((0, 1, 3)),
+    )
+
+
+def _roomy(numbers):
+    """Nothing is ever full: whatever is owed must come."""
+    return Limits(
+        connections=8,
+        sessions=12,
+        subscriptions=200,
+        nodes=200,
+        name_bytes=4096,
+        retained=32,
+        messages=400,
+        message_bytes=200000,
+        deliveries=600,
+        inflight=numbers.choice((1, 4, 16)),
+        queued=400,
+        received=64,
+        max_packet=2048,
+        tx_bytes=numbers.choice((160, 640, 2048)),
+        rx_bytes=640,
+        reassembly=8,
+        route_entries=200,
+        shares=8,
+        aliases=numbers.choice((0, 2)),
+    )
+
+
+def _settings(numbers, limits):
+    found = Settings(sys_interval=0, log_type=0)
+    found.mqtt_versions = numbers.choice((5, 5, 5, 5, 3))
+    found.qos2_delivery = numbers.choice(("receive", "receive", "release"))
+    found.upgrade_outgoing_qos = numbers.one_in(8)
+    found.queue_qos0_messages = numbers.one_in(5)
+    found.allow_duplicate_messages = numbers.one_in(8)
+    found.retry_interval = numbers.choice((0, 0, 0, 0, 0, 5))
+    found.max_inflight_messages = numbers.choice((0, 0, 1))
+    found.message_size_limit = numbers.choice((0, 0, 0, 100))
+    found.persistent_client_expiration = numbers.choice((0, 0, 0, 20))
+    found.max_topic_alias = numbers.choice((65535, 65535, 0, 1))
+    found.when_full["messages"] = numbers.choice(("drop_newest", "drop_oldest", "disconnect"))
+    found.when_full["deliveries"] = numbers.choice(("drop_newest", "drop_oldest"))
+    found.when_full["sessions"] = numbers.choice(("drop_oldest", "refuse"))
+    return found

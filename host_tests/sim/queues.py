@@ -1,0 +1,248 @@
+# queues.py - what the broker has queued, against what the model says is owed.
+#
+# Only where counters say that something was dropped may something be missing, and only as
+# much as they say. That is asked of the deliveries table in the window in which it happened.
+from . import peek
+from .session import DONE, QUEUED, SENT_1, Owed
+
+
+class ForGroup:
+    """A message that one member of a group gets."""
+
+    def __init__(self, msg, key, members):
+        self.msg = msg
+        self.key = key  # (share name, filter)
+        self.members = members  # (session, subscription)
+        self.qos = msg.qos
+        self.passed = False  # from a member whose session has ended?
+
+
+def settle(model, grown):
+    """After a window: who has what, where anything may have been refused."""
+    if grown.messages or grown.deliveries or grown.dropped or model.groups:
+        reconcile(model, grown)
+    if grown.dropped or grown.deliveries or grown.messages:
+        for msg in model.fresh:
+            _unsure_at_qos_0(model, msg)
+        if model.broker.drop_oldest or model.broker.drop_oldest_message:
+            for session in model.sessions:
+                session.unsure_qos_0()
+                for scan in session.scans:
+                    scan.due = {}
+
+
+def _unsure_at_qos_0(model, msg):
+    for session in model.sessions:
+        for owed in session.owed.get(msg.key(), ()):
+            if not owed.qos:
+                owed.sure = False
+
+
+def reconcile(model, grown):
+    """Every queue against its table; what is missing must have been counted."""
+    tables = []
+    for session in model.sessions:
+        rows = [row for row in peek.queue(model.broker, session.name) if row.flags & 6]
+        tables.append((session, _unmatched(session, session.queue, rows, _is_row), rows))
+    for wanted in model.groups:
+        wanted.may_be_nobodys = _may_be_nobodys(model, wanted)
+    waiting = [wanted for wanted in model.groups if not _find_receiver(model, wanted, tables)]
+    model.groups = []
+    missing = []
+    spare = []
+    for session, left, rows in tables:
+        left = _unmatched(session, left, rows, _is_same)  # it may have left its group
+        left = _unmatched(session, left, rows, _is_like)
+        for owed in left:
+            if _is_excused(model, session, owed):
+                owed.sure = False
+                session.done(owed)
+            else:
+                missing.append((session, owed))
+        spare += [(session, row) for row in rows]
+    for session, row in spare:
+        if not _is_explained(model, session, row, waiting):
+            model.fail("%s has %s in its queue, which it is not owed", session.name, row.key)
+    lost = [wanted.msg for wanted in waiting if not wanted.may_be_nobodys]
+    _drop(model, missing, lost, grown)
+
+
+def _is_explained(model, session, row, waiting):
+    """A delivery that nothing owed explains."""
+    for wanted in waiting:  # by a group that its session has left in this window
+        if wanted.msg.key() == row.key and session in [member for member, _ in wanted.members]:
+            waiting.remove(wanted)
+            _give(model, wanted, session, row)
+            return True
+    return row.flags & 1 and model.retained.is_may(session, row.key)
+
+
+def _unmatched(session, queue, rows, is_like):
+    """What of the queue has no row; the rows of the others are taken out."""
+    waiting = []
+    for owed in queue:
+        for row in rows:
+            if is_like(session, owed, row):
+                rows.remove(row)
+                break
+        else:
+            waiting.append(owed)
+    return waiting
+
+
+def _is_row(session, owed, row):
+    if owed.packet_id:
+        return row.packet_id == owed.packet_id and row.key in (None, owed.msg.key())
+    return row.group == owed.group_slot and _is_same(session, owed, row)
+
+
+def _is_same(session, owed, row):
+    if row.identifier is not None and owed.identifiers is not None:
+        ids = owed.identifiers
+        if row.identifier != (-1 if len(ids) > 1 else sum(ids)):
+            return False
+    return _is_like(session, owed, row)
+
+
+def _is_like(session, owed, row):
+    if owed.packet_id or row.key != owed.msg.key() or row.packet_id in session.in_flight:
+        return False
+    return row.flags & 7 == owed.qos << 1 | owed.retain
+
+
+def _is_excused(model, session, owed):
+    """Expired, or larger than its receiver takes: it goes without a place in a counter."""
+    large = model.is_too_large(session, owed.msg)
+    return large or model.retained.has_expired(owed.msg) or (not owed.sure and not owed.is_scan)
+
+
+def _find_receiver(model, wanted, tables):
+    for session, _, rows in tables:
+        for row in rows:
+            if row.key == wanted.msg.key() and _is_of(model, session, row, wanted):
+                rows.remove(row)
+                _give(model, wanted, session, row)
+                return True
+    return False
+
+
+def _is_of(model, session, row, wanted):
+    """Did this come to the session by that group?"""
+    name, topic_filter = wanted.key
+    if row.group == peek.NONE or row.group != peek.group(model.broker, topic_filter, name):
+        return False
+    return session in [member for member, _ in wanted.members]
+
+
+def _give(model, wanted, session, row):
+    owed = Owed(wanted.msg, row.flags >> 1 & 3, True, row.flags & 1)
+    owed.in_order = False
+    owed.group = wanted.key
+    owed.group_slot = row.group
+    owed.identifiers = _identifiers(session, wanted)
+    owed.changes = session.changes
+    session.owe(owed)
+    if wanted.passed:
+        model.world.seen["passed on"] += 1
+
+
+def _identifiers(session, wanted):
+    for member, sub in wanted.members:
+        if member is session:
+            return [sub.identifier] if sub.identifier else []
+    return None
+
+
+def _may_be_nobodys(model, wanted):
+    """May a message for a group have no receiver that is seen in a queue?
+
+    Where a member takes it at QoS 0, that one may get it, or nobody."""
+    found = wanted.passed or model.retained.has_expired(wanted.msg)
+    for session, sub in wanted.members:
+        found = found or session.dead  # it went to one who is gone, and its place with it
+        raised = model.broker.upgrade_qos and not wanted.passed
+        qos = sub.qos if raised else min(sub.qos, wanted.qos)
+        if not qos:
+            found = True
+            owed = Owed(wanted.msg, 0, False, 1 if sub.as_published and wanted.msg.retain else 0)
+            owed.in_order = False
+            owed.group = wanted.key
+            owed.identifiers = [sub.identifier] if sub.identifier else []
+            owed.changes = session.changes
+            session.owe(owed)
+        elif model.is_too_large(session, wanted.msg):
+            found = True
+    return found
+
+
+def _drop(model, missing, lost, grown):
+    refused = []
+    left = grown.deliveries
+    for msg in lost:
+        if msg in refused:
+            continue
+        if grown.messages > len(refused) and not _anybody_has(model, missing, msg, msg.seq):
+            refused.append(msg)
+        else:
+            left -= 1
+    for session, owed in missing:
+        fresh = owed.msg in model.fresh and owed.seq == owed.msg.seq and not owed.sent
+        if owed.msg in refused:
+            pass
+        elif (
+            fresh
+            and len(refused) < grown.messages
+            and not _anybody_has(model, missing, owed.msg, owed.seq)
+        ):
+            refused.append(owed.msg)
+        else:
+            left -= 1
+        if left < 0:
+            what = (session.name, owed, grown.messages, grown.deliveries, grown.dropped)
+            model.fail("%s has lost %r: %d, %d, %d", *what)
+        owed.sure = False
+        session.done(owed)
+        model.world.seen["dropped"] += 1
+    if left < 0:
+        model.fail("a group has lost %r", lost)
+
+
+def _anybody_has(model, missing, msg, seq):
+    lost = [one for _, one in missing]
+    for session in model.sessions:
+        for other in session.owed.get(msg.key(), ()):
+            same = other.msg is msg and other.seq == seq
+            if same and other.qos and other.state != DONE and other not in lost:
+                return True
+    return False
+
+
+def pass_on(model, session):
+    """A session has ended: what it had of its groups may go to other members."""
+    waiting = list(session.queue)
+    for key in session.owed:
+        for owed in session.owed[key]:
+            if owed.group is not None:
+                model.passed[key] = owed.msg
+    for row in session.owed.values():  # QoS 0, which may have waited for its sender's input
+        waiting += [owed for owed in row if not owed.qos and not owed.sent]
+    for owed in waiting:
+        if owed.group is None or owed.state not in (QUEUED, SENT_1):
+            continue
+        members = []
+        for other in model.sessions:
+            for sub in other.subscriptions:
+                if (sub.group, sub.filter) == owed.group:
+                    members.append((other, sub.before()))
+        if members:
+            passed = ForGroup(owed.msg, owed.group, members)
+            passed.qos = owed.qos
+            passed.passed = True
+            model.groups.append(passed)
+
+
+def passed(model, session, packet, key):
+    """At QoS 0 one may come from a member that is gone, without a place in a queue."""
+    msg = model.passed.get(key)
+    groups = [sub for sub in session.matching(packet.topic) if sub.group is not None]
+    return Owed(msg, 0, False, packet.retain) if msg and groups and not packet.qos else None

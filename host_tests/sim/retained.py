@@ -1,0 +1,167 @@
+# retained.py - which messages are retained, and which of them a new subscription is owed.
+from . import peek
+from .messages import matches
+from .session import Owed, Scan
+
+
+class Retained:
+    def __init__(self, model):
+        self.model = model
+        self.kept = {}  # topic -> message
+
+    def put(self, msg):
+        """A message with RETAIN goes out."""
+        old = self.kept.get(msg.topic)
+        if msg.size:
+            self.kept[msg.topic] = msg
+        elif old:
+            del self.kept[msg.topic]
+        self.model.touched.append((msg.topic, old, msg))
+        self.tell_scans(msg.topic, msg)
+
+    def learn(self, touched, grown):
+        """What the broker has kept of those that changed in this window."""
+        for topic, _, _ in touched:
+            known = [None]
+            for name, old, new in touched:
+                if name == topic:
+                    known += [msg for msg in (old, new) if msg and msg.size]
+            found = peek.retained(self.model.broker, topic)
+            kept = self.kept.get(topic)
+            gone = found is None and self.has_expired(kept)
+            if found == (kept.number if kept else None) or gone:
+                continue
+            numbers = [msg.number if msg else None for msg in known]
+            if not (grown.messages or grown.retained) or found not in numbers:
+                self.model.fail("retained for %s is %s, not %r", topic, found, kept)
+            self.set(topic, known[numbers.index(found)])
+
+    def set(self, topic, msg):
+        self.kept.pop(topic, None)
+        if msg:
+            self.kept[topic] = msg
+        self.tell_scans(topic, msg)
+
+    def tell_scans(self, topic, msg):
+        """New subscriptions that have not been given all may meet another message."""
+        for session in self.model.sessions:
+            for scan in session.scans:
+                if scan.open and matches(scan.subscription.filter, topic):
+                    scan.due[topic] = None
+                    if msg and msg.size:
+                        scan.may.setdefault(topic, []).append(msg)
+
+    def learn_held(self, session, packet_id):
+        """A message that was to be held until PUBREL may have found no slot."""
+        sessions = self.model.broker.sessions
+        slot = peek.session(self.model.broker, session.name)
+        at = sessions.find_received(slot, packet_id)
+        if sessions.id_msg[at] == peek.NONE:
+            session.received[packet_id] = None
+
+    def has_expired(self, msg):
+        """May its time have passed?"""
+        deadline = msg.deadline if msg else None
+        if deadline is None:
+            return False
+        return self.model.now() + max(msg.early_ms, self.model.world.early_ms) >= deadline
+
+    def check(self):
+        """The broker's table has these and no other."""
+        count = 0
+        unsure = 0
+        for topic in sorted(self.kept):
+            msg = self.kept[topic]
+            found = peek.retained(self.model.broker, topic)
+            if found is None and self.has_expired(msg):
+                del self.kept[topic]
+                continue
+            if found != msg.number:
+                self.model.fail("retained for %s is %s, not %r", topic, found, msg)
+            count += 1
+        if peek.retained_count(self.model.broker) != count + unsure:
+            there = peek.retained_count(self.model.broker)
+            self.model.fail("%d retained messages, not %d", there, count)
+
+    # New subscriptions
+
+    def begin(self, session, subscription, link):
+        """What there is now for a new subscription."""
+        for scan in session.scans:
+            if scan.subscription is subscription:
+                scan.due = {}  # it begins anew
+        scan = Scan(subscription, link)
+        session.scans.append(scan)
+        for topic in self.kept:
+            if matches(scan.subscription.filter, topic):
+                msg = self.kept[topic]
+                scan.due[topic] = msg
+                scan.may[topic] = [msg]
+
+    def given(self, link, packet, key, exactly):
+        """A PUBLISH that only a new subscription explains, as something that is owed."""
+        session = link.session
+        topic = packet.topic
+        allowed = 0
+        found = None
+        for scan in session.scans:
+            for msg in scan.may.get(topic, ()):
+                if msg.key() != key:
+                    continue
+                allowed += len(scan.may[topic])
+                is_due = found is None or scan.due.get(topic) is msg
+                if is_due and self.fits(scan, msg, packet, exactly):
+                    found = scan, msg
+        times = session.given.get((topic, key), 0)
+        if not found or times >= allowed:
+            return None
+        session.given[topic, key] = times + 1
+        found[0].due[topic] = None
+        return self.owed(session, found[1], packet.qos)
+
+    def fits(self, scan, msg, packet, exactly):
+        """May this packet come by that subscription?"""
+        history = scan.subscription.history[scan.since :]
+        if exactly and sum(packet.identifiers) not in [ident for _, ident in history]:
+            return False
+        granted = [qos for qos, _ in history]
+        if not self.model.broker.upgrade_qos:
+            granted = [min(qos, msg.qos) for qos in granted]
+        return packet.qos in granted
+
+    def credit(self, session, packet, key):
+        """One that another subscription explains may be what a new one was owed."""
+        for scan in session.scans:
+            msg = scan.due.get(packet.topic)
+            if msg and msg.key() == key:
+                scan.due[packet.topic] = None
+
+    def owed(self, session, msg, qos):
+        owed = Owed(msg, qos, False, 1)
+        owed.in_order = False
+        owed.is_scan = True
+        session.owe(owed)
+        owed.first_link = 0  # it may have been given on any connection
+        return owed
+
+    def is_may(self, session, key):
+        """May this message be in the queue because of a new subscription?"""
+        for scan in session.scans:
+            for topic in scan.may:
+                for msg in scan.may[topic]:
+                    if msg.key() == key:
+                        return True
+        return False
+
+    def check_given(self, session):
+        """Everything that new subscriptions were sure to be given has come."""
+        broker = self.model.broker
+        if peek.scans(broker, session.name) and not peek.has_room(broker, session.name):
+            return  # others have all the table: it waits until they take it
+        for scan in session.scans:
+            if scan.link is not session.link or scan.link.packet_max:
+                continue
+            for topic in sorted(scan.due):
+                msg = scan.due[topic]
+                if msg and not self.has_expired(msg):
+                    self.model.fail("%s was not given %r", session.name, msg)

@@ -1,0 +1,74 @@
+# run.py - one seed from its beginning to its end; also the program that runs seeds on
+# MicroPython: python run.py FIRST COUNT [STEPS [CLIENTS]]
+#
+# Prints a line for each seed: its number, the trace's hash, packets read and written, clients,
+# and what was seen; or FAIL with the reason.
+from . import ending
+from .world import World
+
+STEPS = 150
+
+
+class Result:
+    def __init__(self, seed, steps, only):
+        self.seed = seed
+        self.steps = steps
+        self.only = only
+        self.failure = None
+        self.hash = ""
+        self.packets_in = self.packets_out = self.clients = self.turns = 0
+        self.seen = {}
+
+
+def run(seed, steps=STEPS, only=None, keep_trace=False):
+    """A seed; what failed is in its result and does not raise."""
+    result = Result(seed, steps, only)
+    world = World(seed, only, keep_trace)
+    try:
+        for _ in range(steps):
+            world.step()
+        ending.end(world)
+    except Exception as error:
+        result.failure = f"{type(error).__name__}: {error}"
+        result.error = error
+    result.world = world
+    result.hash = world.trace.shown()
+    result.packets_in = world.packets_in
+    result.packets_out = world.packets_out
+    result.clients = len(world.clients)
+    result.turns = world.turns
+    result.seen = world.seen.counts
+    fill(result.seen, world)
+    return result
+
+
+def fill(seen, world):
+    """Which tables were full, and what else a campaign must have seen."""
+    broker = world.broker
+    subs = broker.subscriptions
+    five = broker.five
+    seen["wrapped"] = 1 if world.clock.wrapped() else 0
+    seen["full connections"] = broker.conns.refused
+    seen["full sessions"] = broker.sessions.refused
+    seen["full subscriptions"] = subs.refused
+    seen["full nodes"] = subs.nodes_refused
+    seen["full retained"] = broker.retained.refused
+    seen["full messages"] = broker.messages.refused
+    seen["full deliveries"] = broker.deliveries.refused
+    seen["full received"] = broker.sessions.ids_refused
+    seen["full reassembly"] = broker.conns.bigs[2]
+    seen["full shares"] = five.shares.refused if five else 0
+
+
+def line(result):
+    """A result as the one line that both runtimes print."""
+    if result.failure:
+        why = result.failure.replace("\n", " ")
+        return f"FAIL {result.seed} {why}"
+    words = ["seed", result.seed, result.hash, result.packets_in, result.packets_out]
+    words += [result.clients, result.turns]
+    for name in sorted(result.seen):
+        if result.seen[name]:
+            word = name.replace(" ", "_")
+            words.append(f"{word}={result.seen[name]}")
+    return " ".join([str(word) for word in words])

@@ -1,0 +1,134 @@
+# session.py - what the model knows of one session: its subscriptions, and every message
+# that it is or was owed.
+from .messages import matches
+
+QUEUED, SENT_1, SENT_2, RELEASED, DONE = 0, 1, 2, 3, 4
+
+
+class Subscription:
+    def __init__(self, topic_filter, group):
+        self.filter = topic_filter
+        self.group = group  # share name, or None
+        self.history = []  # (QoS, identifier), of each time that it was subscribed
+        self.gone = 0  # turn in which it ended
+
+    def update(self, qos, options, identifier, turn):
+        """It is subscribed, perhaps again."""
+        self.qos = qos
+        self.no_local = options & 4
+        self.as_published = options & 8
+        self.identifier = identifier
+        self.turn = turn
+        self.history.append((qos, identifier))
+
+    def before(self):
+        """As it is now, for what is looked at when it may have changed."""
+        old = Subscription(self.filter, self.group)
+        options = self.no_local | self.as_published
+        old.update(self.qos, options, self.identifier, self.turn)
+        old.gone = 1
+        return old
+
+
+class Owed:
+    """One message for one session, from the moment it is queued until it is done."""
+
+    def __init__(self, msg, qos, sure, retain):
+        self.msg = msg
+        self.qos = qos
+        self.sure = sure  # must it arrive, as long as the session lives?
+        self.retain = retain  # the flag that it carries
+        self.state = QUEUED
+        self.packet_id = 0
+        self.sent = False
+        self.link = None  # where it was sent last
+        self.first_link = 0  # the first connection of the session that it may be sent on
+        self.got = 0  # times that the application was given it
+        self.in_order = True  # does its place in the order count?
+        self.seq = 0
+        self.group = None  # (share name, filter), where it came by one
+        self.group_slot = 0xFFFF  # the broker's
+        self.is_scan = False  # given to a new subscription
+        self.identifiers = None  # sorted; None: not known exactly
+        self.changes = -1  # of the subscriptions, when the identifiers were noted
+
+    def __repr__(self):
+        what = f"<owed {self.msg!r} at qos {self.qos}, retain {self.retain}"
+        what += f", state {self.state}, id {self.packet_id}, sent {self.sent}"
+        return what + f", got {self.got}, sure {self.sure}>"
+
+
+class Scan:
+    """The retained messages that a new subscription is owed."""
+
+    def __init__(self, subscription, link):
+        self.subscription = subscription
+        self.since = len(subscription.history) - 1  # how it was subscribed before is no matter
+        self.link = link
+        self.open = True
+        self.due = {}  # topic -> the message that must come, or None where that is not sure
+        self.may = {}  # topic -> messages that may come
+
+
+class Session:
+    def __init__(self, name, level):
+        self.name = name
+        self.level = level
+        self.link = None
+        self.links = 0
+        self.clean = True  # ends with its connection
+        self.expiry_ms = None  # how long it outlives its connection, None: for ever
+        self.left_ms = 0
+        self.will = None
+        self.will_delay = 0
+        self.will_due = None  # ms, once its connection has ended
+        self.subscriptions = []
+        self.removed = []  # subscriptions that ended in this turn
+        self.changes = 0
+        self.queue = []  # Owed at QoS 1 and 2, not done
+        self.in_flight = {}  # packet id -> Owed
+        self.owed = {}  # message key -> [Owed]
+        self.scans = []
+        self.given = {}  # (topic, message key) -> how often it was given to new subscriptions
+        self.received = {}  # packet id -> the message held, or None
+        self.dead = False
+        self.died_in = 0
+        self.forgotten = False  # has its client forgotten what it knew?
+
+    def subscription(self, topic_filter, group):
+        for found in self.subscriptions:
+            if found.filter == topic_filter and found.group == group:
+                return found
+        return None
+
+    def matching(self, topic):
+        return [found for found in self.subscriptions if matches(found.filter, topic)]
+
+    def owe(self, owed):
+        owed.first_link = self.links if self.link else self.links + 1
+        self.owed.setdefault(owed.msg.key(), []).append(owed)
+        if owed.qos:
+            self.queue.append(owed)
+
+    def done(self, owed):
+        """Acknowledged, or dropped."""
+        owed.state = DONE
+        if owed in self.queue:
+            self.queue.remove(owed)
+        if self.in_flight.get(owed.packet_id) is owed:
+            del self.in_flight[owed.packet_id]
+
+    def unsure_qos_0(self):
+        """The connection is gone: what it had taken at QoS 0 may be lost."""
+        for row in self.owed.values():
+            for owed in row:
+                if not owed.qos and not owed.got:
+                    owed.sure = False
+
+    def missing(self):
+        """What must have arrived by now and has not."""
+        found = []
+        for row in self.owed.values():
+            found += [owed for owed in row if owed.sure and not owed.got]
+        found.sort(key=lambda owed: owed.msg.number)
+        return found

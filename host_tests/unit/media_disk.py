@@ -1,0 +1,136 @@
+# media_disk.py - a disk for journal_file.py on CPython, which has after a power cut only what
+# was synced, and perhaps some of the rest.
+from media import garbage
+
+
+class Cut(Exception):
+    pass
+
+
+class Disk:
+    """Files as `open` and `os` give them, until the power goes after `left` operations.
+
+    Names and bytes are there at once, and on the platter when they are synced. What was
+    done to names comes there in its order; of a file's bytes any part may be."""
+
+    O_RDONLY = 0
+
+    def __init__(self, left):
+        self.left = left
+        self.names = {}  # name: file
+        self.kept = {}  # the same, on the platter
+        self.waiting = []  # names as they were after each change since
+        self.path = self
+
+    def step(self):
+        if not self.left:
+            raise Cut
+        self.left -= 1
+
+    def dirname(self, path):
+        return path[: path.rfind("/")]
+
+    def changed(self):
+        self.waiting.append(dict(self.names))
+
+    def open_file(self, path, mode):
+        self.step()
+        if mode == "wb":
+            self.names[path] = File(self, bytearray())
+            self.changed()
+        if path not in self.names:
+            raise OSError(2, path)
+        return Handle(self, self.names[path])
+
+    def open(self, folder, flags):
+        return folder
+
+    def close(self, folder):
+        pass
+
+    def fsync(self, what):
+        self.step()
+        if isinstance(what, File):
+            what.kept = bytes(what.data)
+        else:
+            self.kept, self.waiting = dict(self.names), []
+
+    def rename(self, old, new):
+        self.step()
+        self.names[new] = self.names.pop(old)
+        self.changed()
+
+    def remove(self, path):
+        self.step()
+        if path not in self.names:
+            raise OSError(2, path)
+        del self.names[path]
+        self.changed()
+
+    def after(self):
+        """Every disk that there may be when the power is back."""
+        for names in [self.kept, *self.waiting]:
+            for part in ("none", "half", "all", "garbage"):
+                disk = Disk(9999)
+                for name, file in names.items():
+                    disk.names[name] = File(disk, file.after(part))
+                yield disk
+
+
+class File:
+    def __init__(self, disk, data):
+        self.disk = disk
+        self.data = data
+        self.kept = b""
+
+    def after(self, part):
+        if part == "none":
+            return bytearray(self.kept)
+        if part == "half":
+            more = len(self.data) - len(self.kept)
+            return self.data[: len(self.kept) + more // 2]
+        if part == "garbage":
+            more = max(0, len(self.data) - len(self.kept))
+            return bytearray(self.kept + garbage(more, more))
+        return bytearray(self.data)
+
+
+class Handle:
+    def __init__(self, disk, file):
+        self.disk, self.file, self.at = disk, file, 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def close(self):
+        pass
+
+    flush = close
+
+    def fileno(self):
+        return self.file
+
+    def seek(self, at, whence=0):
+        self.at = at + (len(self.file.data) if whence else 0)
+        return self.at
+
+    def truncate(self):
+        self.disk.step()
+        del self.file.data[self.at :]
+
+    def read(self, n):
+        return bytes(self.file.data[self.at : self.at + n])
+
+    def readinto(self, buf):
+        found = self.read(len(buf))
+        buf[: len(found)] = found
+        self.at += len(found)
+        return len(found)
+
+    def write(self, data):
+        self.disk.step()
+        self.file.data[self.at : self.at + len(data)] = data
+        self.at += len(data)

@@ -1,0 +1,110 @@
+# memory_medium.py - a medium for journals that is a few bytes in memory, and can lose its
+# power after any number of bytes. It allocates, and lifts the loop's lock for that.
+from slotmq import heap
+
+
+class PowerCut(Exception):
+    pass
+
+
+class MemoryMedium:
+    page = 1
+    written = erased = 0
+
+    def __init__(self, capacity=1 << 20, kept=None):
+        self.capacity = capacity
+        self.kept = kept or {}  # generation: bytes that are durable
+        self.current = max(self.kept) if self.kept else 0
+        self.making = None
+        self.lost = b""  # appended, and not yet durable
+        self.power = 1 << 30  # bytes until it is cut
+        self.room = 1 << 30  # bytes until it is full
+        self.syncs = 0
+
+    @property
+    def end(self):
+        return len(self.kept[self._where()]) + len(self.lost)
+
+    def _where(self):
+        return self.current if self.making is None else self.making
+
+    def generations(self):
+        return sorted(self.kept, reverse=True)
+
+    def open(self, generation):
+        self.current = generation
+
+    def readinto(self, at, buf, n):
+        found = self.kept[self.current][at : at + n]
+        for i in range(len(found)):
+            buf[i] = found[i]
+        return len(found)
+
+    def begin(self, generation):
+        heap.lift()
+        try:
+            self._begin(generation)
+        finally:
+            heap.drop()
+
+    def _begin(self, generation):
+        self.making = generation
+        self.kept[generation] = b""
+        self.lost = b""
+
+    def append(self, buf, off, n):
+        heap.lift()
+        try:
+            self._append(buf, off, n)
+        finally:
+            heap.drop()
+
+    def _append(self, buf, off, n):
+        if n > self.room:
+            raise OSError(28)
+        self.room -= n
+        self.lost += bytes(buf[off : off + n])
+
+    def sync(self):
+        heap.lift()
+        try:
+            self._sync()
+        finally:
+            heap.drop()
+
+    def _sync(self):
+        self.syncs += 1
+        done = self.lost[: self.power]
+        self.power -= len(self.lost)
+        self.kept[self._where()] += done
+        if self.power < 0:
+            raise PowerCut
+        self.lost = b""
+
+    def switch(self):
+        heap.lift()
+        try:
+            self._switch()
+        finally:
+            heap.drop()
+
+    def _switch(self):
+        before = self.current
+        self.current = self.making
+        self.making = None
+        if before != self.current:
+            self.kept.pop(before, None)
+
+    def close(self):
+        pass
+
+    def set_aside(self, generation):
+        self.kept.pop(generation)
+        return f"damaged-{generation}"
+
+    def after_the_cut(self):
+        """What the next start finds: a generation that was not switched to is not there."""
+        kept = dict(self.kept)
+        if self.making is not None:
+            kept.pop(self.making, None)
+        return MemoryMedium(self.capacity, kept)

@@ -1,0 +1,240 @@
+"""A journal's medium in a file: its generations, its room, and what is not its own."""
+
+import gc
+import os
+import sys
+import unittest
+from binascii import crc32
+
+import scratch
+from media import Life, fill, goes_on, looked_at, read
+
+from slotmq import journal_file
+from slotmq.journal_file import FileMedium
+from slotmq.runtime import MICROPYTHON
+
+HEADER = 16
+SNAPSHOT, LIMIT = 1500, 6000
+LEFT = LIMIT - 2 * HEADER  # for both generations
+
+
+def content(path):
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            return file.read()
+    except OSError:
+        return None
+
+
+class FileCase(unittest.TestCase):
+    def setUp(self):
+        self.path = scratch.path()
+        self.medium = FileMedium(self.path, SNAPSHOT, LIMIT)
+
+    def tearDown(self):
+        self.medium.close()
+
+    def again(self):
+        self.medium.close()
+        self.medium = FileMedium(self.path, SNAPSHOT, LIMIT)
+        return self.medium
+
+    def lived(self):
+        life = Life(self.medium)
+        life.compact(100)
+        life.append(7, 300)
+        return life
+
+    def refused(self, call, *args):
+        with self.assertRaises(OSError) as caught:
+            call(*args)
+        return caught.exception.errno
+
+
+class TestLife(FileCase):
+    def test_without_a_file_there_is_nothing(self):
+        self.assertEqual(self.medium.generations(), [])
+        self.assertIsNone(self.medium.set_aside(0))
+
+    def test_bytes_come_back(self):
+        life = self.lived()
+        self.medium.close()
+        looked_at(self, self.again(), [(1, life.synced)])
+        self.assertEqual(self.medium.end, 407)
+        self.assertEqual(self.medium.readinto(400, bytearray(10), 10), 7)
+        self.assertEqual(self.medium.readinto(500, bytearray(10), 10), 0)
+
+    def test_a_file_is_its_header_and_what_was_appended(self):
+        life = self.lived()
+        self.assertEqual(self.medium.written, HEADER + 407)
+        found = content(self.path)
+        self.assertEqual(found[:12], b"slotmqJ\x01\x01\0\0\0")
+        self.assertEqual(found[HEADER:], life.synced)
+
+    def test_it_goes_on_after_each_start(self):
+        life = self.lived()
+        for _ in range(3):
+            self.medium.close()
+            goes_on(self, self.again, [(life.generation, life.synced)], True)
+            life = Life(self.again())
+            life.generation = self.medium.generations()[0]
+            self.medium.open(life.generation)
+            life.synced = read(self.medium, 9999)
+
+    def test_the_current_one_can_be_read_while_another_is_written(self):
+        life = self.lived()
+        self.medium.begin(2)
+        fill(self.medium, bytearray(), 300)
+        self.assertEqual(read(self.medium, 407), life.synced)
+        self.medium.resume(407)
+        life.append(30)
+        self.assertEqual(read(self.medium, 437), life.synced)
+        self.medium.readinto(5, bytearray(10), 10)
+        life.append(20)
+        looked_at(self, self.again(), [(1, life.synced)])
+
+    def test_a_new_one_may_be_begun_again(self):
+        life = self.lived()
+        self.medium.begin(2)
+        fill(self.medium, bytearray(), 300)
+        life.compact(20)
+        looked_at(self, self.again(), [(2, life.synced)])
+
+    def test_what_is_half_written_is_ignored_and_removed(self):
+        life = self.lived()
+        for resumes in (True, False):
+            self.medium.begin(2)
+            fill(self.medium, bytearray(), 300)
+            self.medium.sync()
+            self.assertIsNotNone(content(self.path + ".new"))
+            looked_at(self, self.again(), [(1, life.synced)])
+            if resumes:
+                self.medium.resume(407)
+                self.assertIsNone(content(self.path + ".new"))
+        life.medium = self.medium
+        life.compact(20)
+        self.assertIsNone(content(self.path + ".new"))
+        self.assertEqual(len(content(self.path)), HEADER + 20)
+
+    def test_half_a_record_at_the_end_can_be_left_behind(self):
+        life = self.lived()
+        self.medium.close()
+        with open(self.path, "ab") as file:  # noqa: PTH123
+            file.write(b"torn")
+        goes_on(self, self.again, [(1, life.synced)], False)
+
+    def test_a_closed_one_takes_nothing(self):
+        self.lived()
+        self.medium.close()
+        self.assertEqual(self.refused(self.medium.append, b"a", 0, 1), 28)
+        self.assertEqual(self.refused(self.medium.sync), 5)
+
+
+class TestRoom(FileCase):
+    def test_a_new_generation_always_finds_room(self):
+        medium = self.medium
+        self.assertEqual(medium.capacity, LEFT - SNAPSHOT)
+        self.lived()
+        for generation in range(2, 6):
+            medium.append(bytes(medium.capacity), 0, medium.capacity - medium.end)
+            self.assertEqual(self.refused(medium.append, b"a", 0, 1), 28)
+            medium.begin(generation)
+            medium.append(bytes(SNAPSHOT), 0, SNAPSHOT)
+            self.assertEqual(self.refused(medium.append, b"a", 0, 1), 28)
+            medium.switch()
+            self.assertEqual(medium.end, SNAPSHOT)
+
+    def test_one_that_was_given_up_takes_none(self):
+        life = self.lived()
+        for _ in range(3):
+            life.compact(500, 500, give_up=True)
+        life.append(self.medium.capacity - 407)
+        looked_at(self, self.again(), [(1, life.synced)])
+
+    def test_after_an_error_it_takes_nothing_until_a_new_generation(self):
+        life = self.lived()
+        for call in (lambda: self.medium.append(b"abc", 0, 3), self.medium.sync):
+            kept, self.medium._new = self.medium._new, Full()
+            self.assertEqual(self.refused(call), 28)
+            self.medium._new = kept
+            self.assertEqual(self.refused(self.medium.append, b"a", 0, 1), 28)
+            self.assertEqual(self.refused(self.medium.sync), 5)
+            self.medium.resume(407)
+        looked_at(self, self.again(), [(1, life.synced)])
+        life.medium = self.medium
+        life.compact(10)
+        life.append(20)
+        looked_at(self, self.again(), [(2, life.synced)])
+
+
+class Full:
+    def write(self, *args):
+        raise OSError(28, "full")
+
+    flush = write
+
+
+class TestDamage(FileCase):
+    def test_a_header_with_any_bit_wrong_is_none(self):
+        life = self.lived()
+        whole = content(self.path)
+        for at in range(HEADER):
+            for bit in range(0, 8, 3):
+                self.put(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
+                self.assertEqual(self.again().generations(), [])
+        for n in range(HEADER):
+            self.put(whole[:n])
+            self.assertEqual(self.again().generations(), [])
+        self.put(whole)
+        looked_at(self, self.again(), [(1, life.synced)])
+
+    def test_a_header_of_another_format_is_none(self):
+        self.lived()
+        head = content(self.path)[:7] + b"\x02" + content(self.path)[8:12]
+        self.put(head + crc32(head).to_bytes(4, "little"))
+        self.assertEqual(self.again().generations(), [])
+        self.assertEqual(self.medium.set_aside(0), self.path + ".damaged-0")
+
+    def put(self, whole):
+        with open(self.path, "wb") as file:  # noqa: PTH123
+            file.write(whole)
+
+    def test_a_damaged_file_is_kept_under_another_name(self):
+        self.lived()
+        whole = content(self.path)
+        looked_at(self, self.again(), [(1, bytes(whole[HEADER:]))])
+        name = self.medium.set_aside(1)
+        self.assertEqual(name, self.path + ".damaged-1")
+        self.assertEqual(content(name), whole)
+        self.assertEqual(self.medium.generations(), [])
+        life = Life(self.medium)
+        life.compact(LEFT - 20)
+        looked_at(self, self.again(), [(1, life.synced)])
+
+    def test_what_stands_in_the_way_is_an_error_and_not_an_empty_journal(self):
+        os.mkdir(self.path)  # noqa: PTH102
+        with self.assertRaises(OSError):
+            self.medium.generations()
+
+
+class TestPromises(FileCase):
+    def test_what_kind_of_file_system_it_is(self):
+        wanted = ("VfsPosix", None) if MICROPYTHON else ("host", True)
+        self.assertEqual(journal_file.promises(self.path), wanted)
+        self.assertEqual(journal_file.promises("journal"), wanted)
+
+
+class TestHeap(unittest.TestCase):
+    def test_what_only_a_start_needs_can_go(self):
+        if MICROPYTHON:  # a module of its own, since the others go on
+            kept = sys.modules.pop("slotmq.journal_file")
+            module = __import__("slotmq.journal_file").journal_file
+            sys.modules["slotmq.journal_file"] = kept
+            before = used()
+            module.forget()
+            self.assertGreater(before - used(), 300)
+
+
+def used():
+    gc.collect()
+    return gc.mem_alloc()

@@ -1,0 +1,102 @@
+# journal_reader.py - a start's look at a generation of the journal: its records one after
+# the other, and how far it is whole. Allocates.
+from slotmq.runtime import const
+from slotmq.runtime_journal import crc_add, crc_put, crc_start, crc_state
+
+_HEAD = const(1)
+_COMMIT = const(13)
+
+
+def u16(buf, at):
+    return buf[at] << 8 | buf[at + 1]
+
+
+def u32(buf, at):
+    return u16(buf, at) << 16 | u16(buf, at + 2)
+
+
+def signed(value):
+    return value - (1 << 32) if value >> 31 else value
+
+
+class Reader:
+    """The records of one generation."""
+
+    def __init__(self, medium, generation, longest):
+        self.medium = medium
+        self.generation = generation
+        medium.open(generation)
+        self.buf = bytearray(max(longest, 64))
+        self.seed = bytearray(4)
+        for i in range(4):
+            self.seed[i] = generation >> 8 * (3 - i) & 255
+        self.crc = crc_state()
+        # Of the record that was found last
+        self.kind = self.body = self.size = self.next = 0
+
+    def find(self, at):
+        """Look at the record that begins at `at`; False: there is none that is whole."""
+        buf = self.buf
+        had = self.medium.readinto(at, buf, 5)
+        self.kind = buf[0]
+        size = shift = 0
+        i = 1
+        while True:
+            if i >= had or shift > 21:
+                return False
+            size |= (buf[i] & 127) << shift
+            i += 1
+            if buf[i - 1] < 128:
+                break
+            shift += 7
+        crc_start(self.crc)
+        crc_add(self.crc, self.seed, 0, 4)
+        crc_add(self.crc, buf, 0, i)
+        self.body = at + i
+        self.size = size
+        self.next = self.body + size + 4
+        return self._is_whole()
+
+    def _is_whole(self):
+        at = self.body
+        end = at + self.size
+        buf = self.buf
+        while at < end:
+            n = self.medium.readinto(at, buf, min(len(buf), end - at))
+            if not n:
+                return False
+            crc_add(self.crc, buf, 0, n)
+            at += n
+        if self.medium.readinto(end, buf, 4) < 4:
+            return False
+        crc_put(self.crc, buf, 4)
+        return buf[:4] == buf[4:8]
+
+    def read_body(self, off=0, most=None):
+        """Read the body, or so many bytes of it from `off`, to buf; -> how many."""
+        n = min(len(self.buf), self.size - off)
+        return self.medium.readinto(self.body + off, self.buf, n if most is None else min(n, most))
+
+    def after(self, at):
+        """Where a record may begin that follows what ends at `at`: padding is stepped over."""
+        page = self.medium.page
+        if page > 1 and self.medium.readinto(at, self.buf, 1) and self.buf[0] == 0xFF:
+            return (at + page - 1) // page * page
+        return at
+
+
+def last_commit(reader):
+    """Where the last COMMIT ends, 0 if there is none; and whether more came behind it that
+    is not whole."""
+    at = end = 0
+    while True:
+        at = reader.after(at)
+        if not reader.find(at):
+            break
+        if at == 0 and reader.kind != _HEAD:
+            break
+        at = reader.next
+        if reader.kind == _COMMIT:
+            end = at
+    torn = reader.medium.readinto(at, reader.buf, 1) == 1 and reader.buf[0] != 0xFF
+    return end, torn
