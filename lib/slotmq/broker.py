@@ -244,7 +244,11 @@ class Broker:
         lifecycle.release(self, conn)
 
     def shut_down(self):
-        """An orderly stop: every connection ends, and the wills go out."""
+        """An orderly stop: the wills go out, then every connection ends."""
+        for conn in range(self.conns.slots):
+            if self.conns.session[conn] != _NONE and self.conns.state[conn] != _ENDING:
+                lifecycle.lose_will(self, self.conns.session[conn])
+        self.pump_pending()
         for conn in range(self.conns.slots):
             if self.conns.state[conn]:
                 self.end(conn, _STOPPING)

@@ -53,12 +53,18 @@ def detach(broker, conn):
     _drop_scans(broker, session)
     if conns.reason[conn] == _LEFT:
         drop_will(broker, session)
-    elif not broker.five or not broker.five.keeps_will(broker, session):
-        publish_will(broker, session)
+    else:
+        lose_will(broker, session)
     if sessions.clean[session]:
         end_session(broker, session)
     elif broker.five:
         broker.five.note_due(broker, session)
+
+
+def lose_will(broker, session):
+    """The session's connection is lost: its will goes out, unless it may wait."""
+    if not broker.five or not broker.five.keeps_will(broker, session):
+        publish_will(broker, session)
 
 
 def publish_will(broker, session):

@@ -147,7 +147,7 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
     at = room(broker, conn, n)
     parts = at < 0
     if parts:
-        if n <= conns.tx_bytes or not conns.is_empty(conn):
+        if n <= conns.tx_bytes or not conns.is_empty(conn) or not conns.tx_limit[conn]:
             return 0
         if source.msg == _NONE and store(broker, 0) == _NONE:
             return -1
