@@ -51,7 +51,7 @@ def room_for(broker, conn, n):
 
 
 def goodbye(broker, conn, result):
-    """DISCONNECT with the reason; -> was it said?"""
+    """DISCONNECT with the reason, and nothing behind it [3.14.4-1]; -> was it said?"""
     reason = result if result & 0x80 else _REASONS[result] if result < len(_REASONS) else 0
     conns = broker.conns
     # in the midst of a message in parts nothing can be said
@@ -63,4 +63,5 @@ def goodbye(broker, conn, result):
         return False
     tx = conns.tx
     sent(broker, conn, put_u16(tx, put_u16(tx, at, _DISCONNECT << 8 | 2), reason << 8))
+    conns.tx_limit[conn] = 0
     return True

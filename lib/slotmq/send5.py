@@ -146,7 +146,7 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
         return -1  # [3.1.2-24]
     at = room(broker, conn, n)
     if at < 0:
-        if n <= conns.tx_bytes or not conns.is_empty(conn):
+        if n <= conns.tx_bytes or not conns.is_empty(conn) or not conns.tx_limit[conn]:
             return 0
         parts = _STRAIGHT if source.msg == _NONE and store(broker, 0) == _NONE else _BY_SLOT
         if parts == _STRAIGHT and alias:
