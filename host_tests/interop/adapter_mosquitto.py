@@ -18,8 +18,8 @@ from .moves5 import Adapter, Cannot, Connect, Message, Publish, Subscribe
 from .programs import PATIENCE_S, pub
 
 SEPARATOR = "\x1f"
-TOLD = ("topic", "qos", "retain", "format", "content_type", "response_topic", "correlation")
-TOLD += ("user", "expiry", "identifiers", "payload")
+TEXTS = ("content_type", "response_topic", "correlation")
+TOLD = ("topic", "qos", "retain", "format", *TEXTS, "user", "expiry", "identifiers", "payload")
 FORMAT = "MESSAGE %t %q %r %F %C %R %D %P %E %S %p".replace(" ", SEPARATOR)
 NAMES = {
     "format": "payload-format-indicator",
@@ -42,7 +42,7 @@ def _came(line: str) -> Message:
     """A line of FORMAT as a message: an empty field is a property that was not there."""
     fields = dict(zip(TOLD, line.split(SEPARATOR)[1:], strict=True))
     numbers = {name: int(fields[name]) for name in ("format", "expiry") if fields[name]}
-    texts = {name: fields[name] or None for name in TOLD[4:7]}
+    texts = {name: fields[name] or None for name in TEXTS}
     user = tuple(tuple(pair.split(":")) for pair in fields["user"].split())
     return Message(
         fields["topic"],
