@@ -156,6 +156,7 @@ class MosquittoAdapter(Adapter):
     def ended(self) -> int:
         assert self._reader
         line = self._reader.line("Received DISCONNECT")
+        self.die()  # or it would connect again
         return int(line.rpartition("(")[2].rstrip(")"))
 
     def leave(self) -> None:

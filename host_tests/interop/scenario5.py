@@ -175,6 +175,10 @@ STEPS: dict[str, Step] = {
     "session present": (
         Connect("away", clean=False, expiry=60, present=False),
         Leave("away"),
+        Connect("away", clean=False, expiry=60, present=True),
+        Leave("away"),
+        Connect("away", clean=True, expiry=60, present=False),
+        Leave("away"),
         Connect("away", clean=False, expiry=0, present=True),
         Leave("away"),
         Connect("away", clean=False, present=False),
@@ -188,11 +192,14 @@ STEPS: dict[str, Step] = {
         Publish("writer", Message("y"), reason=0x10),
     ),
     "taken over": (
-        Connect("first", name="same"),
+        Connect("first", name="same", expiry=60),
         Subscribe("first", ("x",)),
-        Connect("second", name="same"),
-        Subscribe("second", ("x",)),
+        Connect("second", name="same", clean=False),
+        Subscribe("second", ("y",)),
         Ended("first", 0x8E),
+        WRITER,
+        Publish("writer", full("x")),
+        Receive("second", full("x")),
     ),
 }
 
