@@ -50,29 +50,32 @@ class Paho:
         self._how: dict[str, Any] = {}
         if level == V5:
             self._how = {"clean_start": clean, "properties": properties(PacketTypes.CONNECT)}
-            if not clean:  # as long as older versions keep it
-                self._how["properties"].SessionExpiryInterval = 0xFFFFFFFF
         self.present = False  # the broker knew the session
         self.address = ("", 0)
-        self.reason = ""  # why the connection ended, as paho words it
-        self.last_properties: Properties | None = None
+        self.code = 0  # why the connection ended
         self._connacks: queue.Queue[tuple[str, bool]] = queue.Queue()
         self._subacks: queue.Queue[list[int]] = queue.Queue()
         self._unsubacks: queue.Queue[int] = queue.Queue()
         self._ends: queue.Queue[bool] = queue.Queue()
-        self._messages: queue.Queue[tuple[Received, Properties | None]] = queue.Queue()
+        self._messages: queue.Queue[Received] = queue.Queue()
         self._call_back()
 
-    def connect(self, address: tuple[str, int]) -> tuple[str, bool]:
+    def connect(self, address: tuple[str, int], expiry: int = 0) -> tuple[str, bool]:
         """-> the broker's answer as paho words it, and "session present"."""
         self.address = address
+        if expiry:
+            self._how["properties"].SessionExpiryInterval = expiry
         self.client.connect(*address, **self._how)
         self.client.loop_start()
         return self._connacks.get(timeout=PATIENCE_S)
 
-    def subscribe(self, *filters: tuple[str, int] | tuple[str, SubscribeOptions]) -> list[int]:
+    def subscribe(
+        self,
+        *filters: tuple[str, int] | tuple[str, SubscribeOptions],
+        more: Properties | None = None,
+    ) -> list[int]:
         """-> the codes of the SUBACK."""
-        self.client.subscribe(list(filters))  # type: ignore[arg-type]
+        self.client.subscribe(list(filters), properties=more)  # type: ignore[arg-type]
         return self._subacks.get(timeout=PATIENCE_S)
 
     def unsubscribe(self, *filters: str) -> None:
@@ -86,8 +89,7 @@ class Paho:
         assert done.is_published(), f"QoS {qos} to {topic} was never acknowledged"
 
     def receive(self) -> Received:
-        message, self.last_properties = self._messages.get(timeout=PATIENCE_S)
-        return message
+        return self._messages.get(timeout=PATIENCE_S)
 
     def expect_closed(self) -> None:
         self._ends.get(timeout=PATIENCE_S)
@@ -117,13 +119,13 @@ class Paho:
         client.on_disconnect = self._ended
         client.on_message = self._queue
 
-    def _ended(self, client: Client, userdata: object, flags: object, code: object, p: object):
-        self.reason = str(code)
+    def _ended(self, client: Client, userdata: object, flags: object, code: Any, p: object):
+        self.code = code.value
         self._ends.put(True)
 
     def _queue(self, client: Client, userdata: object, message: MQTTMessage) -> None:
         fields = (message.topic, bytes(message.payload), message.qos, message.retain)
-        self._messages.put((Received(*fields), message.properties))
+        self._messages.put(Received(*fields))
 
 
 Start = Callable[..., Paho]

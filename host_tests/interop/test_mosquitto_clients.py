@@ -1,4 +1,7 @@
-"""mosquitto_pub and mosquitto_sub, as people use them in a shell."""
+"""mosquitto_pub and mosquitto_sub, as people use them in a shell.
+
+What they do with MQTT 5.0 is in test_scenario5.py.
+"""
 
 from pathlib import Path
 
@@ -7,7 +10,7 @@ import pytest
 from ..wire.process import BrokerProcess
 from .programs import pub, sub, subscriber, succeed
 
-VERSIONS = ["mqttv31", "mqttv311", "mqttv5"]
+VERSIONS = ["mqttv31", "mqttv311"]
 LARGE = b"0123456789abcdef" * 1280  # 20 KB
 TOLD = ("-F", "%t %q %r %l")  # topic, QoS, retain, length
 
@@ -66,8 +69,7 @@ def test_a_removed_retained_message_is_gone(broker: BrokerProcess, base: str):
 def test_messages_wait_for_a_client_that_is_away(
     broker: BrokerProcess, base: str, version: tuple[str, str]
 ):
-    kept = ("-x", "60") if "mqttv5" in version else ()
-    session = (*version, "-i", base, "-q", "2", "-t", f"{base}/+", *kept)
+    session = (*version, "-i", base, "-q", "2", "-t", f"{base}/+")
     succeed(sub(broker.address, *session, "-c", "-E"))
     for qos in "12":
         succeed(pub(broker.address, *version, "-q", qos, "-t", f"{base}/{qos}", "-m", "hi"))
@@ -90,7 +92,7 @@ def test_the_will_of_a_killed_client_arrives(
 
 @pytest.mark.config("mqtt_versions 3")
 @pytest.mark.ours("the peer speaks version 5")
-@pytest.mark.parametrize("version", ["mqttv31", "mqttv311", "mqttv5"])
+@pytest.mark.parametrize("version", [*VERSIONS, "mqttv5"])
 def test_only_version_5_is_refused(broker: BrokerProcess, base: str, version: str):
     answer = pub(broker.address, "-V", version, "-t", base, "-m", "x", "-q", "1")
     assert (answer.returncode == 0) is (version != "mqttv5")
@@ -106,36 +108,7 @@ def test_a_subscriber_of_version_5_is_refused(broker: BrokerProcess, base: str):
     assert answer.stdout == b""
 
 
-def test_properties_reach_a_subscriber_of_version_5(broker: BrokerProcess, base: str):
-    """As mosquitto_sub prints them: which the other clients' tests of version 5 publish too."""
-    told = "%t %p %q %r %F %C %R %D %E %P"
-    options = ("-V", "mqttv5", "-q", "2", "-C", "2", "-F", told, "-t", f"{base}/+")
-    properties = {
-        "payload-format-indicator": "1",
-        "content-type": "text/plain",
-        "response-topic": "answers/here",
-        "correlation-data": "17",
-        "message-expiry-interval": "1000",
-    }
-    given = [part for name, value in properties.items() for part in ("-D", "publish", name, value)]
-    for pair in (("b", "2"), ("a", "1")):
-        given += ["-D", "publish", "user-property", *pair]
-    with subscriber(broker.address, base, *options) as reader:
-        where = ("-q", "1", "-t", f"{base}/x", "-m", "hi")
-        succeed(pub(broker.address, "-V", "mqttv5", *where, *given))
-        printed = reader.finish().decode().strip()
-    seconds = "1000" if " 1000 " in printed else "999"
-    assert printed == f"{base}/x hi 1 0 1 text/plain answers/here 17 {seconds} b:2 a:1"
-
-
-def test_a_shared_subscription_of_version_5(broker: BrokerProcess, base: str):
-    options = ("-V", "mqttv5", "-C", "2", "-t", f"$share/group/{base}/x", "-v")
-    with subscriber(broker.address, base, *options) as reader:
-        succeed(pub(broker.address, "-V", "mqttv5", "-q", "1", "-t", f"{base}/x", "-m", "one"))
-        assert reader.finish().decode() == f"{base}/x one\n"
-
-
-@pytest.mark.parametrize("version", ["mqttv31", "mqttv311"])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_versions_meet(broker: BrokerProcess, base: str, version: str):
     newer, older = ("-V", "mqttv5"), ("-V", version)
     for reading, writing in ((newer, older), (older, newer)):

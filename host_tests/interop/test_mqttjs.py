@@ -1,4 +1,7 @@
-"""MQTT.js, the client of browsers and Node-RED: each scenario is a function in a script."""
+"""MQTT.js, the client of browsers and Node-RED: each scenario is a function in a script.
+
+What it does with MQTT 5.0 is in test_scenario5.py, but for what is not in that scenario.
+"""
 
 from pathlib import Path
 
@@ -19,7 +22,7 @@ def run(broker: BrokerProcess, name: str, base: str, version: str) -> None:
     succeed(script(SCENARIOS, name, host, str(port), base, version))
 
 
-@ALL
+@BOTH
 @pytest.mark.parametrize("name", ["qos", "retained", "will", "offline"])
 def test_scenario(broker: BrokerProcess, base: str, name: str, version: str):
     run(broker, name, base, version)
@@ -40,9 +43,8 @@ def test_a_burst_beyond_the_table_arrives_after_a_reconnect(
     run(broker, "overflow", base, version)
 
 
-@pytest.mark.parametrize("name", ["properties", "options", "takeover"])
-def test_scenario_of_version_5(broker: BrokerProcess, base: str, name: str):
-    run(broker, name, base, "5")
+def test_readers_that_differ_have_the_same_messages(broker: BrokerProcess, base: str):
+    run(broker, "mixed", base, "5")
 
 
 @pytest.mark.config("mqtt_versions 3")

@@ -1,0 +1,160 @@
+"""What a scenario of MQTT 5.0 is written in: moves, and the messages that they are about."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+
+
+class Cannot(Exception):
+    """The client has no way to do this."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message with all that a subscriber can be told of it; None is a property not sent."""
+
+    topic: str
+    payload: str = "hi"
+    qos: int = 1
+    retain: bool = False
+    format: int | None = None
+    content_type: str | None = None
+    response_topic: str | None = None
+    correlation: str | None = None
+    expiry: int | None = None
+    user: tuple[tuple[str, str], ...] = ()
+    identifiers: tuple[int, ...] = ()  # of the subscriptions it came for
+    aliased: bool = False  # it came with an alias for its topic
+
+    def under(self, base: str) -> "Message":
+        return replace(self, topic=f"{base}/{self.topic}")
+
+
+@dataclass(frozen=True)
+class Connect:
+    """`name` is the client id if it is not `who`; `aliases` the Topic Alias Maximum."""
+
+    who: str
+    name: str = ""
+    clean: bool = True
+    expiry: int = 0
+    aliases: int = 0
+    will: Message | None = None  # with delay 0
+    present: bool | None = None  # what the CONNACK must say of the session
+
+    def under(self, base: str) -> "Connect":
+        will = self.will and self.will.under(base)
+        return replace(self, name=base + (self.name or self.who), will=will)
+
+
+@dataclass(frozen=True)
+class Subscribe:
+    """All filters with the same options, in one SUBSCRIBE."""
+
+    who: str
+    filters: tuple[str, ...]
+    qos: int = 1
+    no_local: bool = False
+    as_published: bool = False
+    handling: int = 0
+    identifier: int | None = None
+
+    def under(self, base: str) -> "Subscribe":
+        return replace(self, filters=tuple(_filter_under(base, name) for name in self.filters))
+
+
+def _filter_under(base: str, name: str) -> str:
+    if not name.startswith("$share/"):
+        return f"{base}/{name}"
+    _, group, rest = name.split("/", 2)
+    return f"$share/{base}{group}/{base}/{rest}"
+
+
+@dataclass(frozen=True)
+class Publish:
+    """`times` in a row; with `alias` all but the first have the alias alone for a topic."""
+
+    who: str
+    message: Message
+    alias: int | None = None
+    times: int = 1
+    reason: int | None = None  # what the last PUBACK must say
+
+    def under(self, base: str) -> "Publish":
+        return replace(self, message=self.message.under(base))
+
+
+@dataclass(frozen=True)
+class Receive:
+    """The next message of this client is that one."""
+
+    who: str
+    message: Message
+
+
+@dataclass(frozen=True)
+class Share:
+    """Up to the one that ends it, these clients have each message once between them."""
+
+    members: tuple[str, ...]
+    messages: tuple[Message, ...]
+    end: Message
+
+
+@dataclass(frozen=True)
+class Leave:
+    who: str
+
+
+@dataclass(frozen=True)
+class Die:
+    """The end of a client that leaves its will to the broker."""
+
+    who: str
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The broker ended the connection, and gave this reason."""
+
+    who: str
+    reason: int
+
+
+Move = Connect | Subscribe | Publish | Receive | Share | Leave | Die | Ended
+Step = tuple[Move, ...]
+
+
+class Adapter(ABC):
+    """One client. Each method waits for the broker, and raises Cannot for what is not offered."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self.address = address
+
+    @abstractmethod
+    def connect(self, how: Connect) -> bool:
+        """-> "session present"."""
+
+    @abstractmethod
+    def subscribe(self, how: Subscribe) -> list[int]:
+        """-> the codes of the SUBACK."""
+
+    @abstractmethod
+    def publish(self, how: Publish) -> int | None:
+        """-> the code of the last PUBACK where `how` wants it."""
+
+    @abstractmethod
+    def receive(self) -> Message: ...
+
+    @abstractmethod
+    def ended(self) -> int:
+        """-> why the broker ended the connection."""
+
+    @abstractmethod
+    def leave(self) -> None: ...
+
+    @abstractmethod
+    def die(self) -> None: ...
+
+    @abstractmethod
+    def close(self) -> None:
+        """End it, whatever has become of it."""

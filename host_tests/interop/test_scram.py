@@ -1,0 +1,25 @@
+"""Login by SCRAM-SHA-256 with MQTT.js, which alone of the clients hands AUTH on to its user."""
+
+from pathlib import Path
+
+import pytest
+
+from ..wire.process import BrokerProcess
+from .programs import script, succeed
+
+SCRIPT = Path(__file__).with_name("scram.cjs")
+USERS = Path(__file__).parents[1] / "wire5/users.txt"
+
+
+@pytest.mark.config(f"scram_file {USERS}\nallow_anonymous false")
+@pytest.mark.ours("mosquitto has plugins for that")
+@pytest.mark.parametrize(
+    ("name", "password", "code"),
+    [("user", "pencil", 0), ("user", "pen", 0x87), ("nobody", "pencil", 0x87)],
+    ids=["right", "wrong password", "unknown user"],
+)
+def test_only_who_knows_the_password_is_let_in(
+    broker: BrokerProcess, name: str, password: str, code: int
+):
+    host, port = broker.address
+    assert int(succeed(script(SCRIPT, host, str(port), name, password))) == code
