@@ -216,7 +216,7 @@ def test_tables_that_do_not_fit_the_heap(runtime: str, start: Start, tmp_path: P
     assert status == 1
     found = re.fullmatch(
         r"slotmq: heap 160 KB: the tables take (\d+) bytes, and (\d+) are left for them beside"
-        r" 12288 for clients; lower limit message_bytes \(messages take (\d+)\)",
+        r" 10240 for clients; lower limit message_bytes \(messages take (\d+)\)",
         line,
     )
     assert found, line

@@ -7,6 +7,7 @@ from memory_medium import MemoryMedium
 from packets import connect
 
 from slotmq import Broker, Limits, Settings
+from slotmq.restore import restore
 
 CONNACK = b"\x20\x02\0\0"
 RESUMED = b"\x20\x02\1\0"
@@ -24,7 +25,7 @@ class JournalCase(unittest.TestCase):
         settings = Settings(sys_interval=0, **dict(self.settings))
         self.broker = Broker(Limits(), settings)
         self.world = World(self.broker)
-        self.broker.keep(self.medium, self.said.append)
+        restore(self.broker, self.medium, self.said.append)
 
     def reboot(self):
         """The power fails, and comes back."""

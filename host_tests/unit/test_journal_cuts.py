@@ -10,6 +10,7 @@ from memory_medium import MemoryMedium, PowerCut
 from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, connect, publish, subscribe
 
 from slotmq import Broker, Limits, Settings
+from slotmq.restore import restore
 
 SETTINGS = {"sys_interval": 0}
 # Each one differs in every byte: on MicroPython a start takes longer.
@@ -73,7 +74,7 @@ class Story:
 
     def start(self):
         self.world = World(Broker(Limits(**SMALL), Settings(**SETTINGS)))
-        self.world.broker.keep(self.medium, lambda text: None)
+        restore(self.world.broker, self.medium, lambda text: None)
         found = broken(self.world.broker)
         assert not found, found
 

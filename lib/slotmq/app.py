@@ -15,7 +15,6 @@ from slotmq.settings import ConfError, Settings
 
 _ALL_TYPES = const(127)
 _ERROR = const(1)
-_WARNING = const(2)
 # Orders and the methods of Broker that carry them out. The end of the stream means
 # that whoever gave orders has gone.
 _ORDERS = {b"s": "stop", b"": "stop", b"r": "reload", b"c": "compact", b"t": "dump_tree"}
@@ -72,9 +71,6 @@ class App:
         log.open_all(self.settings.log_dest, mask)
         self.broker.log_mask = mask
         self.broker.log = log.write
-
-    def say(self, text):
-        log.write(_WARNING, "The journal: %s." % text)
 
     def obey(self, stream):
         act = getattr(self.broker, _ORDERS.get(stream.read(1), ""), None)

@@ -9,7 +9,7 @@
 # Allocates all tables at construction, nothing afterwards.
 import gc
 
-from slotmq import deliver, heap, lifecycle, ondemand, outbox, retain
+from slotmq import deliver, heap, lifecycle, outbox, retain
 from slotmq.arrays import i32, u16
 from slotmq.connections import Connections
 from slotmq.deliveries import Deliveries
@@ -105,7 +105,7 @@ class Broker:
         self.ending_count = 0
         self.loop = None
         self.flush = self.write = None  # the loop's
-        self.journal = None  # what is kept through a power cut; see keep()
+        self.journal = None  # keeps what is promised through a power cut
         self.held = 0  # a packet is only half handled: nothing is kept, nothing may leave
         self.log = None  # log(bit, text), asked only where log_mask has the bit, or with 0
         self._log_mask = 0
@@ -273,10 +273,6 @@ class Broker:
     def reload(self):
         """Read the configuration again, where there is one."""
         self.on_reload and self.on_reload()
-
-    def keep(self, medium, say=print):
-        """Take over what a medium holds, and keep in it what is promised; see restore.py."""
-        ondemand.take("restore", self.now).restore(self, medium, say)
 
     def compact(self):
         """Rewrite the journal."""

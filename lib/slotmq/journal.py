@@ -21,15 +21,14 @@ VERSION = const(1)
 
 
 class Journal(Rows):
-    def __init__(self, broker, medium, generation):
+    def __init__(self, broker, medium, generation, always=True, interval_s=1800):
         Rows.__init__(self, broker, medium, generation)
         self.commits = self.failures = 0
         self.snapshot = 0  # bytes of the last compaction
         self.whole = False  # is the current generation all that was promised until now?
         self.retry_at = 0  # now and due: tenths of a second
-        settings = broker.settings
-        self.always = settings.persistence_sync == "always"
-        self.interval = settings.autosave_interval * 10
+        self.always = always  # does nothing leave before what it implies is kept?
+        self.interval = interval_s * 10
         self.due = broker.now + self.interval
 
     def commit(self):

@@ -1,6 +1,17 @@
 # keeping.py - where a broker's journal lies: a board's raw flash, where it has a region for
 # it, else a file. Borrowed by the start: allocates.
+from slotmq import log
+from slotmq.app import borrow
 from slotmq.runtime import const
+
+# Settings beside `persistence`
+DEFAULTS = {
+    "persistence_location": "",  # the folder, with its slash; or a board's flash
+    "persistence_file": "slotmq.db",
+    "persistence_sync": "always",  # nothing leaves before what it implies is kept; "interval"
+    "autosave_interval": 1800,  # seconds until what may wait is kept as well
+}
+_WARNING = const(2)
 
 _RECORD = const(9)  # bytes around a record's fields at most: type, length, CRC
 
@@ -15,17 +26,34 @@ def snapshot_bytes(limits):
     return total + 64
 
 
-def medium(board, settings, limits):
-    """The medium that the settings name. OSError: it cannot be used."""
-    snapshot = snapshot_bytes(limits)
-    region = _region(board) if not settings.persistence_location else None
+def keep(app, board):
+    """Take over what the journal of an App holds, and keep in it what its broker promises."""
+    always = _setting(app, "persistence_sync") == "always"
+    medium = _medium(app, board, _setting(app, "persistence_location"))
+    borrow(
+        "restore", "restore", app.broker, medium, _say, always, _setting(app, "autosave_interval")
+    )
+
+
+def _setting(app, name):
+    return getattr(app.settings, name, DEFAULTS[name])
+
+
+def _say(text):
+    log.write(_WARNING, "The journal: %s." % text)
+
+
+def _medium(app, board, location):
+    # What the settings name. OSError: it cannot be used.
+    snapshot = snapshot_bytes(app.limits)
+    region = None if location else _region(board)
     if region:
         from slotmq.journal_flash import FlashMedium
 
         return FlashMedium(region, snapshot)
     from slotmq.journal_file import FileMedium, promises
 
-    path = settings.persistence_location + settings.persistence_file
+    path = location + _setting(app, "persistence_file")
     kind, is_safe = promises(path)
     if is_safe is False:
         raise OSError("persistence_location: %s cannot keep a promise, %s" % (kind, path))

@@ -14,8 +14,10 @@ _NONE = const(0xFFFF)
 _EXTRA = const(8)
 
 
-def restore(broker, medium, say):
+def restore(broker, medium, say=print, *sync):
     """Put back what the medium holds, and keep all that follows in it; the broker's journal.
+
+    Before the first client. sync: does nothing leave before it is kept? Else, seconds.
 
     say(text) is told what was not as it should be. OSError: a limit is too low for what
     was promised, or there is no room to write."""
@@ -34,7 +36,7 @@ def restore(broker, medium, say):
             settle(broker, restorer)
             break
         say("generation %d is damaged, kept as %s" % (generation, medium.set_aside(generation)))
-    broker.journal = journal = Journal(broker, medium, newest)
+    broker.journal = journal = Journal(broker, medium, newest, *sync)
     journal.compact()
     return journal
 

@@ -9,6 +9,9 @@
 from slotmq import ondemand
 
 
+_OF_JOURNAL = "persistence_location persistence_file persistence_sync autosave_interval"
+
+
 class ConfError(Exception):
     """The configuration cannot be used; the text says where and what was expected."""
 
@@ -46,12 +49,8 @@ class Settings:
     scram_file = None  # who may come in by SCRAM-SHA-256; see `slotmq passwd`
     retry_interval = 0  # seconds until an unacknowledged packet is sent again; 0: never
 
-    # What outlives a power cut, and where it is kept.
+    # Does what is promised outlive a power cut? The defaults of _OF_JOURNAL stand in keeping.py.
     persistence = False
-    persistence_location = ""  # the folder, with its slash; or a board's flash
-    persistence_file = "slotmq.db"
-    persistence_sync = "always"  # nothing leaves before what it implies is kept; "interval"
-    autosave_interval = 1800  # seconds until what may wait is kept as well
 
     # The process around it.
     set_tcp_nodelay = True  # mosquitto's is false, and a round trip takes 5 to 25 ms then
@@ -65,7 +64,7 @@ class Settings:
         self.when_full = ondemand.take("policies", 0).defaults()
         self.when_full.update(when_full or {})
         for name in values:
-            if not hasattr(self, name):
+            if not hasattr(self, name) and name not in _OF_JOURNAL.split():
                 raise TypeError("Settings has no " + name)
             setattr(self, name, values[name])
 

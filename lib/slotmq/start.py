@@ -21,8 +21,9 @@ _PORT = const(1883)
 # Where to listen if nothing is said, and what no address means; IPv6 where there is.
 _LOOPBACK = ("127.0.0.1", "::1")
 _EVERYWHERE = ("0.0.0.0", "::")
-# Heap that must stay free beside the tables, for sockets, CONNECT, SUBSCRIBE, orders.
-_SPARE = const(12288)
+# Heap that must stay free beside the tables, for sockets, CONNECT, SUBSCRIBE, orders; some 4 KB
+# more come back when the start is forgotten.
+_SPARE = const(10240)
 _THRESHOLD = const(2048)  # bytes allocated until the next collection
 # What is made once, at the start
 _MADE = """broker broker.conns broker.sessions broker.sessions.names broker.subscriptions
@@ -74,8 +75,7 @@ def _start(app, argv):
     app.broker.on_reload = app.reload
     app.open_log()
     if app.settings.persistence:
-        medium = borrow("keeping", "medium", board, app.settings, app.limits)
-        app.broker.keep(medium, app.say)
+        borrow("keeping", "keep", app, board)
     where = []
     for hosts, port, most in listeners:
         where += _listen(app, lines, hosts, port, most)

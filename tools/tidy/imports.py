@@ -83,15 +83,13 @@ RULE = (
     Row("journal_file", "heap runtime", "binascii os struct vfs"),
     # Attached to a broker that is to keep what it promises; restore is borrowed by its start
     Row("journal*", "encode heap journal* runtime runtime_journal"),
-    Row("keeping", "journal_file* journal_flash* runtime", "slotmq_boards"),
+    Row("keeping", "app journal_file* journal_flash* log restore runtime", "slotmq_boards"),
     Row("restore*", "journal* lifecycle restore* runtime"),
     # Made or borrowed by a broker that is asked for it
     Row("sysinfo", "ondemand runtime timers", "array"),
     Row("systopics", "__init__ lifecycle runtime sysinfo", "gc"),
     Row("tree", "runtime"),
-    Row(
-        "broker", f"{_TABLES} {_STEPS} {_PARTS} arrays heap limits ondemand runtime settings", "gc"
-    ),
+    Row("broker", f"{_TABLES} {_STEPS} {_PARTS} arrays heap limits runtime settings", "gc"),
     Row("timers", "heap ondemand runtime"),
     Row("doors", "heap runtime"),
     Row("closing", "heap runtime"),
