@@ -27,6 +27,7 @@ class Client(older.Client):
         self.connack = Connack(False, 0)
         self.terms: dict[str, Value] = {}  # what the CONNECT asked for
         self._aliases: dict[int, str] = {}
+        self._told_to_go = False  # by DISCONNECT
         self._open: set[int] = set()  # packet ids of PUBLISH that were not acknowledged
 
     # What goes out.
@@ -199,6 +200,8 @@ class Client(older.Client):
         if packet is not None:
             size = before - len(self._bytes)
             assert size <= self.terms.get("maximum_packet_size", size), f"{size} bytes: {packet}"
+            assert not self._told_to_go, f"behind DISCONNECT: {packet}"
+            self._told_to_go = isinstance(packet, Disconnect)
             self._check_about(packet)
         return self._check_publish(packet) if isinstance(packet, Publish) else packet
 

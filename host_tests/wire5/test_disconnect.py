@@ -44,6 +44,17 @@ def test_what_came_before_an_error_counts_and_what_follows_does_not(mqtt5, topic
     witness.expect_silence()
 
 
+@pytest.mark.spec("MQTT-3.14.4-1", of="5.0")
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_nothing_follows_the_brokers_own_word(mqtt5, topic, qos):
+    """Its own message before the error was still to be given to it, and PINGREQ follows."""
+    client = mqtt5.connect("a", session_expiry=60)
+    client.subscribe(topic, qos=qos)
+    client.send(codec.publish(topic, b"own", qos, 1 if qos else 0) + b"\xc1\x00" + codec.PINGREQ)
+    found = list(iter(client.answer, None))
+    assert found[-1] == codec.Disconnect(0x81), found
+
+
 @pytest.mark.spec("MQTT-3.14.2-2", "MQTT-3.14.4-2", "MQTT-4.13.2-1", of="5.0")
 def test_the_reason_is_read_by_who_is_still_sending(mqtt5, topic):
     """The broker closes without resetting what it has just said."""

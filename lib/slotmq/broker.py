@@ -244,7 +244,12 @@ class Broker:
         lifecycle.release(self, conn)
 
     def shut_down(self):
-        """An orderly stop: every connection ends, and the wills go out."""
+        """An orderly stop: the wills go out, then every connection ends."""
+        self.settle_ending()
+        for session in self.conns.session:
+            if session != _NONE and not (self.five and self.five.keeps_will(self, session)):
+                lifecycle.publish_will(self, session)
+        self.pump_pending()
         for conn in range(self.conns.slots):
             if self.conns.state[conn]:
                 self.end(conn, _STOPPING)

@@ -9,7 +9,8 @@
 # puts the connection on the dirty list, which the loop empties once a turn; one
 # whose socket said "not now" is blocked instead, until it is writable again.
 # A message that is larger than the buffer leaves in parts: part_msg holds it,
-# and tx_limit is 0 meanwhile, so that nothing comes in between.
+# and tx_limit is 0 meanwhile, so that nothing comes in between; as it is behind a
+# DISCONNECT to a client of version 5.
 #
 # Incoming: the held bytes of one cut packet lie in hold[hold_off:hold_off + held];
 # a short one in the connection's tail, a longer one in a shared whole-packet buffer

@@ -120,7 +120,7 @@ def receive(broker, conn, buf, at, n):
         at = _handle(broker, conn, buf, at, n, 0)
         if at < n:
             _hold(broker, conn, buf, at, n)
-    if conns.part_msg[conn] == _NONE:
+    if conns.part_msg[conn] == _NONE and conns.state[conn] != _ENDING:
         conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes
     broker.current = _NONE
     broker.go_on(conn)
