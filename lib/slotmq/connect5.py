@@ -11,7 +11,6 @@ _NONE = const(0xFFFF)
 _BODY = const(3)
 _END = const(4)
 _OK = const(0)
-_NEW = const(1)
 _REFUSED = const(5)
 _IN_CONNECT = const(1)
 _IN_WILL = const(2)
@@ -101,6 +100,10 @@ class Connect5:
         source.left = fields.will_expiry
         return store(broker, flags)
 
+    def prepare(self, broker, conn, fields):
+        """What CONNACK will say; a reason code where the client takes no packet of its size."""
+        return _OK if connack5.prepare(broker, conn, fields) else _PACKET_TOO_LARGE
+
     def opened(self, broker, conn, fields, present):
         """The session is there: what version 5 keeps with it, and CONNACK."""
         five = broker.five
@@ -109,10 +112,7 @@ class Connect5:
         five.set_expiry(broker, session, fields.expiry)
         five.will_delay[session] = fields.will_delay
         five.will_since[session] = broker.now
-        if not connack5.accept(broker, conn, fields, present):
-            broker.conns.state[conn] = _NEW  # it is told by CONNACK, not by DISCONNECT
-            connack5.refuse(broker, conn, _PACKET_TOO_LARGE)
-            broker.end(conn, _PACKET_TOO_LARGE)
+        connack5.accept(broker, conn, fields, present)
 
     def authenticate(self, broker, conn, pkt, buf, fields):
         """Enhanced authentication, where the client asks for it; a result, or -1 to go on."""
