@@ -35,7 +35,6 @@ _MORE = const(19)
 _MALFORMED_PACKET = const(0x81)
 _PROTOCOL_ERROR = const(0x82)
 _CLIENT_ID = const(0x85)
-_TOPIC_INVALID = const(0x90)
 _PACKET_TOO_LARGE = const(0x95)
 _NO_RETAIN = const(0x9A)
 _NO_QOS = const(0x9B)
@@ -188,7 +187,7 @@ def _read_payload(broker, buf, at, end, fields):
         if at < 0:
             return _MALFORMED_PACKET
         if not utf8_ok(buf, *fields.will_topic, 1):
-            return _TOPIC_INVALID
+            return _PROTOCOL_ERROR  # empty, or with wildcards [4.7.1-1, 4.7.3-1]
     if flags & _USER_NAME:
         fields.user_name, at = _string(buf, at, end)
     if flags & _PASSWORD:
