@@ -12,13 +12,23 @@ from packets import (
     subscribe,
     text,
 )
-from turns5_case import Hooks, Turns5
+from turns5_case import Turns5
 
 from slotmq import Limits, Settings
 
 DISCONNECT = b"\xe0\0"
 METHOD = b"\x15" + text("any")
 FOREVER = b"\xff\xff\xff\xff"
+
+
+class Hooks:
+    """Lets everybody in, and says a lot to it."""
+
+    def auth(self, conn, method, data):
+        return 0, b"d" * 300
+
+    def forget(self, conn):
+        pass
 
 
 class TestRoom(Turns5):

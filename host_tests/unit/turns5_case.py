@@ -1,28 +1,11 @@
-# turns5_case.py - a broker with its loop over fake streams, for clients of MQTT 5.0.
+# turns5_case.py - a broker with its real loop, for clients of MQTT 5.0.
 import unittest
 
 from fakes import Client, Stream, World
 from invariants import broken
-from packets import (
-    text,
-)
 from tables import counts
 
 from slotmq import Broker, Limits, Settings, lifecycle
-
-DISCONNECT = b"\xe0\0"
-METHOD = b"\x15" + text("any")
-FOREVER = b"\xff\xff\xff\xff"
-
-
-class Hooks:
-    """Lets everybody in, and says a lot to it."""
-
-    def auth(self, conn, method, data):
-        return 0, b"d" * 300
-
-    def forget(self, conn):
-        pass
 
 
 class Turns5(unittest.TestCase):

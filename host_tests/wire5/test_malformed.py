@@ -14,16 +14,16 @@ BAD_CONNECT = [
     case("fixed-header-flag", "11 [ 'MQTT' 05 02 0000 [ ] 'x' ]", "81", FLAGS),
     case("reserved-flag", "10 [ 'MQTT' 05 03 0000 [ ] 'x' ]", "81", "MQTT-3.1.2-3"),
     case("will-qos-3", "10 [ 'MQTT' 05 1e 0000 [ ] 'x' [ ] 'w' 'm' ]", "81", "MQTT-3.1.2-12"),
-    case("qos-no-will", "10 [ 'MQTT' 05 0a 0000 [ ] 'x' ]", "81 82", "MQTT-3.1.2-11"),
-    case("retain-no-will", "10 [ 'MQTT' 05 22 0000 [ ] 'x' ]", "81 82", "MQTT-3.1.2-13"),
+    case("qos-no-will", "10 [ 'MQTT' 05 0a 0000 [ ] 'x' ]", "81", "MQTT-3.1.2-11"),
+    case("retain-no-will", "10 [ 'MQTT' 05 22 0000 [ ] 'x' ]", "81", "MQTT-3.1.2-13"),
     case("will-nowhere", "10 [ 'MQTT' 05 06 0000 [ ] 'x' ]", "81", "MQTT-3.1.2-9"),
     case("will-properties-only", "10 [ 'MQTT' 05 06 0000 [ ] 'x' [ ] ]", "81", "MQTT-3.1.2-9"),
     case("will-no-payload", "10 [ 'MQTT' 05 06 0000 [ ] 'x' [ ] 'w' ]", "81", "MQTT-3.1.2-9"),
     case("will-no-properties", "10 [ 'MQTT' 05 06 0000 [ ] 'x' 'w' 'm' ]", "81"),
     case("will-payload-cut", "10 [ 'MQTT' 05 06 0000 [ ] 'x' [ ] 'w' 0005 \"gone\" ]", "81"),
     case("will-without-flag", "10 [ 'MQTT' 05 02 0000 [ ] 'x' [ ] 'w' 'm' ]", "81"),
-    case("will-topic-empty", "10 [ 'MQTT' 05 06 0000 [ ] 'x' [ ] '' 'm' ]", "81 82 90"),
-    case("will-topic-plus", "10 [ 'MQTT' 05 06 0000 [ ] 'x' [ ] 'a/+' 'm' ]", "81 82 90"),
+    case("will-topic-empty", "10 [ 'MQTT' 05 06 0000 [ ] 'x' [ ] '' 'm' ]", "82"),
+    case("will-topic-plus", "10 [ 'MQTT' 05 06 0000 [ ] 'x' [ ] 'a/+' 'm' ]", "82"),
     case("user-no-flag", "10 [ 'MQTT' 05 02 0000 [ ] 'x' 'user' ]", "81", "MQTT-3.1.2-16"),
     case("user-missing", "10 [ 'MQTT' 05 82 0000 [ ] 'x' ]", "81", "MQTT-3.1.2-17"),
     case("password-no-flag", "10 [ 'MQTT' 05 82 0000 [ ] 'x' 'u' 'p' ]", "81", "MQTT-3.1.2-18"),
@@ -44,16 +44,16 @@ BAD_CONNECT = [
 
 BAD_PUBLISH = [
     case("qos-3", "36 [ 't' 0001 [ ] ]", "81", "MQTT-3.3.1-4"),
-    case("dup-with-qos-0", "38 [ 't' [ ] ]", "81 82", "MQTT-3.3.1-2"),
-    case("topic-empty", "30 [ '' [ ] ]", "82 81 90", "MQTT-4.7.3-1"),
-    case("topic-plus", "30 [ 'a/+' [ ] ]", "81 82 90", "MQTT-3.3.2-2", "MQTT-4.7.0-1"),
-    case("topic-hash", "30 [ '#' [ ] ]", "81 82 90", "MQTT-3.3.2-2", "MQTT-4.7.0-1"),
-    case("topic-wildcard-inside", "32 [ 'a#b' 0001 [ ] ]", "81 82 90", "MQTT-3.3.2-2"),
+    case("dup-with-qos-0", "38 [ 't' [ ] ]", "81", "MQTT-3.3.1-2"),
+    case("topic-empty", "30 [ '' [ ] ]", "82", "MQTT-4.7.3-1"),
+    case("topic-plus", "30 [ 'a/+' [ ] ]", "82", "MQTT-3.3.2-2", "MQTT-4.7.0-1"),
+    case("topic-hash", "30 [ '#' [ ] ]", "82", "MQTT-3.3.2-2", "MQTT-4.7.0-1"),
+    case("topic-wildcard-inside", "32 [ 'a#b' 0001 [ ] ]", "82", "MQTT-3.3.2-2"),
     case("topic-missing", "30 [ ]", "81", "MQTT-3.3.2-1"),
     case("topic-cut", "30 [ 0005 61626364 ]", "81"),
     case("packet-id-missing", "32 [ 't' ]", "81", PACKET_ID),
-    case("packet-id-0-qos-1", "32 [ 't' 0000 [ ] ]", "81 82", PACKET_ID),
-    case("packet-id-0-qos-2", "34 [ 't' 0000 [ ] ]", "81 82", PACKET_ID),
+    case("packet-id-0-qos-1", "32 [ 't' 0000 [ ] ]", "82", PACKET_ID),
+    case("packet-id-0-qos-2", "34 [ 't' 0000 [ ] ]", "82", PACKET_ID),
     case("no-properties", "30 [ 't' ]", "81", "MQTT-2.2.2-1"),
     case("no-properties-qos-1", "32 [ 't' 0001 ]", "81", "MQTT-2.2.2-1"),
     case("properties-too-long", "30 [ 't' 05 01 00 ]", "81"),
@@ -89,23 +89,25 @@ BAD_ACKNOWLEDGEMENTS = [
 BAD_SUBSCRIBE = [
     case("flags-0", "80 [ 0001 [ ] 't' 00 ]", "81", "MQTT-3.8.1-1", FLAGS),
     case("flags-dup", "8a [ 0001 [ ] 't' 00 ]", "81", "MQTT-3.8.1-1"),
-    case("no-filter", "82 [ 0001 [ ] ]", "82 81", "MQTT-3.8.3-2"),
-    case("packet-id-0", "82 [ 0000 [ ] 't' 00 ]", "81 82", PACKET_ID),
+    case("no-filter", "82 [ 0001 [ ] ]", "82", "MQTT-3.8.3-2"),
+    case("packet-id-0", "82 [ 0000 [ ] 't' 00 ]", "82", PACKET_ID),
     case("packet-id-missing", "82 [ ]", "81"),
     case("no-properties", "82 [ 0001 ]", "81", "MQTT-2.2.2-1"),
-    case("qos-3", "82 [ 0001 [ ] 't' 03 ]", "81 82"),
+    case("qos-3", "82 [ 0001 [ ] 't' 03 ]", "82"),
     case("handling-3", "82 [ 0001 [ ] 't' 30 ]", "82"),
-    case("reserved-bit-6", "82 [ 0001 [ ] 't' 40 ]", "81 82", "MQTT-3.8.3-5"),
-    case("reserved-bit-7", "82 [ 0001 [ ] 't' 80 ]", "81 82", "MQTT-3.8.3-5"),
-    case("second-qos-3", "82 [ 0001 [ ] 't' 01 'u' 03 ]", "81 82"),
+    case("reserved-bit-6", "82 [ 0001 [ ] 't' 40 ]", "81", "MQTT-3.8.3-5"),
+    case("reserved-bit-7", "82 [ 0001 [ ] 't' 80 ]", "81", "MQTT-3.8.3-5"),
+    case("second-qos-3", "82 [ 0001 [ ] 't' 01 'u' 03 ]", "82"),
+    case("qos-3-and-reserved", "82 [ 0001 [ ] 't' 83 ]", "81", "MQTT-3.8.3-5"),
+    case("qos-3-and-cut", "82 [ 0001 [ ] 't' 03 0002 75 ]", "81"),
     case("second-handling-3", "82 [ 0001 [ ] 't' 01 'u' 31 ]", "82"),
     case("options-missing", "82 [ 0001 [ ] 't' ]", "81"),
     case("second-filter-cut", "82 [ 0001 [ ] 't' 00 0002 75 ]", "81"),
     case("no-local-and-shared", "82 [ 0001 [ ] '$share/g/t' 04 ]", "82", "MQTT-3.8.3-4"),
     case("unsubscribe-flags", "a0 [ 0001 [ ] 't' ]", "81", "MQTT-3.10.1-1", FLAGS),
     case("unsubscribe-flags-dup", "aa [ 0001 [ ] 't' ]", "81", "MQTT-3.10.1-1"),
-    case("unsubscribe-no-filter", "a2 [ 0001 [ ] ]", "82 81", "MQTT-3.10.3-2"),
-    case("unsubscribe-id-0", "a2 [ 0000 [ ] 't' ]", "81 82", PACKET_ID),
+    case("unsubscribe-no-filter", "a2 [ 0001 [ ] ]", "82", "MQTT-3.10.3-2"),
+    case("unsubscribe-id-0", "a2 [ 0000 [ ] 't' ]", "82", PACKET_ID),
     case("unsubscribe-no-properties", "a2 [ 0001 ]", "81", "MQTT-2.2.2-1"),
     case("unsubscribe-gap", "a2 [ 0001 [ ] 't' 00 ]", "81"),
     case("unsubscribe-filter-cut", "a2 [ 0001 [ ] 0003 7475 ]", "81"),
@@ -122,32 +124,32 @@ BAD_OTHERS = [
     case("disconnect-code-and-cut", "e0 [ 01 05 ]", "81"),
     case("disconnect-surplus", "e0 [ 00 [ ] 00 ]", "81"),
     case("auth-flags", "f1 [ 18 [ 15 'X' ] ]", "81", "MQTT-3.15.1-1", FLAGS),
-    case("auth-bare", "f0 [ ]", "81 82", "MQTT-4.12.0-7"),
+    case("auth-bare", "f0 [ ]", "82", "MQTT-4.12.0-7"),
     case("auth-unasked", "f0 [ 18 [ 15 'X' ] ]", "82", "MQTT-4.12.0-7"),
     case("auth-again-without-method", "f0 [ 19 [ 15 'X' ] ]", "82", "MQTT-4.12.0-7"),
     case("auth-code", "f0 [ 01 [ 15 'X' ] ]", "82", "MQTT-3.15.2-1"),
-    case("from-a-server-connack", "20 [ 00 00 [ ] ]", "81 82"),
-    case("from-a-server-suback", "90 [ 0001 [ ] 00 ]", "81 82"),
-    case("from-a-server-unsuback", "b0 [ 0001 [ ] 00 ]", "81 82"),
-    case("from-a-server-pingresp", "d0 [ ]", "81 82"),
-    case("type-0", "00 [ ]", "81 82"),
+    case("from-a-server-connack", "20 [ 00 00 [ ] ]", "82"),
+    case("from-a-server-suback", "90 [ 0001 [ ] 00 ]", "82"),
+    case("from-a-server-unsuback", "b0 [ 0001 [ ] 00 ]", "82"),
+    case("from-a-server-pingresp", "d0 [ ]", "82"),
+    case("type-0", "00 [ ]", "82"),
     case("connect-again", "10 [ 'MQTT' 05 02 0000 [ ] 'x' ]", "82", "MQTT-3.1.0-2"),
     case("connect-again-in-an-older-version", "10 [ 'MQTT' 04 02 0000 'x' ]", "82"),
 ]
 
 
 @pytest.mark.spec("MQTT-3.1.4-1", of="5.0")
-@pytest.mark.parametrize(("packet", "codes"), BAD_CONNECT)
-def test_a_connect_that_is_wrong_is_refused(mqtt5, packet, codes):
-    refuse_connect(mqtt5, packet, codes)
+@pytest.mark.parametrize(("packet", "code"), BAD_CONNECT)
+def test_a_connect_that_is_wrong_is_refused(mqtt5, packet, code):
+    refuse_connect(mqtt5, packet, code)
 
 
 @pytest.mark.spec("MQTT-4.13.1-1", "MQTT-4.13.2-1", of="5.0")
 @pytest.mark.parametrize(
-    ("packet", "codes"), BAD_PUBLISH + BAD_ACKNOWLEDGEMENTS + BAD_SUBSCRIBE + BAD_OTHERS
+    ("packet", "code"), BAD_PUBLISH + BAD_ACKNOWLEDGEMENTS + BAD_SUBSCRIBE + BAD_OTHERS
 )
-def test_a_packet_that_is_wrong_ends_the_connection(mqtt5, packet, codes):
-    refuse(mqtt5, mqtt5.connect(), packet + codec.PINGREQ, codes)
+def test_a_packet_that_is_wrong_ends_the_connection(mqtt5, packet, code):
+    refuse(mqtt5, mqtt5.connect(), packet + codec.PINGREQ, code)
 
 
 @pytest.mark.spec(
@@ -161,7 +163,7 @@ def test_a_connect_with_text_that_is_none_is_refused(mqtt5, text):
         "user name": codec.connect("x", username=text),
     }
     for where, packet in packets.items():
-        refuse_connect(mqtt5, packet, (0x81, 0x85), where)
+        refuse_connect(mqtt5, packet, 0x81, where)
 
 
 @pytest.mark.spec(
@@ -177,4 +179,4 @@ def test_topics_with_text_that_is_none_end_the_connection(mqtt5, text):
         "unsubscribe": codec.unsubscribe(1, text),
     }
     for where, packet in packets.items():
-        refuse(mqtt5, mqtt5.connect(), packet, (0x81, 0x82, 0x8F, 0x90), where)
+        refuse(mqtt5, mqtt5.connect(), packet, 0x81, where)

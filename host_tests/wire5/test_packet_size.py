@@ -4,6 +4,7 @@ import pytest
 
 from ..wire.vectors import wire
 from . import codec
+from .codec import Will
 
 QOS = [0, 1, 2]
 # By how many bytes a packet is too large.
@@ -161,3 +162,21 @@ def test_a_client_that_takes_no_connack_of_that_size_is_refused_by_a_short_one(m
     answer = client.connect(packet)
     assert (answer.code, answer.properties) == (0x95, {})
     client.expect_closed()
+
+
+@pytest.mark.spec("MQTT-3.1.2-24", "MQTT-3.1.4-1", "MQTT-3.1.4-2", of="5.0")
+@pytest.mark.ours("mosquitto sends a larger CONNACK")
+def test_nothing_comes_of_a_connect_whose_connack_is_too_large(mqtt5, topic):
+    """No older connection is taken over, no will goes out, no session is made or emptied."""
+    witness = mqtt5.connect()
+    witness.subscribe(f"{topic}/will")
+    older = mqtt5.connect("small", session_expiry=60, will=Will(f"{topic}/will", b"older"))
+    older.subscribe(topic, qos=1)
+    asked = {"will": Will(f"{topic}/will", b"refused"), "maximum_packet_size": 12}
+    for name in ("small", "new"):
+        mqtt5.refuse(0x95, name=name, session_expiry=60, **asked)
+    witness.expect_silence()
+    witness.publish(topic, b"x", 1)
+    older.receive(topic, b"x", 1)
+    assert not mqtt5.connect("new", clean=False).connack.session_present
+    assert mqtt5.connect("small", clean=False).connack.session_present

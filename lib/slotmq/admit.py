@@ -23,6 +23,10 @@ _WILL = const(4)
 def open_session(broker, conn, buf, fields):
     """It may come in, if there is room for it; a result."""
     ids, off, n = _client_id(broker, buf, fields)
+    if fields.more:
+        code = fields.more.prepare(broker, conn, fields)
+        if code:
+            return refuse(broker, conn, code, fields)
     sessions = broker.sessions
     session = sessions.find(ids, off, n)
     if session != _NONE and sessions.conn[session] != _NONE:

@@ -6,8 +6,8 @@ from slotmq.runtime import const
 
 _PACKETS_OUT = const(1)
 _DISCONNECT = const(0xE0)
-# Why a connection ends, packet.py's results 2 to 10, as reason codes [2.4]; 0: no packet
-_REASONS = b"\0\0\x81\x82\x95\0\x97\x8e\x8d\0\x8b"
+# Why a connection ends, packet.py's results 0 to 11, as reason codes [2.4]; 0: no packet
+_REASONS = b"\0\0\x81\x82\x95\0\x97\x8e\x8d\0\x8b\0"
 
 
 def put_reason(broker, conn, first, packet_id, reason):
@@ -22,9 +22,7 @@ def put_reason(broker, conn, first, packet_id, reason):
         put_ack(broker, conn, first, packet_id)
         return
     tx = conns.tx
-    tx[at] = first
-    tx[at + 1] = 3
-    tx[put_u16(tx, at + 2, packet_id)] = reason
+    tx[put_u16(tx, put_u16(tx, at, first << 8 | 3), packet_id)] = reason
     sent(broker, conn, at + 5)
 
 
@@ -51,17 +49,14 @@ def room_for(broker, conn, n):
 
 
 def goodbye(broker, conn, result):
-    """DISCONNECT with the reason, and nothing behind it [3.14.4-1]; -> was it said?"""
-    reason = result if result & 0x80 else _REASONS[result] if result < len(_REASONS) else 0
+    """DISCONNECT with the reason, if there is room, and nothing behind it [3.14.4-1]."""
+    reason = result if result & 0x80 else _REASONS[result]
     conns = broker.conns
     # in the midst of a message in parts nothing can be said
-    if not reason or conns.part_msg[conn] != 0xFFFF:
-        return False
-    conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes  # nothing is answered any more
-    at = room_for(broker, conn, 4)
-    if at < 0:
-        return False
-    tx = conns.tx
-    sent(broker, conn, put_u16(tx, put_u16(tx, at, _DISCONNECT << 8 | 2), reason << 8))
-    conns.tx_limit[conn] = 0
-    return True
+    if reason and conns.part_msg[conn] == 0xFFFF:
+        conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes  # nothing is answered any more
+        at = room_for(broker, conn, 4)
+        if at >= 0:
+            tx = conns.tx
+            sent(broker, conn, put_u16(tx, put_u16(tx, at, _DISCONNECT << 8 | 2), reason << 8))
+            conns.tx_limit[conn] = 0

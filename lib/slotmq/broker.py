@@ -242,6 +242,7 @@ class Broker:
 
     def publish_wills(self):
         """An orderly stop: all wills go out, but for those that wait and will be kept."""
+        self.settle_ending()
         for session in range(self.sessions.slots):
             if not self.journal or self.sessions.conn[session] != _NONE:
                 lifecycle.publish_will(self, session)

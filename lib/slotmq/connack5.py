@@ -23,10 +23,10 @@ def refuse(broker, conn, code):
         _put_connack(broker, conn, 0, reason, b"")
 
 
-def accept(broker, conn, fields, present):
-    """CONNACK of a client that may come in, with all that it must know [3.2.2.3].
+def prepare(broker, conn, fields):
+    """What CONNACK tells a client that may come in: all that it must know [3.2.2.3].
 
-    False: it takes no packet of that size."""
+    False: it takes no packet of that size, and nothing of it may have happened."""
     limits = broker.limits
     out = b"\x21" + u16(limits.received) + b"\x27" + u32(broker.pkt[10])
     if broker.five.alias_max:
@@ -49,18 +49,32 @@ def accept(broker, conn, fields, present):
         out += text(0x15, fields.method)
         if fields.auth_data:
             out += text(0x16, fields.auth_data)
-    return _put_connack(broker, conn, present, 0, out)
+    fields.answer = out
+    return _room(broker, conn, _remaining(out)) >= 0
+
+
+def accept(broker, conn, fields, present):
+    """The CONNACK that was prepared."""
+    _put_connack(broker, conn, present, 0, fields.answer)
+
+
+def _remaining(properties):
+    n = len(properties)
+    return 2 + length_bytes(n) + n
+
+
+def _room(broker, conn, remaining):
+    return room_for(broker, conn, 1 + length_bytes(remaining) + remaining)
 
 
 def _put_connack(broker, conn, present, reason, properties):
-    n = len(properties)
-    remaining = 2 + length_bytes(n) + n
-    at = room_for(broker, conn, 1 + length_bytes(remaining) + remaining)
+    remaining = _remaining(properties)
+    at = _room(broker, conn, remaining)
     if at < 0:
         return False
     tx = broker.conns.tx
     at = put_u16(tx, put_header(tx, at, _CONNACK, remaining), present << 8 | reason)
-    at = put_length(tx, at, n)
+    at = put_length(tx, at, len(properties))
     for byte in properties:
         tx[at] = byte
         at += 1

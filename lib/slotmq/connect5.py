@@ -11,7 +11,6 @@ _NONE = const(0xFFFF)
 _BODY = const(3)
 _END = const(4)
 _OK = const(0)
-_NEW = const(1)
 _REFUSED = const(5)
 _IN_CONNECT = const(1)
 _IN_WILL = const(2)
@@ -36,7 +35,6 @@ _MORE = const(19)
 _MALFORMED_PACKET = const(0x81)
 _PROTOCOL_ERROR = const(0x82)
 _CLIENT_ID = const(0x85)
-_TOPIC_INVALID = const(0x90)
 _PACKET_TOO_LARGE = const(0x95)
 _NO_RETAIN = const(0x9A)
 _NO_QOS = const(0x9B)
@@ -101,6 +99,10 @@ class Connect5:
         source.left = fields.will_expiry
         return store(broker, flags)
 
+    def prepare(self, broker, conn, fields):
+        """What CONNACK will say; a reason code where the client takes no packet of its size."""
+        return _OK if connack5.prepare(broker, conn, fields) else _PACKET_TOO_LARGE
+
     def opened(self, broker, conn, fields, present):
         """The session is there: what version 5 keeps with it, and CONNACK."""
         five = broker.five
@@ -109,10 +111,7 @@ class Connect5:
         five.set_expiry(broker, session, fields.expiry)
         five.will_delay[session] = fields.will_delay
         five.will_since[session] = broker.now
-        if not connack5.accept(broker, conn, fields, present):
-            broker.conns.state[conn] = _NEW  # it is told by CONNACK, not by DISCONNECT
-            connack5.refuse(broker, conn, _PACKET_TOO_LARGE)
-            broker.end(conn, _PACKET_TOO_LARGE)
+        connack5.accept(broker, conn, fields, present)
 
     def authenticate(self, broker, conn, pkt, buf, fields):
         """Enhanced authentication, where the client asks for it; a result, or -1 to go on."""
@@ -188,7 +187,7 @@ def _read_payload(broker, buf, at, end, fields):
         if at < 0:
             return _MALFORMED_PACKET
         if not utf8_ok(buf, *fields.will_topic, 1):
-            return _TOPIC_INVALID
+            return _PROTOCOL_ERROR  # empty, or with wildcards [4.7.1-1, 4.7.3-1]
     if flags & _USER_NAME:
         fields.user_name, at = _string(buf, at, end)
     if flags & _PASSWORD:

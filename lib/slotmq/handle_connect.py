@@ -35,7 +35,7 @@ class Fields:
     # Of version 5; times in seconds
     expiry = will_delay = 0
     will_expiry = -1
-    method = auth_data = user = assigned = None
+    method = auth_data = user = assigned = answer = None
     server_keep_alive = expiry_lowered = wants_information = False
 
 

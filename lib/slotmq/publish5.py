@@ -99,7 +99,7 @@ def _find_topic(broker, conn, values):
     if not utf8_ok(source.tbuf, source.topic, n, 0):
         return _MALFORMED_PACKET
     if n and not utf8_ok(source.tbuf, source.topic, n, 1):
-        return _TOPIC_INVALID
+        return _PROTOCOL_ERROR  # [3.3.2-2]
     if n > broker.limits.topic_bytes:
         return _TOPIC_INVALID
     if not values[0] >> _ALIAS & 1:

@@ -211,6 +211,8 @@ def _begin_large(broker, conn, first, packet_id, ident):
     else:
         remaining -= source.props
     at = conns.reserve(conn, 1 + length_bytes(remaining))
+    if at < 0:
+        return 0  # it was told to go
     put_header(conns.tx, at, first, remaining)
     broker.messages.refs[source.msg] += 1
     set_part(conns, conn, source.msg, 0, packet_id or _NONE)

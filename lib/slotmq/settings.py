@@ -8,7 +8,6 @@
 # start: the instance, a list and a dict.
 from slotmq import ondemand
 
-
 _OF_JOURNAL = "persistence_location persistence_file persistence_sync autosave_interval"
 
 

@@ -81,25 +81,27 @@ def _answer(broker, conn, pkt, buf, answer, where):
 
 
 def _check(buf, at, end, options):
-    # How many filters, or -reason for what is wrong with one [3.8.3, 3.10.3].
+    # How many filters, or -reason for what is wrong with one [3.8.3, 3.10.3]. What is
+    # malformed counts first, wherever it stands.
     count = 0
+    wrong = False
     while at < end:
         n = buf[at] << 8 | buf[at + 1] if at + 2 <= end else 0
         at += 2
         if at + n + options > end or not utf8_ok(buf, at, n, 0) or not filter_ok(buf, at, n):
             return -_MALFORMED_PACKET
         shared = _shared(buf, at, n)
-        if shared < 0:
-            return -_PROTOCOL_ERROR  # [4.8.2-1, -2]
+        wrong = wrong or shared < 0  # [4.8.2-1, -2]
         at += n
         if options:
-            if buf[at] & 0xC0 or buf[at] & 3 == 3:
-                return -_MALFORMED_PACKET
-            if buf[at] & 0x30 == 0x30 or shared and buf[at] & _NO_LOCAL:
-                return -_PROTOCOL_ERROR
+            said = buf[at]
+            if said & 0xC0:
+                return -_MALFORMED_PACKET  # [3.8.3-5]
+            if said & 3 == 3 or said & 0x30 == 0x30 or shared and said & _NO_LOCAL:
+                wrong = True
         at += options
         count += 1
-    return count
+    return -_PROTOCOL_ERROR if wrong else count
 
 
 def _shared(buf, off, n):
