@@ -70,19 +70,32 @@ def _scan_one(broker, session, sub):
         if slot != _NONE:
             return _give(broker, session, sub, retained.msg[slot])
         return work[text] != 36 or _scan_sys(broker, session, sub, text, n)
-    while subs.scan[sub] <= retained.top:
-        if broker.slots_left == 0:
-            broker.scanning = True
-            return False
-        broker.slots_left -= 1
-        slot = subs.scan[sub] - 1
-        if retained.msg[slot] != _NONE:
-            size = retained.names.read(slot, work, 0)
-            if topic_matches(work, text, n, work, 0, size):
-                if not _give(broker, session, sub, retained.msg[slot]):
-                    return False
-        subs.scan[sub] += 1
+    if not _scan_slots(broker, session, sub, text, n):
+        return False
     return work[text] != 36 or _scan_sys(broker, session, sub, text, n)
+
+
+def _scan_slots(broker, session, sub, text, n):
+    # True where the last slot was reached.
+    subs = broker.subscriptions
+    retained = broker.retained
+    msgs = retained.msg
+    names = retained.names
+    work = broker.work
+    slot = subs.scan[sub] - 1
+    end = min(retained.top, slot + broker.slots_left)
+    begun = slot
+    while slot < end:
+        msg = msgs[slot]
+        if msg != _NONE and topic_matches(work, text, n, work, 0, names.read(slot, work, 0)):
+            if not _give(broker, session, sub, msg):
+                break
+        slot += 1
+    broker.slots_left -= slot - begun
+    subs.scan[sub] = slot + 1
+    if slot == end < retained.top:
+        broker.scanning = True
+    return slot >= retained.top
 
 
 def _scan_sys(broker, session, sub, text, n):
@@ -117,19 +130,19 @@ def _give_sys(broker, session, sub, i):
 
 
 def _give(broker, session, sub, msg):
-    flags = broker.messages.flags[msg]
     granted = broker.subscriptions.qos[sub]
-    if not broker.upgrade_qos:
-        granted = min(granted, flags >> 1 & 3)
-    if granted == 0:
-        if broker.five:
-            broker.five.now_for = broker.five.identifier[sub]
+    if granted and not broker.upgrade_qos:
+        granted = min(granted, broker.messages.flags[msg] >> 1 & 3)
+    five = broker.five
+    if not granted:
+        if five:
+            five.now_for = five.identifier[sub]
         return send_message(broker, broker.sessions.conn[session], msg, _RETAINED, 0)
     if not has_room(broker, session):
         return False
     entry = append(broker.queue, session, msg, granted << 1 | 1)
-    if broker.five:
-        broker.five.came_by(entry, _NONE, broker.five.identifier[sub])
+    if five:
+        five.came_by(entry, _NONE, five.identifier[sub])
     return True
 
 
