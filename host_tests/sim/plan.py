@@ -115,7 +115,7 @@ def _tight(numbers):
         queued=numbers.between(1, 8),
         received=32,
         max_packet=most,
-        tx_bytes=numbers.choice((64, 160, 161, 640)),
+        tx_bytes=numbers.choice((80, 160, 161, 640)),
         rx_bytes=numbers.choice((64, 200, 700)),
         tail_bytes=numbers.choice((16, 64)),
         reassembly=numbers.between(1, 2),

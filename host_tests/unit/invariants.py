@@ -4,6 +4,7 @@
 _NONE = 0xFFFF
 _QUEUED = 0
 _VACANT = 0  # state of a connection
+_LEAVING = (3, 5)  # ending, lingering
 
 
 def broken(broker):
@@ -97,7 +98,8 @@ def _buffers(broker):
         if not base <= conns.tx_end[conn] <= base + conns.tx_bytes:
             yield f"outgoing buffer of connection {conn}"
         limit = base + conns.tx_bytes if conns.part_msg[conn] == _NONE else 0
-        if conns.tx_limit[conn] != limit:
+        said = conns.level[conn] == 5 and conns.state[conn] in _LEAVING  # DISCONNECT
+        if conns.tx_limit[conn] != limit and not (said and conns.tx_limit[conn] == 0):
             yield f"limit of connection {conn}"
     if conns.count != sum([state != _VACANT for state in conns.state]):
         yield f"{conns.count} connections"

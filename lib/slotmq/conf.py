@@ -43,8 +43,8 @@ max_packet_size live size 20 268435460
 message_size_limit live size 1 268435455
 max_qos live number 0 2
 retain_available live flag
-max_inflight_messages live size 1 65535
-max_queued_messages live size 1 65535
+max_inflight_messages live size 1 268435455
+max_queued_messages live size 1 268435455
 queue_qos0_messages live flag
 upgrade_outgoing_qos live flag
 allow_duplicate_messages start flag
