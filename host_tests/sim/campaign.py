@@ -52,7 +52,7 @@ def run(
     args = [str(first), str(count), str(steps), ",".join(map(str, only))]
     done = subprocess.run(
         [*_command(runtime), *args],
-        env=_environment(runtime),
+        env=environment(runtime),
         capture_output=True,
         text=True,
         check=False,
@@ -120,8 +120,9 @@ def _command(runtime: str) -> list[str]:
     return [sys.executable, str(RUNNER)]
 
 
-def _environment(runtime: str) -> dict[str, str]:
+def environment(runtime: str, *first: Path) -> dict[str, str]:
+    """The environment of the runner: where it imports from."""
     if runtime == "micropython":
         return micropython.environment(mpy.build_for(micropython.find(32), packed=False), ROOT)
-    path = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    path = [*map(str, first), str(ROOT), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path)), "PYTHONHASHSEED": "0"}

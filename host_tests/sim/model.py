@@ -126,6 +126,7 @@ class Model:
         link.attached = False
         session.link = None
         session.left_ms = self.now()
+        session.left = peek.left(self.broker, session.name)
         session.unsure_qos_0()
         for scan in session.scans:
             scan.open = False
@@ -205,7 +206,13 @@ class Model:
                 if not self.broker.drop_oldest_session:
                     self.fail("%s was discarded", session.name)
                 self.world.seen["evicted"] += 1
+                self.check_oldest(session)
                 self.end(session)
+
+    def check_oldest(self, evicted):
+        for session in self.sessions:
+            if session.link is None and session.left < evicted.left:
+                self.fail("%s went before %s, who left earlier", evicted.name, session.name)
 
     def turn_ends(self):
         """After a turn: who has gone, whose time has come."""

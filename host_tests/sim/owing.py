@@ -64,3 +64,5 @@ def owe_one(model, session, msg, loose, sure, subs):
     )
     owed.changes = session.changes
     session.owe(owed)
+    if loose:
+        owed.first_link = 0  # perhaps of a connection that ended in this turn

@@ -24,6 +24,12 @@ def session(broker, name):
     return broker.sessions.find(name, 0, len(name))
 
 
+def left(broker, name):
+    """When a session's connection ended, in tenths of a second."""
+    slot = session(broker, name)
+    return broker.sessions.left[slot] if slot != NONE else 0
+
+
 def has_will(broker, name):
     slot = session(broker, name)
     return slot != NONE and broker.sessions.will[slot] != NONE

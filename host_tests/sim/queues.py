@@ -176,35 +176,31 @@ def _may_be_nobodys(model, wanted):
 
 
 def _drop(model, missing, lost, grown):
-    refused = []
-    left = grown.deliveries
-    for msg in lost:
-        if msg in refused:
-            continue
-        if grown.messages > len(refused) and not _anybody_has(model, missing, msg, msg.seq):
-            refused.append(msg)
-        else:
-            left -= 1
+    """What is missing must have been counted: a message that found no slot, or a delivery."""
+    refused = _refused(model, missing, lost, grown.messages)
+    left = grown.deliveries - len([msg for msg in lost if msg not in refused])
+    if left < 0:
+        model.fail("a group has lost %r", lost)
     for session, owed in missing:
-        fresh = owed.msg in model.fresh and owed.seq == owed.msg.seq and not owed.sent
-        if owed.msg in refused:
-            pass
-        elif (
-            fresh
-            and len(refused) < grown.messages
-            and not _anybody_has(model, missing, owed.msg, owed.seq)
-        ):
-            refused.append(owed.msg)
-        else:
-            left -= 1
+        left -= owed.msg not in refused
         if left < 0:
             what = (session.name, owed, grown.messages, grown.deliveries, grown.dropped)
             model.fail("%s has lost %r: %d, %d, %d", *what)
         owed.sure = False
         session.done(owed)
         model.world.seen["dropped"] += 1
-    if left < 0:
-        model.fail("a group has lost %r", lost)
+
+
+def _refused(model, missing, lost, most):
+    """So many messages of this window that nobody has, those first that most should have."""
+    found = []
+    for msg in model.fresh if most else []:
+        fewer = lost.count(msg)
+        fewer += len([1 for _, owed in missing if owed.msg is msg and owed.seq == msg.seq])
+        if fewer and not _anybody_has(model, missing, msg, msg.seq):
+            found.append((fewer, msg.number, msg))
+    found.sort(key=lambda row: -row[0])
+    return [row[2] for row in found[:most]]
 
 
 def _anybody_has(model, missing, msg, seq):

@@ -14,6 +14,7 @@ def main(first, count, steps, only=""):
     chosen = [int(index) for index in only.split(",")] if only else None
     for seed in range(int(first), int(first) + int(count)):
         print(line(run(seed, int(steps), chosen)))
+        getattr(sys.stdout, "flush", int)()
         gc.collect()
 
 

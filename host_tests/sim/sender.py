@@ -92,6 +92,7 @@ class Sender:
         if self.plan.level == 5:
             if numbers.percent(self.plan.sharing):
                 group = numbers.choice((b"g", b"h"))
+                text = numbers.choice((text, b"a/#"))
             options |= numbers.choice((0, 0, 8)) | numbers.choice((0, 0, 0x10, 0x20))
             options |= 4 if numbers.one_in(5) and group is None else 0
         return text, group, options

@@ -78,7 +78,7 @@ class Session:
         self.links = 0
         self.clean = True  # ends with its connection
         self.expiry_ms = None  # how long it outlives its connection, None: for ever
-        self.left_ms = 0
+        self.left_ms = self.left = 0  # when its connection ended, and as the broker counts
         self.will = None
         self.will_delay = 0
         self.will_due = None  # ms, once its connection has ended

@@ -1,0 +1,240 @@
+"""Faults to plant: small edits of lib that a simulator worth its name must find.
+
+Each has a name, a file of lib/slotmq, and a text in it with what stands in its place.
+"""
+
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    name: str
+    file: str
+    text: str
+    planted: str
+
+
+_NOTHING = "pass"
+
+FAULTS = (
+    # Acknowledgements and packet ids
+    Fault(
+        "acknowledged though there was no room",
+        "handle_publish.py",
+        "        if msg == _NONE:\n            return broker.when_no_message\n    if flags & 1:",
+        "        if msg == _NONE:\n            return _OK\n    if flags & 1:",
+    ),
+    Fault(
+        "a received id is forgotten",
+        "hot_lane_cpython.py",
+        "        sessions.add_received(session, packet_id)",
+        f"        {_NOTHING}",
+    ),
+    Fault(
+        "a received id is never forgotten",
+        "hot_lane_cpython.py",
+        "        sessions.id_count[session] -= 1\n",
+        "",
+    ),
+    Fault(
+        "a duplicate is delivered",
+        "handle_publish.py",
+        "    if sessions.find_received(session, packet_id) < 0:",
+        "    if True:",
+    ),
+    Fault(
+        "no PUBREL for a PUBREC that is not known",
+        "hot_lane_cpython.py",
+        "        put_ack(queue, conn, 0x62, packet_id)",
+        "        if entry != _NONE:\n            put_ack(queue, conn, 0x62, packet_id)",
+    ),
+    Fault(
+        "DUP is missing",
+        "hot_queue_cpython.py",
+        "            d.flags[entry] = flags | 8",
+        "            d.flags[entry] = flags",
+    ),
+    Fault(
+        "a free id is used again at once",
+        "hot_queue_cpython.py",
+        "    d.state[entry] = _FREE\n    d.session[entry] = _NONE",
+        "    d.state[entry] = _FREE\n    d.session[entry] = session",
+    ),
+    # Queues and their counts
+    Fault(
+        "a reference leaks",
+        "hot_lane_cpython.py",
+        "        unref(queue, msg)\n    if qos == 2:",
+        "    if qos == 2:",
+    ),
+    Fault(
+        "the window's place is not given back",
+        "hot_queue_cpython.py",
+        "        s.inflight[session] -= 1",
+        f"        {_NOTHING}",
+    ),
+    Fault(
+        "the window is one too wide",
+        "hot_queue_cpython.py",
+        "        if state == 0 and s.inflight[session] >= window:",
+        "        if state == 0 and s.inflight[session] > window:",
+    ),
+    Fault(
+        "the Receive Maximum is ignored",
+        "fan5.py",
+        "    if flags & 6 and _under_way(",
+        "    if False and _under_way(",
+    ),
+    Fault(
+        "the order is swapped",
+        "hot_queue_cpython.py",
+        "    if s.cursor[session] == _NONE:\n        s.cursor[session] = entry\n    s.queued",
+        "    if s.cursor[session] == _NONE or s.queued[session]:\n"
+        "        s.cursor[session] = entry\n    s.queued",
+    ),
+    Fault(
+        "nothing is sent again after a reconnect",
+        "lifecycle.py",
+        "    sessions.cursor[session] = sessions.head[session]\n    broker.conns",
+        "    sessions.cursor[session] = _NONE\n    broker.conns",
+    ),
+    Fault(
+        "a drop is not counted",
+        "deliver.py",
+        "            deliveries.refused += 1\n            broker.stats[_DROPPED] += 1",
+        f"            {_NOTHING}",
+    ),
+    Fault(
+        "the QoS is not lowered to what was granted",
+        "hot_queue_cpython.py",
+        "        granted = min(pool[i] & 3, qos)",
+        "        granted = qos",
+    ),
+    # Sessions and wills
+    Fault(
+        "a clean session keeps what it had",
+        "admit.py",
+        "        lifecycle.discard_state(broker, session)",
+        f"        {_NOTHING}",
+    ),
+    Fault("session present is not told", "admit.py", "        present = 1", "        present = 0"),
+    Fault(
+        "who leaves has a will nevertheless",
+        "lifecycle.py",
+        "        drop_will(broker, session)\n    elif",
+        "        publish_will(broker, session)\n    elif",
+    ),
+    Fault(
+        "the will of an older connection stays",
+        "version5.py",
+        "        lifecycle.drop_will(broker, session)\n",
+        "",
+    ),
+    Fault(
+        "a will does not wait",
+        "version5.py",
+        "        self.will_at[session] = broker.now + delay * 10\n        return True",
+        "        return False",
+    ),
+    Fault(
+        "a session never expires",
+        "version5.py",
+        "                if gone >= self.expiry[session] < NEVER:",
+        "                if gone < 0:",
+    ),
+    Fault(
+        "the youngest session goes first",
+        "sessions.py",
+        "self.left[session] < self.left[oldest]",
+        "self.left[session] > self.left[oldest]",
+    ),
+    # Retained messages
+    Fault(
+        "a retained message is not cleared",
+        "retain.py",
+        "        if slot != _NONE:\n            unref(broker.queue, retained.remove(slot))\n",
+        "",
+    ),
+    Fault(
+        "a retained message is kept that found no slot",
+        "retain.py",
+        "        unref(broker.queue, retained.msg[slot])\n        retained.msg[slot] = msg",
+        "        unref(broker.queue, retained.msg[slot])\n        retained.msg[slot] = msg\n"
+        "        return",
+    ),
+    Fault("a scan leaves some out", "retain.py", "subs.scan[sub] += 1", "subs.scan[sub] += 2"),
+    # Version 5
+    Fault(
+        "an expired message is sent",
+        "send5.py",
+        "        if not first & _DUP:\n            return -1\n        source.left = 1",
+        "        source.left = 1",
+    ),
+    Fault(
+        "No Local is ignored",
+        "fan5.py",
+        "    return five.options[sub] & _NO_LOCAL and",
+        "    return False and",
+    ),
+    Fault(
+        "two of a group get it",
+        "fan5.py",
+        "    shares.picked[slot] = 1",
+        "    shares.picked[slot] = 0",
+    ),
+    Fault(
+        "a client of version 3 hands on what was its own",
+        "shares.py",
+        "        if not broker.five.marked[session]:\n            return\n",
+        "",
+    ),
+    Fault(
+        "aliases stay when their connection ends",
+        "version5.py",
+        "        self.aliases.forget(conn)\n",
+        "",
+    ),
+    Fault(
+        "RETAIN is lost where the QoS is raised",
+        "handle_publish.py",
+        "        _publish(broker, pkt, buf, retained, slot)\n        return",
+        "        _publish(broker, pkt, buf, 0, slot)\n        return",
+    ),
+    # Bytes, streams, time
+    Fault(
+        "a byte is lost where a socket takes a part",
+        "loop.py",
+        "        copy(self.tx, base, self.tx, base + done, n - done)",
+        "        copy(self.tx, base, self.tx, base + done, n - done - 1)",
+    ),
+    Fault(
+        "ENOMEM ends a connection",
+        "loop.py",
+        "        if error.args[0] not in (_EAGAIN, _ENOMEM):",
+        "        if error.args[0] != _EAGAIN:",
+    ),
+    Fault(
+        "time jumps where the clock wraps",
+        "loop.py",
+        "self.ticks_diff(now, self.last_ms)",
+        "(now - self.last_ms)",
+    ),
+    Fault(
+        "the keep-alive is not half as long again",
+        "admit.py",
+        "fields.keep_alive * 15",
+        "fields.keep_alive * 5",
+    ),
+    Fault(
+        "a route is remembered too long",
+        "subscriptions.py",
+        '        """Unsubscribe; nodes that nobody needs any more go too."""\n'
+        "        self.forget_routes()\n",
+        "",
+    ),
+    Fault(
+        "a whole-packet buffer is not given back",
+        "connections.py",
+        "            self.big_owner[k] = _NONE\n            self.bigs[0] -= 1",
+        "            self.big_owner[k] = _NONE",
+    ),
+)

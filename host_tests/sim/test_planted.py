@@ -1,0 +1,27 @@
+"""The simulator finds what is wrong with a broker: each planted fault, in so many seeds."""
+
+import pytest
+
+from . import campaign, planted
+from .faults import FAULTS, Fault
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_it_is_found(fault: Fault) -> None:
+    seeds, failure = planted.find(fault)
+    assert seeds, f"not found in {planted.MOST} seeds"
+    assert failure
+
+
+def test_a_failure_is_shrunk_and_replayed(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    (fault,) = [fault for fault in FAULTS if fault.name == "DUP is missing"]
+    planted.plant(fault, tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(campaign, "ROOT", tmp_path)
+    (tmp_path / "host_tests").symlink_to(planted.LIB.parents[1] / "host_tests")
+    (failed,) = campaign.run("cpython", 0, 1)
+    smaller = campaign.shrink("cpython", failed)
+    assert failed.failure and smaller.failure
+    assert smaller.steps < failed.steps
+    assert 0 < len(smaller.only) < 8
+    assert smaller.replay.startswith("python -m host_tests.sim --first 0 --seeds 1 --steps ")
