@@ -32,8 +32,8 @@ FAULTS = (
     Fault(
         "a received id is never forgotten",
         "hot_lane_cpython.py",
-        "        sessions.id_count[session] -= 1\n",
-        "",
+        "        sessions.remove_received(session, at)",
+        f"        {_NOTHING}",
     ),
     Fault(
         "a duplicate is delivered",
@@ -56,8 +56,8 @@ FAULTS = (
     Fault(
         "a free id is used again at once",
         "hot_queue_cpython.py",
-        "    d.state[entry] = _FREE\n    d.session[entry] = _NONE",
-        "    d.state[entry] = _FREE\n    d.session[entry] = session",
+        "    d.session[entry] = _NONE",
+        "    d.session[entry] = session",
     ),
     # Queues and their counts
     Fault(
@@ -157,11 +157,10 @@ FAULTS = (
     Fault(
         "a retained message is kept that found no slot",
         "retain.py",
-        "        unref(broker.queue, retained.msg[slot])\n        retained.msg[slot] = msg",
-        "        unref(broker.queue, retained.msg[slot])\n        retained.msg[slot] = msg\n"
-        "        return",
+        "        unref(broker.queue, retained.put(slot, msg))",
+        "        unref(broker.queue, retained.put(slot, msg))\n        return",
     ),
-    Fault("a scan leaves some out", "retain.py", "subs.scan[sub] += 1", "subs.scan[sub] += 2"),
+    Fault("a scan leaves some out", "retain.py", "        slot += 1", "        slot += 2"),
     # Version 5
     Fault(
         "an expired message is sent",
