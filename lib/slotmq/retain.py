@@ -12,6 +12,8 @@ from slotmq.runtime import append, const, topic_matches, unref
 
 _NONE = const(0xFFFF)
 _RETAINED = const(0x31)
+_EXTRA = const(8)
+_PUBLISH_OUT = const(3)
 _SLOTS = const(2048)  # looked at in one go
 
 
@@ -82,13 +84,15 @@ def _scan_slots(broker, session, sub, text, n):
     msgs = retained.msg
     names = retained.names
     work = broker.work
+    conn = broker.sessions.conn[session]
+    is_plain = not subs.qos[sub] and broker.conns.level[conn] != 5
     slot = subs.scan[sub] - 1
     end = min(retained.top, slot + broker.slots_left)
     begun = slot
     while slot < end:
         msg = msgs[slot]
         if msg != _NONE and topic_matches(work, text, n, work, 0, names.read(slot, work, 0)):
-            if not _give(broker, session, sub, msg):
+            if not (is_plain and _put(broker, conn, msg) or _give(broker, session, sub, msg)):
                 break
         slot += 1
     broker.slots_left -= slot - begun
@@ -96,6 +100,25 @@ def _scan_slots(broker, session, sub, text, n):
     if slot == end < retained.top:
         broker.scanning = True
     return slot >= retained.top
+
+
+def _put(broker, conn, msg):
+    # The commonest: a short one, of QoS 0, to version 3. False: it goes another way.
+    messages = broker.messages
+    conns = broker.conns
+    n = messages.topic_len[msg] + messages.payload_len[msg] + 2
+    at = conns.tx_end[conn]
+    if n > 127 or messages.flags[msg] & _EXTRA or at + n + 2 > conns.tx_limit[conn]:
+        return False
+    tx = conns.tx
+    tx[at] = _RETAINED
+    tx[at + 1] = n
+    messages.arena.move(messages.first[msg], 0, tx, at + 2, n, 1)
+    conns.tx_end[conn] = at + n + 2
+    if not conns.out[conn]:
+        conns.mark_dirty(conn)
+    broker.stats[_PUBLISH_OUT] += 1
+    return True
 
 
 def _scan_sys(broker, session, sub, text, n):
