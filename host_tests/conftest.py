@@ -11,11 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from .program import Run, Start
 from .wire.client import Send, byte_by_byte, whole
 from .wire.process import PEER, RUNTIMES, BrokerProcess
 from .wire.scene import Scene
+
+# How fast the machine is at the moment is no result of a test.
+settings.register_profile("slotmq", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("slotmq")
 
 CHUNKINGS = {"whole": whole, "bytes": byte_by_byte}
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -104,6 +105,45 @@ def test_sessions_messages_and_retained_ones(keep: Keep, come: Come) -> None:
     run.stop()
 
 
+@pytest.mark.parametrize("is_same", [True, False], ids=["same port", "another port"])
+def test_a_second_broker_leaves_the_journal_alone(
+    keep: Keep, come: Come, start: Start, tmp_path: Path, board: str, *, is_same: bool
+) -> None:
+    run, address = keep()
+    publisher = come(address, "publisher")
+    publisher.publish("r/1", b"early", 1, retain=True)
+    path = tmp_path / "slotmq.conf"
+    if not is_same:
+        text = path.read_text().replace(str(address[1]), str(free_port()))
+        path = tmp_path / "other.conf"
+        path.write_text(text)
+    second = start("-c", path, "--board", board)
+    assert second.process.wait(30) == 1
+    said = "that is free, not" if is_same else "a journal that no other broker keeps, not"
+    assert said in second.everything().splitlines()[-1]
+    publisher.publish("r/2", b"late", 1, retain=True)
+    kill(run)
+    run, address = keep()
+    reader = come(address, "reader")
+    reader.subscribe("r/2", qos=1)
+    reader.receive("r/2", b"late", 1, retain=True)
+    run.stop()
+
+
+@pytest.mark.parametrize("name", ["none/such/", "file"], ids=["missing", "no folder"])
+def test_a_place_that_is_none(name: str, start: Start, tmp_path: Path, board: str) -> None:
+    (tmp_path / "file").touch()
+    where = f"persistence_location {tmp_path / name}"
+    path = conf(tmp_path, f"listener {free_port()} 127.0.0.1", "persistence true", where)
+    run = start("-c", path, "--board", board)
+    assert run.process.wait(30) == 3
+    line = run.everything().splitlines()[-1]
+    assert line.startswith(f"slotmq: {path}:3: persistence_location: expected a place for ")
+    assert f"not {tmp_path / name}".rstrip("/") in line
+    assert "([Errno " in line
+    assert "no room" not in run.everything()
+
+
 def test_inspect_shows_it(keep: Keep, come: Come, tmp_path: Path) -> None:
     run, address = keep()
     reader = come(address, "reader")
@@ -130,19 +170,90 @@ def test_inspect_shows_it(keep: Keep, come: Come, tmp_path: Path) -> None:
     database.close()
 
 
+@pytest.mark.parametrize("at", [2, 20], ids=["header", "first record"])
 def test_a_damaged_file_is_set_aside_and_said_aloud(
-    keep: Keep, come: Come, tmp_path: Path
+    keep: Keep, come: Come, tmp_path: Path, at: int
 ) -> None:
     run, address = keep()
     come(address, "kept").subscribe("t", qos=1)
     kill(run)
     file = tmp_path / "slotmq.db"
     data = bytearray(file.read_bytes())
-    data[20] ^= 1  # in HEAD, the first record
+    data[at] ^= 1
     file.write_bytes(data)
     run, address = keep()
     come(address, "kept", present=False)
-    assert "damaged" in run.everything()
+    assert "kept as" in run.everything()
     (damaged,) = tmp_path.glob("slotmq.db.damaged-*")
     assert damaged.read_bytes() == data
     run.stop()
+
+
+def test_sigusr1_rewrites_the_journal_at_once(keep: Keep, come: Come, tmp_path: Path) -> None:
+    run, address = keep()
+    publisher = come(address, "publisher")
+    for n in range(100):
+        publisher.publish("r", b"%d" % n, 1, retain=True)
+    file = tmp_path / "slotmq.db"
+    before = file.stat().st_size
+    run.process.send_signal(signal.SIGUSR1)
+    run.wait_for(lambda: file.stat().st_size < before / 5, "a shorter file")
+    kill(run)
+    run, address = keep()
+    again = come(address, "publisher", present=True)
+    again.subscribe("r", qos=1)
+    again.receive("r", b"99", 1, retain=True)
+    run.stop()
+
+
+def test_wills_of_a_killed_broker_and_of_a_stopped_one(keep: Keep, come: Come) -> None:
+    run, address = keep()
+    watcher = come(address, "watcher")
+    watcher.subscribe("will", qos=1)
+    watcher.drop()
+    ends: list[Callable[[Run], None]] = [kill, lambda run: run.stop()]
+    for n, end in enumerate(ends):
+        client = Client(address)
+        will = codec.Will("will", b"%d" % n, 1)
+        assert client.connect(codec.connect("leaver", will=will)).code == 0
+        end(run)
+        client.sock.close()
+        run, address = keep()
+    watcher = come(address, "watcher", present=True)
+    for n in range(2):
+        watcher.receive("will", b"%d" % n, 1, dup=True)
+    run.stop()
+
+
+def test_with_sync_interval_nobody_waits_for_it(keep: Keep, come: Come) -> None:
+    run, address = keep("persistence_sync interval", "autosave_interval 1")
+    publisher = come(address, "publisher")
+    publisher.publish("early", b"x", 1, retain=True)
+    time.sleep(2)
+    publisher.publish("late", b"x", 1, retain=True)
+    kill(run)
+    run, address = keep()
+    reader = come(address, "reader")
+    reader.subscribe("#", qos=1)
+    reader.receive("early", b"x", 1, retain=True)
+    run.stop()
+
+
+def test_sys_says_what_was_written(keep: Keep, come: Come) -> None:
+    run, address = keep()
+    client = come(address, "client")
+    client.subscribe("$SYS/broker/journal/#")
+    before = counters(client)
+    assert before["full"] == before["bytes/erased"] == 0
+    for n in range(20):
+        client.publish("r", b"%d" % n, 1, retain=True)
+    client.subscribe("$SYS/broker/journal/#")  # all of them again
+    after = counters(client)
+    assert after["commits"] - before["commits"] >= 20
+    assert after["bytes/written"] - before["bytes/written"] > 20 * 40
+    run.stop()
+
+
+def counters(client: Client) -> dict[str, int]:
+    found = {message.topic: int(message.payload) for message in client.publishes()}
+    return {topic.removeprefix("$SYS/broker/journal/"): value for topic, value in found.items()}

@@ -223,8 +223,8 @@ def slug(heading: str) -> str:
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_files_that_are_named_exist(name: str):
-    there = {path.name for folder in ("lib", "tools", "boards", "host_tests")
-             for path in (ROOT / folder).rglob("*.py")}  # fmt: skip
+    folders = ("lib", "firmware", "examples", "tools", "boards", "host_tests")
+    there = {path.name for folder in folders for path in (ROOT / folder).rglob("*.py")}
     named = {each for each in re.findall(r"[\w*]+\.py\b", DOCUMENTS[name]) if "*" not in each}
     assert named - there <= {"main.py"}  # the user's own
 

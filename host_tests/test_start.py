@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .program import CONNECT, Start, conf, exchange, serves
+from .program import CONNACK, CONNECT, Start, conf, exchange, serves
 from .wire.process import free_port
 
 IMPLEMENTATION = {
@@ -222,6 +222,27 @@ def test_tables_that_do_not_fit_the_heap(runtime: str, start: Start, tmp_path: P
     assert found, line
     tables, left, messages = map(int, found.groups())
     assert left < messages < tables
+
+
+@pytest.mark.parametrize("limit", ["aliases 40", "shares 800"])
+def test_tables_of_version_5_do_not_count_where_it_is_not_spoken(
+    limit: str, runtime: str, start: Start, tmp_path: Path
+) -> None:
+    address = ("127.0.0.1", free_port())
+    lines = f"listener {address[1]} 127.0.0.1", f"limit {limit}", "allow_anonymous true"
+    run = start("-c", conf(tmp_path, *lines), "--board", "RPI_PICO_W")
+    if runtime == "cpython":  # which has no fixed heap
+        assert "listening" in run.headline()
+        run.stop()
+    else:
+        status, line = run.refusal()
+        assert status == 1
+        name = limit.split()[0]
+        assert re.search(rf"; lower limit {name} \({name} take \d+\)$", line), line
+    run = start("-c", conf(tmp_path, *lines, "mqtt_versions 3"), "--board", "RPI_PICO_W")
+    assert "listening" in run.headline()
+    exchange(address, (CONNECT, CONNACK)).close()
+    run.stop()
 
 
 # 16 KB do not hold the first file, 30 not all of them, 44 not what the start borrows.

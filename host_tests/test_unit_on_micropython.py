@@ -14,7 +14,6 @@ from slotmq_tools import micropython, mpy
 HERE = Path(__file__).parent
 UNIT = HERE / "unit"
 SHIMS = HERE / "shims"
-ROOT = HERE.parent  # the simulator's flash is tested there too
 HEAP_KB = 4096
 TIMEOUT_S = 100
 
@@ -23,7 +22,7 @@ def run(folder: Path, *files: Path, runner: Path = UNIT / "run_micropython.py") 
     """The exit status and the output of the test files on MicroPython."""
     imports = mpy.build_for(micropython.find(32), packed=False)
     command = micropython.command(32, HEAP_KB, runner, files)
-    environment = micropython.environment(imports, SHIMS, ROOT)
+    environment = micropython.environment(imports, SHIMS, mpy.tools())
     done = subprocess.run(
         command,
         env={**environment, "SLOTMQ_SCRATCH": str(folder)},

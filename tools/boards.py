@@ -19,6 +19,7 @@ class Board:
     heap_kb: int
     sockets: int
     listener_is_socket: bool  # does a listener take one of the sockets?
+    network: str  # wifi, ethernet, or host: that is there already
     sources: dict[str, str]
 
 

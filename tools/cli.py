@@ -18,8 +18,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from . import boards, daemon, journal, launcher, mpy, passwd
+from . import boards, daemon, journal, journal_tables, launcher, mpy, passwd
+from .deploy.commands import COMMANDS
 from .errors import ToolError
+from .scenario.command import sim
 
 _RUN = "run"
 # MicroPython starts with less than the first, and counts the bits of its heap in 32 bits.
@@ -104,9 +106,10 @@ def run(
 @_board
 def budget(board: str) -> None:
     """Print the RAM table: what each of the board's limits costs."""
-    from slotmq import app
+    from slotmq import start
 
-    click.echo(app.budget(board))
+    click.echo(f"{'table':<16}{'bytes':>8}  slots")
+    click.echo(start.budget(board))
 
 
 @main.command()
@@ -136,11 +139,11 @@ def inspect_journal(file: Path, database: Path | None) -> None:
     """Print what a journal holds: config, clients, subs, messages, retain."""
     kept = journal.read(file)
     if database:
-        journal.write_sqlite(kept, database)
+        journal_tables.write_sqlite(kept, database)
         return
-    for name, found in journal.rows(kept).items():
+    for name, found in journal_tables.rows(kept).items():
         click.echo(f"{name} ({len(found)})")
-        table = Table(*journal.TABLES[name], box=box.SIMPLE_HEAD)
+        table = Table(*journal_tables.TABLES[name], box=box.SIMPLE_HEAD)
         for row in found:
             table.add_row(*("" if cell is None else escape(_shown(cell)) for cell in row))
         Console(width=None if sys.stdout.isatty() else 160).print(table)
@@ -211,9 +214,15 @@ def broker_argv(
     return [*argv, "--board", board]
 
 
+main.add_command(sim)
+
+
 def _nothing() -> None:
     """Nobody waits for a broker in the foreground to be ready."""
 
+
+for command in COMMANDS:
+    main.add_command(command)
 
 if __name__ == "__main__":
     main()

@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,13 +100,15 @@ def unpack(packages: Sequence[str], arch: Architecture | None = None) -> Unpacke
     arch = arch or architecture()
     name = f"debian/{SUITE}-{arch.name}/{'+'.join(packages)}"
 
-    def fill(target: Path) -> None:
-        try:
-            _fetch(packages, arch.name, target)
-        except ToolError as error:
-            raise ToolError(f"cannot fetch {' '.join(packages)} ({arch.name}): {error}") from None
+    return Unpacked(cache.folder(name, lambda target: fetch(packages, target, arch)), arch)
 
-    return Unpacked(cache.folder(name, fill), arch)
+
+def fetch(packages: Sequence[str], target: Path, arch: Architecture) -> None:
+    """Unpack the packages and what they depend on into `target`."""
+    try:
+        _fetch(packages, arch.name, target)
+    except ToolError as error:
+        raise ToolError(f"cannot fetch {' '.join(packages)} ({arch.name}): {error}") from None
 
 
 def mirror() -> str:
@@ -120,8 +123,7 @@ def mirror() -> str:
 
 def _fetch(packages: Sequence[str], arch: str, target: Path) -> None:
     state = target / ".apt"
-    _make_apt_state(state, arch)
-    apt = ("apt-get", "-qq", "-y", "-c", str(state / "apt.conf"))
+    apt = _make_apt_state(state, arch)
     with progress.bar(f"fetching {' '.join(packages)} ({arch})") as reached:
         _follow(lambda percent: reached(percent / 2), *apt, "update")
         install = (*apt, "--download-only", "install", *packages)
@@ -131,14 +133,36 @@ def _fetch(packages: Sequence[str], arch: str, target: Path) -> None:
     shutil.rmtree(state)
 
 
-def _make_apt_state(state: Path, arch: str) -> None:
-    """Write all that apt needs to work beside the machine's own state."""
+def fetch_sources(packages: Sequence[str], target: Path) -> None:
+    """Unpack what upstream wrote of these source packages into `target`.
+
+    A mirror may lack Debian's own part, which nobody needs here."""
+    state = target / ".apt"
+    apt = _make_apt_state(state, architecture().name, kind="deb-src")
+    try:
+        with progress.bar(f"fetching the sources of {' '.join(packages)}") as reached:
+            _follow(lambda percent: reached(percent / 2), *apt, "update")
+            source = (*apt, "source", "--download-only", *packages)
+            with suppress(ToolError):
+                _follow(lambda percent: reached(50 + percent / 2), *source, cwd=state)
+        for package in packages:
+            archives = sorted(state.glob(f"{package}_*.orig.tar.*"))
+            if not archives:
+                raise ToolError(f"the mirror has no sources of {package}")
+            _run("tar", "-xf", str(archives[0]), "-C", str(target))
+    finally:
+        shutil.rmtree(state)
+
+
+def _make_apt_state(state: Path, arch: str, kind: str = "deb") -> tuple[str, ...]:
+    """Write all that apt needs to work beside the machine's own state; -> its command line."""
     for folder in ("lists/partial", "archives/partial"):
         (state / folder).mkdir(parents=True)
     keys = f"[signed-by={_KEYRING}] " if _KEYRING.exists() else ""
-    (state / "sources.list").write_text(f"deb {keys}{mirror()} {SUITE} main\n")
+    (state / "sources.list").write_text(f"{kind} {keys}{mirror()} {SUITE} main\n")
     (state / "apt.conf").write_text(_APT_CONF.format(state=state, arch=arch))
     (state / "status").touch()
+    return "apt-get", "-qq", "-y", "-c", str(state / "apt.conf")
 
 
 def _run(*command: str) -> str:
@@ -152,13 +176,17 @@ def _run(*command: str) -> str:
     return done.stdout
 
 
-def _follow(reached: Callable[[float], None], *command: str) -> None:
+def _follow(reached: Callable[[float], None], *command: str, cwd: Path | None = None) -> None:
     """Run apt-get, which tells what percentage it has fetched."""
     told, tell = os.pipe()
     with os.fdopen(told) as lines, tempfile.TemporaryFile("w+") as errors:
         status_to = ("-o", f"APT::Status-Fd={tell}")
         process = subprocess.Popen(
-            [*command, *status_to], pass_fds=(tell,), stdout=subprocess.DEVNULL, stderr=errors
+            [*command, *status_to],
+            pass_fds=(tell,),
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            cwd=cwd,
         )
         os.close(tell)
         for line in lines:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from . import cache, micropython
 from .errors import ToolError
-from .peers import mosquitto, node, valgrind
+from .peers import mosquitto, node, stubs, valgrind
 
 
 def main() -> int:
@@ -32,6 +32,8 @@ def _fetch_all() -> Iterator[str]:
     yield _first_line([*mosquitto.broker(), "-h"])
     runs_valgrind, valgrind_environment = valgrind.command()
     yield _first_line([*runs_valgrind, "--version"], valgrind_environment)
+    for port in stubs.PACKAGES:
+        yield f"stubs of the {port} port in {stubs.folder(port)}"
     yield f"npm packages in {node.packages()}"
 
 

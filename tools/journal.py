@@ -1,38 +1,31 @@
-"""What a journal holds, as five tables: config, clients, subs, messages and retain.
+"""What a journal holds: the last row of each slot.
 
-They are those of mosquitto 0.1's database. The records are read by the broker's own
-reader; lib/FORMAT.md has them byte by byte.
+The records are read by the broker's own reader; lib/FORMAT.md has them byte by byte.
 """
 
-import sqlite3
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from slotmq.journal_file import FileMedium
+from slotmq.journal import VERSION
 from slotmq.journal_reader import Reader, last_commit, signed, u16, u32
 
 from .errors import ToolError
+from .journal_image import Image
 
 _NONE = 0xFFFF
 _NEVER = 0x3FFFFFFF
 _LONGEST = 1 << 20  # bytes of a record that are looked at in one piece
 _CLEAN, _CONNECTED, _WILL = 1, 2, 4
 
-TABLES = {
-    "config": ("key", "value"),
-    "clients": ("client_id", "expiry_s", "was_connected", "will_topic", "will_payload"),
-    "subs": ("client_id", "filter", "qos", "options", "identifier", "share"),
-    "messages": ("client_id", "direction", "packet_id", "qos", "state", "topic", "payload"),
-    "retain": ("topic", "qos", "payload", "expires_in_s"),
-}
-
 
 class Message(NamedTuple):
     topic: str
     payload: bytes
     qos: int
+    retain: bool
     expires: int  # tenths of a second of the broker's clock; 0: never
+    properties: bytes  # of MQTT 5.0, as on the wire
 
 
 @dataclass
@@ -43,39 +36,45 @@ class Kept:
     version: int = 0
     commits: int = 0
     bytes: int = 0
-    torn: bool = False
+    torn: int = 0
     now: int = 0  # tenths of a second since the broker's start
     clients: dict[int, dict[str, Any]] = field(default_factory=dict)
     subs: dict[int, dict[str, Any]] = field(default_factory=dict)
     deliveries: dict[int, dict[str, Any]] = field(default_factory=dict)
-    received: dict[int, list[int]] = field(default_factory=dict)
+    received: dict[int, list[tuple[int, Message | None]]] = field(default_factory=dict)
     messages: dict[int, Message] = field(default_factory=dict)
     retained: dict[int, Message] = field(default_factory=dict)
 
 
 def read(path: Path) -> Kept:
     """What a journal's file holds up to its last COMMIT. ToolError: it is none."""
-    if not path.is_file():
-        raise ToolError(f"{path}: there is no such file")
-    medium = FileMedium(str(path), 0, path.stat().st_size)
     try:
-        found = medium.generations()
-        if not found:
-            raise ToolError(f"{path}: its header is not a journal's, or damaged")
-        reader = Reader(medium, found[0], _LONGEST)
-        end, torn = last_commit(reader)
-        kept = Kept(generation=found[0], bytes=end, torn=torn)
-        at = 0
-        while at < end:
-            at = reader.after(at)
-            reader.find(at)
-            body = bytes(reader.buf[: reader.read_body()])
-            if reader.kind < len(_STEPS):
-                _STEPS[reader.kind](kept, body)
-            at = reader.next
-        return kept
-    finally:
-        medium.close()
+        medium = Image(path.read_bytes())
+    except OSError as error:
+        raise ToolError(f"{path}: {error.strerror}") from None
+    found = medium.generations()
+    if not found:
+        raise ToolError(f"{path}: its header is not a journal's, or damaged")
+    reader = Reader(medium, found[0], _LONGEST)
+    end, torn = last_commit(reader, VERSION)
+    if not end:
+        raise ToolError(f"{path}: it has no whole commit of version {VERSION} or older")
+    kept = Kept(generation=found[0], bytes=end, torn=torn)
+    try:
+        _read_records(kept, reader, end)
+    except (IndexError, KeyError, UnicodeDecodeError):
+        raise ToolError(f"{path}: its records contradict one another") from None
+    return kept
+
+
+def _read_records(kept: Kept, reader: Reader, end: int) -> None:
+    at = 0
+    while at < end:
+        at = reader.after(at)
+        reader.find(at)
+        body = bytes(reader.buf[: reader.read_body()])
+        _STEPS[reader.kind](kept, body)
+        at = reader.next
 
 
 def _head(kept: Kept, body: bytes) -> None:
@@ -93,8 +92,10 @@ def _session(kept: Kept, body: bytes) -> None:
         "client_id": client_id,
         "expiry_s": 0 if flags & _CLEAN else _seconds(u32(body, 7)),
         "was_connected": bool(flags & _CONNECTED),
-        "will_topic": will and will.topic,
-        "will_payload": will and will.payload,
+        "left": None if flags & _CONNECTED else signed(u32(body, 3)),
+        "will": will,
+        "will_delay_s": u32(body, 13) if will else None,
+        "will_due": signed(u32(body, 17)) if will and not flags & _CONNECTED else None,
     }
 
 
@@ -108,14 +109,14 @@ def _session_gone(kept: Kept, body: bytes) -> None:
 
 
 def _subscription(kept: Kept, body: bytes) -> None:
-    share = body[10]
+    share = body[12]
     kept.subs[u16(body, 0)] = {
         "session": u16(body, 2),
-        "filter": body[11 + share :].decode(),
+        "filter": body[13 + share :].decode(),
         "qos": body[4],
         "options": body[5],
         "identifier": u32(body, 6) or None,
-        "share": body[11 : 11 + share].decode() or None,
+        "share": body[13 : 13 + share].decode() or None,
     }
 
 
@@ -125,9 +126,15 @@ def _subscription_gone(kept: Kept, body: bytes) -> None:
 
 def _message(kept: Kept, body: bytes) -> None:
     text = 13 + u16(body, 11)
-    payload = body[text + u32(body, 7) :]
-    topic = body[13:text].decode()
-    kept.messages[u16(body, 0)] = Message(topic, payload, body[2] >> 1 & 3, signed(u32(body, 3)))
+    payload = text + int.from_bytes(body[8:11], "big")
+    kept.messages[u16(body, 0)] = Message(
+        body[13:text].decode(),
+        body[payload:],
+        body[2] >> 1 & 3,
+        bool(body[2] & 1),
+        signed(u32(body, 3)) + body[7] * (10 << 25),
+        body[text:payload],
+    )
 
 
 def _delivery(kept: Kept, body: bytes) -> None:
@@ -136,7 +143,9 @@ def _delivery(kept: Kept, body: bytes) -> None:
         "session": u16(body, 2),
         "message": None if msg == _NONE else kept.messages[msg],
         "qos": body[6] >> 1 & 3,
+        "retain": bool(body[6] & 1),
         "state": "released" if msg == _NONE else "sent or queued",
+        "identifier": u32(body, 9) or None,
     }
 
 
@@ -149,7 +158,10 @@ def _delivery_gone(kept: Kept, body: bytes) -> None:
 
 
 def _received(kept: Kept, body: bytes) -> None:
-    kept.received[u16(body, 0)] = [u16(body, at) for at in range(2, len(body), 4)]
+    held = [(u16(body, at), u16(body, at + 2)) for at in range(2, len(body), 4)]
+    kept.received[u16(body, 0)] = [
+        (packet_id, None if msg == _NONE else kept.messages[msg]) for packet_id, msg in held
+    ]
 
 
 def _retained(kept: Kept, body: bytes) -> None:
@@ -189,70 +201,3 @@ _STEPS = (
 
 def _seconds(value: int) -> int | None:
     return None if value >= _NEVER else value
-
-
-def rows(kept: Kept) -> dict[str, list[tuple[Any, ...]]]:
-    """The rows of each of TABLES; None is what there is not, or not ever."""
-    config = [
-        ("format", kept.version),
-        ("generation", kept.generation),
-        ("commits", kept.commits),
-        ("bytes", kept.bytes),
-        ("torn tail", "yes, cut" if kept.torn else "no"),
-        ("uptime at the last commit, s", kept.now / 10),
-    ]
-    return {
-        "config": config,
-        "clients": [tuple(client.values()) for client in kept.clients.values()],
-        "subs": [(_name(kept, sub), *list(sub.values())[1:]) for sub in kept.subs.values()],
-        "messages": [*_outgoing(kept), *_incoming(kept)],
-        "retain": [
-            (
-                one.topic,
-                one.qos,
-                one.payload,
-                (one.expires - kept.now) / 10 if one.expires else None,
-            )
-            for one in kept.retained.values()
-        ],
-    }
-
-
-def _name(kept: Kept, row: dict[str, Any]) -> str:
-    return str(kept.clients[row["session"]]["client_id"])
-
-
-def _outgoing(kept: Kept) -> list[tuple[Any, ...]]:
-    return [
-        (
-            _name(kept, row),
-            "out",
-            slot + 1,
-            row["qos"],
-            row["state"],
-            row["message"] and row["message"].topic,
-            row["message"] and row["message"].payload,
-        )
-        for slot, row in kept.deliveries.items()
-    ]
-
-
-def _incoming(kept: Kept) -> list[tuple[Any, ...]]:
-    return [
-        (kept.clients[slot]["client_id"], "in", packet_id, 2, "waits for PUBREL", None, None)
-        for slot, ids in kept.received.items()
-        for packet_id in ids
-        if slot in kept.clients
-    ]
-
-
-def write_sqlite(kept: Kept, path: Path) -> None:
-    """The tables as a SQLite database, which must not be there yet."""
-    if path.exists():
-        raise ToolError(f"{path} is there already")
-    with sqlite3.connect(path) as database:
-        for name, columns in TABLES.items():
-            database.execute(f"CREATE TABLE {name} ({', '.join(columns)})")
-            marks = ", ".join("?" * len(columns))
-            database.executemany(f"INSERT INTO {name} VALUES ({marks})", rows(kept)[name])
-    database.close()

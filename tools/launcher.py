@@ -6,6 +6,7 @@ other end only this process has: if this process is killed, however hard, the
 pipe ends, and the broker stops by itself.
 """
 
+import io
 import os
 import select
 import subprocess
@@ -25,6 +26,8 @@ def run_here(argv: list[str], ready: Callable[[], None]) -> int:
     """Run the broker on this CPython until it stops; its exit status."""
     from slotmq import app
 
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # as on MicroPython, no line waits
     order_in, order_out = os.pipe()
     os.dup2(order_in, _STDIN)
     os.close(order_in)

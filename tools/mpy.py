@@ -20,6 +20,7 @@ from .errors import ToolError
 from .micropython import MicroPython
 
 _PACKAGES = ("slotmq", "slotmq_boards")
+_TOOLS = "slotmq_tools"
 _NATIVE = "slotmq/hot*.py"
 _CPYTHON_ONLY = "*_cpython.py"
 _OPTIMIZE = "-O3"  # without asserts and line numbers: some 3 KB less on a board
@@ -29,7 +30,7 @@ def build_for(target: MicroPython, packed: bool = True) -> Path:
     """The folder that this MicroPython imports the broker from."""
     compiled = build(target.arch, packed)
     for native in compiled.glob(_NATIVE.replace(".py", ".mpy")):
-        _check_loadable(native, target)
+        check_loadable(native, target)
     return compiled
 
 
@@ -48,6 +49,13 @@ def build(arch: str, packed: bool = True) -> Path:
             compile_bytes(content, name, target, arch if Path(name).match(_NATIVE) else "")
 
     return cache.folder(f"mpy/{arch}-{_key(found, arch, packed)}", fill)
+
+
+def tools() -> Path:
+    """The folder that MicroPython imports `slotmq_tools` from: its sim/ runs there too."""
+    here = Path(__file__).resolve().parent
+    digest = hashlib.sha256(str(here).encode()).hexdigest()[:16]
+    return cache.folder(f"tools/{digest}", lambda folder: (folder / _TOOLS).symlink_to(here))
 
 
 def _packed(found: dict[str, bytes]) -> dict[str, bytes]:
@@ -107,7 +115,7 @@ def _key(found: dict[str, bytes], arch: str, packed: bool) -> str:
     return digest.hexdigest()[:16]
 
 
-def _check_loadable(native: Path, target: MicroPython) -> None:
+def check_loadable(native: Path, target: MicroPython) -> None:
     """Two bytes of the header name the format and the architecture; they must be the target's."""
     made = int.from_bytes(native.read_bytes()[1:3], "little")
     if made != target.mpy:

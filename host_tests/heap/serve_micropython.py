@@ -1,4 +1,5 @@
-# serve_micropython.py BOARD HOST PORT - a broker whose heap is watched, on MicroPython.
+# serve_micropython.py BOARD HOST PORT [NAME] - a broker whose heap is watched, on
+# MicroPython; with a name it keeps a journal in NAME.db.
 #
 # It turns the loop itself, and obeys orders of one byte from standard input:
 #   b  begin: from now on the heap is locked around each turn, once more than the loop
@@ -22,10 +23,16 @@ _SEND_BUFFER = micropython.const(6400)  # as much as lwIP has on a Pico W
 
 
 class Watched:
-    def __init__(self, limits, host, port):
+    def __init__(self, limits, host, port, path):
         settings = Settings()
         settings.sys_interval = 0  # the control plane's, and it allocates
         self.broker = Broker(limits, settings)
+        if path:
+            from slotmq.journal_file import FileMedium
+            from slotmq.places import snapshot_bytes
+            from slotmq.restore import restore
+
+            restore(self.broker, FileMedium(path + ".db", snapshot_bytes(limits), 1 << 20))
         self.broker.listen(host, port)
         for listener in self.broker.loop.of_stream:
             listener.setsockopt(socket.SOL_SOCKET, _SNDBUF, _SEND_BUFFER)
@@ -89,14 +96,17 @@ class Watched:
     def tell_counts(self):
         for name, count in tables.counts(self.broker).items():
             print("count", name, count)
+        journal = self.broker.journal
+        for name in ("commits", "generation") if journal else ():
+            print("count", name, getattr(journal, name))
         print("count loaded", len(ondemand._used))
         gc.collect()
         print("heap used", gc.mem_alloc())
 
 
-def main(board, host, port):
+def main(board, host, port, path=None):
     preset = __import__("slotmq_boards." + board + ".limits", None, None, ["LIMITS"])
-    Watched(preset.LIMITS, host, int(port)).run()
+    Watched(preset.LIMITS, host, int(port), path).run()
 
 
 main(*sys.argv[1:])

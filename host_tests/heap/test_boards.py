@@ -14,26 +14,41 @@ from slotmq_tools import boards, micropython, mpy
 from slotmq_tools.heap import native
 from slotmq_tools.heap.measure import limits_of
 from slotmq_tools.launcher import BOOT
+from slotmq_tools.micropython import MicroPython
 
-# ESP32: the heap that the stock firmware has at its start. A Pico W keeps native code
-# in its heap, which the unix port does not: its heap is smaller by that here.
-HEAPS = {"ESP32_GENERIC": 112_000, "RPI_PICO_W": 160 * 1024}
+# ESP32: the heap that the stock firmware has at its start.
+HEAPS = {name: boards.load(name).heap_kb * 1024 for name in boards.names() if name != "HOST"}
+HEAPS["ESP32_GENERIC"] = HEAPS["ESP32_GENERIC_C3"] = 112_000
+
+
+def heap_of(name: str) -> int:
+    """A Pico keeps native code in its heap, which the unix port does not."""
+    board = boards.load(name)
+    if not board.mcu.startswith("rp2"):
+        return HEAPS[name]
+    return HEAPS[name] - sum(native.in_folder(mpy.build(board.mpy_arch)).values())
+
+
+def as_on_a_board(target: MicroPython, folder: Path) -> tuple[dict[str, str], Path]:
+    """Environment and working folder; the modules are found in a folder `lib`.
+
+    The path of each is kept in the heap, and the cache's is longer than a board's."""
+    (folder / "lib").symlink_to(mpy.build_for(target))
+    return micropython.environment(Path("lib")), folder
 
 
 class Board(Program):
     """The program on 32-bit MicroPython with a board's limits and heap."""
 
-    def __init__(self, name: str, folder: Path) -> None:
+    def __init__(self, name: str, folder: Path, *more: str) -> None:
         self.limits = limits_of(name)
         self.clients: list[Client] = []
         self.address = ("127.0.0.1", free_port())
-        heap = HEAPS[name]
-        if name == "RPI_PICO_W":
-            heap -= sum(native.in_folder(mpy.build(boards.load(name).mpy_arch)).values())
+        heap = heap_of(name)
         target = micropython.find(32)
         listen = ["--board", name, "--host", self.address[0], "-p", str(self.address[1])]
-        start = [*target.start, "-X", f"heapsize={heap}", str(BOOT), *listen]
-        super().__init__(start, folder, micropython.environment(mpy.build_for(target)))
+        start = [*target.start, "-X", f"heapsize={heap}", str(BOOT), *listen, *more]
+        super().__init__(start, folder, *as_on_a_board(target, folder))
         self.wait_for(lambda: self.lines, "the broker to listen")
 
     def connect(self, name: str) -> Client:
@@ -119,7 +134,7 @@ def test_a_start_that_is_refused_names_the_limit_to_lower(heap: int, tmp_path: P
         "-p",
         port,
     ]
-    program = Program(start, tmp_path, micropython.environment(mpy.build_for(target)))
+    program = Program(start, tmp_path, *as_on_a_board(target, tmp_path))
     program.wait_for(lambda: program.lines or not program.alive(), "the start")
     if program.lines:
         program.process.kill()
@@ -139,8 +154,7 @@ def test_a_long_configuration_leaves_room_for_the_tables(tmp_path: Path) -> None
     lines += [f"log_dest file {tmp_path}/a.log", "log_type all", "max_qos 2", "sys_interval 30"]
     conf.write_text("\n".join(lines))
     target = micropython.find(32)
-    heap = HEAPS["RPI_PICO_W"]
-    heap -= sum(native.in_folder(mpy.build(boards.load("RPI_PICO_W").mpy_arch)).values())
+    heap = heap_of("RPI_PICO_W")
     start = [*target.start, "-X", f"heapsize={heap}", str(BOOT), "--board", "RPI_PICO_W"]
     environment = micropython.environment(mpy.build_for(target))
     program = Program([*start, "-c", str(conf)], tmp_path, environment)

@@ -5,6 +5,7 @@ board's limits, from the .mpy files that a board would load.
 """
 
 import functools
+import re
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,13 @@ import pytest
 from slotmq_tools import micropython
 from slotmq_tools.heap import table
 from slotmq_tools.heap.__main__ import README_BOARDS
-from slotmq_tools.heap.measure import Measured, limits_of, measure
+from slotmq_tools.heap.measure import Measured, free_keeping, limits_of, measure
 
 README = Path(__file__).parents[2] / "README.md"
 KB = 1024
 CODE = 56 * KB
-FREE = 38 * KB  # 40 KB are aimed at; with the journal 30 KB, with the recorder as well 20 KB
+FREE = 40 * KB  # with the journal 30 KB, with the recorder as well 20 KB
+FREE_KEEPING = 30 * KB  # with the journal, in a file
 # What native code takes beside that where it lies in the heap was not promised: what was
 # reached must not be lost.
 NATIVE_NOW = 17 * KB
@@ -38,7 +40,7 @@ def on_board(board: str) -> Measured:
 def test_the_tables_of_a_pico_w() -> None:
     found = measured("RPI_PICO_W")
     assert found.tables_of_version_3 <= 40 * KB
-    assert found.all_tables - found.tables_of_version_3 <= 5.6 * KB
+    assert found.all_tables - found.tables_of_version_3 <= 5.8 * KB
 
 
 def test_the_code() -> None:
@@ -72,6 +74,15 @@ def test_a_pico_w_has_heap_to_spare_while_it_serves(capsys: pytest.CaptureFixtur
     with capsys.disabled():
         print(f"\n{found.board}: {found.free:,} bytes of {found.heap:,} free with 4 clients")
     assert found.free >= FREE
+
+
+def test_and_with_the_journal_still(capsys: pytest.CaptureFixture[str]) -> None:
+    free = free_keeping("RPI_PICO_W")
+    with capsys.disabled():
+        print(f"\nRPI_PICO_W: {free:,} bytes free with persistence true")
+    assert free >= FREE_KEEPING
+    (written,) = re.findall(r"still has ([\d,]+) bytes of heap free", README.read_text())
+    assert abs(int(written.replace(",", "")) - free) <= 0.03 * free
 
 
 def test_every_module_is_measured() -> None:

@@ -36,8 +36,8 @@ RESET = struct.pack("ii", 1, 0)
 class Watched(Process):
     """The broker whose heap is watched."""
 
-    def __init__(self) -> None:
-        super().__init__(SERVE, BOARD, HEAP, UNIT, packed=False)
+    def __init__(self, heap: int = HEAP, conf: str = "") -> None:
+        super().__init__(SERVE, BOARD, heap, UNIT, packed=False, conf=conf)
         self.rows()
 
     def counts(self) -> dict[str, int]:

@@ -13,7 +13,9 @@ from . import campaign
 @click.option("--first", default=0, show_default=True, help="The first one.")
 @click.option("--steps", default=campaign.STEPS, show_default=True, help="Until the faults stop.")
 @click.option("--clients", default="", help="Only these of the seed's clients: 0,2,3.")
-@click.option("--runtime", type=click.Choice(campaign.RUNTIMES), default="cpython")
+@click.option(
+    "--runtime", type=click.Choice([*campaign.RUNTIMES, campaign.LITTLEFS]), default="cpython"
+)
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="At a time.")
 @click.option("--shrink/--no-shrink", default=True, show_default=True)
 def main(

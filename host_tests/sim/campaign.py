@@ -17,9 +17,10 @@ from slotmq_tools import micropython, mpy
 ROOT = Path(__file__).resolve().parents[2]
 RUNNER = Path(__file__).with_name("runner.py")
 RUNTIMES = ("cpython", "micropython")
+LITTLEFS = "littlefs"  # MicroPython, with the journal on its own littlefs
 HEAP_KB = 32768
-STEPS = 150
-_AT_ONCE = 10  # seeds of one process
+STEPS = 100
+_AT_ONCE = 50  # seeds of one process
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ def run(
 ) -> Iterator[Outcome]:
     """Some seeds in one process."""
     args = [str(first), str(count), str(steps), ",".join(map(str, only))]
+    args += [LITTLEFS] if runtime == LITTLEFS else []
     done = subprocess.run(
         [*_command(runtime), *args],
         env=environment(runtime),
@@ -57,18 +59,21 @@ def run(
         text=True,
         check=False,
     )
-    lines = done.stdout.splitlines()
+    # MicroPython also tells of files that were left open when the power went.
+    lines = [text for text in done.stdout.splitlines() if text.startswith(("seed ", "FAIL "))]
     for at in range(count):
         text = lines[at] if at < len(lines) else f"FAIL {first + at} {done.stderr[-2000:]}"
         yield _outcome(text, steps, tuple(only))
 
 
-def run_many(runtime: str, first: int, count: int, steps: int, jobs: int) -> Iterator[Outcome]:
-    """Seeds in several processes, in their order."""
-    starts = range(first, first + count, _AT_ONCE)
+def run_many(
+    runtime: str, first: int, count: int, steps: int, jobs: int, at_once: int = _AT_ONCE
+) -> Iterator[Outcome]:
+    """Seeds in several processes, in their order; so many in one process."""
+    starts = range(first, first + count, at_once)
     with ThreadPoolExecutor(jobs) as pool:
         chunks = pool.map(
-            lambda at: list(run(runtime, at, min(_AT_ONCE, first + count - at), steps)), starts
+            lambda at: list(run(runtime, at, min(at_once, first + count - at), steps)), starts
         )
         for chunk in chunks:
             yield from chunk
@@ -115,14 +120,15 @@ def _outcome(text: str, steps: int, only: tuple[int, ...]) -> Outcome:
 
 
 def _command(runtime: str) -> list[str]:
-    if runtime == "micropython":
+    if runtime != "cpython":
         return micropython.command(32, HEAP_KB, RUNNER)
     return [sys.executable, str(RUNNER)]
 
 
 def environment(runtime: str, *first: Path) -> dict[str, str]:
     """The environment of the runner: where it imports from."""
-    if runtime == "micropython":
-        return micropython.environment(mpy.build_for(micropython.find(32), packed=False), ROOT)
+    if runtime != "cpython":
+        built = mpy.build_for(micropython.find(32), packed=False)
+        return micropython.environment(built, mpy.tools(), ROOT)
     path = [*map(str, first), str(ROOT), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path)), "PYTHONHASHSEED": "0"}

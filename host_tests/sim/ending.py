@@ -29,6 +29,9 @@ def end(world):
 
 def _calm(world):
     world.calm = True
+    if world.keeper:
+        world.keeper.calm()
+        world.keeper.fill(-1)
     world.listener.fails = 0
     world.calm_weather.one_packet = world.plan.one_packet
     for link in world.links:
@@ -85,7 +88,9 @@ def _come(world, client):
     if client.pause > 0 or not _may_come(world, client):
         return
     client.attempts += 1
-    if client.attempts > _ATTEMPTS and _may_be_refused(world):
+    session = world.model.find(client.plan.name)
+    forgotten = session and session.forgotten  # its receive list may be full of old ids
+    if client.attempts > _ATTEMPTS and (_may_be_refused(world) or forgotten):
         client.in_flight = []  # it gives them up
         world.seen["gave up"] += 1
     client.connect(False)

@@ -182,9 +182,9 @@ FAULTS = (
     ),
     Fault(
         "a client of version 3 hands on what was its own",
-        "shares.py",
-        "        if not broker.five.marked[session]:\n            return\n",
-        "",
+        "version5.py",
+        "        if self.marked[session] and broker",
+        "        if broker",
     ),
     Fault(
         "aliases stay when their connection ends",

@@ -1,6 +1,6 @@
 # habits.py - what a client does at each step of a run, by its plan and its random numbers:
 # traffic, slowness, and the ways in which it loses its connection.
-from .link import ALL
+from slotmq_tools.sim.link import ALL
 
 
 def step(client):

@@ -45,6 +45,7 @@ def take_2(model, link, msg, packet_id, grown):
         keeps = not grown.messages or peek.has_received(model.broker, session.name, packet_id)
         if keeps and (wanted or link.level < 5):
             session.received[packet_id] = msg if held and wanted else None
+            model.touch(session)
             if held and grown.messages:
                 model.retained.learn_held(session, packet_id)
         if wanted and not held:
@@ -54,6 +55,8 @@ def take_2(model, link, msg, packet_id, grown):
 
 def handle_pubrel(model, link, packet, grown):
     session = link.session
+    if packet[1] in session.received:
+        model.touch(session)
     msg = session.received.pop(packet[1], None)
     if msg:
         owing.publish(model, msg, session)
@@ -74,6 +77,7 @@ def handle_pubrec(model, link, packet, grown):
         return
     if owed and owed.state == SENT_2:
         owed.state = RELEASED
+        model.touch(link.session)
     link.due.append(("ack", 6, packet[1], True))
 
 
@@ -108,6 +112,7 @@ def subscribe(model, link, text, group, options, identifier, grown):
     qos = min(options & 3, model.broker.max_qos)
     sub.update(qos, options, identifier, model.world.turns)
     session.changes += 1
+    model.touch(session)
     handling = options >> 4 & 3
     if group is None and (handling == 0 or (handling == 1 and is_new)):
         model.retained.begin(session, sub, link)
@@ -119,6 +124,7 @@ def unsubscribe(model, session, sub):
     session.subscriptions.remove(sub)
     session.removed.append(sub)
     session.changes += 1
+    model.touch(session)
     for scan in session.scans:
         if scan.subscription is sub:
             scan.due = {}

@@ -64,5 +64,8 @@ def owe_one(model, session, msg, loose, sure, subs):
     )
     owed.changes = session.changes
     session.owe(owed)
+    if qos and sure and not (loose or model.is_refused or session.clean):
+        model.touch()
+        owed.need = model.changes
     if loose:
         owed.first_link = 0  # perhaps of a connection that ended in this turn

@@ -1,6 +1,6 @@
 # peek.py - what the broker's tables say, for what no client can see at once: whether a
 # session is there, who got what was dropped, which message is retained.
-from slotmq import deliver
+from slotmq import deliver, planting
 
 from .messages import number_of
 
@@ -52,7 +52,7 @@ def has_received(broker, name, packet_id):
 def subscribed(broker, name, topic_filter, group):
     """Is there such a subscription?"""
     subs = broker.subscriptions
-    node = subs.find_node(topic_filter, 0, len(topic_filter))
+    node = planting.find_node(subs, topic_filter, 0, len(topic_filter))
     if node == NONE:
         return False
     share = NONE
@@ -60,7 +60,7 @@ def subscribed(broker, name, topic_filter, group):
         share = broker.five.shares.find(node, group, 0, len(group))
         if share == NONE:
             return False
-    return subs.find(session(broker, name), node, share) != NONE
+    return planting.find(subs, session(broker, name), node, share) != NONE
 
 
 def key(broker, msg):
@@ -80,7 +80,7 @@ def key(broker, msg):
 
 def group(broker, topic_filter, name):
     """The slot of a group, or NONE."""
-    node = broker.subscriptions.find_node(topic_filter, 0, len(topic_filter))
+    node = planting.find_node(broker.subscriptions, topic_filter, 0, len(topic_filter))
     return NONE if node == NONE else broker.five.shares.find(node, name, 0, len(name))
 
 
@@ -159,4 +159,68 @@ class Counts:
 
 
 class Growth:
-    pass
+    """How much each counter has grown, or counted when it was looked at."""
+
+    messages = deliveries = dropped = retained = subscriptions = aliases = 0
+    sessions = connections = received = 0
+
+    def any(self):
+        refused = self.messages or self.deliveries or self.retained or self.subscriptions
+        return bool(refused or self.aliases or self.sessions or self.received)
+
+
+# What a journal keeps of a session
+
+
+def names(broker):
+    """The client ids of all sessions."""
+    sessions = broker.sessions
+    return [sessions.client_id(slot) for slot in range(sessions.slots) if sessions.used(slot)]
+
+
+def will(broker, name):
+    return key(broker, broker.sessions.will[session(broker, name)])
+
+
+def will_at(broker, name):
+    return broker.five.will_at[session(broker, name)]
+
+
+def expiry(broker, name):
+    return broker.five.expiry[session(broker, name)]
+
+
+def subscriptions(broker, name):
+    """(filter, share name) -> (QoS, options, identifier)"""
+    subs = broker.subscriptions
+    five = broker.five
+    buf = bytearray(512)
+    found = {}
+    sub = broker.sessions.first_sub[session(broker, name)]
+    while sub != NONE:
+        text = bytes(buf[subs.filter_text(subs.node[sub], buf, 512) : 512])
+        share = five.share[sub] if five else NONE
+        group = None
+        if share != NONE:
+            group = bytes(buf[: five.shares.names.read(share, buf, 0)])
+        options, identifier = (five.options[sub] & 12, five.identifier[sub]) if five else (0, 0)
+        found[text, group] = (subs.qos[sub], options, identifier)
+        sub = subs.next_in_session[sub]
+    return found
+
+
+def received(broker, name):
+    """Packet id -> the message held, as key(), or None"""
+    sessions = broker.sessions
+    slot = session(broker, name)
+    found = {}
+    for at in range(slot * sessions.received, slot * sessions.received + sessions.id_count[slot]):
+        msg = NONE if sessions.id_msg is None else sessions.id_msg[at]
+        found[sessions.ids[at]] = None if msg == NONE else key(broker, msg)
+    return found
+
+
+def waits_to_be_kept(broker):
+    """Has anything changed that the journal has not looked at? An end may wait."""
+    changed = broker.sessions.changed or broker.subscriptions.changed or broker.retained.changed
+    return changed or broker.sessions.ids_high[1] or broker.deliveries.count[4] & 1

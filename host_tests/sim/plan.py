@@ -1,11 +1,17 @@
 # plan.py - what a seed decides before anything happens: the broker's limits and settings, the
 # network's weather, and who the clients are.
 from slotmq import Limits, Settings
+from slotmq_tools.sim.link import ALL, Weather
+from slotmq_tools.sim.machine import PERIOD
+from slotmq_tools.sim.numbers import Numbers
 
-from .link import ALL, Weather
-from .machine import PERIOD
 from .messages import DEEP, EVERYTHING, FILTERS, TOPICS
-from .numbers import Numbers
+
+# Of a journal: where it lies, and how the power fails
+MEDIA = (None, "flash", "flash", "flash", "littlefs", "littlefs", "host", "host")
+CUTS = {"flash": (2, 12, 40), "littlefs": (2, 30, 100), "host": (2, 30, 100)}
+CUTS["real"] = (2, 50, 300)  # operations of the chip below
+REBOOTS = ("off", "stop", "stop", "cut", "cut", "cut")
 
 
 class Plan:
@@ -24,7 +30,7 @@ class Plan:
         self.faults = numbers.choice((0, 1, 1, 2))  # how much goes wrong with connections
         self.bad_weather = numbers.choice((0, 1, 1, 2))
         self.one_packet = self.settings.when_full["messages"] == "disconnect" or numbers.one_in(5)
-        self.reboots = numbers.one_in(5)
+        numbers.one_in(5)
         self.apart = numbers.one_in(4)  # do clients of version 5 subscribe to what others do not?
         self.sharing = numbers.choice(
             (0, 20, 60)
@@ -34,6 +40,32 @@ class Plan:
             self.times = (1, 50, 250, 600)
         count = numbers.between(3, self.limits.connections + 2)
         self.clients = [ClientPlan(seed, index, self) for index in range(min(count, 8))]
+
+    def keep(self, numbers, steps, real):
+        """Where its journal lies, and when the power fails; real: on a real littlefs."""
+        self.real = real
+        self.medium = numbers.choice(("littlefs",) if real else MEDIA)
+        self.always = not numbers.one_in(5)
+        self.autosave = numbers.choice((1, 5, 30))  # seconds
+        self.rots = self.medium is not None and numbers.one_in(10) and not real
+        self.block_bytes = numbers.choice((1024, 4096))
+        self.spare_blocks = numbers.choice((0, 1, 3))
+        self.spare_bytes = numbers.choice((100, 4000, 30000))
+        self.fills = ()  # steps from which on, and until when, the file system is full
+        if self.medium in ("littlefs", "host") and numbers.one_in(6) and not real:
+            first = 1 + numbers.below(steps)
+            self.fills = (first, first + numbers.below(steps), numbers.choice((0, 300, 5000)))
+        self.reboots = []
+        for _ in range(numbers.choice((1, 1, 2, 3))):
+            kind = numbers.choice(REBOOTS) if self.medium else "off"
+            self.reboots.append((1 + numbers.below(steps), kind))
+        self.reboots.sort()
+        self.quiet = numbers.choice((0, 0, 0, 80, 400))  # turns of nobody before each
+
+    def cut_after(self, numbers):
+        """So many operations of the medium until the power is cut."""
+        most = CUTS["real" if self.real else self.medium]
+        return 1 + numbers.below(numbers.choice(most))
 
     def weather(self, numbers):
         """Of one link."""

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import click
 
-from . import campaign
-from .faults import FAULTS, Fault
+from . import campaign, faults, faults_journal
+from .faults import Fault
 
 LIB = campaign.ROOT / "lib" / "slotmq"
+FAULTS = faults.FAULTS + faults_journal.FAULTS
 MOST = 500  # seeds in which a fault must be found
 
 

@@ -15,6 +15,7 @@ class ForGroup:
         self.members = members  # (session, subscription)
         self.qos = msg.qos
         self.passed = False  # from a member whose session has ended?
+        self.is_going = self.is_given = False  # out, just now; to a member
 
 
 def settle(model, grown):
@@ -43,6 +44,7 @@ def reconcile(model, grown):
     tables = []
     for session in model.sessions:
         rows = [row for row in peek.queue(model.broker, session.name) if row.flags & 6]
+        _forget_dropped(session, rows)
         tables.append((session, _unmatched(session, session.queue, rows, _is_row), rows))
     for wanted in model.groups:
         wanted.may_be_nobodys = _may_be_nobodys(model, wanted)
@@ -67,14 +69,31 @@ def reconcile(model, grown):
     _drop(model, missing, lost, grown)
 
 
+def _forget_dropped(session, rows):
+    """What was sent at QoS 1 before a reboot may be dropped now, and its id another's."""
+    for packet_id in sorted(session.in_flight):
+        owed = session.in_flight[packet_id]
+        if (
+            owed.is_back
+            and owed.qos == 1
+            and not [row for row in rows if _is_row(session, owed, row)]
+        ):
+            del session.in_flight[packet_id]
+            owed.packet_id, owed.state, owed.sent = 0, QUEUED, False
+
+
 def _is_explained(model, session, row, waiting):
     """A delivery that nothing owed explains."""
-    for wanted in waiting:  # by a group that its session has left in this window
+    # By a group that its session has left in this window, or as a retained message.
+    is_retained = row.flags & 1 and model.retained.is_may(session, row.key)
+    for wanted in sorted(waiting, key=lambda wanted: wanted.may_be_nobodys):
+        if is_retained and (wanted.may_be_nobodys or row.flags & 8):
+            break
         if wanted.msg.key() == row.key and session in [member for member, _ in wanted.members]:
             waiting.remove(wanted)
             _give(model, wanted, session, row)
             return True
-    return row.flags & 1 and model.retained.is_may(session, row.key)
+    return is_retained
 
 
 def _unmatched(session, queue, rows, is_like):
@@ -110,6 +129,15 @@ def _is_like(session, owed, row):
     return row.flags & 7 == owed.qos << 1 | owed.retain
 
 
+def _excused_instead(model, session, owed):
+    # Of two copies, because its sender sent it again, the older one may be what is missing.
+    for other in session.queue:
+        is_copy = other.msg is not owed.msg and other.msg.key() == owed.msg.key()
+        if is_copy and not other.sent and model.retained.has_expired(other.msg):
+            return other
+    return owed
+
+
 def _is_excused(model, session, owed):
     """Expired, or larger than its receiver takes: it goes without a place in a counter."""
     large = model.is_too_large(session, owed.msg)
@@ -135,13 +163,18 @@ def _is_of(model, session, row, wanted):
 
 
 def _give(model, wanted, session, row):
+    wanted.is_given = True
     owed = Owed(wanted.msg, row.flags >> 1 & 3, True, row.flags & 1)
     owed.in_order = False
     owed.group = wanted.key
     owed.group_slot = row.group
     owed.identifiers = _identifiers(session, wanted)
+    if row.identifier is not None and row.identifier != sum(owed.identifiers or ()):
+        owed.identifiers = None  # it was subscribed otherwise when it was handed on
     owed.changes = session.changes
     session.owe(owed)
+    if not session.link:
+        owed.first_link = 0  # its connection may have ended in this turn
     if wanted.passed:
         model.world.seen["passed on"] += 1
 
@@ -156,8 +189,14 @@ def _identifiers(session, wanted):
 def _may_be_nobodys(model, wanted):
     """May a message for a group have no receiver that is seen in a queue?
 
-    Where a member takes it at QoS 0, that one may get it, or nobody."""
-    found = wanted.passed or model.retained.has_expired(wanted.msg)
+    Where a member takes it at QoS 0, that one may get it, or nobody. Of messages without a
+    payload, which clear a topic, one is as another."""
+    found = (
+        wanted.passed
+        or wanted.is_going
+        or not wanted.msg.size
+        or model.retained.has_expired(wanted.msg)
+    )
     for session, sub in wanted.members:
         found = found or session.dead  # it went to one who is gone, and its place with it
         raised = model.broker.upgrade_qos and not wanted.passed
@@ -184,8 +223,16 @@ def _drop(model, missing, lost, grown):
     for session, owed in missing:
         left -= owed.msg not in refused
         if left < 0:
+            other = _excused_instead(model, session, owed)
+            if other is not owed:
+                other.sure = False
+                session.done(other)
+                left = 0
+                continue
             what = (session.name, owed, grown.messages, grown.deliveries, grown.dropped)
             model.fail("%s has lost %r: %d, %d, %d", *what)
+        if session.in_flight.get(owed.packet_id) is owed and (owed.qos == 2 or not owed.is_back):
+            model.fail("%s has lost what was sent: %r", session.name, owed)
         owed.sure = False
         session.done(owed)
         model.world.seen["dropped"] += 1

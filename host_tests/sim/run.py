@@ -4,9 +4,10 @@
 # Prints a line for each seed: its number, the trace's hash, packets read and written, clients,
 # and what was seen; or FAIL with the reason.
 from . import ending
+from .seen import note_full
 from .world import World
 
-STEPS = 150
+STEPS = 100
 
 
 class Result:
@@ -20,10 +21,10 @@ class Result:
         self.seen = {}
 
 
-def run(seed, steps=STEPS, only=None, keep_trace=False):
+def run(seed, steps=STEPS, only=None, keep_trace=False, real=False):
     """A seed; what failed is in its result and does not raise."""
     result = Result(seed, steps, only)
-    world = World(seed, only, keep_trace)
+    world = World(seed, steps, only, keep_trace, real)
     try:
         for _ in range(steps):
             world.step()
@@ -38,26 +39,8 @@ def run(seed, steps=STEPS, only=None, keep_trace=False):
     result.clients = len(world.clients)
     result.turns = world.turns
     result.seen = world.seen.counts
-    fill(result.seen, world)
+    note_full(world)
     return result
-
-
-def fill(seen, world):
-    """Which tables were full, and what else a campaign must have seen."""
-    broker = world.broker
-    subs = broker.subscriptions
-    five = broker.five
-    seen["wrapped"] = 1 if world.clock.wrapped() else 0
-    seen["full connections"] = broker.conns.refused
-    seen["full sessions"] = broker.sessions.refused
-    seen["full subscriptions"] = subs.refused
-    seen["full nodes"] = subs.nodes_refused
-    seen["full retained"] = broker.retained.refused
-    seen["full messages"] = broker.messages.refused
-    seen["full deliveries"] = broker.deliveries.refused
-    seen["full received"] = broker.sessions.ids_refused
-    seen["full reassembly"] = broker.conns.bigs[2]
-    seen["full shares"] = five.shares.refused if five else 0
 
 
 def line(result):

@@ -1,6 +1,7 @@
 # sender.py - what a client sends of its own accord: messages with their window and their
 # topic aliases, subscriptions, pings. client.py builds the rest of it upon this.
-from . import encode
+from slotmq_tools.sim import encode
+
 from .messages import Message, least
 
 

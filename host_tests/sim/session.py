@@ -51,6 +51,9 @@ class Owed:
         self.is_scan = False  # given to a new subscription
         self.identifiers = None  # sorted; None: not known exactly
         self.changes = -1  # of the subscriptions, when the identifiers were noted
+        self.born = 0
+        self.is_back = False  # after a reboot, and not sent again yet
+        self.need = 0  # must be kept before it is sent: model.changes when it was queued
 
     def __repr__(self):
         what = f"<owed {self.msg!r} at qos {self.qos}, retain {self.retain}"
@@ -71,11 +74,13 @@ class Scan:
 
 
 class Session:
-    def __init__(self, name, level):
+    def __init__(self, name, level, births):
         self.name = name
+        self.births = births
         self.level = level
         self.link = None
         self.links = 0
+        self.packet_max = 0  # of its last connection
         self.clean = True  # ends with its connection
         self.expiry_ms = None  # how long it outlives its connection, None: for ever
         self.left_ms = self.left = 0  # when its connection ended, and as the broker counts
@@ -94,6 +99,10 @@ class Session:
         self.dead = False
         self.died_in = 0
         self.forgotten = False  # has its client forgotten what it knew?
+        # For reboots
+        self.is_cut = False  # has the power cut ended its connection?
+        self.ended = []  # Owed that are done, since the journal was written last
+        self.may_return = []
 
     def subscription(self, topic_filter, group):
         for found in self.subscriptions:
@@ -106,6 +115,7 @@ class Session:
 
     def owe(self, owed):
         owed.first_link = self.links if self.link else self.links + 1
+        self.births[0] = owed.born = self.births[0] + 1
         self.owed.setdefault(owed.msg.key(), []).append(owed)
         if owed.qos:
             self.queue.append(owed)
@@ -115,6 +125,7 @@ class Session:
         owed.state = DONE
         if owed in self.queue:
             self.queue.remove(owed)
+            self.ended.append(owed)
         if self.in_flight.get(owed.packet_id) is owed:
             del self.in_flight[owed.packet_id]
 

@@ -1,9 +1,12 @@
 """The simulator finds what is wrong with a broker: each planted fault, in so many seeds."""
 
+import os
+
 import pytest
 
 from . import campaign, planted
-from .faults import FAULTS, Fault
+from .faults import Fault
+from .planted import FAULTS
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
@@ -16,7 +19,7 @@ def test_it_is_found(fault: Fault) -> None:
 def test_a_failure_is_shrunk_and_replayed(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     (fault,) = [fault for fault in FAULTS if fault.name == "DUP is missing"]
     planted.plant(fault, tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(campaign, "ROOT", tmp_path)
     (tmp_path / "host_tests").symlink_to(planted.LIB.parents[1] / "host_tests")
     (failed,) = campaign.run("cpython", 0, 1)

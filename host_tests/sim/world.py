@@ -3,38 +3,51 @@
 # The model is told what happened in windows: a read and all that the broker made of it, up
 # to the next read; then the rest of the turn. What the broker wrote in a window is looked
 # at when the model knows what it handled.
-from slotmq import Broker
+from slotmq import Broker, heap
 from slotmq.loop import Loop
+from slotmq_tools.sim.flash import PowerCut
+from slotmq_tools.sim.link import Weather
+from slotmq_tools.sim.machine import Clock, Listener, Poller
+from slotmq_tools.sim.numbers import Numbers
+from slotmq_tools.sim.trace import Trace
 
 from ..unit.invariants import broken
 from ..unit.tables import counts
 from . import habits, peek, queues, watch
 from .client import Client
-from .link import Link, Weather
-from .machine import Clock, Listener, Poller
+from .keeper import Keeper
+from .learning import NOTHING
+from .link import Link
 from .model import Broken, Model
-from .numbers import Numbers
 from .plan import Plan
-from .trace import Trace
+from .seen import Seen, note_full
 
 EVERY = 16  # turns between two looks at all tables
+_BYTES_IN = 5  # of broker.stats
 
 
 class World:
-    def __init__(self, seed, only=None, keep_trace=False):
+    def __init__(self, seed, steps, only=None, keep_trace=False, real=False):
         self.seed = seed
         self.numbers = Numbers(seed, 2)
         self.plan = Plan(seed)
+        self.plan.keep(Numbers(seed, 4), steps, real)
         self.trace = Trace(keep_trace)
         self.clock = Clock(self.plan.clock_base)
         self.seen = Seen()
         self.packets_in = self.packets_out = 0
-        self.turns = 0
+        self.turns = self.steps = 0
         self.slack_ms = 1000
+        self.longest_ms = 0  # of a turn
+        self.lag_ms = 0  # what time may be wrong by, since reboots
         self.calm = self.stopping = False
+        self.is_stopped = False  # did it end in order?
+        self.weak = False  # has something been lost that was promised, as may be?
         self.calm_weather = Weather()
         self.early_ms = 300
         self.links = []
+        self.model = self.empty = None
+        self.keeper = Keeper(self) if self.plan.medium else None
         self.start()
         plans = self.plan.clients
         self.clients = [Client(self, p) for p in plans if only is None or p.index in only]
@@ -44,33 +57,107 @@ class World:
     def start(self):
         """A broker, as after power-on; what it remembers is the medium's affair."""
         self.broker = Broker(self.plan.limits, self.plan.settings)
+        self.window = None
+        self.wrote = []
+        self.clock.before_asked = None
+        if self.keeper and self.model:
+            self.model.start_again(self.broker)
+        else:
+            self.model = Model(self)
+        if self.keeper:
+            self.keeper.boot(self.broker)
         self.poller = Poller(self.numbers)
         self.listener = Listener(self.numbers)
         self.listener.fails = 5 if self.plan.bad_weather > 1 else 0
         self.loop = self.broker.loop = Loop(self.broker, self.poller, self.clock)
         self.loop.doors.add(self.listener, self.listener.accept)
         self.clock.before_asked = self.settle
-        self.window = None
-        self.wrote = []
-        self.empty = counts(self.broker)
-        self.model = Model(self)
+        self.empty = self.empty or counts(self.broker)
+        self.look_at_tables()
 
-    def reboot(self):
-        """The power is gone and comes back: every connection is reset.
+    # The power
 
-        Without a journal the broker knows nothing afterwards, and neither does the model."""
+    def reboot(self, kind):
+        """off: the power is gone; stop: in order; cut: in the midst of a write to come."""
+        for _ in range(self.plan.quiet):
+            self.turn(250)
+        if kind != "stop" and self.keeper:
+            self._keep_all()
+        if kind == "cut":
+            self.keeper.arm(self.plan.cut_after(self.numbers))
+        elif kind == "stop":
+            self._stop()
+        else:
+            self._power_fails("off")
+
+    def _keep_all(self):
+        """What the end of a connection changed at the end of a turn is kept in the next one.
+
+        Then the model is what was kept, where no snapshot was taken of that."""
+        for _ in range(5):
+            if self.keeper.takes_all or not peek.waits_to_be_kept(self.broker):
+                return
+            self.turn(1)
+        raise Broken("it waits to be kept, and nothing is done about it")
+
+    def _stop(self):
+        self.stopping = True
+        try:
+            self.loop.close()
+            self.settle()
+            self.model.turn_ends()
+            self._look_at_writes()
+        except PowerCut:
+            self._power_fails("cut stop")
+        else:
+            self._power_fails("stop")
+        self.stopping = False
+
+    def _power_fails(self, how):
+        """Every connection is reset, and the broker starts with what it kept."""
+        heap.settle()
+        note_full(self)
+        self.seen["reboot"] += 1
+        self.seen["reboot " + how] += 1
+        self.trace.note(80, 0, self.clock.ms, how.encode())
+        self.is_stopped = how == "stop"
+        self.weak = self.weak or (how != "stop" and not self.plan.always)
         for link in self.links:
             link.die()
         self.links = []
-        self.seen["reboot"] += 1
-        self.start()
+        self.lag_ms += 200 + self.longest_ms
+        keeper = self.keeper
+        if not keeper:
+            self.start()
+            return
+        keeper.said = []
+        keeper.power_off()
+        keeper.power_on()
+        if self.plan.rots:
+            keeper.rot()
+        if self.numbers.one_in(4):
+            keeper.cut_at(self.plan.cut_after(self.numbers))
+        while True:
+            try:
+                self.start()
+                return
+            except PowerCut:
+                heap.settle()
+                self.seen["reboot cut start"] += 1
+                keeper.said.append("it may have been said already")
+                keeper.power_off()
+                keeper.power_on()
 
     # A turn
 
     def step(self):
         """Every client does something, or nothing; then the broker has a turn."""
-        if self.plan.reboots and self.numbers.one_in(60):
-            self.reboot()
+        self.steps += 1
+        if self.steps in self.plan.fills[:2]:
+            self.keeper.fill(self.plan.fills[2] if self.steps == self.plan.fills[0] else -1)
+        reboots = self.plan.reboots
+        while reboots and reboots[0][0] == self.steps:
+            self.reboot(reboots.pop(0)[1])
         for client in self.clients:
             habits.step(client)
         self.turn(self.numbers.choice(self.plan.times))
@@ -78,12 +165,19 @@ class World:
     def turn(self, ms):
         self.turns += 1
         self.clock.ms += ms
-        self.slack_ms = max(self.slack_ms, 1000 + 4 * ms)
-        self.early_ms = max(self.early_ms, 500 + 3 * ms)
-        self.loop.turn(0)
+        self.longest_ms = max(self.longest_ms, ms)
+        self.slack_ms = 1000 + 4 * self.longest_ms + self.lag_ms
+        self.early_ms = 500 + 3 * self.longest_ms + self.lag_ms
+        try:
+            self.loop.turn(0)
+        except PowerCut:
+            self._power_fails("cut")
+            return
         self.settle()
         self.model.turn_ends()
         self._look_at_writes()
+        if self.broker.full:
+            self.seen["full journal"] += 1
         if self.turns % EVERY == 0:
             self.check()
         self._forget_links()
@@ -91,11 +185,14 @@ class World:
             session.removed = []
         self.model.died = []
 
-    def check(self):
-        """What must hold between turns."""
+    def look_at_tables(self):
         wrong = broken(self.broker)
         if wrong:
             raise Broken(wrong[0])
+
+    def check(self):
+        """What must hold between turns."""
+        self.look_at_tables()
         self.model.retained.check()
         queues.reconcile(self.model, NOTHING)
 
@@ -103,7 +200,25 @@ class World:
         """The window is over: the broker has made what it makes of the last read."""
         window, self.window = self.window, None
         if window:
-            self.model.was_read(*window)
+            self.model.was_read(window[0], window[1])
+            self._look_at_writes()
+
+    def settle_now(self):
+        """The journal is about to write: the model learns of what was handled until now."""
+        if self.broker.current == peek.NONE:
+            self.settle()
+            self.model.go_on()
+            return
+        if not self.window:
+            return
+        link, packets, sizes, start = self.window
+        count = 0
+        while count < len(packets) and start + sizes[count] <= self.broker.stats[_BYTES_IN]:
+            start += sizes[count]
+            count += 1
+        self.window = (link, packets[count:], sizes[count:], start) if packets[count:] else None
+        if count:
+            self.model.was_read(link, packets[:count], True)
             self._look_at_writes()
 
     def _look_at_writes(self):
@@ -120,7 +235,7 @@ class World:
 
     def was_read(self, link, packets):
         if packets:
-            self.window = (link, packets)
+            self.window = (link, packets, link.sizes, self.broker.stats[_BYTES_IN])
 
     def was_written(self, link):
         if link not in self.wrote:
@@ -157,22 +272,5 @@ class World:
         owed.got += 1
         self.seen["application"] += 1
         may_be_again = (owed.qos == 1 and packet.dup) or client.link.session.forgotten
-        if owed.got > 1 and not may_be_again:
+        if owed.got > 1 and not may_be_again and not self.weak:
             raise Broken(f"{client.plan.name} has it twice: {owed!r}")
-
-
-class Seen:
-    """How often things happened that a campaign must have seen."""
-
-    def __init__(self):
-        self.counts = {}
-
-    def __getitem__(self, what):
-        return self.counts.get(what, 0)
-
-    def __setitem__(self, what, count):
-        self.counts[what] = count
-
-
-NOTHING = peek.Growth()
-NOTHING.messages = NOTHING.deliveries = NOTHING.dropped = 0

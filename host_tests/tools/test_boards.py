@@ -7,15 +7,24 @@ from slotmq_tools.errors import ToolError
 
 
 def test_the_boards_of_the_presets() -> None:
-    assert boards.names() == ["ESP32_GENERIC", "ESP32_GENERIC_S3", "HOST", "RPI_PICO_W"]
+    assert boards.names() == [
+        "ESP32_GENERIC",
+        "ESP32_GENERIC_C3",
+        "ESP32_GENERIC_S3",
+        "HOST",
+        "RPI_PICO2_W",
+        "RPI_PICO_W",
+        "W5500_EVB_PICO",
+    ]
 
 
 @pytest.mark.parametrize("name", boards.names())
 def test_facts_are_whole_and_say_where_they_are_from(name: str) -> None:
     board = boards.load(name)
     assert board.name == name
-    assert set(board.sources) == {"heap_kb", "sockets", "mpy_arch"}
+    assert set(board.sources) == {"heap_kb", "sockets", "mpy_arch", "network"}
     assert board.heap_kb > 0 < board.sockets
+    assert board.network in ("wifi", "ethernet", "host")
 
 
 def test_an_unknown_board_is_refused_with_those_there_are() -> None:

@@ -112,11 +112,12 @@ def test_a_tool_error_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_budget_prints_the_board_s_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = ModuleType("slotmq.app")
-    monkeypatch.setattr(app, "budget", lambda board: f"table of {board}", raising=False)
-    monkeypatch.setitem(sys.modules, "slotmq.app", app)
-    monkeypatch.setattr(slotmq, "app", app, raising=False)
-    assert slotmq_command("budget", "--board", "RPI_PICO_W").output == "table of RPI_PICO_W\n"
+    start = ModuleType("slotmq.start")
+    monkeypatch.setattr(start, "budget", lambda board: f"table of {board}", raising=False)
+    monkeypatch.setitem(sys.modules, "slotmq.start", start)
+    monkeypatch.setattr(slotmq, "start", start, raising=False)
+    told = slotmq_command("budget", "--board", "RPI_PICO_W").output.splitlines()
+    assert told == ["table              bytes  slots", "table of RPI_PICO_W"]
 
 
 def test_version() -> None:

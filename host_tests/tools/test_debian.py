@@ -84,6 +84,15 @@ def test_no_network_is_one_line(apt_sources: Path) -> None:
     assert "\n" not in text
 
 
+def test_no_network_is_one_line_for_sources_too(apt_sources: Path, tmp_path: Path) -> None:
+    (apt_sources / "debian.list").write_text(UNREACHABLE)
+    target = tmp_path / "sources"
+    target.mkdir()
+    with pytest.raises(ToolError, match=r"apt-get: .*127\.0\.0\.1"):
+        debian.fetch_sources(["lwip"], target)
+    assert list(target.iterdir()) == []  # apt's own files are gone
+
+
 def test_no_apt_is_one_line(apt_sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(apt_sources))
     with pytest.raises(ToolError, match="it takes Debian's apt-get, which is not here"):

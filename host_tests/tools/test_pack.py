@@ -153,30 +153,43 @@ def test_the_real_program_is_packed_whole() -> None:
             "app",
             "budget",
             "capacities",
+            "columns",
             "conf",
             "core",
             "five",
+            "hooks",
             "hot",
             "hot_journal",
+            "inside",
             "joining",
             "joining5",
             "journal",
+            "journal_control",
+            "journal_disk",
             "journal_file",
             "journal_flash",
+            "journal_ring",
             "keeping",
             "local",
+            "places",
             "policies",
             "restore",
+            "retrying",
             "scram",
+            "seldom5",
+            "serving",
             "start",
+            "steering",
             "subscribing",
             "subscribing5",
             "sysinfo",
             "systopics",
+            "telling",
             "tree",
         ]
     ]
-    functions = [sum(each.count("def ") for each in them.values()) for them in (modules, files)]
+    theirs = {name: text.partition("\nelse:")[0] for name, text in modules.items()}  # no CPython's
+    functions = [sum(each.count("def ") for each in them.values()) for them in (theirs, files)]
     assert functions[0] == functions[1]
 
 

@@ -1,5 +1,6 @@
 # app_case.py - the program around a stand-in of the broker, for tests of how it starts, where
 # it listens, what it obeys and how it ends.
+import sys
 import unittest
 
 import scratch
@@ -83,6 +84,7 @@ class Case(unittest.TestCase):
     def setUp(self):
         self.kept = broker.Broker
         broker.Broker = made
+        sys.modules.pop("slotmq.start", None)  # if another test has it, with the real one
         Broker.made = None
         Broker.too_large = False
         Broker.orders = b"s"

@@ -1,6 +1,8 @@
 # invariants.py - what holds between the tables of a broker after every turn.
 #
 # Each check walks what the broker only counts. Returns what is wrong, as texts.
+from slotmq.planting import find
+
 _NONE = 0xFFFF
 _QUEUED = 0
 _VACANT = 0  # state of a connection
@@ -115,7 +117,7 @@ def _tree(broker):
             seen += 1
             owed += subs.scan[sub] != 0
             share = _NONE if subs.share is None else subs.share[sub]
-            if subs.session[sub] != session or subs.find(session, subs.node[sub], share) != sub:
+            if subs.session[sub] != session or find(subs, session, subs.node[sub], share) != sub:
                 yield f"subscription {sub} of session {session}"
             sub = subs.next_in_session[sub]
         if owed != s.scans[session]:

@@ -15,6 +15,7 @@ RESUMED = b"\x20\x02\1\0"
 
 class JournalCase(unittest.TestCase):
     settings = ()  # (name, value) of those that are not the default
+    limits = ()
 
     def setUp(self):
         self.said = []
@@ -23,7 +24,7 @@ class JournalCase(unittest.TestCase):
 
     def start(self):
         settings = Settings(sys_interval=0, **dict(self.settings))
-        self.broker = Broker(Limits(), settings)
+        self.broker = Broker(Limits(**dict(self.limits)), settings)
         self.world = World(self.broker)
         restore(self.broker, self.medium, self.said.append)
 

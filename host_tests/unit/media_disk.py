@@ -1,10 +1,24 @@
-# media_disk.py - a disk for journal_file.py on CPython, which has after a power cut only what
+# media_disk.py - a disk for a journal's file on CPython, which has after a power cut only what
 # was synced, and perhaps some of the rest.
+import os
+
 from media import garbage
+
+from slotmq import journal_disk, journal_file
 
 
 class Cut(Exception):
     pass
+
+
+def mount(disk):
+    """Journals use it from now on, and the real one again after mount(None)."""
+    for module in (journal_disk, journal_file):
+        module.os = disk or os
+        vars(module).pop("open", None)
+        if disk:
+            module.open = disk.open_file
+    return disk
 
 
 class Disk:
@@ -21,6 +35,18 @@ class Disk:
         self.kept = {}  # the same, on the platter
         self.waiting = []  # names as they were after each change since
         self.path = self
+        self.room = 1 << 30  # bytes of all files together
+
+    def used(self):
+        return sum(len(file.data) for file in self.names.values())
+
+    def statvfs(self, path):
+        return 1, 1, self.room, 0, self.room - self.used()
+
+    def grow(self, file, n):
+        """A file will have n bytes; OSError: there is no room for them."""
+        if n > len(file.data) and self.used() + n - len(file.data) > self.room:
+            raise OSError(28, "full")
 
     def step(self):
         if not self.left:
@@ -35,7 +61,7 @@ class Disk:
 
     def open_file(self, path, mode):
         self.step()
-        if mode == "wb":
+        if mode == "wb" or (mode == "ab" and path not in self.names):
             self.names[path] = File(self, bytearray())
             self.changed()
         if path not in self.names:
@@ -55,8 +81,17 @@ class Disk:
         else:
             self.kept, self.waiting = dict(self.names), []
 
-    def rename(self, old, new):
+    def posix_fallocate(self, file, off, n):
         self.step()
+        self.grow(file, n)
+        file.data.extend(bytes(max(0, n - len(file.data))))
+
+    def rename(self, old, new):
+        if old not in self.names:
+            raise OSError(2, old)
+        self.step()
+        if old not in self.names:
+            raise OSError(2, old)
         self.names[new] = self.names.pop(old)
         self.changed()
 
@@ -132,5 +167,6 @@ class Handle:
 
     def write(self, data):
         self.disk.step()
+        self.disk.grow(self.file, self.at + len(data))
         self.file.data[self.at : self.at + len(data)] = data
         self.at += len(data)

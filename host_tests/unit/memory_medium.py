@@ -9,6 +9,7 @@ class PowerCut(Exception):
 
 class MemoryMedium:
     page = 1
+    most = 1 << 20
     written = erased = 0
 
     def __init__(self, capacity=1 << 20, kept=None):
@@ -19,7 +20,7 @@ class MemoryMedium:
         self.lost = b""  # appended, and not yet durable
         self.power = 1 << 30  # bytes until it is cut
         self.room = 1 << 30  # bytes until it is full
-        self.syncs = 0
+        self.syncs = self.synced = 0
 
     @property
     def end(self):
@@ -27,6 +28,10 @@ class MemoryMedium:
 
     def _where(self):
         return self.current if self.making is None else self.making
+
+    def written_bytes(self):
+        """So many have become durable since it was made."""
+        return self.synced
 
     def generations(self):
         return sorted(self.kept, reverse=True)
@@ -39,6 +44,9 @@ class MemoryMedium:
         for i in range(len(found)):
             buf[i] = found[i]
         return len(found)
+
+    def spare(self, n):
+        return n <= self.room
 
     def begin(self, generation):
         heap.lift()
@@ -74,6 +82,7 @@ class MemoryMedium:
 
     def _sync(self):
         self.syncs += 1
+        self.synced += len(self.lost)
         done = self.lost[: self.power]
         self.power -= len(self.lost)
         self.kept[self._where()] += done
@@ -98,8 +107,11 @@ class MemoryMedium:
     def close(self):
         pass
 
-    def set_aside(self, generation):
-        self.kept.pop(generation)
+    def set_aside(self, generation, is_needed=False):
+        if not generation:
+            return None
+        if not is_needed:
+            self.kept.pop(generation)
         return f"damaged-{generation}"
 
     def after_the_cut(self):

@@ -28,3 +28,24 @@ def publish(topic, payload, qos=0, packet_id=0, properties=b"", retain=False):
 def subscribe(packet_id, topic_filter, options, properties=b""):
     body = packet_id.to_bytes(2, "big") + section(properties)
     return packet(0x82, body + text(topic_filter) + bytes((options,)))
+
+
+def read_publish(data):
+    """(flags, topic, packet id, properties, payload) of a PUBLISH."""
+    at = 2
+    while data[at - 1] > 127:
+        at += 1
+    end = at + 2 + (data[at] << 8 | data[at + 1])
+    topic = data[at + 2 : end].decode()
+    packet_id = 0
+    if data[0] & 6:
+        packet_id = data[end] << 8 | data[end + 1]
+        end += 2
+    size = shift = 0
+    while True:
+        size |= (data[end] & 127) << shift
+        shift += 7
+        end += 1
+        if data[end - 1] < 128:
+            break
+    return data[0] & 15, topic, packet_id, data[end : end + size], data[end + size :]

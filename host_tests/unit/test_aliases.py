@@ -4,6 +4,7 @@ import unittest
 
 from slotmq import Limits
 from slotmq.aliases import Aliases
+from slotmq.seldom5 import largest
 
 MOST = 3
 BLOCK = 16
@@ -79,6 +80,24 @@ class TestAliases(unittest.TestCase):
         self.assertTrue(self.set(1, 1, b"wanted"))
         self.assertEqual(self.outgoing(0, b"given"), (1, 0))
         self.arena.drop(held)
+
+    def test_whose_take_most_room(self):
+        self.assertEqual(largest(self.aliases, 1, 1), 1)
+        self.set(0, 1, b"a" * 33)  # three blocks
+        for n, wanted in ((1, 0), (32, 0), (33, 2), (48, 2), (64, 2)):
+            self.assertEqual(largest(self.aliases, 2, n), wanted, n)
+        self.set(2, MOST, b"b")
+        for n, wanted in ((1, 0), (16, 0), (17, 2)):  # three and three: who asks goes
+            self.assertEqual(largest(self.aliases, 2, n), wanted, n)
+        self.set(1, 1, b"c" * 17)
+        self.set(1, 2, b"d" * 17)
+        self.assertEqual(largest(self.aliases, 2, 1), 1)
+        self.assertEqual(largest(self.aliases, 0, 16), 0)
+        self.aliases.offered[0] = 1
+        self.give(0, 1, b"e" * 64)  # what the broker gave does not count
+        self.assertEqual(largest(self.aliases, 2, 1), 1)
+        self.aliases.forget(1)
+        self.assertEqual(largest(self.aliases, 2, 1), 0)
 
     def test_a_client_that_takes_none_is_given_none(self):
         self.assertEqual(self.outgoing(0, TOPICS[0]), (0, 0))

@@ -6,7 +6,7 @@ A stand-in takes the broker's place; host_tests/test_start.py and test_app.py st
 import scratch
 from app_case import BOARD, Broker, Case, Stream
 
-from slotmq import app, log
+from slotmq import app, log, start
 from slotmq.limits import Limits
 from slotmq.runtime import MICROPYTHON
 from slotmq.settings import ConfError
@@ -135,22 +135,22 @@ class TestPidFile(Case):
 
 
 class TestBudget(Case):
-    def test_every_owner_has_a_line_and_the_sum_is_the_last(self):
-        lines = app.budget("HOST").split("\n")
+    def test_every_owner_has_a_line_and_behind_the_sum_is_the_journal(self):
+        lines = start.budget("HOST").split("\n")
         sizes = [int(line[16:24]) for line in lines]
-        self.assertEqual(sum(sizes[:-1]), sizes[-1])
-        self.assertEqual(lines[-1].split()[0], "tables")
+        self.assertEqual(sum(sizes[:-2]), sizes[-2])
+        self.assertEqual([line.split()[0] for line in lines[-2:]], ["tables", "journal"])
 
     def test_an_unknown_board(self):
         with self.assertRaises(ConfError):
-            app.budget("ABACUS")
+            start.budget("ABACUS")
 
     def test_the_heap_is_checked_before_the_tables_are_made(self):
-        app.borrow("start", "_check_heap", Limits().rows())
+        app.borrow("start", "_check_heap", Limits().rows(), 10240)
         if MICROPYTHON:
             large = Limits(message_bytes=1 << 26, message_block=4096).rows()
             with self.assertRaises(MemoryError) as caught:
-                app.borrow("start", "_check_heap", large)
+                app.borrow("start", "_check_heap", large, 10240)
             self.assertIn("lower limit message_bytes (messages", str(caught.exception))
 
     def test_a_heap_in_pieces_is_told_from_one_that_is_too_small(self):

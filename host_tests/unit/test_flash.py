@@ -2,7 +2,7 @@
 
 import unittest
 
-from host_tests.sim.flash import Flash, Misused, PowerCut
+from slotmq_tools.sim.flash import Flash, Misused, PowerCut
 
 BLOCK, PAGE = 512, 64
 SEEDS = 200

@@ -173,3 +173,40 @@ class TestTheEnd(JournalCase):
         self.assertTrue(self.medium.end < before / 20)
         self.reboot()
         self.assertEqual(self.broker.retained.names.count(), 1)
+
+
+class TestMixed(JournalCase):
+    """QoS 0 that waits between others is not kept, and those keep their order."""
+
+    settings = (("queue_qos0_messages", True),)
+
+    def test_the_order_of_what_is_kept(self):
+        for before in (0, 74, 75, 76):  # so that the slots begin anew in their midst
+            self.setUp()
+            self.check(before)
+
+    def check(self, before):
+        reader = self.client("reader", clean=False)
+        self.ask(reader, subscribe(1, "t", 2), b"\x90\x03\0\1\2")
+        publisher = self.client("publisher", clean=False)
+        for _ in range(before):
+            publisher.send(publish("t", b"", 1, 1))
+            self.world.turn(2)
+            reader.answer()
+            self.world.turn(2)
+        reader.leave()
+        self.world.turn(3)
+        said = b""
+        for n in range(12):
+            qos = (1, 0, 2, 1)[n % 4]
+            said += publish("t", b"%d" % n, qos, n + 1 if qos else 0)
+        publisher.send(said)  # all in one turn, so in one commit
+        self.world.turn(3)
+        self.assertEqual(self.broker.deliveries.count[0], 12)
+        self.reboot()
+        reader = self.client("reader", RESUMED, clean=False)
+        for _ in range(4):
+            reader.answer()
+            self.world.turn(2)
+        found = [int(payload) for _, payload, _ in reader.messages]
+        self.assertEqual(found, [n for n in range(12) if n % 4 != 1])

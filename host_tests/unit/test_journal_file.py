@@ -9,7 +9,7 @@ from binascii import crc32
 import scratch
 from media import Life, fill, goes_on, looked_at, read
 
-from slotmq import journal_file
+from slotmq import journal_disk
 from slotmq.journal_file import FileMedium
 from slotmq.runtime import MICROPYTHON
 
@@ -154,9 +154,9 @@ class TestRoom(FileCase):
     def test_after_an_error_it_takes_nothing_until_a_new_generation(self):
         life = self.lived()
         for call in (lambda: self.medium.append(b"abc", 0, 3), self.medium.sync):
-            kept, self.medium._new = self.medium._new, Full()
+            kept, self.medium.new = self.medium.new, Full()
             self.assertEqual(self.refused(call), 28)
-            self.medium._new = kept
+            self.medium.new = kept
             self.assertEqual(self.refused(self.medium.append, b"a", 0, 1), 28)
             self.assertEqual(self.refused(self.medium.sync), 5)
             self.medium.resume(407)
@@ -172,6 +172,27 @@ class Full:
         raise OSError(28, "full")
 
     flush = write
+
+
+class Broken:
+    """A file that can be made, and takes nothing."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *args):
+        self.file.close()
+
+    def write(self, data):
+        raise OSError(28, "full")
+
+
+def fails_to_copy(path, mode):
+    file = open(path, mode)  # noqa: PTH123, SIM115
+    return Broken(file) if mode == "wb" else file
 
 
 class TestDamage(FileCase):
@@ -194,6 +215,24 @@ class TestDamage(FileCase):
         self.put(head + crc32(head).to_bytes(4, "little"))
         self.assertEqual(self.again().generations(), [])
         self.assertEqual(self.medium.set_aside(0), self.path + ".damaged-0")
+
+    def test_what_was_set_aside_before_stays(self):
+        for n in range(3):
+            self.put(b"%d" % n)
+            self.medium.set_aside(0)
+        found = [content(self.path + ".damaged-0" + end) for end in ("", "-2", "-3")]
+        self.assertEqual(found, [b"0", b"1", b"2"])
+
+    def test_a_copy_that_fails_leaves_nothing(self):
+        self.lived()
+        journal_disk.open = fails_to_copy
+        try:
+            self.assertIsNone(self.medium.set_aside(1, True))
+        finally:
+            del journal_disk.open
+        self.assertIsNone(content(self.path + ".damaged-1"))
+        name = self.medium.set_aside(1, True)
+        self.assertEqual(content(name), content(self.path))
 
     def put(self, whole):
         with open(self.path, "wb") as file:  # noqa: PTH123
@@ -220,8 +259,8 @@ class TestDamage(FileCase):
 class TestPromises(FileCase):
     def test_what_kind_of_file_system_it_is(self):
         wanted = ("VfsPosix", None) if MICROPYTHON else ("host", True)
-        self.assertEqual(journal_file.promises(self.path), wanted)
-        self.assertEqual(journal_file.promises("journal"), wanted)
+        self.assertEqual(journal_disk.promises(self.path), wanted)
+        self.assertEqual(journal_disk.promises("journal"), wanted)
 
 
 class TestHeap(unittest.TestCase):

@@ -6,7 +6,7 @@ import unittest
 
 from media import Life, Quiet, Ram, garbage, goes_on, looked_at
 
-from slotmq import heap, journal_file
+from slotmq import heap, journal_disk
 from slotmq.journal_file import FileMedium
 from slotmq.runtime import MICROPYTHON
 
@@ -54,13 +54,7 @@ class OnDisk:
     """Power goes after every operation, and each disk that it may leave is looked at."""
 
     def tearDown(self):
-        for name in ("open", "os"):
-            if hasattr(self, name):
-                setattr(journal_file, name, getattr(self, name))
-        del journal_file.open
-
-    def setUp(self):
-        self.os = journal_file.os
+        media_disk.mount(None)
 
     def cut(self, look, kind=FileMedium):
         for left in range(1000):
@@ -79,9 +73,7 @@ class OnDisk:
         self.may_be = may_be
 
     def mount(self, disk):
-        journal_file.os = disk
-        journal_file.open = disk.open_file
-        return disk
+        return media_disk.mount(disk)
 
     def test_what_was_synced_is_there(self):
         operations = self.cut(lambda _, may_be: look_at(self, may_be))
@@ -176,8 +168,8 @@ class OnLittlefs:
 
     def test_it_promises(self):
         self.mount(self.formatted())
-        self.assertEqual(journal_file.promises("/j/f"), ("VfsLfs2", True))
-        self.assertEqual(journal_file.promises("/jj/f"), ("VfsPosix", None))
+        self.assertEqual(journal_disk.promises("/j/f"), ("VfsLfs2", True))
+        self.assertEqual(journal_disk.promises("/jj/f"), ("VfsPosix", None))
 
     def test_what_a_synced_append_of_100_bytes_costs(self):
         """On 64 blocks of 4 KB as on a Pico: FORMAT.md has these figures."""
@@ -218,7 +210,7 @@ class OnLittlefs:
         vfs.VfsFat.mkfs(device)
         self.mounted = True
         vfs.mount(vfs.VfsFat(device), "/j")
-        self.assertEqual(journal_file.promises("/j/f"), ("VfsFat", False))
+        self.assertEqual(journal_disk.promises("/j/f"), ("VfsFat", False))
 
     def test_a_full_file_system_keeps_what_was_synced(self):
         device = self.mount(self.formatted())

@@ -87,7 +87,7 @@ class TestHeap(unittest.TestCase):
             sys.modules["slotmq.journal_flash"] = kept
             before = used()
             module.forget()
-            self.assertGreater(before - used(), 500)
+            self.assertGreater(before - used(), 300)
 
 
 def used():

@@ -27,9 +27,9 @@ class Early(FlashMedium):
 
     def switch(self):
         self.sync()
-        self._opened, self._first = self.ident, self._base
+        self.opened, self.first = self.ident, self.base
         self.length = max(1, -(-self.end // self.data))
-        self._room = self.capacity
+        self.room = self.capacity
 
 
 class TestCuts(unittest.TestCase):
@@ -93,7 +93,7 @@ class TestCuts(unittest.TestCase):
         medium = on(b"")
 
         def on_same(data):
-            medium._device.data = data
+            medium.device.data = data
             return medium
 
         return on_same

@@ -1,10 +1,15 @@
 """The broker's DISCONNECT is the last that a client of MQTT 5.0 gets from it."""
 
 import packets5
+from fakes import ERR, HUP
 from packets import PINGREQ, PUBREL, ack, connect, publish
 from turns5_case import Turns5
 
 from slotmq import Limits
+
+
+def broken_pipe(n):
+    raise OSError(32)
 
 
 class TestTheLastWord(Turns5):
@@ -80,6 +85,27 @@ class TestTheLastWord(Turns5):
                     self.world.turn()
                 client.send((self.BAD[1:] if cut else self.BAD) + said)
                 self.assertEqual(self.ended(client), [self.WORD])
+
+    def test_one_that_lingers_makes_way_though_it_says_something_in_that_turn(self):
+        self.start(Limits(connections=2))
+        lingers = self.come(packets5.connect("a") + self.BAD)
+        others = [self.come(packets5.connect("b")), self.come(packets5.connect("c"))]
+        lingers.send(PINGREQ)
+        other = self.come(packets5.connect("d"))  # beyond the two: it is told so
+        self.assertTrue(lingers.stream.closed)
+        self.assertEqual(other.packets()[0][:4], b"\x20\3\0\x88")
+        self.assertEqual([client.stream.closed for client in others], [False, False])
+
+    def test_its_socket_fails_before_the_last_bytes_have_left(self):
+        client = self.come(packets5.connect("a"))
+        client.stream.write_some = lambda n: None
+        client.send(self.BAD)
+        self.world.turn(2)
+        self.assertFalse(client.stream.closed)
+        client.stream.read = client.stream.write_some = broken_pipe
+        client.stream.extra = ERR | HUP
+        self.world.turn(2)
+        self.assertTrue(client.stream.closed)
 
     def test_wills_of_a_stop_go_out_before_it(self):
         for qos in (0, 1):

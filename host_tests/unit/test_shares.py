@@ -2,7 +2,7 @@
 
 from version5_case import NONE, Version5Case
 
-from slotmq import lifecycle
+from slotmq import lifecycle, planting
 from slotmq.runtime import append, finish, unref
 
 QUEUED, SENT_1, SENT_2 = 0, 1, 2
@@ -110,7 +110,7 @@ class TestGroups(Version5Case):
         session = self.session(b"s")
         for n in range(4):
             self.subscribe(session, b"t", group=b"g%d" % n)
-        node = self.broker.subscriptions.find_node(b"t", 0, 1)
+        node = planting.find_node(self.broker.subscriptions, b"t", 0, 1)
         self.assertEqual(self.five.shares.take(node, b"one more", 0, 8), NONE)
         self.assertEqual(self.five.shares.refused, 1)
         self.assertEqual(self.five.shares.take(node, b"g1", 0, 2), self.five.share[1])

@@ -163,3 +163,18 @@ class TestTurns(unittest.TestCase):
         self.world.turn(10, ms=100)
         self.assertTrue(mute.stream.closed)
         self.end(stream)
+
+
+class TestToOneself(unittest.TestCase):
+    def test_disconnect_behind_what_is_larger_than_the_outgoing_buffer(self):
+        broker = Broker(Limits(tx_bytes=80, max_packet=512), Settings(sys_interval=0))
+        world = World(broker)
+        for name in "ab":
+            client = world.client(name)
+            client.send(subscribe(1, "t", 0))
+            world.turn(2)
+            self.assertEqual(client.packets(), [b"\x90\x03\0\1\0"])
+        client.send(publish("t", b"x" * 100) + b"\xe0\0")
+        world.turn(5)
+        found = client.stream.received[9:]
+        self.assertIn(bytes(found[:1]), (b"", b"0"))

@@ -136,6 +136,29 @@ class TestEnds(Turns5):
         self.assertEqual([client.stream.closed for client in clients], [True] * 3)
         self.assertEqual(self.broker.conns.count, 0)
 
+    def test_one_that_lingers_makes_way_though_it_has_just_sent_something(self):
+        self.start(Limits(connections=1))
+        self.come(packets5.connect("a"))
+        lingers = self.come(packets5.connect("b") + b"\xf7\0")
+        self.assertFalse(lingers.stream.closed)
+        lingers.send(PINGREQ)
+        self.come(packets5.connect("c"), 3)
+        self.assertTrue(lingers.stream.closed)
+
+    def test_one_that_lingers_and_whose_socket_fails(self):
+        def fails(n):
+            raise OSError(104)
+
+        client = self.come(packets5.connect("a"))
+        client.stream.write_some = lambda n: None
+        client.send(b"\xf7\0")
+        self.world.turn(2)
+        self.assertFalse(client.stream.closed)
+        client.stream.write_some = fails
+        client.leave()
+        self.world.turn(2)
+        self.assertTrue(client.stream.closed)
+
     def test_version_3_alone_ends_with_a_cut_packet(self):
         self.start(mqtt_versions=3)
         client = self.come(connect("a"))
@@ -160,6 +183,45 @@ class TestEnds(Turns5):
             client.leave()
             self.wait(2)
             self.assertEqual(len(self.broker.five.exchanges), 0)
+
+
+class Doorkeeper:
+    """Answers may_connect with this."""
+
+    def __init__(self, code):
+        self.code = code
+
+    def may_connect(self, client_id, user_name, password):
+        return self.code
+
+
+class TestRefusals(Turns5):
+    def test_whatever_number_a_hook_answers(self):
+        """Version 3 has codes up to 5; version 5 has none below 0x80."""
+        logged = []
+        self.broker.log = lambda bit, text: logged.append(text)
+        self.broker.log_mask = 4
+        reasons = (0x84, 0x85, 0x88, 0x86)
+        for code in range(1, 256):
+            self.broker.hooks = Doorkeeper(code)
+            client = self.come(connect("a"))
+            self.assertEqual(client.packets(), [b"\x20\2\0" + bytes((min(code, 5),))])
+            reason = code if code > 127 else reasons[code - 1] if code < 5 else 0x87
+            client = self.come(packets5.connect("a"), 5)
+            self.assertEqual(client.packets(), [b"\x20\3\0" + bytes((reason, 0))])
+            told = ("0x%02x" if code > 127 else "code %d") % code
+            self.assertEqual([text.endswith(f" {told}.") for text in logged], [True, True])
+            logged.clear()
+        self.broker.log_mask = 0
+        self.assertEqual(self.broker.connected, 0)
+
+    def test_where_to_go_is_told_with_two_of_them(self):
+        """Unavailable (3 of version 3, too) and Quota exceeded."""
+        self.start(server_reference="other")
+        for code in (5, 6, 0x80, 0x88, 0x97, 3):
+            self.broker.hooks = Doorkeeper(code)
+            answer = self.come(packets5.connect("a"), 5).packets()[0]
+            self.assertEqual(answer[3] == 0x9C, code in (0x88, 0x97, 3))
 
 
 class TestWhatIsLogged(Turns5):

@@ -5,7 +5,7 @@ import unittest
 from packets import publish
 from tables import counts
 
-from slotmq import Broker, Limits, Settings, lifecycle
+from slotmq import Broker, Limits, Settings, lifecycle, planting
 from slotmq.runtime import new_packet, next_packet, store, unref
 
 NONE = 0xFFFF
@@ -49,12 +49,12 @@ class Version5Case(unittest.TestCase):
 
     def subscribe(self, session, name, qos=2, group=None):
         subs = self.broker.subscriptions
-        node = subs.add_node(name, 0, len(name))
+        node = planting.add_node(subs, name, 0, len(name))
         if group is None:
-            return subs.add(self.sessions, session, node, qos)
+            return planting.add(subs, self.sessions, session, node, qos)
         slot = self.five.shares.take(node, group, 0, len(group))
-        is_new = subs.find(session, node, slot) == NONE
-        sub = subs.add(self.sessions, session, node, qos, slot)
+        is_new = planting.find(subs, session, node, slot) == NONE
+        sub = planting.add(subs, self.sessions, session, node, qos, slot)
         if is_new:
             self.five.shares.joined(slot, sub != NONE)
         return sub

@@ -43,13 +43,17 @@ class Program:
     address: tuple[str, int]  # where it listens, which those who start it choose
 
     def __init__(
-        self, command: Sequence[str], folder: Path, env: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str],
+        folder: Path,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
     ) -> None:
         self.lines: list[str] = []
         self._errors = folder / "stderr"
         with self._errors.open("w") as errors:
             self.process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=errors, text=True, env=env
+                command, stdout=subprocess.PIPE, stderr=errors, text=True, env=env, cwd=cwd
             )
         self._reader = threading.Thread(target=self._read_lines, daemon=True)
         self._reader.start()

@@ -16,6 +16,10 @@ class Scene(OlderScene):
         """Are the tests themselves on trial?"""
         return isinstance(self.broker, BrokerProcess) and self.broker.runtime == PEER
 
+    def codes(self, ours: int, *others: int) -> tuple[int, ...]:
+        """What may be answered: by our broker this one code, by the peer others, too."""
+        return (ours, *others) if self.is_peer else (ours,)
+
     def socket(self, *, narrow: bool = False) -> Client:
         client = Client(self.broker.address, self._send, narrow=narrow)
         self._clients.append(client)

@@ -1,11 +1,25 @@
-"""The client's side of SCRAM-SHA-256, written from RFC 5802 and RFC 7677."""
+"""The client's side of SCRAM-SHA-256, written from RFC 5802 and RFC 7677, and who comes by it."""
 
 import base64
 import hashlib
 import hmac
 import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from . import codec
+from .client import Client
+from .codec import CONTINUE, Connack
+from .scene import Scene
 
 METHOD = "SCRAM-SHA-256"
+USERS = Path(__file__).with_name("users.txt")
+SCRAM = [
+    pytest.mark.config(f"scram_file {USERS}\nallow_anonymous false"),
+    pytest.mark.ours("mosquitto has plugins for that"),
+]
 _nonces = itertools.count(1)
 
 
@@ -42,3 +56,36 @@ class Exchange:
     def check(self, end: bytes) -> None:
         """The server knows the password too."""
         assert end == b"v=" + base64.b64encode(self._signature), end
+
+
+def begin(
+    mqtt5: Scene, name: str = "", exchange: Exchange | None = None, **options: Any
+) -> tuple[Client, Exchange, bytes]:
+    """A client that has got its challenge, and the answer to it."""
+    exchange = exchange or Exchange()
+    client = mqtt5.socket()
+    client.terms = options
+    client.send(mqtt5.packet(name, auth_method=METHOD, auth_data=exchange.first(), **options))
+    challenge = client.expect_auth(CONTINUE)
+    assert challenge.properties["auth_method"] == METHOD
+    data = challenge.properties["auth_data"]
+    assert isinstance(data, bytes)
+    return client, exchange, exchange.final(data)
+
+
+def answer(client: Client, data: bytes, code: int = CONTINUE, **more: Any) -> None:
+    client.send(codec.auth(code, auth_method=METHOD, auth_data=data, **more))
+
+
+def login(mqtt5: Scene, name: str = "", **options: Any) -> Client:
+    """A client that has come in with the password."""
+    client, exchange, proof = begin(mqtt5, name, **options)
+    answer(client, proof)
+    connack = client.next()
+    assert connack == Connack(connack.session_present, 0), connack
+    assert connack.properties["auth_method"] == METHOD
+    data = connack.properties["auth_data"]
+    assert isinstance(data, bytes)
+    exchange.check(data)
+    client.connack = connack
+    return client

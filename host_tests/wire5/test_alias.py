@@ -65,7 +65,7 @@ def test_aliases_are_each_connections_own(mqtt5, topic, witness):
     one.drop()
     one = mqtt5.connect("one", clean=False)
     one.send(codec.publish("", b"x", topic_alias=1))
-    one.expect_disconnect(0x82, 0x94)
+    one.expect_disconnect(*mqtt5.codes(0x82, 0x94))
     witness.expect_silence()
 
 
@@ -74,7 +74,7 @@ def test_a_new_client_at_an_old_ones_place_finds_none(mqtt5, topic, witness):
     for _ in range(4):
         client = mqtt5.connect()
         client.send(codec.publish("", b"x", topic_alias=1))
-        client.expect_disconnect(0x82, 0x94)
+        client.expect_disconnect(*mqtt5.codes(0x82, 0x94))
         client = mqtt5.connect()
         send(client, f"{topic}/x", 1)
         client.disconnect()
@@ -196,3 +196,37 @@ def test_a_qos_2_message_sent_again_may_be_named_or_not(mqtt5, topic, witness):
     client.expect_accepted(codec.PUBREC, 7)
     client.release(7)
     assert [m.payload for m in witness.receive_all()] == [b"first", b"x"]
+
+
+@pytest.mark.own_broker
+@pytest.mark.config("limit connections 20")
+@pytest.mark.ours("mosquitto's tables grow")
+@pytest.mark.spec("MQTT-3.2.2-17", of="5.0")
+def test_long_topics_cost_nobody_else_an_alias(mqtt5, topic, witness):
+    """There is room for 21 times 16 topics of 1,024 bytes: who has most of it goes."""
+    name = f"{topic}/" + "x" * 65400
+    most, less = mqtt5.connect(), mqtt5.connect()
+    for client, aliases in ((most, 3), (less, 2)):
+        for alias in range(1, aliases + 1):
+            send(client, name, alias)
+    witness.receive_all()
+    modest = [mqtt5.connect() for _ in range(3)]
+    topics = [(f"{topic}/{alias}/" + "y" * 1024)[:1024] for alias in range(1, 17)]
+    for client in modest:
+        for alias, long in enumerate(topics, 1):
+            send(client, long, alias)
+    most.expect_disconnect(0x97)
+    for client in modest:
+        for alias in range(1, 17):
+            send(client, "", alias)
+    assert [m.topic for m in witness.receive_all()] == topics * 6
+    for alias in (1, 2):
+        send(less, "", alias)
+    for alias in (3, 4):
+        send(less, name, alias)
+    assert [m.topic for m in witness.receive_all()] == [name] * 4
+    less.send(codec.publish(name, b"x", topic_alias=5))
+    less.expect_disconnect(0x97)
+    for client in modest:
+        send(client, "", 16)
+    assert [m.topic for m in witness.receive_all()] == topics[-1:] * 3

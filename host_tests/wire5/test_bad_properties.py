@@ -168,9 +168,12 @@ def test_a_packet_with_a_value_that_cannot_be(mqtt5, packet, code):
 
 
 @pytest.mark.parametrize("vector", ["30 [ 't' [ 01 02 ] ]", "30 [ 't' [ 01 ff ] ]"])
-def test_a_payload_format_that_nobody_knows_is_passed_on_or_refused(mqtt5, vector):
+def test_a_payload_format_that_nobody_knows_is_a_protocol_error(mqtt5, vector):
+    """The peer may pass it on."""
     client = mqtt5.connect()
     client.send(wire(vector) + codec.PINGREQ)
     answer = client.next()
-    if isinstance(answer, codec.Disconnect):
-        assert answer.code in (0x81, 0x82, 0x99)
+    if mqtt5.is_peer and answer == codec.Pingresp():
+        return
+    assert answer.code in mqtt5.codes(0x82, 0x81, 0x99)
+    client.expect_last()

@@ -3,7 +3,7 @@
 import pytest
 
 from . import codec
-from .codec import PUBACK, PUBREC, Ack
+from .codec import PUBACK, PUBREC, Ack, Will
 
 QUOTA = 0x97
 QOS = pytest.mark.parametrize("qos", [1, 2])
@@ -89,3 +89,64 @@ class TestMessages:
         publisher.send(codec.publish(topic, b"too many", qos, 7))
         publisher.expect_disconnect(QUOTA)
         self.check_room(mqtt5, topic, mqtt5.connect("pub"))
+
+
+SMALL = "limit topic_bytes 100\nlimit levels 5\nlimit tx_bytes 640\nlimit shares 0\n"
+
+
+@pytest.mark.config(SMALL)
+@pytest.mark.ours("mosquitto's tables grow")
+class TestSubscribing:
+    @pytest.mark.spec("MQTT-3.9.3-1", "MQTT-3.9.3-2", of="5.0")
+    def test_a_filter_that_is_too_long_or_too_deep_has_0x8f(self, mqtt5, topic):
+        client = mqtt5.connect()
+        long = f"{topic}/" + "x" * 100
+        wanted = [long[:101], long[:100], "a/b/c/d/e", "a/b/c/d/e/f", f"{topic}/#"]
+        assert client.request(*((name, 1) for name in wanted)) == (0x8F, 1, 1, 0x8F, 1)
+        assert client.withdraw(*wanted) == (0x11, 0, 0, 0x11, 0)
+
+    @pytest.mark.spec("MQTT-3.2.2-17", "MQTT-3.9.3-1", of="5.0")
+    def test_without_shares_a_shared_filter_has_0x9e(self, mqtt5, topic):
+        client = mqtt5.connect()
+        assert client.connack.properties["shared_available"] == 0
+        wanted = ((f"$share/g/{topic}", 1), (f"{topic}/a", 1))
+        assert client.request(*wanted) == (0x9E, 1)
+        assert client.withdraw(*(name for name, _ in wanted)) == (0x11, 0)
+
+    def test_an_answer_larger_than_the_outgoing_buffer_ends_the_connection(self, mqtt5, topic):
+        """With none of its filters subscribed, and none withdrawn."""
+        filters = [f"{topic}/{i}" for i in range(640)]
+        for packet in (
+            codec.subscribe(9, *((name, 1) for name in filters)),
+            codec.unsubscribe(9, *filters),
+        ):
+            client = mqtt5.connect("me", session_expiry=60)
+            client.subscribe(filters[0], qos=1)
+            client.send(packet)
+            client.expect_disconnect(QUOTA)
+            client = mqtt5.connect("me", clean=False)
+            client.publish(filters[0], b"still", 1)
+            client.publish(filters[1], b"never", 1)
+            assert [m.payload for m in client.receive_all()] == [b"still"]
+
+    def test_one_that_fits_is_given(self, mqtt5, topic):
+        client = mqtt5.connect()
+        filters = [f"{topic}/{i}" for i in range(640 - 5 - 1)]
+        assert client.request(*((name, 1) for name in filters)) == (1,) * 634
+        assert client.withdraw(*filters) == (0,) * 634
+
+
+@pytest.mark.config(SMALL)
+@pytest.mark.ours("mosquitto's topics have no limit")
+@pytest.mark.spec("MQTT-3.1.4-1", of="5.0")
+def test_a_will_topic_that_is_too_long_is_refused(mqtt5, topic):
+    """And so is no other: what is published later to the same one ends its connection."""
+    name = (f"{topic}/" + "x" * 200)[:101]
+    mqtt5.refuse(0x90, will=Will(name))
+    witness = mqtt5.connect()
+    witness.subscribe(name[:100])
+    mqtt5.connect(will=Will(name[:100])).drop()
+    witness.receive(name[:100], b"gone")
+    client = mqtt5.connect()
+    client.send(codec.publish(name))
+    client.expect_disconnect(0x90)

@@ -50,8 +50,11 @@ def test_overlapping_subscriptions_are_all_named(mqtt5, topic, qos):
     found = client.receive_all()
     assert all_of(found) == [1, 3, 200]
     assert max(message.qos for message in found) == qos
+    assert len(found) == 1 or mqtt5.is_peer
     client.publish(f"{topic}/b", b"x", qos)
-    assert all_of(client.receive_all()) == [1]
+    found = client.receive_all()
+    assert all_of(found) == [1]
+    assert len(found) == 1 or mqtt5.is_peer
 
 
 @pytest.mark.config("allow_duplicate_messages true")
@@ -148,3 +151,27 @@ def test_what_comes_again_comes_as_it_was(mqtt5, topic):
     client.drop()
     client = mqtt5.connect("sub", clean=False, session_expiry=60)
     client.receive(f"{topic}/a", b"x", 1, dup=True, subscription_id=(1,))
+
+
+@pytest.mark.ours("mosquitto may send several copies")
+@pytest.mark.spec("MQTT-3.3.4-3", "MQTT-3.3.4-4", of="5.0")
+@pytest.mark.parametrize("expiry", [{}, {"message_expiry": 1000}], ids=["", "expires"])
+@pytest.mark.parametrize("qos", QOS)
+def test_all_are_named_where_the_topic_is_larger_than_a_buffer(mqtt5, topic, qos, expiry):
+    name = f"{topic}/" + "x" * 17000
+    client = mqtt5.connect(topic_alias_maximum=5)
+    client.subscribe(f"{topic}/+", qos=1, subscription_id=1)
+    client.subscribe(name, qos=2, subscription_id=268435455)
+    client.subscribe(f"{topic}/#", qos=0)
+    client.subscribe("+/" + "x" * 17000, subscription_id=200, options=codec.NO_LOCAL)
+    client.subscribe(f"$share/g/{topic}/#", subscription_id=7)
+    other = mqtt5.connect()
+    for who, named in ((client, [1, 268435455]), (other, [1, 200, 268435455])):
+        who.publish(name, b"x", qos, content_type="text", **expiry)
+        own, shared = sorted(client.receive_all(), key=lambda message: -len(by(message)))
+        assert (by(own), by(shared)) == (named, [7])
+        for message, most in ((own, 2), (shared, 0)):
+            assert (message.topic, message.payload) == (name, b"x")
+            assert message.qos == min(qos, most)
+            assert message.properties["content_type"] == "text"
+            assert message.properties.get("message_expiry") in ((999, 1000) if expiry else (None,))

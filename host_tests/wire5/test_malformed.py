@@ -9,9 +9,9 @@ from .refusals import case, refuse, refuse_connect
 
 FLAGS = "MQTT-2.1.3-1"
 PACKET_ID = "MQTT-2.2.1-3"
+IDS = "mosquitto takes it for one that it does not know"
 
 BAD_CONNECT = [
-    case("fixed-header-flag", "11 [ 'MQTT' 05 02 0000 [ ] 'x' ]", "81", FLAGS),
     case("reserved-flag", "10 [ 'MQTT' 05 03 0000 [ ] 'x' ]", "81", "MQTT-3.1.2-3"),
     case("will-qos-3", "10 [ 'MQTT' 05 1e 0000 [ ] 'x' [ ] 'w' 'm' ]", "81", "MQTT-3.1.2-12"),
     case("qos-no-will", "10 [ 'MQTT' 05 0a 0000 [ ] 'x' ]", "81", "MQTT-3.1.2-11"),
@@ -35,11 +35,16 @@ BAD_CONNECT = [
     case("properties-endless", "10 [ 'MQTT' 05 02 0000 ffff ffff 7f 'x' ]", "81"),
     case("length-not-shortest", "10 [ 'MQTT' 05 02 0000 8000 'x' ]", "81", "MQTT-1.5.5-1",
          ours="mosquitto takes it"),
+    case("surplus", "10 [ 'MQTT' 05 02 0000 [ ] 'x' 00 ]", "81"),
+]  # fmt: skip
+
+# Where the version cannot be read, or what is no CONNECT: nobody knows which CONNACK.
+UNREADABLE_CONNECT = [
+    case("fixed-header-flag", "11 [ 'MQTT' 05 02 0000 [ ] 'x' ]", "81", FLAGS),
     case("no-keep-alive", "10 [ 'MQTT' 05 02 ]", "81"),
     case("no-flags", "10 [ 'MQTT' 05 ]", "81"),
     case("no-level", "10 [ 'MQTT' ]", "81"),
     case("nothing", "10 [ ]", "81"),
-    case("surplus", "10 [ 'MQTT' 05 02 0000 [ ] 'x' 00 ]", "81"),
 ]  # fmt: skip
 
 BAD_PUBLISH = [
@@ -84,6 +89,18 @@ BAD_ACKNOWLEDGEMENTS = [
     case("pubcomp-flags", "71 [ 0001 ]", "81", FLAGS),
     case("pubcomp-empty", "70 [ ]", "81"),
     case("pubcomp-code", "70 [ 0001 80 ]", "82", "MQTT-3.7.2-1"),
+    case("puback-id-0", "40 [ 0000 ]", "82", ours=IDS),
+    case("puback-id-0-and-code", "40 [ 0000 00 ]", "82", ours=IDS),
+    case("puback-id-0-and-properties", "40 [ 0000 10 [ ] ]", "82", ours=IDS),
+    case("puback-id-0-and-cut", "40 [ 0000 00 05 ]", "81"),
+    case("pubrel-id-0-and-surplus", "62 [ 0000 00 [ ] 00 ]", "81"),
+    case("pubrec-id-0", "50 [ 0000 ]", "82", ours=IDS),
+    case("pubrec-id-0-and-error", "50 [ 0000 80 ]", "82", ours=IDS),
+    case("pubrel-id-0", "62 [ 0000 ]", "82", ours=IDS),
+    case("pubrel-id-0-and-code", "62 [ 0000 92 ]", "82", ours=IDS),
+    case("pubcomp-id-0", "70 [ 0000 ]", "82", ours=IDS),
+    case("pubcomp-id-0-and-code", "70 [ 0000 92 ]", "82", ours=IDS),
+    case("pubrel-id-0-and-flags", "60 [ 0000 ]", "81", FLAGS),
 ]
 
 BAD_SUBSCRIBE = [
@@ -142,6 +159,17 @@ BAD_OTHERS = [
 @pytest.mark.parametrize(("packet", "code"), BAD_CONNECT)
 def test_a_connect_that_is_wrong_is_refused(mqtt5, packet, code):
     refuse_connect(mqtt5, packet, code)
+
+
+@pytest.mark.spec("MQTT-3.1.4-1", of="5.0")
+@pytest.mark.parametrize(("packet", "code"), UNREADABLE_CONNECT)
+def test_a_connect_that_tells_no_version_is_not_answered(mqtt5, packet, code):
+    if mqtt5.is_peer:
+        refuse_connect(mqtt5, packet, code)
+    else:
+        client = mqtt5.socket()
+        client.send(packet)
+        client.expect_last()
 
 
 @pytest.mark.spec("MQTT-4.13.1-1", "MQTT-4.13.2-1", of="5.0")

@@ -2,9 +2,10 @@
 
 import pytest
 
+from ..wire.scene import Scene as OlderScene
 from ..wire.vectors import wire
 from . import codec
-from .codec import Will
+from .codec import Connack, Will
 
 QOS = [0, 1, 2]
 # By how many bytes a packet is too large.
@@ -95,11 +96,34 @@ def test_answers_fit_in_however_little_room_there_is(mqtt5, topic, size):
     assert client.request((topic, 1)) == (1,)
     assert client.withdraw(topic, f"{topic}/never") == (0, 0x11)
     client.send(codec.ack(codec.PUBREL, 999))
-    assert client.next().code in (0, 0x92)
+    assert client.next().code in mqtt5.codes(0x92, 0)
     client.send(codec.ack(codec.PUBREC, 999))
-    assert client.next().code in (0, 0x92)
+    assert client.next().code in mqtt5.codes(0x92, 0)
     client.send(codec.publish(topic, b"", 0, topic_alias=65535))
     client.expect_disconnect(0x94)
+
+
+@pytest.mark.ours("mosquitto sends a larger SUBACK")
+@pytest.mark.spec("MQTT-3.1.2-24", of="5.0")
+def test_an_answer_to_more_filters_than_that_ends_the_connection(mqtt5, topic):
+    """With none of its filters subscribed, and none withdrawn."""
+    filters = [f"{topic}/{i}" for i in range(26)]
+    for answers in (25, 26):
+        for packet in (
+            codec.subscribe(9, *((name, 1) for name in filters[:answers])),
+            codec.unsubscribe(9, *filters[:answers]),
+        ):
+            client = mqtt5.connect("me", session_expiry=60, maximum_packet_size=30)
+            client.subscribe(filters[0], qos=1)
+            client.send(packet)
+            if answers == 25:
+                assert len(client.next().codes) == 25
+                continue
+            client.expect_disconnect(0x95)
+            client = mqtt5.connect("me", clean=False)
+            client.publish(filters[0], b"", 1)
+            client.publish(filters[1], b"", 1)
+            assert [m.topic for m in client.receive_all()] == filters[:1]
 
 
 @pytest.mark.ours("mosquitto calls an empty client id an unspecified error")
@@ -129,7 +153,7 @@ class TestTheBrokersOwn:
     def test_of_which_its_length_is_enough(self, mqtt5, packet):
         client = mqtt5.connect()
         client.send(wire(packet) + b"\0" * 9)
-        client.expect_disconnect(0x95, 0x81)
+        client.expect_disconnect(*mqtt5.codes(0x95, 0x81))
 
     def test_a_connect_that_is_too_large_is_refused(self, mqtt5):
         client = mqtt5.socket()
@@ -137,6 +161,31 @@ class TestTheBrokersOwn:
         if answer := client.answer():
             assert answer.code == 0x95
         client.expect_closed()
+
+    @pytest.mark.ours("mosquitto closes without a word")
+    @pytest.mark.whole
+    def test_with_a_connack_where_its_beginning_came_together(self, mqtt5):
+        """The level, which says in which words, stands in the first bytes."""
+        empty = len(mqtt5.packet("me", user=(("n", ""),)))
+        for more, times, code in (
+            (200 - empty - 2, 1, 0),  # the two lengths have a second byte by then
+            (201 - empty - 2, 1, 0x95),
+            (60000, 1, 0x95),
+            (60000, 5, 0x95),
+        ):
+            said = mqtt5.packet("me", user=(("n", "v" * more),) * times)
+            assert len(said) == 200 if code == 0 else len(said) > 200
+            client = mqtt5.socket()
+            client.send(said)
+            assert client.next() == Connack(False, code)
+            client.expect_last()
+
+    @pytest.mark.parametrize("level", [3, 4])
+    def test_one_of_an_older_version_without_a_word(self, mqtt5, level):
+        client = mqtt5.socket()
+        said = OlderScene.packet(mqtt5, level=level, username="u" * 200)
+        client.send(said)
+        assert client.read_to_end() == b""
 
 
 @pytest.mark.spec("MQTT-3.1.2-25", of="5.0")

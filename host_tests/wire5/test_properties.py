@@ -74,17 +74,16 @@ def test_a_message_has_its_own_only(mqtt5, topic):
         client.receive(topic, b"x", 1, **properties)
 
 
-def test_a_payload_that_is_no_text_is_passed_on_or_refused(mqtt5, topic):
-    """Which a server may look at, and need not."""
+def test_a_payload_that_is_no_text_is_passed_on(mqtt5, topic):
+    """Which a server may look at, and need not: the peer may refuse it."""
     client = mqtt5.connect()
     client.subscribe(topic, qos=1)
     client.send(codec.publish(topic, b"\xff\xfe", 1, 9, payload_format=1))
-    answer = client.answer()
-    if isinstance(answer, codec.Publish):
-        assert answer.payload == b"\xff\xfe"
-        client.expect_accepted(codec.PUBACK, 9)
+    if mqtt5.is_peer:
+        assert getattr(client.next(), "code", 0) in (0, 0x99)
     else:
-        assert answer.code in (0, 0x99)
+        client.expect_accepted(codec.PUBACK, 9)
+        client.receive(topic, b"\xff\xfe", 1, payload_format=1)
 
 
 @pytest.mark.spec("MQTT-1.5.5-1", "MQTT-2.2.2-1", of="5.0")

@@ -3,6 +3,7 @@
 import pytest
 
 from ..wire.codec import Ack as OldAck
+from ..wire.vectors import wire
 from . import codec
 from .codec import AS_PUBLISHED, Will
 
@@ -176,3 +177,23 @@ def test_a_broker_may_speak_older_versions_only(mqtt5):
     assert client.read_to_end() == b"\x20\x02\x00\x01"
     mqtt5.older().expect_silence()
     mqtt5.older(level=3).expect_silence()
+
+
+@pytest.mark.config("mqtt_versions 3\nmax_packet_size 200")
+@pytest.mark.ours("mosquitto takes all versions")
+@pytest.mark.parametrize(
+    ("packet", "answer"),
+    [
+        ("10 [ 'MQTT' 05 02 0000 [ ] 'x' 00 ]", "20 [ 00 01 ]"),
+        ("10 [ 'MQTT' 05 ff ffff ff ]", "20 [ 00 01 ]"),
+        ("10 [ 'MQTT' 05 02 0000 [ 15 'SCRAM-SHA-256' ] 'x' ]", "20 [ 00 01 ]"),
+        ("f0 [ 18 [ 15 'SCRAM-SHA-256' ] ]", ""),
+        ("10 ff01 0004 4d515454 05 02 0000", ""),
+        ("10 c901 0004 4d515454 05 02 0000", ""),
+    ],
+)
+def test_and_never_answers_in_the_words_of_another(mqtt5, packet, answer):
+    """The last two tell a length that is too large."""
+    client = mqtt5.socket()
+    client.send(wire(packet))
+    assert client.read_to_end() == wire(answer)

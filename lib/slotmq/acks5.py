@@ -36,13 +36,13 @@ def _read(broker, pkt, buf, legal):
     # The reason code of an acknowledgement; below 0: what is wrong with it.
     at = pkt[_BODY] + 2
     end = pkt[_END]
-    if at == end:
-        return 0
-    code = buf[at]
+    code = buf[at] if at < end else 0
     if at + 1 < end:
         at = scan(buf, at + 1, end, _IN_ACK, broker.five.values)
         if at != end:
             return at if at < 0 else -_MALFORMED_PACKET
+    if not pkt[_PACKET_ID]:
+        return -_PROTOCOL_ERROR  # nobody has sent such a one [2.2.1]
     return code if code in legal else -_PROTOCOL_ERROR
 
 

@@ -29,6 +29,8 @@ def open_session(broker, conn, buf, fields):
             return refuse(broker, conn, code, fields)
     sessions = broker.sessions
     session = sessions.find(ids, off, n)
+    if broker.full and _must_keep(broker, fields, session):
+        return refuse(broker, conn, _UNAVAILABLE, fields)
     if session != _NONE and sessions.conn[session] != _NONE:
         _take_over(broker, sessions.conn[session])
     will = _NONE
@@ -58,6 +60,18 @@ def open_session(broker, conn, buf, fields):
         what = (who, fields.level, fields.flags >> 1 & 1, fields.keep_alive, user)
         broker.log(_NOTICE, "New client connected as %s (p%d, c%d, k%d%s)." % what)
     return _ACCEPTED
+
+
+def _must_keep(broker, fields, session):
+    # There is no room for what the journal has not: a will, a session that stays.
+    if fields.flags & _WILL:
+        broker.messages.refused += 1
+        return True
+    stays = fields.expiry if fields.more else not fields.flags & _CLEAN
+    if stays and (session == _NONE or broker.sessions.clean[session]):
+        broker.sessions.refused += 1
+        return True
+    return False
 
 
 def _store_will(broker, buf, fields):
@@ -144,7 +158,8 @@ def refuse(broker, conn, code, fields):
     if fields.more:
         fields.more.refuse(broker, conn, code)
     else:
-        put_ack(broker, conn, _CONNACK, code)
+        put_ack(broker, conn, _CONNACK, min(code, 5))
     if broker.log_mask & _NOTICE:
-        broker.log(_NOTICE, "Connection refused, return code %d." % code)
+        what = "reason 0x%02x" if code & 0x80 else "return code %d"
+        broker.log(_NOTICE, "Connection refused, %s." % (what % code))
     return _REFUSED

@@ -4,7 +4,8 @@
 # its length; 0: not set. `inward` are those that the client set, `outward` those that the
 # broker gave to topics of its own choice: the first ones that are long enough. There is
 # room for all that clients were promised, with topics of up to 1024 bytes; where longer
-# ones take more, those go that the broker gave. Does not allocate after construction.
+# ones take more, those go that the broker gave, and then the client that has most.
+# Does not allocate after construction.
 from slotmq.arrays import i32, u16
 from slotmq.runtime import Arena, const
 

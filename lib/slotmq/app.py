@@ -22,8 +22,6 @@ _ORDERS = {b"s": "stop", b"": "stop", b"r": "reload", b"c": "compact", b"t": "du
 
 def main(argv, on_ready=None):
     """Run the broker until it is told to stop; the exit status."""
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(line_buffering=True)  # as on MicroPython, no line waits
     app = App()
     try:
         borrow("start", "start", app, list(argv))
@@ -40,11 +38,6 @@ def main(argv, on_ready=None):
     finally:
         app.end()
     return 0
-
-
-def budget(board):
-    """What each of the board's limits costs, as a table."""
-    return borrow("start", "budget", board)
 
 
 def borrow(module, function, *args):
@@ -65,6 +58,7 @@ class App:
         self.limits = None
         self.broker = None
         self.pid_file = None
+        self.lock = None  # the open file that keeps others from this one's journal
 
     def open_log(self):
         mask = _ALL_TYPES if self.verbose else self.settings.log_type
@@ -94,4 +88,6 @@ class App:
                 os.remove(self.pid_file)
             except OSError:
                 pass  # somebody else has
+        if self.lock:
+            self.lock.close()
         log.close()

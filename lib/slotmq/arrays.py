@@ -1,20 +1,29 @@
-# arrays.py - how the fixed columns of the tables are made. Allocates, at start only.
+# arrays.py - how the fixed columns of the tables are made. Allocates, at start only, and
+# of a small heap no more than the column: what is needed for a moment beside it would
+# leave a hole there.
 from array import array
+
+_MANY = 0x8000
 
 
 def u16(n, fill=0):
     """n unsigned 16-bit cells: slots, packet ids, lengths; fill is 0 or 0xFFFF, none."""
-    return array("H", (b"\xff" if fill else b"\0") * (2 * n))
+    if n > _MANY:
+        return array("H", (b"\xff" if fill else b"\0") * (2 * n))
+    cells = array("H", range(n))
+    for i in range(n):
+        cells[i] = fill
+    return cells
 
 
 def i32(n):
     """n signed 32-bit cells, 0: byte counts, tenths of a second."""
-    return array("i", bytes(4 * n))
+    cells = array("i", range(n))
+    for i in range(n):
+        cells[i] = 0
+    return cells
 
 
 def chain(n):
     """A free list through n slots: cell i holds i + 1."""
-    cells = u16(n)
-    for i in range(n):
-        cells[i] = i + 1
-    return cells
+    return array("H", range(1, n + 1))

@@ -30,6 +30,7 @@ _AGAIN = const(0x19)
 _MALFORMED_PACKET = const(0x81)
 _PROTOCOL_ERROR = const(0x82)
 _BAD_METHOD = const(0x8C)
+_PACKET_TOO_LARGE = const(0x95)
 
 
 def begin(broker, conn, pkt, buf, fields):
@@ -46,11 +47,13 @@ def begin(broker, conn, pkt, buf, fields):
         fields.auth_data = data
         fields.user = getattr(hook, "user", None)
         return -1
-    if code != _CONTINUE:
-        refuse(broker, conn, code)
-        return _REFUSED
-    exchanges[conn] = [fields.method, bytes(buf[pkt[_START] : pkt[_END]]), None, True]
-    return _send(broker, conn, _CONTINUE, fields.method, data)
+    if code == _CONTINUE:
+        exchanges[conn] = [fields.method, bytes(buf[pkt[_START] : pkt[_END]]), None, True]
+        code = _send(broker, conn, _CONTINUE, fields.method, data)
+        if code == _OK:
+            return _OK
+    refuse(broker, conn, code)
+    return _REFUSED
 
 
 def handle_auth(broker, conn, pkt, buf):
@@ -96,7 +99,7 @@ def _send(broker, conn, code, method, data):
     remaining = 1 + length_bytes(len(body)) + len(body)
     at = room_for(broker, conn, 1 + length_bytes(remaining) + remaining)
     if at < 0:
-        return _PROTOCOL_ERROR
+        return _PACKET_TOO_LARGE
     tx = broker.conns.tx
     at = put_header(tx, at, _AUTH, remaining)
     tx[at] = code

@@ -9,7 +9,7 @@
 # Allocates all tables at construction, nothing afterwards.
 import gc
 
-from slotmq import deliver, heap, lifecycle, outbox, retain
+from slotmq import deliver, lifecycle, ondemand, outbox, retain
 from slotmq.arrays import i32, u16
 from slotmq.connections import Connections
 from slotmq.deliveries import Deliveries
@@ -21,11 +21,9 @@ from slotmq.retained import Retained
 from slotmq.runtime import (
     clock,
     const,
-    lane_columns,
     make_poller,
     new_packet,
     open_listener,
-    queue_columns,
 )
 from slotmq.sessions import Sessions
 from slotmq.settings import Settings
@@ -35,9 +33,7 @@ _NONE = const(0xFFFF)
 _ENDING = const(3)
 _FIVE = const(4)
 _FULL = const(6)
-_STOPPING = const(10)
 _NOTICE = const(4)
-_DEBUG = const(64)
 _PACKETS_IN = const(0)  # this and those that follow: indexes of Broker.stats
 _PACKETS_OUT = const(1)
 _PUBLISH_IN = const(2)
@@ -45,21 +41,6 @@ _PUBLISH_OUT = const(3)
 _DROPPED = const(4)
 _BYTES_IN = const(5)
 _BYTES_OUT = const(6)
-
-# Why a connection ended, by result; for the log. One text: it takes a third of the heap.
-WHY = """\
-
-left
-malformed packet
-protocol error
-packet too large
-refused
-table full
-taken over by the same client id
-timed out
-lost
-broker stops
-left with its will"""
 
 
 def _made(table, *args):
@@ -77,6 +58,8 @@ class Broker:
             from slotmq.version5 import Version5
         if settings.sys_interval:
             from slotmq.sysinfo import Sys
+        columns = ondemand.take("columns", 0)
+        ondemand.take("steering", 0)
         # What is allocated for a moment is searched for from the heap's beginning: a hole
         # before the tables, given back at the end, keeps that search short.
         hole = bytearray(limits.hole_bytes())
@@ -90,7 +73,6 @@ class Broker:
         self.conns = _made(Connections, limits, self.subscriptions.pool, self.sessions.conn)
         self.deliveries = _made(Deliveries, limits)
         self.retained = _made(Retained, limits)
-        self.queue = queue_columns(self.deliveries, self.sessions, self.messages, self.conns)
         self.sys = Sys(self, settings.sys_interval) if settings.sys_interval else None
         self.on_reload = None
         self.work = bytearray(2 * limits.topic_bytes + 64)
@@ -106,6 +88,7 @@ class Broker:
         self.loop = None
         self.flush = self.write = None  # the loop's
         self.journal = None  # keeps what is promised through a power cut
+        self.full = False  # has it no room for new promises?
         self.held = 0  # a packet is only half handled: nothing is kept, nothing may leave
         self.log = None  # log(bit, text), asked only where log_mask has the bit, or with 0
         self._log_mask = 0
@@ -117,36 +100,12 @@ class Broker:
             self.first_handlers = self.five.first
         del hole
         gc.collect()
-        self._lane = lane_columns(self)
+        columns.make(self)  # queue, and what the lane walks
         self.hooks = None
 
     def apply_settings(self):
         """Take over the settings that may change while running."""
-        s = self.settings
-        limits = self.limits
-        self.max_connections = s.max_connections if s.max_connections > 0 else limits.connections
-        self.max_inflight = s.max_inflight_messages or limits.inflight
-        self.max_queued = s.max_queued_messages or limits.queued
-        self.deliveries.window[0] = self.max_inflight
-        self.deliveries.window[1] = self.max_queued
-        self.max_qos = s.max_qos
-        self.retain_available = s.retain_available
-        self.size_limit = s.message_size_limit
-        self.queue_qos0 = s.queue_qos0_messages
-        self.upgrade_qos = s.upgrade_outgoing_qos
-        self.pkt[10] = s.max_packet_size or limits.max_packet
-        self.when_no_message = _FULL if s.when_full["messages"] == "disconnect" else 0
-        self.drop_oldest_message = s.when_full["messages"] == "drop_oldest"
-        self.drop_oldest = s.when_full["deliveries"] == "drop_oldest"
-        self.drop_oldest_session = s.when_full["sessions"] == "drop_oldest"
-        # plain: a PUBLISH needs no further question
-        self.plain = self.may_publish is None and not self.upgrade_qos and not self.size_limit
-        # lane: packets without a question go the short way; not while each is logged
-        short = self.plain and self.max_qos == 2 and not self.queue_qos0
-        short = short and not self.subscriptions.every and not self.log_mask & _DEBUG
-        self.lane = self._lane if short else None
-        if self.five:
-            self.five.apply_settings(self)
+        ondemand.take("steering", self.now).apply_settings(self)
 
     @property
     def log_mask(self):
@@ -161,7 +120,8 @@ class Broker:
     @property
     def hooks(self):
         """An object with any of may_connect(client_id, user_name, password) -> return code,
-        may_publish(client_id, topic), may_subscribe(client_id, filter, qos) -> bool; or None."""
+        may_publish(client_id, topic), may_subscribe(client_id, filter, qos) -> bool,
+        and those of hooks.py; or None."""
         return self._hooks
 
     @hooks.setter
@@ -222,11 +182,7 @@ class Broker:
         self.ending[self.ending_count] = conn
         self.ending_count += 1
         if self.log_mask & _NOTICE and conns.session[conn] != _NONE:
-            heap.lift()
-            who = self.sessions.client_id(conns.session[conn]).decode()
-            why = "reason %d" % reason if reason & 0x80 else WHY.split("\n")[reason]
-            self.log(_NOTICE, "Client " + who + " disconnected: " + why + ".")
-            heap.drop()
+            ondemand.tell(self, "ended", conn, reason)
 
     def out_of_memory(self):
         """The heap was too small for what the control plane had to do just now."""
@@ -239,19 +195,6 @@ class Broker:
     def closed(self, conn):
         """The stream is closed: let go of everything that hung on it."""
         lifecycle.release(self, conn)
-
-    def publish_wills(self):
-        """An orderly stop: all wills go out, but for those that wait and will be kept."""
-        self.settle_ending()
-        for session in range(self.sessions.slots):
-            if not self.journal or self.sessions.conn[session] != _NONE:
-                lifecycle.publish_will(self, session)
-
-    def shut_down(self):
-        """An orderly stop: every connection ends."""
-        for conn in range(self.conns.slots):
-            if self.conns.state[conn]:
-                self.end(conn, _STOPPING)
 
     def listen(self, host="127.0.0.1", port=1883, max_connections=0):
         """Open a listener; -> its (host, port). OSError where the address is taken.
@@ -277,7 +220,7 @@ class Broker:
 
     def compact(self):
         """Rewrite the journal."""
-        self.journal and self.journal.compact()
+        self.journal and self.journal.compacted()
 
     def dump_tree(self):
         """Print the subscription tree, and log it where a log is kept in a file."""
@@ -290,6 +233,12 @@ class Broker:
         from slotmq import local
 
         local.publish(self, topic, payload, qos, retain)
+
+    def __getattr__(self, name):
+        # subscribe, client, serve: inside.py has them, for who asks for them
+        from slotmq import local
+
+        return local.find(self, name)
 
     def _loop(self):
         if self.loop is None:

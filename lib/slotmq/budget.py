@@ -18,10 +18,22 @@ def rows(limits):
         _retained(limits),
         _messages(limits),
         ("deliveries", 384 + limits.deliveries * 10, limits.deliveries),
-        ("version 5", _version5(limits), limits.aliases),
+        ("version 5", _version5(limits), limits.messages),
+        _aliases(limits),
+        (
+            "shares",
+            320 + limits.shares * 5 + _names(limits.shares, limits.shares * 32),
+            limits.shares,
+        ),
         # the receive buffer, topic and filter side by side, the Broker itself
         ("shared", 1088 + limits.rx_bytes + 2 * limits.topic_bytes, 1),
     ]
+
+
+def journal(limits):
+    """The journal's own row: its columns and buffer, and those of its medium."""
+    buf = 48 + max(limits.client_id_bytes, 4 * limits.received)
+    return ("journal", 848 + buf + limits.deliveries, 1)
 
 
 def _connections(limits):
@@ -63,12 +75,14 @@ def _names(slots, text_bytes):
 
 
 def _version5(limits):
-    # aliases, groups, and the columns beside those of the other tables
+    # identifiers, expiry, options: the columns beside those of the other tables
     n = limits.connections + 1
-    columns = limits.subscriptions * 7 + limits.messages * 6 + limits.deliveries * 6
-    columns += limits.sessions * 21 + n * (13 + limits.aliases * 8)
-    groups = _names(limits.shares, limits.shares * 32) + limits.shares * 5
+    columns = limits.subscriptions * 7 + limits.messages * 7 + limits.deliveries * 6
+    return 1490 + columns + limits.sessions * 21 + n * 10 + 2 * limits.topic_bytes
+
+
+def _aliases(limits):
+    n = (limits.connections + 1) * limits.aliases
     block = limits.message_block
-    blocks = n * limits.aliases * ((min(limits.topic_bytes, 1024) + block - 1) // block)
-    topics = blocks * (block + 2)
-    return 2130 + columns + groups + topics + 2 * limits.topic_bytes
+    blocks = n * ((min(limits.topic_bytes, 1024) + block - 1) // block)
+    return ("aliases", 350 + (limits.connections + 1) * 4 + n * 8 + blocks * (block + 2), n)

@@ -1,7 +1,7 @@
 # closing.py - the end of a network connection: at once, or, where the client was told
 # why, after it had a moment to read that (version 5: the write side is shut where sockets
 # can do that, what still comes is thrown away, since bytes that nobody read would destroy
-# the last packet).
+# the last packet). Where another one needs its slot, that moment is over.
 # Gives memory back; allocates nothing that stays.
 from slotmq import heap
 from slotmq.runtime import const, half_close
@@ -9,6 +9,8 @@ from slotmq.runtime import const, half_close
 _OUT = const(4)
 _GONE = const(8 | 16 | 32)
 _EAGAIN = const(11)
+_LINGERING = const(5)
+_LOST = const(9)
 
 
 def close(loop, conn):
@@ -18,21 +20,44 @@ def close(loop, conn):
         loop.paused_count -= loop.paused[conn]
         loop.paused[conn] = 0
         loop.poll_for(conn)
-        half_close(loop.streams[conn])
+        _half_close(loop, conn)
+        heap.lift()
+        loop.doors.start()  # it makes way for who waits there
+        heap.drop()
     else:
         hang_up(loop, conn)
+
+
+def _half_close(loop, conn):
+    # Once the last bytes have left.
+    if loop.conns.is_empty(conn):
+        half_close(loop.streams[conn])
 
 
 def drain(loop, conn, stream, event):
     """Something has come from a client to whom nobody listens any more."""
     if event & _OUT:
         loop.writable(conn)
+        if loop.conns.state[conn] != _LINGERING:
+            return  # its socket has failed: the turn's end hangs it up
+        _half_close(loop, conn)
     try:
         gone = stream.readinto(loop.rx, len(loop.rx)) == 0
     except OSError as error:
         gone = error.args[0] != _EAGAIN
     if gone or event & _GONE:
         hang_up(loop, conn)
+
+
+def make_way(loop):
+    """One that lingers is closed when the turn ends, for who waits to come in; False: there
+    is none. Not at once: the poller may have told of it already."""
+    conns = loop.conns
+    for conn in range(conns.top):
+        if conns.state[conn] == _LINGERING:
+            loop.broker.end(conn, _LOST)
+            return True
+    return False
 
 
 def hang_up(loop, conn):

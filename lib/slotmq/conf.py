@@ -29,7 +29,7 @@ persistence start flag
 persistence_location start text
 persistence_file start text
 persistence_sync start word always interval
-autosave_interval start number 1 100000000
+autosave_interval start number 0 100000000
 limit start limit
 qos2_delivery start word receive release
 allow_anonymous live flag

@@ -13,7 +13,7 @@ def refuse(broker, conn, code):
     """CONNACK with a reason; a code of version 3 is told as version 5 has it.
 
     Where to go instead is left out where that is more than the client takes [3.1.2-24]."""
-    reason = code if code & 0x80 else _RETURN_CODES[code]
+    reason = code if code & 0x80 else _RETURN_CODES[min(code, 5)]
     properties = b""
     server = broker.settings.server_reference
     if server and reason in (0x88, 0x97):
@@ -43,13 +43,16 @@ def prepare(broker, conn, fields):
         out += b"\x13" + u16(fields.keep_alive)
     if fields.expiry_lowered:
         out += b"\x11" + u32(fields.expiry)
-    if fields.wants_information and broker.settings.response_information:
-        out += text(0x1A, broker.settings.response_information.encode())
     if fields.method:
         out += text(0x15, fields.method)
         if fields.auth_data:
             out += text(0x16, fields.auth_data)
     fields.answer = out
+    information = broker.settings.response_information
+    if fields.wants_information and information:
+        longer = out + text(0x1A, information.encode())
+        if _room(broker, conn, _remaining(longer)) >= 0:  # it may be left out [3.1.2.11.6]
+            fields.answer = longer
     return _room(broker, conn, _remaining(out)) >= 0
 
 

@@ -5,7 +5,7 @@ from slotmq.admit import open_session, refuse
 from slotmq.handle_connect import check_login, check_will
 from slotmq.properties import scan
 from slotmq.runtime import const, utf8_ok
-from slotmq.send5 import store
+from slotmq.source5 import store
 
 _NONE = const(0xFFFF)
 _BODY = const(3)
@@ -14,7 +14,6 @@ _OK = const(0)
 _REFUSED = const(5)
 _IN_CONNECT = const(1)
 _IN_WILL = const(2)
-_LONGEST = const(50000000)
 # Connect flags [3.1.2.3]
 _WILL = const(4)
 _PASSWORD = const(64)
@@ -36,6 +35,7 @@ _MALFORMED_PACKET = const(0x81)
 _PROTOCOL_ERROR = const(0x82)
 _CLIENT_ID = const(0x85)
 _PACKET_TOO_LARGE = const(0x95)
+_TOPIC_INVALID = const(0x90)
 _NO_RETAIN = const(0x9A)
 _NO_QOS = const(0x9B)
 
@@ -79,6 +79,8 @@ class Connect5:
             return code
         if will_qos > broker.max_qos:
             return _NO_QOS
+        if fields.will_topic[1] > broker.limits.topic_bytes:
+            return _TOPIC_INVALID
         return _NO_RETAIN if flags & 32 and not broker.retain_available else _OK
 
     def check_id(self, broker, fields):
@@ -96,7 +98,8 @@ class Connect5:
         data = fields.will_properties + buf[payload : payload + size]
         source.from_packet(buf, topic, n, data, 0, len(data))
         source.props = len(fields.will_properties)
-        source.left = fields.will_expiry
+        if fields.will_expiry:
+            source.set_expiry(fields.will_expiry, 0)
         return store(broker, flags)
 
     def prepare(self, broker, conn, fields):
@@ -205,17 +208,17 @@ def _string(buf, at, end, is_text=True):
 
 
 def _will_properties(buf, start, end, values, fields):
-    # Those that are passed on: without the delay, and without an expiry that is kept here.
+    # Those that are passed on: without delay and expiry, which are kept here.
     while buf[start] > 127:
         start += 1
     data = bytearray(buf[start + 1 : end])
     gone = []
     if values[0] >> _WILL_DELAY & 1:
         gone.append(values[_WILL_DELAY + _MORE])
-    fields.will_expiry = -1
-    if values[0] >> _MESSAGE_EXPIRY & 1 and values[_MESSAGE_EXPIRY] <= _LONGEST:
-        fields.will_expiry = values[_MESSAGE_EXPIRY]
-        gone.append(values[_MESSAGE_EXPIRY + _MORE])
+    if values[0] >> _MESSAGE_EXPIRY & 1:
+        at = values[_MESSAGE_EXPIRY + _MORE]
+        fields.will_expiry = bytes(buf[at + 1 : at + 5])
+        gone.append(at)
     for at in sorted(gone, reverse=True):
         at -= start + 1
         data = data[:at] + data[at + 5 :]

@@ -9,6 +9,7 @@
 # allocate.
 #
 # flags are the lower four bits of PUBLISH's first byte: DUP 8, QoS << 1, RETAIN 1.
+from slotmq import heap, ondemand
 from slotmq.encode import put_short
 from slotmq.outbox import room, send_message, send_packet
 from slotmq.runtime import append, const, fan, finish, place, send, unref
@@ -123,7 +124,7 @@ def fan_out(broker, msg, qos, slot):
 
 def _send_qos0(broker, session, msg):
     conn = broker.sessions.conn[session]
-    if broker.queue_qos0 and must_queue(broker, session):
+    if broker.queue_qos0 and must_queue(broker, session) or is_behind(broker, session):
         enqueue(broker, session, msg, 0)
     elif conn == _NONE:
         return
@@ -139,6 +140,18 @@ def _send_qos0(broker, session, msg):
 def is_held(broker, conn):
     """Is there no room only because nothing may leave in the midst of a packet?"""
     return broker.journal and broker.held and broker.conns.out[conn] != _BLOCKED
+
+
+def is_behind(broker, session):
+    """Has one of QoS 0 been queued because nothing may leave? Then so are those behind it."""
+    sessions = broker.sessions
+    if not broker.journal or not broker.held or sessions.conn[session] == _NONE:
+        return False
+    deliveries = broker.deliveries
+    entry = sessions.cursor[session]
+    while entry != _NONE and deliveries.flags[entry] & 6:
+        entry = deliveries.next[entry]
+    return entry != _NONE
 
 
 def enqueue(broker, session, msg, flags):
@@ -165,6 +178,23 @@ def has_room(broker, session):
     return waiting < most and broker.deliveries.count[2] != _NONE
 
 
+def is_refused(broker, slot, qos):
+    """Is one of a route's receivers to be kept a message of that QoS, and no room for it?"""
+    if not broker.full or not qos:
+        return False
+    heap.lift()
+    kept = ondemand.take("journal_control", broker.now).must_keep(broker, slot)
+    heap.drop()
+    return kept and refuse(broker)
+
+
+def refuse(broker):
+    """Count a message for which there is no room; True."""
+    broker.messages.refused += 1
+    broker.stats[_DROPPED] += 1
+    return True
+
+
 def store(broker, pkt, buf, flags):
     """The PUBLISH in a message slot, with one reference; NONE where all is full."""
     topic = pkt[_TOPIC]
@@ -176,8 +206,7 @@ def store(broker, pkt, buf, flags):
             return msg
         if not make_room(broker):
             break
-    broker.messages.refused += 1
-    broker.stats[_DROPPED] += 1
+    refuse(broker)
     return _NONE
 
 

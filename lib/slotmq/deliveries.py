@@ -22,6 +22,7 @@ from slotmq.runtime import const
 _NONE = const(0xFFFF)
 _QUEUED = const(0)
 _FREE = const(4)
+_BEGUN = const(12)  # in flags: QoS 2 and DUP
 
 
 class Deliveries:
@@ -51,6 +52,10 @@ class Deliveries:
     def oldest_queued(self, sessions, session):
         """The first entry of a session that was never sent, or NONE."""
         entry = sessions.head[session]
-        while entry != _NONE and self.state[entry] != _QUEUED:
+        while entry != _NONE and (self.state[entry] != _QUEUED or self.may_be_known(entry)):
             entry = self.next[entry]
         return entry
+
+    def may_be_known(self, entry):
+        """Was it perhaps sent at QoS 2 before a power cut? Then its id may be no other's."""
+        return self.flags[entry] & _BEGUN == _BEGUN

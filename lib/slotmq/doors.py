@@ -4,6 +4,7 @@
 # is one in reserve: the client too many comes in, and CONNECT tells it so, or lets it
 # take over its own session. Those after it wait in the system's backlog until one ends.
 # On the control plane: allocates.
+from slotmq import closing
 from slotmq.runtime import const
 
 _IN = const(1)
@@ -60,9 +61,10 @@ class Doors:
         loop = self.loop
         conns = loop.conns
         share = door.share
-        for _ in range(_ACCEPTS):
+        for k in range(_ACCEPTS):
             if conns.count == conns.slots or share[_SHARE_SOCKETS] > share[_SHARE_MOST]:
-                self._stop(door)
+                if k == 0 and not closing.make_way(loop):  # else: does anybody wait?
+                    self._stop(door)
                 return
             try:
                 stream = door.accept()

@@ -34,6 +34,10 @@ def put_u16(tx, at, value):
     return at + 2
 
 
+def put_u32(buf, at, value):
+    return put_u16(buf, put_u16(buf, at, value >> 16 & 0xFFFF), value & 0xFFFF)
+
+
 def put_short(tx, at, first, value):
     """A packet of four bytes: CONNACK, UNSUBACK and the acknowledgements of PUBLISH."""
     tx[at] = first

@@ -5,7 +5,8 @@ from slotmq import deliver
 from slotmq.encode import put_short
 from slotmq.outbox import room
 from slotmq.runtime import const, finish, unref
-from slotmq.send5 import emit, store
+from slotmq.send5 import emit
+from slotmq.source5 import store
 
 _NONE = const(0xFFFF)
 _RAP = const(8)
@@ -115,6 +116,7 @@ def give(broker, session, sub, qos, granted, keep_retain):
     qos = granted if broker.upgrade_qos else min(qos, granted)
     if qos == 0:
         waits = broker.queue_qos0 and deliver.must_queue(broker, session)
+        waits = waits or deliver.is_behind(broker, session)
         if not waits and conn == _NONE:
             return
         if not waits and conn != broker.current:

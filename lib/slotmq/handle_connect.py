@@ -34,7 +34,7 @@ class Fields:
     more = None  # connect5.py's part
     # Of version 5; times in seconds
     expiry = will_delay = 0
-    will_expiry = -1
+    will_expiry = None
     method = auth_data = user = assigned = answer = None
     server_keep_alive = expiry_lowered = wants_information = False
 

@@ -80,7 +80,8 @@ def _handle_qos2(broker, conn, pkt, buf, flags, slot, taken):
         if taken and sessions.id_msg is None:
             result = _publish(broker, pkt, buf, flags, slot)
         elif taken:
-            sessions.id_msg[at] = deliver.store(broker, pkt, buf, flags)
+            if not broker.full or sessions.clean[session] or not deliver.refuse(broker):
+                sessions.id_msg[at] = deliver.store(broker, pkt, buf, flags)
             if sessions.id_msg[at] == _NONE:
                 result = broker.when_no_message
         if result:
@@ -95,6 +96,8 @@ def _publish(broker, pkt, buf, flags, slot):
     routes = broker.subscriptions.routes
     msg = _NONE
     empty = pkt[_PAYLOAD] == pkt[_END]
+    if deliver.is_refused(broker, slot, flags >> 1):
+        return broker.when_no_message
     if routes.first[slot] != routes.end[slot] or flags & 1 and not empty:
         msg = deliver.store(broker, pkt, buf, flags)
         if msg == _NONE:

@@ -1,6 +1,6 @@
 # handle_subscribe.py - SUBSCRIBE and UNSUBSCRIBE [3.8, 3.10]. The whole packet is
 # checked before anything is changed. The control plane: may allocate and free.
-from slotmq import retain
+from slotmq import planting, retain
 from slotmq.encode import length_bytes, put_header, put_u16
 from slotmq.outbox import put_ack
 from slotmq.runtime import const, filter_ok, utf8_ok
@@ -96,10 +96,10 @@ def _subscribe(broker, session, buf, off, n, qos):
         return _FAILURE
     if not may(broker, session, buf, off, n, qos):
         return _FAILURE
-    node = subs.add_node(buf, off, n)
+    node = planting.add_node(subs, buf, off, n)
     if node == _NONE:
         return _FAILURE
-    sub = subs.add(broker.sessions, session, node, qos)
+    sub = planting.add(subs, broker.sessions, session, node, qos)
     if sub == _NONE:
         return _FAILURE
     if broker.five:
@@ -119,9 +119,9 @@ def may(broker, session, buf, off, n, qos):
 
 def _unsubscribe(broker, session, buf, off, n):
     subs = broker.subscriptions
-    node = subs.find_node(buf, off, n)
+    node = planting.find_node(subs, buf, off, n)
     if node != _NONE:
-        sub = subs.find(session, node)
+        sub = planting.find(subs, session, node)
         if sub != _NONE:
             subs.remove(broker.sessions, sub)
     if broker.log_mask & _UNSUBSCRIBE_LOG:

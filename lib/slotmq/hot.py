@@ -27,7 +27,7 @@ _TOPIC = const(7)
 _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)
 _PACKET_MAX = const(10)
-# Of Routes' table, and the first of the one that lane_columns makes
+# Of Routes' table, and the first of the one of columns.py
 _R_MASK = const(0)
 _R_WIDTH = const(1)
 _R_GEN = const(2)

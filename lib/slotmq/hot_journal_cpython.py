@@ -4,7 +4,7 @@ import zlib
 
 _FIND = {
     bits: re.compile(b"[" + b"".join(b"\\x%02x" % i for i in range(256) if i & bits) + b"]")
-    for bits in (1, 3, 32)
+    for bits in (1, 2, 32)
 }
 
 

@@ -5,7 +5,7 @@
 import micropython
 from micropython import const
 
-from slotmq.hot import ALIGN, find_route, table
+from slotmq.hot import find_route
 from slotmq.hot_messages import place, put_ack, store
 from slotmq.hot_queue import acked, fan
 
@@ -44,26 +44,6 @@ _C_HEARD = const(53)
 _S_RECEIVED = const(57)
 _S_MOST = const(58)  # received ids that the lane takes: none where messages hang on them
 _S_MARK = const(61)
-
-
-def lane_columns(broker):
-    # The table `o` of all hot_*.py, in the order of their constants: the columns of the
-    # queue, of place() and of the lane. It is broker.queue and conns.columns too.
-    c = broker.conns
-    d = broker.deliveries
-    m = broker.messages
-    s = broker.sessions
-    r = broker.subscriptions.routes
-    p = (len(r.gen) - 1, r.topic_bytes, r.gen, r.len, r.text, r.state, c.out, c.tx_end)
-    p += (c.tx_limit, c.tx, c.dirty, c.counts, broker.subscriptions.pool, s.conn, d.session)
-    p += (d.msg, d.prev, d.next, d.state, d.flags, d.count, s.head, s.tail, s.cursor, s.queued)
-    p += (s.inflight, d.is_pending, d.window, m.refs, m.first, m.next, m.count, m.topic_len)
-    p += (m.payload_len, m.flags, d.pending, s.scans, m.arena.state, m.arena.next, m.arena.data)
-    p += (c.session, broker.stats, broker.clock, broker.pkt, s.ids, s.id_count, s.progress)
-    p += (r.first, r.end, c.state, c.held, c.bigs, s.ids_high, c.heard, ALIGN, d.slots, m.slots)
-    p += (s.received, s.received if s.id_msg is None else 0, _NONE, 0, s.mark)
-    broker.queue = c.columns = made = table(p)
-    return made
 
 
 @micropython.viper

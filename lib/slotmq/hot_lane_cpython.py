@@ -6,11 +6,6 @@ from slotmq.hot_queue_cpython import acked, fan, have_room
 _NONE = 0xFFFF
 
 
-def lane_columns(broker):
-    """What lane() walks: the broker itself."""
-    return broker
-
-
 def may_read(broker, conn):
     """How many bytes may be read from a client of the lane; 0: ask intake.readable."""
     conns = broker.conns

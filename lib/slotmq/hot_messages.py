@@ -1,5 +1,5 @@
 # hot_messages.py - message slots, and what goes into outgoing buffers, on MicroPython, in
-# viper. Nothing here allocates. o: the table of columns, hot_lane.lane_columns. It has
+# viper. Nothing here allocates. o: the table of columns, columns.py. It has
 # the names of the columns that are used here. x ^ _NONE is true where x is not none.
 import micropython
 from micropython import const
@@ -32,11 +32,6 @@ _M_CHAIN = const(38)
 _M_DATA = const(39)
 _ALIGN_AT = const(54)
 _M_SLOTS = const(56)
-
-
-def queue_columns(d, s, m, c):
-    # None yet: lane_columns makes one table for all.
-    return None
 
 
 @micropython.viper
@@ -216,7 +211,7 @@ def place(o: ptr32, i: int, end: int, src: ptr8, start: int, n: int) -> int:
     # Puts the QoS 0 packet src[start:start + n] into the outgoing buffer of every
     # session of the route entries i..end, with a clean first byte. Offline
     # sessions are passed over. -> the first entry that needs another way (no
-    # room, or a message in parts under way), or end. o: hot_lane.lane_columns.
+    # room, or a message in parts under way), or end. o: columns.py.
     # The lane passes -n: to all of them, or to none and -> -1.
     entries = ptr16(int(o) - o[_C_POOL])
     conn_of = ptr16(int(o) - o[_C_CONN_OF])

@@ -2,11 +2,6 @@
 _NONE = 0xFFFF
 
 
-def queue_columns(d, s, m, c):
-    """The four tables that the functions below walk, as one argument."""
-    return d, s, m, c
-
-
 def store(columns, buf, topic, topic_len, payload, payload_len, flags):
     """A message slot for topic (its length before it) and payload of buf, or NONE."""
     m = columns[2]

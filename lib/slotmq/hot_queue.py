@@ -1,6 +1,6 @@
 # hot_queue.py - the life of a delivery on MicroPython, in viper: fan and append, send,
 # acked and finish; deliveries.py tells the states. Nothing here allocates. o or c: the
-# table of columns, hot_lane.lane_columns. x ^ _NONE is true where x is not none.
+# table of columns, columns.py. x ^ _NONE is true where x is not none.
 import micropython
 from micropython import const
 

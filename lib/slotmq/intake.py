@@ -29,6 +29,8 @@ _TOO_BIG = const(4)
 _REFUSED = const(5)
 _FULL = const(6)
 _ACCEPTED = const(15)
+_PACKET_TOO_LARGE = const(0x95)  # reason codes [5.0, 2.4]
+_QUOTA = const(0x97)
 _PACKETS_IN = const(0)
 _BYTES_IN = const(5)
 _DEBUG = const(64)
@@ -43,25 +45,30 @@ def control(module, broker, conn, pkt, buf):
         return ondemand.take(module, broker.now).handle(broker, conn, pkt, buf)
     except MemoryError:
         broker.conns.refused += 1
-        return _refuse(broker, conn, pkt, buf)
+        return _refuse(broker, conn, pkt, buf, pkt[_END], _QUOTA, _FULL)
     finally:
         heap.drop()
 
 
-def _refuse(broker, conn, pkt, buf):
-    # There is no heap for a CONNECT: CONNACK with what each version has for that.
+def _refuse(broker, conn, pkt, buf, end, reason, result):
+    # A CONNECT for which there is no room, of which buf[:end] has come: CONNACK with what
+    # each version has for that. Version 3 is not told of one that is too large.
+    conns = broker.conns
     at = pkt[_BODY]
-    if pkt[_TYPE] != 1 or pkt[_END] - at < 7 or broker.conns.state[conn] != _NEW:
-        return _FULL
-    tx = broker.conns.tx
-    put = broker.conns.reserve(conn, 5)
-    if put >= 0:
-        if buf[at + 6] == 5:
-            put_u16(tx, put_u16(tx, put, 0x2003), 0x0097)
-            tx[put + 4] = 0
-        else:
-            broker.conns.tx_end[conn] -= 1
-            put_u16(tx, put_u16(tx, put, 0x2002), 0x0003)
+    if pkt[_TYPE] != 1 or end - at < 7 or conns.state[conn] != _NEW:
+        return result
+    is_5 = buf[at + 6] == 5 and broker.five
+    put = conns.reserve(conn, 5) if is_5 or result == _FULL else -1
+    if put < 0:
+        return result
+    tx = conns.tx
+    if is_5:
+        conns.level[conn] = 5
+        put_u16(tx, put_u16(tx, put, 0x2003), reason)
+        tx[put + 4] = 0
+    else:
+        conns.tx_end[conn] -= 1
+        put_u16(tx, put_u16(tx, put, 0x2002), 0x0003)
     return _REFUSED
 
 
@@ -73,8 +80,6 @@ def _subscribing(broker, conn, pkt, buf):
     return control("subscribing", broker, conn, pkt, buf)
 
 
-NAMES = """- CONNECT CONNACK PUBLISH PUBACK PUBREC PUBREL PUBCOMP SUBSCRIBE SUBACK
-UNSUBSCRIBE UNSUBACK PINGREQ PINGRESP DISCONNECT -"""
 # By packet type. FIRST serves a connection until its CONNECT, HANDLERS from then on.
 _NOT = handle_unexpected
 FIRST = (_NOT, _joining) + (_NOT,) * 14
@@ -152,7 +157,7 @@ def _handle(broker, conn, buf, at, end, held):
         _give_room(broker, conn, n - held)
         held = 0
         if broker.lane is None and broker.log_mask & _DEBUG:
-            _log_packet(broker, conn, pkt)
+            ondemand.tell(broker, "received", conn, pkt)
         broker.held = pkt[_TYPE] != _PUBLISH_TYPE or pkt[_FLAGS] & 6
         result = handlers[pkt[_TYPE]](broker, conn, pkt, buf)
         broker.held = 0
@@ -166,7 +171,10 @@ def _handle(broker, conn, buf, at, end, held):
             at = end
     broker.stats[_PACKETS_IN] += count
     if at < end and n < 0:
-        broker.end(conn, _MALFORMED if n == -1 else _TOO_BIG)
+        result = _MALFORMED
+        if n != -1:
+            result = _refuse(broker, conn, pkt, buf, end, _PACKET_TOO_LARGE, _TOO_BIG)
+        broker.end(conn, result)
         return end
     return at
 
@@ -185,15 +193,6 @@ def _give_room(broker, conn, n):
     conns = broker.conns
     limit = conns.tx_end[conn] if broker.queued_to_self else conns.tx_limit[conn] + n
     conns.tx_limit[conn] = min(limit, (conn + 1) * conns.tx_bytes)
-
-
-def _log_packet(broker, conn, pkt):
-    heap.lift()
-    session = broker.conns.session[conn]
-    who = broker.sessions.client_id(session).decode() if session != _NONE else "a new client"
-    what = "Received %s from %s (%d bytes)" % (NAMES.split()[pkt[_TYPE]], who, pkt[_TOTAL])
-    broker.log(_DEBUG, what)
-    heap.drop()
 
 
 def _hold(broker, conn, buf, at, end):

@@ -5,6 +5,7 @@ from slotmq.auth5 import handle_auth
 from slotmq.connect5 import handle_connect
 from slotmq.runtime import const, new_packet, next_packet
 
+_NEW = const(1)
 _REFUSED = const(5)
 _PROTOCOL_ERROR = const(0x82)
 
@@ -24,7 +25,10 @@ def handle(broker, conn, pkt, buf):
     """AUTH; where that is the end of an exchange, the CONNECT that began it goes on."""
     result = handle_auth(broker, conn, pkt, buf)
     if not isinstance(result, bytes):
-        return result
+        if result < 0x80 or conn not in broker.five.exchanges or broker.conns.state[conn] != _NEW:
+            return result
+        connack5.refuse(broker, conn, result)
+        return _REFUSED
     pkt = new_packet(len(result))
     next_packet(result, 0, len(result), pkt)
     return ondemand.take("joining", broker.now).handle(broker, conn, pkt, result)

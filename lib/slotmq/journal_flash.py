@@ -10,11 +10,12 @@
 #
 # append() and sync() do not allocate, but for a block's header under heap.lift(); who
 # calls the others lifts. An error in the midst of one leaves a piece of what was to be
-# written: the medium takes no more then, until begin() or resume().
+# written: the medium takes no more then, until begin() or resume(). All but what messages
+# need is in journal_ring.py, which is loaded on demand.
 from binascii import crc32
-from struct import pack_into, unpack_from
+from struct import pack_into
 
-from slotmq import heap
+from slotmq import heap, ondemand
 from slotmq.runtime import const, copy
 
 _PAGE = const(256)
@@ -32,89 +33,24 @@ class FlashMedium:
     page = _PAGE
 
     def __init__(self, device, snapshot):
-        self._device = device
+        self.device = device
         self.blocks = device.ioctl(_BLOCKS, 0)
         self.data = device.ioctl(_BLOCK_SIZE, 0) - _PAGE  # bytes of the journal in a block
         self.buf = bytearray(_PAGE)  # what is appended and not programmed
-        self.capacity = (self.blocks - max(1, -(-snapshot // self.data))) * self.data
+        self.most = snapshot
+        beside = min(max(1, -(-snapshot // self.data)), self.blocks // 2)
+        self.capacity = (self.blocks - beside) * self.data
         self.written = self.erased = 0
-        self._births = 0  # of generations, of those too that were given up
-        self._first, self.length = -1, 1  # blocks of the opened generation
+        self.births = 0  # of generations, of those too that were given up
+        self.first, self.length = -1, 1  # blocks of the opened generation
         self.end = 0
-        self._room = -1  # that much may be appended to the one that is written
-
-    # At start only: forget() lets go of these
-
-    def generations(self):
-        numbers = {}  # one bit for each block that is there
-        for block in range(self.blocks):
-            generation, birth, number = self.head(block)
-            if number >= 0:
-                key = generation, birth, (block - number) % self.blocks
-                numbers[key] = numbers.get(key, 0) | 1 << number
-                self._births = max(self._births, birth)
-        self.found = {
-            key[0]: key + (bits,)
-            for key, bits in sorted(numbers.items())
-            if not bits & (bits + 1)  # none is missing, from the first one on
-        }
-        return sorted(self.found, reverse=True)
-
-    def head(self, block):
-        # (generation, birth, number) from whichever of the two is right; number -1: none.
-        buf = self.buf
-        self._device.readblocks(block, buf, 0)
-        for at in (0, _SECOND):
-            magic, generation, birth, number, crc = unpack_from("<8s4I", buf, at)
-            if magic == _MAGIC and crc == crc32(buf[at : at + _HEADER - 4]):
-                return generation, birth, number
-        return 0, 0, -1
-
-    def open(self, generation):
-        _, birth, self._first, bits = self.found[generation]
-        self._opened = generation, birth
-        self._base = self._first
-        self.length = len(bin(bits)) - 2
-        self.end = self.length * self.data
-
-    def set_aside(self, generation):
-        if generation in self.found:
-            self._erase(self.found[generation][2])
-
-    def readinto(self, at, buf, n):
-        n = max(0, min(n, self.length * self.data - at))
-        view = memoryview(buf)
-        done = 0
-        while done < n:
-            rest = (at + done) % self.data
-            part = min(n - done, self.data - rest)
-            block = (self._first + (at + done) // self.data) % self.blocks
-            self._device.readblocks(block, view[done : done + part], _PAGE + rest)
-            done += part
-        return n
-
-    # A generation's life
-
-    def resume(self, end):
-        self._base = self._first
-        self.ident = self._opened
-        self.end = end
-        self._room = self.capacity
-
-    def begin(self, generation):
-        self._room = -1
-        self._births += 1
-        self.ident = generation, self._births
-        self._base = (self._first + self.length) % self.blocks
-        self.end = 0
-        self._erase(self._base)
-        self._room = (self.blocks - self.length) * self.data
+        self.room = -1  # that much may be appended to the one that is written
 
     def append(self, buf, off, n):
-        room = self._room
+        room = self.room
         if self.end + n > room:
             raise OSError(_ENOSPC, "write")
-        self._room = -1  # until all of it is there
+        self.room = -1  # until all of it is there
         while n:
             if self.end and not self.end % self.data:
                 self._take(self.end // self.data)
@@ -126,30 +62,47 @@ class FlashMedium:
             n -= part
             if at + part == _PAGE:
                 self._program()
-        self._room = room
+        self.room = room
 
     def sync(self):
-        room = self._room
+        room = self.room
         if room < 0:
             raise OSError(_EIO, "write")
-        self._room = -1
+        self.room = -1
         if self.end % _PAGE:
             self._blank(self.end % _PAGE)
             self.end += -self.end % _PAGE
             self._program()
-        self._room = room
+        self.room = room
+
+    def begin(self, generation):
+        _ring().begin(self, generation)
+
+    def spare(self, n):
+        return _ring().spare(self, n)
 
     def switch(self):
-        self.sync()
-        self._room = -1
-        self.mark(0)
-        self._opened = self.ident
-        self._first = self._base
-        self.length = max(1, -(-self.end // self.data))
-        self._room = self.capacity
+        _ring().switch(self)
 
     def close(self):
-        self._room = -1
+        self.room = -1
+
+    # At start only: forget() lets go of these
+
+    def generations(self):
+        return _ring().generations(self)
+
+    def set_aside(self, generation, is_needed=False):
+        return _ring().set_aside(self, generation, is_needed)
+
+    def open(self, generation):
+        _ring().reopen(self, generation)
+
+    def readinto(self, at, buf, n):
+        return _ring().readinto(self, at, buf, n)
+
+    def resume(self, end):
+        _ring().resume(self, end)
 
     # Blocks and pages
 
@@ -157,11 +110,11 @@ class FlashMedium:
         # The next block; only here the buffer is free for its header.
         heap.lift()
         try:
-            self._erase((self._base + number) % self.blocks)
+            self.erase((self.base + number) % self.blocks)
             self.mark(number)
         finally:
             heap.drop()
-        if self._base == self._first:
+        if self.base == self.first:
             self.length = number + 1
 
     def mark(self, number):
@@ -184,16 +137,20 @@ class FlashMedium:
         heap.lift()
         self.written += _PAGE
         heap.drop()
-        if self._device.writeblocks((self._base + number) % self.blocks, self.buf, at):
+        if self.device.writeblocks((self.base + number) % self.blocks, self.buf, at):
             raise OSError(_EIO, "write")
 
-    def _erase(self, block):
+    def erase(self, block):
         self.erased += self.data + _PAGE
-        if self._device.ioctl(_ERASE, block):
+        if self.device.ioctl(_ERASE, block):
             raise OSError(_EIO, "write")
+
+
+def _ring():
+    return ondemand.take("journal_ring", 0)
 
 
 def forget():
     """Give back what only a start needs: nobody makes a medium or reads it any more."""
-    FlashMedium.__init__ = FlashMedium.generations = FlashMedium.head = None
-    FlashMedium.open = FlashMedium.readinto = FlashMedium.set_aside = None
+    FlashMedium.__init__ = FlashMedium.generations = FlashMedium.set_aside = None
+    FlashMedium.open = FlashMedium.readinto = FlashMedium.resume = None

@@ -5,6 +5,10 @@ from slotmq.runtime_journal import crc_add, crc_put, crc_start, crc_state
 
 _HEAD = const(1)
 _COMMIT = const(13)
+_COMMIT_BEGINS = b"\x0d\x04"  # type and length
+_CHUNK = const(60)
+TORN = 1  # what follows the last COMMIT is not whole, as a power cut leaves it
+DAMAGED = 2  # what was committed follows, and cannot be reached any more
 
 
 def u16(buf, at):
@@ -34,10 +38,12 @@ class Reader:
         # Of the record that was found last
         self.kind = self.body = self.size = self.next = 0
 
-    def find(self, at):
-        """Look at the record that begins at `at`; False: there is none that is whole."""
+    def find(self, at, is_known=False):
+        """Look at the record that begins at `at`; False: there is none that is whole.
+
+        is_known: it has been looked at before."""
         buf = self.buf
-        had = self.medium.readinto(at, buf, 5)
+        had = self.read(at, 5)
         self.kind = buf[0]
         size = shift = 0
         i = 1
@@ -55,19 +61,26 @@ class Reader:
         self.body = at + i
         self.size = size
         self.next = self.body + size + 4
-        return self._is_whole()
+        return is_known or self._is_whole()
+
+    def read(self, at, n):
+        # What cannot be read is not there.
+        try:
+            return self.medium.readinto(at, self.buf, n)
+        except OSError:
+            return 0
 
     def _is_whole(self):
         at = self.body
         end = at + self.size
         buf = self.buf
         while at < end:
-            n = self.medium.readinto(at, buf, min(len(buf), end - at))
+            n = self.read(at, min(len(buf), end - at))
             if not n:
                 return False
             crc_add(self.crc, buf, 0, n)
             at += n
-        if self.medium.readinto(end, buf, 4) < 4:
+        if self.read(end, 4) < 4:
             return False
         crc_put(self.crc, buf, 4)
         return buf[:4] == buf[4:8]
@@ -75,28 +88,45 @@ class Reader:
     def read_body(self, off=0, most=None):
         """Read the body, or so many bytes of it from `off`, to buf; -> how many."""
         n = min(len(self.buf), self.size - off)
-        return self.medium.readinto(self.body + off, self.buf, n if most is None else min(n, most))
+        return self.read(self.body + off, n if most is None else min(n, most))
 
     def after(self, at):
         """Where a record may begin that follows what ends at `at`: padding is stepped over."""
         page = self.medium.page
-        if page > 1 and self.medium.readinto(at, self.buf, 1) and self.buf[0] == 0xFF:
+        if page > 1 and self.read(at, 1) and self.buf[0] == 0xFF:
             return (at + page - 1) // page * page
         return at
 
 
-def last_commit(reader):
-    """Where the last COMMIT ends, 0 if there is none; and whether more came behind it that
-    is not whole."""
+def last_commit(reader, version):
+    """Where the last COMMIT ends, 0 if there is none of this version; and how what is behind
+    it is: 0, TORN or DAMAGED."""
     at = end = 0
     while True:
         at = reader.after(at)
-        if not reader.find(at):
+        if not reader.find(at) or reader.kind > _COMMIT:
             break
-        if at == 0 and reader.kind != _HEAD:
+        if at == 0 and (
+            reader.kind != _HEAD or reader.read_body() != 5 or reader.buf[0] > version
+        ):
             break
         at = reader.next
         if reader.kind == _COMMIT:
             end = at
-    torn = reader.medium.readinto(at, reader.buf, 1) == 1 and reader.buf[0] != 0xFF
-    return end, torn
+    if _commits_again(reader, at):
+        return end, DAMAGED
+    return end, TORN if reader.read(at, 1) and reader.buf[0] != 0xFF else 0
+
+
+def _commits_again(reader, at):
+    # Is there a whole COMMIT from here on, wherever it stands?
+    while True:
+        n = reader.read(at, _CHUNK)
+        if n < len(_COMMIT_BEGINS):
+            return False
+        found = bytes(reader.buf[:n]).find(_COMMIT_BEGINS)
+        at += n - 1 if found < 0 else found
+        if found >= 0:
+            if reader.find(at):
+                return True
+            at += 1

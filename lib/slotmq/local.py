@@ -1,4 +1,5 @@
-# local.py - publishing from the program that the broker runs in. Allocates.
+# local.py - publishing from the program that the broker runs in, and the way to what else
+# such a program asks for. Allocates.
 from slotmq import deliver
 from slotmq import retain as retaining
 from slotmq.runtime import const, new_packet, next_packet, unref, utf8_ok
@@ -8,6 +9,19 @@ _END = const(4)
 _TOPIC = const(7)
 _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)
+
+
+def find(broker, name):
+    """A method of Broker that stands in inside.py; AttributeError: none does.
+
+    So a broker that is not asked for them has not even their names in its heap."""
+    if name not in ("subscribe", "client", "serve"):
+        raise AttributeError(name)
+    from slotmq import inside
+
+    every = {"subscribe": inside.subscribe, "client": inside.client, "serve": inside.serve}
+    function = every[name]
+    return lambda *args, **options: function(broker, *args, **options)
 
 
 def publish(broker, topic, payload, qos, retain):
@@ -30,11 +44,14 @@ def publish(broker, topic, payload, qos, retain):
     if next_packet(buf, 0, len(buf), pkt) < 0:
         raise ValueError("larger than max_packet")
     _route(broker, pkt, buf, qos, retain)
+    broker.scanning = True  # so that the next turn does not wait before it sends
 
 
 def _route(broker, pkt, buf, qos, retain):
     slot = deliver.route(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN])
     msg = _NONE
+    if deliver.is_refused(broker, slot, qos):
+        return
     if qos or broker.upgrade_qos or retain and pkt[_PAYLOAD] != pkt[_END]:
         msg = deliver.store(broker, pkt, buf, qos << 1 | (1 if retain else 0))
         if msg == _NONE:

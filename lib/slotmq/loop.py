@@ -12,7 +12,7 @@
 # allocate: CONNECT, SUBSCRIBE, new connections and closing ones, logs, $SYS, hooks.
 # So a steady state that allocates is an error at once, and the frames of calls lie on the C
 # stack, which is faster. (poll.modify allocates only where objects lie above 2 GB.)
-from slotmq import closing, heap
+from slotmq import closing, heap, ondemand
 from slotmq.doors import Doors
 from slotmq.intake import readable, receive
 from slotmq.runtime import const, copy, lane, may_read, next_dirty
@@ -86,10 +86,7 @@ class Loop:
     def close(self):
         """End in order: wills go out, everything is closed."""
         self.stopping = True  # nobody lingers
-        self.broker.publish_wills()
-        self._finish_turn()
-        self.broker.shut_down()
-        self._finish_turn()
+        ondemand.take("steering", self.broker.now).end(self)
         self.broker.journal and self.broker.journal.close()
         self.doors.close()
 
@@ -140,7 +137,7 @@ class Loop:
                 self._keep_time(now)
             if broker.scanning:
                 broker.scan_on()
-            self._finish_turn()
+            self.finish_turn()
             if self.paused_count:
                 self._resume()
             if once:
@@ -214,7 +211,7 @@ class Loop:
                 self.paused[conn] = 0
                 self.paused_count -= 1
                 self.poll_for(conn)
-        self._finish_turn()
+        self.finish_turn()
 
     def poll_for(self, conn):
         """Tell the poller what this connection waits for now."""
@@ -280,9 +277,9 @@ class Loop:
             self.poll_for(conn)
             self.broker.go_on(conn)
 
-    def _finish_turn(self):
-        # Write once to each connection that has something, then close what has ended;
-        # the wills of those may give others something again.
+    def finish_turn(self):
+        """Write once to each connection that has something, then close what has ended."""
+        # the wills of those may give others something again
         broker = self.broker
         counts = self.counts
         if self.pending[0]:

@@ -11,19 +11,41 @@ from slotmq import heap
 from slotmq.runtime import MICROPYTHON, const
 
 _AFTER = const(10)  # tenths of a second
-_IS_SMALL = MICROPYTHON and gc.mem_alloc() + gc.mem_free() < 1000000
+IS_SMALL = MICROPYTHON and gc.mem_alloc() + gc.mem_free() < 1000000
 _used = {}  # name: when it was called last
 
 
 def take(name, now):
     """The module slotmq.<name>, loaded if need be; to be used at once and not to be kept."""
-    _used[name] = now
-    return getattr(__import__("slotmq." + name), name)
+    for _ in range(2):
+        _used[name] = now
+        try:
+            return getattr(__import__("slotmq." + name), name)
+        except MemoryError:
+            forget_all()
+    raise MemoryError
+
+
+def tell(broker, what, conn, about):
+    """The log hears of a connection (telling.py), if there is heap for it."""
+    heap.lift()
+    try:
+        getattr(take("telling", broker.now), what)(broker, conn, about)
+    except MemoryError:
+        pass
+    heap.drop()
+
+
+def forget_all():
+    """Let go of what was taken; whoever is being called stays until it returns."""
+    for name in list(_used):
+        forget(name)
+    gc.collect()
 
 
 def tick(now):
     """Several times a second: forget what nobody has needed for a while."""
-    if not _IS_SMALL:
+    if not IS_SMALL:
         return
     for name in _used:
         if now - _used[name] >= _AFTER:

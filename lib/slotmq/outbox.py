@@ -76,6 +76,8 @@ def _pass_through(broker, conn, buf, start, n):
     conns = broker.conns
     k = conns.tx_bytes
     at = conns.reserve(conn, k)
+    if at < 0:
+        return False
     copy(conns.tx, at, buf, start, k)
     conns.tx[at] = 0x30
     broker.flush(conn)
@@ -108,11 +110,14 @@ def pass_rest(broker, conn, buf, start, n):
 
 
 def _begin_parts(broker, conn, msg, first, remaining, n, packet_id):
+    # None begins while nothing may leave: nobody would go on with it.
     conns = broker.conns
-    if n <= conns.tx_bytes or not conns.is_empty(conn):
+    if n <= conns.tx_bytes or not conns.is_empty(conn) or broker.journal and broker.held:
         return False
     head = 1 + length_bytes(remaining)
     at = conns.reserve(conn, head)
+    if at < 0:
+        return False  # it has said DISCONNECT behind what it sent to itself
     put_header(conns.tx, at, first, remaining)
     broker.messages.refs[msg] += 1
     set_part(conns, conn, msg, 0, packet_id)
@@ -133,18 +138,19 @@ def fill(broker, conn):
     conns = broker.conns
     while conns.part_msg[conn] != _NONE:
         limit = (conn + 1) * conns.tx_bytes
-        if limit - conns.tx_end[conn] < _PIECE:
+        end = conns.tx_end[conn]
+        if limit - end < _PIECE or not _copy_part(broker, conn, limit):
             if conns.out[conn] == _BLOCKED:
                 return False
             broker.flush(conn)
-            if limit - conns.tx_end[conn] < _PIECE:
+            if conns.tx_end[conn] == end:
                 return False
-        _copy_part(broker, conn, limit)
     return True
 
 
 def _copy_part(broker, conn, limit):
-    # The next piece, of at least two bytes of room: topic, packet id or payload.
+    # The next piece, of at least two bytes of room: topic, packet id or payload. False: what
+    # version 5 puts in the middle has no room yet.
     conns = broker.conns
     messages = broker.messages
     msg = conns.part_msg[conn]
@@ -156,6 +162,8 @@ def _copy_part(broker, conn, limit):
     if off == topic_end and packet_id:
         if conns.level[conn] == 5 or messages.flags[msg] & _EXTRA:
             at = broker.five.put_middle(broker, conn, msg, at, packet_id)
+            if conns.part_id[conn]:
+                return False
             off = conns.part_off[conn]
         else:
             conns.tx[at] = packet_id >> 8
@@ -173,6 +181,7 @@ def _copy_part(broker, conn, limit):
         conns.mark_dirty(conn)
     if off == end and not conns.part_id[conn]:
         end_part(broker, conn)
+    return True
 
 
 def end_part(broker, conn):

@@ -43,7 +43,7 @@ _NEED_MORE = const(0)
 _BAD_PACKET = const(-1)
 _TOO_LARGE = const(-2)
 
-# Results of a handler: why a connection ends (0: it goes on). broker.WHY names them.
+# Results of a handler: why a connection ends (0: it goes on). telling.py names them.
 _OK = const(0)
 _LEFT = const(1)  # DISCONNECT came
 _MALFORMED = const(2)

@@ -1,13 +1,13 @@
 # publish5.py - PUBLISH from a client of MQTT 5.0 [5.0, 3.3]: its properties, its topic
 # alias, then the way of any other message, and an answer with a reason. Does not
 # allocate.
-from slotmq import deliver, retain
+from slotmq import deliver, heap, ondemand, retain
 from slotmq.answers5 import put_reason
 from slotmq.fan5 import give, spread
 from slotmq.handle_publish import is_wanted
 from slotmq.properties import scan
 from slotmq.runtime import const, unref, utf8_ok
-from slotmq.send5 import store
+from slotmq.source5 import store
 
 _NONE = const(0xFFFF)
 _FLAGS = const(1)
@@ -22,7 +22,6 @@ _PUBLISH_IN = const(2)
 _DROPPED = const(4)
 _OK = const(0)
 _IN_PUBLISH = const(4)  # of properties.WHERE
-_LONGEST = const(50000000)
 # Columns of properties.values
 _EXPIRY = const(2)
 _RESPONSE = const(4)
@@ -108,23 +107,39 @@ def _find_topic(broker, conn, values):
     if not 0 < alias <= aliases.allowed[conn]:
         return _ALIAS_INVALID
     if n:
-        return _OK if aliases.set(conn, alias, source.tbuf, source.topic, n) else _QUOTA
+        return _set_alias(broker, conn, alias, n)
     source.tbuf = source.text
     source.topic = 0
     source.topic_len = aliases.get(conn, alias, source.text, 0)
     return _OK if source.topic_len else _PROTOCOL_ERROR
 
 
+def _set_alias(broker, conn, alias, n):
+    # Who has taken more than a share of the room for aliases goes when others need theirs.
+    source = broker.five.source
+    aliases = broker.five.aliases
+    while not aliases.set(conn, alias, source.tbuf, source.topic, n):
+        heap.lift()
+        largest = ondemand.take("seldom5", broker.now).largest(aliases, conn, n)
+        heap.drop()
+        if largest == conn:
+            return _QUOTA
+        broker.end(largest, _QUOTA)
+        aliases.forget(largest)
+    return _OK
+
+
 def _take_out(source, values, payload):
     # Alias and expiry are not passed on as they came: they are taken out of the section,
-    # where it stands. A message that outlives this broker keeps its expiry.
+    # where it stands.
     start = payload - _section(source.buf, source.at, payload)
     gone = 0
+    if values[0] >> _EXPIRY & 1:
+        source.set_expiry(source.buf, values[_EXPIRY + _MORE] + 1)
     if values[0] >> _ALIAS & 1:
         start = _cut(source.buf, start, values[_ALIAS + _MORE], 3)
         gone = values[_ALIAS + _MORE]
-    if values[0] >> _EXPIRY & 1 and values[_EXPIRY] <= _LONGEST:
-        source.left = values[_EXPIRY]
+    if values[0] >> _EXPIRY & 1:
         at = values[_EXPIRY + _MORE]
         start = _cut(source.buf, start, at + 3 if at < gone else at, 5)
     source.size += source.at - start
@@ -160,6 +175,8 @@ def _publish(broker, conn, qos):
     slot = deliver.route(broker, source.tbuf, topic, n)
     nobody = subs.routes.first[slot] == subs.routes.end[slot]
     keeps = source.retain and size
+    if deliver.is_refused(broker, slot, qos):
+        return -_QUOTA if broker.when_no_message else _QUOTA
     if (qos and not nobody or keeps) and _store(broker, qos << 1 | source.retain) == _NONE:
         if qos:
             return -_QUOTA if broker.when_no_message else _QUOTA
@@ -192,8 +209,7 @@ def _store(broker, flags):
             return msg
         if not deliver.make_room(broker):
             break
-    broker.messages.refused += 1
-    broker.stats[_DROPPED] += 1
+    deliver.refuse(broker)
     return _NONE
 
 
@@ -223,7 +239,10 @@ def _hold(broker, conn, at):
     size = source.size - source.props
     if not is_wanted(broker, conn, source.tbuf, source.topic, source.topic_len, size):
         return _QUOTA if 0 < broker.size_limit < size else _UNAUTHORIZED
-    msg = _store(broker, 4 | source.retain)
+    msg = _NONE
+    session = broker.conns.session[conn]
+    if not broker.full or broker.sessions.clean[session] or not deliver.refuse(broker):
+        msg = _store(broker, 4 | source.retain)
     if msg == _NONE:
         return -_QUOTA if broker.when_no_message else _QUOTA
     broker.sessions.id_msg[at] = msg

@@ -1,12 +1,14 @@
 # restore.py - a start with what the journal holds: which generation counts, its rows back
 # in the tables, and what time has made of them.
 #
-# Twice through: first to find the last COMMIT, then to take over what stands before it.
+# Twice through: first to find the last COMMIT, then for what counts before it.
 # Afterwards the journal begins a new generation, so nothing is ever written behind a torn
-# tail. Borrowed by the start: allocates.
-from slotmq import lifecycle
-from slotmq.journal import Journal
-from slotmq.journal_reader import Reader, last_commit
+# tail. What is damaged is said and set aside, and the start goes on with what is whole: only
+# limits that are too low for it, which somebody must raise, end it, and rows that contradict
+# one another, which the next start does not find. Borrowed by the start: allocates.
+from slotmq import lifecycle, ondemand
+from slotmq.journal import VERSION
+from slotmq.journal_reader import DAMAGED, Reader, last_commit
 from slotmq.restore_rows import Restorer
 from slotmq.runtime import const
 
@@ -20,25 +22,54 @@ def restore(broker, medium, say=print, *sync):
     Before the first client. sync: does nothing leave before it is kept? Else, seconds.
 
     say(text) is told what was not as it should be. OSError: a limit is too low for what
-    was promised, or there is no room to write."""
+    was promised, or nothing can be written, for another reason than a lack of room."""
+    newest = read_back(broker, medium, say)
+    control = ondemand.take("journal_control", broker.now)
+    return control.begin(broker, medium, newest, say, *sync)
+
+
+def read_back(broker, medium, say):
+    """Put back what the medium holds; -> its newest generation."""
+    ondemand.take("subscribing", broker.now)  # planting.py is in its file: it goes with that
     newest = 0
     longest = broker.limits.topic_bytes + 64
     longest = max(longest, broker.limits.client_id_bytes + 64, 4 * broker.limits.received + 8)
-    for generation in medium.generations():
+    generations = medium.generations()
+    for generation in generations:
         newest = max(newest, generation)
         reader = Reader(medium, generation, longest)
-        end, torn = last_commit(reader)
+        end, torn = last_commit(reader, VERSION)
         if end:
-            if torn:
+            if torn == DAMAGED:
+                kept = medium.set_aside(generation, True)
+                kept = _as(kept) or "; no copy of it is kept"
+                say("generation %d is damaged behind byte %d%s" % (generation, end, kept))
+            elif torn:
                 say("its end was cut off: what was written last does not count")
-            restorer = Restorer(broker, reader)
-            restorer.take_over(end)
-            settle(broker, restorer)
+            _take_over(broker, reader, end)
             break
-        say("generation %d is damaged, kept as %s" % (generation, medium.set_aside(generation)))
-    broker.journal = journal = Journal(broker, medium, newest, *sync)
-    journal.compact()
-    return journal
+        kept = _as(medium.set_aside(generation))
+        say("generation %d is damaged, or of a newer version%s" % (generation, kept))
+    if not generations:
+        kept = medium.set_aside(0)
+        if kept is not None:  # there was something
+            say("what is there cannot be read, or is of a newer version%s" % _as(kept))
+    return newest
+
+
+def _as(name):
+    return "; kept as " + name if name else ""
+
+
+def _take_over(broker, reader, end):
+    restorer = Restorer(broker, reader)
+    try:
+        restorer.take_over(end)
+    except (IndexError, KeyError):
+        # No broker has written this. The next start will not find it.
+        kept = _as(reader.medium.set_aside(reader.generation))
+        raise OSError("generation %d contradicts itself%s" % (reader.generation, kept))
+    settle(broker, restorer)
 
 
 def settle(broker, restorer):
@@ -46,7 +77,8 @@ def settle(broker, restorer):
     five = broker.five
     if five:
         _expire_later(broker, five, restorer.now)
-    for session, was_connected in restorer.connected.items():
+    for session in sorted(restorer.connected):
+        was_connected = restorer.connected[session]
         if not broker.sessions.used(session):
             continue
         left = broker.sessions.left

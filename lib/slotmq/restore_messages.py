@@ -1,9 +1,10 @@
 # restore_messages.py - restore_rows.py's part for messages and for their deliveries.
 #
-# A delivery keeps its slot, since that is its packet id, which was promised; so free slots
-# are taken from their list first and chained again at the end. Allocates.
+# A message is read when the first row is put back that holds it. A delivery keeps its
+# slot, since that is its packet id, which was promised; so free slots are taken from their
+# list first and chained again at the end. Allocates.
 from slotmq.journal_reader import signed, u16, u32
-from slotmq.runtime import const, finish, unref
+from slotmq.runtime import const
 
 _NONE = const(0xFFFF)
 _QUEUED = const(0)
@@ -12,73 +13,79 @@ _FREE = const(4)
 _DUP = const(8)
 _EXTRA = const(8)
 _TEXT = const(11)  # where the text begins in a message's body
+_MESSAGE = const(6)
+_DELIVERY_RELEASED = const(8)
 
 
 class Messages:
-    """What is common to all rows: the broker, its journal's reader, and messages by slot."""
+    """What is common to all rows: the broker, its journal's reader, and what was put back."""
 
     def __init__(self, broker, reader):
         self.broker = broker
         self.reader = reader
-        self.sessions = {}  # slot in the journal: slot here
+        self.rows = {}  # type of a record << 16 | slot: where the last one of these begins
+        # Slot in the journal: slot here
+        self.sessions = {}
         self.messages = {}
+        self.groups = {}
+        self.begun = {}  # session here: how many of QoS 2 may have been sent
         deliveries = broker.deliveries
         deliveries.count[2] = deliveries.count[3] = _NONE
 
-    def message(self, buf, n):
+    def held(self, slot):
+        """The message of a slot of the journal, for one holder more. Changes reader.buf."""
+        msg = self.messages.get(slot, _NONE)
+        if msg == _NONE:
+            msg = self.messages[slot] = self._read(self.rows[_MESSAGE << 16 | slot])
+        self.broker.messages.refs[msg] += 1
+        return msg
+
+    def _read(self, at):
         broker = self.broker
         messages = broker.messages
-        slot = u16(buf, 0)
-        flags = buf[2]
-        expires = u32(buf, 3)
-        props = u32(buf, 7)
-        size = self.reader.size - _TEXT
+        reader = self.reader
+        reader.find(at, True)
+        reader.read_body()
+        buf = reader.buf
+        size = reader.size - _TEXT
+        far = buf[7]
+        buf[7] = 0
         msg = messages.count[2]
         first = messages.arena.take(size) if msg != messages.slots else _NONE
         if first == _NONE:
             raise OSError("its messages find no room; raise the limits messages and message_bytes")
-        if slot in self.messages:
-            unref(broker.queue, self.messages[slot])
-        self.messages[slot] = msg
         messages.count[2] = messages.next[msg]
         messages.count[0] += 1
         messages.count[1] = max(messages.count[0], messages.count[1])
         messages.first[msg] = first
         messages.topic_len[msg] = u16(buf, _TEXT)
         messages.payload_len[msg] = size - 2 - messages.topic_len[msg]
-        messages.refs[msg] = 1
-        messages.flags[msg] = flags
-        if flags & _EXTRA and broker.five:
-            broker.five.props[msg] = props
-            broker.five.expires[msg] = signed(expires)
+        messages.flags[msg] = buf[2]
+        if buf[2] & _EXTRA and broker.five:
+            broker.five.props[msg] = u32(buf, 7)
+            broker.five.far[msg] = far
+            broker.five.expires[msg] = signed(u32(buf, 3))
         off = 0
         while off < size:
-            n = self.reader.read_body(_TEXT + off)
-            messages.arena.move(first, off, self.reader.buf, 0, n, 0)
+            n = reader.read_body(_TEXT + off)
+            messages.arena.move(first, off, buf, 0, n, 0)
             off += n
-
-    def held(self, slot):
-        msg = self.messages[slot]
-        self.broker.messages.refs[msg] += 1
         return msg
 
-    def delivery(self, buf, n):
-        # At the end of its session's list, in the slot that is its packet id.
+    def delivery(self, buf, n, at):
+        """At the end of its session's list, in the slot that is its packet id."""
         broker = self.broker
         deliveries = broker.deliveries
         sessions = broker.sessions
         slot = u16(buf, 0)
+        if not self.counts(u16(buf, 2), at):
+            return
         if slot >= deliveries.slots:
             raise OSError("its packet ids find no room; raise the limit deliveries")
-        msg = u16(buf, 4)
-        msg = _NONE if msg == _NONE else self.held(msg)
-        self.delivery_gone(buf, n)
         session = self.sessions[u16(buf, 2)]
         tail = sessions.tail[session]
         deliveries.session[slot] = session
-        deliveries.msg[slot] = msg
-        deliveries.state[slot] = _RELEASED if msg == _NONE else _QUEUED
-        deliveries.flags[slot] = buf[6] | _DUP  # it may have been sent
+        deliveries.flags[slot] = buf[6] & ~_DUP
         deliveries.prev[slot] = tail
         deliveries.next[slot] = _NONE
         if tail == _NONE:
@@ -86,32 +93,41 @@ class Messages:
         else:
             deliveries.next[tail] = slot
         sessions.tail[session] = slot
-        if msg == _NONE:
-            sessions.inflight[session] += 1
-        else:
-            sessions.queued[session] += 1
         deliveries.count[0] += 1
         deliveries.count[1] = max(deliveries.count[0], deliveries.count[1])
         if broker.five:
-            broker.five.came_by(slot, u16(buf, 7), u32(buf, 9))
+            broker.five.came_by(slot, self._group(session, u16(buf, 7)), signed(u32(buf, 9)))
+        msg = u16(buf, 4)
+        if msg == _NONE or self.rows.get(_DELIVERY_RELEASED << 16 | slot, 0) > at:
+            deliveries.state[slot] = _RELEASED
+            sessions.inflight[session] += 1
+        else:
+            self._queue(session, slot, msg)
 
-    def delivery_released(self, buf, n):
+    def _queue(self, session, slot, msg):
+        # It may have been sent, unless it is one of QoS 2 and as many of those as the window
+        # has stand before it: that they were released is always known.
         deliveries = self.broker.deliveries
-        slot = u16(buf, 0)
-        session = deliveries.session[slot]
-        self.broker.sessions.queued[session] -= 1
-        self.broker.sessions.inflight[session] += 1
-        deliveries.state[slot] = _RELEASED
-        unref(self.broker.queue, deliveries.msg[slot])
-        deliveries.msg[slot] = _NONE
+        deliveries.state[slot] = _QUEUED
+        deliveries.msg[slot] = self.held(msg)
+        self.broker.sessions.queued[session] += 1
+        if deliveries.flags[slot] & 2:
+            deliveries.flags[slot] |= _DUP
+        elif self.begun.get(session, 0) < self.broker.max_inflight:
+            deliveries.flags[slot] |= _DUP
+            self.begun[session] = self.begun.get(session, 0) + 1
 
-    def delivery_gone(self, buf, n):
-        slot = u16(buf, 0)
-        if self.broker.deliveries.state[slot] != _FREE:
-            finish(self.broker.queue, slot)
+    def _group(self, session, slot):
+        # The group by which it came, as long as the session is in it.
+        group = self.groups.get(slot, _NONE)
+        subs = self.broker.subscriptions
+        sub = self.broker.sessions.first_sub[session] if group != _NONE else _NONE
+        while sub != _NONE and subs.share[sub] != group:
+            sub = subs.next_in_session[sub]
+        return group if sub != _NONE else _NONE
 
     def chain_free(self):
-        # Packet ids decided which deliveries are in use; the others are free, in turn.
+        """Packet ids decided which deliveries are in use; the others are free, in turn."""
         deliveries = self.broker.deliveries
         count = deliveries.count
         count[2] = count[3] = _NONE

@@ -1,19 +1,36 @@
-# restore_rows.py - the records of a journal put back into empty tables, as journal_rows.py
+# restore_rows.py - the records of a journal put back into empty tables, as journal.py
 # wrote them.
 #
-# Slots of the journal are those of the broker that wrote it: sessions, messages and
-# subscriptions may get others here, which dicts remember; a delivery keeps its own, since
-# its packet id was promised. Allocates.
-from slotmq.journal import VERSION
+# First it is noted which record counts for each slot, the last one, and only those are put
+# back: so the tables never hold more than the broker that wrote them. Slots of the
+# journal are that broker's: sessions, messages, subscriptions and groups may get others
+# here, which dicts remember; a delivery keeps its own, since its packet id was promised.
+# Allocates.
+from slotmq import planting
 from slotmq.journal_reader import signed, u16, u32
 from slotmq.restore_messages import Messages
-from slotmq.runtime import const, finish, unref
+from slotmq.runtime import const
 
 _NONE = const(0xFFFF)
 _IS_CLEAN = const(1)
 _CONNECTED = const(2)
 _WILL = const(4)
 _MARKED = const(8)
+# Types of records
+_HEAD = const(1)
+_SESSION = const(2)
+_SESSION_GONE = const(3)
+_SUBSCRIPTION = const(4)
+_SUBSCRIPTION_GONE = const(5)
+_DELIVERY = const(7)
+_DELIVERY_RELEASED = const(8)
+_DELIVERY_GONE = const(9)
+_RECEIVED = const(10)
+_RETAINED_ROW = const(11)
+_RETAINED_GONE = const(12)
+_COMMIT = const(13)
+# What a record takes the row of
+_ENDS = {_SESSION_GONE: 2, _SUBSCRIPTION_GONE: 4, _DELIVERY_GONE: 7, _RETAINED_GONE: 11}
 
 
 class Restorer(Messages):
@@ -21,78 +38,80 @@ class Restorer(Messages):
 
     def __init__(self, broker, reader):
         Messages.__init__(self, broker, reader)
-        self.subscriptions = {}
-        self.retained = {}
+        self.since = {}  # session in the journal: where its rows begin to count
         self.connected = {}  # session here: how its connection stood
         self.now = 0  # of the last COMMIT
-        self.steps = (
-            None,
-            self._head,
-            self._session,
-            self._session_gone,
-            self._subscription,
-            self._subscription_gone,
-            self.message,
-            self.delivery,
-            self.delivery_released,
-            self.delivery_gone,
-            self._received,
-            self._retained,
-            self._retained_gone,
-            self._commit,
-        )
 
     def take_over(self, end):
-        """All records before `end`."""
+        """All that counts of the records before `end`."""
+        self._collect(end)
+        self._each(_SESSION, self._session)
+        self._each(_SUBSCRIPTION, self._subscription)
+        for at in sorted([self.rows[key] for key in self._keys(_DELIVERY)]):
+            self._put_back(at, self.delivery)
+        self.chain_free()
+        self._each(_RECEIVED, self._received)
+        self._each(_RETAINED_ROW, self._retained)
+
+    # Which records count
+
+    def _collect(self, end):
         reader = self.reader
+        ids = {}
         at = 0
         while at < end:
             at = reader.after(at)
-            reader.find(at)
-            if reader.kind >= len(self.steps):
-                raise OSError("its record %d is of a newer version" % reader.kind)
-            n = reader.read_body()
-            self.steps[reader.kind](reader.buf, n)
+            reader.find(at, True)
+            kind = reader.kind
+            n = reader.read_body(0, None if kind == _SESSION else 4)
+            buf = reader.buf
+            slot = u16(buf, 0)
+            if kind == _COMMIT:
+                self.now = u32(buf, 0)
+            elif kind in _ENDS:
+                self.rows.pop(_ENDS[kind] << 16 | slot, None)
+            elif kind != _HEAD:
+                self.rows[kind << 16 | slot] = at
+            if kind == _SESSION_GONE or kind == _SESSION and self._is_new(ids, slot, buf, n):
+                self.since[slot] = at
             at = reader.next
-        self.chain_free()
-        for msg in self.messages.values():
-            unref(self.broker.queue, msg)
 
-    def _head(self, buf, n):
-        if buf[0] != VERSION:
-            raise OSError("it is of version %d, not %d" % (buf[0], VERSION))
+    def _is_new(self, ids, slot, buf, n):
+        # One that ends with its connection has no rows, nor what the slot's last one had.
+        name = bytes(buf[25:n])
+        is_new = buf[2] & _IS_CLEAN or ids.get(slot) != name
+        ids[slot] = name
+        return is_new
 
-    def _commit(self, buf, n):
-        # What nobody holds at the end of a commit was let go of.
-        self.now = u32(buf, 0)
-        messages = self.broker.messages
-        for key in list(self.messages):
-            msg = self.messages[key]
-            if messages.refs[msg] == 1:
-                unref(self.broker.queue, msg)
-                del self.messages[key]
+    def counts(self, slot, at):
+        """Does a row at `at` belong to the session that the slot has at the end?"""
+        return slot in self.sessions and at > self.since[slot]
 
-    def _session(self, buf, n):
-        # A slot that another client id had before is that one's no more.
+    def _keys(self, kind):
+        return sorted([key for key in self.rows if key >> 16 == kind])
+
+    def _each(self, kind, step):
+        for key in self._keys(kind):
+            self._put_back(self.rows[key], step)
+
+    def _put_back(self, at, step):
+        reader = self.reader
+        reader.find(at, True)
+        step(reader.buf, reader.read_body(), at)
+
+    # Rows
+
+    def _session(self, buf, n, at):
         broker = self.broker
         sessions = broker.sessions
-        slot = u16(buf, 0)
         flags = buf[2]
-        here = self.sessions.get(slot, _NONE)
-        if here != _NONE and sessions.client_id(here) != bytes(buf[25:n]):
-            self._end(slot)
-            here = _NONE
+        here = sessions.take(buf, 25, n - 25)
         if here == _NONE:
-            here = sessions.take(buf, 25, n - 25)
-            if here == _NONE:
-                raise OSError("its sessions find no room; raise the limit sessions")
-            self.sessions[slot] = here
+            raise OSError("its sessions find no room; raise the limit sessions")
+        self.sessions[u16(buf, 0)] = here
         self.connected[here] = flags & _CONNECTED
         sessions.clean[here] = flags & _IS_CLEAN
         sessions.left[here] = signed(u32(buf, 3))
-        if sessions.will[here] != _NONE:
-            unref(broker.queue, sessions.will[here])
-        sessions.will[here] = self.held(u16(buf, 11)) if flags & _WILL else _NONE
         five = broker.five
         if five:
             five.expiry[here] = u32(buf, 7)
@@ -101,91 +120,51 @@ class Restorer(Messages):
             five.will_since[here] = signed(u32(buf, 21))
             if flags & _MARKED:
                 five.mark(broker, here)
+        if flags & _WILL:
+            sessions.will[here] = self.held(u16(buf, 11))
 
-    def _session_gone(self, buf, n):
-        self._end(u16(buf, 0))
-
-    def _end(self, slot):
-        # Its rows go with it; nothing is published and nothing is passed on.
-        broker = self.broker
-        sessions = broker.sessions
-        session = self.sessions.pop(slot)
-        will = sessions.will[session]
-        if will != _NONE:
-            sessions.will[session] = _NONE
-            unref(broker.queue, will)
-        for key in list(self.subscriptions):
-            if broker.subscriptions.session[self.subscriptions[key]] == session:
-                broker.subscriptions.remove(sessions, self.subscriptions.pop(key))
-        while sessions.head[session] != _NONE:
-            finish(broker.queue, sessions.head[session])
-        self._forget_received(session)
-        sessions.free(session)
-
-    def _forget_received(self, session):
+    def _received(self, buf, n, at):
+        slot = u16(buf, 0)
+        if not self.counts(slot, at):
+            return
         sessions = self.broker.sessions
-        while sessions.id_count[session]:
-            at = session * sessions.received + sessions.id_count[session] - 1
-            msg = sessions.remove_received(session, at)
-            if msg != _NONE:
-                unref(self.broker.queue, msg)
-
-    def _received(self, buf, n):
-        sessions = self.broker.sessions
-        session = self.sessions[u16(buf, 0)]
-        ids = [(u16(buf, i), u16(buf, i + 2)) for i in range(2, n, 4)]
-        held = [self.held(msg) if msg != _NONE else _NONE for _, msg in ids]
-        self._forget_received(session)
-        for i in range(len(ids)):
-            at = sessions.add_received(session, ids[i][0])
-            if at < 0:
+        for packet_id, msg in [(u16(buf, i), u16(buf, i + 2)) for i in range(2, n, 4)]:
+            i = sessions.add_received(self.sessions[slot], packet_id)
+            if i < 0:
                 raise OSError("its receive lists find no room; raise the limit received")
-            if sessions.id_msg is not None:
-                sessions.id_msg[at] = held[i]
-            elif held[i] != _NONE:
-                unref(self.broker.queue, held[i])
+            if sessions.id_msg is not None and msg != _NONE:
+                sessions.id_msg[i] = self.held(msg)
 
-    def _subscription(self, buf, n):
+    def _subscription(self, buf, n, at):
+        if not self.counts(u16(buf, 2), at):
+            return
         broker = self.broker
         subs = broker.subscriptions
         session = self.sessions[u16(buf, 2)]
-        share = buf[10]
-        start = 11 + share
-        self._subscription_gone(buf, n)
-        node = subs.add_node(buf, start, n - start)
+        share = buf[12]
+        start = 13 + share
+        node = planting.add_node(subs, buf, start, n - start)
         five = broker.five
         group = _NONE
         if share and node != _NONE:
-            group = five.shares.take(node, buf, 11, share) if five else _NONE
+            group = five.shares.take(node, buf, 13, share) if five else _NONE
             if group == _NONE:
                 raise OSError("its shared subscriptions find no room; raise the limit shares")
-        sub = subs.add(broker.sessions, session, node, buf[4], group) if node != _NONE else _NONE
+            self.groups[u16(buf, 10)] = group
+        sub = _NONE
+        if node != _NONE:
+            sub = planting.add(subs, broker.sessions, session, node, buf[4], group)
         if sub == _NONE:
             raise OSError("its subscriptions find no room; raise their limits")
-        self.subscriptions[u16(buf, 0)] = sub
         if five:
             if group != _NONE:
                 five.shares.joined(group, True)
             five.options[sub] = buf[5]
             five.identifier[sub] = u32(buf, 6)
 
-    def _subscription_gone(self, buf, n):
-        sub = self.subscriptions.pop(u16(buf, 0), _NONE)
-        if sub != _NONE:
-            self.broker.subscriptions.remove(self.broker.sessions, sub)
-
-    def _retained(self, buf, n):
+    def _retained(self, buf, n, at):
         broker = self.broker
-        retained = broker.retained
         msg = self.held(u16(buf, 2))
-        self._retained_gone(buf, n)
-        size = broker.messages.read_topic(msg, buf, 4)
-        here = retained.add(buf, 4, size, msg)
-        if here == _NONE:
+        size = broker.messages.read_topic(msg, buf, 0)
+        if broker.retained.add(buf, 0, size, msg) == _NONE:
             raise OSError("its retained messages find no room; raise the limit retained")
-        self.retained[u16(buf, 0)] = here
-
-    def _retained_gone(self, buf, n):
-        here = self.retained.pop(u16(buf, 0), _NONE)
-        if here != _NONE:
-            unref(self.broker.queue, self.broker.retained.remove(here))

@@ -5,7 +5,6 @@
 # goes on later from the slot it had reached, so that none is lost and no turn is
 # long. Behind the table come the $SYS topics, whose values are made when asked
 # for. Does not allocate, but for $SYS.
-from slotmq import heap
 from slotmq.deliver import has_room
 from slotmq.outbox import send_message
 from slotmq.runtime import append, const, topic_matches, unref
@@ -13,6 +12,7 @@ from slotmq.runtime import append, const, topic_matches, unref
 _NONE = const(0xFFFF)
 _RETAINED = const(0x31)
 _EXTRA = const(8)
+_KEPT = const(16)  # in the flags of a message: the journal has it
 _PUBLISH_OUT = const(3)
 _SLOTS = const(2048)  # looked at in one go
 
@@ -25,6 +25,9 @@ def keep(broker, buf, topic, topic_len, msg):
     if msg == _NONE or messages.payload_len[msg] == 0:
         if slot != _NONE:
             unref(broker.queue, retained.remove(slot))
+        return
+    if broker.full and not messages.flags[msg] & _KEPT:
+        retained.refused += 1
         return
     if slot != _NONE:
         unref(broker.queue, retained.put(slot, msg))
@@ -70,11 +73,11 @@ def _scan_one(broker, session, sub):
     if not _has_wildcard(work, text, end):
         slot = retained.find(work, text, n)
         if slot != _NONE:
-            return _give(broker, session, sub, retained.msg[slot])
-        return work[text] != 36 or _scan_sys(broker, session, sub, text, n)
+            return give(broker, session, sub, retained.msg[slot])
+        return work[text] != 36 or _has_sys(broker, session, sub, text, n)
     if not _scan_slots(broker, session, sub, text, n):
         return False
-    return work[text] != 36 or _scan_sys(broker, session, sub, text, n)
+    return work[text] != 36 or _has_sys(broker, session, sub, text, n)
 
 
 def _scan_slots(broker, session, sub, text, n):
@@ -92,7 +95,7 @@ def _scan_slots(broker, session, sub, text, n):
     while slot < end:
         msg = msgs[slot]
         if msg != _NONE and topic_matches(work, text, n, work, 0, names.read(slot, work, 0)):
-            if not (is_plain and _put(broker, conn, msg) or _give(broker, session, sub, msg)):
+            if not (is_plain and _put(broker, conn, msg) or give(broker, session, sub, msg)):
                 break
         slot += 1
     broker.slots_left -= slot - begun
@@ -121,38 +124,13 @@ def _put(broker, conn, msg):
     return True
 
 
-def _scan_sys(broker, session, sub, text, n):
+def _has_sys(broker, session, sub, text, n):
     # The values of $SYS are made on the way: this may allocate.
-    if broker.sys is None:
-        return True
-    heap.lift()
-    subs = broker.subscriptions
-    first = max(subs.scan[sub] - 1 - broker.retained.slots, 0)
-    done = True
-    try:
-        for i in range(first, broker.sys.count):
-            subs.scan[sub] = broker.retained.slots + i + 1
-            size = broker.sys.topic(i, broker.work, 0)
-            if topic_matches(broker.work, text, n, broker.work, 0, size):
-                done = _give_sys(broker, session, sub, i)
-                if not done:
-                    break
-    except MemoryError:
-        done = True  # it will hear of the next round
-    heap.drop()
-    return done
+    return broker.sys is None or broker.sys.scan(session, sub, text, n)
 
 
-def _give_sys(broker, session, sub, i):
-    msg = broker.sys.message(i)
-    if msg == _NONE:
-        return True
-    given = _give(broker, session, sub, msg)
-    unref(broker.queue, msg)
-    return given
-
-
-def _give(broker, session, sub, msg):
+def give(broker, session, sub, msg):
+    """A retained message to a session, for a subscription of its; False: not now."""
     granted = broker.subscriptions.qos[sub]
     if granted and not broker.upgrade_qos:
         granted = min(granted, broker.messages.flags[msg] >> 1 & 3)

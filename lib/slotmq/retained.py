@@ -13,7 +13,7 @@ class Retained:
         self.slots = limits.retained
         self.names = Names(limits.retained, limits.retained_name_bytes)
         self.msg = u16(limits.retained, _NONE)
-        self.mark = bytearray(limits.retained)  # 1: changed since the journal looked
+        self.mark = bytearray(limits.retained)  # as in sessions.py
         self.changed = False  # has any?
         self.top = 0  # past the last slot that was ever used
         self.high = 0
@@ -35,7 +35,7 @@ class Retained:
         """Another message for a topic that has one; -> that one, now the caller's."""
         before = self.msg[slot]
         self.msg[slot] = msg
-        self.mark[slot] = 1
+        self.mark[slot] |= 1
         self.changed = True
         return before
 

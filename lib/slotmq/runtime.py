@@ -20,8 +20,8 @@ if MICROPYTHON:
         topic_matches,
         utf8_ok,
     )
-    from slotmq.hot_lane import lane, lane_columns, may_read
-    from slotmq.hot_messages import place, put_ack, queue_columns, store, unref
+    from slotmq.hot_lane import lane, may_read
+    from slotmq.hot_messages import place, put_ack, store, unref
     from slotmq.hot_queue import acked, append, fan, finish, send
     from slotmq.hot_routes import Routes, next_dirty
     from slotmq.hot_stores import Arena, Names
@@ -39,8 +39,8 @@ else:
         topic_matches,
         utf8_ok,
     )
-    from slotmq.hot_lane_cpython import lane, lane_columns, may_read
-    from slotmq.hot_messages_cpython import put_ack, queue_columns, store, unref
+    from slotmq.hot_lane_cpython import lane, may_read
+    from slotmq.hot_messages_cpython import put_ack, store, unref
     from slotmq.hot_queue_cpython import acked, append, fan, finish, send
     from slotmq.hot_routes_cpython import Routes, next_dirty, place
     from slotmq.hot_stores_cpython import Arena, Names

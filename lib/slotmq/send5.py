@@ -1,13 +1,12 @@
 # send5.py - PUBLISH on its way out where MQTT 5.0 has a part in it: to a client of
 # version 5, or of a message with properties to anybody [5.0, 3.3].
 #
-# Owns the Source: where topic, properties and payload of the message stand that is
-# being handed out, in a message slot or still in the packet that brought it; and emit(),
-# which writes it for one receiver, with what is that receiver's own: remaining expiry,
-# topic alias, subscription identifiers. Does not allocate.
+# emit() writes the Source (source5.py) for one receiver, with what is that receiver's own:
+# remaining expiry, topic alias, subscription identifiers. Does not allocate.
 from slotmq.encode import length_bytes, put_header, put_length, put_u16
 from slotmq.outbox import fill, pass_rest, room, set_part
 from slotmq.runtime import const, copy, topic_matches
+from slotmq.source5 import store
 
 _NONE = const(0xFFFF)
 _EXTRA = const(8)
@@ -16,90 +15,11 @@ _BY_SLOT = const(1)
 _STRAIGHT = const(2)
 _DUP = const(8)  # in the flags of PUBLISH
 _NO_LOCAL = const(4)
+_OWN_SEVERAL = const(-2)
+_NEAR = const(8)
+_MIDDLE = const(11)  # packet id, length of the properties, expiry
 _PUBLISH_OUT = const(3)
 _DROPPED = const(4)
-
-
-class Source:
-    def __init__(self, limits):
-        self.text = bytearray(limits.topic_bytes)
-        self.scratch = bytearray(limits.topic_bytes + 2)
-        self.msg = _NONE  # the message slot; NONE: it is in a packet only
-        self.tbuf = self.text  # the topic: tbuf[topic:topic + topic_len]
-        self.topic = self.topic_len = 0
-        self.buf = None  # properties and payload: buf[at:at + size], where msg is NONE
-        self.at = self.size = 0
-        self.props = 0  # how many of size are properties
-        self.left = -1  # seconds until it expires; -1: it does not
-        self.retain = 0
-        self.own = False  # does it go to the client that published it?
-
-    def from_message(self, broker, msg):
-        messages = broker.messages
-        five = broker.five
-        self.msg = msg
-        self.tbuf = self.text
-        self.topic = 0
-        self.topic_len = messages.read_topic(msg, self.text, 0)
-        self.size = messages.payload_len[msg]
-        self.props = five.props[msg] if messages.flags[msg] & _EXTRA else 0
-        self.left = five.remaining(broker, msg)
-        self.retain = messages.flags[msg] & 1
-
-    def from_packet(self, tbuf, topic, topic_len, buf, at, end):
-        self.msg = _NONE
-        self.tbuf = tbuf
-        self.topic = topic
-        self.topic_len = topic_len
-        self.buf = buf
-        self.at = at
-        self.size = end - at
-        self.props = 0
-        self.left = -1
-
-    def put(self, broker, tx, at, off, n):
-        """n bytes of properties and payload, from byte off of them on, to tx[at:]."""
-        if self.msg == _NONE:
-            copy(tx, at, self.buf, self.at + off, n)
-        else:
-            messages = broker.messages
-            off += 2 + self.topic_len
-            messages.arena.move(messages.first[self.msg], off, tx, at, n, 1)
-
-
-def store(broker, flags):
-    """The Source's packet in a message slot, with one reference; NONE where all is full."""
-    source = broker.five.source
-    messages = broker.messages
-    count = messages.count
-    msg = count[2]
-    if msg == messages.slots:
-        return _NONE
-    arena = messages.arena
-    n = source.topic_len
-    first = arena.take(2 + n + source.size)
-    if first == _NONE:
-        return _NONE
-    put_u16(source.scratch, 0, n)
-    arena.move(first, 0, source.scratch, 0, 2, 0)
-    arena.move(first, 2, source.tbuf, source.topic, n, 0)
-    arena.move(first, 2 + n, source.buf, source.at, source.size, 0)
-    count[2] = messages.next[msg]
-    count[0] += 1
-    count[1] = max(count[0], count[1])
-    messages.first[msg] = first
-    messages.topic_len[msg] = n
-    messages.payload_len[msg] = source.size
-    messages.refs[msg] = 1
-    if source.props or source.left >= 0:
-        flags |= _EXTRA
-        if source.left >= 0:
-            broker.five.expiring(broker)
-        broker.five.props[msg] = source.props
-        broker.five.expires[msg] = max(1, broker.now + source.left * 10) if source.left >= 0 else 0
-    messages.flags[msg] = flags
-    source.msg = msg
-    return msg
 
 
 def send(broker, conn, msg, first, packet_id):
@@ -148,12 +68,14 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
     if at < 0:
         if n <= conns.tx_bytes or not conns.is_empty(conn) or not conns.tx_limit[conn]:
             return 0
+        if broker.journal and broker.held:
+            return 0  # nothing may leave now, and nobody would go on with it
         parts = _STRAIGHT if source.msg == _NONE and store(broker, 0) == _NONE else _BY_SLOT
         if parts == _STRAIGHT and alias:
             return emit(broker, conn, first, packet_id, ident, False)  # it may be taken back
         at = conns.reserve(conn, n - body)
         if at < 0:
-            return _begin_large(broker, conn, first, packet_id, max(0, ident))
+            return _begin_large(broker, conn, first, packet_id, ident)
     tx = conns.tx
     at = put_u16(tx, put_header(tx, at, first, remaining), topic_len)
     copy(tx, at, source.tbuf, source.topic, topic_len)
@@ -196,17 +118,23 @@ def _send_straight(broker, conn, end, start, n):
 def _begin_large(broker, conn, first, packet_id, ident):
     # A topic that is larger than the outgoing buffer: it leaves in parts too, and what
     # stands between it and the payload is put when its turn comes, by put_middle(). Such a
-    # message has no alias, and one subscription identifier at most.
+    # message has no alias. Its client is not read meanwhile, so its subscriptions stay.
     conns = broker.conns
     source = broker.five.source
     if source.msg == _NONE:  # there is no slot for it
         broker.messages.refused += 1
         return -1
+    if source.tbuf is not source.text:  # where it was read stands something else later
+        copy(source.text, 0, source.tbuf, source.topic, source.topic_len)
+        source.tbuf = source.text
+        source.topic = 0
     remaining = 2 + source.topic_len + source.size + (2 if packet_id else 0)
     if conns.level[conn] == 5:
-        section = source.props + (5 if source.left > 0 else 0)
-        section += _put_identifier(ident, None, 0) if ident else 0
-        broker.five.part_ident[conn] = ident
+        own = identifiers(broker, conns.session[conn], ident, None, 0)
+        if own + _MIDDLE > conns.tx_bytes:  # what stands in the middle is put as a whole
+            return -1
+        section = source.props + own + (5 if source.left > 0 else 0)
+        broker.five.part_ident[conn] = _OWN_SEVERAL if ident < 0 and source.own else ident
         remaining += section - source.props + length_bytes(section)
     else:
         remaining -= source.props
@@ -222,10 +150,21 @@ def _begin_large(broker, conn, first, packet_id, ident):
 
 
 def put_middle(broker, conn, msg, at, packet_id):
-    """In the midst of a large message, behind its topic; -> the offset past what was put."""
+    """In the midst of a large message, behind its topic; -> the offset past what was put.
+
+    Where there is no room for it yet, part_id stays."""
     conns = broker.conns
     five = broker.five
     tx = conns.tx
+    session = conns.session[conn]
+    ident = five.part_ident[conn]
+    if ident < 0:
+        if five.source.msg != msg:
+            five.source.from_message(broker, msg)
+        five.source.own = ident == _OWN_SEVERAL
+    size = identifiers(broker, session, ident, None, 0) if conns.level[conn] == 5 else 0
+    if at + size + _MIDDLE > (conn + 1) * conns.tx_bytes:
+        return at
     extra = broker.messages.flags[msg] & _EXTRA
     props = five.props[msg] if extra else 0
     if packet_id != _NONE:
@@ -235,17 +174,16 @@ def put_middle(broker, conn, msg, at, packet_id):
         conns.part_off[conn] += props
         return at
     left = max(1, five.remaining(broker, msg)) if extra and five.expires[msg] else 0
-    ident = five.part_ident[conn]
-    size = _put_identifier(ident, None, 0) if ident else 0
     at = put_length(tx, at, props + size + (5 if left else 0))
     if left:
-        at = _put_expiry(tx, at, left)
-    return at + (_put_identifier(ident, tx, at) if ident else 0)
+        at = _put_expiry(tx, at, left, five.far[msg])
+    return at + identifiers(broker, session, ident, tx, at)
 
 
-def _put_expiry(tx, at, left):
+def _put_expiry(tx, at, left, far):
     tx[at] = 0x02
-    return put_u16(tx, put_u16(tx, at + 1, left >> 16), left & 0xFFFF)
+    far = max(0, far - _NEAR) << 9  # of 2 ** 25 seconds, in units of 2 ** 16
+    return put_u16(tx, put_u16(tx, at + 1, (left >> 16) + far), left & 0xFFFF)
 
 
 def _put_own(broker, conn, tx, at, section, alias, ident):
@@ -254,7 +192,7 @@ def _put_own(broker, conn, tx, at, section, alias, ident):
     aliases = broker.five.aliases
     at = put_length(tx, at, section)
     if source.left > 0:
-        at = _put_expiry(tx, at, source.left)
+        at = _put_expiry(tx, at, source.left, source.far)
     if alias:
         tx[at] = 0x23
         at = put_u16(tx, at + 1, alias)

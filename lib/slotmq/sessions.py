@@ -4,7 +4,8 @@
 # id (hashed, in blocks of 16 bytes), whether it is kept, its will, its QoS 2
 # receive list, and the heads of its lists in the subscriptions and deliveries
 # tables. mark says what has changed since the journal looked: 1 the session, 2 its
-# receive list; changed and ids_high[1], that any has. Does not allocate after construction.
+# receive list; changed and ids_high[1], that any has; 4: the journal has a row of it.
+# Does not allocate after construction.
 #
 # Receive list: ids[session * received + i], i < id_count: packet ids between
 # PUBLISH and PUBREL [4.3.3-2]; never forgotten before PUBREL. With

@@ -5,12 +5,9 @@
 # the node that have its slot. Does not allocate after construction.
 from slotmq import deliver
 from slotmq.arrays import u16
-from slotmq.runtime import Names, const, finish, unref
+from slotmq.runtime import Names, const
 
 _NONE = const(0xFFFF)
-_QUEUED = const(0)
-_SENT_1 = const(1)
-_RAP = const(8)
 
 
 class Shares:
@@ -29,7 +26,8 @@ class Shares:
         """The group of that name at a node, made where it is missing; NONE: no room."""
         slot = self.names.find(node, buf, off, n)
         if slot == _NONE:
-            slot = self.names.add(node, buf, off, n)
+            if n < 256:  # the journal has a byte for it
+                slot = self.names.add(node, buf, off, n)
             if slot == _NONE:
                 self.refused += 1
             self.high = max(self.high, self.names.count())
@@ -74,36 +72,3 @@ class Shares:
         if chosen != _NONE:
             self.last[slot] = chosen
         return chosen
-
-    def pass_on(self, broker, session):
-        """What a session that ends has of its groups' messages goes to other members.
-
-        A QoS 2 message that was sent once does not [4.8.2-5]. A session of version 3 has
-        none, and in its entries `group` is what it was for whoever had them before."""
-        if not broker.five.marked[session]:
-            return
-        deliveries = broker.deliveries
-        group = broker.five.group
-        entry = broker.sessions.head[session]
-        while entry != _NONE:
-            after = deliveries.next[entry]
-            if group[entry] != _NONE and deliveries.state[entry] in (_QUEUED, _SENT_1):
-                self._pass(broker, session, entry, group[entry])
-            entry = after
-
-    def _pass(self, broker, session, entry, slot):
-        # It leaves this session first, so that there is room for it in a table that is full.
-        subs = broker.subscriptions
-        sub = self.choose(broker, slot, 1, session)
-        if sub == _NONE:
-            return
-        flags = min(broker.deliveries.flags[entry] & 6, subs.qos[sub] << 1)
-        msg = broker.deliveries.msg[entry]
-        if broker.five.options[sub] & _RAP:
-            flags |= broker.messages.flags[msg] & 1
-        broker.messages.refs[msg] += 1
-        finish(broker.queue, entry)
-        made = deliver.enqueue(broker, subs.session[sub], msg, flags)
-        if made != _NONE:
-            broker.five.came_by(made, slot, broker.five.identifier[sub])
-        unref(broker.queue, msg)

@@ -11,6 +11,7 @@ import sys
 from errno import EADDRINUSE
 
 import slotmq
+from slotmq import ondemand
 from slotmq.app import borrow
 from slotmq.broker import Broker
 from slotmq.connections import Connections
@@ -18,18 +19,29 @@ from slotmq.runtime import MICROPYTHON, const
 from slotmq.settings import ConfError
 
 _PORT = const(1883)
+# One text, and places in it: a short text of its own would be a name for ever.
+_OPTIONS = "-v --orders -c -p --host --board --pid"
+_VERBOSE = const(0)
+_TAKES_ORDERS = const(1)
+_CONF = const(2)
+_ON_PORT = const(3)
+_HOST = const(4)
+_BOARD = const(5)
+_PID = const(6)
 # Where to listen if nothing is said, and what no address means; IPv6 where there is.
 _LOOPBACK = ("127.0.0.1", "::1")
 _EVERYWHERE = ("0.0.0.0", "::")
 # Heap that must stay free beside the tables, for sockets, CONNECT, SUBSCRIBE, orders; some 4 KB
 # more come back when the start is forgotten.
 _SPARE = const(10240)
+_SPARE_KEEPING = const(18432)  # with a journal, for what reads it as well
 _THRESHOLD = const(2048)  # bytes allocated until the next collection
 # What is made once, at the start
 _MADE = """broker broker.conns broker.sessions broker.sessions.names broker.subscriptions
 broker.subscriptions.routes broker.messages broker.messages.arena broker.deliveries
 broker.retained broker.loop broker.loop.doors broker.five broker.five.shares
 broker.five.aliases broker.five.source broker.sys broker.journal broker.journal.medium"""
+_OF_VERSION_5 = ("version 5", "aliases", "shares")  # rows of the budget
 _BITS = 64 if sys.maxsize >> 32 else 32
 
 
@@ -48,9 +60,9 @@ def start(app, argv):
 
 def _start(app, argv):
     options = _parse(argv)
-    board = options.get("--board", "HOST")
-    app.verbose = "-v" in options
-    app.conf = options.get("-c")
+    board = options.get(_BOARD, "HOST")
+    app.verbose = _VERBOSE in options
+    app.conf = options.get(_CONF)
     lines = {}
     try:
         _load_code()
@@ -60,10 +72,15 @@ def _start(app, argv):
         rows = borrow("budget", "rows", app.limits)
         if app.settings.mqtt_versions == 3:
             _forget("version5", "five")
+            rows = [row for row in rows if row[0] not in _OF_VERSION_5]
+        if app.settings.persistence:
+            from slotmq.journal import Journal  # noqa: F401
+
+            rows.append(borrow("budget", "journal", app.limits))
     except MemoryError:
         raise MemoryError("%s: the broker's code does not fit" % _heap())
     listeners = _listeners(app.settings.listeners, options)
-    told = _check_heap(rows)
+    told = _check_heap(rows, _SPARE_KEEPING if app.settings.persistence else _SPARE)
     del rows
     try:
         app.broker = Broker(app.limits, app.settings)
@@ -74,13 +91,17 @@ def _start(app, argv):
         raise ConfError(_wrong(app, "scram_file", lines["scram_file"], what))
     app.broker.on_reload = app.reload
     app.open_log()
-    if app.settings.persistence:
-        borrow("keeping", "keep", app, board)
     where = []
-    for hosts, port, most in listeners:
-        where += _listen(app, lines, hosts, port, most)
+    try:
+        # First, since who finds its address taken may not touch a journal that is in use.
+        for hosts, port, most in listeners:
+            where += _listen(app, lines, hosts, port, most)
+        if app.settings.persistence:
+            borrow("keeping", "keep", app, board, lambda what: _wrong_place(app, lines, what))
+    except MemoryError:
+        raise MemoryError(told)
     _write_pid(app, lines, options)
-    if "--orders" in options:
+    if _TAKES_ORDERS in options:
         stdin = sys.stdin.buffer
         app.broker.loop.watch(getattr(stdin, "raw", stdin), app.obey)
     _forget_what_made_it(app.broker)
@@ -88,16 +109,19 @@ def _start(app, argv):
 
 
 def _forget_what_made_it(broker):
-    # The constructors of the tables and the board's preset are not needed again: they
-    # take nearly 4 KB of its heap.
-    if not MICROPYTHON:
+    # The constructors of the tables, the board's preset and what was loaded on demand are
+    # not needed again: together they take some 8 KB of its heap.
+    if not ondemand.IS_SMALL:
         return
+    ondemand.forget_all()
     for path in _MADE.split():
         made = broker
         for name in path.split(".")[1:]:
             made = getattr(made, name, None)
         if made:
             type(made).__init__ = None  # deleted, it would still be in the class's table
+    limits = type(broker.limits)
+    limits.rows = limits.ram_bytes = limits.hole_bytes = None
     for name in list(sys.modules):
         if name.startswith("slotmq_boards"):
             del sys.modules[name]
@@ -109,23 +133,27 @@ def budget(board):
     """What each of the board's limits costs, as a table."""
     limits = _preset(board)
     total = ("tables", limits.ram_bytes(), "")
-    return "\n".join(["%-16s%8d  %s" % row for row in limits.rows() + [total]])
+    journal = borrow("budget", "journal", limits)[:2] + ("more, with persistence true",)
+    return "\n".join(["%-16s%8d  %s" % row for row in limits.rows() + [total, journal]])
 
 
 def _parse(words):
+    # -> {place in _OPTIONS: its value}
     options = {}
+    names = _OPTIONS.split()
     while words:
         name = words.pop(0)
-        if name in ("-v", "--orders"):
-            options[name] = True
-        elif name in ("-c", "-p", "--host", "--board", "--pid") and words:
-            options[name] = words.pop(0)
+        at = names.index(name) if name in names else -1
+        if 0 <= at <= _TAKES_ORDERS:
+            options[at] = True
+        elif at > _TAKES_ORDERS and words:
+            options[at] = words.pop(0)
         else:
             raise ConfError("%s: expected an option with its value" % name)
-    port = options.get("-p")
+    port = options.get(_ON_PORT)
     if port is not None:
-        options["-p"] = int(port) if port.isdigit() else 0
-        if not 0 < options["-p"] < 65536:
+        options[_ON_PORT] = int(port) if port.isdigit() else 0
+        if not 0 < options[_ON_PORT] < 65536:
             raise ConfError("-p: expected a port from 1 to 65535")
     return options
 
@@ -152,17 +180,17 @@ def _preset(board):
         raise ConfError("--board: expected the name of a folder in boards, not %s" % board)
 
 
-def _check_heap(rows):
+def _check_heap(rows, spare):
     # -> what to say if the sum fits, and the pieces that the free heap is in are too small.
     gc.collect()
     free = gc.mem_free() if MICROPYTHON else 0
     size, owner = max([(row[1], row[0]) for row in rows])
     need = sum([row[1] for row in rows])
-    limit = {"messages": "message_bytes", "version 5": "aliases", "shared": "rx_bytes"}
+    limit = {"messages": "message_bytes", "version 5": "subscriptions", "shared": "rx_bytes"}
     lower = "; lower limit %s (%s take %d)" % (limit.get(owner, owner), owner, size)
     told = "%s: the tables take %d bytes, and " % (_heap(), need)
-    if MICROPYTHON and need + _SPARE > free:
-        told += "%d are left for them beside %d for clients" % (max(0, free - _SPARE), _SPARE)
+    if MICROPYTHON and need + spare > free:
+        told += "%d are left for them beside %d for clients" % (max(0, free - spare), spare)
         raise MemoryError(told + lower)
     return told + "the %d that are free lie in pieces too small for them%s" % (free, lower)
 
@@ -170,9 +198,9 @@ def _check_heap(rows):
 def _listeners(configured, options):
     # (hosts, port, max_connections): the configuration's, then the command line's.
     found = [((host,) if host else _EVERYWHERE, port, most) for host, port, most in configured]
-    host = options.get("--host")
+    host = options.get(_HOST)
     hosts = (host,) if host else _LOOPBACK
-    port = options.get("-p", _PORT if host or not found else 0)
+    port = options.get(_ON_PORT, _PORT if host or not found else 0)
     there = [listener[0] for listener in found if listener[1] == port]
     if host and hosts not in there and _EVERYWHERE not in there or port and not there:
         found.append((hosts, port, 0))
@@ -182,6 +210,13 @@ def _listeners(configured, options):
 def _wrong(app, key, line, expected):
     # A line of the configuration that proved wrong when it was tried
     return "%s:%d: %s: expected %s" % (app.conf, line, key, expected)
+
+
+def _wrong_place(app, lines, expected):
+    # Where the journal is to lie; nothing says so if it is the working directory.
+    key = "persistence_location"
+    key = key if key in lines else "persistence"
+    return _wrong(app, key, lines[key], expected)
 
 
 def _listen(app, lines, hosts, port, most):
@@ -206,7 +241,7 @@ def _listen(app, lines, hosts, port, most):
 def _write_pid(app, lines, options):
     path = app.settings.pid_file
     if path:
-        pid = options.get("--pid") or os.getpid()
+        pid = options.get(_PID) or os.getpid()
         try:
             with open(path, "w") as file:
                 file.write("%s\n" % pid)

@@ -2,7 +2,7 @@
 # options, identifiers, shared subscriptions, a reason for each filter. The whole packet
 # is checked before anything is changed. The control plane: may allocate and free.
 from slotmq import handle_subscribe as version3
-from slotmq import retain
+from slotmq import planting, retain
 from slotmq.answers5 import room_for, sent
 from slotmq.encode import length_bytes, put_header, put_u16
 from slotmq.properties import scan
@@ -29,6 +29,7 @@ _PROTOCOL_ERROR = const(0x82)
 _UNAUTHORIZED = const(0x87)
 _FILTER_INVALID = const(0x8F)
 _NOT_SUBSCRIBED = const(0x11)
+_PACKET_TOO_LARGE = const(0x95)
 _QUOTA = const(0x97)
 _NO_SHARES = const(0x9E)
 _SHARE = b"$share/"
@@ -58,8 +59,9 @@ def _answer(broker, conn, pkt, buf, answer, where):
     if count == 0 or buf[body] == 0 == buf[body + 1]:
         return _PROTOCOL_ERROR
     put = room_for(broker, conn, count + 4 + length_bytes(count + 3))
-    if put < 0:
-        return _FULL  # more filters than an answer can hold
+    if put < 0:  # more filters than an answer can hold, or the client takes in an answer
+        most = broker.five.packet_max[conn]
+        return _PACKET_TOO_LARGE if 0 < most < count + 4 + length_bytes(count + 3) else _FULL
     identifier = values[_IDENTIFIER] if values[0] >> _IDENTIFIER & 1 else 0
     tx = broker.conns.tx
     put = put_header(tx, put, answer, count + 3)
@@ -91,7 +93,8 @@ def _check(buf, at, end, options):
         if at + n + options > end or not utf8_ok(buf, at, n, 0) or not filter_ok(buf, at, n):
             return -_MALFORMED_PACKET
         shared = _shared(buf, at, n)
-        wrong = wrong or shared < 0  # [4.8.2-1, -2]
+        if shared < 0:
+            return -_MALFORMED_PACKET  # [4.8.2-1, -2]
         at += n
         if options:
             said = buf[at]
@@ -129,7 +132,7 @@ def _subscribe(broker, session, buf, off, n, options, identifier):
     if not version3.may(broker, session, buf, off, n, qos):
         return _UNAUTHORIZED
     head = _shared(buf, off, n)
-    node = subs.add_node(buf, off + head, n - head)
+    node = planting.add_node(subs, buf, off + head, n - head)
     if node == _NONE:
         return _QUOTA
     share = _NONE
@@ -141,8 +144,8 @@ def _subscribe(broker, session, buf, off, n, options, identifier):
         if share == _NONE:
             subs.prune(node)
             return _QUOTA
-    is_new = subs.find(session, node, share) == _NONE
-    sub = subs.add(broker.sessions, session, node, qos, share)
+    is_new = planting.find(subs, session, node, share) == _NONE
+    sub = planting.add(subs, broker.sessions, session, node, qos, share)
     if head and is_new:
         broker.five.shares.joined(share, sub != _NONE)
     if sub == _NONE:
@@ -159,13 +162,13 @@ def _subscribe(broker, session, buf, off, n, options, identifier):
 def _unsubscribe(broker, session, buf, off, n):
     subs = broker.subscriptions
     head = _shared(buf, off, n)
-    node = subs.find_node(buf, off + head, n - head)
+    node = planting.find_node(subs, buf, off + head, n - head)
     share = _NONE
     if head and node != _NONE:
         share = broker.five.shares.find(node, buf, off + 7, head - 8)
     sub = _NONE
     if node != _NONE and (share != _NONE or not head):
-        sub = subs.find(session, node, share)
+        sub = planting.find(subs, session, node, share)
     if broker.log_mask & _UNSUBSCRIBE_LOG:
         version3.log(broker, _UNSUBSCRIBE_LOG, session, buf, off, n, "")
     if sub == _NONE:

@@ -25,12 +25,12 @@ class Subscriptions:
         self.node = u16(n)
         self.qos = bytearray(n)
         self.scan = u16(n)  # retained messages are still owed to it: next slot + 1
-        self.mark = bytearray(n)  # 1: changed since the journal looked; changed: any has
+        self.mark = bytearray(n)  # as in sessions.py
         self.changed = False
         self.next_in_session = u16(n, _NONE)
         self.next_in_node = chain(n)  # also the list of free slots
         self.next_in_node[n - 1] = _NONE
-        self._free = 0
+        self.free = 0
         self.slots = n
         self.count = self.high = self.refused = 0
         # The tree
@@ -53,57 +53,20 @@ class Subscriptions:
         self._known = False  # is any topic remembered?
         self._top = 0
         self.best = bytearray(limits.sessions)
+        self.full = False  # is there no room for more of those that are kept?
         # Version 5: the group of a shared subscription; does the last match need options?
         self.share = None
         self.marked = None  # sessions that a client of version 5 has or had
         self.on_removed = None  # lets version 5 forget what it has with a subscription
         self.special = False
 
-    # The tree
+    # The tree. It grows in planting.py.
 
-    def find_node(self, buf, off, n):
-        """The node of a whole filter, or NONE."""
-        node = self.root
-        end = off + n
-        while off <= end and node != _NONE:
-            stop = self._level_end(buf, off, end)
-            node = self.nodes.find(node, buf, off, stop - off)
-            off = stop + 1
-        return node
-
-    def add_node(self, buf, off, n):
-        """The node of a filter, made where it is missing; NONE where there is no room."""
-        nodes = self.nodes
-        parent = self.root
-        end = off + n
-        while off <= end:
-            stop = self._level_end(buf, off, end)
-            node = nodes.find(parent, buf, off, stop - off)
-            if node == _NONE:
-                node = nodes.add(parent, buf, off, stop - off)
-                if node == _NONE:
-                    self.nodes_refused += 1
-                    self.prune(parent)
-                    return _NONE
-                self._link(parent, node, buf[off] if stop == off + 1 else 0)
-            parent = node
-            off = stop + 1
-        self.nodes_high = max(self.nodes_high, nodes.count())
-        return parent
-
-    def _level_end(self, buf, off, end):
+    def level_end(self, buf, off, end):
+        """Where the level at off ends."""
         while off < end and buf[off] != _SLASH:
             off += 1
         return off
-
-    def _link(self, parent, node, wildcard):
-        self.children[node] = 0
-        self.first_sub[node] = self.plus[node] = self.hash[node] = _NONE
-        self.children[parent] += 1
-        if wildcard == 43:
-            self.plus[parent] = node
-        elif wildcard == 35:
-            self.hash[parent] = node
 
     def prune(self, node):
         """Remove nodes from one upwards, as long as nothing hangs on them."""
@@ -131,43 +94,9 @@ class Subscriptions:
 
     # Subscriptions
 
-    def find(self, session, node, share=_NONE):
-        """The session's subscription at a node, in that group; or NONE."""
-        sub = self.first_sub[node]
-        shares = self.share
-        while sub != _NONE:
-            if self.session[sub] == session and (shares is None or shares[sub] == share):
-                break
-            sub = self.next_in_node[sub]
-        return sub
-
-    def add(self, sessions, session, node, qos, share=_NONE):
-        """Subscribe, or replace the subscription [3.8.4-3]; NONE where the table is full."""
-        self.forget_routes()
-        sub = self.find(session, node, share)
-        if sub == _NONE:
-            sub = self._free
-            if sub == _NONE:
-                self.refused += 1
-                self.prune(node)
-                return _NONE
-            self._free = self.next_in_node[sub]
-            self.session[sub] = session
-            self.node[sub] = node
-            self.next_in_node[sub] = self.first_sub[node]
-            self.first_sub[node] = sub
-            self.next_in_session[sub] = sessions.first_sub[session]
-            sessions.first_sub[session] = sub
-            self.count += 1
-            self.high = max(self.high, self.count)
-            if self.share is not None:
-                self.share[sub] = share
-        self.qos[sub] = qos
-        self._touch(sub)
-        return sub
-
-    def _touch(self, sub):
-        self.mark[sub] = 1
+    def touch(self, sub):
+        """It has changed: the journal is to look."""
+        self.mark[sub] |= 1
         self.changed = True
 
     def remove(self, sessions, sub):
@@ -183,9 +112,9 @@ class Subscriptions:
         self._unlink(self.first_sub, node, self.next_in_node, sub)
         self._unlink(sessions.first_sub, session, self.next_in_session, sub)
         self.session[sub] = _NONE
-        self._touch(sub)
-        self.next_in_node[sub] = self._free
-        self._free = sub
+        self.touch(sub)
+        self.next_in_node[sub] = self.free
+        self.free = sub
         self.count -= 1
         self.prune(node)
 
@@ -250,7 +179,7 @@ class Subscriptions:
             if at > end:
                 self._collect(node)
                 continue
-            stop = self._level_end(buf, at, end)
+            stop = self.level_end(buf, at, end)
             if not hidden:
                 depth = self._visit(depth, self.plus[node], stop + 1)
             depth = self._visit(depth, self.nodes.find(node, buf, at, stop - at), stop + 1)

@@ -3,11 +3,11 @@
 # demand. Lives on the control plane: allocates.
 from array import array
 
-from slotmq import ondemand
+from slotmq import heap, ondemand
 from slotmq.runtime import const
 from slotmq.timers import CARRY
 
-ROWS = 43  # topics of systopics.py that are no loads
+ROWS = 47  # topics of systopics.py that are no loads
 _NONE = const(0xFFFF)
 _PUBLISH_OUT = const(3)
 LOADS = b"\0\1\2\3\5\6"  # moving averages, per minute: indexes in stats
@@ -25,13 +25,16 @@ class Sys:
         self.before = [0] * len(LOADS)
         self.loads = [0.0] * (len(LOADS) * len(MINUTES))
 
-    def topic(self, i, buf, off):
-        """Write the name of topic i to buf[off:]; -> its length in bytes."""
-        return self._texts().topic(self, i, buf, off)
-
-    def message(self, i):
-        """Topic and value in a message slot, whose reference is the caller's; or NONE."""
-        return self._texts().message(self, i)
+    def scan(self, session, sub, text, n):
+        """The topics that match the filter work[text:][:n] go to a new subscription; False:
+        not all of them yet."""
+        heap.lift()
+        try:
+            return self._texts().scan(self, session, sub, text, n)
+        except MemoryError:
+            return True  # it will hear of the next round
+        finally:
+            heap.drop()
 
     def _texts(self):
         return ondemand.take("systopics", self.broker.now)

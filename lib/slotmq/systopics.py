@@ -3,16 +3,19 @@
 # Nothing is stored for them: a value is made when a subscription asks for it (as if it
 # were retained) or when a round of sys_interval finds that it has changed. Names are
 # mosquitto's where they mean something here; slots/<table>/high and refused are our own.
-# One text, a line a topic: the name behind $SYS/broker/ and where its value is: a path
-# of attributes and indexes from the broker, or a function of here with a dot first. s is
+# Two texts, since a small heap has no large pieces, a line a topic: the name behind
+# $SYS/broker/ and where its value is: a path of attributes and indexes from the broker, or
+# a function of here with a dot first. s is
 # the Sys. Loaded on demand; the control plane: allocates.
 import gc
 
+from slotmq import retain
 from slotmq.lifecycle import publish_stored
-from slotmq.runtime import MICROPYTHON, const, store, unref
+from slotmq.runtime import MICROPYTHON, const, store, topic_matches, unref
 from slotmq.sysinfo import MINUTES
 
 _NONE = const(0xFFFF)
+_FIRST_SLOTS = const(21)  # row of SLOTS
 # The names of sysinfo.LOADS
 _LOADS = """messages/received messages/sent publish/received publish/sent bytes/received
 bytes/sent"""
@@ -38,6 +41,8 @@ store/messages/bytes .stored
 subscriptions/count subscriptions.count
 retained messages/count .retained
 heap/current .heap
+"""
+SLOTS = """\
 slots/connections/high conns.high
 slots/connections/refused conns.refused
 slots/sessions/high sessions.high
@@ -60,14 +65,22 @@ slots/shares/high five.shares.high
 slots/shares/refused five.shares.refused
 slots/aliases/high five.aliases.high
 slots/aliases/refused five.aliases.refused
+journal/commits journal.commits
+journal/full .full
+journal/bytes/written journal.medium.written
+journal/bytes/erased journal.medium.erased
 """
 
 
 def _row(i):
+    text = TOPICS
+    if i >= _FIRST_SLOTS:
+        text = SLOTS
+        i -= _FIRST_SLOTS
     start = 0
     for _ in range(i):
-        start = TOPICS.find("\n", start) + 1
-    return TOPICS[start : TOPICS.find("\n", start)]
+        start = text.find("\n", start) + 1
+    return text[start : text.find("\n", start)]
 
 
 def topic(s, i, buf, off):
@@ -108,6 +121,29 @@ def message(s, i):
     text = value(s, i).encode()
     buf[2 + n : 2 + n + len(text)] = text
     return store(s.broker.queue, buf, 2, n, 2 + n, len(text), 0)
+
+
+def scan(s, session, sub, text, n):
+    """Give the topics that match to a new subscription, from where it was cut off."""
+    broker = s.broker
+    subs = broker.subscriptions
+    first = max(subs.scan[sub] - 1 - broker.retained.slots, 0)
+    for i in range(first, s.count):
+        subs.scan[sub] = broker.retained.slots + i + 1
+        size = topic(s, i, broker.work, 0)
+        if topic_matches(broker.work, text, n, broker.work, 0, size):
+            if not _give(s, session, sub, i):
+                return False
+    return True
+
+
+def _give(s, session, sub, i):
+    msg = message(s, i)
+    if msg == _NONE:
+        return True
+    given = retain.give(s.broker, session, sub, msg)
+    unref(s.broker.queue, msg)
+    return given
 
 
 # Values that are not simply there
@@ -152,6 +188,10 @@ def sent(s):
     return s.sent()
 
 
+def full(s):
+    return int(s.broker.full)
+
+
 def publish_changed(s):
     """A round: what has another value than the last time."""
     for i in range(s.count):
@@ -174,4 +214,5 @@ _VALUES = {
     "stored": stored,
     "heap": heap,
     "sent": sent,
+    "full": full,
 }

@@ -23,8 +23,8 @@ def tick(broker):
             session = conns.session[conn]
             if session != _NONE and broker.sessions.scans[session]:
                 broker.go_on(conn)  # others may have made room for it
-    if broker.settings.retry_interval:
-        _retry(broker, broker.settings.retry_interval * 10)
+    if broker.retry:
+        broker.retry(broker)
     _carry(broker)
     ondemand.tick(broker.now)
     if broker.five:
@@ -68,23 +68,3 @@ def _check_patience(broker, conn):
         late = late or now - conns.held_since[conn] >= most + held // 10
     if late:
         broker.end(conn, _TIMED_OUT)
-
-
-def _retry(broker, interval):
-    # What MQTT 3.1 brokers did: send again what was not acknowledged in time.
-    sessions = broker.sessions
-    for session in range(sessions.slots):
-        conn = sessions.conn[session]
-        if conn != _NONE and sessions.inflight[session] and _has_sent(broker, session):
-            if broker.conns.level[conn] == 5:
-                continue  # [5.0, 4.4.0-1]
-            if broker.now - sessions.progress[session] >= interval:
-                sessions.progress[session] = broker.now
-                sessions.cursor[session] = sessions.head[session]
-                broker.go_on(conn)
-
-
-def _has_sent(broker, session):
-    # Is all that is in the window sent, so that only an acknowledgement is missing?
-    cursor = broker.sessions.cursor[session]
-    return cursor == _NONE or broker.deliveries.state[cursor] == 0

@@ -6,8 +6,8 @@
 #
 #   subscriptions  share (slot of Shares), options (No Local 4, Retain As Published 8),
 #                  identifier
-#   messages       props: bytes of properties between topic and payload; expires. Valid
-#                  where the message's flags have EXTRA
+#   messages       props: bytes of properties between topic and payload; expires and far.
+#                  Valid where the message's flags have EXTRA
 #   deliveries     group: the shared subscription's that it came by, or NONE; ident: the
 #                  subscription identifier that it carries, 0: none, SEVERAL: more than one
 #   sessions       expiry in seconds, will_delay in seconds, will_at in tenths
@@ -17,21 +17,24 @@
 # alone, and a route that a client of version 5 is on is never remembered, so the lane
 # does not find it: a path of version 3 alone is what it was. Does not allocate after
 # construction.
-from slotmq import answers5, closing, fan5, handlers5, lifecycle, send5
+from slotmq import answers5, closing, fan5, handlers5, heap, lifecycle, ondemand, send5
 from slotmq.aliases import Aliases
 from slotmq.arrays import i32, u16
 from slotmq.properties import make
 from slotmq.runtime import const, finish, unref
-from slotmq.send5 import Source
 from slotmq.shares import Shares
+from slotmq.source5 import Source
 
 _NONE = const(0xFFFF)
 _EXTRA = const(8)
-_NO_WORDS = (0, 1, 9, 11)  # ends of which the client is not told: it left, it is lost
+_LOST = const(9)
+_KEPT = const(16)  # in the flags of a message: the journal has its row
+_REFUSED = const(5)
 _QUEUED = const(0)
 _DROPPED = const(4)
 _SWEPT = const(32)  # slots at a time
 _LINGERING = const(5)
+_NEAR = const(8)
 _LINGER = const(10)  # tenths of a second
 _LONGEST = const(50000000)
 NEVER = 0x3FFFFFFF  # seconds: a session that does not expire
@@ -53,6 +56,7 @@ class Version5:
         self.values = make()
         self.props = u16(limits.messages)
         self.expires = i32(limits.messages)  # tenths of a second
+        self.far = bytearray(limits.messages)  # and how many times 2 ** 25 seconds later
         self.group = u16(limits.deliveries, _NONE)
         self.ident = i32(limits.deliveries)
         self.expiry = i32(limits.sessions)
@@ -83,13 +87,6 @@ class Version5:
 
             self.scram = Scram(broker.settings.scram_file, n)
         self.now_for = 0  # the identifier of what is sent by outbox.send_message
-        self.alias_max = self.alias_max_out = limits.aliases
-
-    def apply_settings(self, broker):
-        """Take over the settings that may change while running."""
-        s = broker.settings
-        self.alias_max = min(self.aliases.most, s.max_topic_alias)
-        self.alias_max_out = min(self.aliases.most, s.max_topic_alias_broker)
 
     def opened_3(self, broker, session, clean):
         """A client of version 3 has a session: it is kept as long as any may be."""
@@ -128,7 +125,9 @@ class Version5:
         """A will is about to be published: it is the session's, and lives from now on."""
         self.publisher = session
         if broker.messages.flags[will] & _EXTRA and self.expires[will]:
-            self.expires[will] += broker.now - self.will_since[session]
+            later = broker.now - self.will_since[session]
+            self.expires[will] = self.expires[will] + later or -1  # 0 would be never
+            broker.messages.flags[will] &= ~_KEPT  # the journal has it as it was
 
     def keeps_will(self, broker, session):
         """May the will of a session that has just lost its connection wait?"""
@@ -154,18 +153,27 @@ class Version5:
             entry = broker.deliveries.next[entry]
 
     def session_ends(self, broker, session):
-        """Before a session is discarded: its will goes out, its share to others."""
+        """Before a session is discarded: its will goes out, its share to others.
+
+        One of version 3 has none; in its entries `group` is of whoever had them before."""
         lifecycle.publish_will(broker, session)
-        self.shares.pass_on(broker, session)
+        if self.marked[session] and broker.sessions.head[session] != _NONE:
+            heap.lift()
+            try:
+                ondemand.take("seldom5", broker.now).pass_on(broker, session)
+            except MemoryError:
+                pass  # they go with their session
+            heap.drop()
         self.marked[session] = 0
 
     def lingers(self, broker, conn):
         """Must an ended connection stay for a moment, so that its last packet arrives?"""
         conns = broker.conns
-        if conns.level[conn] != 5 or conns.reason[conn] in _NO_WORDS or not conns.is_empty(conn):
+        told = conns.tx_limit[conn] == 0 or conns.reason[conn] == _REFUSED
+        told = told and conns.reason[conn] != _LOST  # its socket has failed since
+        if conns.level[conn] != 5 or not told or conns.part_msg[conn] != _NONE:
             return False
         lifecycle.detach(broker, conn)
-        lifecycle.end_part(broker, conn)
         conns.drop_held(conn)
         conns.state[conn] = _LINGERING
         conns.opened[conn] = broker.now
@@ -236,7 +244,7 @@ class Version5:
             msg = _NONE
             if at < deliveries.slots and deliveries.state[at] == _QUEUED:
                 msg = deliveries.msg[at]
-            if self._has_expired(broker, msg):
+            if self._has_expired(broker, msg) and not deliveries.may_be_known(at):
                 broker.stats[_DROPPED] += 1
                 finish(broker.queue, at)
         self.to_sweep = max(0, self.to_sweep - _SWEPT)
@@ -256,7 +264,10 @@ class Version5:
         return messages.flags[msg] & _EXTRA and self.props[msg] == messages.payload_len[msg]
 
     def remaining(self, broker, msg):
-        """Seconds until a message expires; 0: it has, -1: it never does [3.3.2.3.3]."""
+        """Seconds until a message expires; 0: it has, -1: it never does [3.3.2.3.3].
+
+        As Source.left: of many times 2 ** 25 seconds _NEAR are in it."""
         if not broker.messages.flags[msg] & _EXTRA or not self.expires[msg]:
             return -1
-        return max(0, (self.expires[msg] - broker.now + 9) // 10)
+        left = (self.expires[msg] - broker.now + 9) // 10
+        return max(0, left + (min(self.far[msg], _NEAR) << 25))

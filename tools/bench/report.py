@@ -46,6 +46,9 @@ def show(tables: Sequence[Table], console: Console) -> None:
         console.print(shown)
 
 
+_CYCLES = "## Cycles of an RP2040\n"
+
+
 def write(
     file: Path,
     tables: Sequence[Table],
@@ -55,7 +58,7 @@ def write(
     rounds: int,
     failures: Sequence[tuple[str, str, str]],
 ) -> None:
-    """Write the page."""
+    """Write the page; what the emulated board adds to it (emulator/cycles.py) stays."""
     page = _PAGE.format(
         day=date.today().isoformat(),
         command=command,
@@ -68,7 +71,8 @@ def write(
         lines = [f"- {broker}, {workload}: {why}." for workload, broker, why in failures]
         parts.append("\n".join(["## What failed", "", *lines, ""]))
     file.parent.mkdir(exist_ok=True)
-    file.write_text("\n".join(parts))
+    kept = file.read_text().partition(_CYCLES)[2] if file.exists() else ""
+    file.write_text("\n".join(parts) + (f"\n{_CYCLES}{kept}" if kept else ""))
 
 
 def _markdown(table: Table) -> str:

@@ -30,6 +30,9 @@ _CLAIMS = {
 }
 _WHOLE, _WHOLE_3 = "Broker", "Broker-3"
 _PUT_AWAY_S = 1.5  # until what was loaded on demand has been forgotten
+# As a board that keeps what it promises, in a file where it runs.
+_KEEPING = "persistence true\nallow_anonymous true\n"
+_KEEPING_NATIVE = "slotmq.hot_journal"
 _ROOM = 128 * 1024  # for the program as it was written
 # What Cortex-M boards load from .mpy lies in the heap; an ESP32 has instruction RAM.
 _NATIVE_IN_HEAP = "armv"
@@ -132,20 +135,35 @@ def measure(board: str, heap: int = 0) -> Measured:
     with Process(MEASURE, board, found.heap and found.heap + _ROOM) as process:
         found.files = _note(found, process.rows())
     taken = found.all_native if facts.mpy_arch.startswith(_NATIVE_IN_HEAP) else 0
-    with Process(SERVE, board, found.heap - taken) as process:
+    found.offline, found.client, found.free = _serve(board, found.heap - taken)
+    return found
+
+
+def free_keeping(board: str) -> int:
+    """What is free with `persistence true`, and the clients connected."""
+    facts = boards.load(board)
+    heap = facts.heap_kb * 1024
+    if facts.mpy_arch.startswith(_NATIVE_IN_HEAP):
+        code = native.in_folder(mpy.build(facts.mpy_arch))
+        heap -= code["slotmq.hot"] + code[_KEEPING_NATIVE]
+    return _serve(board, heap, _KEEPING)[2]
+
+
+def _serve(board: str, heap: int, conf: str = "") -> tuple[int, int, int]:
+    # What a session without a connection takes, and a client; what is left with all of them.
+    with Process(SERVE, board, heap, conf=conf) as process:
         process.rows()
         process.connect().close()  # some names of what it needs stay
         time.sleep(_PUT_AWAY_S)
         alone = _state(process, "used")
         process.leave_session()
         time.sleep(_PUT_AWAY_S)
-        found.offline = _state(process, "used") - alone
+        offline = _state(process, "used") - alone
         for _ in range(_CLIENTS):
             process.connect()
         time.sleep(_PUT_AWAY_S)
-        used, found.free = _state(process, "used"), _state(process, "free")
-    found.client = -(-(used - alone - found.offline) // _CLIENTS)
-    return found
+        used, free = _state(process, "used"), _state(process, "free")
+    return offline, -(-(used - alone - offline) // _CLIENTS), free
 
 
 def _state(process: Process, name: str) -> int:

@@ -4,6 +4,7 @@ import contextlib
 import re
 import socket
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Self
 
@@ -12,6 +13,7 @@ from ..errors import ToolError
 
 MEASURE = Path(__file__).with_name("measure_micropython.py")
 SERVE = Path(__file__).with_name("serve_micropython.py")
+_LIB = Path("lib")
 _PATIENCE_S = 30.0
 _HOST = "127.0.0.1"
 # CONNECT at level 4 without keep-alive, and the client id "heap" with two digits
@@ -26,17 +28,31 @@ class Process:
     """MicroPython from its start to its end, and the clients of the broker in it.
 
     The script is started with board, host and port. It says lines of kind, name and
-    number, "done" behind the last one, when it listens and for each order."""
+    number, "done" behind the last one, when it listens and for each order. The program
+    is found in a folder named as on a board, since every module's path is kept in the heap.
+    It runs in that folder, where `conf` is a file of this name if there is one."""
 
     def __init__(
-        self, script: Path, board: str, heap: int, *imports: Path, packed: bool = True
+        self,
+        script: Path,
+        board: str,
+        heap: int,
+        *imports: Path,
+        packed: bool = True,
+        conf: str = "",
     ) -> None:
         self.address = (_HOST, _free_port())
         target = micropython.find(32)
         options = ["-X", f"heapsize={heap}", str(script), board, *map(str, self.address)]
+        self._folder = tempfile.TemporaryDirectory()
+        if conf:
+            Path(self._folder.name, "conf").write_text(conf)
+            options.append("conf")
+        Path(self._folder.name, "lib").symlink_to(mpy.build_for(target, packed))
         self._process = subprocess.Popen(
             [*target.start, *options],
-            env=micropython.environment(mpy.build_for(target, packed), *imports),
+            cwd=self._folder.name,
+            env=micropython.environment(_LIB, *imports),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -52,6 +68,7 @@ class Process:
             client.close()
         self._process.kill()
         self._process.communicate()
+        self._folder.cleanup()
 
     def rows(self) -> list[tuple[str, str, int]]:
         """What it says before it says "done": kind, name, number."""

@@ -1,4 +1,4 @@
-# serve_micropython.py BOARD HOST PORT - the broker as `slotmq run` has it, in the board's
+# serve_micropython.py BOARD HOST PORT [CONF] - the broker as `slotmq run` has it, in the board's
 # heap. For each byte on standard input it says what the heap holds: a line of kind, name,
 # bytes each, and "done".
 import gc
@@ -20,5 +20,8 @@ def ready(broker):
     print("done")
 
 
-board, host, port = sys.argv[1:]
-sys.exit(app.main(["--board", board, "--host", host, "-p", port], on_ready=ready))
+board, host, port = sys.argv[1:4]
+argv = ["--board", board, "--host", host, "-p", port]
+if len(sys.argv) > 4:
+    argv += ["-c", sys.argv[4]]
+sys.exit(app.main(argv, on_ready=ready))

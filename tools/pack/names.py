@@ -21,7 +21,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 
-from .program import APP, CORE, FIVE, HOT, INIT, OurModule, Own, Program
+from .program import APP, CORE, FIVE, FUNCTION, HOT, INIT, OurModule, Own, Program
 
 # Python's own, as CPython knows them, and what only MicroPython has.
 _OBJECTS = (
@@ -30,9 +30,9 @@ _OBJECTS = (
     *(builtins, gc, select, socket, sys, time),
 )
 _MICROPYTHON = """\
-alloc_emergency_exception_buf const heap_lock heap_unlock implementation ipoll mem_alloc mem_free
-micropython native print_exception ptr ptr16 ptr32 ptr8 readinto threshold ticks_add ticks_diff
-ticks_ms uint viper
+alloc_emergency_exception_buf const heap_lock heap_unlock implementation ipoll mem_alloc
+mem_free micropython modify native print_exception ptr ptr16 ptr32 ptr8 readinto register
+threshold ticks_add ticks_diff ticks_ms uint unregister viper
 """
 # Every MicroPython has these in its flash (py/makeqstrdata.py, static_qstr_list, and the
 # modules that all ports have), so as names they cost nothing; where one is missing it
@@ -66,6 +66,8 @@ cur_task peek push ioctl
 """
 # Of a Broker's attributes, what programs around it and their hooks use.
 _PUBLIC = "hooks limits log log_mask loop settings watch"
+# Classes whose objects a program is given: what is known of them is as of the exported ones.
+_GIVEN = ("Client",)
 # Of what may stand in for scram.Scram.
 _AUTHENTICATION = "auth forget user"
 _ALWAYS = (HOT, CORE, APP, FIVE)
@@ -86,7 +88,7 @@ class Names:
             for each in node.keywords
             if each.arg
         }
-        self.exported = set(_exported(program))
+        self.exported = {*_exported(program), *_GIVEN}
         theirs = {name for each in _OBJECTS for name in dir(each)}
         kept = theirs | self._texts | set(f"{_MICROPYTHON} {_PUBLIC} {_AUTHENTICATION}".split())
         kept |= set(_methods_of(program, self.exported))
@@ -201,7 +203,7 @@ def _attributes(program: Program, files: Iterable[str] = ()) -> Iterator[str]:
 def in_class(node: ast.ClassDef) -> Iterator[str]:
     """The names that the class's own statements bind."""
     for statement in node.body:
-        if isinstance(statement, ast.FunctionDef):
+        if isinstance(statement, FUNCTION):
             yield statement.name
         elif isinstance(statement, ast.Assign):
             yield from (t.id for t in statement.targets if isinstance(t, ast.Name))

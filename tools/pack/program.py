@@ -17,8 +17,11 @@ HOT, CORE, APP, FIVE = "hot", "core", "app", "five"
 _ON_DEMAND = ("joining", "joining5", "subscribing", "subscribing5")
 _ENTRIES = {CORE: "broker", APP: "app", FIVE: "version5"} | {name: name for name in _ON_DEMAND}
 # The journal, for who wants one, and what only its start needs.
-_KEEPING = ("hot_journal", "journal", "restore")
+_KEEPING = ("hot_journal", "journal", "journal_control", "restore")
 _ENTRIES |= {name: name for name in _KEEPING}
+# Clients in the broker's own program, and hooks that are told what happened.
+_ENTRIES |= {"inside": "inside"}
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 _WITH_HOT = "arrays"  # the hot files import it
 
 
@@ -152,7 +155,7 @@ class Program:
 
 def _drop_docstrings(tree: ast.Module) -> None:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(
+        if isinstance(node, ast.Module | FUNCTION | ast.ClassDef) and ast.get_docstring(
             node, clean=False
         ):
             node.body = node.body[1:] or [ast.Pass()]
@@ -178,7 +181,7 @@ def _needed(statement: ast.stmt, modules: dict[str, Module]) -> Iterator[str]:
 
 
 def _defined(module: str, statement: ast.stmt) -> Iterator[tuple[str, Meaning]]:
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+    if isinstance(statement, FUNCTION | ast.ClassDef):
         yield statement.name, Own(module, statement.name)
     elif isinstance(statement, ast.Assign):
         for target in statement.targets:

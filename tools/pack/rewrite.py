@@ -137,6 +137,9 @@ class _Writer(ast.NodeTransformer):
         self._scopes.pop()
         return node
 
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        return self.visit_FunctionDef(node)  # type: ignore[arg-type]
+
     def _keeps_arguments(self, function: str) -> bool:
         if self._scopes:
             return True  # an inner function: its names must stay apart from those around it

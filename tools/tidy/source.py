@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-FOLDERS = ("lib", "boards", "firmware", "tools", "host_tests")
+FOLDERS = ("lib", "boards", "firmware", "examples", "tools", "host_tests")
 LIBRARY = "lib/slotmq/"
 _SUFFIXES = {".py", ".js", ".json", ".tsv", ".txt", ".sh", ".toml", ".conf"}
 _NOT_OURS = {"__pycache__", "node_modules"}

@@ -14,7 +14,9 @@ from .source import Finding, Source
 _ROOTS = ("Makefile", "pyproject.toml", "README.md", ".ci/run", "lib/DESIGN.md")
 _STARTED = ("host_tests/*test_*.py", "host_tests/*conftest.py", "firmware/*main.py")
 # Found by their place in the folder of a board.
-_BOARDS = ("boards/*/board.json", "boards/*/limits.py", "boards/*/manifest.py")
+_BOARDS = tuple(
+    f"boards/*/{name}" for name in ("board.json", "limits.py", "manifest.py", "region.py")
+)
 # Found by a pattern, in the folder of what looks for them.
 _BY_PLACE = (*_BOARDS, "tools/spec/mqtt-*.tsv", "*/__init__.py")
 # Read by tidy, see its own first lines.

@@ -1,0 +1,9 @@
+# manifest.py - MicroPython's build for this board takes it unchanged, from a clone of
+# MicroPython and one of slotmq:
+#   make -C ports/esp32 BOARD=ESP32_GENERIC \
+#       FROZEN_MANIFEST=/path/of/slotmq/boards/ESP32_GENERIC/manifest.py
+# Frozen, neither the broker's code nor the firmware's takes heap; `slotmq deploy` still writes
+# the preset, the configuration and main.py, as files.
+include("$(PORT_DIR)/boards/manifest.py")  # noqa: F821 - what the stock image has
+include("../../lib/manifest.py")  # noqa: F821
+include("../../firmware/manifest.py")  # noqa: F821

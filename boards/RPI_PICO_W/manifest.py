@@ -1,0 +1,9 @@
+# manifest.py - MicroPython's build for this board takes it unchanged, from a clone of
+# MicroPython and one of slotmq:
+#   make -C ports/rp2 BOARD=RPI_PICO_W \
+#       FROZEN_MANIFEST=/path/of/slotmq/boards/RPI_PICO_W/manifest.py
+# Frozen, neither the broker's code nor the firmware's takes heap; `slotmq deploy` still writes
+# the preset, the configuration and main.py, as files.
+include("$(PORT_DIR)/boards/RPI_PICO_W/manifest.py")  # noqa: F821 - what the stock image has
+include("../../lib/manifest.py")  # noqa: F821
+include("../../firmware/manifest.py")  # noqa: F821

@@ -1,0 +1,47 @@
+# asyncio_app.py - the broker as one task of an asyncio program, beside the program's own: one
+# that publishes a heartbeat, and one that waits for commands and answers them.
+import asyncio
+
+from slotmq import Broker, Limits
+
+
+async def heartbeat(broker, every_s):
+    """A number that grows, as long as the program lives."""
+    beat = 0
+    while True:
+        broker.publish("app/heartbeat", str(beat))
+        beat += 1
+        await asyncio.sleep(every_s)
+
+
+async def answer(broker, commands):
+    """Does what the callback left for it."""
+    while True:
+        while commands:
+            topic, payload = commands.pop(0)
+            await asyncio.sleep(0.01)  # whatever takes time
+            broker.publish("app/done/" + topic.split("/")[-1], payload)
+        await asyncio.sleep(0.02)
+
+
+async def serve(port, every_s):
+    """All tasks, until the broker stops: who publishes to app/stop stops it."""
+    broker = Broker(Limits(connections=5))
+    broker.listen("0.0.0.0", port)
+    commands = []
+    broker.subscribe("app/do/+", lambda topic, payload, *_: commands.append((topic, payload)), 1)
+    broker.subscribe("app/stop", lambda *_: broker.stop())
+    others = [
+        asyncio.create_task(heartbeat(broker, every_s)),
+        asyncio.create_task(answer(broker, commands)),
+    ]
+    try:
+        await broker.serve()
+    finally:
+        for task in others:
+            task.cancel()
+
+
+def main(port=1883, every_s=1):
+    """Run the program."""
+    asyncio.run(serve(port, every_s))

@@ -1,0 +1,97 @@
+# wall.py - the time of day, for the log: from an NTP server, or from whoever publishes
+# seconds since 1970 to $SLOTMQ/time. The broker itself needs none.
+#
+# `time` in network.json is the server's name or address, "$SLOTMQ/time", or missing. A
+# question is one UDP packet; the answer is looked for in later steps, so nothing waits,
+# but for the server's name. It is asked again once a day, and after a minute without an
+# answer.
+import socket
+import time
+
+try:
+    import machine
+except ImportError:
+    machine = None  # type: ignore[assignment]
+
+TOPIC = "$SLOTMQ/time"
+_PORT = 123
+_ASK = b"\x1b" + bytes(47)
+_SECONDS_AT = 40
+_FROM_1900 = 2208988800
+_DAY_MS = 86400000
+_RETRY_MS = 60000
+_OLDEST = 1577836800  # 2020: a clock that tells less is wrong
+
+
+def set_clock(seconds):
+    """Set the board's clock to so many seconds since 1970; ValueError: that is no time."""
+    if not _OLDEST <= seconds < 1 << 33:
+        raise ValueError("seconds since 1970")
+    if machine and hasattr(machine, "RTC"):
+        epoch = time.gmtime(0)[0]
+        when = time.gmtime(seconds - (946684800 if epoch == 2000 else 0))
+        machine.RTC().datetime((when[0], when[1], when[2], when[6], when[3], when[4], when[5], 0))
+
+
+class Clock:
+    def __init__(self, source):
+        self._server = None if source == TOPIC else source  # None: nobody is asked
+        self._by_topic = source == TOPIC
+        self._sock = None
+        self._next = 0  # ms since _asked
+        self._asked = 0
+        self.is_set = False
+
+    def follow(self, broker):
+        """Listen to $SLOTMQ/time, if that is the source."""
+        if self._by_topic:
+            broker.subscribe(TOPIC, self.told)
+
+    def told(self, _topic, payload, *_):
+        try:
+            set_clock(int(bytes(payload)))
+            self.is_set = True
+        except ValueError:
+            print("slotmq: %s: expected seconds since 1970" % TOPIC)
+
+    def step(self, now):
+        """Ask, or look for the answer."""
+        server = self._server
+        if not server:
+            return
+        if self._sock:
+            self._look(self._sock)
+        if (now - self._asked) & 0x3FFFFFFF >= self._next:
+            self._ask(now, server)
+
+    def _ask(self, now, server):
+        self._close()
+        self._asked = now
+        self._next = _RETRY_MS
+        try:
+            address = socket.getaddrinfo(server, _PORT)[0][-1]
+            self._sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            self._sock.setblocking(False)
+            self._sock.sendto(_ASK, address)
+        except OSError:
+            self._close()
+
+    def _look(self, sock):
+        try:
+            answer = sock.recv(48)
+        except OSError:
+            return  # not yet
+        self._close()
+        if len(answer) == 48:
+            sent = int.from_bytes(answer[_SECONDS_AT : _SECONDS_AT + 4], "big")
+            try:
+                set_clock(sent - _FROM_1900 + (1 << 32 if sent < 1 << 31 else 0))
+            except ValueError:
+                return  # a server that does not know it either
+            self.is_set = True
+            self._next = _DAY_MS
+
+    def _close(self):
+        if self._sock:
+            self._sock.close()
+            self._sock = None

@@ -1,0 +1,85 @@
+"""`slotmq deploy` as a user gives it, over the emulated UART. The first of the modules:
+those that follow find the broker on the board."""
+
+import re
+
+from .conftest import NAME, Deployed
+
+SECRET = "a password that nobody sees"
+
+
+def test_a_wrong_board_is_refused_before_anything_is_written(board: Deployed) -> None:
+    words = ["deploy", "--board", "ESP32_GENERIC", "--ppp", "--port", board.board.device]
+    status, said = board.cli(*words)
+    assert status == 1
+    assert "the board runs armv6m code, and ESP32_GENERIC is xtensawin" in said
+    assert "RPI_PICO_W" in said
+
+
+def test_a_port_that_nobody_listens_on(board: Deployed) -> None:
+    status, said = board.cli("deploy", "--board", NAME, "--ppp", "--port", "socket://127.0.0.1:9")
+    assert status == 1
+    assert "cannot be opened: is the board plugged in?" in said
+    assert "Traceback" not in said
+
+
+def test_tables_that_do_not_fit_are_refused_with_the_limit(board: Deployed) -> None:
+    conf = board.folder / "large.conf"
+    conf.write_text("listener 1883\nlimit message_bytes 150000\n")
+    words = ["--board", NAME, "--ppp", "--port", board.board.device, "-c", conf]
+    status, said = board.cli("deploy", *words)
+    assert status == 1
+    assert re.search(r"Lower a limit in the configuration: messages take \d", said), said
+
+
+def test_it_deploys_and_reports(board: Deployed) -> None:
+    said = board.deploy()
+    assert "Raspberry Pi Pico (emulated) with RP2040, MicroPython 1.25.0" in said
+    assert re.search(r"\n(\d+) of \1 files written, 0 removed\n", said), said
+    assert "slotmq 0.1.0 on MicroPython 1.25.0 (32-bit), board RPI_PICO_W" in said
+    assert "ppp: up, 10.0.2.15" in said
+    assert re.search(r"127\.0\.0\.1:\d+: a message came back in \d+ ms", said), said
+
+
+def test_a_second_time_it_writes_what_changed(board: Deployed) -> None:
+    assert re.search(r"\n0 of \d+ files written", board.deploy())
+    said = board.deploy("listener 1883\nallow_anonymous true\nmax_keepalive 600\n")
+    assert re.search(r"\n1 of \d+ files written", said), said
+
+
+def test_status_tells_what_sys_says(board: Deployed) -> None:
+    status, said = board.cli("status", "{}:{}".format(*board.address))
+    assert status == 0
+    assert "$SYS/broker/version" in said
+
+
+def test_a_broker_that_cannot_start_is_reported_with_its_reason(board: Deployed) -> None:
+    conf = board.folder / "missing.conf"
+    conf.write_text("listener 1883\nscram_file nowhere\n")
+    words = ["--board", NAME, "--ppp", "--port", board.board.device, "-c", conf]
+    status, said = board.cli("deploy", *words)
+    assert status == 1
+    assert "slotmq.conf:2: scram_file: expected a file that can be read" in said, said
+
+
+def test_a_network_that_cannot_be_had_is_safe_mode_and_the_repl_answers(board: Deployed) -> None:
+    """The image has no Wi-Fi: what a board says of it reaches the user, the secret does not."""
+    words = ["deploy", "--board", NAME, "--wifi-ssid", "home", "--port", board.board.device]
+    status, said = board.cli(*words, secret=SECRET)
+    assert status == 1
+    assert "safe mode" in said
+    assert SECRET not in said
+    folder = board.folder / "saved"
+    status, said = board.cli("backup", folder, "--port", board.board.device)
+    assert status == 0, said
+    assert "/network.json" in said
+    assert SECRET in (folder / "network.json").read_text()
+    assert (folder / "network.json").stat().st_mode & 0o77 == 0
+
+
+def test_logs_show_what_the_board_prints(board: Deployed) -> None:
+    board.deploy()  # and with it the network is well again
+    words = ["--port", board.board.device, "--seconds", "2"]
+    status, said = board.cli("logs", *words)
+    assert status == 0, said
+    assert board.serves()  # it went on meanwhile

@@ -1,0 +1,62 @@
+# content.py - a PUBLISH of the broker against the message that it is: topic, payload,
+# properties, expiry; its order among others, and the window that it is sent in.
+from slotmq_tools.sim.decode import EXPIRY
+
+
+def check_order(model, link, owed):
+    copies = len(link.session.owed.get(owed.msg.key(), (0, 0)))
+    if not owed.in_order or copies > 1 or model.settings.retry_interval:
+        return
+    if owed.qos:
+        if owed.seq < link.last_seq:
+            model.fail("link %d: out of order: %r", link.number, owed)
+        link.last_seq = owed.seq
+        return
+    if owed.msg.sender == link.session.name:
+        return  # what waits in the queue is overtaken by what finds room
+    row = (owed.msg.sender, owed.msg.topic, owed.msg.qos if model.world.keeper else 0)
+    if owed.seq < link.last_0.get(row, 0):
+        model.fail("link %d: out of order: %r", link.number, owed)
+    link.last_0[row] = owed.seq
+
+
+def check_content(model, link, packet, owed):
+    msg = owed.msg
+    good = packet.topic == msg.topic and packet.retain == owed.retain
+    good = good and len(packet.payload) == msg.size
+    if link.level == 5:
+        good = good and (packet.passed == msg.props or not msg.size)
+        _check_expiry(model, link, packet, msg)
+        known = owed.identifiers is not None and owed.changes == link.session.changes
+        if msg.size and known and sorted(packet.identifiers) != owed.identifiers:
+            what = (link.number, packet.identifiers, owed.identifiers, owed)
+            model.fail("link %d: identifiers %s, not %s: %r", *what)
+    if not good:
+        model.fail("link %d: %s is not as it was: %r", link.number, packet.topic, msg)
+
+
+def _check_expiry(model, link, packet, msg):
+    left = packet.props.get(EXPIRY, -1)
+    if msg.deadline is None:
+        if left != -1:
+            model.fail("link %d: an expiry that nobody gave: %r", link.number, msg)
+        return
+    late = (model.now() - msg.deadline) / 1000
+    if not 0 < left <= msg.expiry:
+        model.fail("link %d: expires in %d: %r", link.number, left, msg)
+    copies = len(link.session.owed.get(msg.key(), ()))
+    if link.blocked_turn >= model.world.turns - 1 or packet.dup or copies > 1:
+        return  # it may have waited in the outgoing buffer
+    slack = model.world.slack_ms / 1000
+    if late > slack or abs(left + late) > 2 + slack:
+        model.fail("link %d: %d s after its time: %r", link.number, late, msg)
+
+
+def check_window(model, link, session):
+    most = link.receive_max if link.level == 5 else model.broker.max_inflight
+    count = 0
+    for packet_id in session.in_flight:
+        owed = session.in_flight[packet_id]
+        count += owed.link is link if link.level == 5 else not owed.is_back
+    if count > most:
+        model.fail("link %d: %d in flight, of %d", link.number, count, most)

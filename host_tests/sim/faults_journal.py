@@ -1,0 +1,141 @@
+"""Faults to plant in the journal: what it keeps, when, and what a start makes of it."""
+
+from .faults import Fault
+
+FAULTS = (
+    # When it is written
+    Fault(
+        "acknowledged before it is kept",
+        "journal.py",
+        "        if changed and self.always or not self.whole:",
+        "        if not self.whole:",
+    ),
+    Fault(
+        "a full buffer leaves before it is kept",
+        "loop.py",
+        "        if journal and not journal.commit():\n            if n and",
+        "        if journal and False:\n            if n and",
+    ),
+    Fault(
+        "half a packet is kept",
+        "journal.py",
+        "        if broker.held or not self.whole and now < self.retry_at:",
+        "        if not self.whole and now < self.retry_at:",
+    ),
+    Fault(
+        "the switch comes before what it switches to",
+        "journal_control.py",
+        "    journal.write()\n    medium.switch()",
+        "    medium.switch()\n    journal.write()",
+    ),
+    Fault(
+        "a file is not synced",
+        "journal_file.py",
+        "            os.fsync(self.new.fileno())",
+        "            pass",
+    ),
+    Fault(
+        "a new generation begins where the old one lies",
+        "journal_ring.py",
+        "    medium.base = (medium.first + medium.length) % medium.blocks",
+        "    medium.base = (medium.first + medium.length - 1) % medium.blocks",
+    ),
+    Fault(
+        "a stop does not keep the time",
+        "journal.py",
+        "self.interval = self.retry_at = self.clock = 0",
+        "self.interval = self.retry_at = 0",
+    ),
+    Fault(
+        "time is kept with something else only",
+        "journal.py",
+        "_MINUTE = const(600)",
+        "_MINUTE = const(600000)",
+    ),
+    # What is written
+    Fault(
+        "that PUBREC has come is not kept",
+        "hot_queue_cpython.py",
+        "        d.flags[entry] = _CHANGED | 4\n        d.count[4] = 1\n",
+        "        d.flags[entry] = 4\n",
+    ),
+    Fault(
+        "received ids are not kept",
+        "sessions.py",
+        "        self.ids_high[1] = 1",
+        "        self.ids_high[1] = 0",
+    ),
+    Fault(
+        "a retained message is cleared late",
+        "retained.py",
+        "        self.mark[slot] |= 1\n        self.changed = True",
+        "        self.mark[slot] |= 1\n        self.changed = self.changed or msg != _NONE",
+    ),
+    Fault(
+        "new deliveries are written in the order of their slots",
+        "journal.py",
+        "            while before != _NONE and flags[before] & _CHANGED:",
+        "            while False:",
+    ),
+    Fault(
+        "a delivery that has ended is never taken out",
+        "journal.py",
+        "                    self.record(_DELIVERY_GONE, put_u16(self.buf, _FIELDS, entry))\n",
+        "                    pass\n",
+    ),
+    Fault(
+        "a session that has ended is never taken out",
+        "journal_control.py",
+        "            journal.gone(_SESSION_GONE, marks, at)\n",
+        "            marks[at] = 0\n",
+    ),
+    # What a start makes of it
+    Fault(
+        "a torn record counts",
+        "journal_reader.py",
+        "        return buf[:4] == buf[4:8]",
+        "        return True",
+    ),
+    Fault(
+        "what follows the last COMMIT counts",
+        "journal_reader.py",
+        "        if reader.kind == _COMMIT:\n            end = at",
+        "        end = at",
+    ),
+    Fault(
+        "DUP is missing after a reboot",
+        "restore_messages.py",
+        "        if deliveries.flags[slot] & 2:\n            deliveries.flags[slot] |= _DUP",
+        "        if deliveries.flags[slot] & 2:\n            pass",
+    ),
+    Fault(
+        "packet ids are given anew",
+        "restore_messages.py",
+        "        slot = u16(buf, 0)\n        if not self.counts(",
+        "        slot = broker.deliveries.count[0]\n        if not self.counts(",
+    ),
+    Fault(
+        "a packet id is used that is another's",
+        "restore_messages.py",
+        "            if deliveries.state[slot] == _FREE:\n                deliveries.next",
+        "            if True:\n                deliveries.next",
+    ),
+    Fault(
+        "no will goes out after a power cut",
+        "restore.py",
+        "    elif was_connected and not (",
+        "    elif False and not (",
+    ),
+    Fault(
+        "a session's expiry begins anew",
+        "restore.py",
+        "left[session] = 0 if was_connected else left[session] - restorer.now",
+        "left[session] = 0",
+    ),
+    Fault(
+        "options of a subscription are lost",
+        "restore_rows.py",
+        "            five.options[sub] = buf[5]\n",
+        "",
+    ),
+)

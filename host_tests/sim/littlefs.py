@@ -1,0 +1,61 @@
+# littlefs.py - MicroPython's own littlefs on a chip in RAM, in place of the model of it that
+# disk.py has. For MicroPython only; a cut here is in the midst of an operation of the chip.
+#
+# An exception cannot pass through littlefs: after the cut the chip gives an error to every
+# call, and who sees an OSError asks is_on.
+import vfs
+
+from slotmq_tools.sim.flash import Flash, PowerCut
+
+_FOLDER = "/j"
+_BLOCK, _PAGE = 1024, 32
+_EIO = 5
+SIZES = {"readsize": _PAGE, "progsize": _PAGE, "lookahead": 32}
+
+
+class Chip(Flash):
+    def readblocks(self, block, buf, offset=0):
+        return -_EIO if not self.is_on else Flash.readblocks(self, block, buf, offset)
+
+    def writeblocks(self, block, buf, offset=None):
+        try:
+            return Flash.writeblocks(self, block, buf, offset)
+        except PowerCut:
+            return -_EIO
+
+    def ioctl(self, op, arg=0):
+        try:
+            return Flash.ioctl(self, op, arg)
+        except PowerCut:
+            return -_EIO
+
+
+class Littlefs:
+    """As Disk, for who cuts the power; files are the real ones."""
+
+    def __init__(self, room, seed):
+        self.chip = Chip(room * 8 // 5 // _BLOCK + 24, _BLOCK, _PAGE, seed)
+        vfs.VfsLfs2.mkfs(self.chip, **SIZES)
+        self.mount()
+
+    @property
+    def is_on(self):
+        return self.chip.is_on
+
+    def mount(self):
+        self.umount()
+        vfs.mount(vfs.VfsLfs2(self.chip, **SIZES), _FOLDER)
+
+    def umount(self):
+        for _, place in vfs.mount():
+            if place == _FOLDER:
+                vfs.umount(_FOLDER)
+
+    def cut_at(self, operation):
+        self.chip.cut_at(operation)
+
+    def after_the_cut(self):
+        self.umount()
+        self.chip.power_on()
+        self.mount()
+        return self

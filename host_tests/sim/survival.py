@@ -1,0 +1,157 @@
+# survival.py - after a reboot: what the broker's tables have must be what one of the
+# candidates says, to the row, and what time has made of it.
+#
+# The wills of who was connected have gone out by then, so the comparison is that of any
+# other moment: the model does the same with its sessions, and then looks at the tables.
+from . import peek
+from .model import Broken
+from .session import QUEUED, RELEASED
+from .snapshot import return_to
+
+_MINUTE_MS = 60000
+
+
+def adopt(model, candidates):
+    """Go on with the newest candidate that the tables agree with."""
+    wrong = []
+    world = model.world
+    before = world.clock.ms
+    for at in range(len(candidates) - 1, -1, -1):
+        found = candidates[at]
+        try:
+            world.clock.ms = found.ms  # time without power, or not written, is not counted
+            found.put_back(model)
+            model.start_again(model.broker)
+            _lose_connections(model)
+            _compare(model)
+            break
+        except Broken as error:
+            wrong.append(str(error))
+    else:
+        world.clock.ms = before
+        raise Broken("after a reboot: " + "; or: ".join(wrong))
+    _check_lost_time(world, found, before - found.ms)
+    return found
+
+
+def _check_lost_time(world, found, lost_ms):
+    """While something runs out, the time is kept each minute, and by a stop."""
+    if world.weak or world.plan.fills or not found.runs_out(found.ms + lost_ms):
+        return
+    most = 0 if world.is_stopped else _MINUTE_MS
+    if lost_ms > 1000:
+        world.seen["lost time"] += 1
+    if lost_ms > most + world.early_ms:
+        raise Broken(f"{lost_ms} ms of what runs out are not counted")
+
+
+def _lose_connections(model):
+    """What the power cut ended: connections, and sessions that end with them."""
+    ending = [session for session in model.sessions if session.clean]
+    model.sessions = [session for session in model.sessions if not session.clean]
+    for session in ending + model.sessions:
+        if session.is_cut:
+            session.left_ms = model.now()
+            if session.will:
+                model.keep_or_send_will(session)
+    for session in ending:
+        session.dead = True
+
+
+def _compare(model):
+    broker = model.broker
+    there = sorted(peek.names(broker))
+    wanted = sorted([session.name for session in model.sessions])
+    if there != wanted:
+        model.fail("the sessions are %s, not %s", there, wanted)
+    for session in model.sessions:
+        session.left = peek.left(broker, session.name)
+        _compare_session(model, session)
+        _take_back(model, session)
+        for owed in session.queue:
+            if owed.group is not None:
+                owed.group_slot = peek.group(broker, owed.group[1], owed.group[0])
+    model.look_after_reboot()
+    model.retained.check()
+    for session in model.sessions:
+        _compare_states(model, session)
+
+
+def _compare_session(model, session):
+    name = session.name
+    found = peek.subscriptions(model.broker, name)
+    wanted = {}
+    for sub in session.subscriptions:
+        options = sub.no_local | sub.as_published
+        wanted[sub.filter, sub.group] = (sub.qos, options, sub.identifier)
+    if found != wanted:
+        model.fail("%s has subscribed %s, not %s", name, _listed(found), _listed(wanted))
+    found = peek.received(model.broker, name)
+    wanted = {key: msg.key() if msg else None for key, msg in session.received.items()}
+    if found != wanted:
+        model.fail("%s has sent %s, not %s", name, _listed(found), _listed(wanted))
+    waits = session.will_due is not None
+    if peek.has_will(model.broker, name) != waits:
+        model.fail("%s: does a will wait? %s", name, not waits)
+    if waits and peek.will(model.broker, name) != session.will.key():
+        model.fail("%s: another will waits than %r", name, session.will)
+    _compare_times(model, session)
+    if model.broker.five:
+        expiry = peek.expiry(model.broker, name)
+        if expiry != session.expiry_ms // 1000 if session.expiry_ms is not None else False:
+            model.fail("%s expires in %d s, not %s ms", name, expiry, session.expiry_ms)
+
+
+def _compare_times(model, session):
+    """Since when it has no connection, and when its will is due."""
+    times = [(peek.left(model.broker, session.name), session.left_ms)]
+    if session.will_due is not None:
+        times.append((peek.will_at(model.broker, session.name), session.will_due))
+    for found, wanted in times:
+        if abs(found * 100 - (wanted - model.now())) > model.world.early_ms:
+            what = (session.name, found, wanted, model.now())
+            model.fail("%s: a time is %d tenths of a second, and not at %d ms, now %d ms", *what)
+
+
+def _compare_states(model, session):
+    """PUBREC has come, or not: that is kept, and nothing else of a delivery's state."""
+    rows = {}
+    for row in peek.queue(model.broker, session.name):
+        rows[row.packet_id] = row.state == RELEASED
+        owed = session.in_flight.get(row.packet_id)
+        if owed and row.state == QUEUED and not row.flags & 8:
+            if not model.world.weak:
+                model.fail("%s: was sent, and now it counts as not sent: %r", session.name, owed)
+            del session.in_flight[row.packet_id]
+            owed.state, owed.packet_id, owed.sent = QUEUED, 0, False
+    for owed in session.queue:
+        if owed.packet_id and rows[owed.packet_id] != (owed.state == RELEASED):
+            model.fail("%s: has PUBREC come for %r? %s", session.name, owed, rows[owed.packet_id])
+
+
+def _listed(table):
+    return [(key, table[key]) for key in sorted(table, key=str)]
+
+
+def _may_be(owed, row):
+    if owed.packet_id:
+        return owed.packet_id == row.packet_id and row.key in (None, owed.msg.key())
+    return row.key == owed.msg.key()
+
+
+def _take_back(model, session):
+    """Deliveries that had ended, which the journal had not told: they may be there again."""
+    known = [owed.packet_id for owed in session.queue]
+    unsent = [owed.msg.key() for owed in session.queue if not owed.packet_id]
+    for row in peek.queue(model.broker, session.name):
+        if row.packet_id in known:
+            continue
+        if row.key in unsent:
+            unsent.remove(row.key)
+            continue
+        for owed in session.may_return:
+            if _may_be(owed, row):
+                session.may_return.remove(owed)
+                return_to(session, owed, RELEASED if row.key is None else QUEUED)
+                break
+    session.may_return = []

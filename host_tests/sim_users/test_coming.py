@@ -1,0 +1,78 @@
+"""Clients that come and go: outages, wills, sleep, retained messages for who comes late."""
+
+import pytest
+
+from .conftest import Simulated, group, table
+from .test_outcomes import TEN, summary
+
+OUTAGE = (
+    TEN.replace('name = "reader"', 'name = "reader"\nclean = false\nlink = "wifi"')
+    + """
+[links.wifi]
+outage_first = "20 s"
+outage_for = "10 s"
+"""
+)
+
+
+def test_a_kept_session_outlives_an_outage(simulated: Simulated) -> None:
+    outcome = simulated(OUTAGE)
+    assert summary(outcome) == (600, 600, 0, 0)
+    assert 80 <= outcome.total("late") <= 100, "ten a second, for ten seconds but the last two"
+    assert group(outcome, "reader").breaks == 1
+
+
+def test_a_clean_one_does_not(simulated: Simulated) -> None:
+    """What came in the ten seconds is lost: what was queued, and what found nobody."""
+    outcome = simulated(OUTAGE.replace("clean = false", "clean = true"))
+    due, delivered, lost, _ = summary(outcome)
+    assert (due, delivered + lost) == (600, 600)
+    assert 98 <= lost <= 105
+    assert set(outcome.causes) <= {"on the way out", "offline"}
+
+
+def test_who_publishes_without_a_connection(simulated: Simulated) -> None:
+    """QoS 0 is lost with the outage, QoS 1 comes after it."""
+    text = TEN.replace('name = "sensor"', 'name = "sensor"\nlink = "wifi"')
+    text += '[links.wifi]\noutage_first = "20 s"\noutage_for = "10 s"'
+    outcome = simulated(text)
+    assert summary(outcome) == (600, 600, 0, 0)
+    assert outcome.total("late") >= 80
+    outcome = simulated(text.replace("qos = 1", "qos = 0"))
+    assert outcome.causes["publisher"] == pytest.approx(100, abs=2)
+
+
+def test_a_will_for_whom_the_network_left(simulated: Simulated) -> None:
+    """At a keep-alive of 4 s the broker misses the sensor after 6 s, and says so."""
+    will = 'keep_alive = "4 s"\nlink = "wifi"\nwill = { topic = "t/gone" }\n'
+    text = TEN.replace("count = 10\n", will) + '[links.wifi]\noutage_first = "20 s"\n'
+    outcome = simulated(text + 'outage_for = "30 s"')
+    assert outcome.total("wills") == 1
+
+
+def test_sleeping_sensors_share_the_connections(simulated: Simulated) -> None:
+    """Twelve of them and a reader, of whom a Pico W takes four at a time."""
+    text = TEN.replace("count = 10", "count = 12\nsleeps = true").replace(
+        "rate = 1", 'every = "20 s"'
+    )
+    outcome = simulated(text, board="RPI_PICO_W")
+    assert summary(outcome)[:2] == (36, 36)
+    assert table(outcome, "connections")[1] <= 4
+
+
+def test_retained_messages_are_not_counted_twice(simulated: Simulated) -> None:
+    late = TEN.replace("qos = 1 }", "qos = 1, retain = true }").replace(
+        'name = "reader"', 'name = "reader"\nstart = "30 s"'
+    )
+    outcome = simulated(late)
+    assert group(outcome, "reader").tally.retained == 10
+    assert summary(outcome)[0] == summary(outcome)[1] == pytest.approx(295, abs=10)
+    assert outcome.total("twice") == 0
+
+
+def test_the_same_seed_gives_the_same_answer(simulated: Simulated) -> None:
+    text = OUTAGE + 'loss = 5\njitter = "50 ms"'
+    first, second, other = (simulated(text, seed=seed) for seed in (7, 7, 8))
+    assert first.as_json() == second.as_json()
+    assert first.trace != other.trace
+    assert first.total("delivered") == other.total("delivered") == 600

@@ -1,0 +1,110 @@
+"""Each limit that can be full, by a scenario that fills it; and what is then said of it."""
+
+import pytest
+
+from slotmq_tools.scenario import words
+from slotmq_tools.scenario.fate import CAUSES
+from slotmq_tools.scenario.gauges import MORE, TABLES
+
+from .conftest import Simulated, group, table
+from .test_outcomes import AWAY, TEN, summary
+
+
+def test_the_bytes_of_messages(simulated: Simulated) -> None:
+    """32 blocks of 64 bytes hold three messages of 601 bytes with their topic."""
+    text = AWAY.replace("queued = 8", "message_bytes = 2048")
+    outcome = simulated(
+        text.replace("count = 20", "count = 20, payload = 600"), board="RPI_PICO_W"
+    )
+    assert summary(outcome) == (20, 0, 17, 3)
+    assert outcome.causes == {"message_bytes": 17}
+    assert outcome.hits[0].limit == "message_bytes"
+    assert table(outcome, "message_bytes")[:2] == (2048, 30 * 64)
+    assert "twice as much takes 2,112 bytes more." in words.text(outcome)
+
+
+def test_a_connection_that_takes_no_more(simulated: Simulated) -> None:
+    """50 messages of 500 bytes at once: a socket of 4,000 bytes and a buffer of 640 hold 8."""
+    text = """
+duration = "20 s"
+[[clients]]
+name = "sensor"
+publish = [{ topic = "t", every = "30 s", first = 0, burst = 50, payload = 500 }]
+[[clients]]
+name = "reader"
+subscribe = ["t"]
+link = "thin"
+[links.thin]
+bandwidth = 1000
+buffer = 4000
+"""
+    outcome = simulated(text, board="RPI_PICO_W")
+    due, delivered, lost, waiting = summary(outcome)
+    assert (due, delivered + lost, waiting) == (50, 50, 0)
+    assert 8 <= delivered <= 10
+    assert outcome.causes == {"busy": lost}
+    assert [hit.limit for hit in outcome.hits] == ["tx_bytes"]
+
+
+def test_a_session_that_had_to_go(simulated: Simulated) -> None:
+    """Of four slots one is the sensor's; three others come while the phone is away."""
+    text = (
+        AWAY.replace("queued = 8", "sessions = 4")
+        + """
+[[clients]]
+name = "other"
+count = 3
+clean = false
+start = "7 s"
+sleeps = true
+subscribe = ["x"]
+publish = [{ topic = "y", every = "1 h", first = "7 s" }]
+"""
+    )
+    outcome = simulated(text, board="RPI_PICO_W")
+    assert group(outcome, "phone").tally.lost == {"sessions": 20}
+    assert outcome.hits[0].limit == "sessions"
+
+
+def test_retained_messages_beyond_the_table(simulated: Simulated) -> None:
+    text = TEN.replace("qos = 1 }", "qos = 1, retain = true }")
+    outcome = simulated(text + "[limits]\nretained = 4")
+    assert table(outcome, "retained")[:2] == (4, 4)
+    assert table(outcome, "retained")[2] == 60 * 6
+    assert outcome.hits[0].limit == "retained"
+    assert summary(outcome) == (600, 600, 0, 0)
+
+
+def test_filters_beyond_the_tree(simulated: Simulated) -> None:
+    outcome = simulated(TEN.replace('"t/+"', '"a/b/c/d/e"') + "[limits]\nnodes = 3")
+    assert outcome.hits[0].limit == "nodes"
+    assert outcome.total("due") == 0
+
+
+def test_qos_2_is_held_for_long(simulated: Simulated) -> None:
+    """A client may have 20 under way; it takes a second each way to end one."""
+    text = TEN.replace("count = 10", "count = 1").replace(
+        "rate = 1, qos = 1", "rate = 40, qos = 2"
+    )
+    outcome = simulated(text + '[links.lan]\nlatency = "500 ms"', duration="10 s")
+    assert table(outcome, "received")[1] == 20
+    assert outcome.hits == []
+    assert outcome.total("late") > 0
+
+
+def test_long_packets_in_pieces_wait_for_one_another(simulated: Simulated) -> None:
+    text = TEN.replace("qos = 1 }", 'qos = 1, payload = "1900 B", first = 0 }')
+    text = text.replace("count = 10", "count = 3").replace('"60 s"', '"10 s"')
+    outcome = simulated(text + "[limits]\nreassembly = 1", board="RPI_PICO_W")
+    assert table(outcome, "reassembly")[1] == 1
+    assert summary(outcome)[2] == 0
+
+
+@pytest.mark.parametrize("limit", [*TABLES, *MORE, "retained_name_bytes", "tx_bytes"])
+def test_there_is_advice_for_each(limit: str) -> None:
+    assert limit == "inflight" or words.advice(limit)
+
+
+def test_every_cause_is_explained() -> None:
+    assert all(CAUSES.values())
+    assert {"messages", "message_bytes", "deliveries", "queued"} <= CAUSES.keys()

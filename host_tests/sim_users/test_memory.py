@@ -1,0 +1,75 @@
+"""The RAM, which is `slotmq budget`'s sum, and the wear of the journal's flash."""
+
+import pytest
+from click.testing import CliRunner
+
+from slotmq import start
+from slotmq_boards.RPI_PICO_W.limits import LIMITS
+from slotmq_tools.cli import main
+from slotmq_tools.scenario import words
+from slotmq_tools.scenario.outcome import OF_VERSION_5
+
+from .conftest import Simulated
+from .test_outcomes import TEN
+
+
+def test_the_ram_is_what_the_budget_says(simulated: Simulated) -> None:
+    outcome = simulated(TEN, board="RPI_PICO_W")
+    printed = CliRunner().invoke(main, ["budget", "--board", "RPI_PICO_W"]).output
+    rows = {line.split()[0]: int(line.split()[1]) for line in printed.splitlines()[1:]}
+    total = rows["tables"]
+    assert outcome.ram_bytes == total
+    assert f"the tables take {total:,} bytes of a heap of 163,840" in words.text(outcome)
+    kept = simulated(TEN + "[persistence]\nsize = '1 MB'", board="RPI_PICO_W")
+    assert kept.ram_bytes == total + rows["journal"]
+    more = simulated(TEN + "[limits]\nmessages = 65", board="RPI_PICO_W")
+    assert more.ram_bytes == LIMITS.replaced({"messages": 65}).ram_bytes() > total
+
+
+def test_without_version_5_its_rows_are_left_out(simulated: Simulated) -> None:
+    assert OF_VERSION_5 == start._OF_VERSION_5
+    outcome = simulated(TEN + "[settings]\nmqtt_versions = 3", board="RPI_PICO_W")
+    rows = {row[0]: row[1] for row in LIMITS.rows()}
+    assert outcome.ram_bytes == sum(rows.values()) - sum(rows[name] for name in OF_VERSION_5)
+
+
+def test_qos_0_writes_nothing(simulated: Simulated) -> None:
+    flash = '[persistence]\nsize = "4 MB"'
+    outcome = simulated(TEN.replace("qos = 1", "qos = 0") + flash, board="RPI_PICO_W")
+    assert outcome.wear and (outcome.wear.commits, outcome.wear.programmed) == (0, 0)
+    assert outcome.wear.years is None
+
+
+def test_what_a_start_writes_does_not_count(simulated: Simulated) -> None:
+    """A session that is kept is a commit; before the traffic begins it is none of its wear."""
+    kept = '[[clients]]\nname = "kept"\nclean = false\n'
+    flash = '[persistence]\nsize = "1 MB"\n'
+    wear = simulated('duration = "60 s"\n' + flash + kept, board="RPI_PICO_W").wear
+    assert wear and wear.commits == 0
+    later = kept + 'start = "20 s"'
+    wear = simulated('duration = "60 s"\n' + flash + later, board="RPI_PICO_W").wear
+    assert wear and wear.commits == 1
+
+
+def test_a_commit_programs_a_page(simulated: Simulated) -> None:
+    """A retained message a second: a commit each, a page of 256 bytes each."""
+    text = """
+duration = "100 s"
+[persistence]
+size = "1 MB"
+[[clients]]
+name = "sensor"
+publish = [{ topic = "t", every = "1 s", qos = 1, retain = true }]
+"""
+    wear = simulated(text, board="RPI_PICO_W").wear
+    assert wear
+    assert (wear.commits, wear.programmed) == (100, 100 * 256 + 256 * (wear.erased // 4096))
+    years = (1 << 20) * 100_000 / max(wear.programmed, wear.erased) * 100 / (365.25 * 86400)
+    assert wear.years == pytest.approx(years)
+    lazy = text.replace(
+        "[[clients]]", 'sync = "interval"\n[settings]\nautosave_interval = 20\n[[clients]]'
+    )
+    wear = simulated(lazy, board="RPI_PICO_W").wear
+    assert wear and wear.commits == 5
+    file = simulated(text + "", board="RPI_PICO_W", persistence={"medium": "littlefs"}).wear
+    assert file and (file.commits, file.erased) == (100, 449_800)

@@ -1,0 +1,176 @@
+"""What comes of a scenario, where it can be reckoned by hand."""
+
+import pytest
+
+from slotmq_tools.scenario import words
+from slotmq_tools.scenario.outcome import Outcome
+
+from .conftest import Simulated, group, table
+
+TEN = """
+duration = "60 s"
+[[clients]]
+name = "sensor"
+count = 10
+publish = [{ topic = "t/{n}", rate = 1, qos = 1 }]
+[[clients]]
+name = "reader"
+subscribe = ["t/+"]
+subscribe_qos = 1
+"""
+
+# 20 messages for a session that is offline and has a queue of 8
+AWAY = """
+duration = "60 s"
+[limits]
+queued = 8
+[[clients]]
+name = "sensor"
+publish = [{ topic = "t", every = "1 s", qos = 1, first = "10 s", count = 20 }]
+[[clients]]
+name = "phone"
+subscribe = ["t"]
+subscribe_qos = 1
+clean = false
+online_for = "5 s"
+offline_for = "300 s"
+"""
+
+
+def summary(outcome: Outcome) -> tuple[int, int, int, int]:
+    """Due, delivered, lost, waiting."""
+    lost = sum(outcome.causes.values())
+    return outcome.total("due"), outcome.total("delivered"), lost, outcome.total("waiting")
+
+
+def test_ten_a_second_for_a_minute(simulated: Simulated) -> None:
+    outcome = simulated(TEN)
+    assert summary(outcome) == (600, 600, 0, 0)
+    assert outcome.total("late") == outcome.total("twice") == 0
+    assert outcome.hits == []
+    assert table(outcome, "connections")[1] == 11
+    assert table(outcome, "subscriptions")[1] == 1
+    assert "Of 600 messages due 600 were delivered (100 %)" in words.text(outcome)
+
+
+@pytest.mark.parametrize("qos", [0, 1, 2])
+@pytest.mark.parametrize("version", ["3.1", "3.1.1", "5.0"])
+def test_everything_is_delivered(simulated: Simulated, qos: int, version: str) -> None:
+    text = TEN.replace("qos = 1", f"qos = {qos}").replace(
+        "count = 10", f'count = 10\nversion = "{version}"'
+    )
+    outcome = simulated(text, duration="9 s")
+    assert summary(outcome) == (90, 90, 0, 0)
+    assert outcome.total("late") == outcome.total("twice") == 0
+
+
+def test_how_long_it_takes_is_twice_the_latency_and_what_turns_take(simulated: Simulated) -> None:
+    outcome = simulated(TEN + '[links.lan]\nlatency = "40 ms"')
+    took = group(outcome, "reader").tally.took
+    assert sum(took.values()) == 600
+    assert set(took) <= {80, 81}
+
+
+def test_what_is_sent_again_takes_so_much_longer(simulated: Simulated) -> None:
+    """Neither way, one way or both: a quarter, a half, a quarter; more behind one that waits."""
+    text = TEN.replace("count = 10", "count = 1").replace("rate = 1", 'every = "3 s"')
+    outcome = simulated(text + '[links.lan]\nloss = 50\nretransmission = "1 s"', duration="10 min")
+    took = group(outcome, "reader").tally.took
+    assert set(took) == {10, 1010, 2010}
+    assert 30 < took[10] < 70 and 70 < took[1010] < 130 and 30 < took[2010] < 70
+
+
+def test_late_is_what_took_longer(simulated: Simulated) -> None:
+    slow = TEN + '[links.lan]\nlatency = "1100 ms"'
+    assert simulated(slow).total("late") == 600
+    assert simulated('late_after = "3 s"' + slow).total("late") == 0
+
+
+def test_a_bandwidth_bounds_what_comes(simulated: Simulated) -> None:
+    """Ten times 25 bytes and a head of 40 a second do not go through 325 bytes a second."""
+    reader = 'name = "reader"\nlink = "thin"'
+    outcome = simulated(
+        TEN.replace('name = "reader"', reader) + "[links.thin]\nbandwidth = 325\nlatency = 0"
+    )
+    tally = group(outcome, "reader").tally
+    assert tally.late > 300
+    assert tally.took[max(tally.took)] and max(tally.took) > 5000
+
+
+def test_a_queue_of_8_loses_12_of_20(simulated: Simulated) -> None:
+    outcome = simulated(AWAY)
+    assert summary(outcome) == (20, 0, 12, 8)
+    assert outcome.causes == {"queued": 12}
+    assert [(hit.limit, hit.who, hit.ms) for hit in outcome.hits] == [("queued", "phone", 18005)]
+    assert table(outcome, "queued") == (8, 8, 0)
+    assert table(outcome, "deliveries")[1:] == (8, 12)
+
+
+def test_dropping_the_oldest_keeps_the_newest(simulated: Simulated) -> None:
+    policy = '[settings]\nwhen_full = { deliveries = "drop_oldest" }\n'
+    outcome = simulated(AWAY.replace("[limits]", policy + "[limits]") + "")
+    assert summary(outcome) == (20, 0, 12, 8)
+    assert outcome.causes == {"oldest": 12}
+    assert outcome.hits[0].limit == "queued"
+
+
+def test_what_waits_comes_with_its_client(simulated: Simulated) -> None:
+    outcome = simulated(AWAY.replace('"300 s"', '"40 s"'))
+    assert summary(outcome) == (20, 8, 12, 0)
+    assert outcome.total("late") == 8
+
+
+def test_qos_0_is_lost_for_who_is_away(simulated: Simulated) -> None:
+    outcome = simulated(AWAY.replace("qos = 1, first", "qos = 0, first"))
+    assert summary(outcome) == (20, 0, 20, 0)
+    assert outcome.causes == {"offline": 20}
+
+
+def test_who_said_goodbye_with_a_clean_session_is_due_nothing(simulated: Simulated) -> None:
+    outcome = simulated(AWAY.replace("clean = false", "clean = true"))
+    assert summary(outcome) == (0, 0, 0, 0)
+
+
+def test_a_full_table_of_messages(simulated: Simulated) -> None:
+    text = AWAY.replace("queued = 8", "messages = 5")
+    outcome = simulated(text)
+    assert summary(outcome) == (20, 0, 15, 5)
+    assert outcome.causes == {"messages": 15}
+    assert outcome.hits[0].limit == "messages"
+    assert table(outcome, "messages") == (5, 5, 15)
+
+
+def test_a_full_table_of_deliveries(simulated: Simulated) -> None:
+    outcome = simulated(AWAY.replace("queued = 8", "deliveries = 100\ninflight = 100"))
+    assert outcome.hits == []
+    outcome = simulated(AWAY.replace("queued = 8", "deliveries = 6\ninflight = 6"))
+    assert summary(outcome) == (20, 0, 14, 6)
+    assert outcome.causes == {"deliveries": 14}
+    assert outcome.hits[0].limit == "deliveries"
+
+
+def test_more_clients_than_connections(simulated: Simulated) -> None:
+    """Two of ten are let in beside the reader; the others keep trying in vain."""
+    outcome = simulated(TEN.replace("count = 10", 'count = 10\nstart = "5 s"'), board="RPI_PICO_W")
+    assert table(outcome, "connections")[:2] == (4, 4)
+    hit = outcome.hits[0]
+    assert hit.limit == "connections" and hit.who.startswith("sensor-")
+    assert group(outcome, "sensor").refused > 50
+    assert group(outcome, "reader").tally.delivered == 3 * 55
+    assert outcome.total("waiting") == outcome.total("due") - 3 * 55
+    assert "The first limit that was hit: connections at 0:00:05" in words.text(outcome)
+
+
+def test_a_subscription_that_is_refused(simulated: Simulated) -> None:
+    outcome = simulated(
+        TEN.replace('["t/+"]', '["a", "b", "t/+"]') + "[limits]\nsubscriptions = 2"
+    )
+    assert outcome.causes == {"subscriptions": 600}
+    assert outcome.hits[0].limit == "subscriptions"
+
+
+def test_of_a_shared_subscription_one_gets_each(simulated: Simulated) -> None:
+    shared = 'count = 3\nversion = "5.0"\nsubscribe = ["$share/g/t/+"]'
+    outcome = simulated(TEN.replace('subscribe = ["t/+"]', shared))
+    assert summary(outcome) == (600, 600, 0, 0)
+    assert outcome.total("twice") == 0

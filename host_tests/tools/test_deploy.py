@@ -1,0 +1,246 @@
+"""What deploy checks, copies and says, with a board that is a dict of files."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slotmq_tools import boards
+from slotmq_tools.deploy import backup, payload, reach, repl, steps
+from slotmq_tools.errors import ToolError
+
+BOARD = "RPI_PICO_W"
+HEADLINE = (
+    "slotmq 0.1.0 on MicroPython 1.25.0 (32-bit), board RPI_PICO_W, heap 200 KB,"
+    " listening on 0.0.0.0:1884"
+)
+
+
+class FakeRepl:
+    """Files, and answers to the probe."""
+
+    def __init__(self, said: list[str] | None = None) -> None:
+        self.files: dict[str, bytes] = {}
+        self.probe: tuple[Any, ...] = ("micropython", (1, 25, 0), 4870, "A Pico W", 200_000, 10**6)
+        self.said = said or []
+        self.written: list[str] = []
+
+    def value(self, _code: str) -> Any:
+        return self.probe
+
+    def hashes(self) -> dict[str, str]:
+        return {path: hashlib.sha256(each).hexdigest() for path, each in self.files.items()}
+
+    def read(self, path: str) -> bytes:
+        return self.files[path]
+
+    def write(self, path: str, content: bytes) -> None:
+        self.written.append(path)
+        self.files[path] = content
+
+    def remove(self, paths: list[str]) -> None:
+        for path in paths:
+            del self.files[path]
+
+    def reset(self) -> None:
+        pass
+
+    def lines(self, _seconds: float) -> Iterator[str]:
+        yield from self.said
+
+
+def order(**changes: Any) -> steps.Order:
+    wanted: dict[str, Any] = {
+        "board": boards.load(BOARD),
+        "conf": None,
+        "network": payload.Network("station", "home", "secret"),
+        "login": reach.Login(),
+        "reach": None,
+    }
+    return steps.Order(**(wanted | changes))
+
+
+def deployed(board: FakeRepl, **changes: Any) -> list[str]:
+    said: list[str] = []
+    steps.deploy(order(**changes), board, said.append)  # type: ignore[arg-type]
+    return said
+
+
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Where the broker was tried."""
+    addresses: list[tuple[str, int]] = []
+
+    def try_out(address: tuple[str, int], _login: reach.Login) -> str:
+        addresses.append(address)
+        return "it answered"
+
+    monkeypatch.setattr(reach, "try_out", try_out)
+    return addresses
+
+
+def test_it_copies_starts_and_tries_the_broker_where_it_is(tried: list[tuple[str, int]]) -> None:
+    board = FakeRepl([HEADLINE, "wifi home: up, 192.168.1.7"])
+    said = deployed(board)
+    assert tried == [("192.168.1.7", 1884)]
+    assert said[-1] == "192.168.1.7:1884: it answered"
+    assert board.written[-1] == "/main.py"  # what starts is written last
+    assert json.loads(board.files["/network.json"]) == {
+        "board": BOARD,
+        "link": "station",
+        "ssid": "home",
+        "password": "secret",
+    }
+    assert not any("secret" in line for line in said)
+
+
+def test_only_what_changed_is_copied_and_what_is_old_removed(tried: list[object]) -> None:
+    board = FakeRepl([HEADLINE, "wifi home: up, 192.168.1.7"])
+    deployed(board)
+    board.files["/lib/slotmq/old.mpy"] = b"of another version"
+    board.files["/lib/mine.py"] = b"the user's"
+    board.files["/slotmq.boots"] = b"++"
+    board.written.clear()
+    said = deployed(board, network=payload.Network("station", "home", None))
+    assert board.written == []
+    assert "0 of" in said[1] and "1 removed" in said[1]
+    assert {"/lib/slotmq/old.mpy", "/slotmq.boots"} & board.files.keys() == set()
+    assert "/lib/mine.py" in board.files
+
+
+def test_what_somebody_put_into_network_json_stays(tried: list[object]) -> None:
+    board = FakeRepl([HEADLINE, "wifi home: up, 192.168.1.7"])
+    board.files["/network.json"] = b'{"ssid": "home", "password": "kept", "led": 2, "pins": {}}'
+    deployed(board, network=payload.Network("station", "home", None))
+    found = json.loads(board.files["/network.json"])
+    assert (found["password"], found["led"], found["pins"]) == ("kept", 2, {})
+
+
+def test_time_by_topic_takes_one_connection_more(tried: list[object]) -> None:
+    board = FakeRepl([HEADLINE, "wifi home: up, 192.168.1.7"])
+    network = payload.Network("station", "home", "secret", time="$SLOTMQ/time")
+    deployed(board, network=network)
+    assert b"limit connections 5\n" in board.files["/slotmq.conf"]
+
+
+@pytest.mark.parametrize(
+    ("probe", "complaint"),
+    [
+        (("circuitpython", (9, 0, 0), 0, "x", 0, 0), "the board runs circuitpython"),
+        (("micropython", (1, 24, 1), 4870, "x", 200_000, 10**6), r"1\.24\.1.*1\.25 or later"),
+        (("micropython", (1, 25, 0), 11014, "x", 200_000, 10**6), "ESP32_GENERIC"),
+        (("micropython", (1, 25, 0), 4871, "x", 200_000, 10**6), "install another mpy-cross"),
+        (("micropython", (1, 25, 0), 4870, "x", 120_000, 10**6), "messages take"),
+        (("micropython", (1, 25, 0), 4870, "x", 200_000, 20_000), "--erase"),
+    ],
+    ids=["another Python", "too old", "another board", "another format", "heap", "flash"],
+)
+def test_nothing_is_written_where_it_cannot_work(probe: Any, complaint: str) -> None:
+    board = FakeRepl()
+    board.probe = probe
+    with pytest.raises(ToolError, match=complaint):
+        deployed(board)
+    assert board.written == []
+
+
+@pytest.mark.parametrize(
+    ("said", "complaint"),
+    [
+        ([], "says nothing of a broker: `slotmq logs`"),
+        ([HEADLINE], "the network does not come up: check --wifi-ssid"),
+        ([HEADLINE, "wifi home: wrong password; it is tried again"], "refuses the password"),
+        (["MemoryError: x", 'Type "help()" for more information.'], "lower a limit"),
+        (
+            ["slotmq: safe mode: network.json: x", 'Type "help()" for more.'],
+            "cannot use its network configuration",
+        ),
+        (["slotmq: oops", 'Type "help()" for more.'], "what the board said:\nslotmq: oops"),
+    ],
+)
+def test_a_start_that_fails_is_explained(said: list[str], complaint: str) -> None:
+    with pytest.raises(ToolError) as failed:
+        deployed(FakeRepl(said))
+    assert complaint in str(failed.value)
+    assert "secret" not in str(failed.value)
+
+
+def test_a_password_that_nobody_knows_is_asked_for() -> None:
+    with pytest.raises(ToolError, match="--wifi-password-file"):
+        deployed(FakeRepl(), network=payload.Network("station", "home", None))
+
+
+def test_a_configuration_that_cannot_be_used_does_not_reach_the_board(tmp_path: Path) -> None:
+    conf = tmp_path / "slotmq.conf"
+    conf.write_text("listener 1883\nmax_qos 7\n")
+    board = FakeRepl()
+    with pytest.raises(ToolError, match=r"slotmq\.conf:2: max_qos: .*would not start with it"):
+        deployed(board, conf=conf)
+    assert board.written == []
+
+
+def test_the_password_is_in_no_text_about_the_network() -> None:
+    assert "secret" not in repr(order())
+
+
+def test_a_backup_has_all_but_the_code_and_comes_back(tmp_path: Path) -> None:
+    board = FakeRepl()
+    board.files = {
+        "/main.py": b"",
+        "/lib/slotmq/hot.mpy": b"",
+        "/slotmq.boots": b"+",
+        "/slotmq.conf": b"listener 1883\n",
+        "/lib/mine.py": b"x",
+    }
+    folder = tmp_path / "saved"
+    expected = ["/lib/mine.py", "/slotmq.conf"]
+    assert backup.save(board, folder) == expected  # type: ignore[arg-type]
+    assert folder.stat().st_mode & 0o77 == 0
+    fresh = FakeRepl()
+    assert backup.restore(fresh, folder) == expected  # type: ignore[arg-type]
+    assert fresh.files["/slotmq.conf"] == b"listener 1883\n"
+    assert backup.erase(board) == 5  # type: ignore[arg-type]
+    assert board.files == {}
+    with pytest.raises(ToolError, match="no files to restore"):
+        backup.restore(fresh, tmp_path / "nothing")  # type: ignore[arg-type]
+
+
+def test_no_board_and_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Port:
+        def __init__(self, device: str, vid: int | None) -> None:
+            self.device, self.vid = device, vid
+
+    ports = [Port("/dev/ttyS0", None)]
+    monkeypatch.setattr("serial.tools.list_ports.comports", lambda: ports)
+    with pytest.raises(ToolError, match="no board is plugged in"):
+        repl.find(None)
+    ports.append(Port("/dev/ttyACM0", 1))
+    assert repl.find(None) == "/dev/ttyACM0"
+    ports.append(Port("/dev/ttyACM1", 1))
+    with pytest.raises(ToolError, match=r"several boards.*--port /dev/ttyACM0"):
+        repl.find(None)
+    assert repl.find("/dev/mine") == "/dev/mine"
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (OSError("[Errno 13] Permission denied: x"), "dialout"),
+        (OSError("device or resource busy"), "close the other program"),
+        (OSError("No such file"), "is the board plugged in?"),
+    ],
+)
+def test_a_port_that_cannot_be_opened(
+    error: OSError, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(repl, "SerialTransport", fails)
+    with pytest.raises(ToolError, match=advice.replace("?", r"\?")):
+        repl.Repl("/dev/ttyACM0")
+    monkeypatch.setattr("serial.serial_for_url", fails)
+    with pytest.raises(ToolError, match=advice.replace("?", r"\?")):
+        repl.listen("/dev/ttyACM0")

@@ -1,0 +1,49 @@
+"""The firmware's files fit the boards' modules, as their ports' stubs describe these."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from slotmq_tools.peers import stubs
+
+FIRMWARE = Path(__file__).parents[2] / "firmware"
+CONFIG = """\
+[mypy]
+python_version = 3.11
+check_untyped_defs = True
+custom_typeshed_dir = {stubs}
+mypy_path = {stubs}:{firmware}
+cache_dir = {folder}/cache
+
+[mypy-slotmq.*]
+ignore_missing_imports = True
+follow_imports = skip
+"""
+
+
+def complaints(port: str, folder: Path, *files: Path) -> list[str]:
+    """What mypy says of these files; what it says of the stubs themselves is theirs."""
+    config = folder / "mypy.ini"
+    where = stubs.folder(port)
+    config.write_text(CONFIG.format(stubs=where, firmware=FIRMWARE, folder=folder))
+    command = [sys.executable, "-m", "mypy", "--config-file", str(config), *map(str, files)]
+    said = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert "checked" in said.stdout, said.stdout + said.stderr
+    return [line for line in said.stdout.splitlines() if not line.startswith(str(where))][:-1]
+
+
+@pytest.mark.parametrize("port", stubs.PACKAGES)
+def test_the_firmware_fits(port: str, tmp_path: Path) -> None:
+    files = sorted(FIRMWARE.glob("slotmq_run/*.py"))
+    assert complaints(port, tmp_path, FIRMWARE / "main.py", *files) == []
+
+
+@pytest.mark.parametrize("port", stubs.PACKAGES)
+def test_what_no_board_has_would_be_found(port: str, tmp_path: Path) -> None:
+    text = (FIRMWARE / "slotmq_run/links.py").read_text()
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(text.replace("self.nic.disconnect()", "self.nic.disconect()"))
+    (line,) = complaints(port, tmp_path, wrong)
+    assert '"WLAN" has no attribute "disconect"' in line

@@ -1,0 +1,243 @@
+"""What rots, is cut off or is foreign is set aside and said; the broker starts all the same."""
+
+import gc
+import os
+import unittest
+from binascii import crc32
+
+import scratch
+from fakes import World
+from full_media import Flash
+from invariants import broken
+from packets import PUBACK, ack, publish
+
+from slotmq import Broker, Limits, Settings
+from slotmq.journal_file import FileMedium
+from slotmq.journal_flash import FlashMedium
+from slotmq.restore import restore
+from slotmq.runtime import MICROPYTHON
+
+SNAPSHOT, LIMIT, HEADER = 8000, 60000, 16
+SMALL = {"connections": 4, "sessions": 4, "subscriptions": 8, "messages": 16, "deliveries": 32}
+STEP = 17 if MICROPYTHON else 1
+TOPICS = 6
+
+
+def content(path):
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            return file.read()
+    except OSError:
+        return None
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        # A start collects garbage many times: what pytest has made need not be looked at.
+        getattr(gc, "freeze", gc.collect)()
+        self.said = []
+
+    def tearDown(self):
+        getattr(gc, "unfreeze", gc.collect)()
+
+    def start(self):
+        """A broker with what the medium holds; how many retained topics that are."""
+        self.said = []
+        self.broker = Broker(Limits(**SMALL), Settings(sys_interval=0, mqtt_versions=3))
+        restore(self.broker, self.medium(), self.said.append)
+        self.assertEqual(broken(self.broker), [])
+        return self.broker.retained.names.count()
+
+    def live(self):
+        """One commit for each topic, and no compaction behind them."""
+        self.assertEqual(self.start(), 0)
+        world = World(self.broker)
+        client = world.client("p", clean=False)
+        for n in range(TOPICS):
+            client.send(publish(f"r/{n}", b"%d" % n, 1, n + 1, retain=True))
+            world.turn(3)
+            self.assertEqual(client.packets(), [ack(PUBACK, n + 1)])
+        self.broker.journal.medium.close()
+
+    def restart(self):
+        """As start(), and then it works: what comes is there at the next one."""
+        found = self.start()
+        said = self.said
+        world = World(self.broker)
+        client = world.client("q")
+        client.send(publish("new", b"new", retain=True))
+        world.turn(3)
+        self.broker.journal.medium.close()
+        self.assertEqual(self.start(), found + 1)
+        self.assertEqual(self.said, [])
+        self.broker.journal.medium.close()
+        self.said = said
+        return found
+
+
+class FileCase(Case):
+    kind = FileMedium
+
+    def setUp(self):
+        super().setUp()
+        self.path = scratch.path()
+        self.live()
+        self.whole = content(self.path)
+
+    def medium(self):
+        self.made = self.kind(self.path, SNAPSHOT, LIMIT)
+        return self.made
+
+    def tearDown(self):
+        self.made.close()
+        super().tearDown()
+
+
+class TestFiles(FileCase):
+    def put(self, data):
+        with open(self.path, "wb") as file:  # noqa: PTH123
+            file.write(data)
+
+    def aside(self, generation):
+        """What is kept of a damaged one; it is there no more."""
+        name = f"{self.path}.damaged-{generation}"
+        found = content(name)
+        if found is not None:
+            os.remove(name)  # noqa: PTH107
+            self.assertEqual([name in text for text in self.said], [True])
+        return found
+
+    def test_a_whole_one_is_taken_over_and_nothing_is_said(self):
+        self.assertEqual(self.restart(), TOPICS)
+        self.assertEqual(self.said, [])
+
+    def test_a_header_with_a_wrong_byte(self):
+        for at in range(0, HEADER, 1 if STEP == 1 else 5):
+            data = self.whole[:at] + bytes([self.whole[at] ^ 0x10]) + self.whole[at + 1 :]
+            self.put(data)
+            self.assertEqual(self.restart(), 0)
+            self.assertEqual(self.aside(0), data)
+
+    def test_a_newer_format(self):
+        head = self.whole[:7] + b"\x02" + self.whole[8:12]
+        data = head + crc32(head).to_bytes(4, "little") + self.whole[HEADER:]
+        self.put(data)
+        self.assertEqual(self.restart(), 0)
+        self.assertEqual(self.aside(0), data)
+        self.assertIn("newer version", self.said[0])
+
+    def test_newer_records(self):
+        generation = self.whole[HEADER + 3 : HEADER + 7]
+        head = b"\x01\x05\x02" + generation
+        head += crc32(generation + head).to_bytes(4, "big")
+        data = self.whole[:HEADER] + head + self.whole[HEADER + len(head) :]
+        self.put(data)
+        self.assertEqual(self.restart(), 0)
+        self.assertEqual(self.aside(1), data)
+        self.assertIn("newer version", self.said[0])
+
+    def test_what_is_foreign(self):
+        for data in (b"", b"SQLite format 3\0" * 99, b"\xff" * 3000, self.whole[HEADER:], b"s"):
+            self.put(data)
+            self.assertEqual(self.restart(), 0)
+            self.assertEqual(self.aside(0), data)
+
+    def test_one_that_is_shorter_than_it_was(self):
+        most = 0
+        for n in range(HEADER, len(self.whole), STEP):
+            self.put(self.whole[:n])
+            found = self.restart()
+            self.assertGreaterEqual(found, most)
+            most = found
+            kept = self.aside(1)
+            self.assertEqual(kept is not None, n < HEADER + 21)  # HEAD and the first COMMIT
+        self.assertEqual(most, TOPICS - 1)
+
+    def test_a_byte_that_rots_anywhere(self):
+        """The damaged file is kept wherever it lost more than the last batch."""
+        counts = [0] * (TOPICS + 1)
+        for at in range(HEADER, len(self.whole), STEP):
+            data = self.whole[:at] + bytes([self.whole[at] ^ 4]) + self.whole[at + 1 :]
+            self.put(data)
+            found = self.restart()
+            self.assertEqual(len(self.said), 1)
+            counts[found] += 1
+            kept = self.aside(1)
+            if found < TOPICS - 1 or kept:
+                self.assertEqual(kept, data)
+        self.assertGreater(min(counts[:TOPICS]), 0)
+
+    def test_rows_that_contradict_one_another_end_one_start_and_no_other(self):
+        generation = self.whole[HEADER + 3 : HEADER + 7]
+        records = b""
+        for body in (b"\x0b\x04\0\0\0\x63", b"\x0d\x04\0\0\0\0"):  # RETAINED of no message
+            records += body + crc32(generation + body).to_bytes(4, "big")
+        self.put(self.whole + records)
+        with self.assertRaises(OSError) as caught:
+            self.start()
+        self.assertIn("contradicts itself", str(caught.exception))
+        self.made.close()
+        self.assertEqual(self.restart(), 0)
+
+
+class Unreadable(FileMedium):
+    """A part of it the file system cannot read any more."""
+
+    def readinto(self, at, buf, n):
+        if at + n > 150:
+            raise OSError(5)
+        return FileMedium.readinto(self, at, buf, n)
+
+
+class TestReading(FileCase):
+    def test_what_cannot_be_read_is_not_there(self):
+        self.kind = Unreadable
+        found = self.start()
+        self.assertGreater(found, 0)
+        self.assertLess(found, TOPICS)
+
+
+class TestFlash(Case):
+    def setUp(self):
+        super().setUp()
+        self.device = Flash(12, 1024)
+        self.live()
+        self.whole = bytes(self.device.data)
+
+    def medium(self):
+        return FlashMedium(self.device, SNAPSHOT // 2)
+
+    def put(self, data):
+        self.device.data[:] = data
+
+    def test_a_byte_that_rots_anywhere(self):
+        for at in range(0, 4096, STEP * 13):
+            self.put(self.whole[:at] + bytes([self.whole[at] ^ 4]) + self.whole[at + 1 :])
+            found = self.restart()
+            self.assertLessEqual(found, TOPICS)
+            if found < TOPICS - 1:
+                self.assertEqual(len(self.said), 1)
+                self.assertIn("damaged", self.said[0])
+                if "behind byte" in self.said[0]:  # a region has no room for a copy
+                    self.assertIn("; no copy of it is kept", self.said[0])
+
+    def test_a_newer_version_is_said(self):
+        at = self.whole.find(b"slotmqJ\x01")
+        data = self.whole
+        while at >= 0:
+            data = data[: at + 7] + b"\x02" + data[at + 8 :]
+            at = data.find(b"slotmqJ\x01")
+        self.put(data)
+        self.assertEqual(self.restart(), 0)
+        self.assertIn("newer version", self.said[0])
+
+    def test_what_is_foreign(self):
+        for byte in (b"\0", b"x"):
+            self.put(byte * len(self.whole))
+            self.assertEqual(self.restart(), 0)
+            self.assertEqual(len(self.said), 1)
+
+    def test_an_erased_region_is_no_damage(self):
+        self.put(b"\xff" * len(self.whole))
+        self.assertEqual(self.restart(), 0)
+        self.assertEqual(self.said, [])

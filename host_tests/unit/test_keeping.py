@@ -1,0 +1,191 @@
+"""Where a journal lies: a region of a board's flash, else a file; and what is said of it."""
+
+import sys
+import unittest
+
+import scratch
+from board_flash import VfsFat, esp32, pico
+from fakes import World
+from media import Ram
+from packets import publish
+
+from slotmq import Broker, Limits, Settings, keeping, log
+from slotmq.runtime import MICROPYTHON
+from slotmq.settings import ConfError
+
+if MICROPYTHON:
+    import vfs
+
+INFORMATION = 8  # as in log.py
+PICO, ESP32 = "RPI_PICO_W", "ESP32_GENERIC"
+
+
+class App:
+    """What keeping.py asks of an App."""
+
+    def __init__(self, **settings):
+        self.settings = Settings(persistence=True, sys_interval=0, **settings)
+        self.limits = Limits()
+        self.broker = Broker(self.limits, self.settings)
+        self.lock = None
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.said = []
+        self.write, log.write = log.write, self.note
+        self.told = []  # what is no warning
+        self.modules = None
+        self.brokers = []
+        self.apps = []
+
+    def note(self, bit, text):
+        (self.told if bit == INFORMATION else self.said).append(text)
+
+    def tearDown(self):
+        log.write = self.write
+        for broker in self.brokers:
+            broker.journal.medium.close()
+        self.release()
+        if self.modules:
+            self.modules.undo()
+        for name in [name for name in sys.modules if name.startswith("slotmq_boards.")]:
+            if name.endswith(".region"):
+                del sys.modules[name]
+
+    def started(self, board, **settings):
+        """The broker of an App that keeps what it promises as that board does."""
+        if "persistence_location" not in settings:
+            settings["persistence_file"] = self.path = scratch.path()
+        app = App(**settings)
+        self.apps.append(app)
+        keeping.keep(app, board)
+        self.brokers.append(app.broker)
+        return app.broker
+
+    def release(self):
+        """As the end of whoever was started before: nobody keeps a journal any more."""
+        for app in self.apps:
+            if app.lock:
+                app.lock.close()
+        self.apps.clear()
+
+    def medium(self, board, **settings):
+        return type(self.started(board, **settings).journal.medium).__name__
+
+
+class TestRegions(Case):
+    def lives_on(self, board):
+        """Retained by one broker, there in the next: through the loop, without a close."""
+        broker = self.started(board)
+        world = World(broker)
+        client = world.client("c")
+        client.send(publish("t", b"kept", retain=True))
+        world.turn(3)
+        broker = self.started(board)
+        self.assertEqual(self.said, [])
+        text = "The journal: 0 sessions, 1 messages (0 deliveries, 1 retained) are back."
+        self.assertEqual(self.told, [text])
+        self.assertEqual(broker.retained.names.count(), 1)
+        return broker.journal.medium
+
+    def test_a_pico_w_has_what_lies_behind_the_file_system(self):
+        chip, self.modules = pico(54, 30)
+        medium = self.lives_on(PICO)
+        self.assertEqual(medium.blocks, 24)
+        self.assertEqual(sum(chip.erases[:30]), 0)
+
+    def test_where_files_have_all_of_it_there_is_none(self):
+        chip, self.modules = pico(54, 54)
+        self.assertEqual(self.medium(PICO), "FileMedium")
+        self.assertEqual(chip.programmed, 0)
+
+    def test_nothing_is_taken_from_a_file_system_that_does_not_tell_its_end(self):
+        chip, self.modules = pico(54, 30, VfsFat)
+        region = __import__(f"slotmq_boards.{PICO}.region", None, None, ["region"])
+        self.assertIsNone(region.region())
+        self.assertEqual(chip.programmed, 0)
+
+    def test_an_esp32_has_the_partition_of_that_name(self):
+        chip, self.modules = esp32(vfs=30, slotmq=24)
+        medium = self.lives_on(ESP32)
+        self.assertEqual(medium.blocks, 24)
+        self.assertEqual(sum(chip.erases[:30]), 0)
+
+    def test_without_it_there_is_none(self):
+        _, self.modules = esp32(vfs=54)
+        self.assertEqual(self.medium(ESP32), "FileMedium")
+
+    def test_one_that_is_too_small_is_not_used_and_that_is_said(self):
+        chip, self.modules = pico(54, 44)
+        self.assertEqual(self.medium(PICO), "FileMedium")
+        self.assertIn("too small", self.said[0])
+        self.assertEqual(chip.programmed, 0)
+
+    def test_a_location_that_is_asked_for_is_a_file(self):
+        _, self.modules = pico(54, 30)
+        folder, name = scratch.path().rsplit("/", 1)
+        broker = self.started(PICO, persistence_location=folder, persistence_file=name)
+        self.assertEqual(broker.journal.medium.path, folder + "/" + name)
+
+    def test_on_a_computer_that_runs_as_a_board_there_is_none(self):
+        for board in (PICO, ESP32, "HOST"):
+            self.assertEqual(self.medium(board), "FileMedium")
+
+
+class OnMicroPython:
+    def mounted(self, kind, **options):
+        """A file system on a device in RAM, in the place /keep."""
+        device = Ram(64, 4096) if kind is vfs.VfsLfs2 else Ram(512, 512)
+        kind.mkfs(device, **options)
+        vfs.mount(kind(device, **options), "/keep")
+
+    def tearDown(self):
+        Case.tearDown(self)
+        vfs.umount("/keep")
+
+    def test_on_littlefs_the_wear_is_said(self):
+        self.mounted(vfs.VfsLfs2, progsize=256)
+        broker = self.started("HOST", persistence_location="/keep/")
+        self.assertEqual(len(self.said), 1)
+        self.assertIn("1.1 blocks and programs 2.4 KB", self.said[0])
+        self.assertIn("115 days", self.said[0])
+        broker.journal.close()
+
+    def test_fat_is_refused(self):
+        self.mounted(vfs.VfsFat)
+        with self.assertRaises(OSError) as caught:
+            self.started("HOST", persistence_location="/keep/")
+        self.assertIn("VfsFat cannot keep a promise", str(caught.exception))
+
+
+if MICROPYTHON:
+
+    class TestFileSystems(OnMicroPython, Case):
+        pass
+
+
+class TestLock(Case):
+    def again(self):
+        folder, name = self.path.rsplit("/", 1)
+        self.started("HOST", persistence_location=folder + "/", persistence_file=name)
+
+    def test_a_journal_has_one_broker(self):
+        self.started("HOST")
+        with self.assertRaises(OSError) as caught:
+            self.again()
+        self.assertIn("no other broker", str(caught.exception))
+        self.release()
+        self.again()
+
+    def test_a_place_that_is_none_is_named(self):
+        with self.assertRaises(ConfError) as caught:
+            self.started("HOST", persistence_location="/none/such")
+        self.assertIn("not /none/such/slotmq.db ([Errno 2]", str(caught.exception))
+
+
+class TestSaid(Case):
+    def test_a_file_system_that_nobody_knows_is_named(self):
+        self.medium("HOST")
+        self.assertEqual(len(self.said), 1 if MICROPYTHON else 0)
+        self.assertEqual(["VfsPosix" in text for text in self.said], [True] * len(self.said))

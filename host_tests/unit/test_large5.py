@@ -1,0 +1,233 @@
+"""MQTT 5.0: topics larger than the outgoing buffer, with what stands behind them."""
+
+import packets5
+from packets import PINGREQ, PUBACK, PUBCOMP, PUBREC, PUBREL, ack, connect, publish, subscribe
+from turns5_case import Turns5
+
+from slotmq import Limits
+
+TX = 64
+TOPIC = "a/b/c/" + "x" * 150
+HEADS = ("", "a/", "+/", "a/b/", "+/b/", "a/+/", "+/+/", "a/b/c/", "a/b/+/", "a/+/c/", "+/b/c/")
+FILTERS = tuple(head + "#" for head in HEADS) + tuple(head + "+" for head in HEADS[-4:]) + (TOPIC,)
+DROPPED = 4  # of stats
+TEXT = b"\x03\0\4text"  # Content Type
+
+
+def number(value):
+    """A variable byte integer."""
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def identifier(n):
+    return b"\x0b" + number(n)
+
+
+def of_size(size):
+    """Identifiers that take so many bytes together."""
+    found = []
+    while size > 8:
+        found.append(2097152 + len(found))
+        size -= 5
+    found += {4: (16384,), 5: (16384 * 128,), 6: (128, 129), 7: (128, 16384), 8: (16384, 16385)}[
+        size
+    ]
+    return tuple(found)
+
+
+def slowly(some):
+    """What a socket takes: so many bytes at a time, and between them nothing."""
+    state = [0]
+
+    def write(n):
+        state[0] += 1
+        return min(n, some) if state[0] & 1 else None
+
+    return write
+
+
+class TestLarge(Turns5):
+    def setUp(self):
+        self.start(Limits(tx_bytes=TX, max_packet=2048))
+        self.broker.now = 1000
+
+    def subscriber(self, identifiers, qos=2, name="s", options=0):
+        """A client with so many subscriptions that match, each with its identifier."""
+        client = self.come(packets5.connect(name, b"\x22\0\5"))
+        for i, n in enumerate(identifiers):
+            properties = identifier(n) if n else b""
+            client.send(packets5.subscribe(1, FILTERS[i], qos | options, properties))
+        self.world.turn(12)
+        found = client.packets()
+        self.assertEqual(len(found), 1 + len(identifiers))
+        return client
+
+    def publish(self, client, qos=0, properties=b"", payload=b"x"):
+        client.send(packets5.publish(TOPIC, payload, qos, 1, properties))
+        self.world.turn(20)
+        if qos == 2:
+            client.send(ack(PUBREL, 1))
+            self.world.turn(3)
+
+    def received(self, client, turns=20):
+        """Every PUBLISH, acknowledged."""
+        self.world.turn(turns)
+        found = []
+        for data in client.packets():
+            if data[0] >> 4 == 3:
+                found.append(packets5.read_publish(data))
+                qos, packet_id = found[-1][0] >> 1 & 3, found[-1][2]
+                if qos:
+                    client.send(ack(PUBACK if qos == 1 else PUBREC, packet_id))
+            elif data[0] == PUBREL:
+                client.send(ack(PUBCOMP, data[2] << 8 | data[3]))
+        self.world.turn(3)
+        return found
+
+    def check(self, found, identifiers, before=b"", behind=b"", qos=0, payload=b"x"):
+        """One copy, with all identifiers in any order."""
+        self.assertEqual(len(found), 1)
+        flags, topic, _, properties, body = found[0]
+        self.assertEqual((flags >> 1 & 3, topic, body), (qos, TOPIC, payload))
+        self.assertTrue(properties.startswith(before))
+        self.assertTrue(properties.endswith(behind))
+        named = properties[len(before) : len(properties) - len(behind)]
+        self.assertEqual(len(named), sum([len(identifier(n)) for n in identifiers if n]))
+        for n in identifiers:
+            if n:
+                self.assertIn(identifier(n), named)
+
+    def test_all_identifiers_come_with_one_copy(self):
+        for some in (None, 1, 7, 63):
+            for qos in range(3):
+                with self.subTest(some=some, qos=qos):
+                    self.setUp()
+                    numbers = (1, 0, 200, 20000, 3, 3000000, 5)
+                    client = self.subscriber(numbers)
+                    if some:
+                        client.stream.write_some = slowly(some)
+                    self.publish(self.come(packets5.connect("p")), qos, TEXT)
+                    self.check(self.received(client, 600), numbers, b"", TEXT, qos)
+
+    def test_and_the_seconds_until_it_expires(self):
+        for seconds in (9, 33554432, 0xFFFFFFFF):
+            with self.subTest(seconds=seconds):
+                self.setUp()
+                client = self.subscriber((1, 2, 300))
+                told = b"\x02" + seconds.to_bytes(4, "big")
+                self.publish(self.come(packets5.connect("p")), 1, TEXT + told)
+                self.check(self.received(client), (1, 2, 300), told, TEXT, 1)
+
+    def test_the_middle_waits_for_room(self):
+        """The buffer is full of topic where the socket takes nothing more."""
+        numbers = tuple([2097152 + n for n in range(10)])
+        client = self.subscriber(numbers)
+        sender = self.come(packets5.connect("p"))
+        left = [0]
+
+        def write(n):
+            n = min(n, left[0])
+            left[0] -= n
+            return n or None
+
+        client.stream.write_some = write
+        for taken in range(0, 215, 3):  # of 215 bytes
+            with self.subTest(taken=taken):
+                left[0] = taken
+                self.publish(sender, 1)
+                self.assertEqual(client.packets(), [])
+                self.assertEqual(left[0], 0)
+                left[0] = 1 << 20
+                self.check(self.received(client), numbers, qos=1)
+
+    def test_what_others_do_meanwhile_does_not_change_it(self):
+        """Another message on its way, or other packets where this one was read."""
+        numbers = (1, 200, 20000, 3000000)
+        others = self.subscriber((7, 8), 0, "others")
+        others.send(packets5.subscribe(1, "$y", 0))
+        self.world.turn(3)
+        others.packets()
+        client = self.subscriber(numbers)
+        sender = self.come(packets5.connect("p"))
+        for qos in range(3):
+            for said in (
+                packets5.publish("$y", b"y"),
+                packets5.subscribe(1, "$z/" + "z" * 150, 0) * 2,
+                PINGREQ * 300,
+                b"",
+            ):
+                for taken in range(0, 190, 10):
+                    with self.subTest(qos=qos, said=said[:1], taken=taken):
+                        left = [taken]
+
+                        def write(n, left=left):
+                            n = min(n, left[0])
+                            left[0] -= n
+                            return n or None
+
+                        client.stream.write_some = write
+                        self.publish(sender, qos)
+                        sender.send(said)
+                        self.world.turn(20)
+                        left[0] = 1 << 20
+                        found = self.received(client, 30)
+                        self.check(found[:1], numbers, qos=qos)
+                        self.assertEqual(len(found), 1)
+                        self.assertEqual(len(others.packets()), 2 if said[:1] == b"0" else 1)
+
+    def test_identifiers_of_every_length_up_to_the_buffers(self):
+        """Those that have no room at all leave their receiver out, and no other."""
+        for size in range(49, 60):
+            for told in (b"", b"\x02\0\0\0\x09"):
+                with self.subTest(size=size, expires=bool(told)):
+                    self.check_size(size, told)
+
+    def check_size(self, size, told):
+        self.setUp()
+        numbers = of_size(size)
+        client = self.subscriber(numbers, 1)
+        other = self.subscriber((7,), 1, "other")
+        sender = self.come(packets5.connect("p"))
+        self.publish(sender, 1, told)
+        self.check(self.received(other), (7,), told, qos=1)
+        dropped = int(size + 11 > TX)  # packet id, length and expiry are put with them
+        if dropped:
+            self.assertEqual(self.received(client), [])
+        else:
+            self.check(self.received(client), numbers, told, qos=1)
+        self.assertEqual(self.broker.stats[DROPPED], dropped)
+        self.assertEqual(self.broker.deliveries.count[0], 0)
+        sender.send(packets5.publish("small", b"y"))
+        self.world.turn(9)
+        self.assertEqual([packets5.read_publish(data)[4] for data in client.packets()], [b"y"])
+
+    def test_ones_own_by_the_others_only(self):
+        for qos in range(3):
+            with self.subTest(qos=qos):
+                self.setUp()
+                client = self.subscriber((1, 2, 300))
+                client.send(packets5.subscribe(1, TOPIC, 2 | 4, identifier(999)))
+                self.world.turn(20)
+                client.packets()
+                self.publish(client, qos)
+                self.check(self.received(client), (1, 2, 300), qos=qos)
+                self.publish(self.come(packets5.connect("p")), qos)
+                self.check(self.received(client), (1, 2, 300, 999), qos=qos)
+
+    def test_a_client_of_version_3_beside_them(self):
+        older = self.come(connect("o") + subscribe(1, "#", 1))
+        older.packets()
+        client = self.subscriber((1, 2))
+        self.publish(self.come(packets5.connect("p")), 1, TEXT)
+        self.check(self.received(client), (1, 2), b"", TEXT, 1)
+        found = older.packets()
+        self.assertEqual(len(found), 1)
+        packet_id = found[0][-3] << 8 | found[0][-2]
+        self.assertEqual(found[0], publish(TOPIC, b"x", 1, packet_id))
+        older.send(ack(PUBACK, packet_id))
+        self.world.turn(3)

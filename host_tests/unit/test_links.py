@@ -1,0 +1,186 @@
+"""The firmware's network: it comes up, says why it does not, and never gives up."""
+
+import unittest
+
+from board_case import AIR, ESP32, RP2, Pin, use
+
+HOME = {"link": "station", "ssid": "home", "password": "secret"}
+STEP_MS = 200
+
+
+class Case(unittest.TestCase):
+    def start(self, port, config=HOME):
+        self.links, self.watch, self.network, self.machine = use(port)
+        self.link = self.links.make(config)
+        self.told = []
+
+    def run_for(self, seconds):
+        for _ in range(seconds * 1000 // STEP_MS):
+            AIR.now += STEP_MS
+            if self.link.step(AIR.now):
+                self.told.append(self.link.told())
+
+
+class TestStation(Case):
+    def each(self):
+        for port in (RP2, ESP32):
+            self.start(port)
+            yield port
+
+    def test_it_joins(self):
+        for _ in self.each():
+            AIR.points["home"] = "secret"
+            self.link.start(0)
+            self.run_for(2)
+            self.assertEqual(self.told, ["wifi home: up, 192.168.1.7"])
+
+    def test_dhcp_that_takes_fifteen_seconds_is_waited_for(self):
+        for _ in self.each():
+            AIR.points["home"] = "secret"
+            AIR.dhcp_ms = 15000
+            self.link.start(0)
+            self.run_for(16)
+            self.assertTrue(self.link.up)
+            self.assertEqual(AIR.attempts, 1)
+
+    def test_dhcp_that_never_answers_is_asked_anew(self):
+        for _ in self.each():
+            AIR.points["home"] = "secret"
+            AIR.dhcp_ms = 10**9
+            self.link.start(0)
+            self.run_for(60)
+            self.assertEqual(self.told, ["wifi home: no answer; it is tried again"])
+            self.assertTrue(2 <= AIR.attempts <= 4)
+            AIR.dhcp_ms = 100
+            self.run_for(60)
+            self.assertTrue(self.link.up)
+
+    def test_no_access_point_is_told_once_and_tried_for_ever(self):
+        for _ in self.each():
+            self.link.start(0)
+            self.run_for(600)
+            self.assertEqual(self.told, ["wifi home: no such access point; it is tried again"])
+            self.assertTrue(18 <= AIR.attempts <= 30, AIR.attempts)
+            AIR.points["home"] = "secret"
+            self.run_for(32)
+            self.assertTrue(self.link.up)
+
+    def test_a_wrong_password_is_named_and_not_shown(self):
+        for _ in self.each():
+            AIR.points["home"] = "another"
+            self.link.start(0)
+            self.run_for(60)
+            self.assertEqual(self.told, ["wifi home: wrong password; it is tried again"])
+
+    def test_a_link_that_is_lost_comes_back(self):
+        for _ in self.each():
+            AIR.points["home"] = "secret"
+            self.link.start(0)
+            self.run_for(2)
+            del AIR.points["home"]
+            self.run_for(100)
+            self.assertFalse(self.link.up)
+            AIR.points["home"] = "secret"
+            self.run_for(32)
+            self.assertEqual(self.told[1], "wifi home: lost; it is tried again")
+            self.assertEqual(self.told[-1], "wifi home: up, 192.168.1.7")
+            # and once it is up, the next loss is answered as quickly as the first
+            del AIR.points["home"]
+            self.run_for(1)
+            AIR.points["home"] = "secret"
+            self.run_for(3)
+            self.assertTrue(self.link.up)
+
+    def test_a_driver_that_raises_is_tried_again(self):
+        for _ in self.each():
+            AIR.points["home"] = "secret"
+            works = self.link.nic.connect
+
+            def fails(*_):
+                raise OSError(5)
+
+            self.link.nic.connect = fails
+            self.link.start(0)
+            self.run_for(5)
+            self.link.nic.connect = works
+            self.run_for(32)
+            self.assertTrue(self.link.up)
+
+
+class TestOthers(Case):
+    def test_an_access_point_of_its_own(self):
+        config = {"link": "access_point", "ssid": "mine", "password": "long enough"}
+        self.start(RP2, config | {"hostname": "broker"})
+        self.link.start(0)
+        self.run_for(1)
+        self.assertEqual(self.told, ["access point mine: up, 192.168.4.1"])
+        self.assertEqual(self.link.nic.settings["security"], 4)
+        self.assertEqual(self.network.name, "broker")
+
+    def test_an_open_access_point(self):
+        self.start(ESP32, {"link": "access_point", "ssid": "mine"})
+        self.link.start(0)
+        self.run_for(1)
+        self.assertEqual(self.link.nic.settings, {"ssid": "mine", "security": 0})
+
+    def test_what_cannot_be_used_is_refused_with_the_reason(self):
+        self.start(RP2)
+        for config, reason in (
+            ({"link": "access_point", "ssid": "x", "password": "short"}, "at least 8"),
+            ({"link": "token ring"}, "expected station"),
+        ):
+            with self.assertRaises(ValueError) as refused:
+                self.links.make(config)
+            self.assertTrue(reason in str(refused.exception))
+        with self.assertRaises(KeyError):
+            self.links.make({"link": "station"})
+
+    def test_a_computer_has_its_network(self):
+        self.start(RP2)
+        link = self.links.make({"link": "host"})
+        link.start(0)
+        self.assertTrue(link.up and not link.step(0))
+
+
+class TestWatch(Case):
+    def test_the_dog_of_an_rp2_is_let_go(self):
+        self.start(RP2)
+        dog = self.watch.Dog(8000)
+        dog.feed()
+        self.assertEqual(self.machine.fed, 0)
+        self.watch._chip = lambda: "Raspberry Pi Pico W with RP2040"
+        dog.start()
+        dog.feed()
+        dog.release()
+        self.assertEqual(self.machine.dogs, [8000])
+        self.assertEqual(self.machine.mem32, {0x40058000: 5})
+
+    def test_the_dog_of_an_esp32_gets_longer_patience(self):
+        self.start(ESP32)
+        self.watch._chip = lambda: "Generic ESP32 module with ESP32"
+        dog = self.watch.Dog(8000)
+        dog.start()
+        dog.release()
+        self.assertEqual(self.machine.dogs, [8000, 0x7FFFFFF])
+
+    def test_the_led(self):
+        self.start(RP2)
+        led = self.watch.Led("LED")
+        led.show(self.watch.JOINING)
+        for now in range(0, 2000, 100):
+            led.step(now)
+        led.show(self.watch.UP)
+        led.step(2500)
+        led.show(self.watch.OFF)
+        self.assertEqual(Pin.changes, [0, 1, 0, 1, 0])  # the fourth blink went on as UP
+
+    def test_a_board_without_that_led(self):
+        self.start(RP2)
+        led = self.watch.Led("none")
+        led.show(self.watch.UP)
+        led.alarm()
+        self.assertEqual(Pin.changes, [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,93 @@
+# inside.py - clients that are part of the program that the broker runs in: to the broker
+# they are connections as any other, with sessions, wills, QoS and retained messages.
+#
+# Owns the house of a broker's own clients (inside_client.py), which stands between the loop
+# and what it calls: a client's stream is its inbox, which no poller knows, and behind each
+# turn's last writes the callbacks are called, with the heap's lock lifted. What they
+# publish leaves in the same turn. An exception of a callback comes out of turn() or run();
+# its message is acknowledged. Loaded when somebody asks for a client. Allocates.
+from slotmq import heap
+from slotmq.inside_client import Client
+from slotmq.runtime import const
+
+_ROUNDS = const(4)  # of callbacks in one turn, before others are heard
+
+
+def subscribe(broker, topic_filter, callback, qos=0):
+    """Call callback(topic, payload, qos, retained) for what matches; takes a connection."""
+    house = _house(broker)
+    if house.own is None or not house.own.is_connected:
+        house.own = Client(house, "", True, None)
+    house.own.subscribe(topic_filter, callback, qos)
+
+
+def client(broker, client_id="", clean=True, will=None):
+    """A client of the program itself; will: (topic, payload, qos, retain). OSError: not let in."""
+    return Client(_house(broker), client_id, clean, will)
+
+
+def serve(broker):
+    """run() for asyncio: `await broker.serve()`."""
+    from slotmq import serving
+
+    return serving.serve(broker)
+
+
+def _house(broker):
+    house = getattr(broker, "inside", None)
+    if house is None:
+        house = broker.inside = House(broker)
+    return house
+
+
+class House:
+    """The loop's poller and finish_turn() from now on."""
+
+    def __init__(self, broker):
+        self.broker = broker
+        self.loop = loop = broker._loop()
+        self.clients = []
+        self.own = None
+        self.busy = False
+        self.finish = loop.finish_turn
+        loop.finish_turn = self.finish_turn
+        poller = loop.poller
+        self.inner = poller
+        loop.poller = self
+
+    # As a poller: streams of ours are not the system's
+
+    def register(self, stream, mask):
+        self.inner.register(stream, mask)
+
+    def modify(self, stream, mask):
+        if not isinstance(stream, Client):
+            self.inner.modify(stream, mask)
+
+    def unregister(self, stream):
+        if not isinstance(stream, Client):
+            self.inner.unregister(stream)
+
+    def finish_turn(self):
+        """The loop's, and the callbacks."""
+        self.finish()
+        if self.busy:
+            return
+        self.busy = True
+        heap.lift()
+        try:
+            for _ in range(_ROUNDS):
+                if not self._deliver():
+                    return
+                self.finish()
+            self.broker.scanning = True  # there is more: the next turn must not wait
+        finally:
+            heap.drop()
+            self.busy = False
+
+    def _deliver(self):
+        any_came = False
+        for one in list(self.clients):
+            if one.deliver():
+                any_came = True
+        return any_came

@@ -1,0 +1,223 @@
+# journal_control.py - what the journal does seldom: rows of sessions and subscriptions, which
+# CONNECT and SUBSCRIBE change, compaction, and room for the next one. Loaded on demand and
+# owns nothing; what must be remembered is the Journal's. The control plane: allocates.
+from slotmq.encode import put_u16, put_u32
+from slotmq.journal import VERSION, Journal
+from slotmq.runtime import const
+from slotmq.runtime_journal import next_bit
+
+_NONE = const(0xFFFF)
+_NEVER = const(0x3FFFFFFF)
+_FIELDS = const(8)
+_ROW = const(4)
+_CHANGED = const(32)
+_KEPT = const(16)
+_LOOK = const(100)  # tenths of a second between two looks for room
+_FAR = const(65536)  # bytes that the journal grows between two looks, where there is room
+_MARGIN = const(4096)  # where there is little
+_WARNING = const(2)
+_ENOSPC = const(28)
+# Types of records
+_HEAD = const(1)
+_SESSION = const(2)
+_SESSION_GONE = const(3)
+_SUBSCRIPTION = const(4)
+_SUBSCRIPTION_GONE = const(5)
+# Flags of a session's row
+_IS_CLEAN = const(1)
+_CONNECTED = const(2)
+_WILL = const(4)
+_MARKED = const(8)
+
+
+def write(journal):
+    """The rows of all sessions and subscriptions that have changed."""
+    if journal.broker.sessions.changed:
+        _sessions(journal, journal.broker.sessions)
+    if journal.broker.subscriptions.changed:
+        _subscriptions(journal, journal.broker.subscriptions)
+
+
+def _sessions(journal, sessions):
+    marks = sessions.mark
+    at = next_bit(marks, 0, sessions.slots, 1)
+    while at < sessions.slots:
+        is_used = sessions.used(at)
+        if is_used and (not sessions.clean[at] or sessions.will[at] != _NONE):
+            _session(journal, sessions, at)
+            marks[at] = marks[at] & ~1 | _ROW
+        else:
+            journal.gone(_SESSION_GONE, marks, at)
+        at = next_bit(marks, at + 1, sessions.slots, 1)
+    sessions.changed = False
+
+
+def _session(journal, sessions, session):
+    # slot, flags, when it was left, expiry, will: message, delay, when it is due, since
+    # when it is there; client id
+    buf = journal.buf
+    five = journal.broker.five
+    will = sessions.will[session]
+    flags = _IS_CLEAN if sessions.clean[session] else 0
+    if sessions.conn[session] != _NONE:
+        flags |= _CONNECTED
+    if will != _NONE:
+        flags |= _WILL
+        journal.message(will)
+    if five and five.marked[session]:
+        flags |= _MARKED
+    at = put_u16(buf, _FIELDS, session)
+    buf[at] = flags
+    at = put_u32(buf, at + 1, sessions.left[session])
+    at = put_u32(buf, at, five.expiry[session] if five else _NEVER)
+    at = put_u16(buf, at, will)
+    at = put_u32(buf, at, five.will_delay[session] if five else 0)
+    at = put_u32(buf, at, five.will_at[session] if five else 0)
+    at = put_u32(buf, at, five.will_since[session] if five else 0)
+    at += sessions.names.read(session, buf, at)
+    journal.record(_SESSION, at)
+
+
+def _subscriptions(journal, subs):
+    marks = subs.mark
+    at = next_bit(marks, 0, subs.slots, 1)
+    while at < subs.slots:
+        session = subs.session[at]
+        if session == _NONE or journal.broker.sessions.clean[session]:
+            journal.gone(_SUBSCRIPTION_GONE, marks, at)
+        else:
+            _subscription(journal, subs, at, session)
+            marks[at] = _ROW
+        at = next_bit(marks, at + 1, subs.slots, 1)
+    subs.changed = False
+
+
+def _subscription(journal, subs, sub, session):
+    # slot, session, QoS, options, identifier, group, length of its name, it, the filter
+    buf = journal.buf
+    five = journal.broker.five
+    at = put_u16(buf, _FIELDS, sub)
+    at = put_u16(buf, at, session)
+    buf[at] = subs.qos[sub]
+    buf[at + 1] = five.options[sub] if five else 0
+    at = put_u32(buf, at + 2, five.identifier[sub] if five else 0)
+    share = five.share[sub] if five else _NONE
+    # Share name and filter together are no longer than a filter may be.
+    at = put_u16(buf, at, share)
+    text = bytearray(journal.broker.limits.topic_bytes)
+    n = five.shares.names.read(share, text, 0) if share != _NONE else 0
+    start = subs.filter_text(subs.node[sub], text, len(text))
+    buf[at] = n
+    journal.record(_SUBSCRIPTION, at + 1, n + len(text) - start)
+    journal.put(text, 0, n)
+    journal.put(text, start, len(text) - start)
+    journal.close_record()
+
+
+# A new generation
+
+
+def begin(broker, medium, newest, say, *sync):
+    """The journal of a broker, which goes on behind the newest generation there was."""
+    broker.journal = journal = Journal(broker, medium, newest, *sync)
+    try:
+        make(journal)
+    except OSError as error:
+        if error.errno != _ENOSPC:
+            broker.journal = None  # the start ends here: nothing is written any more
+            medium.close()
+            raise
+        say("there is no room to write; whoever is promised something waits until there is")
+        note(journal, True)
+    return journal
+
+
+def compact(journal):
+    """Try to write all there is into a new generation, and to switch to it."""
+    try:
+        make(journal)
+    except OSError:
+        journal.failures += 1
+        note(journal, True)
+
+
+def make(journal):
+    """As compact(); OSError: it cannot be done."""
+    medium = journal.medium
+    journal.whole = False
+    journal.generation += 1
+    put_u32(journal.seed, 0, journal.generation)
+    medium.begin(journal.generation)
+    _forget(journal)
+    journal.records = 0
+    buf = journal.buf
+    buf[_FIELDS] = VERSION
+    journal.record(_HEAD, put_u32(buf, _FIELDS + 1, journal.generation))
+    journal.write()
+    medium.switch()
+    journal.snapshot = medium.end
+    journal.whole = True
+    keep_room(journal)
+
+
+def _forget(journal):
+    # Nothing is written yet: every used slot has changed.
+    broker = journal.broker
+    for i in range(broker.sessions.slots):
+        broker.sessions.mark[i] = 3 if broker.sessions.used(i) else 0
+    for table in (broker.subscriptions, broker.retained):
+        for i in range(table.slots):
+            table.mark[i] = 1
+    for i in range(broker.deliveries.slots):
+        journal.delivery_rows[i] = 0
+        broker.deliveries.flags[i] |= _CHANGED
+    for i in range(broker.messages.slots):
+        broker.messages.flags[i] &= ~_KEPT
+    broker.sessions.changed = broker.subscriptions.changed = broker.retained.changed = True
+    broker.deliveries.count[4] = broker.sessions.ids_high[1] = 1
+
+
+# Room for it
+
+
+def keep_room(journal):
+    """See to room for the next generation, and for what comes until the next look.
+
+    What has ended may make some."""
+    medium = journal.medium
+    end = medium.end
+    margin = _MARGIN if journal.broker.full or not medium.spare(end + 2 * _FAR) else _FAR
+    is_full = margin == _MARGIN and not medium.spare(end + 2 * _MARGIN)
+    if is_full and (end > journal.snapshot or journal.broker.deliveries.count[4]):
+        compact(journal)
+        return
+    if is_full:
+        medium.spare(end)
+        journal.retry_at = journal.broker.now + _LOOK
+    # No generation is longer than `most`.
+    journal.safe = _NEVER if margin == _FAR and end + 2 * _FAR >= medium.most else end + margin
+    note(journal, is_full)
+
+
+def note(journal, is_full):
+    """Is there no room for new promises? Tables and the log are told."""
+    broker = journal.broker
+    if broker.full == is_full:
+        return
+    broker.full = broker.subscriptions.full = is_full
+    broker.apply_settings()
+    if broker.log_mask & _WARNING:
+        what = "no room, nothing new is promised" if is_full else "there is room again"
+        broker.log(_WARNING, "The journal: %s." % what)
+
+
+def must_keep(broker, slot):
+    """Would one of a route's receivers have to be kept a message of QoS 1 or 2?"""
+    subs = broker.subscriptions
+    for i in range(subs.routes.first[slot], subs.routes.end[slot]):
+        entry = subs.pool[i]
+        session = subs.session[entry] if subs.special else entry >> 2
+        granted = subs.qos[entry] if subs.special else entry & 3
+        if not broker.sessions.clean[session] and (granted or broker.upgrade_qos):
+            return True
+    return False

@@ -1,0 +1,217 @@
+# journal_disk.py - what a journal's file does seldom: it is looked for, read, set aside; a
+# new generation beside it and the switch to that; room for the next one; the end. Loaded on
+# demand and owns nothing: `medium` is a FileMedium (journal_file.py). Allocates.
+import os
+from binascii import crc32
+from struct import pack, unpack
+
+from slotmq.runtime import MICROPYTHON, const
+
+_HEAD_BYTES = const(16)
+_MAGIC = b"slotmqJ\x01"  # the last byte is the version of the format
+_ENOENT = const(2)
+
+# The start
+
+
+def promises(path):
+    """(the kind of file system, is what was synced safe there and a rename one step)
+
+    None: that cannot be known."""
+    if not MICROPYTHON:
+        return "host", True
+    import vfs
+
+    if path[0] != "/":
+        path = os.getcwd().rstrip("/") + "/" + path
+    kind, longest = "", 0
+    for system, place in vfs.mount():
+        place = place.rstrip("/") + "/"
+        if path.startswith(place) and len(place) > longest:
+            kind, longest = type(system).__name__, len(place)
+    return kind, {"VfsLfs2": True, "VfsFat": False}.get(kind)
+
+
+def generations(medium):
+    try:
+        with open(medium.path, "rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError as error:
+        _must_be_missing(error)
+        return []
+    if len(head) == _HEAD_BYTES:
+        magic, generation, crc = unpack("<8s2I", head)
+        if magic == _MAGIC and crc == crc32(head[:-4]):
+            return [generation]
+    return []
+
+
+def set_aside(medium, generation, is_needed):
+    name = _free("%s.damaged-%d" % (medium.path, generation))
+    if is_needed:
+        return name if _copy(medium.path, name) else None
+    close(medium)
+    medium.end = 0
+    try:
+        os.rename(medium.path, name)
+    except OSError as error:
+        _must_be_missing(error)
+        return None
+    _sync_folder(name)
+    return name
+
+
+def reopen(medium):
+    close(medium)
+    medium.old = medium.new = open(medium.path, "r+b")
+    medium.end = medium.old.seek(0, 2) - _HEAD_BYTES
+
+
+def readinto(medium, at, buf, n):
+    medium.old.seek(_HEAD_BYTES + at)
+    n = medium.old.readinto(memoryview(buf)[:n])
+    if medium.old is medium.new:
+        medium.old.seek(_HEAD_BYTES + medium.end)
+    return n
+
+
+# Generations
+
+
+def begin(medium, generation):
+    medium.room = -1
+    if medium.new is medium.old:
+        medium.held = medium.end
+    else:
+        _close(medium.new)
+    _remove(medium.path + ".new")
+    _remove(medium.path + ".room")
+    medium.spared = 0
+    head = pack("<8sI", _MAGIC, generation)
+    medium.new = open(medium.path + ".new", "wb")
+    medium.new.write(head + pack("<I", crc32(head)))
+    medium.end = 0
+    medium.written += _HEAD_BYTES
+    medium.room = medium.limit - medium.held
+
+
+def switch(medium):
+    medium.sync()
+    end = medium.end
+    close(medium)
+    os.rename(medium.path + ".new", medium.path)
+    _sync_folder(medium.path)
+    resume(medium, end)
+
+
+def resume(medium, end):
+    reopen(medium)
+    _remove(medium.path + ".new")
+    medium.old.seek(_HEAD_BYTES + end)
+    if not MICROPYTHON:
+        medium.old.truncate()
+    medium.end = end
+    medium.room = medium.capacity
+
+
+def close(medium):
+    medium.room = -1
+    _close(medium.old)
+    _close(medium.new)
+    medium.old = medium.new = None
+
+
+def spare(medium, n):
+    n = min(n, medium.most)
+    name = medium.path + ".room"
+    try:
+        if n > medium.spared:
+            with open(name, "ab") as file:
+                at = file.seek(0, 2)
+                left = os.statvfs(name)
+                if left[1] * left[4] >= n - at:  # else it would be written in vain
+                    _reserve(file, at, n)
+                    medium.spared = n
+    except OSError:
+        pass
+    return n <= medium.spared
+
+
+# Files
+
+
+def _reserve(file, at, end):
+    # Real bytes, not a hole.
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, end)
+        return
+    zeros = bytes(256)
+    while at < end:
+        file.write(zeros)
+        at += 256
+    file.flush()
+
+
+def _copy(path, name):
+    # Is it done? What it is a copy of goes on.
+    try:
+        with open(path, "rb") as file, open(name, "wb") as copy:
+            piece = file.read(512)
+            while piece:
+                copy.write(piece)
+                piece = file.read(512)
+            copy.flush()
+            if not MICROPYTHON:
+                os.fsync(copy.fileno())
+        _sync_folder(name)
+        return True
+    except OSError:
+        pass
+    try:
+        os.remove(name)  # a piece of it
+    except OSError:
+        pass
+    return False
+
+
+def _free(name):
+    # The name, or with a number behind it the first that no file has.
+    found = name
+    n = 1
+    while True:
+        try:
+            open(found, "rb").close()
+        except OSError:
+            return found
+        n += 1
+        found = "%s-%d" % (name, n)
+
+
+def _must_be_missing(error):
+    if error.errno != _ENOENT:
+        raise error
+
+
+def _remove(path):
+    try:
+        os.remove(path)
+    except OSError as error:
+        _must_be_missing(error)
+
+
+def _close(file):
+    # What it did not write by then was never promised.
+    try:
+        if file:
+            file.close()
+    except OSError:
+        pass
+
+
+def _sync_folder(path):
+    if not MICROPYTHON:
+        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

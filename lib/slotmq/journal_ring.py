@@ -1,0 +1,101 @@
+# journal_ring.py - what a journal's region of flash does seldom: its generations are looked
+# for, read, set aside; a new one behind the current one, and the switch to that. Loaded on
+# demand and owns nothing: `medium` is a FlashMedium (journal_flash.py). Allocates.
+from binascii import crc32
+from struct import unpack_from
+
+from slotmq.runtime import const
+
+_PAGE = const(256)
+_HEADER = const(24)  # bytes of one, of which there are two in the first page
+_SECOND = const(128)
+_MAGIC = b"slotmqJ\x01"  # the last byte is the version of the format
+
+
+def generations(medium):
+    numbers = {}  # one bit for each block that is there
+    medium.is_foreign = False  # has it bytes that are no generation's?
+    for block in range(medium.blocks):
+        generation, birth, number = _head(medium, block)
+        if number >= 0:
+            key = generation, birth, (block - number) % medium.blocks
+            numbers[key] = numbers.get(key, 0) | 1 << number
+            medium.births = max(medium.births, birth)
+        elif medium.buf[0] != 0xFF:
+            medium.is_foreign = True
+    medium.found = {
+        key[0]: key + (bits,)
+        for key, bits in sorted(numbers.items())
+        if not bits & (bits + 1)  # none is missing, from the first one on
+    }
+    return sorted(medium.found, reverse=True)
+
+
+def _head(medium, block):
+    # (generation, birth, number) from whichever of the two is right; number -1: none.
+    buf = medium.buf
+    medium.device.readblocks(block, buf, 0)
+    for at in (0, _SECOND):
+        magic, generation, birth, number, crc = unpack_from("<8s4I", buf, at)
+        if magic == _MAGIC and crc == crc32(buf[at : at + _HEADER - 4]):
+            return generation, birth, number
+    return 0, 0, -1
+
+
+def reopen(medium, generation):
+    _, birth, medium.first, bits = medium.found[generation]
+    medium.opened = generation, birth
+    medium.base = medium.first
+    medium.length = len(bin(bits)) - 2
+    medium.end = medium.length * medium.data
+
+
+def set_aside(medium, generation, is_needed):
+    if generation in medium.found and not is_needed:
+        medium.erase(medium.found[generation][2])
+    return "" if medium.is_foreign and not generation else None
+
+
+def readinto(medium, at, buf, n):
+    n = max(0, min(n, medium.length * medium.data - at))
+    view = memoryview(buf)
+    done = 0
+    while done < n:
+        rest = (at + done) % medium.data
+        part = min(n - done, medium.data - rest)
+        block = (medium.first + (at + done) // medium.data) % medium.blocks
+        medium.device.readblocks(block, view[done : done + part], _PAGE + rest)
+        done += part
+    return n
+
+
+def spare(medium, n):
+    return min(n, medium.most) <= (medium.blocks - medium.length) * medium.data
+
+
+def resume(medium, end):
+    medium.base = medium.first
+    medium.ident = medium.opened
+    medium.end = end
+    medium.room = medium.capacity
+
+
+def begin(medium, generation):
+    medium.room = -1
+    medium.births += 1
+    medium.ident = generation, medium.births
+    medium.base = (medium.first + medium.length) % medium.blocks
+    medium.end = 0
+    medium.erase(medium.base)
+    medium.room = (medium.blocks - medium.length) * medium.data
+
+
+def switch(medium):
+    medium.sync()
+    medium.room = -1
+    medium.mark(0)
+    medium.opened = medium.ident
+    medium.first = medium.base
+    medium.length = max(1, -(-medium.end // medium.data))
+    medium.found = {}
+    medium.room = medium.capacity

@@ -1,0 +1,77 @@
+# steering.py - what is seldom done to a broker as a whole: new settings are taken over, it
+# stops in order. Loaded on demand and owns nothing; on the control plane.
+from slotmq import lifecycle
+from slotmq.runtime import const
+
+_NONE = const(0xFFFF)
+_FULL = const(6)
+_STOPPING = const(10)
+_DEBUG = const(64)
+
+
+def apply_settings(broker):
+    """Take over the settings that may change while running."""
+    s = broker.settings
+    limits = broker.limits
+    broker.max_connections = s.max_connections if s.max_connections > 0 else limits.connections
+    broker.max_inflight = s.max_inflight_messages or limits.inflight
+    broker.max_queued = s.max_queued_messages or limits.queued
+    broker.deliveries.window[0] = broker.max_inflight
+    broker.deliveries.window[1] = broker.max_queued
+    broker.max_qos = s.max_qos
+    broker.retain_available = s.retain_available
+    broker.size_limit = s.message_size_limit
+    broker.queue_qos0 = s.queue_qos0_messages
+    broker.upgrade_qos = s.upgrade_outgoing_qos
+    broker.pkt[10] = s.max_packet_size or limits.max_packet
+    broker.when_no_message = _FULL if s.when_full["messages"] == "disconnect" else 0
+    broker.drop_oldest_message = s.when_full["messages"] == "drop_oldest"
+    broker.drop_oldest = s.when_full["deliveries"] == "drop_oldest"
+    broker.drop_oldest_session = s.when_full["sessions"] == "drop_oldest"
+    broker.retry = None
+    if s.retry_interval:
+        from slotmq.retrying import retry
+
+        broker.retry = retry
+    _choose_way(broker)
+    if broker.hooks:
+        from slotmq import hooks
+
+        hooks.watch(broker, broker.hooks)
+    if broker.five:
+        most = broker.five.aliases.most
+        broker.five.alias_max = min(most, s.max_topic_alias)
+        broker.five.alias_max_out = min(most, s.max_topic_alias_broker)
+
+
+def _choose_way(broker):
+    # plain: a PUBLISH needs no further question
+    broker.plain = broker.may_publish is None and not broker.upgrade_qos and not broker.size_limit
+    # lane: packets without a question go the short way; not while each is logged
+    short = broker.plain and broker.max_qos == 2 and not broker.queue_qos0
+    short = short and not broker.subscriptions.every and not broker.log_mask & _DEBUG
+    short = short and not broker.full
+    broker.lane = broker.short_way if short else None
+
+
+def end(loop):
+    """An orderly stop: wills go out, then every connection ends."""
+    _publish_wills(loop.broker)
+    loop.finish_turn()
+    conns = loop.conns
+    for conn in range(conns.slots):
+        if conns.state[conn]:
+            loop.broker.end(conn, _STOPPING)
+    loop.finish_turn()
+
+
+def _publish_wills(broker):
+    # but for those that may wait and are kept
+    broker.settle_ending()
+    for session in range(broker.sessions.slots):
+        if broker.journal:
+            if broker.sessions.conn[session] == _NONE:
+                continue
+            if broker.five and broker.five.keeps_will(broker, session):
+                continue
+        lifecycle.publish_will(broker, session)

@@ -1,0 +1,42 @@
+# telling.py - what the log says of connections: packets that came, and why one ended. Loaded
+# on demand; allocates the line.
+from slotmq.runtime import const
+
+_TYPE = const(0)
+_TOTAL = const(5)
+_NONE = const(0xFFFF)
+_NOTICE = const(4)
+_DEBUG = const(64)
+
+_PACKETS = """- CONNECT CONNACK PUBLISH PUBACK PUBREC PUBREL PUBCOMP SUBSCRIBE SUBACK
+UNSUBSCRIBE UNSUBACK PINGREQ PINGRESP DISCONNECT AUTH"""
+
+# By result. One text: it takes a third of the heap.
+_WHY = """\
+
+left
+malformed packet
+protocol error
+packet too large
+refused
+table full
+taken over by the same client id
+timed out
+lost
+broker stops
+left with its will"""
+
+
+def received(broker, conn, pkt):
+    """A packet, whose record is `pkt`."""
+    session = broker.conns.session[conn]
+    who = "a new client" if session == _NONE else broker.sessions.client_id(session).decode()
+    words = _PACKETS.split()[pkt[_TYPE]], who, pkt[_TOTAL]
+    broker.log(_DEBUG, "Received %s from %s (%d bytes)" % words)
+
+
+def ended(broker, conn, reason):
+    """The connection of a session ends: a result, or a reason code of version 5."""
+    who = broker.sessions.client_id(broker.conns.session[conn]).decode()
+    why = "reason 0x%02x" % reason if reason & 0x80 else _WHY.split("\n")[reason]
+    broker.log(_NOTICE, "Client %s disconnected: %s." % (who, why))

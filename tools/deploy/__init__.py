@@ -1,0 +1,8 @@
+"""`slotmq deploy` and what belongs to it: a broker on a board, from this computer.
+
+repl.py      the board at the other end of a serial line, by mpremote's own code
+payload.py   which files a board gets: compiled modules, configuration, network
+steps.py     what deploy does, one step after the other
+reach.py     a real MQTT client that tries the broker, and reads $SYS
+commands.py  the commands with their options
+"""

@@ -1,0 +1,175 @@
+"""`slotmq deploy`, `logs`, `status` and `backup`: what their options are and what they call."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .. import boards
+from ..errors import ToolError
+from . import backup as copies
+from . import payload, reach, repl, steps
+
+_PASSWORD = "SLOTMQ_WIFI_PASSWORD"
+_LOGIN = "SLOTMQ_PASSWORD"
+_FOR_BOARDS = [name for name in boards.names() if boards.load(name).mpy_arch]
+_FOREVER_S = 10**9
+
+
+class _Address(click.ParamType):  # type: ignore[type-arg]
+    """HOST:PORT, or HOST alone."""
+
+    name = "HOST:PORT"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, int]:
+        if isinstance(value, tuple):
+            return value[0], value[1]
+        host, colon, port = value.rpartition(":")
+        if not colon:
+            return value, 1883
+        if not port.isdigit() or not 0 < int(port) < 65536:
+            self.fail(f"{value}: expected HOST:PORT", param, ctx)
+        return host.strip("[]"), int(port)
+
+
+_port = click.option("--port", "device", metavar="DEV", help="The board's serial port.")
+_user = click.option(
+    "--user", help=f"Come in as this user, with the password in ${_LOGIN} or asked for."
+)
+
+
+@click.command()
+@click.option("--board", type=click.Choice(_FOR_BOARDS), required=True)
+@_port
+@click.option(
+    "-c",
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The broker's configuration [anybody may come in on port 1883].",
+)
+@click.option("--wifi-ssid", metavar="NAME", help="Join this network.")
+@click.option("--access-point", metavar="NAME", help="Be an access point of this name.")
+@click.option(
+    "--wifi-password-file",
+    type=click.File("r"),
+    help=f"Where the network's password is [${_PASSWORD}, or it is asked for].",
+)
+@click.option("--ethernet", is_flag=True, help="Use Ethernet (the default of such boards).")
+@click.option("--ppp", is_flag=True, help="Use PPP on UART 1: a modem, or the emulated board.")
+@click.option("--hostname", default="", help="The board's name on the network.")
+@click.option(
+    "--time",
+    "source",
+    default="",
+    metavar="SERVER",
+    help="Take the time from this NTP server, or from who publishes to '$SLOTMQ/time'.",
+)
+@click.option("--reach", "way", type=_Address(), help="Where the broker is, seen from here.")
+@_user
+@click.option("--erase", is_flag=True, help="Remove all files from the board first.")
+def deploy(
+    board: str,
+    device: str | None,
+    config: Path | None,
+    wifi_ssid: str | None,
+    access_point: str | None,
+    wifi_password_file: Any,
+    ethernet: bool,
+    ppp: bool,
+    hostname: str,
+    source: str,
+    way: tuple[str, int] | None,
+    user: str | None,
+    erase: bool,
+) -> None:
+    """Put the broker onto a board, start it there and try it."""
+    facts = boards.load(board)
+    ethernet = ethernet or (facts.network == "ethernet" and not (wifi_ssid or access_point or ppp))
+    chosen = {
+        "station": wifi_ssid is not None,
+        "access_point": access_point is not None,
+        "ethernet": ethernet,
+        "ppp": ppp,
+    }
+    links = [name for name, wanted in chosen.items() if wanted]
+    if len(links) != 1:
+        raise click.UsageError("one of --wifi-ssid, --access-point, --ethernet or --ppp")
+    found = repl.find(device)
+    ssid = wifi_ssid or access_point or ""
+    password = _wifi_password(wifi_password_file) if ssid else None
+    with repl.Repl(found) as line:
+        if erase:
+            click.echo(f"{copies.erase(line)} files removed")
+        if ssid and password is None and payload.NETWORK not in line.hashes():
+            password = _asked(f"Password of {ssid} (empty: none)")
+        network = payload.Network(links[0], ssid, password, hostname, source)
+        order = steps.Order(facts, config, network, _login(user), way)
+        steps.deploy(order, line, click.echo)
+
+
+@click.command()
+@_port
+@click.option("--seconds", type=float, default=_FOREVER_S, help="So long [until Ctrl-C].")
+def logs(device: str | None, seconds: float) -> None:
+    """Show what the board prints, while the broker goes on."""
+    found = repl.find(device)
+    line = repl.listen(found)
+    try:
+        for text in repl.follow(lambda: line, None, seconds):
+            click.echo(text)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        line.close()
+
+
+@click.command()
+@click.argument("address", type=_Address())
+@_user
+def status(address: tuple[str, int], user: str | None) -> None:
+    """Show what the broker at ADDRESS says of itself in $SYS."""
+    found = reach.system_topics(address, _login(user))
+    width = max(map(len, found))
+    for topic in sorted(found):
+        click.echo(f"{topic:{width}}  {found[topic]}")
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@_port
+@click.option("--restore", is_flag=True, help="Write FOLDER's files onto the board instead.")
+def backup(folder: Path, device: str | None, restore: bool) -> None:
+    """Copy the board's files, configuration and journal among them, into FOLDER.
+
+    The broker stops for it and is started again. FOLDER has the network's password."""
+    with repl.Repl(repl.find(device)) as line:
+        names = copies.restore(line, folder) if restore else copies.save(line, folder)
+        line.reset()
+    way = "written from" if restore else "saved in"
+    click.echo(f"{len(names)} files {way} {folder}: {', '.join(names)}")
+    time.sleep(0.1)  # the reset is on its way
+
+
+COMMANDS = (deploy, logs, status, backup)
+
+
+def _wifi_password(file: Any) -> str | None:
+    if file is not None:
+        return str(file.readline()).rstrip("\r\n")
+    return os.environ.get(_PASSWORD)
+
+
+def _login(user: str | None) -> reach.Login:
+    if user is None:
+        return reach.Login()
+    return reach.Login(user, os.environ.get(_LOGIN) or _asked(f"Password of {user}"))
+
+
+def _asked(question: str) -> str:
+    try:
+        answer: str = click.prompt(question, hide_input=True, default="", show_default=False)
+    except click.Abort:
+        raise ToolError(f"no password was given: there is also ${_PASSWORD}") from None
+    return answer

@@ -1,0 +1,130 @@
+"""Which files a board gets, as a dict from path to content.
+
+The broker and the firmware's modules are compiled for the board's processor, the
+board's limits are a module of their own; slotmq.conf and network.json are the user's.
+"""
+
+import hashlib
+import json
+import tempfile
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from .. import mpy
+from ..errors import ToolError
+
+CONF, NETWORK, BOOTS = "/slotmq.conf", "/network.json", "/slotmq.boots"
+# What deploy itself may remove: its own folders, in which nothing else has a place.
+OWN = ("/lib/slotmq/", "/lib/slotmq_boards/", "/lib/slotmq_run/")
+_FIRMWARE = Path(__file__).resolve().parents[2] / "firmware"
+_RUN = "slotmq_run"
+_OPEN = b"# No configuration was given: anybody on the network may come in.\n"
+_OPEN += b"listener 1883\nallow_anonymous true\n"
+
+
+@dataclass(frozen=True)
+class Network:
+    """How the board comes onto a network; the password is shown nowhere."""
+
+    link: str
+    ssid: str = ""
+    password: str | None = None  # None: the one that the board has
+    hostname: str = ""
+    time: str = ""
+
+    def __repr__(self) -> str:
+        return f"Network({self.link}, {self.ssid})"
+
+    def file(self, board: str, there: dict[str, Any]) -> bytes:
+        """network.json; `there` is what the board has now."""
+        facts: dict[str, Any] = {"board": board, "link": self.link}
+        if self.link in ("station", "access_point"):
+            facts["ssid"] = self.ssid
+            facts["password"] = self._password(there)
+        for name in ("hostname", "time"):
+            if given := getattr(self, name):
+                facts[name] = given
+        for name in (
+            "pins",
+            "led",
+            "watchdog",
+            "spi",
+            "uart",
+            "baudrate",
+        ):  # somebody has put them there
+            if name in there:
+                facts[name] = there[name]
+        return json.dumps(facts).encode()
+
+    def _password(self, there: dict[str, Any]) -> str:
+        if self.password is not None:
+            return self.password
+        if there.get("ssid") == self.ssid and "password" in there:
+            return str(there["password"])
+        raise ToolError(f"the password of {self.ssid} is not known: see --wifi-password-file")
+
+
+def code(board: str, arch: str) -> dict[str, bytes]:
+    """The broker, this board's limits and the firmware's modules, and main.py."""
+    made = mpy.build(arch)
+    files = {}
+    for file in sorted(made.rglob("*.mpy")):
+        name = file.relative_to(made)
+        if name.parts[0] == "slotmq" or name.parts[1] in (board, "__init__.mpy"):
+            files[f"/lib/{name}"] = file.read_bytes()
+    with tempfile.TemporaryDirectory() as folder:
+        for source in sorted((_FIRMWARE / _RUN).glob("*.py")):
+            made_of_it = mpy.compile_file(source, f"{_RUN}/{source.name}", Path(folder))
+            files[f"/lib/{_RUN}/{made_of_it.name}"] = made_of_it.read_bytes()
+    files["/main.py"] = (_FIRMWARE / "main.py").read_bytes()
+    return files
+
+
+def configuration(conf: Path | None, board: str, topic_time: bool) -> bytes:
+    """slotmq.conf, checked here with the broker's own parser."""
+    text = _OPEN if conf is None else _read(conf)
+    if topic_time:
+        limits, _ = limits_of(conf, board)
+        text += b"\n# One more, for the program on the board itself\n"
+        text += b"limit connections %d\n" % (limits.connections + 1)
+    return text
+
+
+def limits_of(conf: Path | None, board: str) -> tuple[Any, Any]:
+    """The board's limits as the configuration changes them, and the settings."""
+    from slotmq import Settings
+    from slotmq import conf as parser
+    from slotmq.settings import ConfError
+
+    limits = import_module(f"slotmq_boards.{board}.limits").LIMITS
+    if conf is None:
+        return limits, Settings()
+    try:
+        settings, limits, _ = parser.load(str(conf), limits)
+    except (ConfError, ValueError, OSError) as error:
+        raise ToolError(f"{error}: the board would not start with it") from None
+    return limits, settings
+
+
+def changed(wanted: dict[str, bytes], there: dict[str, str]) -> list[str]:
+    """The paths that the board has not, or otherwise; main.py last: it is what starts."""
+    found = [
+        path
+        for path, content in wanted.items()
+        if there.get(path) != hashlib.sha256(content).hexdigest()
+    ]
+    return sorted(found, key=lambda path: (path == "/main.py", path))
+
+
+def left_over(wanted: dict[str, bytes], there: dict[str, str]) -> list[str]:
+    """What an older version has left in our folders."""
+    return [path for path in there if path.startswith(OWN) and path not in wanted]
+
+
+def _read(conf: Path) -> bytes:
+    try:
+        return conf.read_bytes()
+    except OSError as error:
+        raise ToolError(f"{conf}: {error.strerror}") from None

@@ -1,0 +1,10 @@
+"""A board without a board: MicroPython's own image for the RP2040 in an emulator.
+
+    image.py      builds the image, a boot ROM and what slirp needs, once, into the cache
+    toolchain.py  the compilers for that, from Debian, without root
+    machine/      the emulator: rp2040js, and what of the chip it lacks
+    board.py      starts it and stops it; its UART and its network are ports of loopback
+
+It runs the chip's machine code, with lwIP behind PPP in place of Wi-Fi. It has no
+USB, no second core and no Wi-Fi chip, and knows nothing of flash's slow reading.
+"""

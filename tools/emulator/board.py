@@ -1,0 +1,131 @@
+"""An emulated board that runs: its REPL and its network are ports of loopback.
+
+    with Board(folder, forward=[1883]) as board:
+        board.device          # for mpremote and `slotmq deploy --port`
+        board.reach(1883)     # the address that its port 1883 has on this computer
+
+The network comes up when the program on the board brings up PPP on UART 1 with TX on
+GP4 and RX on GP5 (firmware's `link ppp`). What is on its flash lies in a file.
+"""
+
+import json
+import shlex
+import socket
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import ToolError
+from ..peers import node
+from . import image, toolchain
+
+_HERE = Path(__file__).parent
+_MAIN = _HERE / "machine/main.cjs"
+_PACKAGE_JSON = _HERE / "package.json"
+_LOOPBACK = "127.0.0.1"
+_ADDRESS = "10.0.2.15"  # that slirp gives the board
+_SLIRP = "usr/bin/slirp-fullbolt"
+_STOP_S = 10
+
+
+class Board:
+    """One board, from its power-on to its power-off; what flash holds stays in `folder`."""
+
+    def __init__(self, folder: Path, forward: Sequence[int] = ()) -> None:
+        self.flash = folder / "flash.bin"
+        self.log = folder / "emulator.log"
+        self._ports = {port: _free_port() for port in forward}
+        words, environment = command(self.flash)
+        if forward:
+            words += [f"--slirp={self._slirp()}", f"--log={folder / 'slirp.log'}"]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                words,
+                env=environment,
+                stdin=subprocess.PIPE,  # its end ends the emulator, however this process dies
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise ToolError(f"the emulator does not start: {self.log.read_text().strip()[-300:]}")
+        self._offers: dict[str, int] = json.loads(line)
+
+    @property
+    def device(self) -> str:
+        """The REPL, as mpremote names it."""
+        return f"socket://{_LOOPBACK}:{self._offers['repl']}"
+
+    def reach(self, port: int) -> tuple[str, int]:
+        """Where a port of the board is on this computer."""
+        return _LOOPBACK, self._ports[port]
+
+    def figures(self) -> dict[str, Any]:
+        """How often it was reset, what it erased, and how far its time is."""
+        with socket.create_connection((_LOOPBACK, self._offers["control"]), timeout=10) as sock:
+            pieces = iter(lambda: sock.recv(4096), b"")
+            figures: dict[str, Any] = json.loads(b"".join(pieces))
+        return figures
+
+    def close(self) -> None:
+        """Switch it off; flash is written to its file."""
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream:
+                stream.close()
+
+    def __enter__(self) -> "Board":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _slirp(self) -> str:
+        unpacked = toolchain.slirp()
+        loader, *rest = unpacked.command(_SLIRP)
+        preload = ["--preload", str(image.build().loopback)]
+        rules = [f"redir tcp {host} to {_ADDRESS}:{port}" for port, host in self._ports.items()]
+        return shlex.join([loader, *preload, *rest, "ppp", *rules])
+
+
+def run_script(script: Path, flash: Path | None = None, *, save: bool = True) -> dict[str, Any]:
+    """Run a script on a fresh board as fast as it goes: its marks, its output, its error.
+
+    A mark is (number, cycles, instructions); it repeats to the cycle, if the same flash is
+    there again: that is, without `save`."""
+    words, environment = command(flash)
+    done = subprocess.run(
+        [*words, f"--exec={script}", *([] if save else ["--keep=no"])],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if not done.stdout:
+        raise ToolError(f"the emulator stopped: {done.stderr.strip()[-300:]}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def command(flash: Path | None) -> tuple[list[str], dict[str, str]]:
+    """The command line of the emulator, and its environment."""
+    made = image.build()
+    words, environment = node.command(_MAIN, _PACKAGE_JSON)
+    words += [f"--firmware={made.firmware}", f"--rom={made.rom}"]
+    return [*words, *([f"--flash={flash}"] if flash else [])], environment
+
+
+def _free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind((_LOOPBACK, 0))
+        port: int = sock.getsockname()[1]
+    return port

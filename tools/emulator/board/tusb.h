@@ -1,0 +1,2 @@
+// Included by the port though USB is off; Debian's sources come without TinyUSB.
+#pragma once

@@ -1,0 +1,128 @@
+"""What a packet costs an RP2040: cycles and instructions of the broker, exactly.
+
+    python -m slotmq_tools.emulator.cycles [--write docs/benchmarks.md]
+
+cycles_micropython.py runs on the emulated board in batch mode, where every run is the
+same to the cycle. What MicroPython's sockets and lwIP take is not counted; nor is what
+flash makes the chip wait, of which the emulator knows nothing: a board takes up to a
+third more where its cache has to be filled.
+"""
+
+import hashlib
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import boards, cache
+from ..deploy import payload
+from ..deploy.repl import Repl
+from ..errors import ToolError
+from .board import Board, run_script
+
+BOARD = "RPI_PICO_W"
+MHZ = 125
+_GUEST = Path(__file__).with_name("cycles_micropython.py")
+_ENTER, _LEAVE, _BEGIN, _END = 1, 2, 100, 200
+_BEGINS, _ENDS = "<!-- cycles:begin -->\n", "<!-- cycles:end -->\n"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one kind of packet takes of the broker."""
+
+    name: str
+    cycles: int
+    instructions: int
+
+
+def measure() -> list[Cost]:
+    """All kinds, in the order in which they were sent; of some rounds the least."""
+    found = run_script(_GUEST, _flash() / "flash.bin", save=False)
+    if found["errors"]:
+        raise ToolError(f"the board: {found['errors'].strip().splitlines()[-1]}")
+    names = found["output"].split("\r\n")
+    least: dict[str, Cost] = {}
+    for cost in _costs(names, found["marks"]):  # more than the least is an interrupt's
+        if cost.name not in least or cost.cycles < least[cost.name].cycles:
+            least[cost.name] = cost
+    return list(least.values())
+
+
+def _costs(names: list[str], marks: list[tuple[int, int, int]]) -> Iterator[Cost]:
+    begun = entered = (0, 0)
+    outside = [0, 0]  # cycles and instructions between the marks of the stand-ins
+    for tag, cycles, instructions in marks:
+        now = cycles, instructions
+        if tag == _ENTER:
+            entered = now
+        elif tag == _LEAVE:
+            outside = [outside[i] + now[i] - entered[i] for i in (0, 1)]
+        elif tag >= _END:
+            spent = [now[i] - begun[i] - outside[i] for i in (0, 1)]
+            yield Cost(names[tag - _END], *spent)
+        elif tag >= _BEGIN:
+            begun, outside = now, [0, 0]
+
+
+def _flash() -> Path:
+    """A folder with flash.bin, which has the broker on it."""
+    files = {
+        name: content
+        for name, content in payload.code(BOARD, boards.load(BOARD).mpy_arch).items()
+        if name.startswith(("/lib/slotmq/", "/lib/slotmq_boards/"))
+    }
+    digest = hashlib.sha256()
+    for name, content in sorted(files.items()):
+        digest.update(f"{name} {len(content)}\n".encode() + content)
+
+    def fill(folder: Path) -> None:
+        with Board(folder) as board, Repl(board.device) as repl:
+            for name, content in files.items():
+                repl.write(name, content)
+
+    return cache.folder(f"rp2040-flash/{digest.hexdigest()[:16]}", fill)
+
+
+def table(costs: list[Cost]) -> str:
+    """The costs as a table for docs/benchmarks.md."""
+    head = f"| packet | cycles | at {MHZ} MHz | instructions |\n| --- | ---: | ---: | ---: |\n"
+    rows = [
+        f"| {cost.name} | {cost.cycles:,} | {cost.cycles / MHZ / 1000:.2f} ms"
+        f" | {cost.instructions:,} |"
+        for cost in costs
+    ]
+    return head + "\n".join(rows) + "\n"
+
+
+def read(file: Path) -> dict[str, int]:
+    """The cycles that the table there has."""
+    lines = file.read_text().partition(_BEGINS)[2].partition(_ENDS)[0].splitlines()[2:]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {name: int(cycles.replace(",", "")) for name, cycles, *_ in cells}
+
+
+def write(file: Path, costs: list[Cost]) -> None:
+    """Put the table between its two marks."""
+    before, begin, rest = file.read_text().partition(_BEGINS)
+    _, end, after = rest.partition(_ENDS)
+    if not begin or not end:
+        raise ToolError(f"{file} has no place for the table")
+    file.write_text(before + begin + table(costs) + end + after)
+
+
+def main() -> int:
+    """Print the table, or write it."""
+    try:
+        costs = measure()
+        if sys.argv[1:2] == ["--write"]:
+            write(Path(sys.argv[2]), costs)
+    except ToolError as error:
+        print(f"slotmq: {error}", file=sys.stderr)
+        return 1
+    print(table(costs), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

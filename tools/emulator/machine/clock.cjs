@@ -1,0 +1,109 @@
+// clock.cjs - runs the chip in slices of a few milliseconds between Node's own events.
+//
+// Time is the chip's. Tied to the wall's, an idle chip waits until that has come as far;
+// free, idle time is skipped, and a run repeats to the cycle.
+'use strict';
+
+const SLICE_MS = 4;
+const BATCH = 4000; // instructions between two looks at the wall clock
+const LONGEST_SLEEP_MS = 50;
+
+class Clock {
+  // flush(): hand on what the chip has sent; onReset(): it has begun anew
+  constructor(chip, { free, flush, onReset }) {
+    this.chip = chip;
+    this.free = free;
+    this.flush = flush;
+    this.onReset = onReset;
+    this.instructions = 0;
+    this.idleNanos = 0;
+    this.stopped = false;
+    this.sleeping = null;
+    this.began = performance.now();
+  }
+
+  wallNanos() {
+    return (performance.now() - this.began) * 1e6;
+  }
+
+  run() {
+    this.sleeping = null;
+    if (this.stopped) {
+      return;
+    }
+    const began = performance.now();
+    let sleep = 0;
+    while (!sleep && performance.now() - began < SLICE_MS) {
+      if (this.chip.resetWanted) {
+        this.flush();
+        this.chip.reset();
+        this.began = performance.now();
+        this.onReset();
+      }
+      sleep = this.batch();
+      if (this.stopped) {
+        return;
+      }
+      if (this.flush()) {
+        break;
+      }
+    }
+    if (sleep >= 1) {
+      this.sleeping = setTimeout(() => this.run(), sleep);
+    } else {
+      setImmediate(() => this.run());
+    }
+  }
+
+  // Executes some instructions; -> milliseconds that there is nothing to do, or 0.
+  batch() {
+    const { clock, core } = this.chip;
+    for (let i = 0; i < BATCH; i++) {
+      if (core.waiting) {
+        const idle = clock.nextAlarm ? clock.nextAlarm.nanos - clock.nanosCounter : 1e9;
+        if (!this.free) {
+          const ahead = clock.nanosCounter + idle - this.wallNanos();
+          if (ahead > 0) {
+            this.catchUp();
+            return Math.min(ahead / 1e6, LONGEST_SLEEP_MS);
+          }
+        }
+        clock.tick(idle);
+        this.idleNanos += idle;
+      } else {
+        const nanos = core.executeInstruction() * this.chip.nanosPerCycle;
+        this.instructions++;
+        const now = clock.nanosCounter + nanos;
+        if (clock.nextAlarm && clock.nextAlarm.nanos <= now) {
+          clock.tick(nanos);
+        } else {
+          clock.nanosCounter = now;
+        }
+      }
+    }
+    return 0;
+  }
+
+  // The chip has been idle until now.
+  catchUp() {
+    const behind = this.wallNanos() - this.chip.clock.nanosCounter;
+    if (behind > 0) {
+      this.chip.clock.tick(behind);
+      this.idleNanos += behind;
+    }
+  }
+
+  // Something has come for the chip.
+  wake() {
+    if (this.sleeping) {
+      clearTimeout(this.sleeping);
+      if (!this.free && this.chip.core.waiting) {
+        this.catchUp();
+      }
+      this.sleeping = null;
+      setImmediate(() => this.run());
+    }
+  }
+}
+
+module.exports = { Clock };

@@ -1,0 +1,62 @@
+"""A journal's bytes as its own medium would give them: a file, or a copy of a flash region."""
+
+from binascii import crc32
+
+from slotmq.journal_flash import FlashMedium
+
+_HEADER = 16
+_MAGIC = b"slotmqJ\x01"
+_BLOCK = 4096
+
+
+class Chip:
+    """Those bytes as a block device, which nobody may write."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def readblocks(self, block: int, buf: bytearray, offset: int = 0) -> None:
+        """Bytes of a block from `offset` on."""
+        at = block * _BLOCK + offset
+        buf[:] = self._data[at : at + len(buf)]
+
+    def ioctl(self, operation: int, _: int) -> int:
+        """How many blocks there are, and how large they are."""
+        return len(self._data) // _BLOCK if operation == 4 else _BLOCK
+
+
+class Image:
+    """What Reader asks of a medium."""
+
+    page = 1
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._flash: FlashMedium | None = None
+        self.end = len(data) - _HEADER
+
+    def generations(self) -> list[int]:
+        """Those that there are, the newest first."""
+        data = self._data
+        if data[:8] == _MAGIC and data[12:16] == crc32(data[:12]).to_bytes(4, "little"):
+            return [int.from_bytes(data[8:12], "little")]
+        if not data or len(data) % _BLOCK:
+            return []
+        self._flash = FlashMedium(Chip(data), 0)
+        self.page = self._flash.page
+        found: list[int] = self._flash.generations()
+        return found
+
+    def open(self, generation: int) -> None:
+        """Read this one."""
+        if self._flash:
+            self._flash.open(generation)
+
+    def readinto(self, at: int, buf: bytearray, n: int) -> int:
+        """Bytes of it from `at` on; how many there were."""
+        if self._flash:
+            count: int = self._flash.readinto(at, buf, n)
+            return count
+        part = self._data[_HEADER + at : _HEADER + at + n]
+        buf[: len(part)] = part
+        return len(part)

@@ -1,0 +1,130 @@
+"""Carries `slotmq sim` out: reads, simulates, prints, writes the report."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import MISSING
+from importlib import resources
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+import click
+
+from slotmq.capacities import fields
+
+from .. import progress
+from ..errors import ToolError
+from . import kinds, page, picture, plan, words
+from .broker import KEYS
+from .outcome import Outcome, simulate
+from .reading import BadScenario, read
+
+_FORMATS = (".html", ".png")
+
+
+def answer(
+    file: Path, instead: dict[str, Any], out: Path | None, *, as_json: bool, quiet: bool
+) -> None:
+    """Simulate the scenario of a file, some of its keys replaced, and say how it went."""
+    if out:
+        _check_out(out)
+    try:
+        outcome = _run(
+            file, {k: value for k, value in instead.items() if value is not None}, quiet
+        )
+    except BadScenario as error:
+        for line in error.lines:
+            click.echo(f"Error: {file}: {line}", err=True)
+        sys.exit(2)
+    click.echo(_text(outcome, as_json, quiet), nl=False)
+    if out:
+        _write(outcome, out)
+
+
+def _run(file: Path, instead: dict[str, Any], quiet: bool) -> Outcome:
+    scenario = read(file, **instead)
+    start = time.monotonic()
+    with _bar(f"{file.name}, {kinds.shown(scenario.duration)}", quiet) as told:
+        outcome = simulate(scenario, told)
+    took = time.monotonic() - start
+    if not quiet:
+        rate = scenario.duration / 1000 / took
+        click.echo(f"{took:.1f} s, {rate:,.0f} simulated seconds a second\n", err=True)
+    return outcome
+
+
+@contextmanager
+def _bar(label: str, quiet: bool) -> Iterator[Any]:
+    if quiet:
+        yield lambda percent: None
+    else:
+        with progress.bar(label) as told:
+            yield told
+
+
+def _text(outcome: Outcome, as_json: bool, quiet: bool) -> str:
+    if as_json:
+        return json.dumps(outcome.as_json(), indent=2) + "\n"
+    return words.summary(outcome) + "\n" if quiet else words.text(outcome)
+
+
+def _check_out(out: Path) -> None:
+    """Before anything is simulated."""
+    if out.suffix not in _FORMATS:
+        raise click.UsageError(f"--out: expected a name that ends in {' or '.join(_FORMATS)}")
+    if not out.parent.is_dir():
+        raise click.UsageError(f"--out: there is no folder {out.parent}")
+    if out.suffix == ".png":
+        picture.check()
+
+
+def _write(outcome: Outcome, out: Path) -> None:
+    """The whole file or none."""
+    partial = out.with_name(f".{out.name}.partial")
+    made = picture.png(outcome) if out.suffix == ".png" else page.html(outcome).encode()
+    try:
+        partial.write_bytes(made)
+        partial.replace(out)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise ToolError(f"{out}: {error.strerror}") from None
+
+
+def example() -> str:
+    """A scenario to begin with."""
+    return resources.files(__package__).joinpath("example.toml").read_text().rstrip()
+
+
+def keys() -> str:
+    """Every key of a scenario, with what it means and its default."""
+    return "\n".join(_keys())
+
+
+def _keys() -> Iterator[str]:
+    yield 'Times are numbers of seconds, or texts as "20 ms", "10 s", "5 min", "1 h", "2 d";'
+    yield 'bytes are numbers, or texts as "4 KB", "1 MB".\n'
+    for title, table in plan.TABLES.items():
+        told = (table.__doc__ or "").strip().rstrip(".")
+        yield f"{title}: {told}"
+        for name, each in plan.keys(table).items():
+            yield f"  {name:16}{each.metadata['help']} {_default(each)}"
+        yield ""
+    yield _listed("[limits]", [name for name, *_ in fields()])
+    yield _listed("[settings]", KEYS)
+
+
+def _listed(title: str, names: list[str]) -> str:
+    return fill(f"{title}: {', '.join(names)}", words.WIDTH, subsequent_indent="  ") + "\n"
+
+
+def _default(each: Any) -> str:
+    if each.default is MISSING:
+        return "(required)"
+    if each.metadata["shown"]:
+        return f"[{each.metadata['shown']}]"
+    return f"[{json.dumps(each.default) if each.default != () else 'none'}]"

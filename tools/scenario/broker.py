@@ -1,0 +1,124 @@
+"""The Limits and Settings of a scenario's broker: the board's, with what the file says,
+checked by what reads slotmq.conf.
+"""
+
+import re
+import tempfile
+from collections.abc import Iterator
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from slotmq import Limits, Settings
+from slotmq.conf import FIELDS, load
+from slotmq.settings import ConfError
+
+from .. import boards
+from .plan import Scenario
+from .reading import BadScenario, no_such_key
+
+# What concerns a process, or is said elsewhere in the file
+_NOT_HERE = {
+    *("listener", "port", "bind_address", "pid_file", "limit", "scram_file", "allow_anonymous"),
+    *("persistence", "persistence_location", "persistence_file", "persistence_sync"),
+    *("log_type", "log_dest", "set_tcp_nodelay", "response_information", "server_reference"),
+}
+KEYS = [
+    name for name in (line.split()[0] for line in FIELDS.splitlines()) if name not in _NOT_HERE
+]
+_AROUND = 20  # bytes of a PUBLISH beside topic and payload, and of a client's number
+_ERROR = re.compile(r".*?:(\d+): (\w+): (.*)", re.DOTALL)
+
+
+def make(scenario: Scenario) -> tuple[Limits, Settings]:
+    """What the broker is made from. BadScenario: they cannot be used."""
+    preset: Limits = import_module(f"slotmq_boards.{scenario.board}.limits").LIMITS
+    wrong: list[str] = []
+    lines = [*_limits(scenario.limits, wrong), *_settings(scenario.settings, wrong)]
+    if scenario.persistence:
+        lines.append(("persistence", "persistence true"))
+    while True:
+        try:
+            limits, settings = _load(preset, lines)
+            break
+        except _Wrong as error:
+            wrong.append(str(error))
+            del lines[error.at]
+    wrong += [*_sockets(scenario, limits), *_impossible(scenario, limits, settings)]
+    if wrong:
+        raise BadScenario(wrong)
+    return limits, settings
+
+
+class _Wrong(Exception):
+    def __init__(self, at: int, told: str) -> None:
+        super().__init__(told)
+        self.at = at
+
+
+def _load(preset: Limits, lines: list[tuple[str, str]]) -> tuple[Limits, Settings]:
+    with tempfile.TemporaryDirectory(prefix="slotmq-sim-") as folder:
+        file = Path(folder) / "conf"
+        file.write_text("".join(f"{line}\n" for _, line in lines))
+        try:
+            settings, limits, _ = load(str(file), preset)
+        except ConfError as error:
+            found = _ERROR.fullmatch(str(error).removeprefix(str(folder)))
+            at = max(0, int(found[1]) - 1) if found else 0
+            told = found[3] if found else str(error)
+            raise _Wrong(at, f"{lines[at][0]}: {told}") from None
+    settings.allow_anonymous = True
+    return limits, settings
+
+
+def _limits(values: dict[str, Any], wrong: list[str]) -> list[tuple[str, str]]:
+    found = []
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, int):
+            wrong.append(f"limits.{name}: expected a whole number, not {value!r}")
+        else:
+            found.append((f"limits.{name}", f"limit {name} {value}"))
+    return found
+
+
+def _settings(values: dict[str, Any], wrong: list[str]) -> list[tuple[str, str]]:
+    found = []
+    for name, value in values.items():
+        path = f"settings.{name}"
+        if name not in KEYS:
+            wrong.append(f"{path}: {no_such_key(get_close_matches(name, KEYS, 1))}")
+        elif isinstance(value, dict) and name == "when_full":
+            found += [
+                (f"{path}.{table}", f"{name} {table} {text}") for table, text in value.items()
+            ]
+        elif isinstance(value, bool | int | str) and "\n" not in str(value):
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            found.append((path, f"{name} {text}"))
+        else:
+            wrong.append(f"{path}: expected true, false, a number or a text, not {value!r}")
+    return found
+
+
+def _impossible(scenario: Scenario, limits: Any, settings: Settings) -> Iterator[str]:
+    """What no broker of these limits and settings would ever take."""
+    for at, group in enumerate(scenario.clients):
+        if group.level > settings.mqtt_versions + 1:
+            yield f"clients[{at}].version: settings.mqtt_versions leaves 5.0 out"
+        for index, each in enumerate(group.publish):
+            path = f"clients[{at}].publish[{index}]"
+            room = limits.max_packet - len(each.topic.encode()) - _AROUND
+            if len(each.topic.encode()) > limits.topic_bytes:
+                yield f"{path}.topic: at most {limits.topic_bytes} bytes, see limit topic_bytes"
+            elif each.payload > room:
+                yield f"{path}.payload: at most {room:,} bytes here, see limit max_packet"
+
+
+def _sockets(scenario: Scenario, limits: Any) -> list[str]:
+    """More connections than a board has sockets: no limit makes them."""
+    board = boards.load(scenario.board)
+    most = board.sockets - 1 - board.listener_is_socket
+    if limits.connections <= most:
+        return []
+    has = f"{board.name}, which has {board.sockets} sockets (one is kept in reserve)"
+    return [f"limits.connections: at most {most} on {has}"]

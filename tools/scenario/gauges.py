@@ -1,0 +1,187 @@
+"""How full the tables were, and which limit was hit first: read from the broker's own
+high-water marks and counters, those of `$SYS/broker/slots/...`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from slotmq.systopics import SLOTS
+
+if TYPE_CHECKING:
+    from .device import Device
+    from .network import Network
+
+# Tables, and what of a session or a buffer is counted like one; the limit that gives the size
+TABLES = (
+    *("connections", "sessions", "subscriptions", "nodes", "retained", "messages"),
+    *("deliveries", "received", "reassembly", "shares", "aliases"),
+)
+MORE = ("message_bytes", "queued", "inflight")  # counted here
+CURVES = ("connections", "messages", "message_bytes", "deliveries", "queued")
+BUCKETS = 240
+_DROPPED = 4
+_NONE = 0xFFFF
+_OF_CAUSES = {"messages", "message_bytes", "deliveries", "queued"}
+
+
+class Hit(NamedTuple):
+    """A limit that was full, the first time."""
+
+    limit: str
+    ms: int  # since the traffic began
+    who: str  # client id, or ""
+
+
+class Gauges:
+    """Watches the tables of one broker."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._paths = dict(_paths())
+        self._peaks = dict.fromkeys(TABLES, 0)  # of brokers that lost their power
+        self._counts = dict.fromkeys(TABLES, 0)
+        self.watch(network.broker)
+        self._bucket_ms = max(1, -(-network.scenario.duration // BUCKETS))
+        self.hits: dict[str, Hit] = {}
+        self._most = dict.fromkeys((*MORE, "connections"), 0)
+        self._bucket = -1  # that was looked at last
+        self.curves = {name: [0] * BUCKETS for name in CURVES}
+
+    def watch(self, broker: Any) -> None:
+        """Look at this one from now on."""
+        self._broker = broker
+        self._refused = self._read_refused()
+
+    def keep(self) -> None:
+        """Remember what this broker's tables say: its power is cut."""
+        for name in TABLES:
+            self._peaks[name] = self.peak(name)
+            self._counts[name] = self.refused_count(name)
+
+    # While it runs
+
+    def look(self, device: Device | None) -> None:
+        """The broker has served this client, or has ended a turn."""
+        broker = self._broker
+        now = self._read_refused()
+        if now != self._refused:
+            for name, more in self._since(now).items():
+                if more and name != "qos 0":
+                    self._hit(self._limit(name), device.name if device else "")
+            self._refused = now
+        arena = broker.messages.arena
+        used = (arena.blocks - arena.free_blocks()) * arena.size
+        most = self._most
+        most["message_bytes"] = max(most["message_bytes"], used)
+        most["connections"] = max(most["connections"], broker.connected)
+        at = self._network.now() // self._bucket_ms
+        if 0 <= at < BUCKETS:
+            if at != self._bucket:
+                self._bucket = at
+                self.curves["queued"][at] = max(broker.sessions.queued)
+            self._note(at, used)
+
+    def _note(self, at: int, used: int) -> None:
+        broker, curves = self._broker, self.curves
+        now = (broker.connected, broker.messages.count[0], used, broker.deliveries.count[0])
+        for name, value in zip(CURVES, now, strict=False):
+            row = curves[name]
+            if value > row[at]:
+                row[at] = value
+
+    def queue(self, queued: int, inflight: int) -> None:
+        """How long one session's queue is."""
+        self._most["queued"] = max(self._most["queued"], queued)
+        self._most["inflight"] = max(self._most["inflight"], inflight)
+        at = self._network.now() // self._bucket_ms
+        if 0 <= at < BUCKETS:
+            self.curves["queued"][at] = max(self.curves["queued"][at], queued)
+
+    def grown(self) -> dict[str, int]:
+        """What was refused since the last look, by table."""
+        now = self._read_refused()
+        return _NOTHING if now == self._refused else self._since(now)
+
+    def _since(self, now: list[int]) -> dict[str, int]:
+        found = {
+            name: after - before
+            for name, after, before in zip((*TABLES, "qos 0"), now, self._refused, strict=True)
+        }
+        found["qos 0"] -= found["messages"] + found["deliveries"]
+        return found
+
+    def lost(self, cause: str, device: Device) -> None:
+        """A message for this client was lost."""
+        if cause in _OF_CAUSES:
+            self._hit(cause, device.name)
+        elif cause == "busy":
+            self._hit("tx_bytes", device.name)
+
+    def refused(self, device: Device) -> None:
+        """A client was refused."""
+        if "sessions" not in self.hits:
+            self._hit("connections", device.name)
+
+    def _hit(self, limit: str, who: str) -> None:
+        if limit not in self.hits:
+            if limit in ("queued", "deliveries"):
+                who = self._longest()
+            self.hits[limit] = Hit(limit, self._network.now(), who)
+
+    def _longest(self) -> str:
+        """Whose queue is the longest."""
+        sessions = self._broker.sessions
+        slot = max(range(sessions.slots), key=lambda slot: sessions.queued[slot])
+        return str(sessions.client_id(slot).decode())
+
+    def _limit(self, table: str) -> str:
+        """Which of a table's limits was in the way."""
+        broker = self._broker
+        if table == "messages" and broker.messages.count[0] < broker.messages.slots:
+            return "message_bytes"
+        if table == "deliveries" and broker.deliveries.count[2] != _NONE:
+            return "queued"
+        if table == "retained" and broker.retained.names.count() < broker.limits.retained:
+            return "retained_name_bytes"
+        return table
+
+    def _read_refused(self) -> list[int]:
+        broker = self._broker
+        five = broker.five
+        subs, conns, sessions = broker.subscriptions, broker.conns, broker.sessions
+        return [
+            *(conns.refused, sessions.refused, subs.refused, subs.nodes_refused),
+            *(broker.retained.refused, broker.messages.refused, broker.deliveries.refused),
+            *(sessions.ids_refused, conns.bigs[2]),
+            *((five.shares.refused, five.aliases.refused) if five else (0, 0)),
+            broker.stats[_DROPPED] + broker.carried[_DROPPED] * 100_000_000,
+        ]
+
+    # Afterwards
+
+    def peak(self, name: str) -> int:
+        """The most that a table held at a time."""
+        if name in self._most:
+            return self._most[name]
+        return max(self._peaks[name], self._value(self._paths[f"{name}/high"]))
+
+    def refused_count(self, name: str) -> int:
+        """How often a table refused or dropped."""
+        path = self._paths.get(f"{name}/refused")
+        return self._counts[name] + self._value(path) if path else 0
+
+    def _value(self, path: str) -> int:
+        found = self._broker
+        for part in path.split("."):
+            found = found[int(part)] if part.isdigit() else getattr(found, part, 0)
+        return int(found)
+
+
+_NOTHING = dict.fromkeys((*TABLES, "qos 0"), 0)
+
+
+def _paths() -> list[tuple[str, str]]:
+    """Where the broker keeps what $SYS says of its slots."""
+    rows = (line.split(" ") for line in SLOTS.splitlines() if line.startswith("slots/"))
+    return [(name.removeprefix("slots/"), path) for name, path in rows]

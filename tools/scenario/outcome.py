@@ -1,0 +1,180 @@
+"""A run from its beginning to its end, and what came of it as numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from slotmq import Limits, budget
+
+from .. import boards
+from . import broker, traffic
+from .fate import CAUSES
+from .gauges import MORE, TABLES, Hit
+from .ledger import Tally
+from .network import Network
+from .plan import Clients, Scenario
+from .wear import Wear
+
+OF_VERSION_5 = ("version 5", "aliases", "shares")  # rows of the budget, as start.py has them
+_SETTLE_MS = 10_000  # at the end, for what is still under way
+_STEPS = 200  # of the progress bar
+
+
+@dataclass(frozen=True)
+class Group:
+    """A row of the table of clients."""
+
+    clients: Clients
+    tally: Tally
+    refused: int  # connections
+    breaks: int
+
+    def took(self, part: float) -> int | None:
+        """The time within which so large a part of its messages came."""
+        took = self.tally.took
+        left = part * sum(took.values())
+        for ms in sorted(took):
+            left -= took[ms]
+            if left <= 0:
+                return ms
+        return None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A row of the table of tables."""
+
+    name: str
+    size: int
+    peak: int
+    refused: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that is told, as text, JSON and pictures."""
+
+    scenario: Scenario
+    limits: Limits
+    heap: int  # bytes of the board's
+    groups: list[Group]
+    tables: list[Table]
+    hits: list[Hit]  # limits that were full, in that order
+    ram: list[tuple[str, int, int]]  # owner, bytes, how many: `slotmq budget`
+    wear: Wear | None
+    power_cuts: int
+    curves: dict[str, list[int]]
+    trace: str  # a hash of every byte that was sent, and when
+
+    def total(self, what: str) -> int:
+        """A number of the tallies, of all groups."""
+        return sum(getattr(group.tally, what) for group in self.groups)
+
+    @property
+    def causes(self) -> Counter[str]:
+        """Lost messages by cause, in the order of CAUSES."""
+        found: Counter[str] = Counter()
+        for group in self.groups:
+            found.update(group.tally.lost)
+        return Counter({cause: found[cause] for cause in CAUSES if found[cause]})
+
+    @property
+    def ram_bytes(self) -> int:
+        """The sum of the budget."""
+        return sum(size for _, size, _ in self.ram)
+
+    def as_json(self) -> dict[str, Any]:
+        """What `--json` prints."""
+        sums = ("published", "due", "delivered", "late", "waiting", "twice", "retained", "wills")
+        return {
+            "title": self.scenario.title,
+            "board": self.scenario.board,
+            "seed": self.scenario.seed,
+            "duration_s": self.scenario.duration / 1000,
+            **{name: self.total(name) for name in sums},
+            "lost": sum(self.causes.values()),
+            "causes": dict(self.causes),
+            "limits_hit": [
+                {"limit": hit.limit, "at_s": max(0, hit.ms) / 1000, "by": hit.who}
+                for hit in self.hits
+            ],
+            "groups": [self._group_as_json(group, sums) for group in self.groups],
+            "tables": [vars(table) for table in self.tables],
+            "ram": {"tables": self.ram_bytes, "heap": self.heap}
+            | {"rows": {owner: size for owner, size, _ in self.ram}},
+            "power_cuts": self.power_cuts,
+            "wear": vars(self.wear) if self.wear else None,
+            "trace": self.trace,
+        }
+
+    def _group_as_json(self, group: Group, sums: tuple[str, ...]) -> dict[str, Any]:
+        return {
+            "name": group.clients.name,
+            "clients": group.clients.count,
+            **{name: getattr(group.tally, name) for name in sums},
+            "lost": dict(group.tally.lost),
+            "refused": group.refused,
+            "broken": group.breaks,
+            "median_ms": group.took(0.5),
+            "p99_ms": group.took(0.99),
+            "most_ms": group.took(1),
+        }
+
+
+def simulate(scenario: Scenario, progress: Callable[[float], None]) -> Outcome:
+    """The whole of a scenario; progress is told the percentage that is done."""
+    limits, settings = broker.make(scenario)
+    network = Network(scenario, limits, settings)
+    traffic.begin(network)
+    network.run(0)
+    network.journal.begin()
+    duration = scenario.duration
+    for step in range(1, _STEPS + 1):
+        network.run(duration * step // _STEPS)
+        progress(100 * step / _STEPS)
+    wear = network.journal.wear(duration)
+    end = duration
+    while not network.ledger.is_settled() and end < duration + _SETTLE_MS:
+        end += 100
+        network.run(end)
+    network.ledger.close()
+    return _outcome(network, limits, wear)
+
+
+def _outcome(network: Network, limits: Limits, wear: Wear | None) -> Outcome:
+    scenario, gauges, ledger = network.scenario, network.gauges, network.ledger
+    groups = []
+    for group in scenario.clients:
+        devices = [device for device in network.devices if device.group is group]
+        refused = sum(device.refused for device in devices)
+        breaks = sum(device.breaks for device in devices)
+        groups.append(Group(group, ledger.tallies[group.name], refused, breaks))
+    sizes = {name: getattr(limits, name) for name in (*TABLES, *MORE)}
+    return Outcome(
+        scenario,
+        limits,
+        boards.load(scenario.board).heap_kb * 1024,
+        groups,
+        [Table(n, sizes[n], gauges.peak(n), gauges.refused_count(n)) for n in sizes],
+        sorted(gauges.hits.values(), key=lambda hit: hit.ms),
+        _ram(network, limits),
+        wear,
+        network.power_cuts,
+        {
+            "delivered": ledger.delivered,
+            "late": ledger.late,
+            "lost": ledger.lost,
+            **gauges.curves,
+        },
+        network.trace.shown(),
+    )
+
+
+def _ram(network: Network, limits: Limits) -> list[tuple[str, int, int]]:
+    """The rows of the budget, as start.py takes them."""
+    without = OF_VERSION_5 if network.broker.settings.mqtt_versions == 3 else ()
+    rows = [row for row in limits.rows() if row[0] not in without]
+    return [*rows, budget.journal(limits)] if network.scenario.persistence else rows

@@ -1,0 +1,107 @@
+"""When clients come, when their applications publish, and when their networks are away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..sim.numbers import Numbers
+
+if TYPE_CHECKING:
+    from .device import Device
+    from .network import Network
+    from .plan import Publish
+
+_SPREAD_MS = 2500  # in which those come that are there from the beginning
+_LATER_MS = 1000  # and in which those of a group come that starts later
+
+
+class Source(NamedTuple):
+    """One of a client's streams of messages."""
+
+    device: Device
+    stream: int
+    source: Publish
+    first: float
+
+
+def begin(network: Network) -> None:
+    """All that will happen of itself."""
+    devices = network.devices
+    early = [device for device in devices if not device.group.start]
+    for at, device in enumerate(early):
+        if not device.group.sleeps or device.filters:
+            network.at(at * _SPREAD_MS / len(early), device.come)
+        device.is_known = True
+    for device in devices:
+        if device.group.start:
+            first = _ms(network, device.group.start) + device.numbers.below(_LATER_MS)
+            network.at(first, device.come)
+        _begin_messages(network, device)
+        _begin_outages(network, device)
+    scenario = network.scenario
+    first = scenario.power_cut_first if scenario.power_cut_first >= 0 else scenario.power_cut_every
+    if first:
+        network.at(_ms(network, first), lambda _: _cut_power(network))
+
+
+def _ms(network: Network, since: float) -> float:
+    """A time since the traffic began, on the network's clock."""
+    return network.clock.ms - network.now() + since
+
+
+# Messages
+
+
+def _begin_messages(network: Network, device: Device) -> None:
+    for stream, source in enumerate(device.group.publish):
+        numbers = Numbers(network.seed, 40000 + 17 * device.index + stream)
+        by_chance = numbers.below(1 << 16) * source.period / (1 << 16)
+        first = source.first if source.first >= 0 else by_chance
+        begun = Source(device, stream, source, max(first, device.group.start))
+        _next_message(network, begun, 0)
+
+
+def _next_message(network: Network, source: Source, done: int) -> None:
+    # The times are reckoned from the first one, so that no error adds up.
+    most = source.source.count
+    due = source.first + done * source.source.period
+    if due < network.scenario.duration and not (most and done >= most):
+        network.at(_ms(network, due), lambda _: _publish(network, source, done))
+
+
+def _publish(network: Network, source: Source, done: int) -> None:
+    for _ in range(source.source.burst):
+        message = network.ledger.published(source.device, source.stream, source.source)
+        source.device.publish(message, source.source)
+    _next_message(network, source, done + 1)
+
+
+# Power and outages
+
+
+def _cut_power(network: Network) -> None:
+    network.cut_power()
+    every = network.scenario.power_cut_every
+    if every:
+        network.after(
+            max(every, network.scenario.power_off_for + 1), lambda _: _cut_power(network)
+        )
+
+
+def _begin_outages(network: Network, device: Device) -> None:
+    link = network.scenario.links[device.group.link]
+    if link.outage_for:
+        by_chance = device.numbers.below(1 << 16) * link.outage_every / (1 << 16)
+        first = link.outage_first if link.outage_first >= 0 else by_chance
+        network.at(_ms(network, first), lambda _: _goes(network, device))
+
+
+def _goes(network: Network, device: Device) -> None:
+    link = network.scenario.links[device.group.link]
+    device.network_goes()
+    network.after(link.outage_for, lambda _: device.network_comes())
+    if link.outage_every:
+        pause: float = link.outage_every
+        if link.outage_first < 0:
+            pause *= 0.5 + device.numbers.below(1 << 16) / (1 << 16)
+        network.after(max(pause, link.outage_for + 1), lambda _: _goes(network, device))

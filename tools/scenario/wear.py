@@ -1,0 +1,103 @@
+"""The journal's flash: the real medium over a simulated device, and how long it lives. What a
+file on littlefs would cost instead is reckoned from the commits, by measurements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from slotmq.journal_flash import FlashMedium
+from slotmq.keeping import DEFAULTS
+from slotmq.places import snapshot_bytes
+from slotmq.restore import restore
+
+from ..errors import ToolError
+from ..sim.flash import Flash
+from .reading import BadScenario
+
+if TYPE_CHECKING:
+    from .plan import Persistence
+
+# Bytes that one synced append takes of littlefs on a Pico's flash: lib/FORMAT.md
+LITTLEFS_PROGRAMMED, LITTLEFS_ERASED = 2519, 4498
+_AUTOSAVE_S = DEFAULTS["autosave_interval"]
+_YEAR_MS = 365.25 * 86_400_000
+
+
+@dataclass(frozen=True)
+class Wear:
+    """What a run cost."""
+
+    medium: str
+    commits: int
+    programmed: int  # bytes
+    erased: int
+    years: float | None  # until the endurance is used up; None: for ever
+
+
+class Journal:
+    """The journal of a broker, if it keeps one; it outlives the broker."""
+
+    def __init__(self, plan: Persistence | None) -> None:
+        self._plan = plan
+        self._journal: Any = None
+        self._device: Any = None  # what stays when the power goes
+        self._commits = 0  # of brokers before this one
+        self._before = 0, 0, 0
+
+    def attach(self, broker: Any) -> None:
+        """A broker starts with what was kept, and keeps what it promises."""
+        plan = self._plan
+        if not plan:
+            return
+        snapshot = snapshot_bytes(broker.limits)
+        if self._journal:
+            self._commits += self._journal.commits
+        if not self._device:
+            self._device = _flash(plan, snapshot)
+        medium = FlashMedium(self._device, snapshot)
+        interval = getattr(broker.settings, "autosave_interval", _AUTOSAVE_S)
+        try:
+            always = plan.sync == "always"
+            self._journal = restore(broker, medium, _say_nothing, always, interval)
+        except OSError as error:
+            raise ToolError(f"the broker cannot start with its journal: {error}") from None
+
+    def begin(self) -> None:
+        """What follows counts: not what a start writes."""
+        self._before = self._now()
+
+    def _now(self) -> tuple[int, int, int]:
+        if not self._journal:
+            return 0, 0, 0
+        device = self._device
+        erased = device.erasures * device.block_bytes
+        return self._commits + self._journal.commits, device.programmed_bytes, erased
+
+    def wear(self, ms: int) -> Wear | None:
+        """What that many milliseconds have cost."""
+        plan = self._plan
+        if not plan:
+            return None
+        commits, programmed, erased = (
+            after - before for after, before in zip(self._now(), self._before, strict=True)
+        )
+        if plan.medium == "littlefs":
+            programmed, erased = commits * LITTLEFS_PROGRAMMED, commits * LITTLEFS_ERASED
+        # What was written must be erased some day, even if no block's turn has come yet.
+        most = max(programmed, erased)
+        years = plan.size * plan.endurance / most * ms / _YEAR_MS if most else None
+        return Wear(plan.medium, commits, programmed, erased, years)
+
+
+def _say_nothing(text: str) -> None:
+    """A new medium has nothing to complain of."""
+
+
+def _flash(plan: Persistence, snapshot: int) -> Any:
+    blocks = 2 * -(-snapshot // (plan.block - 256)) + 2
+    if plan.size < blocks * plan.block:
+        kb = -(-blocks * plan.block // 1024)
+        raise BadScenario([f"persistence.size: at least {kb} KB for what these limits may hold"])
+    return Flash(plan.size // plan.block, plan.block)

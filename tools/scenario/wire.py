@@ -1,0 +1,103 @@
+"""A TCP connection over a link: bytes take their time, in both directions, and get lost
+where the link is cut. The broker's end is the stream that the loop reads and writes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..sim.link import Link, Weather
+from . import plan
+
+if TYPE_CHECKING:
+    from .device import Device
+    from .network import Network
+
+_HEAD = 40  # bytes of TCP and IP around what is sent at a time
+UP, DOWN = 0, 1
+
+
+class Wire(Link):
+    """One connection of one client."""
+
+    def __init__(self, network: Network, number: int, device: Device, link: plan.Link) -> None:
+        weather = Weather()
+        weather.capacity = link.buffer
+        super().__init__(network, number, device, device.group.level, weather)
+        self.network = network
+        self.device = device
+        self.link = link
+        self.is_cut = False  # nothing comes through any more, and nobody is told
+        self._free = [float(network.clock.ms)] * 2  # when each direction has sent all
+        self._last = [0, 0]  # when the last bytes of each arrive
+        self._wait(UP, 2 * link.latency)  # TCP's handshake goes before
+
+    def _wait(self, way: int, ms: int) -> None:
+        self._free[way] += ms
+
+    def _arrival(self, way: int, n: int) -> int:
+        """When n bytes that are sent now are there."""
+        link, numbers = self.link, self.numbers
+        free = max(self._free[way], self.network.clock.ms)
+        if link.bandwidth:
+            free += (n + _HEAD) * 1000 / link.bandwidth
+        self._free[way] = free
+        at = free + link.latency
+        if link.jitter:
+            at += numbers.below(link.jitter + 1)
+        if link.loss and numbers.below(10000) < link.loss * 100:
+            at += link.retransmission
+        self._last[way] = max(self._last[way], round(at))
+        return self._last[way]
+
+    # The client's end
+
+    def post(self, data: bytes, *packet: Any) -> None:
+        """Send a packet; what it is, is told when the broker has read it."""
+        self.network.at(self._arrival(UP, len(data)), self._came, (data, packet))
+
+    def hang_up(self) -> None:
+        """The client closes, behind all that it has sent."""
+        self.network.at(self._arrival(UP, 0), self._ended, None)
+
+    def cut(self) -> None:
+        """The network is gone: neither side hears of it."""
+        self.is_cut = True
+
+    def reset_if_waiting(self) -> None:
+        """The network is back: what the broker sends again is answered with a reset."""
+        if not self.closed and self.written > self.taken:
+            self.break_off()
+            self.network.poller.wake(self)
+
+    def _came(self, what: tuple[bytes, tuple[Any, ...]]) -> None:
+        if not (self.is_cut or self.closed):
+            self.send(*what)
+            self.network.poller.wake(self)
+
+    def _ended(self, _: None) -> None:
+        if not (self.is_cut or self.closed):
+            self.ended = True
+            self.network.poller.wake(self)
+
+    # The broker's end
+
+    def _carry(self, data: bytes) -> None:
+        super()._carry(data)
+        self.network.at(self._arrival(DOWN, len(data)), self._went, len(data))
+
+    def _went(self, n: int) -> None:
+        if self.is_cut:
+            return
+        for _ in self.parse():
+            pass
+        packets = self.arrived(n)
+        self.network.poller.wake(self)  # there is room again
+        for packet in packets:
+            self.device.handle(self, packet)
+
+    def close(self) -> None:
+        """The broker closes."""
+        super().close()
+        if not self.is_cut:
+            self.network.at(self._arrival(DOWN, 0), self.device.was_closed, self)

@@ -1,0 +1,242 @@
+# disk.py - file systems in memory, as journal_file.py finds them in `open` and `os`: each
+# keeps what its kind guarantees when the power goes in the midst of an operation, and
+# nothing else.
+#
+# littlefs  a file is as it was when it was flushed or closed last, to the byte; to make,
+#           remove or rename one is done or not done
+# host      of what was not synced any beginning may be there, its last bytes garbage; names
+#           are there up to any change since the folder was synced, in their order; what
+#           was synced stays
+#
+# An operation is whatever changes something: opening to write, writing, flushing or syncing
+# a file, renaming, removing. After the one that is cut everything raises PowerCut, until
+# after_the_cut() gives the disk that is found then.
+from .flash import PowerCut
+
+NO_FILE, NO_SPACE = 2, 28
+
+
+class Disk:
+    O_RDONLY = 0
+
+    def __init__(self, is_littlefs, numbers):
+        self.is_littlefs = is_littlefs
+        self.numbers = numbers
+        self.names = {}  # as programs see them: name -> File
+        self.kept = {}  # as the platter has them
+        self.waiting = []  # names after each change since
+        self.is_on = True
+        self.operations = 0
+        self.most = -1  # bytes of all files together, -1: any number
+        self._left = 0  # operations until the power goes; 0: it stays
+        self.path = self  # for os.path.dirname
+
+    def cut_at(self, operation):
+        """The power goes in the midst of the n-th operation from now on, from 1."""
+        self._left = operation
+
+    def step(self):
+        """An operation begins; True: it is the one that is cut."""
+        if not self.is_on:
+            raise PowerCut("there is no power")
+        self.operations += 1
+        if not self._left:
+            return False
+        self._left -= 1
+        return not self._left
+
+    def die(self):
+        self.is_on = False
+        raise PowerCut("in the midst of an operation")
+
+    # As `os` and `open`
+
+    def open_file(self, path, mode="rb"):
+        if mode == "wb":
+            cut = self.step()
+            if not cut or self.numbers.one_in(2):
+                self.names[path] = File(self)
+                self._changed()
+            if cut:
+                self.die()
+        elif mode == "ab" and path not in self.names:
+            return self.open_file(path, "wb")
+        if path not in self.names:
+            raise OSError(NO_FILE, path)
+        return Handle(self.names[path])
+
+    def rename(self, old, new):
+        if old not in self.names:
+            raise OSError(NO_FILE, old)
+        cut = self.step()
+        if not cut or self.numbers.one_in(2):
+            self.names[new] = self.names.pop(old)
+            self._changed()
+        if cut:
+            self.die()
+
+    def remove(self, path):
+        if path not in self.names:
+            raise OSError(NO_FILE, path)
+        cut = self.step()
+        if not cut or self.numbers.one_in(2):
+            del self.names[path]
+            self._changed()
+        if cut:
+            self.die()
+
+    def dirname(self, path):
+        return path[: path.rfind("/")]
+
+    def open(self, folder, flags):
+        return folder
+
+    def close(self, folder):
+        pass
+
+    def fsync(self, what):
+        if isinstance(what, File):
+            what.sync()
+        elif not self.step():
+            self.kept, self.waiting = dict(self.names), []
+        else:
+            self.die()
+
+    def posix_fallocate(self, file, at, n):
+        file.write(len(file.data), bytes(max(0, at + n - len(file.data))))
+
+    def statvfs(self, path):
+        """Of what os.statvfs tells: bytes of a block at 1, free blocks at 4."""
+        free = max(0, self.most - self.used()) if self.most >= 0 else 1 << 28
+        return 1, 1, 0, free, free
+
+    def _changed(self):
+        if self.is_littlefs:
+            self.kept = dict(self.names)
+        else:
+            self.waiting.append(dict(self.names))
+
+    def used(self):
+        """Bytes of all files."""
+        return sum([len(file.data) for file in self.names.values()])
+
+    # After a cut
+
+    def after_the_cut(self):
+        """The disk as the next start finds it."""
+        numbers = self.numbers
+        found = Disk(self.is_littlefs, numbers)
+        found.most = self.most
+        at = numbers.below(len(self.waiting) + 1)
+        names = self.waiting[at - 1] if at else self.kept
+        for name in sorted(names):
+            found.names[name] = File(found, names[name].after(numbers))
+        found.kept = dict(found.names)
+        return found
+
+    def rot(self, bits):
+        """So many bits of what is written turn over."""
+        for name in sorted(self.names):
+            data = self.names[name].data
+            for _ in range(bits):
+                if data:
+                    at = (self.numbers.below(4096) * 4096 + self.numbers.below(4096)) % len(data)
+                    data[at] ^= 1 << self.numbers.below(8)
+
+
+class File:
+    def __init__(self, disk, data=b""):
+        self.disk = disk
+        self.data = bytearray(data)
+        self.synced = len(data)  # bytes that stay
+        self.is_dirty = False
+
+    def write(self, at, data):
+        disk = self.disk
+        cut = disk.step()
+        if 0 <= disk.most < disk.used() + len(data):
+            raise OSError(NO_SPACE, "write")
+        n = len(data)
+        if cut:
+            n = disk.numbers.below(n + 1)
+        self.is_dirty = True
+        if at == len(self.data):
+            self.data += data[:n]
+        else:
+            self.data[at : at + n] = data[:n]
+        if cut:
+            disk.die()
+
+    def sync(self):
+        cut = self.disk.step()
+        if not cut or self.disk.numbers.one_in(2):
+            self.synced = len(self.data)
+        self.is_dirty = False
+        if cut:
+            self.disk.die()
+
+    def truncate(self, at):
+        self.disk.step()
+        self.data = self.data[:at]
+        self.synced = min(self.synced, at)
+
+    def after(self, numbers):
+        """What is there of it after a cut."""
+        more = len(self.data) - self.synced
+        if self.disk.is_littlefs or more <= 0:
+            return self.data[: self.synced]
+        n = self.synced + numbers.below(more + 1)
+        found = self.data[:n]
+        if numbers.one_in(3):
+            for at in range(max(self.synced, n - 16), n):
+                found[at] = numbers.below(256)
+        return found
+
+
+class Handle:
+    """An open file."""
+
+    def __init__(self, file):
+        self.file = file
+        self.at = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def close(self):
+        if self.file.is_dirty:
+            self.flush()
+
+    def fileno(self):
+        return self.file
+
+    def flush(self):
+        if self.file.disk.is_littlefs:
+            self.file.sync()
+
+    def seek(self, at, whence=0):
+        self.at = at + (len(self.file.data) if whence else 0)
+        return self.at
+
+    def truncate(self):
+        if self.at < len(self.file.data):
+            self.file.truncate(self.at)
+
+    def read(self, n):
+        found = bytes(self.file.data[self.at : self.at + n])
+        self.at += len(found)
+        return found
+
+    def readinto(self, buf):
+        found = self.read(len(buf))
+        buf[: len(found)] = found
+        return len(found)
+
+    def write(self, data, off=0, n=None):
+        n = len(data) if n is None else n
+        self.file.write(self.at, bytes(data[off : off + n]))
+        self.at += n
+        return n

@@ -1,0 +1,206 @@
+# link.py - a TCP connection: the broker's end is the stream that the loop reads and writes,
+# the other one is the client's. Owns what is under way in both directions, and the faults.
+#
+# Bytes of the client lie in `sent` until the broker reads them; `ends` knows which packets
+# they are and where each one ends, so that the world is told of a packet when its last byte
+# has been read. Bytes of the broker are taken apart by parse(), whenever the world asks; the
+# client finds those packets whose bytes it has taken.
+#
+# The world has seed, clock, trace, turns, packets_in and packets_out, and is told by
+# settle(), was_read(), was_written() and was_closed().
+from slotmq import heap
+
+from .decode import take
+from .machine import ERR, HUP, IN, OUT
+from .numbers import Numbers
+
+EAGAIN, ENOMEM, ECONNRESET, EPIPE = 11, 12, 104, 32
+ALL = 1 << 20
+
+
+class Weather:
+    """How a network is: what a seed chooses, for each link anew."""
+
+    reads = writes = ALL  # bytes at a time at most
+    capacity = ALL  # bytes that wait for the client until the socket says "not now"
+    not_now = 0  # times out of a hundred that a call does nothing
+    no_memory = 0  # times out of a hundred that a write raises ENOMEM
+    one_packet = False  # no read has the end of more than one packet
+
+
+class Link:
+    ends_a_read = ()  # kinds of packets behind which a read ends
+
+    def __init__(self, world, number, client, level, weather):
+        self.world = world
+        self.number = number
+        self.client = client
+        self.level = level
+        self.weather = weather
+        self.numbers = Numbers(world.seed, 100 + number)
+        self.sock = self  # for half_close()
+        self.sent = bytearray()
+        self.sent_total = self.read_total = 0
+        self.ends = []
+        self.written = self.taken = 0
+        self.unparsed = b""
+        self.packets = []  # of the broker: (offset of its end, packet)
+        self.parsed = 0
+        self.ended = self.reset = self.closed = self.vanished = False
+        self.heard_ms = self.partial_ms = self.wrote_ms = world.clock.ms
+        self.blocked_turn = -9  # when a write did not take everything
+        self.opened_ms = world.clock.ms
+
+    # The client's end
+
+    def send(self, data, packet):
+        self.sent += data
+        self.sent_total += len(data)
+        self.ends.append((self.sent_total, packet))
+        self.world.packets_in += 1
+
+    def arrived(self, most):
+        """The packets that the client has whole when it has taken so many bytes more."""
+        self.taken = min(self.written, self.taken + most)
+        count = 0
+        while count < len(self.packets) and self.packets[count][0] <= self.taken:
+            count += 1
+        found = [packet for _, packet in self.packets[:count]]
+        self.packets = self.packets[count:]
+        return found
+
+    def is_over(self):
+        """Has the broker closed it, and has the client taken all that came?"""
+        return self.closed and not self.packets
+
+    def break_off(self):
+        """The client's machine resets the connection: what was under way is lost."""
+        self.reset = True
+        self.sent = bytearray()
+        self.ends = []
+
+    def die(self):
+        """The broker's machine has lost its power: nothing more comes or goes."""
+        self.break_off()
+        self.closed = True
+
+    # The broker's end
+
+    def readinto(self, buf, n=None):
+        heap.lift()
+        try:
+            self.world.settle()
+            return self._read(buf, len(buf) if n is None else n)
+        finally:
+            heap.drop()
+
+    def _read(self, buf, n):
+        assert not self.closed and n > 0
+        if self.reset:
+            self.world.trace.note(88, self.number, self.world.clock.ms, b"")
+            raise OSError(ECONNRESET)
+        if not self.sent and self.ended:
+            self.world.trace.note(69, self.number, self.world.clock.ms, b"")
+            return 0
+        if not self.sent or self.numbers.percent(self.weather.not_now):
+            return self._nothing()
+        n = self._how_many(min(n, len(self.sent)))
+        data = bytes(self.sent[:n])
+        buf[:n] = data
+        self.sent = self.sent[n:]
+        self.read_total += n
+        self.world.trace.note(114, self.number, self.world.clock.ms, data)
+        self.world.was_read(self, self._whole())
+        return n
+
+    def _nothing(self):
+        if self.numbers.one_in(2):
+            raise OSError(EAGAIN)
+        return
+
+    def _how_many(self, n):
+        most = self.weather.reads
+        if most < 3 * n:
+            n = min(n, self.numbers.between(1, most))
+        for end, packet in self.ends:
+            if packet[0] in self.ends_a_read or self.weather.one_packet:
+                return min(n, end - self.read_total)
+            if end - self.read_total >= n:
+                break
+        return n
+
+    def _whole(self):
+        """The packets whose last byte has just been read."""
+        count = 0
+        while count < len(self.ends) and self.ends[count][0] <= self.read_total:
+            count += 1
+        found = [packet for _, packet in self.ends[:count]]
+        self.ends = self.ends[count:]
+        self.heard_ms = self.world.clock.ms
+        if found:
+            self.partial_ms = self.heard_ms
+        return found
+
+    def write(self, buf, off, n):
+        heap.lift()
+        try:
+            return self._write(buf, off, n)
+        finally:
+            heap.drop()
+
+    def _write(self, buf, off, n):
+        assert not self.closed
+        if self.reset:
+            raise OSError(EPIPE if self.numbers.one_in(2) else ECONNRESET)
+        weather = self.weather
+        if self.numbers.percent(weather.no_memory):
+            self.blocked_turn = self.world.turns
+            raise OSError(ENOMEM)
+        done = min(n, weather.capacity - (self.written - self.taken))
+        if weather.writes < 3 * n:
+            done = min(done, self.numbers.between(1, weather.writes))
+        if done <= 0 or self.numbers.percent(weather.not_now):
+            self.blocked_turn = self.world.turns
+            return None
+        if done < n:
+            self.blocked_turn = self.world.turns
+        self._carry(bytes(buf[off : off + done]))
+        return done
+
+    def _carry(self, data):
+        self.written += len(data)
+        self.unparsed += data
+        self.wrote_ms = self.world.clock.ms
+        self.world.trace.note(119, self.number, self.world.clock.ms, data)
+        self.world.was_written(self)
+
+    def parse(self):
+        """The packets that are whole now, each with the offset of its end."""
+        while self.unparsed:
+            packet = take(self.unparsed, self.level)
+            if packet is None:
+                return
+            self.unparsed = self.unparsed[packet.size :]
+            self.parsed += packet.size
+            self.packets.append((self.parsed, packet))
+            self.world.packets_out += 1
+            yield packet
+
+    def shutdown(self, how):
+        pass
+
+    def close(self):
+        heap.lift()
+        assert not self.closed
+        self.closed = True
+        self.world.trace.note(99, self.number, self.world.clock.ms, b"")
+        self.world.was_closed(self)
+        heap.drop()
+
+    def events(self, mask):
+        if self.reset:
+            return mask & (IN | OUT) | ERR | HUP
+        found = IN if self.sent or self.ended else 0
+        if self.written - self.taken < self.weather.capacity:
+            found |= OUT
+        return found & mask
