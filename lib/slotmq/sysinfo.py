@@ -32,7 +32,7 @@ class Sys:
         try:
             return self._texts().scan(self, session, sub, text, n)
         except MemoryError:
-            return True  # it will hear of the next round
+            return False  # when there is heap for the texts
         finally:
             heap.drop()
 

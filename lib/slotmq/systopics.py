@@ -3,10 +3,10 @@
 # Nothing is stored for them: a value is made when a subscription asks for it (as if it
 # were retained) or when a round of sys_interval finds that it has changed. Names are
 # mosquitto's where they mean something here; slots/<table>/high and refused are our own.
-# Two texts, since a small heap has no large pieces, a line a topic: the name behind
+# Three texts, since a small heap has no large pieces; a line of them is a name behind
 # $SYS/broker/ and where its value is: a path of attributes and indexes from the broker, or
-# a function of here with a dot first. s is
-# the Sys. Loaded on demand; the control plane: allocates.
+# a function of here with a dot first. s is the Sys. Loaded on demand; the control plane:
+# allocates.
 import gc
 
 from slotmq import retain
@@ -15,7 +15,8 @@ from slotmq.runtime import MICROPYTHON, const, store, topic_matches, unref
 from slotmq.sysinfo import MINUTES
 
 _NONE = const(0xFFFF)
-_FIRST_SLOTS = const(21)  # row of SLOTS
+_FIRST_SLOTS = const(21)  # rows of SLOTS, two a line
+_FIRST_JOURNAL = const(43)
 # The names of sysinfo.LOADS
 _LOADS = """messages/received messages/sent publish/received publish/sent bytes/received
 bytes/sent"""
@@ -42,29 +43,21 @@ subscriptions/count subscriptions.count
 retained messages/count .retained
 heap/current .heap
 """
+# What a table's highest mark and its refusals are: slots/<name>/high and /refused
 SLOTS = """\
-slots/connections/high conns.high
-slots/connections/refused conns.refused
-slots/sessions/high sessions.high
-slots/sessions/refused sessions.refused
-slots/subscriptions/high subscriptions.high
-slots/subscriptions/refused subscriptions.refused
-slots/nodes/high subscriptions.nodes_high
-slots/nodes/refused subscriptions.nodes_refused
-slots/retained/high retained.high
-slots/retained/refused retained.refused
-slots/messages/high messages.count.1
-slots/messages/refused messages.refused
-slots/deliveries/high deliveries.count.1
-slots/deliveries/refused deliveries.refused
-slots/received/high sessions.ids_high.0
-slots/received/refused sessions.ids_refused
-slots/reassembly/high conns.bigs.1
-slots/reassembly/refused conns.bigs.2
-slots/shares/high five.shares.high
-slots/shares/refused five.shares.refused
-slots/aliases/high five.aliases.high
-slots/aliases/refused five.aliases.refused
+connections conns.high conns.refused
+sessions sessions.high sessions.refused
+subscriptions subscriptions.high subscriptions.refused
+nodes subscriptions.nodes_high subscriptions.nodes_refused
+retained retained.high retained.refused
+messages messages.count.1 messages.refused
+deliveries deliveries.count.1 deliveries.refused
+received sessions.ids_high.0 sessions.ids_refused
+reassembly conns.bigs.1 conns.bigs.2
+shares five.shares.high five.shares.refused
+aliases five.aliases.high five.aliases.refused
+"""
+JOURNAL = """\
 journal/commits journal.commits
 journal/full .full
 journal/bytes/written journal.medium.written
@@ -72,15 +65,22 @@ journal/bytes/erased journal.medium.erased
 """
 
 
-def _row(i):
-    text = TOPICS
-    if i >= _FIRST_SLOTS:
-        text = SLOTS
-        i -= _FIRST_SLOTS
+def _line(text, i):
     start = 0
     for _ in range(i):
         start = text.find("\n", start) + 1
     return text[start : text.find("\n", start)]
+
+
+def _row(i):
+    # Name and path of a topic that is no load.
+    if i < _FIRST_SLOTS:
+        return _line(TOPICS, i)
+    if i >= _FIRST_JOURNAL:
+        return _line(JOURNAL, i - _FIRST_JOURNAL)
+    row = _line(SLOTS, (i - _FIRST_SLOTS) // 2).split(" ")
+    which = (i - _FIRST_SLOTS) % 2
+    return "slots/%s/%s %s" % (row[0], ("high", "refused")[which], row[1 + which])
 
 
 def topic(s, i, buf, off):

@@ -183,5 +183,8 @@ _NOTHING = dict.fromkeys((*TABLES, "qos 0"), 0)
 
 def _paths() -> list[tuple[str, str]]:
     """Where the broker keeps what $SYS says of its slots."""
-    rows = (line.split(" ") for line in SLOTS.splitlines() if line.startswith("slots/"))
-    return [(name.removeprefix("slots/"), path) for name, path in rows]
+    found = []
+    for line in SLOTS.splitlines():
+        name, high, refused = line.split(" ")
+        found += [(f"{name}/high", high), (f"{name}/refused", refused)]
+    return found
