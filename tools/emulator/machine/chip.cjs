@@ -5,6 +5,7 @@
 const { readFileSync, existsSync, writeFileSync } = require('node:fs');
 const { RP2040, LogLevel, ConsoleLogger } = require('rp2040js');
 const { improve } = require('./uart.cjs');
+const { Quick } = require('./quick.cjs');
 
 const FLASH_BYTES = 2 << 20;
 const SECTOR = 4096;
@@ -21,7 +22,8 @@ const PROGRAM = 0x14;
 const NOTHING_TO_DO = [0x11, 0x12, 0x15, 0x16];
 
 class Chip {
-  // files: {firmware, rom, flash?}; uarts: [{onByte, delayMs}, ...]; onMark(tag, chip)
+  // files: {firmware, rom, flash?, plain?}; plain: rp2040js executes everything;
+  // uarts: [{onByte, delayMs}, ...]; onMark(tag, chip)
   constructor(files, uarts, onMark) {
     this.files = files;
     this.uarts = uarts;
@@ -40,6 +42,7 @@ class Chip {
     this.mcu = mcu;
     this.clock = mcu.clock;
     this.core = mcu.core;
+    this.quick = this.files.plain ? null : new Quick(mcu);
     this.resetWanted = false;
     mcu.logger = new ConsoleLogger(LogLevel.Error, false);
     this.uarts.forEach((opts, n) => improve(mcu.uart[n], mcu.clock, opts));
