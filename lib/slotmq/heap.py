@@ -18,17 +18,19 @@ _RELEASE = (int, heap_unlock)  # by _HELD
 
 
 def lock():
+    state = _state
     heap_lock()
-    _state[_HELD] = 1
-    _state[_LOCKED] += 1
+    state[_HELD] = 1
+    state[_LOCKED] += 1
 
 
 def unlock():
     # Also where an exception passed a lift() that was not dropped.
-    _RELEASE[_state[_HELD]]()
-    _state[_LOCKED] -= 1
-    _state[_HELD] = 0
-    _state[_LIFTED] = 0
+    state = _state
+    _RELEASE[state[_HELD]]()
+    state[_LOCKED] -= 1
+    state[_HELD] = 0
+    state[_LIFTED] = 0
 
 
 def lift():
