@@ -17,8 +17,7 @@ def close(loop, conn):
     """An ended connection, whose last bytes have been written as far as they could be."""
     five = loop.broker.five
     if five and not loop.stopping and five.lingers(loop.broker, conn):
-        loop.paused_count -= loop.paused[conn]
-        loop.paused[conn] = 0
+        _forget_pause(loop, conn)
         loop.poll_for(conn)
         _half_close(loop, conn)
         heap.lift()
@@ -26,6 +25,12 @@ def close(loop, conn):
         heap.drop()
     else:
         hang_up(loop, conn)
+
+
+def _forget_pause(loop, conn):
+    if loop.paused[conn]:
+        loop.paused[conn] = 0
+        loop.paused_count -= 1
 
 
 def _half_close(loop, conn):
@@ -67,9 +72,7 @@ def hang_up(loop, conn):
     loop.poller.unregister(stream)
     del loop.of_stream[stream]
     stream.close()
-    if loop.paused[conn]:
-        loop.paused[conn] = 0
-        loop.paused_count -= 1
+    _forget_pause(loop, conn)
     loop.broker.closed(conn)
     loop.doors.left(conn)
     heap.drop()

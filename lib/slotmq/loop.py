@@ -62,7 +62,7 @@ class Loop:
         self.of_stream = {}  # stream -> its connection; below 0: index of a callback
         self.callbacks = []
         self.doors = Doors(self)
-        self.paused = bytearray(broker.conns.slots)  # not polled for input
+        self.paused = bytearray(broker.conns.slots)  # events that are not polled for
         self.paused_count = 0
         broker.flush = self.flush
         broker.write = self.write
@@ -184,7 +184,7 @@ class Loop:
         broker = self.broker
         n = readable(broker, conn)
         if n == 0:
-            self._pause(conn)
+            self._pause(conn, _IN)
             return
         try:
             n = stream.readinto(self.rx, n)
@@ -199,25 +199,36 @@ class Loop:
     def _not_read(self, error):
         return None if error.args[0] == _EAGAIN else 0
 
-    def _pause(self, conn):
-        if not self.paused[conn] and self.conns.state[conn] != _ENDING:
-            self.paused[conn] = 1
-            self.paused_count += 1
+    def _pause(self, conn, event):
+        paused = self.paused[conn]
+        if not paused & event and self.conns.state[conn] != _ENDING:
+            if not paused:
+                self.paused_count += 1
+            self.paused[conn] = paused | event
             self.poll_for(conn)
 
     def _resume(self):
+        # Input waits for room, output for the journal.
+        journal = self.broker.journal
         for conn in range(self.conns.slots):
-            if self.paused[conn] and readable(self.broker, conn):
-                self.paused[conn] = 0
-                self.paused_count -= 1
+            paused = self.paused[conn]
+            if paused & _IN and readable(self.broker, conn):
+                paused &= ~_IN
+            if paused & _OUT and journal.whole:
+                paused &= ~_OUT
+            if paused != self.paused[conn]:
+                self.paused[conn] = paused
+                if not paused:
+                    self.paused_count -= 1
                 self.poll_for(conn)
         self.finish_turn()
 
     def poll_for(self, conn):
         """Tell the poller what this connection waits for now."""
-        mask = 0 if self.paused[conn] else _IN
+        mask = _IN
         if self.conns.out[conn] == _BLOCKED:
             mask |= _OUT
+        mask &= ~self.paused[conn]
         heap.lift()
         self.poller.modify(self.conns.stream[conn], mask)
         heap.drop()
@@ -246,6 +257,7 @@ class Loop:
         if journal and not journal.commit():
             if n and not self.broker.held:
                 self._block(conn, base, n, 0)
+                self._pause(conn, _OUT)
             return
         try:
             done = self.streams[conn].write(self.tx, base, n)
@@ -268,7 +280,7 @@ class Loop:
 
     def writable(self, conn):
         """The socket takes something again."""
-        if self.paused[conn]:
+        if self.paused[conn] & _IN:
             # It is not read, so its pings are not seen; that it reads shows it alive.
             self.heard[conn] = self.broker.now
         self.flush(conn)
