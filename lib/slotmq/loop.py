@@ -42,7 +42,6 @@ class Loop:
         self.tx_bytes = conns.tx_bytes
         self.tx_end = conns.tx_end
         self.out = conns.out
-        self.dirty = conns.dirty
         self.counts = conns.counts
         self.heard = conns.heard
         self.streams = conns.stream
@@ -238,7 +237,8 @@ class Loop:
     def flush(self, conn):
         """Write what waits in the outgoing buffer, once it is kept; the rest blocks it."""
         base = conn * self.tx_bytes
-        n = self.tx_end[conn] - base
+        end = self.tx_end
+        n = end[conn] - base
         journal = self.broker.journal
         if journal and not journal.commit():
             if n and not self.broker.held:
@@ -250,7 +250,7 @@ class Loop:
         except OSError as error:
             done = self._failed(conn, error)
         if done == n:
-            self.tx_end[conn] = base
+            end[conn] = base
             self.stats[_BYTES_OUT] += n
         elif n:
             self._block(conn, base, n, done or 0)
