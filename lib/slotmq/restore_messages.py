@@ -32,6 +32,13 @@ class Messages:
         deliveries = broker.deliveries
         deliveries.count[2] = deliveries.count[3] = _NONE
 
+    def must_fit(self, n, what, name):
+        """OSError: the tables have no place for a text or list that is so long.
+
+        Before it is copied: what holds it is as large as the limit says."""
+        if n > getattr(self.broker.limits, name):
+            raise OSError(("it has a %s; raise the limit %s" % (what, name)) % n)
+
     def held(self, slot):
         """The message of a slot of the journal, for one holder more. Changes reader.buf."""
         msg = self.messages.get(slot, _NONE)
@@ -48,6 +55,7 @@ class Messages:
         reader.read_body()
         buf = reader.buf
         size = reader.size - _TEXT
+        self.must_fit(u16(buf, _TEXT), "topic of %d bytes", "topic_bytes")
         far = buf[7]
         buf[7] = 0
         msg = messages.count[2]
