@@ -1,8 +1,6 @@
 """A start with lower limits than the journal was written with: it says which one to raise, and
 the journal stays as it is."""
 
-import gc
-
 import packets5
 from invariants import broken
 from journal_case import JournalCase
@@ -66,14 +64,6 @@ LOWER = {
 
 class LimitsCase(JournalCase):
     limits = tuple(ROOMY.items())
-
-    def setUp(self):
-        # A start collects garbage many times: what pytest has made need not be looked at.
-        getattr(gc, "freeze", gc.collect)()
-        super().setUp()
-
-    def tearDown(self):
-        getattr(gc, "unfreeze", gc.collect)()
 
     def lowered(self, **values):
         """The power fails, and it starts with other limits; what ended the start, or None."""

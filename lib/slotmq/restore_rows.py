@@ -8,7 +8,7 @@
 # Allocates.
 from slotmq import planting
 from slotmq.journal_reader import signed, u16, u32
-from slotmq.restore_messages import Messages
+from slotmq.restore_messages import Messages, no_room
 from slotmq.runtime import const, filter_ok
 
 _NONE = const(0xFFFF)
@@ -41,7 +41,6 @@ class Restorer(Messages):
         Messages.__init__(self, broker, reader)
         self.since = {}  # session in the journal: where its rows begin to count
         self.connected = {}  # session here: how its connection stood
-        self.now = 0  # of the last COMMIT
 
     def take_over(self, end):
         """All that counts of the records before `end`."""
@@ -109,7 +108,7 @@ class Restorer(Messages):
         self.must_fit(self.reader.size - 25, "client id of %d bytes", "client_id_bytes")
         here = sessions.take(buf, 25, n - 25)
         if here == _NONE:
-            raise OSError("its sessions find no room; raise the limit sessions")
+            raise no_room("sessions", "sessions")
         self.sessions[u16(buf, 0)] = here
         self.connected[here] = flags & _CONNECTED
         sessions.clean[here] = flags & _IS_CLEAN
@@ -152,17 +151,19 @@ class Restorer(Messages):
         self.must_fit(levels, "filter of %d levels", "levels")
         node = planting.add_node(subs, buf, start, n)
         if node == _NONE:
-            raise OSError("its filters find no room; raise the limits nodes and name_bytes")
+            raise no_room("filters", "nodes or name_bytes")
         five = broker.five
         group = _NONE
         if share:
-            group = five.shares.take(node, buf, 13, share) if five else _NONE
+            if not five:
+                raise OSError("the journal has shared subscriptions, for mqtt_versions 5 only")
+            group = five.shares.take(node, buf, 13, share)
             if group == _NONE:
-                raise OSError("its shared subscriptions find no room; raise the limit shares")
+                raise no_room("shared subscriptions", "shares")
             self.groups[u16(buf, 10)] = group
         sub = planting.add(subs, broker.sessions, session, node, buf[4], group)
         if sub == _NONE:
-            raise OSError("its subscriptions find no room; raise the limit subscriptions")
+            raise no_room("subscriptions", "subscriptions")
         if five:
             if group != _NONE:
                 five.shares.joined(group, True)
@@ -174,5 +175,4 @@ class Restorer(Messages):
         msg = self.held(u16(buf, 2))
         size = broker.messages.read_topic(msg, buf, 0)
         if broker.retained.add(buf, 0, size, msg) == _NONE:
-            what = "its retained messages find no room; raise the limits retained and "
-            raise OSError(what + "retained_name_bytes")
+            raise no_room("retained messages", "retained or retained_name_bytes")
