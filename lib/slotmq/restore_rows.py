@@ -156,7 +156,7 @@ class Restorer(Messages):
         group = _NONE
         if share:
             if not five:
-                raise OSError("the journal has shared subscriptions, for mqtt_versions 5 only")
+                raise OSError("the journal needs mqtt_versions 5: it has shared subscriptions")
             group = five.shares.take(node, buf, 13, share)
             if group == _NONE:
                 raise no_room("shared subscriptions", "shares")
