@@ -69,7 +69,7 @@ class Scene:
             self.rec.origin[:] = origin
             flags |= 16
         buf = bytearray(name + payload)
-        self.rec.message(client, buf, 0, len(name), flags, len(name), len(payload))
+        self.rec.message(client, buf, 0, len(name), flags, buf, len(name), len(payload))
 
     def anchor(self, quality: int, seconds: int, ms: int, error: int) -> None:
         record_control.anchor(self.rec, quality, seconds, ms, error)

@@ -11,7 +11,7 @@
 from slotmq import log
 from slotmq.capacities import fields
 from slotmq.policies import TABLE_OF, WHEN_FULL, connack, rows
-from slotmq.runtime import const
+from slotmq.runtime import const, filter_ok
 from slotmq.settings import ConfError, Settings
 
 _ERROR = const(1)
@@ -32,6 +32,14 @@ persistence_sync start word always interval
 autosave_interval start number 0 100000000
 limit start limit
 qos2_delivery start word receive release
+record start append
+record_location start text
+record_segment_size start number 1024 16776960
+record_budget start number 2048 1073741823
+record_full start word drop_oldest stop
+record_flush_interval start number 1 3600
+record_events start flag
+remote_admin start flag
 allow_anonymous live flag
 allow_zero_length_clientid live flag
 auto_id_prefix live prefix 15
@@ -237,6 +245,12 @@ class _Reader:
         if not 0 < len(found) <= int(bounds[0]):
             raise ValueError("1 to %s bytes" % bounds[0])
         return found
+
+    def append(self, bounds, value):
+        found = value.encode()
+        if not filter_ok(found, 0, len(found)):
+            raise ValueError("a topic filter")
+        return getattr(self.settings, "record", ()) + (found,)
 
     def types(self, bounds, value):
         chosen = self.word(bounds + ["all", "none"], value)

@@ -56,6 +56,10 @@ def make(out, block, topics, clients):
     return table(parts), (out, crcs, topics, clients)
 
 
+def names_table(names):
+    return names.state
+
+
 # The PUBLISH packets of b[at:end], all of which the lane has taken; -> the offset of the first
 # one that takes more than this, or end. names: the table of the topics' Names.
 @micropython.viper

@@ -14,6 +14,7 @@ _SEQ = const(4)
 _TICKS = const(5)
 _CLIENT = const(6)
 _EVENT = const(3)
+_TABLE_FULL = const(7)
 _ANCHOR = const(4)
 _GAP = const(5)
 _GAP_BYTES = const(36)
@@ -149,3 +150,36 @@ def _tell_time(rec):
         error = wall[4] + passed // 10000  # of a crystal, 100 ppm
         detail = pack("<IHI", wall[1] + ms // 1000, ms % 1000, error)
         rec.put(_ANCHOR | wall[0] << 8, _NONE, detail, 0, 10)
+
+
+def note_boots(rec, boot):
+    """Starts since that one found a full ring: nothing of them is there."""
+    for lost in range(max(boot + 1, rec.boot - 8), rec.boot):
+        rec.gaps.append((FULL, lost, 0, _TO_THE_END, _NO_SEGMENT))
+
+
+# Full tables
+
+_TABLES = """\
+connections conns.refused
+sessions sessions.refused
+subscriptions subscriptions.refused
+nodes subscriptions.nodes_refused
+messages messages.refused
+deliveries deliveries.refused
+retained retained.refused
+received sessions.ids_refused
+"""
+
+
+def tell_full(witness):
+    """Which tables have refused something since the last time."""
+    rows = [line.split() for line in _TABLES.split("\n") if line]
+    counts = []
+    for i in range(len(rows)):
+        table, name = rows[i][1].split(".")
+        counts.append(getattr(getattr(witness.broker, table), name))
+        if counts[i] > (witness.counts[i] if witness.counts else 0):
+            witness.taps.clock()
+            event(witness.rec, _TABLE_FULL, rows[i][0].encode())
+    witness.counts = counts

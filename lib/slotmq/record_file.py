@@ -109,6 +109,13 @@ class Files:
                     return seq
                 seq = unpack("<I", head[8:12])[0] + 1
 
+    def length(self, segment):
+        """Bytes of a segment's file; -1: there is none."""
+        try:
+            return os.stat(self.path(segment))[6]
+        except OSError:
+            return -1
+
     def read(self, segment, at, n):
         """Bytes that are on flash."""
         with open(self.path(segment), "rb") as file:

@@ -30,6 +30,7 @@ _SEQ = const(4)
 _TICKS = const(5)
 _CLIENT = const(6)
 _RETRY = const(100)  # tenths of a second
+_NEVER = const(0x3FFFFFFF)
 # Why records are lost, as in GAP
 FULL = const(2)
 _FAILED = const(3)
@@ -62,9 +63,9 @@ class Recorder:
         self.wall = None  # what record_control.py knows of the time
         self.is_told = True  # is what was said of the ring still so?
 
-    def message(self, client, buf, topic, n, flags, at, size):
+    def message(self, client, name, topic, n, flags, buf, at, size):
         """A message, if a filter wants its topic; with _ORIGIN in flags self.origin is its."""
-        slot = self.topic(buf, topic, n)
+        slot = self.topic(name, topic, n)
         if self.marks[0][slot] != _UNWANTED:
             self.o[_CLIENT] = client
             self.put(_MESSAGE | flags << 8, slot, buf, at, size)
@@ -212,6 +213,14 @@ class Recorder:
         self.is_open = False
         self.retry_at = self.now + _RETRY
         self.lost(_FAILED)
+
+    def close(self):
+        """The segment is whole, and nothing follows."""
+        self.flush()
+        self.files.close()
+        self.is_open = False
+        self.o[_LEFT] = 0
+        self.retry_at = _NEVER
 
     def lost(self, reason):
         """Records are lost from the next one on, until there is a new segment."""
