@@ -32,7 +32,7 @@ persistence_sync start word always interval
 autosave_interval start number 0 100000000
 limit start limit
 qos2_delivery start word receive release
-record start append
+record start prefix 65535
 record_location start text
 record_segment_size start number 1024 16776960
 record_budget start number 2048 1073741823
@@ -162,6 +162,10 @@ class _Reader:
         else:
             raise ValueError(_UNKNOWN)
         found = getattr(self, row[2])(row[3:], value)
+        if key == "record":  # they add up
+            if not filter_ok(found, 0, len(found)):
+                raise ValueError("a topic filter")
+            found = getattr(self.settings, key, ()) + (found,)
         self.lines[key] = self.line
         if found is not None:
             setattr(self.settings, key, found)
@@ -245,12 +249,6 @@ class _Reader:
         if not 0 < len(found) <= int(bounds[0]):
             raise ValueError("1 to %s bytes" % bounds[0])
         return found
-
-    def append(self, bounds, value):
-        found = value.encode()
-        if not filter_ok(found, 0, len(found)):
-            raise ValueError("a topic filter")
-        return getattr(self.settings, "record", ()) + (found,)
 
     def types(self, bounds, value):
         chosen = self.word(bounds + ["all", "none"], value)

@@ -2,8 +2,8 @@
 # is retained, the ranges of segments that somebody asks for, and the time. Loaded on demand
 # and owns nothing; `taps` is a Taps. Who may ask is settled there (`remote_admin`). FORMAT.md
 # has the topics. The control plane: allocates.
+import binascii
 import json
-from binascii import hexlify
 from struct import pack
 
 from slotmq import local, log
@@ -43,14 +43,14 @@ def tell(taps):
     files = rec.files
     files.look()
     newest = files.newest
-    state = hexlify(rec.board), rec.boot, files.first, newest, _length(files, newest)
+    state = binascii.hexlify(rec.board), rec.boot, files.first, newest, _length(files, newest)
     text = _STATE % (state + (rec.o[_SEQ], files.size))
     local.publish(taps.broker, _topic(taps, b"head"), text, 0, True)
     rec.is_told = True
 
 
 def _topic(taps, what):
-    return b"$SLOTMQ/record/%s/%s" % (hexlify(taps.rec.board), what)
+    return b"$SLOTMQ/record/%s/%s" % (binascii.hexlify(taps.rec.board), what)
 
 
 def _length(files, segment):

@@ -78,7 +78,7 @@ def _start(app, argv):
 
             rows.append(borrow("budget", "journal", app.limits))
         if "record" in lines:
-            from slotmq.taps import Taps  # noqa: F401
+            __import__("slotmq.taps")
     except MemoryError:
         raise MemoryError("%s: the broker's code does not fit" % _heap())
     listeners = _listeners(app.settings.listeners, options)

@@ -52,7 +52,7 @@ class Taps:
         broker.handle = self.handle
         self.joins = broker.first_handlers
         first = list(self.joins)
-        first[_CONNECT_TYPE] = first[_AUTH_TYPE] = self.join
+        first[_CONNECT_TYPE] = first[_AUTH_TYPE] = self.let_in
         broker.first_handlers = tuple(first)
         self.inner = broker.handlers[_PUBLISH_TYPE]
         broker.handlers = _replaced(broker.handlers, self.publish)
@@ -199,7 +199,7 @@ class Taps:
 
     # Clients
 
-    def join(self, broker, conn, pkt, buf):
+    def let_in(self, broker, conn, pkt, buf):
         """CONNECT, and AUTH before it is accepted."""
         result = self.joins[pkt[_TYPE]](broker, conn, pkt, buf)
         session = broker.conns.session[conn]
