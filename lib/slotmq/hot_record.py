@@ -1,6 +1,7 @@
 # hot_record.py - what the recorder does to bytes, on MicroPython, in viper: records put
 # together in its buffer, with CRC-32 as in zlib. Nothing here allocates after make().
 # FORMAT.md has a record byte by byte.
+import sys
 from array import array
 
 import micropython
@@ -17,7 +18,7 @@ _UNWANTED = const(2)  # of a topic: no filter wants it
 _FILL = const(0)  # bytes in the buffer
 _BLOCK = const(1)  # more than so many are to be written
 _ROOM = const(2)  # bytes of the whole buffer
-_LEFT = const(3)  # that the segment still takes
+_SPACE = const(3)  # that the segment still takes
 _SEQ = const(4)  # of the next record
 _TICKS = const(5)
 _CLIENT = const(6)
@@ -53,6 +54,8 @@ def make(out, block, topics, clients):
     # The state: numbers, and the columns that somebody else keeps, but for the last part.
     crcs = _crcs()
     parts = (0, block, len(out), 0, 0, 0, _NONE, 0, out, crcs, topics, clients)
+    if sys.maxsize >> 32:  # so large that it does not lie in a hole before them
+        parts += (0,) * 1024
     return table(parts), (out, crcs, topics, clients)
 
 
@@ -117,10 +120,10 @@ def tap(at: int, s: int, crc: int, o: ptr32, names: ptr32, b: ptr8, end: int) ->
             i += 2
         n = _HEAD + stop - i
         k = o[_FILL]
-        if k >= o[_BLOCK] or n > o[_LEFT] or k + n > o[_ROOM]:
+        if k >= o[_BLOCK] or n > o[_SPACE] or k + n > o[_ROOM]:
             return at
         o[_FILL] = k + n
-        o[_LEFT] = o[_LEFT] - n
+        o[_SPACE] = o[_SPACE] - n
         s = int(o) - o[_OUT] + k
         p = ptr8(s)
         p[4] = n

@@ -26,7 +26,7 @@ _ORIGIN = const(16)  # a flag of a message, and the bytes of one
 _FILL = const(0)
 _BLOCK = const(1)
 _ROOM = const(2)
-_LEFT = const(3)
+_SPACE = const(3)
 _SEQ = const(4)
 _TICKS = const(5)
 _CLIENT = const(6)
@@ -38,7 +38,7 @@ _FAILED = const(3)
 
 
 class Recorder:
-    def __init__(self, folder, size, most, clients, limits, filters, stops=False, block=512):
+    def __init__(self, folder, size, most, clients, limits, filters, stops=False, block=256):
         self.folder = folder  # ends with /
         self.size = size  # of a segment
         self.most = most  # segments
@@ -128,12 +128,6 @@ class Recorder:
         """Somebody else may have the id now."""
         self.marks[1][session] = 0
 
-    def forget_ids(self):
-        """A new segment, which has the text of no id."""
-        for marks in self.marks:
-            for i in range(len(marks)):
-                marks[i] &= _UNWANTED
-
     def _has_room(self, total, topic):
         # Room for the record and for its definitions, in a new segment if need be.
         client = self.o[_CLIENT]
@@ -142,7 +136,7 @@ class Recorder:
             need += _HEAD + self.topics.length[topic]
         if client != _NONE and not self.marks[1][client]:
             need += _HEAD + self.clients.length[client]
-        if self.o[_LEFT] >= need:
+        if self.o[_SPACE] >= need:
             return True
         if self.now < self.retry_at or need > self.longest:
             return False
@@ -176,7 +170,7 @@ class Recorder:
         add(o, at, self.out, n, 0)
         self._seal()
         o[_FILL] += n
-        o[_LEFT] -= n
+        o[_SPACE] -= n
 
     # Bytes
 
@@ -207,7 +201,7 @@ class Recorder:
         o = self.o
         seal(o)
         o[_FILL] += _HEAD
-        o[_LEFT] -= _HEAD
+        o[_SPACE] -= _HEAD
 
     def _append(self, buf, at, n):
         o = self.o
@@ -216,7 +210,7 @@ class Recorder:
             piece = min(n, o[_ROOM] - o[_FILL])
             copy(self.out, o[_FILL], buf, at, piece)
             o[_FILL] += piece
-            o[_LEFT] -= piece
+            o[_SPACE] -= piece
             at += piece
             n -= piece
 
@@ -272,4 +266,4 @@ class Recorder:
         if not self.gap:
             self.gap = reason
             self.lost_from = self.o[_SEQ]
-        self.o[_LEFT] = 0
+        self.o[_SPACE] = 0
