@@ -121,12 +121,12 @@ def _watch(broker, witness):
     # The same for events.
     witness.end_it = broker.end
     broker.end = witness.end
-    witness.inner = broker.handlers
-    broker.handlers = _replaced(witness.inner, witness.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
+    witness.inner = broker.handlers[_SUBSCRIBE]  # and of UNSUBSCRIBE
+    broker.handlers = _replaced(broker.handlers, witness.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
     five = broker.five
     if five:
-        witness.inner5 = five.handlers
-        five.handlers = _replaced(witness.inner5, witness.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
+        witness.inner5 = five.handlers[_SUBSCRIBE]
+        five.handlers = _replaced(five.handlers, witness.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
 
 
 def _replaced(handlers, by, *types):

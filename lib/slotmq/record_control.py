@@ -101,7 +101,10 @@ def _stop(rec):
         gap(rec, FULL, rec.boot, seq + 1, _TO_THE_END, _NO_SEGMENT)
         rec.o[_CLIENT] = client
         finish(rec)
-    rec.lost(FULL)
+    if not rec.gap:
+        rec.gap = FULL
+        rec.lost_from = rec.o[_SEQ]
+    rec.o[_SPACE] = 0
     rec.retry_at = rec.now + _LOOK
 
 

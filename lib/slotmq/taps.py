@@ -138,7 +138,7 @@ class Taps:
         result = self.joins[pkt[_TYPE]](broker, conn, pkt, buf)
         session = broker.conns.session[conn]
         if result == _ACCEPTED and session != _NONE:
-            self.rec.forget_client(session)
+            self.rec.marks[1][session] = 0  # somebody else may have the id now
             if self.witness:
                 self.witness.tell("joined", conn, broker.conns.level[conn])
         return result

@@ -21,7 +21,7 @@ class Witness:
         self.taps = taps
         self.rec = taps.rec
         self.broker = broker = taps.broker
-        self.refused = self._refused()
+        self.refused = 0
         self.counts = []  # what each table had refused, see record_control.py
         self.heap_at = broker.now
         self.low = 0x3FFFFFFF  # bytes of heap that were free when there were fewest
@@ -52,7 +52,7 @@ class Witness:
         at = pkt[_BODY] + 2
         end = pkt[_END]
         inner = self.inner5 if broker.conns.level[conn] == 5 else self.inner
-        result = inner[kind](broker, conn, pkt, buf)
+        result = inner(broker, conn, pkt, buf)
         if not result:
             self.buf = buf
             self.at = at
@@ -64,14 +64,12 @@ class Witness:
 
     def look(self, now):
         """Once a second: is a table full that was not, is there less heap than ever?"""
-        refused = self._refused()
+        b = self.broker
+        s = b.subscriptions
+        refused = b.conns.refused + b.sessions.refused + s.refused + b.messages.refused
+        refused += b.deliveries.refused + b.retained.refused + s.nodes_refused
+        refused += b.sessions.ids_refused
         if refused != self.refused or now >= self.heap_at:
             self.refused = refused
             self.heap_at = now + _HEAP
             self.tell("look", 0, now)
-
-    def _refused(self):
-        b = self.broker
-        count = b.conns.refused + b.sessions.refused + b.subscriptions.refused + b.messages.refused
-        count += b.deliveries.refused + b.retained.refused + b.subscriptions.nodes_refused
-        return count + b.sessions.ids_refused + b.conns.bigs[2]
