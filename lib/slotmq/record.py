@@ -12,7 +12,6 @@ from slotmq.recorder import Recorder
 from slotmq.runtime import MICROPYTHON, const
 from slotmq.settings import ConfError
 from slotmq.taps import Taps
-from slotmq.witness import Witness
 
 # Settings beside `record`
 DEFAULTS = {
@@ -89,12 +88,12 @@ def attach(broker, settings, location):
     taps = Taps(broker, rec, _setting(settings, "record_flush_interval"), remote)
     _stand_before(broker, taps)
     if _setting(settings, "record_events"):
-        taps.witness = Witness(taps)
-        _watch(broker, taps.witness)
+        taps.events = True
+        _watch(broker, taps)
     _begin(rec, there, newest)
     if ondemand.IS_SMALL:
-        for made in (rec, taps, Witness, rec.topics, broker.messages.arena):
-            (made if made is Witness else type(made)).__init__ = None
+        for made in (rec, taps, rec.topics, broker.messages.arena):
+            type(made).__init__ = None
     return taps
 
 
@@ -117,16 +116,16 @@ def _stand_before(broker, taps):
     broker.loop.close = taps.close
 
 
-def _watch(broker, witness):
-    # The same for events.
-    witness.end_it = broker.end
-    broker.end = witness.end
-    witness.inner = broker.handlers[_SUBSCRIBE]  # and of UNSUBSCRIBE
-    broker.handlers = _replaced(broker.handlers, witness.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
+def _watch(broker, taps):
+    # The same for events. SUBSCRIBE and UNSUBSCRIBE have one handler.
+    taps.end_it = broker.end
+    broker.end = taps.end
+    taps.asks = broker.handlers[_SUBSCRIBE]
+    broker.handlers = _replaced(broker.handlers, taps.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
     five = broker.five
     if five:
-        witness.inner5 = five.handlers[_SUBSCRIBE]
-        five.handlers = _replaced(five.handlers, witness.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
+        taps.asks5 = five.handlers[_SUBSCRIBE]
+        five.handlers = _replaced(five.handlers, taps.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
 
 
 def _replaced(handlers, by, *types):

@@ -176,16 +176,16 @@ def note_boots(rec, boot):
 # Clients
 
 
-def joined(witness, conn, level):
+def joined(taps, conn, level):
     """A client has been let in."""
-    event(witness.rec, _CONNECTED, bytes((level,)), witness.broker.conns.session[conn])
+    event(taps.rec, _CONNECTED, bytes((level,)), taps.broker.conns.session[conn])
 
 
-def ended(witness, conn, reason):
+def ended(taps, conn, reason):
     """A connection ends, and why."""
-    rec = witness.rec
-    sessions = witness.broker.sessions
-    session = witness.broker.conns.session[conn]
+    rec = taps.rec
+    sessions = taps.broker.sessions
+    session = taps.broker.conns.session[conn]
     event(rec, _DISCONNECTED, bytes((reason,)), session)
     if reason == _TAKEN_OVER:
         event(rec, _TAKEOVER, b"", session)
@@ -193,11 +193,11 @@ def ended(witness, conn, reason):
         event(rec, _WILL, b"", session)
 
 
-def asked(witness, conn, kind):
+def asked(taps, conn, kind):
     """SUBSCRIBE or UNSUBSCRIBE; its filters may stand behind properties."""
-    buf, at, end = witness.buf, witness.at, witness.to
-    broker = witness.broker
-    rec = witness.rec
+    buf, at, end = taps.buf, taps.at, taps.to
+    broker = taps.broker
+    rec = taps.rec
     if broker.conns.level[conn] == 5:
         n = shift = 0
         more = 128
@@ -237,19 +237,19 @@ received sessions.ids_refused
 """
 
 
-def look(witness, _conn, _now):
+def look(taps, _conn, _now):
     """Which tables have refused something since the last time, and is heap lower than ever?"""
     rows = [line.split() for line in _TABLES.split("\n") if line]
     counts = []
     for i in range(len(rows)):
         table, name = rows[i][1].split(".")
-        counts.append(getattr(getattr(witness.broker, table), name))
-        if counts[i] > (witness.counts[i] if witness.counts else 0):
-            event(witness.rec, _TABLE_FULL, rows[i][0].encode())
-    witness.counts = counts
+        counts.append(getattr(getattr(taps.broker, table), name))
+        if counts[i] > (taps.counts[i] if taps.counts else 0):
+            event(taps.rec, _TABLE_FULL, rows[i][0].encode())
+    taps.counts = counts
     if MICROPYTHON:
         gc.collect()
         free = gc.mem_free()
-        if free < witness.low - _STEP:
-            witness.low = free
-            event(witness.rec, _LOW, pack("<I", free))
+        if free < taps.low - _STEP:
+            taps.low = free
+            event(taps.rec, _LOW, pack("<I", free))

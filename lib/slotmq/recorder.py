@@ -56,7 +56,7 @@ class Recorder:
         # behind the block most records lie as a whole, and all definitions
         self.out = bytearray(block + max(limits.topic_bytes, limits.client_id_bytes) + _HEAD)
         self.origin = bytearray(_ORIGIN)
-        n = min(limits.routes * 2, _TOPICS_MOST)
+        n = min(limits.routes * 3 // 2, _TOPICS_MOST)
         self.topics = Names(n, n // 2 * limits.route_topic_bytes)
         self.marks = bytearray(self.topics.slots), bytearray(clients.slots)
         self.o, self.kept = make(self.out, block, self.marks[0], self.marks[1])
