@@ -9,7 +9,7 @@ from struct import pack, unpack
 from slotmq import log, ondemand, record_file
 from slotmq.app import borrow
 from slotmq.recorder import Recorder
-from slotmq.runtime import MICROPYTHON, const
+from slotmq.runtime import MICROPYTHON, const, filter_ok
 from slotmq.settings import ConfError
 from slotmq.taps import Taps
 
@@ -27,7 +27,7 @@ _CONNECT = const(1)  # types of packets
 _PUBLISH_TYPE = const(3)
 _SUBSCRIBE = const(8)
 _UNSUBSCRIBE = const(10)
-_AUTH = const(15)
+_AUTH_TYPE = const(15)
 _INFO = const(8)
 _WARNING = const(2)
 _BOOT = const(1)
@@ -42,6 +42,8 @@ _RTC_ERROR = const(60000)  # ms
 def keep(app):
     """Record what passes through an App's broker."""
     ondemand.IS_SMALL and gc.collect()
+    if not all(filter_ok(text, 0, len(text)) for text in app.settings.record):
+        raise ConfError(_wrong(app, "record", "a topic filter"))
     size = _setting(app.settings, "record_segment_size")
     if size % 256:
         raise ConfError(_wrong(app, "record_segment_size", "a multiple of 256"))
@@ -102,7 +104,7 @@ def _stand_before(broker, taps):
     broker.recorder = taps
     broker.handle = taps.handle
     taps.joins = broker.first_handlers
-    broker.first_handlers = _replaced(taps.joins, taps.let_in, _CONNECT, _AUTH)
+    broker.first_handlers = _replaced(taps.joins, taps.let_in, _CONNECT, _AUTH_TYPE)
     taps.inner = broker.handlers[_PUBLISH_TYPE]
     broker.handlers = _replaced(broker.handlers, taps.publish, _PUBLISH_TYPE)
     five = broker.five

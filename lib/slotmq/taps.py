@@ -8,7 +8,7 @@
 from slotmq import heap, ondemand
 from slotmq.handle_publish import is_wanted
 from slotmq.runtime import const, lane, next_packet
-from slotmq.runtime_record import names_table, tap
+from slotmq.runtime_record import tap
 
 _NONE = const(0xFFFF)
 _TYPE = const(0)
@@ -22,12 +22,13 @@ _PAYLOAD = const(9)
 _ACCEPTED = const(15)
 # Of the Recorder's state
 _FILL = const(0)
+_BLOCK = const(1)
 _SEQ = const(4)
 _TICKS = const(5)
 _CLIENT = const(6)
 _ORIGIN_FLAG = const(16)
 _ORIGIN = b"\x26\0\x0dslotmq-origin\0\x20"
-_SECOND = const(10)
+_EACH = const(10)
 _HEAP = const(600)  # tenths of a second between two looks at it
 
 
@@ -36,10 +37,9 @@ class Taps:
         self.broker = broker
         self.rec = rec
         self.o = rec.o
-        self.names = names_table(rec.topics)
         self.remote = remote
         self.events = False  # are they recorded too? What they need is below
-        self.interval = flush_s * _SECOND
+        self.interval = flush_s * _EACH
         self.due = self.flushed = broker.now  # tenths of a second
         self.lock = None  # the open file that keeps others from this ring
         self.ticks_ms = broker.loop.ticks_ms
@@ -68,13 +68,16 @@ class Taps:
             self.clock()
             o = self.o
             o[_CLIENT] = client = self.broker.conns.session[conn]
-            at = tap(at, 0, 0, o, self.names, buf, stop)
+            topics = self.rec.topics
             pkt = self.broker.pkt
+            at = tap(o, topics, buf, at, stop)
             while at < stop:
-                n = next_packet(buf, at, stop, pkt)
-                self._packet(conn, client, pkt, buf)
-                o[_CLIENT] = client
-                at = tap(at + n, 0, 0, o, self.names, buf, stop)
+                if o[_FILL] < o[_BLOCK] or not self.rec.settle():
+                    n = next_packet(buf, at, stop, pkt)
+                    self._packet(conn, client, pkt, buf)
+                    o[_CLIENT] = client
+                    at += n
+                at = tap(o, topics, buf, at, stop)
         return stop
 
     def _packet(self, conn, client, pkt, buf):
@@ -206,7 +209,7 @@ class Taps:
         """The loop's, and what is due."""
         self.finish()
         if self.broker.now >= self.due:
-            self.due = self.broker.now + _SECOND
+            self.due = self.broker.now + _EACH
             self._look(self.broker.now)
 
     def _look(self, now):
