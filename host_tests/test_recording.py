@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import psutil
-import pytest
 
 from slotmq_tools.golden import decode
 
@@ -18,11 +17,6 @@ from .wire.client import Client
 from .wire.process import free_port
 
 MESSAGE, EVENT, ANCHOR = 2, 3, 4
-
-
-@pytest.fixture(params=["cpython", "micropython"])
-def runtime(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 def begin(folder: Path, runtime: str, *lines: str) -> tuple[Run, tuple[str, int]]:
@@ -71,18 +65,21 @@ def test_what_passes_is_recorded_in_order(tmp_path: Path, runtime: str) -> None:
     every = [record["seq"] for segment in found for record in segment["records"]]
     assert every == list(range(len(every)))
     codes = [r["flags"] for s in found for r in s["records"] if r["type"] == EVENT]
+    codes = [code for code in codes if code != 8]  # the heap, when it is looked at
     assert codes[:3] == [1, 2, 6]
     assert 3 in codes
 
 
 def test_a_kill_loses_no_more_than_the_flush_interval(tmp_path: Path, runtime: str) -> None:
     run, address = begin(tmp_path, runtime)
-    sent = burst(join(address, "sensor"), 0, 40)
+    client = join(address, "sensor")
+    sent = burst(client, 0, 40)
     time.sleep(2.5)
     family = psutil.Process(run.process.pid)
     for process in [*family.children(recursive=True), family]:
         os.kill(process.pid, signal.SIGKILL)
     run.process.wait()
+    client.sock.close()
     assert payloads(segments(tmp_path)) == sent
     before = (tmp_path / "ring" / "00000000.seg").read_bytes()
     again, _ = begin(tmp_path, runtime)
@@ -111,6 +108,7 @@ def test_segments_are_fetched_and_the_time_is_told(tmp_path: Path, runtime: str)
         data += answer[12:]
     anchors = [r for r in decode(data)["records"] if r["type"] == ANCHOR]
     assert (anchors[-1]["flags"], anchors[-1]["payload"][:12]) == (3, "9c6c026bfa00")
+    client.sock.close()
     run.stop()
 
 
