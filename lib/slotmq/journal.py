@@ -6,7 +6,8 @@
 # counts, and what came and went between two commits is never written. A commit ends with
 # COMMIT and sync(); what follows the last COMMIT does not count. FORMAT.md has the records
 # byte by byte, restore_rows.py reads them. That a delivery has ended waits for the next
-# commit: to send it again breaks no promise, and it would cost one for each.
+# commit: to send it again breaks no promise, and it would cost one for each. Not so where
+# one of QoS 2 ended without PUBCOMP: by those in the window a start tells what may be sent.
 #
 # A message is written with the first row that holds it; its slot has KEPT then. What is
 # held by sessions that end with their connection is not written at all, and QoS 0 never.
@@ -74,16 +75,16 @@ class Journal:
         if not self._is_due(now):
             return True
         if broker.held or not self.whole and now < self.retry_at:
-            return False
+            return not self.always
         medium = self.medium
         # A compaction pays when the journal is several times what it would write.
         if not self.whole or medium.end > min(medium.capacity, 65536 + 4 * self.snapshot):
-            return self.compacted()
+            return self.compacted() or not self.always
         self.whole = False  # until it is: else a part may be there, and all goes elsewhere
         try:
             self.write()
         except OSError:
-            return self.compacted()
+            return self.compacted() or not self.always
         self.whole = True
         if medium.end >= self.safe and not broker.full:
             self._keep_room()
@@ -132,8 +133,10 @@ class Journal:
         broker = self.broker
         if broker.sessions.changed or broker.subscriptions.changed:
             heap.lift()
-            self._control().write(self)
-            heap.drop()
+            try:
+                self._control().write(self)
+            finally:
+                heap.drop()
         if broker.sessions.ids_high[1]:
             self._received(broker.sessions)
         if broker.deliveries.count[4]:

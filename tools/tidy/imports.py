@@ -108,7 +108,7 @@ RULE = (
         "app log ondemand places record_file recorder runtime settings taps",
         "binascii gc machine os struct time",
     ),
-    Row("keeping", "app log ondemand places restore runtime settings"),
+    Row("keeping", "app log ondemand places restore runtime settings", "gc"),
     Row(
         "places",
         "journal_file journal_flash ondemand runtime",
