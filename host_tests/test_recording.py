@@ -101,7 +101,7 @@ def test_segments_are_fetched_and_the_time_is_told(tmp_path: Path, runtime: str)
     while len(data) < state["length"]:
         ask = {"segment": 0, "offset": len(data), "length": 100, "reply": "mine"}
         client.publish(f"$SLOTMQ/record/{state['board']}/get", json.dumps(ask).encode(), 0)
-        answer = client.next().payload  # type: ignore[union-attr]
+        answer = client.next().payload
         segment, offset, length = struct.unpack("<III", answer[:12])
         assert (segment, offset) == (0, len(data))
         assert length >= state["length"]

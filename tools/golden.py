@@ -21,7 +21,7 @@ import click
 
 from slotmq import Limits, record_control, record_file
 from slotmq.recorder import Recorder
-from slotmq.runtime import Names
+from slotmq.runtime import Names  # type: ignore[attr-defined]
 
 FOLDER = Path(__file__).resolve().parents[1] / "host_tests" / "golden" / "record"
 BOARD = bytes.fromhex("e6614104035f2d2b")
@@ -63,7 +63,7 @@ class Scene:
         return self
 
     def client(self, name: str, level: int = 4) -> int:
-        slot = self.clients.add(0, name.encode(), 0, len(name.encode()))
+        slot = int(self.clients.add(0, name.encode(), 0, len(name.encode())))
         self.event(CONNECT, bytes((level,)), slot)
         return slot
 
@@ -188,6 +188,7 @@ def holes(folder: Path) -> None:
     scene.at(1).message(sensor, "t", b"x" * 600)
     scene.at(2).message(sensor, "t", b"after it")
     assert scene.rec.flush()
+    assert scene.rec.file
     scene.rec.file.close()
     scene.rec.file = Broken()
     scene.at(3).message(sensor, "t", b"lost")

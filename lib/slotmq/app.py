@@ -25,8 +25,12 @@ def main(argv, on_ready=None):
     app = App()
     try:
         told = borrow("start", "start", app, list(argv))
-        if app.lines:
+        # One after the other: each has the room that the one before it took.
+        if app.settings.persistence:
+            borrow("keeping", "keep", app)
+        if "record" in app.lines:
             borrow("record", "keep", app)
+        app.lines = {}
         print(told)
     except (ConfError, MemoryError, OSError, ValueError) as error:
         app.end()
@@ -61,7 +65,8 @@ class App:
         self.limits = None
         self.broker = None
         self.pid_file = None
-        self.lines = None  # of the configuration, where something is to be recorded
+        self.board = "HOST"
+        self.lines = {}  # of the configuration, where it keeps a journal or records
         self.lock = None  # the open file that keeps others from this one's journal
 
     def open_log(self):

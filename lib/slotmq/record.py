@@ -65,7 +65,6 @@ def keep(app):
         raise ConfError(_wrong(app, "record_location", what))
     except MemoryError:
         raise MemoryError("no heap is left for the recorder; lower limit message_bytes")
-    app.lines = None
     ondemand.IS_SMALL and ondemand.forget_all()
 
 

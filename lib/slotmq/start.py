@@ -40,7 +40,7 @@ _THRESHOLD = const(2048)  # bytes allocated until the next collection
 _MADE = """broker broker.conns broker.sessions broker.sessions.names broker.subscriptions
 broker.subscriptions.routes broker.messages broker.messages.arena broker.deliveries
 broker.retained broker.loop broker.loop.doors broker.five broker.five.shares
-broker.five.aliases broker.five.source broker.sys broker.journal broker.journal.medium"""
+broker.five.aliases broker.five.source broker.sys"""
 _KEPT = "names arena"
 _OF_VERSION_5 = ("version 5", "aliases", "shares")  # rows of the budget
 _BITS = 64 if sys.maxsize >> 32 else 32
@@ -61,7 +61,7 @@ def start(app, argv):
 
 def _start(app, argv):
     options = _parse(argv)
-    board = options.get(_BOARD, "HOST")
+    app.board = board = options.get(_BOARD, "HOST")
     app.verbose = _VERBOSE in options
     app.conf = options.get(_CONF)
     lines = {}
@@ -97,17 +97,16 @@ def _start(app, argv):
         # First, since who finds its address taken may not touch a journal that is in use.
         for hosts, port, most in listeners:
             where += _listen(app, lines, hosts, port, most)
-        if app.settings.persistence:
-            borrow("keeping", "keep", app, board, lambda what: _wrong_place(app, lines, what))
     except MemoryError:
         raise MemoryError(told)
     _write_pid(app, lines, options)
     if _TAKES_ORDERS in options:
         stdin = sys.stdin.buffer
         app.broker.loop.watch(getattr(stdin, "raw", stdin), app.obey)
-    if "record" in lines:
-        app.lines = lines  # for record.py, which wants the room that this module takes
-    _forget_what_made_it(app.broker, app.lines)
+    records = "record" in lines
+    if app.settings.persistence or records:
+        app.lines = lines
+    _forget_what_made_it(app.broker, records)
     return _headline(board, ", ".join(where))
 
 
@@ -129,8 +128,6 @@ def _forget_what_made_it(broker, records):
     for name in list(sys.modules):
         if name.startswith("slotmq_boards"):
             del sys.modules[name]
-        elif name in ("slotmq.journal_file", "slotmq.journal_flash"):
-            sys.modules[name].forget()
 
 
 def budget(board):
@@ -214,13 +211,6 @@ def _listeners(configured, options):
 def _wrong(app, key, line, expected):
     # A line of the configuration that proved wrong when it was tried
     return "%s:%d: %s: expected %s" % (app.conf, line, key, expected)
-
-
-def _wrong_place(app, lines, expected):
-    # Where the journal is to lie; nothing says so if it is the working directory.
-    key = "persistence_location"
-    key = key if key in lines else "persistence"
-    return _wrong(app, key, lines[key], expected)
 
 
 def _listen(app, lines, hosts, port, most):

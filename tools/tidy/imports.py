@@ -108,7 +108,7 @@ RULE = (
         "app log ondemand places record_file recorder runtime settings taps",
         "binascii gc machine os struct time",
     ),
-    Row("keeping", "app log ondemand places restore runtime settings", "gc"),
+    Row("keeping", "app log ondemand places restore runtime settings", "gc sys"),
     Row(
         "places",
         "journal_file journal_flash ondemand runtime",
@@ -138,10 +138,10 @@ RULE = (
     Row("log", "runtime", "sys time"),
     Row("scram", "runtime", "binascii hashlib os"),
     Row("conf", "capacities log policies runtime settings"),
-    Row("app", "conf log record runtime settings start", "os sys"),
+    Row("app", "conf keeping log record runtime settings start", "os sys"),
     Row(
         "start",
-        "__init__ app broker budget conf connections journal keeping ondemand runtime settings "
+        "__init__ app broker budget conf connections journal ondemand runtime settings "
         "sysinfo version5",
         "errno gc os slotmq_boards sys",
     ),
