@@ -69,7 +69,7 @@ class MemoryMedium:
 
     def _append(self, buf, off, n):
         if n > self.room:
-            raise OSError(28)
+            raise OSError(28, "full")
         self.room -= n
         self.lost += bytes(buf[off : off + n])
 

@@ -1,96 +1,12 @@
 """What rots, is cut off or is foreign is set aside and said; the broker starts all the same."""
 
-import gc
 import os
-import unittest
 from binascii import crc32
 
-import scratch
-from fakes import World
+from damage_case import HEADER, SNAPSHOT, STEP, TOPICS, Case, FileCase, content
 from full_media import Flash
-from invariants import broken
-from packets import PUBACK, ack, publish
 
-from slotmq import Broker, Limits, Settings
-from slotmq.journal_file import FileMedium
 from slotmq.journal_flash import FlashMedium
-from slotmq.restore import restore
-from slotmq.runtime import MICROPYTHON
-
-SNAPSHOT, LIMIT, HEADER = 8000, 60000, 16
-SMALL = {"connections": 4, "sessions": 4, "subscriptions": 8, "messages": 16, "deliveries": 32}
-STEP = 17 if MICROPYTHON else 1
-TOPICS = 6
-
-
-def content(path):
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            return file.read()
-    except OSError:
-        return None
-
-
-class Case(unittest.TestCase):
-    def setUp(self):
-        # A start collects garbage many times: what pytest has made need not be looked at.
-        getattr(gc, "freeze", gc.collect)()
-        self.said = []
-
-    def tearDown(self):
-        getattr(gc, "unfreeze", gc.collect)()
-
-    def start(self):
-        """A broker with what the medium holds; how many retained topics that are."""
-        self.said = []
-        self.broker = Broker(Limits(**SMALL), Settings(sys_interval=0, mqtt_versions=3))
-        restore(self.broker, self.medium(), self.said.append)
-        self.assertEqual(broken(self.broker), [])
-        return self.broker.retained.names.count()
-
-    def live(self):
-        """One commit for each topic, and no compaction behind them."""
-        self.assertEqual(self.start(), 0)
-        world = World(self.broker)
-        client = world.client("p", clean=False)
-        for n in range(TOPICS):
-            client.send(publish(f"r/{n}", b"%d" % n, 1, n + 1, retain=True))
-            world.turn(3)
-            self.assertEqual(client.packets(), [ack(PUBACK, n + 1)])
-        self.broker.journal.medium.close()
-
-    def restart(self):
-        """As start(), and then it works: what comes is there at the next one."""
-        found = self.start()
-        said = self.said
-        world = World(self.broker)
-        client = world.client("q")
-        client.send(publish("new", b"new", retain=True))
-        world.turn(3)
-        self.broker.journal.medium.close()
-        self.assertEqual(self.start(), found + 1)
-        self.assertEqual(self.said, [])
-        self.broker.journal.medium.close()
-        self.said = said
-        return found
-
-
-class FileCase(Case):
-    kind = FileMedium
-
-    def setUp(self):
-        super().setUp()
-        self.path = scratch.path()
-        self.live()
-        self.whole = content(self.path)
-
-    def medium(self):
-        self.made = self.kind(self.path, SNAPSHOT, LIMIT)
-        return self.made
-
-    def tearDown(self):
-        self.made.close()
-        super().tearDown()
 
 
 class TestFiles(FileCase):
@@ -180,23 +96,6 @@ class TestFiles(FileCase):
         self.assertEqual(self.restart(), 0)
 
 
-class Unreadable(FileMedium):
-    """A part of it the file system cannot read any more."""
-
-    def readinto(self, at, buf, n):
-        if at + n > 150:
-            raise OSError(5)
-        return FileMedium.readinto(self, at, buf, n)
-
-
-class TestReading(FileCase):
-    def test_what_cannot_be_read_is_not_there(self):
-        self.kind = Unreadable
-        found = self.start()
-        self.assertGreater(found, 0)
-        self.assertLess(found, TOPICS)
-
-
 class TestFlash(Case):
     def setUp(self):
         super().setUp()
@@ -241,3 +140,6 @@ class TestFlash(Case):
         self.put(b"\xff" * len(self.whole))
         self.assertEqual(self.restart(), 0)
         self.assertEqual(self.said, [])
+
+
+del Case, FileCase

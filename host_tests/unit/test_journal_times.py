@@ -201,6 +201,45 @@ class TestSync(TimesCase):
         self.assertEqual(self.broker.retained.names.count(), 2)
 
 
+class TestFails(TimesCase):
+    """A medium that takes nothing: what may wait for `interval` stops no packet."""
+
+    def sync(self):
+        return False, 5
+
+    start = TestSync.start
+
+    def fill(self):
+        self.publisher = self.client("p")
+        self.ask(self.publisher, publish("r", b"x", 1, 7, retain=True), ack(PUBACK, 7))
+        self.medium.room = 0
+        self.second(6)
+        self.assertFalse(self.broker.journal.whole)
+        self.assertTrue(self.broker.full)
+
+    def test_packets_leave_all_the_same(self):
+        self.fill()
+        for n in range(8, 12):
+            self.ask(self.publisher, publish("t", b"y", 1, n), ack(PUBACK, n))
+            self.second()
+        self.client("another")
+        self.client("kept", b"\x20\x02\0\3", clean=False)
+
+    def test_what_waits_is_kept_as_soon_as_there_is_room(self):
+        self.fill()
+        self.medium.room = 1 << 30
+        self.second(2)
+        self.assertTrue(self.broker.journal.whole)
+        self.reboot()
+        self.assertEqual(self.broker.retained.names.count(), 1)
+
+    def test_a_start_without_room_is_told_and_waits_for_nothing(self):
+        self.medium.room = 0
+        self.start()
+        self.assertEqual(self.said, ["there is no room to write"])
+        self.client("anybody")
+
+
 class TestNever(TestSync):
     """An interval of 0: only at the end, or when it is told."""
 

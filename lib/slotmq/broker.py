@@ -204,7 +204,10 @@ class Broker:
 
     def turn(self, timeout_ms=250):
         """One turn of the loop: waits so long at most, handles what has come."""
-        self._loop().turn(timeout_ms)
+        loop = self.loop
+        if loop is None:
+            loop = self._loop()
+        loop.turn(timeout_ms)
 
     def run(self):
         """Turn until stop(), then end in order: wills go out, sockets are closed."""

@@ -75,16 +75,16 @@ class Journal:
         if not self._is_due(now):
             return True
         if broker.held or not self.whole and now < self.retry_at:
-            return False
+            return not self.always
         medium = self.medium
         # A compaction pays when the journal is several times what it would write.
         if not self.whole or medium.end > min(medium.capacity, 65536 + 4 * self.snapshot):
-            return self.compacted()
+            return self.compacted() or not self.always
         self.whole = False  # until it is: else a part may be there, and all goes elsewhere
         try:
             self.write()
         except OSError:
-            return self.compacted()
+            return self.compacted() or not self.always
         self.whole = True
         if medium.end >= self.safe and not broker.full:
             self._keep_room()

@@ -146,7 +146,8 @@ def begin(broker, medium, newest, say, *sync):
             broker.journal = None  # the start ends here: nothing is written any more
             medium.close()
             raise
-        say("there is no room to write; whoever is promised something waits until there is")
+        waits = "; whoever is promised something waits until there is" if journal.always else ""
+        say("there is no room to write%s" % waits)
         note(journal, True)
     return journal
 

@@ -10,6 +10,7 @@ from slotmq.runtime import MICROPYTHON, const
 _HEAD_BYTES = const(16)
 _MAGIC = b"slotmqJ\x01"  # the last byte is the version of the format
 _ENOENT = const(2)
+_EISDIR = const(21)
 
 # The start
 
@@ -34,16 +35,27 @@ def promises(path):
 
 def generations(medium):
     try:
-        with open(medium.path, "rb") as file:
-            head = file.read(_HEAD_BYTES)
+        file = open(medium.path, "rb")
     except OSError as error:
         _must_be_missing(error)
         return []
+    with file:
+        head = _head(file)
     if len(head) == _HEAD_BYTES:
         magic, generation, crc = unpack("<8s2I", head)
         if magic == _MAGIC and crc == crc32(head[:-4]):
             return [generation]
     return []
+
+
+def _head(file):
+    # What cannot be read is damaged, as what is wrong.
+    try:
+        return file.read(_HEAD_BYTES)
+    except OSError as error:
+        if error.errno == _EISDIR:  # some can open a folder
+            raise error
+        return b""
 
 
 def set_aside(medium, generation, is_needed):

@@ -1,12 +1,13 @@
 # journal_reader.py - a start's look at a generation of the journal: its records one after
 # the other, and how far it is whole. Allocates.
-from slotmq.runtime import const
+from slotmq.runtime import const, copy
 from slotmq.runtime_journal import crc_add, crc_put, crc_start, crc_state
 
 _HEAD = const(1)
 _COMMIT = const(13)
 _COMMIT_BEGINS = b"\x0d\x04"  # type and length
 _CHUNK = const(60)
+_WINDOW = const(512)
 TORN = 1  # what follows the last COMMIT is not whole, as a power cut leaves it
 DAMAGED = 2  # what was committed follows, and cannot be reached any more
 
@@ -31,6 +32,9 @@ class Reader:
         self.generation = generation
         medium.open(generation)
         self.buf = bytearray(max(longest, 64))
+        # Bytes of the medium: from `at` on, how many of them there are
+        self.window = bytearray(max(_WINDOW, len(self.buf)))
+        self.at = self.had = 0
         self.seed = bytearray(4)
         for i in range(4):
             self.seed[i] = generation >> 8 * (3 - i) & 255
@@ -64,9 +68,23 @@ class Reader:
         return is_known or self._is_whole()
 
     def read(self, at, n):
+        # From the window, which is read anew where it does not hold all of it. (Where that
+        # cannot be done, perhaps so much can be read.)
+        off = at - self.at
+        if off < 0 or off + n > self.had:
+            self.at = at
+            self.had = self._read(at, self.window, len(self.window))
+            off = 0
+            if not self.had:
+                return self._read(at, self.buf, n)
+        n = min(n, self.had - off)
+        copy(self.buf, 0, self.window, off, n)
+        return n
+
+    def _read(self, at, buf, n):
         # What cannot be read is not there.
         try:
-            return self.medium.readinto(at, self.buf, n)
+            return self.medium.readinto(at, buf, n)
         except OSError:
             return 0
 

@@ -1,9 +1,11 @@
 # keeping.py - how a program with `persistence true` starts: what the journal holds is taken
 # over, and what its broker promises from then on is kept. Borrowed by the start: allocates.
 # Of two brokers of a computer one has the journal: the App holds its lock until it ends.
+import gc
+
 from slotmq import log, ondemand
 from slotmq.app import borrow
-from slotmq.runtime import const
+from slotmq.runtime import MICROPYTHON, const
 from slotmq.settings import ConfError
 
 # Settings beside `persistence`
@@ -50,7 +52,12 @@ def _keep(app, board, location, wrong):
         app.lock = borrow("places", "lock", path)
         if app.lock is False:
             raise OSError(wrong("a journal that no other broker keeps, not %s" % path))
+    # A start collects often, so that what stays lies close; of this nothing stays.
+    often = MICROPYTHON and gc.threshold()
+    MICROPYTHON and gc.threshold(-1)
     newest = borrow("restore", "read_back", broker, medium, _say)
+    gc.collect()
+    MICROPYTHON and gc.threshold(often)
     if newest:
         _tell(broker)
     ondemand.tick(_LONG)

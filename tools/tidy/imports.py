@@ -92,7 +92,7 @@ RULE = (
     Row("journal_disk", "runtime", "binascii os struct vfs"),
     # Attached to a broker that is to keep what it promises; restore is borrowed by its start
     Row("journal*", "encode heap journal* ondemand runtime runtime_journal"),
-    Row("keeping", "app log ondemand places restore runtime settings"),
+    Row("keeping", "app log ondemand places restore runtime settings", "gc"),
     Row(
         "places",
         "journal_file journal_flash ondemand runtime",
