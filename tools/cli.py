@@ -150,7 +150,13 @@ def inspect_journal(file: Path, database: Path | None) -> None:
 
 
 def _shown(cell: object) -> str:
-    return cell.decode(errors="backslashreplace") if isinstance(cell, bytes) else str(cell)
+    """As text for a terminal, which obeys no character of it."""
+    text = cell.decode(errors="backslashreplace") if isinstance(cell, bytes) else str(cell)
+    return "".join(one if one.isprintable() else _escaped(one) for one in text)
+
+
+def _escaped(one: str) -> str:
+    return one.encode("unicode_escape").decode()
 
 
 @main.command("passwd")
