@@ -135,7 +135,11 @@ def acked(c, session: int, packet_id: int, state: int) -> int:
         return _NONE
     msg = ptr16(int(o) - o[_D_MSG])[entry]
     count = ptr32(int(o) - o[_D_COUNT])
-    ptr8(int(o) - o[_D_FLAGS])[entry] = _CHANGED | 4
+    marks = ptr8(int(o) - o[_D_FLAGS])
+    ended = 2
+    if marks[entry] & 4 and states[entry] ^ _RELEASED:
+        ended = 3  # without PUBCOMP
+    marks[entry] = _CHANGED | 4
     if state ^ _SENT_2:
         cells[entry] = _NONE
         nexts = ptr16(int(o) - o[_D_NEXT])
@@ -160,7 +164,7 @@ def acked(c, session: int, packet_id: int, state: int) -> int:
         cells[session] = cells[session] - 1
         states[entry] = _FREE
         nexts[entry] = _NONE
-        count[4] = count[4] | 2
+        count[4] = count[4] | ended
         if count[3] ^ _NONE:
             nexts[count[3]] = entry
         else:
