@@ -21,6 +21,7 @@ from rich.table import Table
 from . import boards, daemon, journal, journal_tables, launcher, mpy, passwd
 from .deploy.commands import COMMANDS
 from .errors import ToolError
+from .harvest.command import harvest
 from .scenario.command import sim
 
 _RUN = "run"
@@ -214,6 +215,7 @@ def broker_argv(
     return [*argv, "--board", board]
 
 
+main.add_command(harvest)
 main.add_command(sim)
 
 
