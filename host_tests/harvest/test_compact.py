@@ -42,15 +42,16 @@ def test_many_bundles_become_few_and_doubles_go(folder: Folder) -> None:
     before = folder.identities()
     size = 4096
     count = len(one.segments) + len(other.segments)
-    assert compacted(folder, 6 * size, 12 * size) == (3, 1)
+    least, most = count * size, 2 * count * size
+    assert compacted(folder, least, most) == (3, 1)
     assert folder.identities() == before == identities(one, other)
     lines = folder.lines()
     assert [line["segments"] for line in lines[:3]] == [[], [], []]
     assert len(folder.segments()) == count
-    assert all(6 * size <= line["size"] <= 12 * size for line in lines[3:])
+    assert all(least <= line["size"] <= most for line in lines[3:])
     there = {f"bundles/{path.name}" for path in (folder.path / "bundles").iterdir()}
     assert there == {line["path"] for line in lines[3:]}
-    assert compacted(folder, 6 * size, 12 * size) == (0, 0)
+    assert compacted(folder, least, most) == (0, 0)
 
 
 def test_more_than_one_bundle_holds_goes_into_equal_shares(folder: Folder) -> None:
