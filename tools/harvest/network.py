@@ -26,7 +26,7 @@ _WINDOW = 4
 _ASKED = 4096  # the board gives at most what fits into a packet, and then sets the pace
 _AGAIN_S = 2.0
 _ATTEMPTS = 6
-_QUIET_S = 0.7
+_QUIET_S = 0.5
 _PATIENCE_S = 15.0
 _CLOCK_MS = 5  # how wrong this computer's own clock is thought to be, at the least
 
