@@ -48,6 +48,7 @@ class FakeBoards:
             return
         name = message.topic.split("/")[2]
         asked = json.loads(message.payload)
+        assert not asked["reply"].startswith("$")
         number, offset = asked["segment"], asked["offset"]
         self.requests.append((name, number, offset))
         segment = self.recorders[name].segments.get(number)

@@ -53,7 +53,7 @@ class Ring(Client):
 
     def __init__(self, address: tuple[str, int], login: Login) -> None:
         super().__init__(address, login)
-        self._reply = f"{ROOT}/reply/{uuid.uuid4().hex[:12]}"
+        self._reply = f"slotmq/harvest/{uuid.uuid4().hex[:12]}"  # none below $ is let
         self.subscribe(self._reply, 1)
 
     def heads(self, quiet: float = _QUIET_S) -> dict[str, Head]:
