@@ -5,13 +5,18 @@ import time
 
 import click
 
-from . import campaign
+from . import campaign, worth
+
+_SOME = click.IntRange(1)
+_NUMBER = click.IntRange(0, (1 << 30) - 1)
 
 
 @click.command()
-@click.option("--seeds", "count", default=100, show_default=True, help="How many.")
-@click.option("--first", default=0, show_default=True, help="The first one.")
-@click.option("--steps", default=campaign.STEPS, show_default=True, help="Until the faults stop.")
+@click.option("--seeds", "count", type=_SOME, default=100, show_default=True, help="How many.")
+@click.option("--first", type=_NUMBER, default=0, show_default=True, help="The first one.")
+@click.option(
+    "--steps", type=_SOME, default=campaign.STEPS, show_default=True, help="Until the faults stop."
+)
 @click.option("--clients", default="", help="Only these of the seed's clients: 0,2,3.")
 @click.option(
     "--runtime", type=click.Choice([*campaign.RUNTIMES, campaign.LITTLEFS]), default="cpython"
@@ -21,7 +26,7 @@ from . import campaign
 def main(
     count: int, first: int, steps: int, clients: str, runtime: str, jobs: int, shrink: bool
 ) -> None:
-    """Run seeds; end with 1 where something did not hold."""
+    """Run seeds; end with 1 where something did not hold, or too little happened."""
     start = time.monotonic()
     only = tuple(int(index) for index in clients.split(",")) if clients else ()
     if only:
@@ -31,8 +36,7 @@ def main(
     with click.progressbar(found, length=count, label=runtime) as bar:
         outcomes = list(bar)
     took = time.monotonic() - start
-    packets = sum(outcome.packets for outcome in outcomes) / count
-    click.echo(f"{count} seeds, {count / took:.1f} a second, {packets:.0f} packets each")
+    click.echo(f"{count} seeds, {count / took:.1f} a second, {worth.averages(outcomes)}")
     seen = campaign.totals(outcomes)
     click.echo(", ".join(f"{name} {seen[name]}" for name in sorted(seen)))
     failed = [outcome for outcome in outcomes if outcome.failure]
@@ -42,6 +46,9 @@ def main(
             click.echo(f"  {campaign.shrink(runtime, outcome).replay}")
     if failed:
         raise click.ClickException(f"{len(failed)} of {count} seeds failed")
+    doubts = worth.doubts(outcomes) if runtime != campaign.LITTLEFS and not only else []
+    if doubts:
+        raise click.ClickException("nothing failed, but " + "; ".join(doubts))
 
 
 if __name__ == "__main__":

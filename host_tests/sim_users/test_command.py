@@ -165,7 +165,7 @@ def test_every_key_is_printed() -> None:
 @pytest.mark.parametrize("file", SCENARIOS, ids=lambda file: file.name)
 def test_the_scenarios_of_the_documents(file: Path) -> None:
     assert tomllib.loads(file.read_text())["title"]
-    outcome = simulate(read(file, duration="30 min"), lambda percent: None)
+    outcome = simulate(read(file, duration="70 min"), lambda percent: None)
     assert outcome.total("delivered") > 0
     assert {hit.limit for hit in outcome.hits} <= {"connections", "queued"}
 

@@ -5,6 +5,7 @@ from click.testing import CliRunner
 
 from slotmq import start
 from slotmq_boards.RPI_PICO_W.limits import LIMITS
+from slotmq_tools import boards
 from slotmq_tools.cli import main
 from slotmq_tools.scenario import words
 from slotmq_tools.scenario.outcome import OF_VERSION_5
@@ -19,9 +20,14 @@ def test_the_ram_is_what_the_budget_says(simulated: Simulated) -> None:
     rows = {line.split()[0]: int(line.split()[1]) for line in printed.splitlines()[1:]}
     total = rows["tables"]
     assert outcome.ram_bytes == total
-    assert f"the tables take {total:,} bytes of a heap of 163,840" in words.text(outcome)
+    room = boards.load("RPI_PICO_W").tables_bytes
+    told = (
+        f"RAM: the tables take {total:,} bytes of the {room['']:,} that a start leaves for them."
+    )
+    assert told in words.text(outcome)
     kept = simulated(TEN + "[persistence]\nsize = '1 MB'", board="RPI_PICO_W")
     assert kept.ram_bytes == total + rows["journal"]
+    assert kept.room == room["kept"]
     more = simulated(TEN + "[limits]\nmessages = 65", board="RPI_PICO_W")
     assert more.ram_bytes == LIMITS.replaced({"messages": 65}).ram_bytes() > total
 
@@ -31,6 +37,21 @@ def test_without_version_5_its_rows_are_left_out(simulated: Simulated) -> None:
     outcome = simulated(TEN + "[settings]\nmqtt_versions = 3", board="RPI_PICO_W")
     rows = {row[0]: row[1] for row in LIMITS.rows()}
     assert outcome.ram_bytes == sum(rows.values()) - sum(rows[name] for name in OF_VERSION_5)
+
+
+def test_what_a_board_would_not_start_is_said(simulated: Simulated) -> None:
+    outcome = simulated(TEN + "[limits]\nmessage_bytes = 65536", board="RPI_PICO_W")
+    assert not outcome.fits and not outcome.as_json()["ram"]["fits"]
+    told = " ".join(words.summary(outcome).split())
+    assert "THE BOARD WOULD NOT START. Most of it goes to messages." in told
+    version_3 = "[settings]\nmqtt_versions = 3"
+    outcome = simulated(TEN + version_3, board="RPI_PICO_W")
+    assert outcome.room == boards.load("RPI_PICO_W").tables_bytes["3"]
+
+
+def test_a_computer_has_room_for_all(simulated: Simulated) -> None:
+    outcome = simulated(TEN + "[limits]\nmessage_bytes = 4000000", board="HOST")
+    assert outcome.fits and "that a start leaves" not in words.text(outcome)
 
 
 def test_qos_0_writes_nothing(simulated: Simulated) -> None:

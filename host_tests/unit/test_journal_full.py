@@ -1,11 +1,11 @@
 """A medium without room: nothing new is promised, nothing that was is broken, and it passes."""
 
 import packets5
-from fakes import World
+from fakes import IN, World
 from full_media import OnDisk, OnFlash, OnLittlefs
 from invariants import broken
 from journal_case import RESUMED, JournalCase
-from packets import PINGREQ, PUBACK, PUBREC, PUBREL, ack, publish, subscribe
+from packets import PINGREQ, PUBACK, PUBREC, PUBREL, ack, connect, publish, subscribe
 
 from slotmq import Broker, Limits, Settings
 from slotmq.places import snapshot_bytes
@@ -220,6 +220,21 @@ else:
             self.assertFalse(self.broker.full)
             _, found = self.receive()
             self.assertEqual(found, taken)
+
+        def test_who_waits_for_room_turns_nothing(self):
+            """Its socket would take the answer, and is not asked until the answer may leave."""
+            self.fill_up()
+            self.disk.names.pop("/j/f.room", None)
+            self.disk.room = self.disk.used()
+            self.reboot()
+            waiting = self.come(connect("waiting"))
+            self.assertEqual(waiting.packets(), [])
+            self.assertEqual(self.world.poller.masks[waiting.stream], IN)
+            self.assertEqual(self.world.poller.ipoll(0), [])
+            self.free()
+            self.wait()
+            self.assertEqual(waiting.packets(), [b"\x20\x02\0\0"])
+            self.assertEqual(self.world.poller.masks[waiting.stream], IN)
 
 
 del FullCase

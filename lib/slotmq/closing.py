@@ -17,9 +17,7 @@ def close(loop, conn):
     """An ended connection, whose last bytes have been written as far as they could be."""
     five = loop.broker.five
     if five and not loop.stopping and five.lingers(loop.broker, conn):
-        loop.paused_count -= loop.paused[conn]
-        loop.paused[conn] = 0
-        loop.poll_for(conn)
+        loop.pause(conn, 0)
         _half_close(loop, conn)
         heap.lift()
         loop.doors.start()  # it makes way for who waits there
@@ -63,13 +61,11 @@ def make_way(loop):
 def hang_up(loop, conn):
     """The network connection ends now, and gives its slot back."""
     stream = loop.streams[conn]
+    loop.pause(conn, 0)
     heap.lift()
     loop.poller.unregister(stream)
     del loop.of_stream[stream]
     stream.close()
-    if loop.paused[conn]:
-        loop.paused[conn] = 0
-        loop.paused_count -= 1
     loop.broker.closed(conn)
     loop.doors.left(conn)
     heap.drop()

@@ -11,7 +11,7 @@
 from slotmq import log
 from slotmq.capacities import fields
 from slotmq.policies import TABLE_OF, WHEN_FULL, connack, rows
-from slotmq.runtime import const
+from slotmq.runtime import const, filter_ok
 from slotmq.settings import ConfError, Settings
 
 _ERROR = const(1)
@@ -32,6 +32,14 @@ persistence_sync start word always interval
 autosave_interval start number 0 100000000
 limit start limit
 qos2_delivery start word receive release
+record start prefix 65535
+record_location start text
+record_segment_size start number 1024 16776960
+record_budget start number 2048 1073741823
+record_full start word drop_oldest stop
+record_flush_interval start number 1 3600
+record_events start flag
+remote_admin start flag
 allow_anonymous live flag
 allow_zero_length_clientid live flag
 auto_id_prefix live prefix 15
@@ -154,6 +162,10 @@ class _Reader:
         else:
             raise ValueError(_UNKNOWN)
         found = getattr(self, row[2])(row[3:], value)
+        if key == "record":  # they add up
+            if not filter_ok(found, 0, len(found)):
+                raise ValueError("a topic filter")
+            found = getattr(self.settings, key, ()) + (found,)
         self.lines[key] = self.line
         if found is not None:
             setattr(self.settings, key, found)

@@ -1,6 +1,6 @@
-# loop.py - the only place that reads and writes. A turn: wait for events, read each
-# stream that has something once, tick, write each connection that has something
-# once, close what has ended.
+# loop.py - the only place that reads and writes. A turn: wait for events, read each stream
+# that has something once, tick, write each connection that has something once, close what
+# has ended.
 #
 # Given a broker, a poller (register, modify, unregister, ipoll), a clock
 # (ticks_ms, ticks_diff) and listeners, so that the simulator runs this very loop.
@@ -10,12 +10,12 @@
 #
 # The loop runs with MicroPython's heap locked, and lifts the lock for what may
 # allocate: CONNECT, SUBSCRIBE, new connections and closing ones, logs, $SYS, hooks.
-# So a steady state that allocates is an error at once, and the frames of calls lie on the C
-# stack, which is faster. (poll.modify allocates only where objects lie above 2 GB.)
+# So a steady state that allocates is an error at once, and frames of calls lie on the C stack.
+# (poll.modify allocates only where objects lie above 2 GB.)
 from slotmq import closing, heap, ondemand
 from slotmq.doors import Doors
 from slotmq.intake import readable, receive
-from slotmq.runtime import const, copy, lane, may_read, next_dirty
+from slotmq.runtime import const, copy, may_read, next_dirty
 from slotmq.timers import tick
 
 _NONE = const(0xFFFF)
@@ -24,7 +24,6 @@ _OUT = const(4)
 _GONE = const(8 | 16 | 32)
 _IDLE = const(0)
 _BLOCKED = const(2)
-_ENDING = const(3)
 _LINGERING = const(5)
 _LOST = const(9)
 _BYTES_OUT = const(6)
@@ -62,7 +61,7 @@ class Loop:
         self.of_stream = {}  # stream -> its connection; below 0: index of a callback
         self.callbacks = []
         self.doors = Doors(self)
-        self.paused = bytearray(broker.conns.slots)  # not polled for input
+        self.paused = bytearray(broker.conns.slots)  # events that are not polled for
         self.paused_count = 0
         broker.flush = self.flush
         broker.write = self.write
@@ -107,8 +106,7 @@ class Loop:
             self.broker.out_of_memory()
 
     def _turns(self, timeout_ms, once):
-        # The common case stands here as a whole: a connected client has sent something,
-        # the lane handles it where it was read. All else has a function of its own.
+        # The common case stands here as a whole: the lane handles what a client has sent.
         broker = self.broker
         of_stream = self.of_stream
         ipoll = self.ipoll
@@ -125,9 +123,9 @@ class Loop:
                 try:
                     n = stream.readinto(rx, n)
                 except OSError as error:
-                    n = self._not_read(error)
+                    n = None if error.args[0] == _EAGAIN else 0
                 if n:
-                    at = lane(columns, conn, rx, 0, n)
+                    at = broker.handle(columns, conn, rx, 0, n)
                     if at < n:
                         receive(broker, conn, rx, at, n)
                 elif n == 0:
@@ -184,40 +182,44 @@ class Loop:
         broker = self.broker
         n = readable(broker, conn)
         if n == 0:
-            self._pause(conn)
+            self.pause(conn, self.paused[conn] | _IN)
             return
         try:
             n = stream.readinto(self.rx, n)
         except OSError as error:
-            n = self._not_read(error)
+            n = None if error.args[0] == _EAGAIN else 0
         if n:
             self.heard[conn] = broker.now
             receive(broker, conn, self.rx, 0, n)
         elif n == 0:
             broker.end(conn, _LOST)
 
-    def _not_read(self, error):
-        return None if error.args[0] == _EAGAIN else 0
-
-    def _pause(self, conn):
-        if not self.paused[conn] and self.conns.state[conn] != _ENDING:
-            self.paused[conn] = 1
-            self.paused_count += 1
+    def pause(self, conn, events):
+        """From now on do not poll a connection for these events."""
+        before = self.paused[conn]
+        if before != events:
+            self.paused_count += (events > 0) - (before > 0)
+            self.paused[conn] = events
             self.poll_for(conn)
 
     def _resume(self):
+        # Input waits for room, output for the journal.
+        journal = self.broker.journal
         for conn in range(self.conns.slots):
-            if self.paused[conn] and readable(self.broker, conn):
-                self.paused[conn] = 0
-                self.paused_count -= 1
-                self.poll_for(conn)
+            paused = self.paused[conn]
+            if paused & _IN and readable(self.broker, conn):
+                paused &= ~_IN
+            if paused & _OUT and journal.whole:
+                paused &= ~_OUT
+            self.pause(conn, paused)
         self.finish_turn()
 
     def poll_for(self, conn):
         """Tell the poller what this connection waits for now."""
-        mask = 0 if self.paused[conn] else _IN
+        mask = _IN
         if self.conns.out[conn] == _BLOCKED:
             mask |= _OUT
+        mask &= ~self.paused[conn]
         heap.lift()
         self.poller.modify(self.conns.stream[conn], mask)
         heap.drop()
@@ -246,6 +248,7 @@ class Loop:
         if journal and not journal.commit():
             if n and not self.broker.held:
                 self._block(conn, base, n, 0)
+                self.pause(conn, self.paused[conn] | _OUT)
             return
         try:
             done = self.streams[conn].write(self.tx, base, n)
@@ -258,7 +261,7 @@ class Loop:
             self._block(conn, base, n, done or 0)
 
     def _block(self, conn, base, n, done):
-        # The socket said "not now": what is left waits until it is writable.
+        # What is left waits until the socket is writable.
         self.stats[_BYTES_OUT] += done
         self.tx_end[conn] = base + n - done
         copy(self.tx, base, self.tx, base + done, n - done)
@@ -268,7 +271,7 @@ class Loop:
 
     def writable(self, conn):
         """The socket takes something again."""
-        if self.paused[conn]:
+        if self.paused[conn] & _IN:
             # It is not read, so its pings are not seen; that it reads shows it alive.
             self.heard[conn] = self.broker.now
         self.flush(conn)
@@ -278,8 +281,8 @@ class Loop:
             self.broker.go_on(conn)
 
     def finish_turn(self):
-        """Write once to each connection that has something, then close what has ended."""
-        # the wills of those may give others something again
+        """Write once to each connection that has something, then close what has ended, the
+        wills of which may give others something again."""
         broker = self.broker
         counts = self.counts
         if self.pending[0]:

@@ -77,6 +77,8 @@ def _start(app, argv):
             from slotmq.journal import Journal  # noqa: F401
 
             rows.append(borrow("budget", "journal", app.limits))
+        if "record" in lines:
+            __import__("slotmq.taps")
     except MemoryError:
         raise MemoryError("%s: the broker's code does not fit" % _heap())
     listeners = _listeners(app.settings.listeners, options)
@@ -98,6 +100,8 @@ def _start(app, argv):
             where += _listen(app, lines, hosts, port, most)
         if app.settings.persistence:
             borrow("keeping", "keep", app, board, lambda what: _wrong_place(app, lines, what))
+        if "record" in lines:
+            borrow("record", "keep", app, lambda key, what: _wrong_line(app, lines, key, what))
     except MemoryError:
         raise MemoryError(told)
     _write_pid(app, lines, options)
@@ -214,8 +218,12 @@ def _wrong(app, key, line, expected):
 
 def _wrong_place(app, lines, expected):
     # Where the journal is to lie; nothing says so if it is the working directory.
-    key = "persistence_location"
-    key = key if key in lines else "persistence"
+    return _wrong_line(app, lines, "persistence_location", expected)
+
+
+def _wrong_line(app, lines, key, expected):
+    # The line of a key, or where there is none that of what it belongs to
+    key = key if key in lines else key.split("_")[0]
     return _wrong(app, key, lines[key], expected)
 
 

@@ -7,6 +7,7 @@ import click
 from .. import boards
 from ..errors import ToolError
 from .measure import measure
+from .room import write as write_rooms
 from .table import markdown, text, write
 
 README_BOARDS = ("RPI_PICO_W", "ESP32_GENERIC")
@@ -21,11 +22,19 @@ README_BOARDS = ("RPI_PICO_W", "ESP32_GENERIC")
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Write the table of the boards into this file instead, between its markers.",
 )
-def main(board: str, heap_kb: int, file: Path | None) -> None:
+@click.option(
+    "--write-boards",
+    "folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Write what a start leaves for the tables into the board.json files of this folder.",
+)
+def main(board: str, heap_kb: int, file: Path | None, folder: Path | None) -> None:
     """Measure the broker on 32-bit MicroPython with a board's limits and heap."""
     try:
         if file:
             write(file, markdown([measure(name) for name in README_BOARDS]))
+        elif folder:
+            write_rooms(folder)
         else:
             click.echo("\n".join(text(measure(board, heap_kb * 1024))))
     except ToolError as error:

@@ -140,11 +140,17 @@ class Names:
         called = {m: m.name for each in own.values() for m in each if self.is_known(program, m)}
         never = set(_local(program)) | set(dir(builtins)) | self._texts | set(called.values())
         shared = [m for m in _shared(program) if m not in called]
-        called |= dict(zip(shared, _short(never), strict=False))
-        never |= set(called.values())
-        for each in own.values():
-            # What only its own file knows may be called as something in another one.
-            called |= dict(zip([m for m in each if m not in called], _short(never), strict=False))
+        # What is always loaded chooses first, among the names that cost nothing.
+        for there in (True, False):
+            files = [file for file in own if (file in _ALWAYS) == there]
+            first = [m for m in shared if program.file_of(m.module) in files]
+            called |= dict(zip(first, _short(never), strict=False))
+            never |= set(called.values())
+            for file in files:
+                # What only its own file knows may be called as something in another one.
+                rest = [m for m in own[file] if m not in called]
+                called |= dict(zip(rest, _short(never), strict=False))
+            never |= set(called.values())
         return called
 
 

@@ -19,6 +19,8 @@ _ENTRIES = {CORE: "broker", APP: "app", FIVE: "version5"} | {name: name for name
 # The journal, for who wants one, and what only its start needs.
 _KEEPING = ("hot_journal", "journal", "journal_control", "restore")
 _ENTRIES |= {name: name for name in _KEEPING}
+# The recorder; its events, and what it does seldom, are files of their own.
+_ENTRIES |= {"hot_record": "hot_record", "taps": "taps"}
 # Clients in the broker's own program, and hooks that are told what happened.
 _ENTRIES |= {"inside": "inside"}
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef

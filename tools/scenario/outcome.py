@@ -59,7 +59,7 @@ class Outcome:
 
     scenario: Scenario
     limits: Limits
-    heap: int  # bytes of the board's
+    room: int  # bytes that a start on the board leaves for the tables; 0: as many as it likes
     groups: list[Group]
     tables: list[Table]
     hits: list[Hit]  # limits that were full, in that order
@@ -86,6 +86,11 @@ class Outcome:
         """The sum of the budget."""
         return sum(size for _, size, _ in self.ram)
 
+    @property
+    def fits(self) -> bool:
+        """Would the board start with these limits?"""
+        return not self.room or self.ram_bytes <= self.room
+
     def as_json(self) -> dict[str, Any]:
         """What `--json` prints."""
         sums = ("published", "due", "delivered", "late", "waiting", "twice", "retained", "wills")
@@ -103,7 +108,7 @@ class Outcome:
             ],
             "groups": [self._group_as_json(group, sums) for group in self.groups],
             "tables": [vars(table) for table in self.tables],
-            "ram": {"tables": self.ram_bytes, "heap": self.heap}
+            "ram": {"tables": self.ram_bytes, "room": self.room or None, "fits": self.fits}
             | {"rows": {owner: size for owner, size, _ in self.ram}},
             "power_cuts": self.power_cuts,
             "wear": vars(self.wear) if self.wear else None,
@@ -144,6 +149,12 @@ def simulate(scenario: Scenario, progress: Callable[[float], None]) -> Outcome:
     return _outcome(network, limits, wear)
 
 
+def _room(scenario: Scenario) -> int:
+    ways = ["3"] if scenario.settings.get("mqtt_versions") == 3 else []
+    ways += ["kept"] if scenario.persistence else []
+    return boards.load(scenario.board).tables_bytes.get(" ".join(ways), 0)
+
+
 def _outcome(network: Network, limits: Limits, wear: Wear | None) -> Outcome:
     scenario, gauges, ledger = network.scenario, network.gauges, network.ledger
     groups = []
@@ -156,7 +167,7 @@ def _outcome(network: Network, limits: Limits, wear: Wear | None) -> Outcome:
     return Outcome(
         scenario,
         limits,
-        boards.load(scenario.board).heap_kb * 1024,
+        _room(scenario),
         groups,
         [Table(n, sizes[n], gauges.peak(n), gauges.refused_count(n)) for n in sizes],
         sorted(gauges.hits.values(), key=lambda hit: hit.ms),

@@ -141,10 +141,14 @@ def _twice(outcome: Outcome, limit: str) -> int | None:
 
 
 def _ram(outcome: Outcome) -> str:
-    told = f"RAM: the tables take {outcome.ram_bytes:,} bytes of a heap of {outcome.heap:,}"
-    return told + (
-        ": THEY DO NOT FIT." if outcome.ram_bytes > outcome.heap else ", beside the code."
-    )
+    told = f"RAM: the tables take {outcome.ram_bytes:,} bytes"
+    if not outcome.room:
+        return told + "."
+    told += f" of the {outcome.room:,} that a start leaves for them"
+    if outcome.fits:
+        return told + "."
+    owner = max(outcome.ram, key=lambda row: row[1])[0]
+    return f"{told}: THE BOARD WOULD NOT START. Most of it goes to {owner}."
 
 
 def _wear(outcome: Outcome) -> str:

@@ -1,0 +1,22 @@
+"""What board.json says that a start leaves for the tables is what a start leaves."""
+
+import pytest
+
+from slotmq_tools import boards
+from slotmq_tools.heap import room
+from slotmq_tools.heap.measure import limits_of
+
+# Between two runs: names and paths lie elsewhere
+NEAR = 0.02
+
+
+@pytest.mark.parametrize("name", [name for name in boards.names() if name != "HOST"])
+def test_it_is_measured(name: str) -> None:
+    said = boards.load(name).tables_bytes
+    assert list(said) == list(room.WAYS)
+    found = room.measure(name)
+    for way, size in said.items():
+        assert found[way] == pytest.approx(size, rel=NEAR), (
+            f"{way}: slotmq_tools.heap --write-boards"
+        )
+    assert limits_of(name).ram_bytes() < said[""], "the preset does not start"

@@ -1,0 +1,185 @@
+# record_control.py - what the recorder does seldom: the next segment and room for it, and what
+# stands in front of one: which records were lost, and the wall time. Loaded on demand and owns
+# nothing; `rec` is a Recorder, what must be remembered is its. The control plane: allocates.
+from struct import pack
+
+from slotmq.record_file import HEAD
+from slotmq.recorder import FULL
+from slotmq.runtime import const
+
+_NONE = const(0xFFFF)
+_FILL = const(0)
+_LEFT = const(3)
+_SEQ = const(4)
+_TICKS = const(5)
+_CLIENT = const(6)
+_EVENT = const(3)
+_TABLE_FULL = const(7)
+_ANCHOR = const(4)
+_GAP = const(5)
+_GAP_BYTES = const(36)
+_OVERWRITTEN = const(1)
+_LOOK = const(600)  # tenths of a second, between two looks for room in a full ring
+_NO_SEGMENT = 0xFFFFFFFF
+_TO_THE_END = 0xFFFFFFFF  # records, how many nobody knows
+_STALE = const(0x20000000)  # ms: then the ticks no longer tell how long ago it was
+
+
+def next_segment(rec, need):
+    """Go on in a new segment that has room for so many bytes; is there one?"""
+    files = rec.files
+    try:
+        there = files.look()
+        gone = []
+        if len(there) >= files.most and rec.stops:
+            _stop(rec)
+            return False
+        finish(rec)
+        while len(there) >= files.most:
+            gone.append(_overwritten(files, there))
+        begin(rec, gone)
+    except OSError:
+        rec.failed()
+        return False
+    if rec.o[_LEFT] >= need:
+        return True
+    return False  # it is longer than a segment
+
+
+def begin(rec, gone):
+    """Open the next segment and say what was lost."""
+    files = rec.files
+    o = rec.o
+    if rec.gap:
+        _note_loss(rec)
+    head = files.begin(max(files.newest, files.segment) + 1, rec.board, rec.boot, o[_SEQ])
+    files.newest = files.segment
+    rec.out[:HEAD] = head
+    o[_FILL] = HEAD
+    rec.done = 0
+    o[_LEFT] = files.size - HEAD - (_GAP_BYTES if rec.stops else 0)
+    rec.forget_ids()
+    rec.is_open = True
+    client = o[_CLIENT]
+    o[_CLIENT] = _NONE
+    for lost in gone + rec.gaps:
+        gap(rec, *lost)
+    rec.gaps = []
+    _tell_time(rec)
+    o[_CLIENT] = client
+    rec.is_told = False
+
+
+def finish(rec):
+    """The segment that is written is at its end."""
+    if rec.is_open and rec.flush():
+        rec.is_open = False
+        rec.o[_LEFT] = 0
+        rec.files.close()
+
+
+def _stop(rec):
+    # The ring is full: the last segment has kept room to say so.
+    if rec.is_open:
+        seq = rec.o[_SEQ]
+        rec.o[_LEFT] += _GAP_BYTES
+        client = rec.o[_CLIENT]
+        rec.o[_CLIENT] = _NONE
+        gap(rec, FULL, rec.boot, seq + 1, _TO_THE_END, _NO_SEGMENT)
+        rec.o[_CLIENT] = client
+        finish(rec)
+    rec.lost(FULL)
+    rec.retry_at = rec.now + _LOOK
+
+
+def _note_loss(rec):
+    # What was lost while there was no segment, and of one that failed what is not whole.
+    files = rec.files
+    first = rec.lost_from
+    if rec.gap != FULL and files.segment >= 0 and files.header(files.segment):
+        first = files.end(files.segment)
+    if rec.o[_SEQ] > first:
+        rec.gaps.append((rec.gap, rec.boot, first, rec.o[_SEQ] - first, _NO_SEGMENT))
+    rec.gap = 0
+
+
+def _overwritten(files, there):
+    # Remove the oldest segment; what to say of it.
+    oldest = there.pop(0)
+    head = files.header(oldest)
+    after = files.header(there[0]) if there else None
+    lost = (_OVERWRITTEN, 0, 0, 0, oldest)
+    if head:
+        end = after[1] if after and after[0] == head[0] else files.end(oldest)
+        lost = (_OVERWRITTEN, head[0], head[1], end - head[1], oldest)
+    files.remove(oldest)
+    if there:
+        files.first = there[0]
+    return lost
+
+
+def gap(rec, reason, boot, seq, count, segment):
+    """Records were lost."""
+    rec.put(_GAP | reason << 8, _NONE, pack("<IIII", boot, seq, count, segment), 0, 16)
+
+
+def event(rec, code, detail, client=_NONE, topic=_NONE):
+    """Something has happened."""
+    rec.o[_CLIENT] = client
+    rec.put(_EVENT | code << 8, topic, detail, 0, len(detail))
+
+
+# Wall time: [quality, seconds, ms, ticks of then, error bound in ms]
+
+
+def anchor(rec, quality, seconds, ms, error):
+    """What the time is now, and who says so."""
+    rec.wall = [quality, seconds, ms, rec.o[_TICKS], error]
+    rec.o[_CLIENT] = _NONE
+    rec.put(_ANCHOR | quality << 8, _NONE, pack("<IHI", seconds, ms, error), 0, 10)
+
+
+def _tell_time(rec):
+    # A segment stands alone: the time that is known is told once more, as it has passed since.
+    wall = rec.wall
+    if not wall:
+        return
+    passed = (rec.o[_TICKS] - wall[3]) & 0x3FFFFFFF
+    if passed < _STALE:
+        ms = wall[2] + passed
+        error = wall[4] + passed // 10000  # of a crystal, 100 ppm
+        detail = pack("<IHI", wall[1] + ms // 1000, ms % 1000, error)
+        rec.put(_ANCHOR | wall[0] << 8, _NONE, detail, 0, 10)
+
+
+def note_boots(rec, boot):
+    """Starts since that one found a full ring: nothing of them is there."""
+    for lost in range(max(boot + 1, rec.boot - 8), rec.boot):
+        rec.gaps.append((FULL, lost, 0, _TO_THE_END, _NO_SEGMENT))
+
+
+# Full tables
+
+_TABLES = """\
+connections conns.refused
+sessions sessions.refused
+subscriptions subscriptions.refused
+nodes subscriptions.nodes_refused
+messages messages.refused
+deliveries deliveries.refused
+retained retained.refused
+received sessions.ids_refused
+"""
+
+
+def tell_full(witness):
+    """Which tables have refused something since the last time."""
+    rows = [line.split() for line in _TABLES.split("\n") if line]
+    counts = []
+    for i in range(len(rows)):
+        table, name = rows[i][1].split(".")
+        counts.append(getattr(getattr(witness.broker, table), name))
+        if counts[i] > (witness.counts[i] if witness.counts else 0):
+            witness.taps.clock()
+            event(witness.rec, _TABLE_FULL, rows[i][0].encode())
+    witness.counts = counts

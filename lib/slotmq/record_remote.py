@@ -1,0 +1,89 @@
+# record_remote.py - what a recorder says and is told over MQTT: the state of its ring, which
+# is retained, the ranges of segments that somebody asks for, and the time. Loaded on demand
+# and owns nothing; `taps` is a Taps. Who may ask is settled there (`remote_admin`). FORMAT.md
+# has the topics. The control plane: allocates.
+import binascii
+import json
+from struct import pack
+
+from slotmq import local, log
+from slotmq.record_control import anchor
+from slotmq.runtime import const
+
+_SEQ = const(4)
+_NO_SEGMENT = 0xFFFFFFFF
+_WARNING = const(2)
+# Bytes, since a word in a text would be a name that is kept as it is everywhere (tools/pack)
+_STATE = b"""\
+{"board":"%s","boot":%d,"first":%d,"segment":%d,"length":%d,"next":%d,"size":%d}"""
+_ASKED = b"segment", b"offset", b"length"
+_TIME = b"$SLOTMQ/time"
+_MESSAGE = const(2)  # qualities of an anchor
+_QUALITIES = {"harvester": 3, "ntp": 4}
+_OLDEST = const(1600000000)  # seconds: a time before is no time
+_HEADER = const(12)
+_AROUND = const(7)  # bytes of PUBLISH beside topic and payload, at most
+_PIECE = const(1024)
+
+
+def told(taps, name, payload, is_own):
+    """Somebody has published to $SLOTMQ/...; is_own: the program itself."""
+    try:
+        if name == _TIME:
+            _set_time(taps, payload)
+        elif taps.remote and not is_own and name == _topic(taps, b"get"):
+            _answer(taps, payload)
+    except (ValueError, KeyError, TypeError, OSError):
+        log.write(_WARNING, "The recorder: %s: not understood." % str(name, "utf-8"))
+
+
+def tell(taps):
+    """The state of the ring, retained."""
+    rec = taps.rec
+    files = rec.files
+    files.look()
+    newest = files.newest
+    state = binascii.hexlify(rec.board), rec.boot, files.first, newest, _length(files, newest)
+    text = _STATE % (state + (rec.o[_SEQ], files.size))
+    local.publish(taps.broker, _topic(taps, b"head"), text, 0, True)
+    rec.is_told = True
+
+
+def _topic(taps, what):
+    return b"$SLOTMQ/record/%s/%s" % (binascii.hexlify(taps.rec.board), what)
+
+
+def _length(files, segment):
+    # Bytes that are on flash; -1: there is no such segment.
+    return files.synced if segment == files.segment else files.length(segment)
+
+
+def _answer(taps, payload):
+    asked = json.loads(payload)
+    segment, at, n = [int(asked[str(key, "utf-8")]) for key in _ASKED]
+    reply = asked["reply"].encode()
+    if at < 0 or n < 0 or segment < 0 or reply[:1] == b"$":
+        raise ValueError
+    files = taps.rec.files
+    length = _length(files, segment)
+    data = b""
+    if length < 0:
+        length = _NO_SEGMENT
+    else:
+        most = taps.broker.pkt[10] - _AROUND - len(reply) - _HEADER
+        data = files.read(segment, at, max(0, min(n, length - at, most, _PIECE)))
+    head = pack("<III", segment, at, length)
+    local.publish(taps.broker, reply, head + data, 0, False)
+
+
+def _set_time(taps, payload):
+    # seconds, with or without a fraction; an error bound in ms; who says so
+    words = payload.decode().split()
+    seconds, _, fraction = words[0].partition(".")
+    seconds, ms = int(seconds), int((fraction + "000")[:3])
+    error = int(words[1]) if len(words) > 1 else 1000
+    quality = _QUALITIES[words[2]] if len(words) > 2 else _MESSAGE
+    if not _OLDEST < seconds < 1 << 32 or not 0 <= error < 1 << 32 or ms < 0 or len(words) > 3:
+        raise ValueError
+    taps.clock()
+    anchor(taps.rec, quality, seconds, ms, error)

@@ -1,0 +1,230 @@
+# recorder.py - the recorder: what passes through the broker, put down as records in segments
+# of a ring of files (record_file.py). FORMAT.md has them byte by byte.
+#
+# Owns the buffer, in which records wait until a block is full or flush() is called, the ids of
+# topics and which ids the segment has defined. What finds out what passes is in taps.py; what
+# is seldom done (the next segment, wall time, what is answered over MQTT) in
+# record_control.py, which is loaded on demand with the heap's lock lifted. Without it nothing
+# is allocated after construction, as far as the file system does not.
+#
+# Every record takes the next number (seq), also one that cannot be written: so a hole is a loss.
+from slotmq import heap, ondemand
+from slotmq.runtime import Names, const, copy, topic_matches
+from slotmq.runtime_record import add, make, seal, start
+
+_NONE = const(0xFFFF)
+_HEAD = const(20)
+_LONGEST = const(65534)  # bytes of a record
+_DEF = const(1)
+_MESSAGE = const(2)
+_TOPIC_DEF = const(0x101)  # DEF, with its flags from bit 8 on
+_DEFINED = const(1)
+_UNWANTED = const(2)
+_ORIGIN = const(16)  # a flag of a message, and the bytes of one
+_SLACK = const(256)  # of the buffer behind its block: most records lie there as a whole
+_FILL = const(0)
+_BLOCK = const(1)
+_ROOM = const(2)
+_LEFT = const(3)
+_SEQ = const(4)
+_TICKS = const(5)
+_CLIENT = const(6)
+_RETRY = const(100)  # tenths of a second
+_NEVER = const(0x3FFFFFFF)
+# Why records are lost, as in GAP
+FULL = const(2)
+_FAILED = const(3)
+
+
+class Recorder:
+    def __init__(self, files, board, boot, clients, limits, filters, stops=False, block=1024):
+        self.files = files  # the ring, see record_file.py
+        self.board = board  # 8 bytes
+        self.boot = boot
+        self.stops = stops  # where the ring is full; else its oldest segment goes
+        self.clients = clients  # Names of the sessions
+        self.filters = filters
+        self.out = bytearray(block + _SLACK)
+        self.text = bytearray(max(limits.topic_bytes, limits.client_id_bytes))
+        self.origin = bytearray(_ORIGIN)
+        self.topics = Names(limits.routes * 2, limits.routes * 2 * limits.route_topic_bytes)
+        self.marks = bytearray(self.topics.slots), bytearray(clients.slots)
+        self.o, self.kept = make(self.out, block, self.marks[0], self.marks[1])
+        self.hand = 0  # the topic that makes way for the next one
+        self.done = 0  # bytes of the buffer's block that are written
+        self.is_open = False  # is there a segment that takes records?
+        # The longest record; what follows GAP's own room behind a segment's header
+        self.longest = min(_LONGEST, files.size - 32 - (36 if stops else 0))
+        self.gap = 0  # why records are being lost
+        self.lost_from = 0
+        self.gaps = []  # what is still to be said of losses: reason, boot, seq, number, segment
+        self.retry_at = 0  # tenths of a second
+        self.now = 0
+        self.wall = None  # what record_control.py knows of the time
+        self.is_told = True  # is what was said of the ring still so?
+
+    def message(self, client, name, topic, n, flags, buf, at, size):
+        """A message, if a filter wants its topic; with _ORIGIN in flags self.origin is its."""
+        slot = self.topic(name, topic, n)
+        if self.marks[0][slot] != _UNWANTED:
+            self.o[_CLIENT] = client
+            self.put(_MESSAGE | flags << 8, slot, buf, at, size)
+
+    def put(self, kind, topic, buf, at, size):
+        """A record of the client in the state; kind has the flags from bit 8 on."""
+        o = self.o
+        total = _HEAD + size + (_ORIGIN if kind >> 8 & _ORIGIN and kind & 255 == _MESSAGE else 0)
+        try:
+            if self._has_room(total, topic):
+                self._define(topic)
+                start(o, kind, total, topic)
+                if total - size > _HEAD:
+                    add(o, 0, self.origin, _ORIGIN)
+                add(o, at, buf, size)
+                seal(o)
+                if total - size > _HEAD:
+                    self._append(self.origin, 0, _ORIGIN)
+                self._append(buf, at, size)
+                return True
+        except OSError:
+            self.failed()
+        o[_SEQ] += 1
+        return False
+
+    def topic(self, buf, off, n):
+        """The id of a topic name; its mark says whether it is wanted."""
+        topics = self.topics
+        slot = topics.find(0, buf, off, n)
+        if slot == _NONE:
+            while slot == _NONE:
+                slot = topics.add(0, buf, off, n)
+                if slot == _NONE:
+                    self._forget_one()
+            self.marks[0][slot] = 0 if self._is_wanted(buf, off, n) else _UNWANTED
+        return slot
+
+    def _forget_one(self):
+        topics = self.topics
+        while not topics.length[self.hand]:
+            self.hand = (self.hand + 1) % topics.slots
+        topics.remove(self.hand)
+        self.hand = (self.hand + 1) % topics.slots
+
+    def _is_wanted(self, buf, off, n):
+        for text in self.filters:
+            if topic_matches(text, 0, len(text), buf, off, n):
+                return True
+        return False
+
+    def forget_client(self, session):
+        """Somebody else may have the id now."""
+        self.marks[1][session] = 0
+
+    def forget_ids(self):
+        """A new segment, which has the text of no id."""
+        for marks in self.marks:
+            for i in range(len(marks)):
+                marks[i] &= _UNWANTED
+
+    def _has_room(self, total, topic):
+        # Room for the record and for its definitions, in a new segment if need be.
+        client = self.o[_CLIENT]
+        need = total
+        if topic != _NONE and not self.marks[0][topic]:
+            need += _HEAD + self.topics.length[topic]
+        if client != _NONE and not self.marks[1][client]:
+            need += _HEAD + self.clients.length[client]
+        if self.o[_LEFT] >= need:
+            return True
+        if self.now < self.retry_at or need > self.longest:
+            return False
+        heap.lift()
+        try:
+            return ondemand.take("record_control", self.now).next_segment(self, need)
+        except MemoryError:
+            self.lost(_FAILED)
+            return False
+        finally:
+            heap.drop()
+
+    def _define(self, topic):
+        client = self.o[_CLIENT]
+        if client != _NONE and not self.marks[1][client]:
+            self.marks[1][client] = _DEFINED
+            self._text(_DEF, _NONE, self.clients, client)
+        if topic != _NONE and not self.marks[0][topic]:
+            self.marks[0][topic] = _DEFINED
+            self.o[_CLIENT] = _NONE
+            self._text(_TOPIC_DEF, topic, self.topics, topic)
+            self.o[_CLIENT] = client
+        self._settle()
+
+    def _text(self, kind, topic, names, slot):
+        self._settle()
+        n = names.read(slot, self.text, 0)
+        start(self.o, kind, _HEAD + n, topic)
+        add(self.o, 0, self.text, n)
+        seal(self.o)
+        self._append(self.text, 0, n)
+
+    # Bytes
+
+    def _append(self, buf, at, n):
+        o = self.o
+        while n:
+            self._settle()
+            piece = min(n, o[_ROOM] - o[_FILL])
+            copy(self.out, o[_FILL], buf, at, piece)
+            o[_FILL] += piece
+            o[_LEFT] -= piece
+            at += piece
+            n -= piece
+
+    def _settle(self):
+        # A whole block goes to the file.
+        o = self.o
+        block = o[_BLOCK]
+        rest = o[_FILL] - block
+        if rest >= 0:
+            self.files.append(self.out, self.done, block - self.done)
+            copy(self.out, 0, self.out, block, rest)
+            o[_FILL] = rest
+            self.done = 0
+
+    def flush(self):
+        """What waits is written and stays, whatever happens; False: it could not be."""
+        if not self.is_open:
+            return False
+        try:
+            self._settle()
+            n = self.o[_FILL] - self.done
+            if n:
+                self.files.append(self.out, self.done, n)
+                self.done += n
+            self.files.sync()
+            self.is_told = False
+            return True
+        except OSError:
+            self.failed()
+            return False
+
+    def failed(self):
+        """The segment takes nothing more: what it has behind its last whole record is torn."""
+        self.is_open = False
+        self.retry_at = self.now + _RETRY
+        self.lost(_FAILED)
+
+    def close(self):
+        """The segment is whole, and nothing follows."""
+        self.flush()
+        self.files.close()
+        self.is_open = False
+        self.o[_LEFT] = 0
+        self.retry_at = _NEVER
+
+    def lost(self, reason):
+        """Records are lost from the next one on, until there is a new segment."""
+        if not self.gap:
+            self.gap = reason
+            self.lost_from = self.o[_SEQ]
+        self.o[_LEFT] = 0
