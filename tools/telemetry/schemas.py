@@ -27,6 +27,7 @@ _TYPES: dict[str, DataType] = {
     "double": DoubleType(),
     "string": StringType(),
     "strings": ArrayType(StringType()),
+    "longs": ArrayType(LongType()),
     "binary": BinaryType(),
     "bool": BooleanType(),
     "time": TimestampType(),
@@ -45,4 +46,41 @@ FRAMES = _schema(
     "board string, boot long, segment long, seq long, ticks long, type int, flags int,"
     "client string, topic string, payload binary, crc long,"
     "line long, offset long, harvested_ms long, file string, reason string"
+)
+
+BRONZE = StructType([column for column in FRAMES if column.name not in ("file", "reason")])
+QUARANTINE = StructType([*FRAMES])
+
+# What is needed of a board to know its clock and its losses (silver.facts).
+FACTS = _schema(
+    "board string, fact string, boot long, seq long, uptime_ms long, uptime_before long,"
+    "passed long, passed_before long, hole long, flags int, payload binary, harvested_ms long"
+)
+# What follows from them (solve.py).
+SOLVED = _schema(
+    "board string, answer string, boot long, passed long, clock string,"
+    "before_ms long, before_low long, before_high long,"
+    "after_ms long, after_low long, after_high long,"
+    "seq long, last long, believed bool, quality string, anchor_us long, error_ms long,"
+    "reasons strings, segments longs, from_us long, to_us long"
+)
+
+_WHOSE = "board string, boot long, segment long, seq long, uptime_ms long,"
+_WHEN = "wall time, wall_error_us long, clock string, day day,"
+MESSAGES = _schema(
+    _WHOSE + _WHEN + "client string, topic string, levels strings, qos int, retain bool, dup bool,"
+    "kind string, number double, json string, text string, payload binary,"
+    "origin_board string, origin_boot long, origin_seq long,"
+    "possible_duplicate bool, copies long, conflict bool"
+)
+EVENTS = _schema(
+    _WHOSE + _WHEN + "event string, client string, code int, detail string, heap_bytes long,"
+    "payload binary, copies long, conflict bool"
+)
+ANCHORS = _schema(
+    "board string, boot long, seq long, quality string, believed bool, anchor time, error_ms long"
+)
+LOSSES = _schema(
+    "board string, boot long, first_seq long, last_seq long, lost long, reasons strings,"
+    "segments longs, after time, before time"
 )

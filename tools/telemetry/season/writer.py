@@ -8,6 +8,7 @@ import zlib
 from dataclasses import dataclass, field
 
 NO_ID = 0xFFFF
+HEADER = 32
 
 
 def le(value: int, size: int) -> bytes:
@@ -59,7 +60,14 @@ class Segment:
     entries: list[tuple[int, Entry]] = field(default_factory=list)  # with their offsets
     torn: int = 0  # bytes of a record that the power went away under
     ids: dict[tuple[int, str], int] = field(default_factory=dict)
+    defined: int = 0
 
     def define(self, kind: int, text: str) -> int:
-        """The id of a client (0) or topic (1), which must then be defined, as it is new."""
-        return self.ids.setdefault((kind, text), sum(k == kind for k, _ in self.ids) * 3 % 61)
+        """An id for a client (0) or a topic (1). There are few: old ones are defined anew."""
+        number = self.defined % 5 * 3
+        self.defined += 1
+        for other in [key for key, value in self.ids.items() if value == number]:
+            if other[0] == kind:
+                del self.ids[other]
+        self.ids[kind, text] = number
+        return number

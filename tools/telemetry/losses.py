@@ -1,0 +1,88 @@
+"""What is missing of one board, and what is known of why; without Spark.
+
+A hole is a run of numbers that no record has. GAP records and frames in quarantine explain
+holes, and tell of losses behind the last record of a boot and of boots that left none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+UNEXPLAINED = "unexplained"
+QUARANTINED = "quarantined"
+NO_SEGMENT = 0xFFFFFFFF
+
+
+@dataclass(frozen=True)
+class Told:
+    """Records that somebody says are lost."""
+
+    boot: int
+    first: int
+    count: int
+    reason: str
+    segment: int  # or NO_SEGMENT
+
+    @property
+    def last(self) -> int:
+        return self.first + self.count - 1
+
+
+@dataclass(frozen=True)
+class Hole:
+    """A run of numbers without records; `last` None: nobody knows how many."""
+
+    boot: int
+    first: int
+    last: int | None
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A hole with its reasons and the segments that were lost, as far as they are told."""
+
+    hole: Hole
+    reasons: list[str] = field(default_factory=list)
+    segments: list[int] = field(default_factory=list)
+
+
+def losses(holes: Sequence[Hole], lasts: dict[int, int], told: Sequence[Told]) -> list[Loss]:
+    """`holes` are those between records, `lasts` the last number of each boot with records."""
+    every = [*holes, *_behind(lasts, told)]
+    boots = lasts.keys() | {one.boot for one in told}
+    seen = lasts.keys() | {hole.boot for hole in every}
+    if boots:
+        missing = [boot for boot in range(min(boots), max(boots)) if boot not in seen]
+        every += [Hole(boot, 0, None) for boot in missing]
+    by_boot: dict[int, list[Told]] = {}
+    for one in told:
+        by_boot.setdefault(one.boot, []).append(one)
+    return [_explained(hole, by_boot.get(hole.boot, [])) for hole in every]
+
+
+def _behind(lasts: dict[int, int], told: Sequence[Told]) -> list[Hole]:
+    """What is told to be lost behind the last record of a boot, as one hole for each run."""
+    found: list[Hole] = []
+    for one in sorted((one for one in told if one.count > 0), key=lambda t: (t.boot, t.first)):
+        first = max(one.first, lasts.get(one.boot, -1) + 1)
+        if first > one.last:
+            continue
+        previous = found[-1] if found and found[-1].boot == one.boot else None
+        if previous and previous.last is not None and first <= previous.last + 1:
+            found[-1] = Hole(one.boot, previous.first, max(previous.last, one.last))
+        else:
+            found.append(Hole(one.boot, first, one.last))
+    return found
+
+
+def _explained(hole: Hole, told: Sequence[Told]) -> Loss:
+    fitting = [
+        one
+        for one in told
+        if one.count > 0 and hole.last is not None and one.first <= hole.last
+        and one.last >= hole.first
+    ]  # fmt: skip
+    reasons = sorted({one.reason for one in fitting}) or [UNEXPLAINED]
+    segments = sorted({one.segment for one in fitting} - {NO_SEGMENT})
+    return Loss(hole, reasons, segments)
