@@ -126,13 +126,13 @@ def test_every_record_comes_once_or_is_in_a_gap(steps: list[tuple[str, int]]) ->
     for boot, seq in missing:
         assert (boot, seq) < first or any(covers(gap, boot, seq) for gap in stream.gaps)
     for boot, seq in stream.rows:
-        known = [gap for gap in stream.gaps if gap.count != UNKNOWN]
+        known = [gap for gap in stream.gaps if gap.lost != UNKNOWN]
         assert not any(covers(gap, boot, seq) for gap in known)
 
 
 def covers(gap: Gap, boot: int, seq: int) -> bool:
     return gap.boot == boot and gap.first <= seq and (
-        gap.count == UNKNOWN or seq < gap.first + gap.count
+        gap.lost == UNKNOWN or seq < gap.first + gap.lost
     )  # fmt: skip
 
 

@@ -39,7 +39,7 @@ class Gap(NamedTuple):
 
     boot: int
     first: int
-    count: int  # or UNKNOWN
+    lost: int  # how many, or UNKNOWN
 
 
 class RingIndex:

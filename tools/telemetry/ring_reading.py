@@ -7,7 +7,7 @@ says which records are missing, as a board's own records of lost segments do.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -71,8 +71,8 @@ def _fetched(ring: Ring, board: str, piece: Piece) -> bytes | None:
 
 def _frames(work: Work, piece: Piece, data: bytes | None) -> Iterator[pa.RecordBatch]:
     if data is None:
-        count = UNKNOWN if piece.end is None else piece.end - piece.first
-        yield _gap_row(work, Gap(piece.boot, piece.first, count))
+        lost = UNKNOWN if piece.end is None else piece.end - piece.first
+        yield _gap_row(work, Gap(piece.boot, piece.first, lost))
         return
     place = Place(_source(work), _LIVE, 0, int(time.time() * 1000))
     for batch in decode(data, len(data), place, sealed=False):
@@ -91,7 +91,7 @@ def _wanted(batch: pa.RecordBatch, piece: Piece) -> Any:
 
 
 def _gap_row(work: Work, gap: Gap) -> pa.RecordBatch:
-    payload = s.LOSS.pack(gap.boot, gap.first, gap.count, UNKNOWN)
+    payload = s.LOSS.pack(gap.boot, gap.first, gap.lost, UNKNOWN)
     row = {
         "board": work.board, "boot": gap.boot, "seq": gap.first, "type": s.GAP, "flags": 1,
         "payload": payload, "line": _LIVE, "file": _source(work), "reason": OVERWRITTEN,
@@ -101,6 +101,3 @@ def _gap_row(work: Work, gap: Gap) -> pa.RecordBatch:
 
 def _source(work: Work) -> str:
     return f"mqtt://{work.address[0]}:{work.address[1]}"
-
-
-Reading = Callable[[Work, Login], Iterator[Any]]
