@@ -47,15 +47,14 @@ class Cluster:
 
     def _start(self, name: str, *command: str) -> None:
         with (self._folder / f"{name}.log").open("wb") as log:
-            self._processes.append(
-                subprocess.Popen(
-                    [_SPARK_CLASS, *command],
-                    stdout=log,
-                    stderr=log,
-                    env=environment(),
-                    start_new_session=True,
-                )  # fmt: skip
+            process = subprocess.Popen(
+                [_SPARK_CLASS, *command],
+                stdout=log,
+                stderr=log,
+                env=environment(),
+                start_new_session=True,
             )
+            self._processes.append(process)
 
     def _wait_for(self, name: str, text: str) -> None:
         deadline = time.monotonic() + _PATIENCE_S

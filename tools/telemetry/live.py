@@ -38,7 +38,7 @@ def start(
     writer = spark.readStream.format(NAME).options(**options).load().writeStream
     writer = writer.foreachBatch(take).option("checkpointLocation", str(checkpoint / "spark"))
     once = {"availableNow": True} if every is None else {"processingTime": f"{every} seconds"}
-    return writer.trigger(**once).start()  # type: ignore[arg-type]
+    return writer.trigger(**once).start()
 
 
 def run(
