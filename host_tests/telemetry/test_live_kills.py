@@ -117,7 +117,7 @@ def test_nothing_is_lost_or_doubled(
     assert {identity for identity in rows if identity[0] != C} == {
         identity for identity in missing if identity[0] != C
     }
-    is_told(stream, {identity for identity in missing - set(rows)})
+    is_told(stream, missing - set(rows))
 
 
 def overwrites(boards: FakeBoards, one: Recorder) -> set[tuple[str, int, int]]:

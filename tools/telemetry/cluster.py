@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -17,6 +18,7 @@ from pyspark.sql import SparkSession
 from .session import start
 
 _PACKAGES = ("slotmq_tools", "slotmq", "slotmq_boards")
+_SEEDS = "host_tests"  # there in a clone of the repository: what `slotmq sim --spark` runs of it
 _DATA = (".py", ".toml", ".json", ".tsv", ".html")
 
 
@@ -34,7 +36,8 @@ def session(master: str | None, settings: dict[str, str] | None = None) -> Spark
 def archive(file: Path) -> Path:
     """Write the packages as a zip that Python imports from."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
-        for package in _PACKAGES:
+        there = (_SEEDS,) if find_spec(_SEEDS) else ()
+        for package in (*_PACKAGES, *there):
             folder = _folder(package)
             for path in sorted(folder.rglob("*")):
                 if path.suffix in _DATA and path.is_file():
