@@ -67,6 +67,7 @@ def _compare(model):
     for session in model.sessions:
         session.left = peek.left(broker, session.name)
         _compare_session(model, session)
+        _compare_qos_0(model, session)
         _take_back(model, session)
         for owed in session.queue:
             if owed.group is not None:
@@ -100,6 +101,15 @@ def _compare_session(model, session):
         expiry = peek.expiry(model.broker, name)
         if expiry != session.expiry_ms // 1000 if session.expiry_ms is not None else False:
             model.fail("%s expires in %d s, not %s ms", name, expiry, session.expiry_ms)
+
+
+def _compare_qos_0(model, session):
+    """None is kept: what waits comes from wills, and of one who has just left there is none."""
+    for row in peek.queue(model.broker, session.name):
+        if row.flags & 6 or row.group != peek.NONE:
+            continue
+        if not [owed for owed in session.owed.get(row.key, ()) if not owed.qos]:
+            model.fail("%s has %s in its queue, of a will that is none", session.name, row.key)
 
 
 def _compare_times(model, session):

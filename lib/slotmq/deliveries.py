@@ -39,7 +39,7 @@ class Deliveries:
         # until the journal looks
         self.flags = bytearray(n)
         # [live, most live so far, first free slot, last free slot, changed: 1 since any was
-        # queued or released, 2 since any ended]
+        # queued or released or one of QoS 2 ended without PUBCOMP, 2 since any ended]
         self.count = i32(5)
         self.count[3] = n - 1
         self.refused = 0

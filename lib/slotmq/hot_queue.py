@@ -135,7 +135,9 @@ def acked(c, session: int, packet_id: int, state: int) -> int:
         return _NONE
     msg = ptr16(int(o) - o[_D_MSG])[entry]
     count = ptr32(int(o) - o[_D_COUNT])
-    ptr8(int(o) - o[_D_FLAGS])[entry] = _CHANGED | 4
+    marks = ptr8(int(o) - o[_D_FLAGS])
+    ended = 2 | marks[entry] >> 2 & 1 if states[entry] ^ _RELEASED else 2  # 3: no PUBCOMP
+    marks[entry] = _CHANGED | 4
     if state ^ _SENT_2:
         cells[entry] = _NONE
         nexts = ptr16(int(o) - o[_D_NEXT])
@@ -154,13 +156,11 @@ def acked(c, session: int, packet_id: int, state: int) -> int:
         cells = ptr16(int(o) - o[_S_CURSOR])
         if not cells[session] ^ entry:
             cells[session] = after
-        cells = ptr16(int(o) - o[_S_QUEUED])
-        if states[entry]:
-            cells = ptr16(int(o) - o[_S_INFLIGHT])
+        cells = ptr16(int(o) - o[_S_INFLIGHT if states[entry] else _S_QUEUED])
         cells[session] = cells[session] - 1
         states[entry] = _FREE
         nexts[entry] = _NONE
-        count[4] = count[4] | 2
+        count[4] = count[4] | ended
         if count[3] ^ _NONE:
             nexts[count[3]] = entry
         else:

@@ -129,12 +129,12 @@ def finish(columns, entry):
         s.queued[session] -= 1
     else:
         s.inflight[session] -= 1
+    count = d.count
+    count[4] |= 3 if d.flags[entry] & 4 and d.state[entry] != _RELEASED else 2
     d.state[entry] = _FREE
     d.flags[entry] = _CHANGED | 4
     d.session[entry] = _NONE
     d.next[entry] = _NONE
-    count = d.count
-    count[4] |= 2
     if count[3] == _NONE:
         count[2] = entry
     else:

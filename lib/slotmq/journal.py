@@ -6,7 +6,8 @@
 # counts, and what came and went between two commits is never written. A commit ends with
 # COMMIT and sync(); what follows the last COMMIT does not count. FORMAT.md has the records
 # byte by byte, restore_rows.py reads them. That a delivery has ended waits for the next
-# commit: to send it again breaks no promise, and it would cost one for each.
+# commit: to send it again breaks no promise, and it would cost one for each. Not so where
+# one of QoS 2 ended without PUBCOMP: by those in the window a start tells what may be sent.
 #
 # A message is written with the first row that holds it; its slot has KEPT then. What is
 # held by sessions that end with their connection is not written at all, and QoS 0 never.
