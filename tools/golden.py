@@ -19,8 +19,7 @@ from zlib import crc32
 
 import click
 
-from slotmq import Limits, record_control
-from slotmq.record_file import Files
+from slotmq import Limits, record_control, record_file
 from slotmq.recorder import Recorder
 from slotmq.runtime import Names
 
@@ -33,22 +32,32 @@ TICKS, CLIENT = 5, 6
 BOOT, CONNECT, DISCONNECT, WILL, TAKEOVER, SUBSCRIBE, FULL, LOW, UNSUBSCRIBE = range(1, 10)
 
 
+class Broken:
+    """A file of a medium that fails."""
+
+    def write(self, _: object) -> None:
+        """Nothing is written any more."""
+        raise OSError(5, "write")
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
 class Scene:
     """A recorder whose clock is moved by hand."""
 
     def __init__(self, folder: Path, size: int, budget: int, boot: int, **options: Any) -> None:
         self.clients = Names(8, 8 * 64)
-        self.files = Files(f"{folder}/", size, budget)
-        self.rec = Recorder(
-            self.files, BOARD, boot, self.clients, Limits(), (b"#",), block=256, **options
-        )
+        ring = f"{folder}/", size, budget // size
+        self.rec = Recorder(*ring, self.clients, Limits(), (b"#",), block=256, **options)
+        self.rec.board, self.rec.boot = BOARD, boot
 
     def at(self, ticks: int) -> "Scene":
         self.rec.o[TICKS] = ticks
         return self
 
     def begin(self) -> "Scene":
-        self.files.look()
+        record_file.look(self.rec)
         record_control.begin(self.rec, [])
         self.event(BOOT, b"\1")
         return self
@@ -76,7 +85,7 @@ class Scene:
 
     def end(self) -> None:
         assert self.rec.flush()
-        self.files.close()
+        record_file.close(self.rec)
 
 
 def everything(folder: Path) -> None:
@@ -152,7 +161,7 @@ def stopped(folder: Path) -> None:
     sensor = scene.client("s")
     for n in range(60):
         scene.at(n).message(sensor, "t", b"message %d" % n)
-    scene.files.remove(0)
+    record_file.remove(scene.rec, 0)
     scene.rec.now += 600
     for n in range(60, 63):
         scene.at(n).message(sensor, "t", b"message %d" % n)
@@ -179,15 +188,10 @@ def holes(folder: Path) -> None:
     scene.at(1).message(sensor, "t", b"x" * 600)
     scene.at(2).message(sensor, "t", b"after it")
     assert scene.rec.flush()
-    append = scene.files.append
-
-    def fails(*_: object) -> None:
-        raise OSError(5)
-
-    scene.files.append = fails  # type: ignore[method-assign]
+    scene.rec.file.close()
+    scene.rec.file = Broken()
     scene.at(3).message(sensor, "t", b"lost")
     assert not scene.rec.flush()
-    scene.files.append = append  # type: ignore[method-assign]
     scene.at(4).message(sensor, "t", b"lost too")
     scene.rec.now += 100
     scene.at(5).message(sensor, "t", b"there again")

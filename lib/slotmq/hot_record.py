@@ -167,42 +167,10 @@ def tap(at: int, s: int, crc: int, o: ptr32, names: ptr32, b: ptr8, end: int) ->
 
 
 @micropython.viper
-def start(o: ptr32, kind: int, total: int, topic: int):
-    # The header of a record of so many bytes, but for its CRC, which begins with it.
-    # kind: the type, and from bit 8 on the flags. There must be room for it.
-    p = ptr8(int(o) - o[_OUT] + o[_FILL])
-    p[4] = total
-    p[5] = total >> 8
-    p[6] = kind
-    p[7] = kind >> 8
-    n = o[_SEQ]
-    o[_SEQ] = n + 1
-    i = 8
-    while i < 16:
-        p[i] = n
-        n >>= 8
-        i += 1
-        if i == 12:
-            n = o[_TICKS]
-    n = o[_CLIENT]
-    p[16] = n
-    p[17] = n >> 8
-    p[18] = topic
-    p[19] = topic >> 8
+def add(o: ptr32, at: int, b: ptr8, n: int, is_first: int):
+    # The next n bytes b[at:] to the CRC.
     crcs = ptr32(int(o) - o[_CRCS])
-    crc = crcs[256]
-    i = 4
-    while i < _HEAD:
-        crc = ((crc >> 8) & 0xFFFFFF) ^ crcs[(crc ^ p[i]) & 255]
-        i += 1
-    o[_CRC] = crc
-
-
-@micropython.viper
-def add(o: ptr32, at: int, b: ptr8, n: int):
-    # The payload's next n bytes b[at:] to the CRC.
-    crcs = ptr32(int(o) - o[_CRCS])
-    crc = o[_CRC]
+    crc = crcs[256] if is_first else o[_CRC]
     at += int(b)
     n += at
     while at < n:
@@ -213,7 +181,7 @@ def add(o: ptr32, at: int, b: ptr8, n: int):
 
 @micropython.viper
 def seal(o: ptr32):
-    # The CRC to the record that was started; its header is in the buffer.
+    # The CRC to the record whose header is in the buffer.
     p = ptr8(int(o) - o[_OUT] + o[_FILL])
     crc = o[_CRC] ^ -1
     i = 0
@@ -221,5 +189,3 @@ def seal(o: ptr32):
         p[i] = crc
         crc >>= 8
         i += 1
-    o[_FILL] = o[_FILL] + _HEAD
-    o[_LEFT] = o[_LEFT] - _HEAD

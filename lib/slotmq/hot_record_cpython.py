@@ -3,7 +3,9 @@ from struct import pack_into
 from zlib import crc32
 
 _NONE = 0xFFFF
-_FILL, _BLOCK, _ROOM, _LEFT, _SEQ, _TICKS, _CLIENT, _CRC, _OUT = range(9)
+_FILL = 0
+_CRC = 7
+_OUT = 8
 
 
 def make(out, block, topics, clients):
@@ -23,21 +25,11 @@ def tap(at, _s, _crc, o, names, b, end):
     return at
 
 
-def start(o, kind, total, topic):
-    """The header of a record of so many bytes, but for its CRC, which begins with it."""
-    words = total, kind & 255, kind >> 8, o[_SEQ], o[_TICKS], o[_CLIENT], topic
-    pack_into("<HBBIIHH", o[_OUT], o[_FILL] + 4, *words)
-    o[_SEQ] += 1
-    o[_CRC] = crc32(memoryview(o[_OUT])[o[_FILL] + 4 : o[_FILL] + 20])
-
-
-def add(o, at, b, n):
-    """The payload's next n bytes b[at:] to the CRC."""
-    o[_CRC] = crc32(memoryview(b)[at : at + n], o[_CRC])
+def add(o, at, b, n, is_first):
+    """The next n bytes b[at:] to the CRC."""
+    o[_CRC] = crc32(memoryview(b)[at : at + n], 0 if is_first else o[_CRC])
 
 
 def seal(o):
-    """The CRC to the record that was started; its header is in the buffer."""
+    """The CRC to the record whose header is in the buffer."""
     pack_into("<I", o[_OUT], o[_FILL], o[_CRC])
-    o[_FILL] += 20
-    o[_LEFT] -= 20

@@ -5,13 +5,13 @@ import time
 from binascii import crc32
 from struct import pack, unpack
 
-from slotmq import log, ondemand
+from slotmq import log, ondemand, record_file
 from slotmq.app import borrow
-from slotmq.record_file import Files
 from slotmq.recorder import Recorder
-from slotmq.runtime import const
+from slotmq.runtime import MICROPYTHON, const
 from slotmq.settings import ConfError
 from slotmq.taps import Taps
+from slotmq.witness import Witness
 
 # Settings beside `record`
 DEFAULTS = {
@@ -23,6 +23,11 @@ DEFAULTS = {
     "record_events": True,
     "remote_admin": False,  # may clients fetch segments and tell the time?
 }
+_CONNECT = const(1)  # types of packets
+_PUBLISH = const(3)
+_SUBSCRIBE = const(8)
+_UNSUBSCRIBE = const(10)
+_AUTH = const(15)
 _INFO = const(8)
 _WARNING = const(2)
 _BOOT = const(1)
@@ -44,7 +49,8 @@ def keep(app, wrong):
     location = _setting(app.settings, "record_location").rstrip("/") + "/"
     try:
         _make(location)
-        lock = borrow("places", "lock", location + _IDENTITY)
+        # a board has no second broker
+        lock = None if MICROPYTHON else borrow("places", "lock", location + _IDENTITY)
         if lock is False:
             raise OSError(wrong("record_location", "a ring of no other broker, not " + location))
         taps = attach(app.broker, app.settings, location)
@@ -58,23 +64,67 @@ def keep(app, wrong):
 
 def attach(broker, settings, location):
     """A broker records from now on; its Taps. OSError: it cannot."""
-    files = Files(
-        location, _setting(settings, "record_segment_size"), _setting(settings, "record_budget")
-    )
-    there = files.look()
-    newest = files.header(there[-1]) if there else None
-    board, boot = _identity(location, newest)
+    size = _setting(settings, "record_segment_size")
+    most = max(2, _setting(settings, "record_budget") // size)
     stops = _setting(settings, "record_full") == "stop"
-    args = board, boot, broker.sessions.names, broker.limits, settings.record, stops
-    rec = Recorder(files, *args)
+    about = broker.sessions.names, broker.limits, settings.record, stops
+    rec = Recorder(location, size, most, *about)
+    there = record_file.look(rec)
+    newest = record_file.header(rec, there[-1]) if there else None
+    rec.board, rec.boot = _identity(location, newest)
     remote = _setting(settings, "remote_admin")
+    broker._loop()
     taps = Taps(broker, rec, _setting(settings, "record_flush_interval"), remote)
+    _stand_before(broker, taps)
     if _setting(settings, "record_events"):
-        from slotmq.witness import Witness
-
-        Witness(taps)
+        taps.witness = Witness(taps)
+        _watch(broker, taps.witness)
     _begin(rec, there, newest)
+    if ondemand.IS_SMALL:
+        for made in (Recorder, Taps, Witness):
+            made.__init__ = None
     return taps
+
+
+def _stand_before(broker, taps):
+    # What the broker and its loop call goes through the Taps from now on.
+    broker.recorder = taps
+    broker.handle = taps.handle
+    taps.joins = broker.first_handlers
+    broker.first_handlers = _replaced(taps.joins, taps.let_in, _CONNECT, _AUTH)
+    taps.inner = broker.handlers[_PUBLISH]
+    broker.handlers = _replaced(broker.handlers, taps.publish, _PUBLISH)
+    five = broker.five
+    if five:
+        taps.inner5 = five.handlers[_PUBLISH]
+        five.handlers = _replaced(five.handlers, taps.publish5, _PUBLISH)
+    broker.publish = taps.publish_own
+    taps.apply = broker.apply_settings
+    broker.apply_settings = taps.apply_settings
+    taps.finish = broker.loop.finish_turn
+    broker.loop.finish_turn = taps.finish_turn
+    taps.shut = broker.loop.close
+    broker.loop.close = taps.close
+    taps.apply_settings()
+
+
+def _watch(broker, witness):
+    # The same for events.
+    witness.end_it = broker.end
+    broker.end = witness.end
+    witness.inner = broker.handlers
+    broker.handlers = _replaced(witness.inner, witness.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
+    five = broker.five
+    if five:
+        witness.inner5 = five.handlers
+        five.handlers = _replaced(witness.inner5, witness.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
+
+
+def _replaced(handlers, by, *types):
+    made = list(handlers)
+    for kind in types:
+        made[kind] = by
+    return tuple(made)
 
 
 def _begin(rec, there, newest):
@@ -90,13 +140,14 @@ def _begin(rec, there, newest):
         whole = int(seconds)
         control.anchor(rec, _RTC, whole, int((seconds - whole) * 1000), _RTC_ERROR)
     if rec.is_open:
-        log.write(_INFO, "Recording: boot %d, segment %08x." % (rec.boot, rec.files.segment))
+        log.write(_INFO, "Recording: boot %d, segment %08x." % (rec.boot, rec.segment))
     else:
         log.write(_WARNING, "Recording: nothing, the ring of %d segments is full." % len(there))
 
 
 def _setting(settings, name):
-    return getattr(settings, name, DEFAULTS[name])
+    # getattr() would make a name of it for ever
+    return settings.__dict__.get(name, DEFAULTS[name])
 
 
 def _make(folder):

@@ -3,6 +3,7 @@
 # nothing; `rec` is a Recorder, what must be remembered is its. The control plane: allocates.
 from struct import pack
 
+from slotmq import record_file
 from slotmq.record_file import HEAD
 from slotmq.recorder import FULL
 from slotmq.runtime import const
@@ -17,6 +18,10 @@ _EVENT = const(3)
 _TABLE_FULL = const(7)
 _ANCHOR = const(4)
 _GAP = const(5)
+_SUBSCRIBE = const(8)  # the packet
+_SUBSCRIBED = const(0x603)  # EVENT, with its flags from bit 8 on
+_UNSUBSCRIBED = const(0x903)
+_NEVER = const(0x3FFFFFFF)
 _GAP_BYTES = const(36)
 _OVERWRITTEN = const(1)
 _LOOK = const(600)  # tenths of a second, between two looks for room in a full ring
@@ -27,16 +32,15 @@ _STALE = const(0x20000000)  # ms: then the ticks no longer tell how long ago it 
 
 def next_segment(rec, need):
     """Go on in a new segment that has room for so many bytes; is there one?"""
-    files = rec.files
     try:
-        there = files.look()
+        there = record_file.look(rec)
         gone = []
-        if len(there) >= files.most and rec.stops:
+        if len(there) >= rec.most and rec.stops:
             _stop(rec)
             return False
         finish(rec)
-        while len(there) >= files.most:
-            gone.append(_overwritten(files, there))
+        while len(there) >= rec.most:
+            gone.append(_overwritten(rec, there))
         begin(rec, gone)
     except OSError:
         rec.failed()
@@ -48,16 +52,13 @@ def next_segment(rec, need):
 
 def begin(rec, gone):
     """Open the next segment and say what was lost."""
-    files = rec.files
     o = rec.o
     if rec.gap:
         _note_loss(rec)
-    head = files.begin(max(files.newest, files.segment) + 1, rec.board, rec.boot, o[_SEQ])
-    files.newest = files.segment
-    rec.out[:HEAD] = head
+    rec.out[:HEAD] = record_file.begin(rec, max(rec.newest, rec.segment) + 1)
     o[_FILL] = HEAD
     rec.done = 0
-    o[_LEFT] = files.size - HEAD - (_GAP_BYTES if rec.stops else 0)
+    o[_LEFT] = rec.size - HEAD - (_GAP_BYTES if rec.stops else 0)
     rec.forget_ids()
     rec.is_open = True
     client = o[_CLIENT]
@@ -75,7 +76,7 @@ def finish(rec):
     if rec.is_open and rec.flush():
         rec.is_open = False
         rec.o[_LEFT] = 0
-        rec.files.close()
+        record_file.close(rec)
 
 
 def _stop(rec):
@@ -94,27 +95,26 @@ def _stop(rec):
 
 def _note_loss(rec):
     # What was lost while there was no segment, and of one that failed what is not whole.
-    files = rec.files
     first = rec.lost_from
-    if rec.gap != FULL and files.segment >= 0 and files.header(files.segment):
-        first = files.end(files.segment)
+    if rec.gap != FULL and rec.segment >= 0 and record_file.header(rec, rec.segment):
+        first = record_file.end(rec, rec.segment)
     if rec.o[_SEQ] > first:
         rec.gaps.append((rec.gap, rec.boot, first, rec.o[_SEQ] - first, _NO_SEGMENT))
     rec.gap = 0
 
 
-def _overwritten(files, there):
+def _overwritten(rec, there):
     # Remove the oldest segment; what to say of it.
     oldest = there.pop(0)
-    head = files.header(oldest)
-    after = files.header(there[0]) if there else None
+    head = record_file.header(rec, oldest)
+    after = record_file.header(rec, there[0]) if there else None
     lost = (_OVERWRITTEN, 0, 0, 0, oldest)
     if head:
-        end = after[1] if after and after[0] == head[0] else files.end(oldest)
+        end = after[1] if after and after[0] == head[0] else record_file.end(rec, oldest)
         lost = (_OVERWRITTEN, head[0], head[1], end - head[1], oldest)
-    files.remove(oldest)
+    record_file.remove(rec, oldest)
     if there:
-        files.first = there[0]
+        rec.first = there[0]
     return lost
 
 
@@ -156,6 +156,36 @@ def note_boots(rec, boot):
     """Starts since that one found a full ring: nothing of them is there."""
     for lost in range(max(boot + 1, rec.boot - 8), rec.boot):
         rec.gaps.append((FULL, lost, 0, _TO_THE_END, _NO_SEGMENT))
+
+
+def told_filters(witness, conn, kind, buf, at, end):
+    """SUBSCRIBE or UNSUBSCRIBE of a client, whose filters, behind properties, are buf[at:end]."""
+    broker = witness.broker
+    rec = witness.rec
+    if broker.conns.level[conn] == 5:
+        n = shift = 0
+        more = 128
+        while more & 128:
+            more = buf[at]
+            n |= (more & 127) << shift
+            shift += 7
+            at += 1
+        at += n
+    witness.taps.clock()
+    while at + 2 <= end:
+        n = buf[at] << 8 | buf[at + 1]
+        rec.o[_CLIENT] = broker.conns.session[conn]
+        rec.put(_SUBSCRIBED if kind == _SUBSCRIBE else _UNSUBSCRIBED, _NONE, buf, at + 2, n)
+        at += 2 + n + (1 if kind == _SUBSCRIBE else 0)
+
+
+def close(rec):
+    """The segment is whole, and nothing follows."""
+    rec.flush()
+    record_file.close(rec)
+    rec.is_open = False
+    rec.o[_LEFT] = 0
+    rec.retry_at = _NEVER
 
 
 # Full tables

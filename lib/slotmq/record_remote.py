@@ -6,10 +6,11 @@ import binascii
 import json
 from struct import pack
 
-from slotmq import local, log
+from slotmq import local, log, record_file
 from slotmq.record_control import anchor
 from slotmq.runtime import const
 
+_NONE = const(0xFFFF)
 _SEQ = const(4)
 _NO_SEGMENT = 0xFFFFFFFF
 _WARNING = const(2)
@@ -37,14 +38,20 @@ def told(taps, name, payload, is_own):
         log.write(_WARNING, "The recorder: %s: not understood." % str(name, "utf-8"))
 
 
+def published(taps, topic, payload, flags):
+    """The program itself has published."""
+    name = topic.encode() if isinstance(topic, str) else topic
+    data = payload.encode() if isinstance(payload, str) else payload
+    taps.rec.message(_NONE, name, 0, len(name), flags, data, 0, len(data))
+    told(taps, name, data, True)
+
+
 def tell(taps):
     """The state of the ring, retained."""
     rec = taps.rec
-    files = rec.files
-    files.look()
-    newest = files.newest
-    state = binascii.hexlify(rec.board), rec.boot, files.first, newest, _length(files, newest)
-    text = _STATE % (state + (rec.o[_SEQ], files.size))
+    record_file.look(rec)
+    state = binascii.hexlify(rec.board), rec.boot, rec.first, rec.newest
+    text = _STATE % (state + (record_file.length(rec, rec.newest), rec.o[_SEQ], rec.size))
     local.publish(taps.broker, _topic(taps, b"head"), text, 0, True)
     rec.is_told = True
 
@@ -53,25 +60,19 @@ def _topic(taps, what):
     return b"$SLOTMQ/record/%s/%s" % (binascii.hexlify(taps.rec.board), what)
 
 
-def _length(files, segment):
-    # Bytes that are on flash; -1: there is no such segment.
-    return files.synced if segment == files.segment else files.length(segment)
-
-
 def _answer(taps, payload):
     asked = json.loads(payload)
     segment, at, n = [int(asked[str(key, "utf-8")]) for key in _ASKED]
     reply = asked["reply"].encode()
     if at < 0 or n < 0 or segment < 0 or reply[:1] == b"$":
         raise ValueError
-    files = taps.rec.files
-    length = _length(files, segment)
+    length = record_file.length(taps.rec, segment)
     data = b""
     if length < 0:
         length = _NO_SEGMENT
     else:
         most = taps.broker.pkt[10] - _AROUND - len(reply) - _HEADER
-        data = files.read(segment, at, max(0, min(n, length - at, most, _PIECE)))
+        data = record_file.read(taps.rec, segment, at, max(0, min(n, length - at, most, _PIECE)))
     head = pack("<III", segment, at, length)
     local.publish(taps.broker, reply, head + data, 0, False)
 

@@ -1,5 +1,5 @@
 # recorder.py - the recorder: what passes through the broker, put down as records in segments
-# of a ring of files (record_file.py). FORMAT.md has them byte by byte.
+# of a ring of files. FORMAT.md has them byte by byte.
 #
 # Owns the buffer, in which records wait until a block is full or flush() is called, the ids of
 # topics and which ids the segment has defined. What finds out what passes is in taps.py; what
@@ -8,9 +8,11 @@
 # is allocated after construction, as far as the file system does not.
 #
 # Every record takes the next number (seq), also one that cannot be written: so a hole is a loss.
+import os
+
 from slotmq import heap, ondemand
-from slotmq.runtime import Names, const, copy, topic_matches
-from slotmq.runtime_record import add, make, seal, start
+from slotmq.runtime import MICROPYTHON, Names, const, copy, topic_matches
+from slotmq.runtime_record import add, make, seal
 
 _NONE = const(0xFFFF)
 _HEAD = const(20)
@@ -21,7 +23,6 @@ _TOPIC_DEF = const(0x101)  # DEF, with its flags from bit 8 on
 _DEFINED = const(1)
 _UNWANTED = const(2)
 _ORIGIN = const(16)  # a flag of a message, and the bytes of one
-_SLACK = const(256)  # of the buffer behind its block: most records lie there as a whole
 _FILL = const(0)
 _BLOCK = const(1)
 _ROOM = const(2)
@@ -29,32 +30,38 @@ _LEFT = const(3)
 _SEQ = const(4)
 _TICKS = const(5)
 _CLIENT = const(6)
+_ENOSPC = const(28)
 _RETRY = const(100)  # tenths of a second
-_NEVER = const(0x3FFFFFFF)
 # Why records are lost, as in GAP
 FULL = const(2)
 _FAILED = const(3)
 
 
 class Recorder:
-    def __init__(self, files, board, boot, clients, limits, filters, stops=False, block=1024):
-        self.files = files  # the ring, see record_file.py
-        self.board = board  # 8 bytes
-        self.boot = boot
+    def __init__(self, folder, size, most, clients, limits, filters, stops=False, block=512):
+        self.folder = folder  # ends with /
+        self.size = size  # of a segment
+        self.most = most  # segments
+        self.first = self.newest = -1  # as of the last look
+        self.segment = -1  # that is or was written
+        self.file = None
+        self.written = self.synced = 0  # bytes of it
+        self.board = None  # 8 bytes
+        self.boot = 0
         self.stops = stops  # where the ring is full; else its oldest segment goes
         self.clients = clients  # Names of the sessions
         self.filters = filters
-        self.out = bytearray(block + _SLACK)
-        self.text = bytearray(max(limits.topic_bytes, limits.client_id_bytes))
+        # behind the block most records lie as a whole, and all definitions
+        self.out = bytearray(block + max(limits.topic_bytes, limits.client_id_bytes) + _HEAD)
         self.origin = bytearray(_ORIGIN)
-        self.topics = Names(limits.routes * 2, limits.routes * 2 * limits.route_topic_bytes)
+        self.topics = Names(limits.routes * 2, limits.routes * limits.route_topic_bytes)
         self.marks = bytearray(self.topics.slots), bytearray(clients.slots)
         self.o, self.kept = make(self.out, block, self.marks[0], self.marks[1])
         self.hand = 0  # the topic that makes way for the next one
         self.done = 0  # bytes of the buffer's block that are written
         self.is_open = False  # is there a segment that takes records?
         # The longest record; what follows GAP's own room behind a segment's header
-        self.longest = min(_LONGEST, files.size - 32 - (36 if stops else 0))
+        self.longest = min(_LONGEST, size - 32 - (36 if stops else 0))
         self.gap = 0  # why records are being lost
         self.lost_from = 0
         self.gaps = []  # what is still to be said of losses: reason, boot, seq, number, segment
@@ -77,11 +84,11 @@ class Recorder:
         try:
             if self._has_room(total, topic):
                 self._define(topic)
-                start(o, kind, total, topic)
+                self._start(kind, total, topic)
                 if total - size > _HEAD:
-                    add(o, 0, self.origin, _ORIGIN)
-                add(o, at, buf, size)
-                seal(o)
+                    add(o, 0, self.origin, _ORIGIN, 0)
+                add(o, at, buf, size, 0)
+                self._seal()
                 if total - size > _HEAD:
                     self._append(self.origin, 0, _ORIGIN)
                 self._append(buf, at, size)
@@ -105,10 +112,11 @@ class Recorder:
 
     def _forget_one(self):
         topics = self.topics
-        while not topics.length[self.hand]:
-            self.hand = (self.hand + 1) % topics.slots
-        topics.remove(self.hand)
-        self.hand = (self.hand + 1) % topics.slots
+        hand = self.hand
+        while not topics.length[hand]:
+            hand = (hand + 1) % topics.slots
+        topics.remove(hand)
+        self.hand = (hand + 1) % topics.slots
 
     def _is_wanted(self, buf, off, n):
         for text in self.filters:
@@ -161,13 +169,45 @@ class Recorder:
 
     def _text(self, kind, topic, names, slot):
         self._settle()
-        n = names.read(slot, self.text, 0)
-        start(self.o, kind, _HEAD + n, topic)
-        add(self.o, 0, self.text, n)
-        seal(self.o)
-        self._append(self.text, 0, n)
+        o = self.o
+        at = o[_FILL] + _HEAD
+        n = names.read(slot, self.out, at)
+        self._start(kind, _HEAD + n, topic)
+        add(o, at, self.out, n, 0)
+        self._seal()
+        o[_FILL] += n
+        o[_LEFT] -= n
 
     # Bytes
+
+    def _start(self, kind, total, topic):
+        # The header of a record, whose CRC begins with it.
+        o = self.o
+        out = self.out
+        at = o[_FILL]
+        out[at + 4] = total & 255
+        out[at + 5] = total >> 8
+        out[at + 6] = kind & 255
+        out[at + 7] = kind >> 8
+        seq = o[_SEQ]
+        ticks = o[_TICKS]
+        o[_SEQ] = seq + 1
+        for i in range(8, 12):
+            out[at + i] = seq & 255
+            out[at + 4 + i] = ticks & 255
+            seq >>= 8
+            ticks >>= 8
+        out[at + 16] = o[_CLIENT] & 255
+        out[at + 17] = o[_CLIENT] >> 8
+        out[at + 18] = topic & 255
+        out[at + 19] = topic >> 8
+        add(o, at + 4, out, 16, 1)
+
+    def _seal(self):
+        o = self.o
+        seal(o)
+        o[_FILL] += _HEAD
+        o[_LEFT] -= _HEAD
 
     def _append(self, buf, at, n):
         o = self.o
@@ -186,10 +226,20 @@ class Recorder:
         block = o[_BLOCK]
         rest = o[_FILL] - block
         if rest >= 0:
-            self.files.append(self.out, self.done, block - self.done)
+            self._write(self.done, block - self.done)
             copy(self.out, 0, self.out, block, rest)
             o[_FILL] = rest
             self.done = 0
+
+    def _write(self, off, n):
+        # Bytes of the buffer to the file.
+        if MICROPYTHON:
+            done = self.file.write(self.out, off, n)
+        else:
+            done = self.file.write(memoryview(self.out)[off : off + n])
+        if done != n:
+            raise OSError(_ENOSPC, "write")
+        self.written += n
 
     def flush(self):
         """What waits is written and stays, whatever happens; False: it could not be."""
@@ -199,9 +249,12 @@ class Recorder:
             self._settle()
             n = self.o[_FILL] - self.done
             if n:
-                self.files.append(self.out, self.done, n)
+                self._write(self.done, n)
                 self.done += n
-            self.files.sync()
+            self.file.flush()
+            if not MICROPYTHON:
+                os.fsync(self.file.fileno())
+            self.synced = self.written
             self.is_told = False
             return True
         except OSError:
@@ -213,14 +266,6 @@ class Recorder:
         self.is_open = False
         self.retry_at = self.now + _RETRY
         self.lost(_FAILED)
-
-    def close(self):
-        """The segment is whole, and nothing follows."""
-        self.flush()
-        self.files.close()
-        self.is_open = False
-        self.o[_LEFT] = 0
-        self.retry_at = _NEVER
 
     def lost(self, reason):
         """Records are lost from the next one on, until there is a new segment."""

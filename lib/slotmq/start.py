@@ -78,7 +78,7 @@ def _start(app, argv):
 
             rows.append(borrow("budget", "journal", app.limits))
         if "record" in lines:
-            __import__("slotmq.taps")
+            __import__("slotmq.recorder")
     except MemoryError:
         raise MemoryError("%s: the broker's code does not fit" % _heap())
     listeners = _listeners(app.settings.listeners, options)

@@ -15,9 +15,6 @@ _END = const(4)
 _TOPIC = const(7)
 _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)
-_CONNECT_TYPE = const(1)
-_PUBLISH_TYPE = const(3)
-_AUTH_TYPE = const(15)
 _ACCEPTED = const(15)
 # Of the Recorder's state
 _FILL = const(0)
@@ -26,7 +23,6 @@ _CLIENT = const(6)
 _ORIGIN_FLAG = const(16)
 _ORIGIN = b"\x26\0\x0dslotmq-origin\0\x20"
 _SECOND = const(10)
-_CONTROL = b"$SLOTMQ/"
 
 
 class Taps:
@@ -42,34 +38,12 @@ class Taps:
         self.pkt = new_packet(broker.limits.max_packet)
         self.is_forbidden = False  # has the hook said no to what is published?
         self.lock = None  # the open file that keeps others from this ring
-        loop = broker._loop()
-        self.ticks_ms = loop.ticks_ms
-        self.began = loop.ticks_ms()
-        self._stand_before(broker, loop)
-
-    def _stand_before(self, broker, loop):
-        broker.recorder = self
-        broker.handle = self.handle
-        self.joins = broker.first_handlers
-        first = list(self.joins)
-        first[_CONNECT_TYPE] = first[_AUTH_TYPE] = self.let_in
-        broker.first_handlers = tuple(first)
-        self.inner = broker.handlers[_PUBLISH_TYPE]
-        broker.handlers = _replaced(broker.handlers, self.publish)
-        five = broker.five
-        if five:
-            self.inner5 = five.handlers[_PUBLISH_TYPE]
-            five.handlers = _replaced(five.handlers, self.publish5)
-        broker.publish = self.publish_own
-        self.asked = None
+        self.ticks_ms = broker.loop.ticks_ms
+        self.began = broker.loop.ticks_ms()
+        # What was called before: record.py fills it in
+        self.joins = self.inner = self.inner5 = self.asked = self.apply = None
+        self.finish = self.shut = None
         self.gate = self.may_publish
-        self.apply = broker.apply_settings
-        broker.apply_settings = self.apply_settings
-        self.finish = loop.finish_turn
-        loop.finish_turn = self.finish_turn
-        self.shut = loop.close
-        loop.close = self.close
-        self.apply_settings()
 
     def apply_settings(self):
         """Broker.apply_settings(); the hook that forbids is asked through here."""
@@ -174,28 +148,23 @@ class Taps:
         """What the program itself publishes."""
         from slotmq import local
 
-        broker = self.broker
-        local.publish(broker, topic, payload, qos, retain)
-        name = topic.encode() if isinstance(topic, str) else topic
-        data = payload.encode() if isinstance(payload, str) else payload
+        local.publish(self.broker, topic, payload, qos, retain)
         self.clock()
-        flags = qos | (4 if retain else 0)
-        self.rec.message(_NONE, name, 0, len(name), flags, data, 0, len(data))
-        if name[:8] == _CONTROL:
-            self._told(name, data, True)
+        self._remote().published(self, topic, payload, qos | (4 if retain else 0))
 
     def _control(self, buf, topic, n, at, size, data=None):
         if self.remote and n > 8 and buf[topic + 1] == 83 and buf[topic + 2] == 76:
             heap.lift()
             try:
                 data = data or buf
-                self._told(bytes(buf[topic : topic + n]), bytes(data[at : at + size]), False)
+                name = bytes(buf[topic : topic + n])
+                self._remote().told(self, name, bytes(data[at : at + size]), False)
             except MemoryError:
                 pass  # it will ask again
             heap.drop()
 
-    def _told(self, name, payload, is_own):
-        ondemand.take("record_remote", self.broker.now).told(self, name, payload, is_own)
+    def _remote(self):
+        return ondemand.take("record_remote", self.broker.now)
 
     # Clients
 
@@ -226,12 +195,12 @@ class Taps:
             return
         self.flushed = now
         rec = self.rec
-        if self.o[_FILL] != rec.done or rec.files.written != rec.files.synced:
+        if self.o[_FILL] != rec.done or rec.written != rec.synced:
             rec.flush()
         if self.remote and not rec.is_told:
             heap.lift()
             try:
-                ondemand.take("record_remote", now).tell(self)
+                self._remote().tell(self)
             except MemoryError:
                 pass  # the next time
             heap.drop()
@@ -239,14 +208,10 @@ class Taps:
     def close(self):
         """Loop.close(), and then the segment is whole."""
         self.shut()
-        self.rec.close()
+        ondemand.take("record_control", self.broker.now).close(self.rec)
         if self.lock:
             self.lock.close()
             self.lock = None
-
-
-def _replaced(handlers, publish):
-    return handlers[:_PUBLISH_TYPE] + (publish,) + handlers[_PUBLISH_TYPE + 1 :]
 
 
 def _digit(c):

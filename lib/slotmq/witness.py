@@ -13,8 +13,6 @@ _NONE = const(0xFFFF)
 _TYPE = const(0)
 _BODY = const(3)
 _END = const(4)
-_SUBSCRIBE_TYPE = const(8)
-_UNSUBSCRIBE_TYPE = const(10)
 _ENDING = const(3)
 _LEFT = const(1)
 _TAKEN_OVER = const(7)
@@ -24,9 +22,7 @@ _CONNECTED = const(0x203)
 _DISCONNECTED = const(0x303)
 _WILL = const(0x403)
 _TAKEOVER = const(0x503)
-_SUBSCRIBED = const(0x603)
 _LOW = const(0x803)
-_UNSUBSCRIBED = const(0x903)
 _HEAP = const(100)  # tenths of a second between two looks at it
 _STEP = const(1024)  # bytes that it must have less for an event
 
@@ -41,14 +37,7 @@ class Witness:
         self.counts = []  # what each table had refused, see record_control.py
         self.heap_at = broker.now
         self.low = 0x3FFFFFFF  # bytes of heap that were free when there were fewest
-        self.end_it = broker.end
-        broker.end = self.end
-        self.inner = broker.handlers
-        broker.handlers = _replaced(self.inner, self.subscribe)
-        if broker.five:
-            self.inner5 = broker.five.handlers
-            broker.five.handlers = _replaced(self.inner5, self.subscribe5)
-        taps.witness = self
+        self.end_it = self.inner = self.inner5 = None  # what was called before, see record.py
 
     def event(self, kind, client, size):
         """An event with so many bytes of self.detail."""
@@ -77,41 +66,21 @@ class Witness:
         self.end_it(conn, reason)
 
     def subscribe(self, broker, conn, pkt, buf):
-        """SUBSCRIBE and UNSUBSCRIBE of version 3."""
+        """SUBSCRIBE and UNSUBSCRIBE."""
         kind = pkt[_TYPE]
         at = pkt[_BODY] + 2
         end = pkt[_END]
-        result = self.inner[kind](broker, conn, pkt, buf)
+        inner = self.inner5 if broker.conns.level[conn] == 5 else self.inner
+        result = inner[kind](broker, conn, pkt, buf)
         if not result:
-            self._filters(broker.conns.session[conn], kind, buf, at, end)
+            heap.lift()
+            try:
+                control = ondemand.take("record_control", broker.now)
+                control.told_filters(self, conn, kind, buf, at, end)
+            except MemoryError:
+                pass
+            heap.drop()
         return result
-
-    def subscribe5(self, broker, conn, pkt, buf):
-        """The same of version 5, whose filters stand behind properties."""
-        kind = pkt[_TYPE]
-        at = pkt[_BODY] + 2
-        end = pkt[_END]
-        result = self.inner5[kind](broker, conn, pkt, buf)
-        if not result:
-            n = shift = 0
-            more = 128
-            while more & 128:
-                more = buf[at]
-                n |= (more & 127) << shift
-                shift += 7
-                at += 1
-            self._filters(broker.conns.session[conn], kind, buf, at + n, end)
-        return result
-
-    def _filters(self, session, kind, buf, at, end):
-        self.taps.clock()
-        o = self.rec.o
-        while at + 2 <= end:
-            n = buf[at] << 8 | buf[at + 1]
-            o[_CLIENT] = session
-            event = _SUBSCRIBED if kind == _SUBSCRIBE_TYPE else _UNSUBSCRIBED
-            self.rec.put(event, _NONE, buf, at + 2, n)
-            at += 2 + n + (1 if kind == _SUBSCRIBE_TYPE else 0)
 
     # Tables and heap
 
@@ -143,9 +112,3 @@ class Witness:
         count = b.conns.refused + b.sessions.refused + b.subscriptions.refused + b.messages.refused
         count += b.deliveries.refused + b.retained.refused + b.subscriptions.nodes_refused
         return count + b.sessions.ids_refused + b.conns.bigs[2]
-
-
-def _replaced(handlers, subscribe):
-    made = list(handlers)
-    made[_SUBSCRIBE_TYPE] = made[_UNSUBSCRIBE_TYPE] = subscribe
-    return tuple(made)
