@@ -1,1 +1,1 @@
-"""The data pipeline, with Spark and without."""
+"""Tests of the recordings' way into tables."""
