@@ -62,18 +62,12 @@ def losses(holes: Sequence[Hole], lasts: dict[int, int], told: Sequence[Told]) -
 
 
 def _behind(lasts: dict[int, int], told: Sequence[Told]) -> list[Hole]:
-    """What is told to be lost behind the last record of a boot, as one hole for each run."""
-    found: list[Hole] = []
-    for one in sorted((one for one in told if one.count > 0), key=lambda t: (t.boot, t.first)):
-        first = max(one.first, lasts.get(one.boot, -1) + 1)
-        if first > one.last:
-            continue
-        previous = found[-1] if found and found[-1].boot == one.boot else None
-        if previous and previous.last is not None and first <= previous.last + 1:
-            found[-1] = Hole(one.boot, previous.first, max(previous.last, one.last))
-        else:
-            found.append(Hole(one.boot, first, one.last))
-    return found
+    """Numbers that were given behind the last record of a boot, as far as is told."""
+    ends: dict[int, int] = {}
+    for one in told:
+        ends[one.boot] = max(one.last, ends.get(one.boot, -1))
+    firsts = {boot: lasts.get(boot, -1) + 1 for boot in ends}
+    return [Hole(boot, firsts[boot], end) for boot, end in ends.items() if end >= firsts[boot]]
 
 
 def _explained(hole: Hole, told: Sequence[Told]) -> Loss:

@@ -30,31 +30,43 @@ def typed(rows: DataFrame) -> DataFrame:
     readable = f.is_valid_utf8(text) & ~f.rlike(text, f.lit(_CONTROLS))
     number = f.when(f.rlike(text, f.lit(_NUMBER)), text.try_cast("double"))
     is_number = readable & number.isNotNull() & (f.abs(number) < f.lit(math.inf))
-    opens = f.rlike(text, f.lit(r"^\s*[\[{]"))
-    is_json = readable & opens & f.when(opens, f.try_parse_json(text)).isNotNull()
-    cbor = f.arrow_udf(cbor_as_json, "string")(f.when(~readable, f.col("payload")))
+    doubtful = ~readable | f.rlike(text, f.lit(r"^\s*[\[{]"))
     kind = (
         f.when(f.length("payload") == 0, "empty")
         .when(is_number, "number")
-        .when(is_json, "json")
+        .when(readable & f.col("_json").isNotNull(), "json")
         .when(readable, "text")
-        .when(f.col("_cbor").isNotNull(), "cbor")
+        .when(f.col("_json").isNotNull(), "cbor")
         .otherwise("bytes")
     )
     return (
-        rows.withColumn("_cbor", cbor)
+        rows.withColumn("_json", f.arrow_udf(as_json, "string")(f.when(doubtful, f.col("payload"))))
         .withColumn("kind", kind)
         .withColumn("number", f.when(f.col("kind") == "number", number))
-        .withColumn("json", f.when(f.col("kind") == "json", text).otherwise(f.col("_cbor")))
+        .withColumn("json", f.col("_json"))
         .withColumn("text", f.when(f.col("kind") == "text", text))
     )
 
 
-def cbor_as_json(payloads: pa.Array) -> pa.Array:
-    """For a batch; null where it is no CBOR."""
+def as_json(payloads: pa.Array) -> pa.Array:
+    """The JSON text of each payload that is JSON or CBOR, for a batch."""
     if payloads.null_count == len(payloads):
         return pa.nulls(len(payloads), pa.string())
-    return pa.array([p and cbor_text(p) for p in payloads.to_pylist()], pa.string())
+    return pa.array([p and (json_text(p) or cbor_text(p)) for p in payloads.to_pylist()])
+
+
+def json_text(payload: bytes) -> str | None:
+    """The payload itself, if it is an object or a list as RFC 8259 has them."""
+    try:
+        text = payload.decode()
+        value = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+    return text if isinstance(value, dict | list) else None
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(name)
 
 
 def cbor_text(payload: bytes) -> str | None:

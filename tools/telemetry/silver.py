@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
 from . import segment as s
-from .clock import DRIFT_PPM, MS
+from .clock import DRIFT_PPM, MS, UNKNOWN
 from .payloads import typed
 from .schemas import FACTS, SOLVED
 from .solve import solve
@@ -97,16 +97,15 @@ def timed(records: DataFrame, answers: DataFrame) -> DataFrame:
     low = f.greatest(*(_bound(side, "low") for side in ("before", "after")))
     high = f.least(*(_bound(side, "high") for side in ("before", "after")))
     both = records.join(f.broadcast(pieces), ["board", "boot", "passed"], "left")
-    known = both.withColumn("_low", low).withColumn("_high", high)
-    fits = f.col("_low") <= f.col("_high")
+    fits = f.col("_least") <= f.col("_most")
+    known = both.withColumn("_least", low).withColumn("_most", high)
     up = f.col("uptime_ms") * MS
-    middle = f.expr("(_low + _high) div 2000")
     return (
-        known.withColumn("_low", f.when(fits, f.col("_low") + up))
-        .withColumn("_high", f.when(fits, f.col("_high") + up))
-        .withColumn("wall", f.timestamp_micros(middle))
+        known.withColumn("_low", f.when(fits, f.col("_least") + up))
+        .withColumn("_high", f.when(fits, f.col("_most") + up))
+        .withColumn("wall", f.timestamp_micros(f.expr("(_low + _high) div 2000")))
         .withColumn("wall_error_us", f.expr("(_high - _low) div 2000 + 2"))
-        .withColumn("clock", f.when(fits, f.col("clock")).otherwise("unknown"))
+        .withColumn("clock", f.when(fits, f.col("clock")).otherwise(UNKNOWN))
     )
 
 

@@ -44,6 +44,7 @@ class Knobs:
 class Season:
     """What has happened: boards, the harvest folder, and what the truth is made from."""
 
+    place: str  # the first level of its topics
     knobs: Knobs
     random: Random
     harvest: Harvest
@@ -54,15 +55,16 @@ class Season:
     copies: list[tuple[list[w.Segment], int]] = field(default_factory=list)
 
 
-def season(folder: Path, seed: int, knobs: Knobs) -> Season:
-    """Live through a season; its bundles are in `folder` afterwards."""
+def season(folder: Path, seed: int, knobs: Knobs, lines: int = 0) -> Season:
+    """Live through a season; its bundles are in `folder` afterwards, behind `lines` others."""
     random = Random(seed)
-    made = Season(knobs, random, Harvest(folder, knobs.segment_size, random))
+    made = Season(f"site{seed}", knobs, random, Harvest(folder, knobs.segment_size, random))
+    made.harvest.lines = lines
     for number in range(knobs.boards):
         make = Make(
             knobs.segment_size, knobs.ring, knobs.stops, random.choice((1, 3, 8)), knobs.fails
         )
-        name = bytes((0x28, 0x6F, number)) + random.randbytes(random.choice((3, 5)))
+        name = bytes((0x28, 0x6F)) + random.randbytes(random.choice((4, 6)))
         _live(made, Board(name, make, random.randint(-80, 80), random))
     _repeat(made)
     return made
@@ -110,7 +112,7 @@ def _step(season: Season, board: Board, at: int, count: int) -> None:
         payload = draw(random, count)
         season.payloads[payload.data] = payload
         number = len(season.boards) * random.randrange(2)
-        client, topic = f"sensor-{random.randrange(4)}", f"site/{number}/t{random.randrange(3)}"
+        client, topic = f"sensor-{random.randrange(4)}", f"{season.place}/{number}/t{random.randrange(3)}"
         flags = random.choice((0, 1, 2, 4, 5, 9, 10))
         found = board.put(at, MESSAGE, flags, payload.data, client, topic)
         season.sent.append((at, *found, topic, payload.data))
