@@ -30,7 +30,6 @@ MARKERS = (
     "own_broker: the test's broker is started for it and stopped after it",
     "waits: the test waits for time to pass, and is run with packets sent whole only",
     "whole: packets are sent whole only, since the test is about many, and not how they are cut",
-    "cluster: starts a cluster of Spark; only `make test-telemetry` runs it",
     "ours(why): not to be tried on the peer, which rightly does it otherwise",
 )
 

@@ -1,4 +1,8 @@
-"""`slotmq telemetry live`: its options. Spark is loaded when it is called."""
+"""Commands of `slotmq telemetry` beside the way from bronze to gold: live, delta, pack.
+
+What they need is loaded when they are called. As a program (`python -m`, or the file that
+spark-submit is given) this is `slotmq telemetry` itself.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,11 @@ import click
 from ..deploy.options import Address
 
 _EVERY_S = 5.0
+_folder = click.Path(path_type=Path, file_okay=False)
 
 
 @click.command(short_help="Read the boards' rings while they record.")
-@click.argument("tables", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("tables", type=_folder)
 @click.option(
     "--broker", "brokers", type=Address(), multiple=True, required=True,
     help="Where boards are; may be given again.",
@@ -50,5 +55,38 @@ def live(
     click.echo(f"{found:,} records")
 
 
+@click.command(short_help="Keep the tables as Delta tables too.")
+@click.argument("tables", type=_folder)
+@click.argument("target")
+def delta(tables: Path, target: str) -> None:
+    """Bring the Delta tables in TARGET, a folder or an object store's address, up to date.
+
+    bronze grows by the batches that are new; silver and gold are replaced when they were made
+    anew. Each step is one commit, and running it again does nothing. It takes no Spark.
+    """
+    from .delta import bring
+    from .lake import Lake
+
+    for name, rows in bring(Lake(tables), target):
+        click.echo(f"{name}: {rows:,} rows")
+
+
+@click.command(short_help="Write the archive that executors import from.")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+def pack(file: Path) -> None:
+    """Write the packages of slotmq as FILE.zip, for `spark-submit --py-files`."""
+    from .cluster import archive
+
+    click.echo(f"{archive(file)}: {file.stat().st_size:,} bytes")
+
+
+COMMANDS = (live, delta, pack)
+
 if __name__ == "__main__":
-    live()
+    from slotmq_tools.errors import ToolError
+    from slotmq_tools.telemetry.command import telemetry
+
+    try:
+        telemetry()
+    except ToolError as error:
+        raise SystemExit(f"Error: {error}") from None

@@ -22,7 +22,7 @@ from host_tests.wire.process import BrokerProcess
 
 from .cluster import Cluster, environment, kill_tree
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.timeout(400)
 _PATIENCE_S = 120.0
 _MOST = "1000"
 C = "00000000000000cc"
@@ -48,8 +48,8 @@ class Stream:
     def __init__(self, tables: Path, master: str, broker: BrokerProcess) -> None:
         self.tables = tables
         where = f"{broker.address[0]}:{broker.address[1]}"
-        self._command = [sys.executable, "-m", "slotmq_tools.telemetry.live_command", str(tables)]
-        self._command += ["--broker", where, "--most", _MOST, "--master", master]
+        self._command = [sys.executable, "-m", "slotmq_tools.telemetry.extras", "live"]
+        self._command += [str(tables), "--broker", where, "--most", _MOST, "--master", master]
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, *options: str) -> None:
