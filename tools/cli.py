@@ -22,6 +22,7 @@ from . import boards, daemon, journal, journal_tables, launcher, mpy, passwd
 from .deploy.commands import COMMANDS
 from .errors import ToolError
 from .scenario.command import sim
+from .telemetry.command import telemetry
 
 _RUN = "run"
 # MicroPython starts with less than the first, and counts the bits of its heap in 32 bits.
@@ -215,6 +216,7 @@ def broker_argv(
 
 
 main.add_command(sim)
+main.add_command(telemetry)
 
 
 def _nothing() -> None:

@@ -171,7 +171,16 @@ class Board:
         data = w.record(kind, flags, self.seq, uptime, *ids, payload)
         crc = int.from_bytes(data[:4], "little")
         entry = Entry(
-            self.hex, self.boot, segment.number, self.seq, uptime, kind, flags, *names, payload, crc
+            self.hex,
+            self.boot,
+            segment.number,
+            self.seq,
+            uptime,
+            kind,
+            flags,
+            *names,
+            payload,
+            crc,
         )
         segment.entries.append((len(segment.data), entry))
         segment.data += data
