@@ -7,7 +7,8 @@
 ##     RUNTIME=micropython      another Python than cpython (--runtime)
 ##     BOARD=RPI_PICO_W         the limits and the heap of a folder in boards/ (--board)
 ## make clients             mosquitto_pub and mosquitto_sub, in .venv/bin
-## make test                every test there is, but for those of the next one
+## make test                every test there is, but for those of the next two
+## make test-telemetry      many seasons through the tables, and what else is slow there
 ## make test-emulator       the broker on an emulated RP2040 (the first time builds its image)
 ## make bench               all workloads and peers, into docs/benchmarks.md
 ## make bench-instructions  counts instructions and system calls
@@ -27,7 +28,7 @@ BIN := .venv/bin
 PACKAGES := .venv/packages
 HOST_CODE := tools boards host_tests
 
-.PHONY: run clients test test-emulator bench bench-instructions lint format setup clean help
+.PHONY: run clients test test-telemetry test-emulator bench bench-instructions lint format setup clean help
 
 run: .venv/installed
 	$(BIN)/slotmq run --runtime "$(RUNTIME)" --board "$(BOARD)" \
@@ -39,9 +40,18 @@ clients: .venv/installed
 test: setup lint
 	$(BIN)/python -m slotmq_tools.heap
 	$(BIN)/python -m pytest -n 2
+	$(SPARK_TESTS) --ignore host_tests/spark/slow host_tests/spark
+
+test-telemetry: setup
+	$(SPARK_TESTS) host_tests/spark/slow
+
+# One process, since each would start a Spark of its own; whose libraries have warnings.
+SPARK_TESTS = $(BIN)/python -m pytest -o addopts="-ra --strict-markers --strict-config" \
+	--timeout 300 -W default
 
 # Whatever the tests would fetch, before their time limits run.
-setup: .venv/installed-test
+setup: .venv/installed-test .venv/installed-telemetry
+	command -v java >/dev/null || $(MAKE) .venv/installed-java
 	$(BIN)/python -m slotmq_tools.fetch
 
 # Builds the image before the tests' time limits run.
@@ -50,7 +60,7 @@ test-emulator: .venv/installed-test
 	$(BIN)/python -m pytest -o addopts="-ra --strict-markers --strict-config" --timeout 300 -n 2 \
 		--dist loadfile host_tests/board
 
-lint: .venv/installed-test
+lint: .venv/installed-test .venv/installed-telemetry
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m slotmq_tools.tidy

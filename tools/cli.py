@@ -23,6 +23,7 @@ from .deploy.commands import COMMANDS
 from .errors import ToolError
 from .harvest.command import harvest
 from .scenario.command import sim
+from .telemetry.command import telemetry
 
 _RUN = "run"
 # MicroPython starts with less than the first, and counts the bits of its heap in 32 bits.
@@ -217,6 +218,7 @@ def broker_argv(
 
 main.add_command(harvest)
 main.add_command(sim)
+main.add_command(telemetry)
 
 
 def _nothing() -> None:

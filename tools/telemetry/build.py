@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
-from ..errors import ToolError
 from . import bridges, bronze, silver
 from .lake import Lake
 from .schemas import ANCHORS, EVENTS, LOSSES, MESSAGES
@@ -22,8 +21,7 @@ _BY_DAY = ("messages", "events")
 
 def build_silver(spark: SparkSession, lake: Lake) -> None:
     """Make all of silver anew from bronze, and publish it at once."""
-    if not lake.has("bronze"):
-        raise ToolError(f"{lake.folder} has no bronze: run `slotmq telemetry bronze` first")
+    lake.need("bronze")
     frames, bad = bronze.read(spark, lake), bronze.quarantine(spark, lake)
     with lake.staging("silver-steps") as steps, lake.staging("silver") as written:
         records = kept(spark, silver.ordered(frames), steps / "ordered")

@@ -7,11 +7,11 @@ numbers are sets, doubles are found by comparing all with all.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from .harvest import Taken
+from .harvest import Harvest, Taken
 from .world import Season
 from .writer import Entry
 
@@ -53,10 +53,7 @@ class Truth:
                 self.boots[board].append(boot)
             self.seqs[board, boot].append(seq)
         self.uptimes = dict(self._uptimes())
-        self.wraps_lost: set[str] = {
-            key[0] for key, up in self.uptimes.items() if up % 2**30 == self.entries[key].uptime
-            % 2**30 and self._apart(key)
-        }  # fmt: skip
+        self.wraps_lost = {key[0] for key in self.entries if self._apart(key)}
 
     def _uptimes(self) -> Iterable[tuple[Key, int]]:
         """As little time has passed between two records as their ticks allow."""
@@ -74,6 +71,19 @@ class Truth:
         first = (board, boot, self.seqs[board, boot][0])
         truly = self.entries[key].uptime - self.entries[first].uptime
         return truly != self.uptimes[key] - self.uptimes[first]
+
+    @property
+    def harvest(self) -> Harvest:
+        """What lies in the folder."""
+        return self._season.harvest
+
+    def true_times(self) -> Iterator[tuple[str, int, int, int]]:
+        """When each record truly was, in ms; not of boards that have lost a wrap of the ticks
+        between two records, which nobody can know."""
+        for board in self._season.boards:
+            for (boot, seq), at in board.true_times.items():
+                if board.hex not in self.wraps_lost and (board.hex, boot, seq) in self.entries:
+                    yield board.hex, boot, seq, at
 
     # Clocks
 
@@ -179,7 +189,7 @@ class Truth:
                 text = name in ("subscribe", "unsubscribe", "table full")
                 found.append({
                     **self._common(key), "event": name, "payload": entry.payload,
-                    "code": entry.payload[0] if name in ("boot", "connect", "disconnect") else None,
+                    "code": entry.payload[0] if entry.flags <= 3 else None,
                     "detail": entry.payload.decode() if text else None,
                     "heap_bytes": _number(entry.payload) if name == "heap low-water" else None,
                 })  # fmt: skip
@@ -210,7 +220,8 @@ class Truth:
 
     def _message(self, key: Key) -> Row:
         entry = self.entries[key]
-        data, origin = entry.payload, (None, None, None)
+        data = entry.payload
+        origin: tuple[str | None, int | None, int | None] = (None, None, None)
         if entry.flags & 16:
             origin = (data[:8].hex(), _number(data[8:12]), _number(data[12:16]))
             data = data[16:]
@@ -234,7 +245,7 @@ class Truth:
                 )
                 lost = (set(range(first, first + count)), _REASONS[entry.flags - 1], segment)
                 told[key[0], boot].append(lost)
-        found = []
+        found: list[Row] = []
         for board in {key[0] for key in [*self.seqs, *told]}:
             boots = {b for name, b in [*self.seqs, *told] if name == board}
             for boot in range(min(boots), max(boots) + 1):
