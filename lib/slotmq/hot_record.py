@@ -127,22 +127,20 @@ def tap(at: int, s: int, crc: int, o: ptr32, names: ptr32, b: ptr8, end: int) ->
         p[5] = n >> 8
         p[6] = _MESSAGE
         p[7] = (first >> 1) & 3
-        n = o[_SEQ]
-        o[_SEQ] = n + 1
-        p[8] = n
-        p[9] = n >> 8
-        p[10] = n >> 16
-        p[11] = n >> 24
-        n = o[_TICKS]
-        p[12] = n
-        p[13] = n >> 8
-        p[14] = n >> 16
-        p[15] = n >> 24
         n = o[_CLIENT]
         p[16] = n
         p[17] = n >> 8
         p[18] = slot
         p[19] = slot >> 8
+        n = o[_SEQ]
+        o[_SEQ] = n + 1
+        k = 8
+        while k < 16:
+            p[k] = n
+            n >>= 8
+            k += 1
+            if not k ^ 12:
+                n = o[_TICKS]
         crc = crcs[256]
         n = s + _HEAD
         s += 4

@@ -1,5 +1,6 @@
 # record.py - how a program with `record` lines starts its recorder: the ring's folder, who this
 # board is and which start this is. Borrowed by the start: allocates, and keeps nothing.
+import gc
 import os
 import time
 from binascii import crc32
@@ -39,27 +40,38 @@ _RTC = const(1)
 _RTC_ERROR = const(60000)  # ms
 
 
-def keep(app, wrong):
-    """Record what passes through an App's broker; wrong(key, expected) names a line."""
+def keep(app):
+    """Record what passes through an App's broker."""
+    gc.collect()
     size = _setting(app.settings, "record_segment_size")
     if size % 256:
-        raise ConfError(wrong("record_segment_size", "a multiple of 256"))
+        raise ConfError(_wrong(app, "record_segment_size", "a multiple of 256"))
     if _setting(app.settings, "record_budget") < 2 * size:
-        raise ConfError(wrong("record_budget", "at least two times record_segment_size"))
+        raise ConfError(_wrong(app, "record_budget", "at least two times record_segment_size"))
     location = _setting(app.settings, "record_location").rstrip("/") + "/"
     try:
         _make(location)
         # a board has no second broker
         lock = None if MICROPYTHON else borrow("places", "lock", location + _IDENTITY)
         if lock is False:
-            raise OSError(wrong("record_location", "a ring of no other broker, not " + location))
-        taps = attach(app.broker, app.settings, location)
-        taps.lock = lock
+            what = "a ring that no other broker keeps, not " + location
+            raise OSError(_wrong(app, "record_location", what))
+        attach(app.broker, app.settings, location).lock = lock
     except OSError as error:
         if not isinstance(error.args[0], int):
             raise  # it says what it is
         what = "a folder that can be written, not %s (%s)" % (location, error)
-        raise ConfError(wrong("record_location", what))
+        raise ConfError(_wrong(app, "record_location", what))
+    except MemoryError:
+        raise MemoryError("no heap is left for the recorder; lower limit message_bytes")
+    app.lines = None
+    ondemand.forget_all()
+
+
+def _wrong(app, key, expected):
+    # The line of a key, or where there is none the last one of `record`
+    key = key if key in app.lines else "record"
+    return "%s:%d: %s: expected %s" % (app.conf, app.lines[key], key, expected)
 
 
 def attach(broker, settings, location):
@@ -81,8 +93,8 @@ def attach(broker, settings, location):
         _watch(broker, taps.witness)
     _begin(rec, there, newest)
     if ondemand.IS_SMALL:
-        for made in (Recorder, Taps, Witness):
-            made.__init__ = None
+        for made in (rec, taps, Witness, rec.topics, broker.messages.arena):
+            (made if made is Witness else type(made)).__init__ = None
     return taps
 
 
