@@ -12,6 +12,7 @@ from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest.compact import compact
 from slotmq_tools.harvest.manifest import Manifest, locked
 from slotmq_tools.harvest.store import Store
+from slotmq_tools.telemetry import manifest
 
 from .conftest import A, B, Folder, identities, recorder
 from .recording import Recorder
@@ -52,6 +53,18 @@ def test_many_bundles_become_few_and_doubles_go(folder: Folder) -> None:
     there = {f"bundles/{path.name}" for path in (folder.path / "bundles").iterdir()}
     assert there == {line["path"] for line in lines[3:]}
     assert compacted(folder, least, most) == (0, 0)
+
+
+def test_a_reader_of_the_lines_meets_each_segment_once(folder: Folder) -> None:
+    one, other = recorder(A, 200), recorder(B, 200)
+    kept(folder, one)
+    kept(folder, other)
+    size = (len(one.segments) + len(other.segments)) * 4096
+    assert compacted(folder, size, 2 * size) == (2, 1)
+    lines = manifest.read(folder.path)
+    assert [line.line for line in lines] == [0, 1, 2]
+    read = [part for parts in manifest.parts(lines) for part in parts]
+    assert [(part.bundle.line, part.start, part.end) for part in read] == [(2, 0, size)]
 
 
 def test_more_than_one_bundle_holds_goes_into_equal_shares(folder: Folder) -> None:

@@ -23,26 +23,29 @@ def rows(master: str, work: Work, seeds: range) -> list[Row]:
         raise ToolError("--spark needs Spark: `pip install 'slotmq[telemetry]'`")
     from ..telemetry.cluster import session
 
-    spark = session(master, {"spark.python.worker.reuse": "true"})
+    spark = session(master)
     try:
-        points = len(work.grid)
-        count = len(seeds) * points
-        parts = min(count, _TASKS * spark.sparkContext.defaultParallelism)
-        jobs = spark.range(0, count, 1, parts)
-        schema = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
-        first = seeds.start
-
-        def simulate(frames: Iterator[Any]) -> Iterator[Any]:
-            for frame in frames:
-                wanted = [(first + job // points, job % points) for job in frame["id"].tolist()]
-                for start in range(0, len(wanted), _ROWS):
-                    yield _frame(list(run(work, wanted[start : start + _ROWS])))
-
-        found = jobs.mapInPandas(simulate, schema).collect()
+        return spread(spark, work, seeds)
     finally:
         spark.stop()
-    made: list[Row] = [row.asDict() for row in found]
-    return sorted(made, key=lambda row: (row["seed"], row["point"]))
+
+
+def spread(spark: Any, work: Work, seeds: range) -> list[Row]:
+    """The same on a session that is there."""
+    points = len(work.grid)
+    count = len(seeds) * points
+    jobs = spark.range(0, count, 1, min(count, _TASKS * spark.sparkContext.defaultParallelism))
+    schema = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+    first = seeds.start
+
+    def simulate(frames: Iterator[Any]) -> Iterator[Any]:
+        for frame in frames:
+            wanted = [(first + job // points, job % points) for job in frame["id"].tolist()]
+            for start in range(0, len(wanted), _ROWS):
+                yield _frame(list(run(work, wanted[start : start + _ROWS])))
+
+    found: list[Row] = [row.asDict() for row in jobs.mapInPandas(simulate, schema).collect()]
+    return sorted(found, key=lambda row: (row["seed"], row["point"]))
 
 
 def _frame(made: list[Row]) -> Any:

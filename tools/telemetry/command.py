@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import ToolError
-from . import manifest
+from . import extras, manifest
 from .lake import Lake
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ def session(master: str | None) -> SparkSession:
     if missing:
         names = " and ".join(missing)
         raise ToolError(f"{names} not installed: pip install 'slotmq[telemetry]'")
-    from . import session as sessions
+    from . import cluster
 
-    return sessions.start(master)
+    return cluster.session(master)
 
 
 @telemetry.command()
@@ -100,3 +100,7 @@ def season(harvest: Path, seed: int, boards: int, steps: int) -> None:
     lived = live(harvest, seed, knobs)
     records = len({(t.entry.board, t.entry.boot, t.entry.seq) for t in lived.harvest.taken})
     click.echo(f"season: {boards} boards, {lived.harvest.lines} bundles, {records:,} records")
+
+
+for command in extras.COMMANDS:
+    telemetry.add_command(command)

@@ -1,7 +1,6 @@
 """Commands of `slotmq telemetry` beside the way from bronze to gold: live, delta, pack.
 
-What they need is loaded when they are called. As a program (`python -m`, or the file that
-spark-submit is given) this is `slotmq telemetry` itself.
+What they need is loaded when they are called.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def live(
     The boards' own flash is the log: started again, it goes on where it was, and what a
     board has overwritten meanwhile is named in the quarantine table.
     """
-    from .cluster import session
+    from .command import session
     from .lake import Lake
     from .live import run
 
@@ -81,12 +80,3 @@ def pack(file: Path) -> None:
 
 
 COMMANDS = (live, delta, pack)
-
-if __name__ == "__main__":
-    from slotmq_tools.errors import ToolError
-    from slotmq_tools.telemetry.command import telemetry
-
-    try:
-        telemetry()
-    except ToolError as error:
-        raise SystemExit(f"Error: {error}") from None

@@ -48,7 +48,7 @@ class Stream:
     def __init__(self, tables: Path, master: str, broker: BrokerProcess) -> None:
         self.tables = tables
         where = f"{broker.address[0]}:{broker.address[1]}"
-        self._command = [sys.executable, "-m", "slotmq_tools.telemetry.extras", "live"]
+        self._command = [sys.executable, "-m", "slotmq_tools.telemetry.submit", "live"]
         self._command += [str(tables), "--broker", where, "--most", _MOST, "--master", master]
         self._process: subprocess.Popen[bytes] | None = None
 
