@@ -93,6 +93,6 @@ def test_without_tables_or_the_package_one_line_says_so(
 ) -> None:
     with pytest.raises(ToolError, match="no bronze"):
         list(delta.bring(lake, str(tmp_path / "delta")))
-    monkeypatch.setattr(delta.util, "find_spec", lambda _name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(ToolError, match=r"slotmq\[delta\]"):
         list(delta.bring(lake, str(tmp_path / "delta")))
