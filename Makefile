@@ -7,10 +7,12 @@
 ##     RUNTIME=micropython      another Python than cpython (--runtime)
 ##     BOARD=RPI_PICO_W         the limits and the heap of a folder in boards/ (--board)
 ## make clients             mosquitto_pub and mosquitto_sub, in .venv/bin
+## make telemetry-demo      boards in the field, harvested, made into tables and a page
 ## make test                every test there is, but for those of the next two
 ## make test-telemetry      many seasons through the tables, and what else is slow there
 ## make test-emulator       the broker on an emulated RP2040 (the first time builds its image)
 ## make bench               all workloads and peers, into docs/benchmarks.md
+## make bench-telemetry     the decoder and the tables, into docs/benchmarks-telemetry.md
 ## make bench-instructions  counts instructions and system calls
 ## make lint                the rules only
 ## make format              puts the code into its form
@@ -28,7 +30,7 @@ BIN := .venv/bin
 PACKAGES := .venv/packages
 HOST_CODE := tools boards host_tests
 
-.PHONY: run clients test test-telemetry test-emulator bench bench-instructions lint format setup clean help
+.PHONY: run clients telemetry-demo bench-telemetry test test-telemetry test-emulator bench bench-instructions lint format setup clean help
 
 run: .venv/installed
 	$(BIN)/slotmq run --runtime "$(RUNTIME)" --board "$(BOARD)" \
@@ -60,6 +62,15 @@ test-emulator: .venv/installed-test
 	$(BIN)/python -m pytest -o addopts="-ra --strict-markers --strict-config" --timeout 300 -n 2 \
 		--dist loadfile host_tests/board
 
+DEMO = build/telemetry
+
+telemetry-demo: .venv/installed-telemetry
+	command -v java >/dev/null || $(MAKE) .venv/installed-java
+	rm -rf $(DEMO)
+	$(BIN)/slotmq telemetry season $(DEMO)/harvest
+	$(BIN)/slotmq telemetry ingest $(DEMO)/harvest $(DEMO)/tables
+	$(BIN)/slotmq telemetry report $(DEMO)/tables $(DEMO)/report.html
+
 lint: .venv/installed-test .venv/installed-telemetry
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -71,6 +82,9 @@ format: .venv/installed-test
 
 bench: .venv/installed-bench
 	$(BIN)/python -m slotmq_tools.bench
+
+bench-telemetry: .venv/installed-telemetry .venv/installed-bench-telemetry
+	$(BIN)/python -m slotmq_tools.telemetry.bench
 
 bench-instructions: .venv/installed-test
 	$(BIN)/python -m slotmq_tools.bench.instructions

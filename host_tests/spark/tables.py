@@ -12,17 +12,21 @@ Row = dict[str, Any]
 Rows = dict[tuple[Any, ...], Row]
 
 
-def rows(table: DataFrame) -> Rows:
-    """By identity; times in microseconds as `NAME_us`, and without the day they follow from."""
+def plain(table: DataFrame) -> list[Row]:
+    """Times in microseconds as `NAME_us`, and without the day they follow from."""
     for column in table.schema:
         if isinstance(column.dataType, TimestampType):
             table = table.withColumn(f"{column.name}_us", f.unix_micros(column.name))
             table = table.drop(column.name)
     found = [row.asDict() for row in table.drop("day").collect()]
-    plain = [
+    return [
         {k: bytes(v) if isinstance(v, bytearray) else v for k, v in row.items()} for row in found
     ]
-    return keyed(plain)
+
+
+def rows(table: DataFrame) -> Rows:
+    """By identity."""
+    return keyed(plain(table))
 
 
 def keyed(found: list[Row]) -> Rows:

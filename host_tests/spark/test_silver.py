@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,33 +13,7 @@ from slotmq_tools.telemetry.lake import Lake
 from slotmq_tools.telemetry.source import NAME
 
 from . import campaign
-from .campaign import Campaign
-from .tables import differences, keyed, rows
-
-SEASONS = range(30)
-
-
-@dataclass
-class Made:
-    """The tables of a campaign."""
-
-    spark: SparkSession
-    campaign: Campaign
-    lake: Lake
-
-    def wrong(self, table: str) -> list[str]:
-        found = build.read(self.spark, self.lake, "silver", table, build.SILVER[table])
-        return differences(rows(found), keyed(self.campaign.all(table)))
-
-
-@pytest.fixture(scope="module")
-def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Made:
-    folder = tmp_path_factory.mktemp("seasons")
-    lived = campaign.run(folder / "harvest", SEASONS)
-    lake = Lake(folder / "tables").made()
-    bronze.ingest(spark, lived.folder, lake)
-    build.build_silver(spark, lake)
-    return Made(spark, lived, lake)
+from .made import Made
 
 
 @pytest.mark.parametrize("table", build.SILVER)

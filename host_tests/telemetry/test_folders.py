@@ -137,9 +137,21 @@ def test_a_wrong_folder_is_refused_before_anything_is_made(tmp_path: Path, comma
     assert not (tmp_path / "tables").exists()
 
 
-@pytest.mark.parametrize("command", ["silver"])
-def test_a_step_asks_for_the_one_before_it(tmp_path: Path, command: str) -> None:
-    done = CliRunner().invoke(main, ["telemetry", command, str(tmp_path)])
+@pytest.mark.parametrize(
+    ("words", "before"),
+    [(["silver"], "bronze"), (["gold"], "silver"), (["report", "page.html"], "gold")],
+)
+def test_a_step_asks_for_the_one_before_it(tmp_path: Path, words: list[str], before: str) -> None:
+    words.insert(1, str(tmp_path))
+    done = CliRunner().invoke(main, ["telemetry", *words])
     assert done.exit_code == 1
-    assert "run `slotmq telemetry bronze` first" in done.output
+    assert f"run `slotmq telemetry {before}` first" in done.output
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bronze").mkdir()
+    monkeypatch.setattr("slotmq_tools.telemetry.command.util.find_spec", lambda name: None)
+    done = CliRunner().invoke(main, ["telemetry", "silver", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "pip install 'slotmq[telemetry]'" in done.output

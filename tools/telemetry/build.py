@@ -11,11 +11,21 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
-from . import bridges, bronze, silver
+from . import bridges, bronze, gold, gold_health, schemas, silver
 from .lake import Lake
 from .schemas import ANCHORS, EVENTS, LOSSES, MESSAGES
 
 SILVER = {"messages": MESSAGES, "events": EVENTS, "anchors": ANCHORS, "losses": LOSSES}
+GOLD = {
+    "traffic": schemas.TRAFFIC,
+    "readings": schemas.READINGS,
+    "silences": schemas.SILENCES,
+    "gaps": schemas.GAPS,
+    "sensors": schemas.SENSORS,
+    "audit": schemas.AUDIT,
+    "sessions": schemas.SESSIONS,
+    "boards": schemas.BOARDS,
+}
 _BY_DAY = ("messages", "events")
 
 
@@ -36,6 +46,29 @@ def build_silver(spark: SparkSession, lake: Lake) -> None:
         for name, rows in found.items():
             write(rows, SILVER[name], written / name, by_day=name in _BY_DAY)
         lake.publish("silver", written)
+
+
+def build_gold(spark: SparkSession, lake: Lake) -> None:
+    """Make all of gold anew from silver, and publish it at once."""
+    lake.need("silver")
+    messages, events, believed, lost = (
+        read(spark, lake, "silver", name, schema) for name, schema in SILVER.items()
+    )
+    with lake.staging("gold-steps") as steps, lake.staging("gold") as written:
+        numbers = kept(spark, gold.values(messages), steps / "values")
+        found = {
+            "traffic": gold.traffic(messages),
+            "readings": gold.readings(numbers),
+            "silences": gold.silences(messages),
+            "gaps": gold.gaps(lost),
+            "sensors": gold.sensors(numbers),
+            "audit": gold.audit(messages, lost),
+            "sessions": gold_health.sessions(events, messages),
+            "boards": gold_health.boards(messages, events, lost, believed),
+        }
+        for name, rows in found.items():
+            write(rows, GOLD[name], written / name)
+        lake.publish("gold", written)
 
 
 def kept(spark: SparkSession, rows: DataFrame, path: Path) -> DataFrame:

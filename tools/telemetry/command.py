@@ -36,13 +36,18 @@ def telemetry() -> None:
 
 def session(master: str | None) -> SparkSession:
     """A session, or one line that says what is missing for it."""
-    missing = [name for name in ("pyspark", "pyarrow", "cbor2") if util.find_spec(name) is None]
-    if missing:
-        names = " and ".join(missing)
-        raise ToolError(f"{names} not installed: pip install 'slotmq[telemetry]'")
+    installed("pyspark", "pyarrow", "cbor2")
     from . import cluster
 
     return cluster.session(master)
+
+
+def installed(*names: str) -> None:
+    """ToolError: one of these packages is not."""
+    missing = [name for name in names if util.find_spec(name) is None]
+    if missing:
+        told = " and ".join(missing)
+        raise ToolError(f"{told} not installed: pip install 'slotmq[telemetry]'")
 
 
 @telemetry.command()
@@ -74,6 +79,32 @@ def silver(tables: Path, master: str | None) -> None:
 
 
 @telemetry.command()
+@_lake
+@_master
+def gold(tables: Path, master: str | None) -> None:
+    """Make gold anew from silver."""
+    lake = Lake(tables).need("silver")
+    spark = session(master)
+    from . import build
+
+    build.build_gold(spark, lake)
+    click.echo(f"gold: {', '.join(build.GOLD)}")
+
+
+@telemetry.command()
+@_lake
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+def report(tables: Path, file: Path) -> None:
+    """Write gold as a page with pictures into FILE."""
+    lake = Lake(tables).need("gold")
+    installed("pyarrow", "matplotlib")
+    from . import report as page
+
+    page.write(lake, file)
+    click.echo(f"report: {file}")
+
+
+@telemetry.command()
 @_harvest
 @_lake
 @_master
@@ -82,6 +113,7 @@ def ingest(ctx: click.Context, harvest: Path, tables: Path, master: str | None) 
     """All of it: bronze, silver and gold."""
     ctx.invoke(bronze, harvest=harvest, tables=tables, master=master)
     ctx.invoke(silver, tables=tables, master=master)
+    ctx.invoke(gold, tables=tables, master=master)
 
 
 @telemetry.command()

@@ -24,6 +24,8 @@ _EVENTS = (
     "boot", "connect", "disconnect", "will", "takeover", "subscribe", "table full",
     "heap low-water", "unsubscribe",
 )  # fmt: skip
+_Told = tuple[int, int, str, int]  # first, how many, why, segment
+_OPEN = 0xFFFFFFFF  # how many: nobody knows
 _QUALITIES = ("rtc", "message", "harvester", "ntp")
 _REASONS = ("overwritten", "ring full", "write failed")
 
@@ -237,14 +239,13 @@ class Truth:
 
     def losses(self) -> list[Row]:
         """Every run of numbers that is lost."""
-        told: dict[tuple[str, int], list[tuple[set[int], str, int]]] = defaultdict(list)
+        told: dict[tuple[str, int], list[_Told]] = defaultdict(list)
         for key, entry in self.entries.items():
             if entry.kind == 5:
                 boot, first, count, segment = (
                     _number(entry.payload[i : i + 4]) for i in (0, 4, 8, 12)
                 )
-                lost = (set(range(first, first + count)), _REASONS[entry.flags - 1], segment)
-                told[key[0], boot].append(lost)
+                told[key[0], boot].append((first, count, _REASONS[entry.flags - 1], segment))
         found: list[Row] = []
         for board in {key[0] for key in [*self.seqs, *told]}:
             boots = {b for name, b in [*self.seqs, *told] if name == board}
@@ -252,27 +253,31 @@ class Truth:
                 found += self._of_boot(board, boot, told[board, boot])
         return found
 
-    def _of_boot(
-        self, board: str, boot: int, told: list[tuple[set[int], str, int]]
-    ) -> Iterable[Row]:
+    def _of_boot(self, board: str, boot: int, told: list[_Told]) -> Iterable[Row]:
         present = set(self.seqs.get((board, boot), []))
-        given = present.union(*(lost for lost, _, _ in told))
+        given = present.union(*(range(f, f + n) for f, n, _, _ in told if n != _OPEN))
         gone = sorted(set(range(max(given, default=-1) + 1)) - present)
-        if not given:
-            yield self._loss(board, boot, 0, None, told)
+        behind = max(present, default=-1) + 1
+        is_open = any(n == _OPEN and first >= behind for first, n, _, _ in told)
+        if is_open or not given:
+            gone = [number for number in gone if number < behind]
+            yield self._loss(board, boot, behind, None, told)
         for _, run in groupby(enumerate(gone), key=lambda pair: pair[1] - pair[0]):
             numbers = [number for _, number in run]
             yield self._loss(board, boot, numbers[0], numbers[-1], told)
 
     def _loss(
-        self, board: str, boot: int, first: int, last: int | None,
-        told: list[tuple[set[int], str, int]],
+        self, board: str, boot: int, first: int, last: int | None, told: list[_Told]
     ) -> Row:  # fmt: skip
-        run = set() if last is None else set(range(first, last + 1))
-        fitting = [(reason, segment) for lost, reason, segment in told if lost & run]
+        end = 2**40 if last is None else last
+        fitting = [
+            (reason, segment)
+            for start, count, reason, segment in told
+            if max(start, first) < min(start + count, end + 1)
+        ]
         around = [
             self.wall((board, boot, seq)) if (board, boot, seq) in self.entries else None
-            for seq in (first - 1, -2 if last is None else last + 1)
+            for seq in (first - 1, end + 1)
         ]
         return {
             "board": board, "boot": boot, "first_seq": first, "last_seq": last,
