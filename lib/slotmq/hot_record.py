@@ -1,12 +1,14 @@
 # hot_record.py - what the recorder does to bytes, on MicroPython, in viper: records put
 # together in its buffer, with CRC-32 as in zlib. Nothing here allocates after make().
 # FORMAT.md has a record byte by byte.
+import sys
 from array import array
 
 import micropython
 from micropython import const
 
 from slotmq.hot import table
+from slotmq.hot_journal import crc_state
 
 _NONE = const(0xFFFF)
 _HEAD = const(20)  # bytes of a record before its payload
@@ -17,7 +19,7 @@ _UNWANTED = const(2)  # of a topic: no filter wants it
 _FILL = const(0)  # bytes in the buffer
 _BLOCK = const(1)  # more than so many are to be written
 _ROOM = const(2)  # bytes of the whole buffer
-_LEFT = const(3)  # that the segment still takes
+_SPACE = const(3)  # that the segment still takes
 _SEQ = const(4)  # of the next record
 _TICKS = const(5)
 _CLIENT = const(6)
@@ -37,22 +39,13 @@ _N_DATA = const(10)
 _N_CHAIN = const(11)
 
 
-def _crcs():
-    # What each byte does to a CRC, and behind these what one begins with.
-    cells = array("I", range(257))
-    for byte in range(256):
-        crc = byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0xEDB88320 if crc & 1 else 0)
-        cells[byte] = crc
-    cells[256] = 0xFFFFFFFF
-    return cells
-
-
 def make(out, block, topics, clients):
     # The state: numbers, and the columns that somebody else keeps, but for the last part.
-    crcs = _crcs()
+    crcs = crc_state()
+    crcs[0] = 0xFFFFFFFF  # what each begins with
     parts = (0, block, len(out), 0, 0, 0, _NONE, 0, out, crcs, topics, clients)
+    if sys.maxsize >> 32:  # so large that it does not lie in a hole before them
+        parts += (0,) * 1024
     return table(parts), (out, crcs, topics, clients)
 
 
@@ -117,10 +110,10 @@ def tap(at: int, s: int, crc: int, o: ptr32, names: ptr32, b: ptr8, end: int) ->
             i += 2
         n = _HEAD + stop - i
         k = o[_FILL]
-        if k >= o[_BLOCK] or n > o[_LEFT] or k + n > o[_ROOM]:
+        if k >= o[_BLOCK] or n > o[_SPACE] or k + n > o[_ROOM]:
             return at
         o[_FILL] = k + n
-        o[_LEFT] = o[_LEFT] - n
+        o[_SPACE] = o[_SPACE] - n
         s = int(o) - o[_OUT] + k
         p = ptr8(s)
         p[4] = n
@@ -141,21 +134,25 @@ def tap(at: int, s: int, crc: int, o: ptr32, names: ptr32, b: ptr8, end: int) ->
             k += 1
             if not k ^ 12:
                 n = o[_TICKS]
-        crc = crcs[256]
+        crc = crcs[0]
         n = s + _HEAD
         s += 4
         while s < n:
-            crc = ((crc >> 8) & 0xFFFFFF) ^ crcs[(crc ^ ptr8(s)[0]) & 255]
+            crc ^= ptr8(s)[0]
+            crc = (crc >> 4) & 0xFFFFFFF ^ crcs[(crc & 15) + 1]
+            crc = (crc >> 4) & 0xFFFFFFF ^ crcs[(crc & 15) + 1]
             s += 1
         at = int(b) + i
         n = int(b) + stop
         while at < n:
             k = ptr8(at)[0]
             ptr8(s)[0] = k
-            crc = ((crc >> 8) & 0xFFFFFF) ^ crcs[(crc ^ k) & 255]
+            crc ^= k
+            crc = (crc >> 4) & 0xFFFFFFF ^ crcs[(crc & 15) + 1]
+            crc = (crc >> 4) & 0xFFFFFFF ^ crcs[(crc & 15) + 1]
             s += 1
             at += 1
-        crc ^= crcs[256]
+        crc ^= -1
         p[0] = crc
         p[1] = crc >> 8
         p[2] = crc >> 16
@@ -168,11 +165,13 @@ def tap(at: int, s: int, crc: int, o: ptr32, names: ptr32, b: ptr8, end: int) ->
 def add(o: ptr32, at: int, b: ptr8, n: int, is_first: int):
     # The next n bytes b[at:] to the CRC.
     crcs = ptr32(int(o) - o[_CRCS])
-    crc = crcs[256] if is_first else o[_CRC]
+    crc = crcs[0] if is_first else o[_CRC]
     at += int(b)
     n += at
     while at < n:
-        crc = ((crc >> 8) & 0xFFFFFF) ^ crcs[(crc ^ ptr8(at)[0]) & 255]
+        crc ^= ptr8(at)[0]
+        crc = (crc >> 4) & 0xFFFFFFF ^ crcs[(crc & 15) + 1]
+        crc = (crc >> 4) & 0xFFFFFFF ^ crcs[(crc & 15) + 1]
         at += 1
     o[_CRC] = crc
 

@@ -25,7 +25,7 @@ DEFAULTS = {
     "remote_admin": False,  # may clients fetch segments and tell the time?
 }
 _CONNECT = const(1)  # types of packets
-_PUBLISH = const(3)
+_PUBLISH_TYPE = const(3)
 _SUBSCRIBE = const(8)
 _UNSUBSCRIBE = const(10)
 _AUTH = const(15)
@@ -42,7 +42,7 @@ _RTC_ERROR = const(60000)  # ms
 
 def keep(app):
     """Record what passes through an App's broker."""
-    gc.collect()
+    ondemand.IS_SMALL and gc.collect()
     size = _setting(app.settings, "record_segment_size")
     if size % 256:
         raise ConfError(_wrong(app, "record_segment_size", "a multiple of 256"))
@@ -65,7 +65,7 @@ def keep(app):
     except MemoryError:
         raise MemoryError("no heap is left for the recorder; lower limit message_bytes")
     app.lines = None
-    ondemand.forget_all()
+    ondemand.IS_SMALL and ondemand.forget_all()
 
 
 def _wrong(app, key, expected):
@@ -104,32 +104,29 @@ def _stand_before(broker, taps):
     broker.handle = taps.handle
     taps.joins = broker.first_handlers
     broker.first_handlers = _replaced(taps.joins, taps.let_in, _CONNECT, _AUTH)
-    taps.inner = broker.handlers[_PUBLISH]
-    broker.handlers = _replaced(broker.handlers, taps.publish, _PUBLISH)
+    taps.inner = broker.handlers[_PUBLISH_TYPE]
+    broker.handlers = _replaced(broker.handlers, taps.publish, _PUBLISH_TYPE)
     five = broker.five
     if five:
-        taps.inner5 = five.handlers[_PUBLISH]
-        five.handlers = _replaced(five.handlers, taps.publish5, _PUBLISH)
+        taps.inner5 = five.handlers[_PUBLISH_TYPE]
+        five.handlers = _replaced(five.handlers, taps.publish5, _PUBLISH_TYPE)
     broker.publish = taps.publish_own
-    taps.apply = broker.apply_settings
-    broker.apply_settings = taps.apply_settings
     taps.finish = broker.loop.finish_turn
     broker.loop.finish_turn = taps.finish_turn
     taps.shut = broker.loop.close
     broker.loop.close = taps.close
-    taps.apply_settings()
 
 
 def _watch(broker, witness):
     # The same for events.
     witness.end_it = broker.end
     broker.end = witness.end
-    witness.inner = broker.handlers
-    broker.handlers = _replaced(witness.inner, witness.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
+    witness.inner = broker.handlers[_SUBSCRIBE]  # and of UNSUBSCRIBE
+    broker.handlers = _replaced(broker.handlers, witness.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
     five = broker.five
     if five:
-        witness.inner5 = five.handlers
-        five.handlers = _replaced(witness.inner5, witness.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
+        witness.inner5 = five.handlers[_SUBSCRIBE]
+        five.handlers = _replaced(five.handlers, witness.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
 
 
 def _replaced(handlers, by, *types):

@@ -1,21 +1,31 @@
 # record_control.py - what the recorder does seldom: the next segment and room for it, and what
 # stands in front of one: which records were lost, and the wall time. Loaded on demand and owns
 # nothing; `rec` is a Recorder, what must be remembered is its. The control plane: allocates.
+import gc
 from struct import pack
 
 from slotmq import record_file
 from slotmq.record_file import HEAD
 from slotmq.recorder import FULL
-from slotmq.runtime import const
+from slotmq.runtime import MICROPYTHON, const
 
 _NONE = const(0xFFFF)
 _FILL = const(0)
-_LEFT = const(3)
+_SPACE = const(3)
 _SEQ = const(4)
 _TICKS = const(5)
 _CLIENT = const(6)
 _EVENT = const(3)
+_UNWANTED = const(2)  # of marks, see recorder.py
+_GOODBYE = const(1)  # reasons
+_TAKEN_OVER = const(7)
+_CONNECTED = const(2)  # events
+_DISCONNECTED = const(3)
+_WILL = const(4)
+_TAKEOVER = const(5)
 _TABLE_FULL = const(7)
+_LOW = const(8)
+_STEP = const(1024)  # bytes of heap that there must be less for an event
 _ANCHOR = const(4)
 _GAP = const(5)
 _SUBSCRIBE = const(8)  # the packet
@@ -45,7 +55,7 @@ def next_segment(rec, need):
     except OSError:
         rec.failed()
         return False
-    if rec.o[_LEFT] >= need:
+    if rec.o[_SPACE] >= need:
         return True
     return False  # it is longer than a segment
 
@@ -58,8 +68,10 @@ def begin(rec, gone):
     rec.out[:HEAD] = record_file.begin(rec, max(rec.newest, rec.segment) + 1)
     o[_FILL] = HEAD
     rec.done = 0
-    o[_LEFT] = rec.size - HEAD - (_GAP_BYTES if rec.stops else 0)
-    rec.forget_ids()
+    o[_SPACE] = rec.size - HEAD - (_GAP_BYTES if rec.stops else 0)
+    for marks in rec.marks:  # the segment has the text of no id
+        for i in range(len(marks)):
+            marks[i] &= _UNWANTED
     rec.is_open = True
     client = o[_CLIENT]
     o[_CLIENT] = _NONE
@@ -75,7 +87,7 @@ def finish(rec):
     """The segment that is written is at its end."""
     if rec.is_open and rec.flush():
         rec.is_open = False
-        rec.o[_LEFT] = 0
+        rec.o[_SPACE] = 0
         record_file.close(rec)
 
 
@@ -83,13 +95,16 @@ def _stop(rec):
     # The ring is full: the last segment has kept room to say so.
     if rec.is_open:
         seq = rec.o[_SEQ]
-        rec.o[_LEFT] += _GAP_BYTES
+        rec.o[_SPACE] += _GAP_BYTES
         client = rec.o[_CLIENT]
         rec.o[_CLIENT] = _NONE
         gap(rec, FULL, rec.boot, seq + 1, _TO_THE_END, _NO_SEGMENT)
         rec.o[_CLIENT] = client
         finish(rec)
-    rec.lost(FULL)
+    if not rec.gap:
+        rec.gap = FULL
+        rec.lost_from = rec.o[_SEQ]
+    rec.o[_SPACE] = 0
     rec.retry_at = rec.now + _LOOK
 
 
@@ -158,8 +173,29 @@ def note_boots(rec, boot):
         rec.gaps.append((FULL, lost, 0, _TO_THE_END, _NO_SEGMENT))
 
 
-def told_filters(witness, conn, kind, buf, at, end):
-    """SUBSCRIBE or UNSUBSCRIBE of a client, whose filters, behind properties, are buf[at:end]."""
+# Clients
+
+
+def joined(witness, conn, level):
+    """A client has been let in."""
+    event(witness.rec, _CONNECTED, bytes((level,)), witness.broker.conns.session[conn])
+
+
+def ended(witness, conn, reason):
+    """A connection ends, and why."""
+    rec = witness.rec
+    sessions = witness.broker.sessions
+    session = witness.broker.conns.session[conn]
+    event(rec, _DISCONNECTED, bytes((reason,)), session)
+    if reason == _TAKEN_OVER:
+        event(rec, _TAKEOVER, b"", session)
+    if reason != _GOODBYE and sessions.will[session] != _NONE:
+        event(rec, _WILL, b"", session)
+
+
+def asked(witness, conn, kind):
+    """SUBSCRIBE or UNSUBSCRIBE; its filters may stand behind properties."""
+    buf, at, end = witness.buf, witness.at, witness.to
     broker = witness.broker
     rec = witness.rec
     if broker.conns.level[conn] == 5:
@@ -171,7 +207,6 @@ def told_filters(witness, conn, kind, buf, at, end):
             shift += 7
             at += 1
         at += n
-    witness.taps.clock()
     while at + 2 <= end:
         n = buf[at] << 8 | buf[at + 1]
         rec.o[_CLIENT] = broker.conns.session[conn]
@@ -184,7 +219,7 @@ def close(rec):
     rec.flush()
     record_file.close(rec)
     rec.is_open = False
-    rec.o[_LEFT] = 0
+    rec.o[_SPACE] = 0
     rec.retry_at = _NEVER
 
 
@@ -202,14 +237,19 @@ received sessions.ids_refused
 """
 
 
-def tell_full(witness):
-    """Which tables have refused something since the last time."""
+def look(witness, _conn, _now):
+    """Which tables have refused something since the last time, and is heap lower than ever?"""
     rows = [line.split() for line in _TABLES.split("\n") if line]
     counts = []
     for i in range(len(rows)):
         table, name = rows[i][1].split(".")
         counts.append(getattr(getattr(witness.broker, table), name))
         if counts[i] > (witness.counts[i] if witness.counts else 0):
-            witness.taps.clock()
             event(witness.rec, _TABLE_FULL, rows[i][0].encode())
     witness.counts = counts
+    if MICROPYTHON:
+        gc.collect()
+        free = gc.mem_free()
+        if free < witness.low - _STEP:
+            witness.low = free
+            event(witness.rec, _LOW, pack("<I", free))

@@ -6,7 +6,7 @@ import binascii
 import json
 from struct import pack
 
-from slotmq import local, log, record_file
+from slotmq import log, ondemand, record_file
 from slotmq.record_control import anchor
 from slotmq.runtime import const
 
@@ -27,23 +27,46 @@ _AROUND = const(7)  # bytes of PUBLISH beside topic and payload, at most
 _PIECE = const(1024)
 
 
-def told(taps, name, payload, is_own):
-    """Somebody has published to $SLOTMQ/...; is_own: the program itself."""
+def read_origin(to, buf, at):
+    """32 hexadecimal digits: board, boot, seq; False: they are none."""
+    try:
+        data = binascii.unhexlify(bytes(buf[at : at + 32]))
+    except ValueError:
+        return False
+    # the board as it stands, the numbers with their lowest byte first
+    for i in range(16):
+        to[i if i < 8 else (i | 3) - (i & 3)] = data[i]
+    return True
+
+
+def publish(taps, topic, payload, qos, retain):
+    """Broker.publish(): the program itself does."""
+    _local(taps).publish(taps.broker, topic, payload, qos, retain)
+    name = topic.encode() if isinstance(topic, str) else topic
+    data = payload.encode() if isinstance(payload, str) else payload
+    flags = qos | (4 if retain else 0)
+    taps.rec.message(_NONE, name, 0, len(name), flags, data, 0, len(data))
+    if name == _TIME:
+        _told(taps, name, data)
+
+
+def heard(taps, name, topic, n, buf, at, size):
+    """Somebody has published to $SLOTMQ/..., who may ask and tell."""
+    _told(taps, bytes(name[topic : topic + n]), bytes(buf[at : at + size]))
+
+
+def _told(taps, name, payload):
     try:
         if name == _TIME:
             _set_time(taps, payload)
-        elif taps.remote and not is_own and name == _topic(taps, b"get"):
+        elif name == _topic(taps, b"get"):
             _answer(taps, payload)
     except (ValueError, KeyError, TypeError, OSError):
         log.write(_WARNING, "The recorder: %s: not understood." % str(name, "utf-8"))
 
 
-def published(taps, topic, payload, flags):
-    """The program itself has published."""
-    name = topic.encode() if isinstance(topic, str) else topic
-    data = payload.encode() if isinstance(payload, str) else payload
-    taps.rec.message(_NONE, name, 0, len(name), flags, data, 0, len(data))
-    told(taps, name, data, True)
+def _local(taps):
+    return ondemand.take("local", taps.broker.now)
 
 
 def tell(taps):
@@ -52,7 +75,7 @@ def tell(taps):
     record_file.look(rec)
     state = binascii.hexlify(rec.board), rec.boot, rec.first, rec.newest
     text = _STATE % (state + (record_file.length(rec, rec.newest), rec.o[_SEQ], rec.size))
-    local.publish(taps.broker, _topic(taps, b"head"), text, 0, True)
+    _local(taps).publish(taps.broker, _topic(taps, b"head"), text, 0, True)
     rec.is_told = True
 
 
@@ -74,7 +97,7 @@ def _answer(taps, payload):
         most = taps.broker.pkt[10] - _AROUND - len(reply) - _HEADER
         data = record_file.read(taps.rec, segment, at, max(0, min(n, length - at, most, _PIECE)))
     head = pack("<III", segment, at, length)
-    local.publish(taps.broker, reply, head + data, 0, False)
+    _local(taps).publish(taps.broker, reply, head + data, 0, False)
 
 
 def _set_time(taps, payload):

@@ -16,6 +16,7 @@ from slotmq.runtime_record import add, make, seal
 
 _NONE = const(0xFFFF)
 _HEAD = const(20)
+_TOPICS_MOST = const(512)
 _LONGEST = const(65534)  # bytes of a record
 _DEF = const(1)
 _MESSAGE = const(2)
@@ -26,19 +27,20 @@ _ORIGIN = const(16)  # a flag of a message, and the bytes of one
 _FILL = const(0)
 _BLOCK = const(1)
 _ROOM = const(2)
-_LEFT = const(3)
+_SPACE = const(3)
 _SEQ = const(4)
 _TICKS = const(5)
 _CLIENT = const(6)
 _ENOSPC = const(28)
+_SOON = const(10)
 _RETRY = const(100)  # tenths of a second
 # Why records are lost, as in GAP
 FULL = const(2)
-_FAILED = const(3)
+FAILED = const(3)
 
 
 class Recorder:
-    def __init__(self, folder, size, most, clients, limits, filters, stops=False, block=512):
+    def __init__(self, folder, size, most, clients, limits, filters, stops=False, block=256):
         self.folder = folder  # ends with /
         self.size = size  # of a segment
         self.most = most  # segments
@@ -54,7 +56,8 @@ class Recorder:
         # behind the block most records lie as a whole, and all definitions
         self.out = bytearray(block + max(limits.topic_bytes, limits.client_id_bytes) + _HEAD)
         self.origin = bytearray(_ORIGIN)
-        self.topics = Names(limits.routes * 2, limits.routes * limits.route_topic_bytes)
+        n = min(limits.routes * 2, _TOPICS_MOST)
+        self.topics = Names(n, n // 2 * limits.route_topic_bytes)
         self.marks = bytearray(self.topics.slots), bytearray(clients.slots)
         self.o, self.kept = make(self.out, block, self.marks[0], self.marks[1])
         self.hand = 0  # the topic that makes way for the next one
@@ -102,37 +105,20 @@ class Recorder:
         """The id of a topic name; its mark says whether it is wanted."""
         topics = self.topics
         slot = topics.find(0, buf, off, n)
-        if slot == _NONE:
-            while slot == _NONE:
-                slot = topics.add(0, buf, off, n)
-                if slot == _NONE:
-                    self._forget_one()
-            self.marks[0][slot] = 0 if self._is_wanted(buf, off, n) else _UNWANTED
-        return slot
-
-    def _forget_one(self):
-        topics = self.topics
-        hand = self.hand
-        while not topics.length[hand]:
-            hand = (hand + 1) % topics.slots
-        topics.remove(hand)
-        self.hand = (hand + 1) % topics.slots
-
-    def _is_wanted(self, buf, off, n):
+        if slot != _NONE:
+            return slot
+        slot = topics.add(0, buf, off, n)
+        while slot == _NONE:  # one of them makes way
+            hand = self.hand
+            if topics.length[hand]:
+                topics.remove(hand)
+            self.hand = (hand + 1) % topics.slots
+            slot = topics.add(0, buf, off, n)
+        self.marks[0][slot] = _UNWANTED
         for text in self.filters:
             if topic_matches(text, 0, len(text), buf, off, n):
-                return True
-        return False
-
-    def forget_client(self, session):
-        """Somebody else may have the id now."""
-        self.marks[1][session] = 0
-
-    def forget_ids(self):
-        """A new segment, which has the text of no id."""
-        for marks in self.marks:
-            for i in range(len(marks)):
-                marks[i] &= _UNWANTED
+                self.marks[0][slot] = 0
+        return slot
 
     def _has_room(self, total, topic):
         # Room for the record and for its definitions, in a new segment if need be.
@@ -142,7 +128,7 @@ class Recorder:
             need += _HEAD + self.topics.length[topic]
         if client != _NONE and not self.marks[1][client]:
             need += _HEAD + self.clients.length[client]
-        if self.o[_LEFT] >= need:
+        if self.o[_SPACE] >= need:
             return True
         if self.now < self.retry_at or need > self.longest:
             return False
@@ -150,7 +136,7 @@ class Recorder:
         try:
             return ondemand.take("record_control", self.now).next_segment(self, need)
         except MemoryError:
-            self.lost(_FAILED)
+            self.retry_at = self.now + _SOON
             return False
         finally:
             heap.drop()
@@ -176,7 +162,7 @@ class Recorder:
         add(o, at, self.out, n, 0)
         self._seal()
         o[_FILL] += n
-        o[_LEFT] -= n
+        o[_SPACE] -= n
 
     # Bytes
 
@@ -207,7 +193,7 @@ class Recorder:
         o = self.o
         seal(o)
         o[_FILL] += _HEAD
-        o[_LEFT] -= _HEAD
+        o[_SPACE] -= _HEAD
 
     def _append(self, buf, at, n):
         o = self.o
@@ -216,7 +202,7 @@ class Recorder:
             piece = min(n, o[_ROOM] - o[_FILL])
             copy(self.out, o[_FILL], buf, at, piece)
             o[_FILL] += piece
-            o[_LEFT] -= piece
+            o[_SPACE] -= piece
             at += piece
             n -= piece
 
@@ -265,11 +251,7 @@ class Recorder:
         """The segment takes nothing more: what it has behind its last whole record is torn."""
         self.is_open = False
         self.retry_at = self.now + _RETRY
-        self.lost(_FAILED)
-
-    def lost(self, reason):
-        """Records are lost from the next one on, until there is a new segment."""
+        self.o[_SPACE] = 0
         if not self.gap:
-            self.gap = reason
+            self.gap = FAILED
             self.lost_from = self.o[_SEQ]
-        self.o[_LEFT] = 0
