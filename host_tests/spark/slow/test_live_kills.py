@@ -22,8 +22,8 @@ from host_tests.wire.process import BrokerProcess
 
 from .cluster import Cluster, environment, kill_tree
 
-pytestmark = pytest.mark.timeout(400)
-_PATIENCE_S = 120.0
+pytestmark = pytest.mark.timeout(900)
+_PATIENCE_S = 300.0
 _MOST = "1000"
 C = "00000000000000cc"
 
