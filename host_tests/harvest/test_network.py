@@ -3,13 +3,18 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import paho.mqtt.client as paho
 import pytest
 from click.testing import Result
+from paho.mqtt.enums import CallbackAPIVersion
 
+from host_tests.wire.process import BrokerProcess
 from slotmq_tools.harvest import network
 
 from .conftest import A, Attach, B, Folder, identities, recorder
 
+HEAD = b"""{"board":"00000000000000b%b","boot":1,"first":0,"segment":%d,"length":9,"next":1,"size":512}
+"""
 Harvest = Callable[..., Result]
 
 
@@ -188,6 +193,32 @@ def test_no_boards_and_no_broker(attach: Attach, harvest: Harvest, tmp_path: Pat
     assert "remote_admin true" in harvest(status=1).output
     gone = harvest("--broker", "127.0.0.1:1", status=1).output
     assert gone.count("\n") == 1 and "no MQTT at 127.0.0.1:1" in gone
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"hello",
+        b"[]",
+        b'{"board":"00000000000000bb"}',
+        HEAD % (b"a", 0),  # of another board than its topic says
+        HEAD % (b"b", 4_000_000_000),  # segments
+    ],
+)
+def test_a_head_that_no_board_says_is_passed_over(
+    attach: Attach, harvest: Harvest, folder: Folder, field: BrokerProcess, head: bytes
+) -> None:
+    one = recorder(A, 20)
+    attach(one)
+    client = paho.Client(CallbackAPIVersion.VERSION2)
+    client.connect(*field.address)
+    client.loop_start()
+    topic = f"$SLOTMQ/record/{B}/head"
+    client.publish(topic, head, 1, retain=True).wait_for_publish(10)
+    harvest()
+    assert folder.identities() == identities(one)
+    client.disconnect()
+    client.loop_stop()
 
 
 def test_what_is_no_segment_is_told_and_left(

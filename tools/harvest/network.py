@@ -28,6 +28,7 @@ _AGAIN_S = 2.0
 _ATTEMPTS = 6
 _QUIET_S = 0.5
 _PATIENCE_S = 15.0
+_MOST = 1 << 20  # segments of a ring; more is no ring
 _CLOCK_MS = 5  # how wrong this computer's own clock is thought to be, at the least
 
 
@@ -68,8 +69,8 @@ class Ring(Client):
                 break
             answered = answered or kind == "subscribe"
             if kind == "message" and message.topic.endswith("/head"):
-                head = _head(message.payload)
-                found[head.board] = head
+                head = _head(message.topic, message.payload)
+                found |= {head.board: head} if head else {}
             left = quiet if answered else _PATIENCE_S
         if not answered:
             raise ToolError(self._unreachable("no answer"))
@@ -190,13 +191,15 @@ class _Fetch:
         return True
 
 
-def _head(payload: bytes) -> Head:
+_NUMBERS = ("boot", "first", "segment", "length", "next", "size")
+
+
+def _head(topic: str, payload: bytes) -> Head | None:
+    """None for what no board says, whoever published it there."""
     try:
         said: dict[str, Any] = json.loads(payload)
-        return Head(str(said["board"]), *(int(said[name]) for name in _NUMBERS))
+        head = Head(str(said["board"]), *(int(said[name]) for name in _NUMBERS))
     except (ValueError, KeyError, TypeError):
-        raise ToolError(f"a board says of its ring what this slotmq cannot read: {payload!r}"
-                        ) from None  # fmt: skip
-
-
-_NUMBERS = ("boot", "first", "segment", "length", "next", "size")
+        return None
+    right = topic == f"{ROOT}/{head.board}/head" and 0 <= head.segment - head.first < _MOST
+    return head if right else None
