@@ -13,8 +13,8 @@ from slotmq_tools.harvest import network
 
 from .conftest import A, Attach, B, Folder, identities, recorder
 
-HEAD = b"""{"board":"00000000000000b%b","boot":1,"first":0,"segment":%d,"length":9,"next":1,"size":512}
-"""
+HEAD = b"""{"board":"00000000000000b%b","boot":1,"first":0,"segment":%d,"length":9,"next":1,
+"size":512}"""
 Harvest = Callable[..., Result]
 
 
