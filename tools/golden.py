@@ -203,7 +203,9 @@ SCENES: tuple[Callable[[Path], None], ...] = (everything, ring, wrapped, ids, st
 
 def decode(data: bytes) -> dict[str, Any]:
     """What a segment holds, as it stands in FORMAT.md."""
-    magic, version, _, size, board, boot, segment, seq, crc = struct.unpack_from("<4sBBH8sIIII", data)
+    magic, version, _, size, board, boot, segment, seq, crc = struct.unpack_from(
+        "<4sBBH8sIIII", data
+    )
     assert (magic, version, crc) == (b"SLMR", 1, crc32(data[:28]))
     head = {"size": size << 8, "board": board.hex(), "boot": boot, "segment": segment, "seq": seq}
     records = []

@@ -2,7 +2,7 @@
 #
 # Owns the syntax and the table of keys. A line is empty, a comment (it starts
 # with #), or a key, blanks and its value. Of a key that stands twice the last one
-# counts, as in mosquitto; listener, limit, when_full, log_type and log_dest add up.
+# counts, as in mosquitto; listener, limit, when_full, record, log_type and log_dest add up.
 # FIELDS has a row for each key: the key, whether a reload can change it, its kind,
 # and the kind's bounds. A kind is a method of _Reader, which answers with the
 # setting or raises ValueError with what it expected. Allocates freely and keeps
@@ -11,7 +11,7 @@
 from slotmq import log
 from slotmq.capacities import fields
 from slotmq.policies import TABLE_OF, WHEN_FULL, connack, rows
-from slotmq.runtime import const, filter_ok
+from slotmq.runtime import const
 from slotmq.settings import ConfError, Settings
 
 _ERROR = const(1)
@@ -75,9 +75,7 @@ _UNKNOWN = "a key of slotmq (include_dir, passwords, TLS, plugins, bridges: not 
 
 
 def load(path, limits):
-    """The Settings, the Limits with the file's `limit` lines, and where things stand.
-
-    Those are lines by key, and (key, line) by (host, port) of a listener."""
+    """Settings, Limits, and where things stand: the line of a key; (key, line) of a listener."""
     reader = _Reader(path, limits)
     reader.read()
     reader.resize()
@@ -99,11 +97,9 @@ def reload_app(program):
 
 
 def reload(path, limits, settings):
-    """Change in `settings` what can change while running.
+    """Change in `settings` what can change while running, or nothing if ConfError is raised.
 
-    -> the keys that changed, and those that take a new start. If the file is not
-    in order, ConfError is raised and nothing has changed.
-    """
+    -> the keys that changed, and those that take a new start."""
     reader = _Reader(path, limits)
     reader.read()
     new = reader.finish()
@@ -162,9 +158,7 @@ class _Reader:
         else:
             raise ValueError(_UNKNOWN)
         found = getattr(self, row[2])(row[3:], value)
-        if key == "record":  # they add up
-            if not filter_ok(found, 0, len(found)):
-                raise ValueError("a topic filter")
+        if key == "record":
             found = getattr(self.settings, key, ()) + (found,)
         self.lines[key] = self.line
         if found is not None:

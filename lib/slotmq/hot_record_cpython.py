@@ -5,7 +5,7 @@ from zlib import crc32
 _NONE = 0xFFFF
 _FILL = 0
 _CRC = 7
-_OUT = 8
+_O_OUT = 8
 
 
 def make(out, block, topics, clients):
@@ -13,11 +13,7 @@ def make(out, block, topics, clients):
     return [0, block, len(out), 0, 0, 0, _NONE, 0, out, None, topics, clients], None
 
 
-def names_table(_names):
-    """What tap() walks to find a topic: nothing here."""
-
-
-def tap(at, _s, _crc, o, names, b, end):
+def tap(o, names, b, at, end):
     """The first PUBLISH of b[at:end], or end: each goes the long way here."""
     while at < end and b[at] >> 4 != 3:
         length = b[at + 1]
@@ -32,4 +28,4 @@ def add(o, at, b, n, is_first):
 
 def seal(o):
     """The CRC to the record whose header is in the buffer."""
-    pack_into("<I", o[_OUT], o[_FILL], o[_CRC])
+    pack_into("<I", o[_O_OUT], o[_FILL], o[_CRC])

@@ -9,10 +9,9 @@ from struct import pack, unpack
 from slotmq import log, ondemand, record_file
 from slotmq.app import borrow
 from slotmq.recorder import Recorder
-from slotmq.runtime import MICROPYTHON, const
+from slotmq.runtime import MICROPYTHON, const, filter_ok
 from slotmq.settings import ConfError
 from slotmq.taps import Taps
-from slotmq.witness import Witness
 
 # Settings beside `record`
 DEFAULTS = {
@@ -28,7 +27,7 @@ _CONNECT = const(1)  # types of packets
 _PUBLISH_TYPE = const(3)
 _SUBSCRIBE = const(8)
 _UNSUBSCRIBE = const(10)
-_AUTH = const(15)
+_AUTH_TYPE = const(15)
 _INFO = const(8)
 _WARNING = const(2)
 _BOOT = const(1)
@@ -43,6 +42,8 @@ _RTC_ERROR = const(60000)  # ms
 def keep(app):
     """Record what passes through an App's broker."""
     ondemand.IS_SMALL and gc.collect()
+    if not all(filter_ok(text, 0, len(text)) for text in app.settings.record):
+        raise ConfError(_wrong(app, "record", "a topic filter"))
     size = _setting(app.settings, "record_segment_size")
     if size % 256:
         raise ConfError(_wrong(app, "record_segment_size", "a multiple of 256"))
@@ -89,12 +90,12 @@ def attach(broker, settings, location):
     taps = Taps(broker, rec, _setting(settings, "record_flush_interval"), remote)
     _stand_before(broker, taps)
     if _setting(settings, "record_events"):
-        taps.witness = Witness(taps)
-        _watch(broker, taps.witness)
+        taps.events = True
+        _watch(broker, taps)
     _begin(rec, there, newest)
     if ondemand.IS_SMALL:
-        for made in (rec, taps, Witness, rec.topics, broker.messages.arena):
-            (made if made is Witness else type(made)).__init__ = None
+        for made in (rec, taps, rec.topics, broker.messages.arena):
+            type(made).__init__ = None
     return taps
 
 
@@ -103,7 +104,7 @@ def _stand_before(broker, taps):
     broker.recorder = taps
     broker.handle = taps.handle
     taps.joins = broker.first_handlers
-    broker.first_handlers = _replaced(taps.joins, taps.let_in, _CONNECT, _AUTH)
+    broker.first_handlers = _replaced(taps.joins, taps.let_in, _CONNECT, _AUTH_TYPE)
     taps.inner = broker.handlers[_PUBLISH_TYPE]
     broker.handlers = _replaced(broker.handlers, taps.publish, _PUBLISH_TYPE)
     five = broker.five
@@ -117,16 +118,16 @@ def _stand_before(broker, taps):
     broker.loop.close = taps.close
 
 
-def _watch(broker, witness):
-    # The same for events.
-    witness.end_it = broker.end
-    broker.end = witness.end
-    witness.inner = broker.handlers[_SUBSCRIBE]  # and of UNSUBSCRIBE
-    broker.handlers = _replaced(broker.handlers, witness.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
+def _watch(broker, taps):
+    # The same for events. SUBSCRIBE and UNSUBSCRIBE have one handler.
+    taps.end_it = broker.end
+    broker.end = taps.end
+    taps.asks = broker.handlers[_SUBSCRIBE]
+    broker.handlers = _replaced(broker.handlers, taps.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
     five = broker.five
     if five:
-        witness.inner5 = five.handlers[_SUBSCRIBE]
-        five.handlers = _replaced(five.handlers, witness.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
+        taps.asks5 = five.handlers[_SUBSCRIBE]
+        five.handlers = _replaced(five.handlers, taps.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
 
 
 def _replaced(handlers, by, *types):

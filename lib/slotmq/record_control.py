@@ -5,8 +5,8 @@ import gc
 from struct import pack
 
 from slotmq import record_file
-from slotmq.record_file import HEAD
-from slotmq.recorder import FULL
+from slotmq.record_file import SEGMENT_HEAD
+from slotmq.recorder import STOPPED
 from slotmq.runtime import MICROPYTHON, const
 
 _NONE = const(0xFFFF)
@@ -34,7 +34,7 @@ _UNSUBSCRIBED = const(0x903)
 _NEVER = const(0x3FFFFFFF)
 _GAP_BYTES = const(36)
 _OVERWRITTEN = const(1)
-_LOOK = const(600)  # tenths of a second, between two looks for room in a full ring
+_STOPPED_FOR = const(600)  # tenths of a second, between two looks for room in a full ring
 _NO_SEGMENT = 0xFFFFFFFF
 _TO_THE_END = 0xFFFFFFFF  # records, how many nobody knows
 _STALE = const(0x20000000)  # ms: then the ticks no longer tell how long ago it was
@@ -65,10 +65,10 @@ def begin(rec, gone):
     o = rec.o
     if rec.gap:
         _note_loss(rec)
-    rec.out[:HEAD] = record_file.begin(rec, max(rec.newest, rec.segment) + 1)
-    o[_FILL] = HEAD
+    rec.out[:SEGMENT_HEAD] = record_file.begin(rec, max(rec.newest, rec.segment) + 1)
+    o[_FILL] = SEGMENT_HEAD
     rec.done = 0
-    o[_SPACE] = rec.size - HEAD - (_GAP_BYTES if rec.stops else 0)
+    o[_SPACE] = rec.size - SEGMENT_HEAD - (_GAP_BYTES if rec.stops else 0)
     for marks in rec.marks:  # the segment has the text of no id
         for i in range(len(marks)):
             marks[i] &= _UNWANTED
@@ -98,20 +98,20 @@ def _stop(rec):
         rec.o[_SPACE] += _GAP_BYTES
         client = rec.o[_CLIENT]
         rec.o[_CLIENT] = _NONE
-        gap(rec, FULL, rec.boot, seq + 1, _TO_THE_END, _NO_SEGMENT)
+        gap(rec, STOPPED, rec.boot, seq + 1, _TO_THE_END, _NO_SEGMENT)
         rec.o[_CLIENT] = client
         finish(rec)
     if not rec.gap:
-        rec.gap = FULL
+        rec.gap = STOPPED
         rec.lost_from = rec.o[_SEQ]
     rec.o[_SPACE] = 0
-    rec.retry_at = rec.now + _LOOK
+    rec.retry_at = rec.now + _STOPPED_FOR
 
 
 def _note_loss(rec):
     # What was lost while there was no segment, and of one that failed what is not whole.
     first = rec.lost_from
-    if rec.gap != FULL and rec.segment >= 0 and record_file.header(rec, rec.segment):
+    if rec.gap != STOPPED and rec.segment >= 0 and record_file.header(rec, rec.segment):
         first = record_file.end(rec, rec.segment)
     if rec.o[_SEQ] > first:
         rec.gaps.append((rec.gap, rec.boot, first, rec.o[_SEQ] - first, _NO_SEGMENT))
@@ -170,22 +170,22 @@ def _tell_time(rec):
 def note_boots(rec, boot):
     """Starts since that one found a full ring: nothing of them is there."""
     for lost in range(max(boot + 1, rec.boot - 8), rec.boot):
-        rec.gaps.append((FULL, lost, 0, _TO_THE_END, _NO_SEGMENT))
+        rec.gaps.append((STOPPED, lost, 0, _TO_THE_END, _NO_SEGMENT))
 
 
 # Clients
 
 
-def joined(witness, conn, level):
+def joined(taps, conn, level):
     """A client has been let in."""
-    event(witness.rec, _CONNECTED, bytes((level,)), witness.broker.conns.session[conn])
+    event(taps.rec, _CONNECTED, bytes((level,)), taps.broker.conns.session[conn])
 
 
-def ended(witness, conn, reason):
+def ended(taps, conn, reason):
     """A connection ends, and why."""
-    rec = witness.rec
-    sessions = witness.broker.sessions
-    session = witness.broker.conns.session[conn]
+    rec = taps.rec
+    sessions = taps.broker.sessions
+    session = taps.broker.conns.session[conn]
     event(rec, _DISCONNECTED, bytes((reason,)), session)
     if reason == _TAKEN_OVER:
         event(rec, _TAKEOVER, b"", session)
@@ -193,11 +193,11 @@ def ended(witness, conn, reason):
         event(rec, _WILL, b"", session)
 
 
-def asked(witness, conn, kind):
+def asked(taps, conn, kind):
     """SUBSCRIBE or UNSUBSCRIBE; its filters may stand behind properties."""
-    buf, at, end = witness.buf, witness.at, witness.to
-    broker = witness.broker
-    rec = witness.rec
+    buf, at, end = taps.buf, taps.at, taps.to
+    broker = taps.broker
+    rec = taps.rec
     if broker.conns.level[conn] == 5:
         n = shift = 0
         more = 128
@@ -237,19 +237,19 @@ received sessions.ids_refused
 """
 
 
-def look(witness, _conn, _now):
+def look(taps, _conn, _now):
     """Which tables have refused something since the last time, and is heap lower than ever?"""
     rows = [line.split() for line in _TABLES.split("\n") if line]
     counts = []
     for i in range(len(rows)):
         table, name = rows[i][1].split(".")
-        counts.append(getattr(getattr(witness.broker, table), name))
-        if counts[i] > (witness.counts[i] if witness.counts else 0):
-            event(witness.rec, _TABLE_FULL, rows[i][0].encode())
-    witness.counts = counts
+        counts.append(getattr(getattr(taps.broker, table), name))
+        if counts[i] > (taps.counts[i] if taps.counts else 0):
+            event(taps.rec, _TABLE_FULL, rows[i][0].encode())
+    taps.counts = counts
     if MICROPYTHON:
         gc.collect()
         free = gc.mem_free()
-        if free < witness.low - _STEP:
-            witness.low = free
-            event(witness.rec, _LOW, pack("<I", free))
+        if free < taps.low - _STEP:
+            taps.low = free
+            event(taps.rec, _LOW, pack("<I", free))

@@ -7,7 +7,7 @@ from struct import pack, unpack
 
 from slotmq.runtime import const
 
-HEAD = const(32)  # bytes before the first record
+SEGMENT_HEAD = const(32)  # bytes before the first record
 _MAGIC = b"SLMR\x01\0"
 _SEQ = const(4)  # of the Recorder's state
 _DIGITS = const(8)  # of a segment's name
@@ -64,10 +64,14 @@ def header(rec, segment):
     """(boot, seq of the first record) of a segment; None: it has no header."""
     try:
         with open(path(rec, segment), "rb") as file:
-            head = file.read(HEAD)
+            head = file.read(SEGMENT_HEAD)
     except OSError:
         return None
-    if len(head) < HEAD or head[:6] != _MAGIC or unpack("<I", head[28:])[0] != crc32(head[:28]):
+    if (
+        len(head) < SEGMENT_HEAD
+        or head[:6] != _MAGIC
+        or unpack("<I", head[28:])[0] != crc32(head[:28])
+    ):
         return None
     return unpack("<IxxxxI", head[16:28])
 
@@ -76,7 +80,7 @@ def end(rec, segment):
     """Behind the seq of its last whole record: walks over all of them."""
     seq = header(rec, segment)[1]
     with open(path(rec, segment), "rb") as file:
-        file.seek(HEAD)
+        file.seek(SEGMENT_HEAD)
         while True:
             head = file.read(20)
             if len(head) < 20:

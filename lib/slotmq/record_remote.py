@@ -19,12 +19,12 @@ _STATE = b"""\
 {"board":"%s","boot":%d,"first":%d,"segment":%d,"length":%d,"next":%d,"size":%d}"""
 _ASKED = b"segment", b"offset", b"length"
 _TIME = b"$SLOTMQ/time"
-_MESSAGE = const(2)  # qualities of an anchor
+_BY_MESSAGE = const(2)  # qualities of an anchor
 _QUALITIES = {"harvester": 3, "ntp": 4}
 _OLDEST = const(1600000000)  # seconds: a time before is no time
-_HEADER = const(12)
+_ANSWER_HEAD = const(12)
 _AROUND = const(7)  # bytes of PUBLISH beside topic and payload, at most
-_PIECE = const(1024)
+_ANSWER_MOST = const(1024)
 
 
 def read_origin(to, buf, at):
@@ -94,8 +94,10 @@ def _answer(taps, payload):
     if length < 0:
         length = _NO_SEGMENT
     else:
-        most = taps.broker.pkt[10] - _AROUND - len(reply) - _HEADER
-        data = record_file.read(taps.rec, segment, at, max(0, min(n, length - at, most, _PIECE)))
+        most = taps.broker.pkt[10] - _AROUND - len(reply) - _ANSWER_HEAD
+        data = record_file.read(
+            taps.rec, segment, at, max(0, min(n, length - at, most, _ANSWER_MOST))
+        )
     head = pack("<III", segment, at, length)
     _local(taps).publish(taps.broker, reply, head + data, 0, False)
 
@@ -106,7 +108,7 @@ def _set_time(taps, payload):
     seconds, _, fraction = words[0].partition(".")
     seconds, ms = int(seconds), int((fraction + "000")[:3])
     error = int(words[1]) if len(words) > 1 else 1000
-    quality = _QUALITIES[words[2]] if len(words) > 2 else _MESSAGE
+    quality = _QUALITIES[words[2]] if len(words) > 2 else _BY_MESSAGE
     if not _OLDEST < seconds < 1 << 32 or not 0 <= error < 1 << 32 or ms < 0 or len(words) > 3:
         raise ValueError
     taps.clock()

@@ -15,11 +15,11 @@ from slotmq.runtime import MICROPYTHON, Names, const, copy, topic_matches
 from slotmq.runtime_record import add, make, seal
 
 _NONE = const(0xFFFF)
-_HEAD = const(20)
+_BEFORE = const(20)
 _TOPICS_MOST = const(512)
-_LONGEST = const(65534)  # bytes of a record
+_MOST_BYTES = const(65534)  # bytes of a record
 _DEF = const(1)
-_MESSAGE = const(2)
+_OF_MESSAGE = const(2)
 _TOPIC_DEF = const(0x101)  # DEF, with its flags from bit 8 on
 _DEFINED = const(1)
 _UNWANTED = const(2)
@@ -33,14 +33,14 @@ _TICKS = const(5)
 _CLIENT = const(6)
 _ENOSPC = const(28)
 _SOON = const(10)
-_RETRY = const(100)  # tenths of a second
+_PAUSE = const(100)  # tenths of a second
 # Why records are lost, as in GAP
-FULL = const(2)
+STOPPED = const(2)
 FAILED = const(3)
 
 
 class Recorder:
-    def __init__(self, folder, size, most, clients, limits, filters, stops=False, block=256):
+    def __init__(self, folder, size, most, clients, limits, filters, stops=False, block=0):
         self.folder = folder  # ends with /
         self.size = size  # of a segment
         self.most = most  # segments
@@ -53,10 +53,12 @@ class Recorder:
         self.stops = stops  # where the ring is full; else its oldest segment goes
         self.clients = clients  # Names of the sessions
         self.filters = filters
+        # pages of flash, or of a disk
+        block = block or (4096 if limits.rx_bytes >= 4096 else 256)
         # behind the block most records lie as a whole, and all definitions
-        self.out = bytearray(block + max(limits.topic_bytes, limits.client_id_bytes) + _HEAD)
+        self.out = bytearray(block + max(limits.topic_bytes, limits.client_id_bytes) + _BEFORE)
         self.origin = bytearray(_ORIGIN)
-        n = min(limits.routes * 2, _TOPICS_MOST)
+        n = min(limits.routes * 3 // 2, _TOPICS_MOST)
         self.topics = Names(n, n // 2 * limits.route_topic_bytes)
         self.marks = bytearray(self.topics.slots), bytearray(clients.slots)
         self.o, self.kept = make(self.out, block, self.marks[0], self.marks[1])
@@ -64,7 +66,7 @@ class Recorder:
         self.done = 0  # bytes of the buffer's block that are written
         self.is_open = False  # is there a segment that takes records?
         # The longest record; what follows GAP's own room behind a segment's header
-        self.longest = min(_LONGEST, size - 32 - (36 if stops else 0))
+        self.longest = min(_MOST_BYTES, size - 32 - (36 if stops else 0))
         self.gap = 0  # why records are being lost
         self.lost_from = 0
         self.gaps = []  # what is still to be said of losses: reason, boot, seq, number, segment
@@ -78,21 +80,23 @@ class Recorder:
         slot = self.topic(name, topic, n)
         if self.marks[0][slot] != _UNWANTED:
             self.o[_CLIENT] = client
-            self.put(_MESSAGE | flags << 8, slot, buf, at, size)
+            self.put(_OF_MESSAGE | flags << 8, slot, buf, at, size)
 
     def put(self, kind, topic, buf, at, size):
         """A record of the client in the state; kind has the flags from bit 8 on."""
         o = self.o
-        total = _HEAD + size + (_ORIGIN if kind >> 8 & _ORIGIN and kind & 255 == _MESSAGE else 0)
+        total = (
+            _BEFORE + size + (_ORIGIN if kind >> 8 & _ORIGIN and kind & 255 == _OF_MESSAGE else 0)
+        )
         try:
             if self._has_room(total, topic):
                 self._define(topic)
                 self._start(kind, total, topic)
-                if total - size > _HEAD:
+                if total - size > _BEFORE:
                     add(o, 0, self.origin, _ORIGIN, 0)
                 add(o, at, buf, size, 0)
                 self._seal()
-                if total - size > _HEAD:
+                if total - size > _BEFORE:
                     self._append(self.origin, 0, _ORIGIN)
                 self._append(buf, at, size)
                 return True
@@ -125,9 +129,9 @@ class Recorder:
         client = self.o[_CLIENT]
         need = total
         if topic != _NONE and not self.marks[0][topic]:
-            need += _HEAD + self.topics.length[topic]
+            need += _BEFORE + self.topics.length[topic]
         if client != _NONE and not self.marks[1][client]:
-            need += _HEAD + self.clients.length[client]
+            need += _BEFORE + self.clients.length[client]
         if self.o[_SPACE] >= need:
             return True
         if self.now < self.retry_at or need > self.longest:
@@ -156,9 +160,9 @@ class Recorder:
     def _text(self, kind, topic, names, slot):
         self._settle()
         o = self.o
-        at = o[_FILL] + _HEAD
+        at = o[_FILL] + _BEFORE
         n = names.read(slot, self.out, at)
-        self._start(kind, _HEAD + n, topic)
+        self._start(kind, _BEFORE + n, topic)
         add(o, at, self.out, n, 0)
         self._seal()
         o[_FILL] += n
@@ -192,8 +196,8 @@ class Recorder:
     def _seal(self):
         o = self.o
         seal(o)
-        o[_FILL] += _HEAD
-        o[_SPACE] -= _HEAD
+        o[_FILL] += _BEFORE
+        o[_SPACE] -= _BEFORE
 
     def _append(self, buf, at, n):
         o = self.o
@@ -216,6 +220,14 @@ class Recorder:
             copy(self.out, 0, self.out, block, rest)
             o[_FILL] = rest
             self.done = 0
+
+    def settle(self):
+        """A whole block goes to the file; False: that failed."""
+        try:
+            self._settle()
+        except OSError:
+            self.failed()
+        return self.is_open
 
     def _write(self, off, n):
         # Bytes of the buffer to the file.
@@ -250,7 +262,7 @@ class Recorder:
     def failed(self):
         """The segment takes nothing more: what it has behind its last whole record is torn."""
         self.is_open = False
-        self.retry_at = self.now + _RETRY
+        self.retry_at = self.now + _PAUSE
         self.o[_SPACE] = 0
         if not self.gap:
             self.gap = FAILED

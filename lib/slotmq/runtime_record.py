@@ -3,6 +3,6 @@
 from slotmq.runtime import MICROPYTHON
 
 if MICROPYTHON:
-    from slotmq.hot_record import add, make, names_table, seal, tap
+    from slotmq.hot_record import add, make, seal, tap
 else:
-    from slotmq.hot_record_cpython import add, make, names_table, seal, tap
+    from slotmq.hot_record_cpython import add, make, seal, tap

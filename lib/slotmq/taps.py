@@ -1,29 +1,35 @@
-# taps.py - the messages that pass through a broker, for its Recorder: behind the lane, behind
-# the handlers of PUBLISH, and what the program itself publishes.
+# taps.py - what passes through a broker, for its Recorder: messages behind the lane, behind the
+# handlers of PUBLISH, and what the program itself publishes; and events.
 #
 # Stands in the way of what the broker and its loop call, as hooks.py does, so that a broker
-# that records nothing has no code for it. Owns when a flush is due. Events are witness.py's,
-# what is told over MQTT record_remote.py's. Does not allocate in the steady state.
+# that records nothing has no code for it. Owns when a flush is due. How events are
+# written is record_control.py's, what is told over MQTT record_remote.py's. Does not allocate in
+# the steady state.
 from slotmq import heap, ondemand
 from slotmq.handle_publish import is_wanted
-from slotmq.runtime import const, lane, new_packet, next_packet
-from slotmq.runtime_record import names_table, tap
+from slotmq.runtime import const, lane, next_packet
+from slotmq.runtime_record import tap
 
 _NONE = const(0xFFFF)
 _TYPE = const(0)
+_BODY = const(3)
 _FLAGS = const(1)
 _END = const(4)
+_ENDING = const(3)
 _TOPIC = const(7)
 _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)
 _ACCEPTED = const(15)
 # Of the Recorder's state
 _FILL = const(0)
+_BLOCK = const(1)
+_SEQ = const(4)
 _TICKS = const(5)
 _CLIENT = const(6)
 _ORIGIN_FLAG = const(16)
 _ORIGIN = b"\x26\0\x0dslotmq-origin\0\x20"
-_SECOND = const(10)
+_EACH = const(10)
+_HEAP = const(600)  # tenths of a second between two looks at it
 
 
 class Taps:
@@ -31,17 +37,22 @@ class Taps:
         self.broker = broker
         self.rec = rec
         self.o = rec.o
-        self.names = names_table(rec.topics)
         self.remote = remote
-        self.witness = None  # of events, see witness.py
-        self.interval = flush_s * _SECOND
+        self.events = False  # are they recorded too? What they need is below
+        self.interval = flush_s * _EACH
         self.due = self.flushed = broker.now  # tenths of a second
-        self.pkt = new_packet(broker.limits.max_packet)
         self.lock = None  # the open file that keeps others from this ring
         self.ticks_ms = broker.loop.ticks_ms
         self.began = broker.loop.ticks_ms()
         # What was called before: record.py fills it in
         self.joins = self.inner = self.inner5 = self.finish = self.shut = None
+        self.end_it = self.asks = self.asks5 = None
+        self.refused = 0  # of all tables at the last look
+        self.counts = []  # of each, see record_control.py
+        self.heap_at = broker.now
+        self.low = 0x3FFFFFFF  # bytes of heap that were free when there were fewest
+        self.buf = None  # where the filters of a SUBSCRIBE are, buf[at:to]
+        self.at = self.to = 0
 
     def clock(self):
         """What comes is of now."""
@@ -57,12 +68,16 @@ class Taps:
             self.clock()
             o = self.o
             o[_CLIENT] = client = self.broker.conns.session[conn]
-            at = tap(at, 0, 0, o, self.names, buf, stop)
+            topics = self.rec.topics
+            pkt = self.broker.pkt
+            at = tap(o, topics, buf, at, stop)
             while at < stop:
-                n = next_packet(buf, at, stop, self.pkt)
-                self._packet(conn, client, self.pkt, buf)
-                o[_CLIENT] = client
-                at = tap(at + n, 0, 0, o, self.names, buf, stop)
+                if o[_FILL] < o[_BLOCK] or not self.rec.settle():
+                    n = next_packet(buf, at, stop, pkt)
+                    self._packet(conn, client, pkt, buf)
+                    o[_CLIENT] = client
+                    at += n
+                at = tap(o, topics, buf, at, stop)
         return stop
 
     def _packet(self, conn, client, pkt, buf):
@@ -139,9 +154,54 @@ class Taps:
         session = broker.conns.session[conn]
         if result == _ACCEPTED and session != _NONE:
             self.rec.marks[1][session] = 0  # somebody else may have the id now
-            if self.witness:
-                self.witness.tell("joined", conn, broker.conns.level[conn])
+            if self.events:
+                self.tell("joined", conn, broker.conns.level[conn])
         return result
+
+    # Events, which record_control.py writes
+
+    def tell(self, what, conn, about):
+        """Record an event; without heap for what does that it is a hole."""
+        self.clock()
+        heap.lift()
+        try:
+            getattr(ondemand.take("record_control", self.broker.now), what)(self, conn, about)
+        except MemoryError:
+            self.rec.o[_SEQ] += 1
+        heap.drop()
+
+    def end(self, conn, reason):
+        """Broker.end(): a connection ends, and why."""
+        conns = self.broker.conns
+        if conns.session[conn] != _NONE and conns.state[conn] != _ENDING:
+            self.tell("ended", conn, reason)
+        self.end_it(conn, reason)
+
+    def subscribe(self, broker, conn, pkt, buf):
+        """SUBSCRIBE and UNSUBSCRIBE."""
+        kind = pkt[_TYPE]
+        at = pkt[_BODY] + 2
+        end = pkt[_END]
+        inner = self.asks5 if broker.conns.level[conn] == 5 else self.asks
+        result = inner(broker, conn, pkt, buf)
+        if not result:
+            self.buf = buf
+            self.at = at
+            self.to = end
+            self.tell("asked", conn, kind)
+        return result
+
+    def look(self, now):
+        """Once a second: is a table full that was not, is there less heap than ever?"""
+        b = self.broker
+        s = b.subscriptions
+        refused = b.conns.refused + b.sessions.refused + s.refused + b.messages.refused
+        refused += b.deliveries.refused + b.retained.refused + s.nodes_refused
+        refused += b.sessions.ids_refused
+        if refused != self.refused or now >= self.heap_at:
+            self.refused = refused
+            self.heap_at = now + _HEAP
+            self.tell("look", 0, now)
 
     # Time
 
@@ -149,13 +209,13 @@ class Taps:
         """The loop's, and what is due."""
         self.finish()
         if self.broker.now >= self.due:
-            self.due = self.broker.now + _SECOND
+            self.due = self.broker.now + _EACH
             self._look(self.broker.now)
 
     def _look(self, now):
         self.clock()
-        if self.witness:
-            self.witness.look(now)
+        if self.events:
+            self.look(now)
         if now - self.flushed < self.interval:
             return
         self.flushed = now

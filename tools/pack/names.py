@@ -71,7 +71,7 @@ _GIVEN = ("Client",)
 # Of what may stand in for scram.Scram.
 _AUTHENTICATION = "auth forget user"
 _ALWAYS = (HOT, CORE, APP, FIVE)
-_ASKED_FOR = ("hot_", "journal", "restore", "record", "taps", "witness", "inside", "hooks", "scram")
+_ASKED_FOR = ("hot_", "journal", "restore", "record", "taps", "inside", "hooks", "scram")
 _EXPORTS = "__all__"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -20,7 +20,7 @@ _ENTRIES = {CORE: "broker", APP: "app", FIVE: "version5"} | {name: name for name
 _KEEPING = ("hot_journal", "journal", "journal_control", "restore")
 _ENTRIES |= {name: name for name in _KEEPING}
 # The recorder with its taps; what it does seldom are files of their own.
-_ENTRIES |= {"hot_record": "hot_record", "recorder": "recorder taps witness"}
+_ENTRIES |= {"hot_record": "hot_record", "recorder": "recorder taps"}
 _ENTRIES |= {"record_control": "record_control"}
 # Clients in the broker's own program, and hooks that are told what happened.
 _ENTRIES |= {"inside": "inside"}
