@@ -14,7 +14,8 @@ from host_tests.wire.process import BrokerProcess
 from .conftest import Folder
 from .recording import MESSAGE, records
 
-MESSAGES = 400
+MESSAGES = 150
+pytestmark = pytest.mark.timeout(300)  # many processes, on a machine that may be busy
 CONF = """
 record #
 remote_admin true
