@@ -1,13 +1,11 @@
 # conf.py - reads a file in mosquitto.conf's syntax into Settings and Limits.
 #
-# Owns the syntax and the table of keys. A line is empty, a comment (it starts
-# with #), or a key, blanks and its value. Of a key that stands twice the last one
-# counts, as in mosquitto; listener, limit, when_full, record, log_type and log_dest add up.
-# FIELDS has a row for each key: the key, whether a reload can change it, its kind,
-# and the kind's bounds. A kind is a method of _Reader, which answers with the
-# setting or raises ValueError with what it expected. Allocates freely and keeps
-# nothing: app.py imports this for one reading and drops it. FIELDS is a text,
-# since names in a dict would outlive the module on MicroPython.
+# Owns the syntax and the table of keys. A line is empty, a comment (# and more), or a key, blanks
+# and its value. Of a key that stands twice the last one counts, as in mosquitto; listener, limit,
+# when_full, record, log_type and log_dest add up. FIELDS has a row for each key: the key,
+# whether a reload can change it, its kind, and the kind's bounds. A kind is a method of _Reader,
+# which answers with the setting or raises ValueError with what it expected. Allocates freely
+# and keeps nothing. FIELDS is a text: names in a dict would outlive the module on MicroPython.
 from slotmq import log
 from slotmq.capacities import fields
 from slotmq.policies import TABLE_OF, WHEN_FULL, connack, rows
@@ -18,7 +16,6 @@ _ERROR = const(1)
 _WARNING = const(2)
 _NOTICE = const(4)
 
-# `size` is a number too, 0 and `unlimited` being the size of the whole table.
 FIELDS = """\
 listener start listener
 port start port

@@ -40,9 +40,9 @@ def make(out, block, topics, clients):
 # The PUBLISH packets of b[at:end], all of which the lane has taken; -> the offset of the first
 # one that takes more than this, or end. names: those of the topics.
 @micropython.viper
-def tap(o: ptr32, names, buf, at: int, end: int) -> int:
+def tap(c, names, buf, at: int, end: int) -> int:
+    o = ptr32(c)
     b = ptr8(buf)
-    find = names.find
     topics = ptr8(int(o) - o[_O_TOPICS])
     while at < end:
         first = b[at]
@@ -55,7 +55,7 @@ def tap(o: ptr32, names, buf, at: int, end: int) -> int:
         if not first >> 4 ^ 3:
             n = (b[s] << 8) | b[s + 1]
             s += 2
-            slot = int(find(0, buf, s, n))
+            slot = int(names.find(0, buf, s, n))
             if not slot ^ _NONE:
                 return at
             i = topics[slot]
@@ -68,7 +68,7 @@ def tap(o: ptr32, names, buf, at: int, end: int) -> int:
                 n = o[_FILL] + _BEFORE + stop - s
                 if o[_FILL] >= o[_BLOCK] or n - o[_FILL] > o[_SPACE] or n > o[_ROOM]:
                     return at
-                put(o, (slot << 8) | (first >> 1) & 3, buf, s, stop - s)
+                put(c, (slot << 8) | (first >> 1) & 3, buf, s, stop - s)
         at = stop
     return at
 

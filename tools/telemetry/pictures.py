@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import matplotlib as mpl
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib import dates
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 Row = dict[str, Any]
