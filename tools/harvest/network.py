@@ -27,6 +27,7 @@ _ASKED = 4096  # the board gives at most what fits into a packet, and then sets 
 _AGAIN_S = 2.0
 _ATTEMPTS = 6
 _QUIET_S = 0.5
+_FIRST_S = 3.0  # a board that has just started tells of its ring a little later
 _PATIENCE_S = 15.0
 _MOST = 1 << 20  # segments of a ring; more is no ring
 _CLOCK_MS = 5  # how wrong this computer's own clock is thought to be, at the least
@@ -71,7 +72,7 @@ class Ring(Client):
             if kind == "message" and message.topic.endswith("/head"):
                 head = _head(message.topic, message.payload)
                 found |= {head.board: head} if head else {}
-            left = quiet if answered else _PATIENCE_S
+            left = (quiet if found else _FIRST_S) if answered else _PATIENCE_S
         if not answered:
             raise ToolError(self._unreachable("no answer"))
         self._client.unsubscribe(f"{ROOT}/+/head")
