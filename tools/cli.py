@@ -21,7 +21,9 @@ from rich.table import Table
 from . import boards, daemon, journal, journal_tables, launcher, mpy, passwd
 from .deploy.commands import COMMANDS
 from .errors import ToolError
+from .harvest.command import harvest
 from .scenario.command import sim
+from .telemetry.command import telemetry
 
 _RUN = "run"
 # MicroPython starts with less than the first, and counts the bits of its heap in 32 bits.
@@ -220,7 +222,9 @@ def broker_argv(
     return [*argv, "--board", board]
 
 
+main.add_command(harvest)
 main.add_command(sim)
+main.add_command(telemetry)
 
 
 def _nothing() -> None:

@@ -11,19 +11,27 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
-from ..errors import ToolError
-from . import bridges, bronze, silver
+from . import bridges, bronze, gold, gold_health, schemas, silver
 from .lake import Lake
 from .schemas import ANCHORS, EVENTS, LOSSES, MESSAGES
 
 SILVER = {"messages": MESSAGES, "events": EVENTS, "anchors": ANCHORS, "losses": LOSSES}
+GOLD = {
+    "traffic": schemas.TRAFFIC,
+    "readings": schemas.READINGS,
+    "silences": schemas.SILENCES,
+    "gaps": schemas.GAPS,
+    "sensors": schemas.SENSORS,
+    "audit": schemas.AUDIT,
+    "sessions": schemas.SESSIONS,
+    "boards": schemas.BOARDS,
+}
 _BY_DAY = ("messages", "events")
 
 
 def build_silver(spark: SparkSession, lake: Lake) -> None:
     """Make all of silver anew from bronze, and publish it at once."""
-    if not lake.has("bronze"):
-        raise ToolError(f"{lake.folder} has no bronze: run `slotmq telemetry bronze` first")
+    lake.need("bronze")
     frames, bad = bronze.read(spark, lake), bronze.quarantine(spark, lake)
     with lake.staging("silver-steps") as steps, lake.staging("silver") as written:
         records = kept(spark, silver.ordered(frames), steps / "ordered")
@@ -38,6 +46,29 @@ def build_silver(spark: SparkSession, lake: Lake) -> None:
         for name, rows in found.items():
             write(rows, SILVER[name], written / name, by_day=name in _BY_DAY)
         lake.publish("silver", written)
+
+
+def build_gold(spark: SparkSession, lake: Lake) -> None:
+    """Make all of gold anew from silver, and publish it at once."""
+    lake.need("silver")
+    messages, events, believed, lost = (
+        read(spark, lake, "silver", name, schema) for name, schema in SILVER.items()
+    )
+    with lake.staging("gold-steps") as steps, lake.staging("gold") as written:
+        numbers = kept(spark, gold.values(messages), steps / "values")
+        found = {
+            "traffic": gold.traffic(messages),
+            "readings": gold.readings(numbers),
+            "silences": gold.silences(messages),
+            "gaps": gold.gaps(lost),
+            "sensors": gold.sensors(numbers),
+            "audit": gold.audit(messages, lost),
+            "sessions": gold_health.sessions(events, messages),
+            "boards": gold_health.boards(messages, events, lost, believed),
+        }
+        for name, rows in found.items():
+            write(rows, GOLD[name], written / name)
+        lake.publish("gold", written)
 
 
 def kept(spark: SparkSession, rows: DataFrame, path: Path) -> DataFrame:

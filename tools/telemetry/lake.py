@@ -44,6 +44,13 @@ class Lake:
         """Whether there is bronze, silver or gold."""
         return (self.folder / name).exists()
 
+    def need(self, name: str) -> Lake:
+        """The same, or ToolError: that step has not been taken."""
+        if not self.has(name):
+            told = f"run `slotmq telemetry {name}` first"
+            raise ToolError(f"{self.folder} has no {name}: {told}")
+        return self
+
     @contextmanager
     def staging(self, name: str) -> Iterator[Path]:
         """A folder to write in, empty, and gone afterwards but for what was committed."""
@@ -89,9 +96,7 @@ def _number(path: Path) -> int:
 def _sync(folder: Path) -> None:
     """Its files are on the disk before a rename says that they are."""
     for path in [*folder.rglob("*"), folder]:
-        if path.is_dir():
-            _sync_folder(path)
-        elif path.suffix == ".parquet":
+        if path.is_dir() or path.suffix == ".parquet":
             _sync_folder(path)
 
 

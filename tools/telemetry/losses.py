@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 UNEXPLAINED = "unexplained"
 QUARANTINED = "quarantined"
 NO_SEGMENT = 0xFFFFFFFF
+TO_THE_END = 0xFFFFFFFF  # as a count: nobody knows
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,14 @@ class Told:
     segment: int  # or NO_SEGMENT
 
     @property
-    def last(self) -> int:
-        return self.first + self.count - 1
+    def last(self) -> int | None:
+        """None: to the end of the boot, or until there are records again."""
+        return None if self.count == TO_THE_END else self.first + self.count - 1
+
+    def meets(self, hole: Hole) -> bool:
+        """Whether it tells of a number in the hole."""
+        starts = hole.last is None or self.first <= hole.last
+        return self.count > 0 and starts and (self.last is None or self.last >= hole.first)
 
 
 @dataclass(frozen=True)
@@ -63,20 +70,20 @@ def losses(holes: Sequence[Hole], lasts: dict[int, int], told: Sequence[Told]) -
 
 def _behind(lasts: dict[int, int], told: Sequence[Told]) -> list[Hole]:
     """Numbers that were given behind the last record of a boot, as far as is told."""
-    ends: dict[int, int] = {}
-    for one in told:
-        ends[one.boot] = max(one.last, ends.get(one.boot, -1))
-    firsts = {boot: lasts.get(boot, -1) + 1 for boot in ends}
-    return [Hole(boot, firsts[boot], end) for boot, end in ends.items() if end >= firsts[boot]]
+    found: dict[int, Hole] = {}
+    for one in (one for one in told if one.count > 0):
+        first = lasts.get(one.boot, -1) + 1
+        if one.last is None and one.first >= first:
+            found[one.boot] = Hole(one.boot, first, None)
+        elif one.last is not None and one.last >= first:
+            hole = found.get(one.boot, Hole(one.boot, first, one.last))
+            last = None if hole.last is None else max(hole.last, one.last)
+            found[one.boot] = Hole(one.boot, first, last)
+    return list(found.values())
 
 
 def _explained(hole: Hole, told: Sequence[Told]) -> Loss:
-    fitting = [
-        one
-        for one in told
-        if one.count > 0 and hole.last is not None and one.first <= hole.last
-        and one.last >= hole.first
-    ]  # fmt: skip
+    fitting = [one for one in told if one.meets(hole)]
     reasons = sorted({one.reason for one in fitting}) or [UNEXPLAINED]
     segments = sorted({one.segment for one in fitting} - {NO_SEGMENT})
     return Loss(hole, reasons, segments)

@@ -81,10 +81,13 @@ def _bundle(folder: Path, line: int, text: str) -> Bundle:
 
 
 def parts(bundles: Sequence[Bundle], limit: int = TASK_BYTES) -> Iterator[list[Part]]:
-    """What each task reads: large bundles are cut between segments, small ones go together."""
+    """What each task reads: large bundles are cut between segments, small ones go together.
+
+    A line without a path has had its bundle put into a larger one, which has its own line.
+    """
     waiting: list[Part] = []
     total = 0
-    for bundle in bundles:
+    for bundle in (each for each in bundles if each.path):
         step = max(1, limit // bundle.segment_size) * bundle.segment_size
         for start in range(0, max(bundle.size, 1), step):
             part = Part(bundle, start, min(start + step, bundle.size))

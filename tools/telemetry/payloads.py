@@ -17,9 +17,10 @@ from typing import Any
 
 import cbor2
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+_arrow_udf: Any = f.arrow_udf  # type: ignore[attr-defined,unused-ignore]
 _NUMBER = r"^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$"
 _CONTROLS = r"[\x00-\x08\x0B\x0C\x0E-\x1F\x7F]"
 
@@ -40,7 +41,7 @@ def typed(rows: DataFrame) -> DataFrame:
         .otherwise("bytes")
     )
     return (
-        rows.withColumn("_json", f.arrow_udf(as_json, "string")(f.when(doubtful, f.col("payload"))))
+        rows.withColumn("_json", _arrow_udf(as_json, "string")(f.when(doubtful, f.col("payload"))))
         .withColumn("kind", kind)
         .withColumn("number", f.when(f.col("kind") == "number", number))
         .withColumn("json", f.col("_json"))

@@ -84,3 +84,37 @@ LOSSES = _schema(
     "board string, boot long, first_seq long, last_seq long, lost long, reasons strings,"
     "segments longs, after time, before time"
 )
+
+TRAFFIC = _schema(
+    "topic string, start time, messages long, bytes long, acknowledged long, retained long,"
+    "possible_duplicates long, rate double"
+)
+READINGS = _schema(
+    "topic string, field string, start time, count long, min double, mean double, max double,"
+    "p10 double, p50 double, p90 double, rate double"
+)
+SILENCES = _schema(
+    "board string, topic string, after time, before time, seconds double, usual_s double,"
+    "restarted bool"
+)
+GAPS = _schema(
+    "board string, boot long, first_seq long, last_seq long, lost long, reasons strings,"
+    "files strings, after time, before time, seconds double"
+)
+SENSORS = _schema(
+    "topic string, field string, count long, first time, last time, drift_per_day double,"
+    "drift_r2 double, drifts bool, same long, same_since time, flat bool"
+)
+AUDIT = _schema(
+    "board string, boot long, seq long, client string, topic string, finding string,"
+    "messages long, before_seq long, counter long, wall time"
+)
+SESSIONS = _schema(
+    "board string, client string, connects long, disconnects long, keep_alive_deaths long,"
+    "takeovers long, wills long, most_connects long, flapping bool, messages long"
+)
+BOARDS = _schema(
+    "board string, first time, last time, boots long, messages long, without_time long,"
+    "worst_error_us long, conflicts long, lost long, reasons strings, anchors long,"
+    "wrong_anchors long, least_heap long, refusals long, full strings, advice strings"
+)

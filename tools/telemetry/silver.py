@@ -16,6 +16,7 @@ from pyspark.sql import functions as f
 from . import segment as s
 from .clock import DRIFT_PPM, MS, UNKNOWN
 from .payloads import typed
+from .ring_reading import OVERWRITTEN
 from .schemas import FACTS, SOLVED
 from .solve import solve
 
@@ -64,7 +65,11 @@ def facts(records: DataFrame, quarantine: DataFrame) -> DataFrame:
     kinds = f.when(f.col("type") == s.ANCHOR, "anchor").when(f.col("type") == s.GAP, "told")
     told = records.where(f.col("type").isin(s.ANCHOR, s.GAP)).withColumn("fact", kinds)
     holes = records.where("hole is not null").withColumn("fact", f.lit("hole"))
-    bad = quarantine.where("seq is not null").withColumn("fact", f.lit("bad"))
+    # What a live source found overwritten says so as a board's own record does.
+    gone = (f.col("type") == s.GAP) & (f.col("reason") == OVERWRITTEN)
+    gone = f.coalesce(gone, f.lit(False))
+    told = told.unionByName(quarantine.where(gone).withColumn("fact", f.lit("told")), True)
+    bad = quarantine.where(~gone & f.col("seq").isNotNull()).withColumn("fact", f.lit("bad"))
     found = _conforming(boots)
     for part in (told, holes, bad):
         found = found.unionByName(_conforming(part))

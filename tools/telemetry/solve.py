@@ -68,7 +68,9 @@ def _boot(row: Row, rows: list[Row]) -> Boot:
         seconds, ms, error = s.TIME.unpack(each["payload"])
         wall = seconds * 1000 + ms
         anchors.append(
-            Anchor(each["seq"], each["uptime_ms"], each["flags"], wall, error, each["harvested_ms"])
+            Anchor(
+                each["seq"], each["uptime_ms"], each["flags"], wall, error, each["harvested_ms"]
+            )
         )
     harvested = row["harvested_ms"]
     return Boot(row["boot"], row["uptime_before"], row["uptime_ms"], harvested, tuple(anchors))
@@ -126,16 +128,16 @@ def _loss(
     row |= {"reasons": loss.reasons, "segments": loss.segments}
     if after is not None:
         if after["passed_before"] is not None:
-            row["from_us"] = _wall(clock, hole.boot, after["passed_before"], after["uptime_before"])
+            row["from_us"] = _wall(
+                clock, hole.boot, after["passed_before"], after["uptime_before"]
+            )
         row["to_us"] = _wall(clock, hole.boot, after["passed"], after["uptime_ms"])
     elif boot is not None:
         row["from_us"] = _wall(clock, hole.boot, boot["passed"], boot["uptime_ms"])
     return row
 
 
-def _wall(
-    clock: dict[tuple[int, int], Piece], boot: int, passed: int, uptime: int
-) -> int | None:
+def _wall(clock: dict[tuple[int, int], Piece], boot: int, passed: int, uptime: int) -> int | None:
     """In microseconds, as `silver.timed` has it."""
     piece = clock[boot, passed]
     both = piece.at(uptime) if piece.kind != UNKNOWN else None

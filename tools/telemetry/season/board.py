@@ -11,6 +11,8 @@ from .writer import NO_ID, Entry, Segment
 DEF, MESSAGE, EVENT, ANCHOR, GAP = 1, 2, 3, 4, 5
 OVERWRITTEN, RING_FULL, WRITE_FAILED = 1, 2, 3
 NO_SEGMENT = 0xFFFFFFFF
+TO_THE_END = 0xFFFFFFFF
+GAP_SIZE = 36
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,8 @@ class Board:
         segment = self.ring[-1]
         texts = [len(text.encode()) for i, text in names if (i, text) not in segment.ids]
         need = 20 + payload + sum(texts) + 20 * len(texts)
-        if self._lost or len(segment.data) + need > self._make.segment_size:
+        kept = GAP_SIZE if self._make.stops else 0
+        if self._lost or len(segment.data) + need + kept > self._make.segment_size:
             self._flush(at)
             return self._open(at)
         return segment
@@ -127,7 +130,7 @@ class Board:
         gone = None
         if len(self.ring) >= self._make.ring:
             if self._make.stops:
-                self._lost = self._lost or (self.boot, self.seq)
+                self._stop(at)
                 return None
             gone = self.ring.pop(0)
         size = self._make.segment_size
@@ -144,6 +147,16 @@ class Board:
             first, count = gone.entries[0][1].seq, len(gone.entries)
             self._gap(segment, at, OVERWRITTEN, gone.boot, first, count, gone.number)
         return segment
+
+    def _stop(self, at: int) -> None:
+        """The ring is full; its newest segment has kept room to say so."""
+        segment = self.ring[-1]
+        if self._lost:
+            return
+        if segment.boot == self.boot and not segment.torn:
+            self._gap(segment, at, RING_FULL, self.boot, self.seq + 1, TO_THE_END, NO_SEGMENT)
+            self._on_flash = len(segment.data)
+        self._lost = (self.boot, self.seq)
 
     def _gap(self, segment: Segment, at: int, reason: int, *numbers: int) -> None:
         payload = b"".join(w.le(number, 4) for number in numbers)
@@ -171,7 +184,16 @@ class Board:
         data = w.record(kind, flags, self.seq, uptime, *ids, payload)
         crc = int.from_bytes(data[:4], "little")
         entry = Entry(
-            self.hex, self.boot, segment.number, self.seq, uptime, kind, flags, *names, payload, crc
+            self.hex,
+            self.boot,
+            segment.number,
+            self.seq,
+            uptime,
+            kind,
+            flags,
+            *names,
+            payload,
+            crc,
         )
         segment.entries.append((len(segment.data), entry))
         segment.data += data

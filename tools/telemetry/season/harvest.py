@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -105,7 +106,7 @@ class Harvest:
             self._fail(path, at, "bad header CRC")
         else:
             data[4] = 9
-            data[28:32] = w.le(w.zlib.crc32(data[:28]), 4)
+            data[28:32] = w.le(zlib.crc32(data[:28]), 4)
             self._fail(path, at, "format version 9")
         return bytes(data)
 

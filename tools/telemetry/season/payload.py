@@ -61,7 +61,9 @@ def draw(random: Random, count: int) -> Payload:
         text = json.dumps({"t": value, "n": count})
         return Payload(text.encode(), "json", json=text)
     if choice == 4:
-        data = b"\xa2\x61t\xfb" + struct.pack(">d", value) + b"\x61n\x19" + count.to_bytes(2, "big")
+        data = (
+            b"\xa2\x61t\xfb" + struct.pack(">d", value) + b"\x61n\x19" + count.to_bytes(2, "big")
+        )
         return Payload(data, "cbor", json=json.dumps({"t": value, "n": count}))
     text = f"motion in zone {count}"
     return Payload(text.encode(), "text", text=text)

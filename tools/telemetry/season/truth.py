@@ -7,11 +7,11 @@ numbers are sets, doubles are found by comparing all with all.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from .harvest import Taken
+from .harvest import Harvest, Taken
 from .world import Season
 from .writer import Entry
 
@@ -24,6 +24,8 @@ _EVENTS = (
     "boot", "connect", "disconnect", "will", "takeover", "subscribe", "table full",
     "heap low-water", "unsubscribe",
 )  # fmt: skip
+_Told = tuple[int, int, str, int]  # first, how many, why, segment
+_OPEN = 0xFFFFFFFF  # how many: nobody knows
 _QUALITIES = ("rtc", "message", "harvester", "ntp")
 _REASONS = ("overwritten", "ring full", "write failed")
 
@@ -53,10 +55,7 @@ class Truth:
                 self.boots[board].append(boot)
             self.seqs[board, boot].append(seq)
         self.uptimes = dict(self._uptimes())
-        self.wraps_lost: set[str] = {
-            key[0] for key, up in self.uptimes.items() if up % 2**30 == self.entries[key].uptime
-            % 2**30 and self._apart(key)
-        }  # fmt: skip
+        self.wraps_lost = {key[0] for key in self.entries if self._apart(key)}
 
     def _uptimes(self) -> Iterable[tuple[Key, int]]:
         """As little time has passed between two records as their ticks allow."""
@@ -74,6 +73,19 @@ class Truth:
         first = (board, boot, self.seqs[board, boot][0])
         truly = self.entries[key].uptime - self.entries[first].uptime
         return truly != self.uptimes[key] - self.uptimes[first]
+
+    @property
+    def harvest(self) -> Harvest:
+        """What lies in the folder."""
+        return self._season.harvest
+
+    def true_times(self) -> Iterator[tuple[str, int, int, int]]:
+        """When each record truly was, in ms; not of boards that have lost a wrap of the ticks
+        between two records, which nobody can know."""
+        for board in self._season.boards:
+            for (boot, seq), at in board.true_times.items():
+                if board.hex not in self.wraps_lost and (board.hex, boot, seq) in self.entries:
+                    yield board.hex, boot, seq, at
 
     # Clocks
 
@@ -179,7 +191,7 @@ class Truth:
                 text = name in ("subscribe", "unsubscribe", "table full")
                 found.append({
                     **self._common(key), "event": name, "payload": entry.payload,
-                    "code": entry.payload[0] if name in ("boot", "connect", "disconnect") else None,
+                    "code": entry.payload[0] if entry.flags <= 3 else None,
                     "detail": entry.payload.decode() if text else None,
                     "heap_bytes": _number(entry.payload) if name == "heap low-water" else None,
                 })  # fmt: skip
@@ -210,7 +222,8 @@ class Truth:
 
     def _message(self, key: Key) -> Row:
         entry = self.entries[key]
-        data, origin = entry.payload, (None, None, None)
+        data = entry.payload
+        origin: tuple[str | None, int | None, int | None] = (None, None, None)
         if entry.flags & 16:
             origin = (data[:8].hex(), _number(data[8:12]), _number(data[12:16]))
             data = data[16:]
@@ -226,42 +239,45 @@ class Truth:
 
     def losses(self) -> list[Row]:
         """Every run of numbers that is lost."""
-        told: dict[tuple[str, int], list[tuple[set[int], str, int]]] = defaultdict(list)
+        told: dict[tuple[str, int], list[_Told]] = defaultdict(list)
         for key, entry in self.entries.items():
             if entry.kind == 5:
                 boot, first, count, segment = (
                     _number(entry.payload[i : i + 4]) for i in (0, 4, 8, 12)
                 )
-                lost = (set(range(first, first + count)), _REASONS[entry.flags - 1], segment)
-                told[key[0], boot].append(lost)
-        found = []
+                told[key[0], boot].append((first, count, _REASONS[entry.flags - 1], segment))
+        found: list[Row] = []
         for board in {key[0] for key in [*self.seqs, *told]}:
             boots = {b for name, b in [*self.seqs, *told] if name == board}
             for boot in range(min(boots), max(boots) + 1):
                 found += self._of_boot(board, boot, told[board, boot])
         return found
 
-    def _of_boot(
-        self, board: str, boot: int, told: list[tuple[set[int], str, int]]
-    ) -> Iterable[Row]:
+    def _of_boot(self, board: str, boot: int, told: list[_Told]) -> Iterable[Row]:
         present = set(self.seqs.get((board, boot), []))
-        given = present.union(*(lost for lost, _, _ in told))
+        given = present.union(*(range(f, f + n) for f, n, _, _ in told if n != _OPEN))
         gone = sorted(set(range(max(given, default=-1) + 1)) - present)
-        if not given:
-            yield self._loss(board, boot, 0, None, told)
+        behind = max(present, default=-1) + 1
+        is_open = any(n == _OPEN and first >= behind for first, n, _, _ in told)
+        if is_open or not given:
+            gone = [number for number in gone if number < behind]
+            yield self._loss(board, boot, behind, None, told)
         for _, run in groupby(enumerate(gone), key=lambda pair: pair[1] - pair[0]):
             numbers = [number for _, number in run]
             yield self._loss(board, boot, numbers[0], numbers[-1], told)
 
     def _loss(
-        self, board: str, boot: int, first: int, last: int | None,
-        told: list[tuple[set[int], str, int]],
+        self, board: str, boot: int, first: int, last: int | None, told: list[_Told]
     ) -> Row:  # fmt: skip
-        run = set() if last is None else set(range(first, last + 1))
-        fitting = [(reason, segment) for lost, reason, segment in told if lost & run]
+        end = 2**40 if last is None else last
+        fitting = [
+            (reason, segment)
+            for start, count, reason, segment in told
+            if max(start, first) < min(start + count, end + 1)
+        ]
         around = [
             self.wall((board, boot, seq)) if (board, boot, seq) in self.entries else None
-            for seq in (first - 1, -2 if last is None else last + 1)
+            for seq in (first - 1, end + 1)
         ]
         return {
             "board": board, "boot": boot, "first_seq": first, "last_seq": last,

@@ -60,7 +60,7 @@ def season(folder: Path, seed: int, knobs: Knobs, lines: int = 0) -> Season:
     random = Random(seed)
     made = Season(f"site{seed}", knobs, random, Harvest(folder, knobs.segment_size, random))
     made.harvest.lines = lines
-    for number in range(knobs.boards):
+    for _ in range(knobs.boards):
         make = Make(
             knobs.segment_size, knobs.ring, knobs.stops, random.choice((1, 3, 8)), knobs.fails
         )
@@ -112,7 +112,10 @@ def _step(season: Season, board: Board, at: int, count: int) -> None:
         payload = draw(random, count)
         season.payloads[payload.data] = payload
         number = len(season.boards) * random.randrange(2)
-        client, topic = f"sensor-{random.randrange(4)}", f"{season.place}/{number}/t{random.randrange(3)}"
+        client, topic = (
+            f"sensor-{random.randrange(4)}",
+            f"{season.place}/{number}/t{random.randrange(3)}",
+        )
         flags = random.choice((0, 1, 2, 4, 5, 9, 10))
         found = board.put(at, MESSAGE, flags, payload.data, client, topic)
         season.sent.append((at, *found, topic, payload.data))
