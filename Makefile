@@ -7,8 +7,8 @@
 ##     RUNTIME=micropython      another Python than cpython (--runtime)
 ##     BOARD=RPI_PICO_W         the limits and the heap of a folder in boards/ (--board)
 ## make clients             mosquitto_pub and mosquitto_sub, in .venv/bin
-## make test                every test there is, but for those of the next one
-## make test-emulator       the broker on an emulated RP2040 (the first time builds its image)
+## make test                the tests of all that runs on a computer
+## make test-board          the broker on an emulated RP2040 (the first time builds its image)
 ## make bench               all workloads and peers, into docs/benchmarks.md
 ## make bench-instructions  counts instructions and system calls
 ## make lint                the rules only
@@ -27,7 +27,7 @@ BIN := .venv/bin
 PACKAGES := .venv/packages
 HOST_CODE := tools boards host_tests
 
-.PHONY: run clients test test-emulator bench bench-instructions lint format setup clean help
+.PHONY: run clients test test-board bench bench-instructions lint format setup clean help
 
 run: .venv/installed
 	$(BIN)/slotmq run --runtime "$(RUNTIME)" --board "$(BOARD)" \
@@ -44,10 +44,11 @@ test: setup lint
 setup: .venv/installed-test
 	$(BIN)/python -m slotmq_tools.fetch
 
-# Builds the image before the tests' time limits run.
-test-emulator: .venv/installed-test
+# Builds the image before the tests' time limits run. The tests wait more than they compute:
+# each file of them has a board of its own, and they run side by side.
+test-board: .venv/installed-test
 	$(BIN)/python -m slotmq_tools.emulator
-	$(BIN)/python -m pytest -o addopts="-ra --strict-markers --strict-config" --timeout 300 -n 2 \
+	$(BIN)/python -m pytest -o addopts="-ra --strict-markers --strict-config" --timeout 300 -n 6 \
 		--dist loadfile host_tests/board
 
 lint: .venv/installed-test

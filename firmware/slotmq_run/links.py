@@ -124,10 +124,14 @@ class Link:
             self._trying = False
             self.why = "error %s" % error
 
+    # A kind's own
+
     def begin(self):
+        """Begin to connect; OSError: that failed at once."""
         raise NotImplementedError
 
     def interface(self):
+        """Its network interface, of the port's `network`."""
         raise NotImplementedError
 
     def _is_up(self):

@@ -1,10 +1,14 @@
-"""One emulated board for all tests, onto which the broker was put by `slotmq deploy`.
+"""An emulated board for each test module, onto which the broker was put by `slotmq deploy`.
 
-Its flash lies in a file: whoever wants another configuration deploys that, which is
-a matter of seconds once the code is there, and the next test module deploys its own.
+Its flash lies in a file. What a first deploy makes of it is kept in the cache, for this text
+of the broker: a module begins with a copy. Whoever wants another configuration deploys
+that, a matter of seconds since the code is there. Modules run side by side: they wait more
+than they compute.
 """
 
+import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -15,12 +19,15 @@ import pytest
 
 from host_tests.wire import codec
 from host_tests.wire.client import Client
+from slotmq_tools import boards, cache
+from slotmq_tools.deploy import payload
+from slotmq_tools.emulator import image
 from slotmq_tools.emulator.board import Board
 
 NAME = "RPI_PICO_W"
 PORT = 1883
 PATIENCE_S = 300
-ANSWER_S = 20
+ANSWER_S = 60  # none comes so late but on a machine that is busy with others
 
 
 class Deployed:
@@ -92,7 +99,7 @@ class Deployed:
             client = Client(self.address)
         except OSError:
             return False
-        client.sock.settimeout(2)
+        client.sock.settimeout(10)
         try:
             return client.connect(codec.connect("is it there?")).code == 0
         except (OSError, AssertionError):
@@ -101,7 +108,7 @@ class Deployed:
             client.sock.close()
 
     def wait_until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + ANSWER_S * 2
+        deadline = time.monotonic() + 2 * ANSWER_S
         while not condition():
             assert time.monotonic() < deadline, f"waited for {what}"
             time.sleep(0.2)
@@ -116,15 +123,41 @@ class Deployed:
         return int(message.payload)
 
 
-@pytest.fixture(scope="session")
-def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
-    deployed = Deployed(tmp_path_factory.mktemp("board"))
+def fresh(folder: Path) -> None:
+    """Flash of a board onto which nothing but a first deploy has been done."""
+    digest = hashlib.sha256(str(image.build().folder).encode())
+    for name, content in sorted(payload.code(NAME, boards.load(NAME).mpy_arch).items()):
+        digest.update(f"{name} {len(content)}\n".encode() + content)
+
+    def fill(made: Path) -> None:
+        deployed = Deployed(made)
+        try:
+            deployed.deploy()
+        finally:
+            deployed.board.close()
+
+    kept = cache.folder(f"rp2040-deployed/{digest.hexdigest()[:16]}", fill)
+    shutil.copy(kept / "flash.bin", folder)
+
+
+@pytest.fixture(scope="module")
+def board(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Deployed]:
+    folder = tmp_path_factory.mktemp("board")
+    blank = getattr(request.module, "BLANK", False)
+    if not blank:
+        fresh(folder)
+    deployed = Deployed(folder)
+    if not blank:
+        deployed.wait_until(deployed.serves, "the broker")
     yield deployed
     deployed.hang_up()
     deployed.board.close()
 
 
 @pytest.fixture(autouse=True)
-def leave_nobody(board: Deployed) -> Iterator[None]:
+def leave_nobody(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
-    board.hang_up()
+    if "board" in request.fixturenames:
+        request.getfixturevalue("board").hang_up()

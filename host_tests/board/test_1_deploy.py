@@ -1,10 +1,11 @@
-"""`slotmq deploy` as a user gives it, over the emulated UART. The first of the modules:
-those that follow find the broker on the board."""
+"""`slotmq deploy` as a user gives it, over the emulated UART. It begins with
+a board that has nothing but MicroPython."""
 
 import re
 
 from .conftest import NAME, Deployed
 
+BLANK = True
 SECRET = "a password that nobody sees"
 
 

@@ -123,8 +123,8 @@ FAULTS = (
     Fault(
         "no will goes out after a power cut",
         "restore.py",
-        "    elif was_connected and not (",
-        "    elif False and not (",
+        "    elif not five or was_connected and not five",
+        "    elif False and not five",
     ),
     Fault(
         "a session's expiry begins anew",

@@ -1,4 +1,5 @@
 # journal_case.py - a broker that keeps a journal, and is started again with what it holds.
+import gc
 import unittest
 
 from fakes import Client, Stream, World
@@ -18,9 +19,14 @@ class JournalCase(unittest.TestCase):
     limits = ()
 
     def setUp(self):
+        # A start collects garbage many times: what pytest has made need not be looked at.
+        getattr(gc, "freeze", gc.collect)()
         self.said = []
         self.medium = MemoryMedium()
         self.start()
+
+    def tearDown(self):
+        getattr(gc, "unfreeze", gc.collect)()
 
     def start(self):
         settings = Settings(sys_interval=0, **dict(self.settings))

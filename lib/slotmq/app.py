@@ -24,7 +24,10 @@ def main(argv, on_ready=None):
     """Run the broker until it is told to stop; the exit status."""
     app = App()
     try:
-        borrow("start", "start", app, list(argv))
+        told = borrow("start", "start", app, list(argv))
+        if app.lines:
+            borrow("record", "keep", app)
+        print(told)
     except (ConfError, MemoryError, OSError, ValueError) as error:
         app.end()
         print("slotmq:", error, file=sys.stderr)
@@ -58,6 +61,7 @@ class App:
         self.limits = None
         self.broker = None
         self.pid_file = None
+        self.lines = None  # of the configuration, where something is to be recorded
         self.lock = None  # the open file that keeps others from this one's journal
 
     def open_log(self):

@@ -40,7 +40,7 @@ def drain(loop, conn, stream, event):
             return  # its socket has failed: the turn's end hangs it up
         _half_close(loop, conn)
     try:
-        gone = stream.readinto(loop.rx, len(loop.rx)) == 0
+        gone = stream.readinto(loop.broker.rx, len(loop.broker.rx)) == 0
     except OSError as error:
         gone = error.args[0] != _EAGAIN
     if gone or event & _GONE:

@@ -4,29 +4,39 @@
 # may allocate. They nest: a connection is taken over (lifted) and that is logged
 # (lifted again). Without the lock, in a test or in an application's own call,
 # lift() and drop() do nothing.
+#
+# Ctrl-C may come at any jump of the bytecode, and a heap that stayed locked would take the
+# REPL with it. So between a change of the lock and the note of it there is no jump, and what
+# unlock() does is looked up, not asked.
 from slotmq.runtime import const, heap_lock, heap_unlock
 
 _LOCKED = const(0)
 _LIFTED = const(1)
-_state = bytearray(2)
+_HELD = const(2)  # is the lock on the heap now?
+_state = bytearray(3)
+_RELEASE = (int, heap_unlock)  # by _HELD
 
 
 def lock():
+    state = _state
     heap_lock()
-    _state[_LOCKED] += 1
+    state[_HELD] = 1
+    state[_LOCKED] += 1
 
 
 def unlock():
     # Also where an exception passed a lift() that was not dropped.
-    _state[_LOCKED] -= 1
-    if _state[_LIFTED] == 0:
-        heap_unlock()
-    _state[_LIFTED] = 0
+    state = _state
+    _RELEASE[state[_HELD]]()
+    state[_LOCKED] -= 1
+    state[_HELD] = 0
+    state[_LIFTED] = 0
 
 
 def lift():
     if _state[_LIFTED] == 0 and _state[_LOCKED]:
         heap_unlock()
+        _state[_HELD] = 0
     _state[_LIFTED] += 1
 
 
@@ -41,3 +51,4 @@ def drop():
     _state[_LIFTED] -= 1
     if _state[_LIFTED] == 0 and _state[_LOCKED]:
         heap_lock()
+        _state[_HELD] = 1

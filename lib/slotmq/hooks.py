@@ -1,7 +1,7 @@
 # hooks.py - hooks that are told what has happened:
 #
 #   on_connect(client_id)                          a client has been let in
-#   on_disconnect(client_id, reason)               it leaves, or is lost; reason as in broker.WHY
+#   on_disconnect(client_id, reason)               it leaves, or is lost; reason as in telling.py
 #   on_publish(topic, payload, qos, retained)      a message; takes a connection, as a
 #                                                  subscription to # of the program's own does
 #

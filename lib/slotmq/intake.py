@@ -11,7 +11,7 @@ from slotmq.encode import put_u16
 from slotmq.handle_acks import handle_puback, handle_pubcomp, handle_pubrec, handle_pubrel
 from slotmq.handle_control import handle_disconnect, handle_pingreq, handle_unexpected
 from slotmq.handle_publish import handle_publish
-from slotmq.runtime import const, copy, lane, next_packet
+from slotmq.runtime import const, copy, next_packet
 
 _NONE = const(0xFFFF)
 _TYPE = const(0)
@@ -144,8 +144,8 @@ def _handle(broker, conn, buf, at, end, held):
     count = 0
     n = 0
     while at < end:
-        if broker.lane and handlers is HANDLERS and not held:
-            at = lane(broker.lane, conn, buf, at, end)
+        if broker.lane and handlers is broker.handlers and not held:
+            at = broker.handle(broker.lane, conn, buf, at, end)
             if at == end:
                 break
         n = next_packet(buf, at, end, pkt)
@@ -190,7 +190,7 @@ def _handlers(broker, conn):
     state = broker.conns.state[conn]
     if state == _NEW:
         return broker.first_handlers
-    return HANDLERS if state == _CONNECTED else broker.five.handlers
+    return broker.handlers if state == _CONNECTED else broker.five.handlers
 
 
 def _give_room(broker, conn, n):

@@ -136,8 +136,10 @@ class Journal:
         broker = self.broker
         if broker.sessions.changed or broker.subscriptions.changed:
             heap.lift()
-            self._control().write(self)
-            heap.drop()
+            try:
+                self._control().write(self)
+            finally:
+                heap.drop()
         if broker.sessions.ids_high[1]:
             self._received(broker.sessions)
         if broker.deliveries.count[4]:

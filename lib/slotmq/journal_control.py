@@ -18,6 +18,7 @@ _MARGIN = const(4096)  # where there is little
 _WARNING = const(2)
 _PUBLISH_TYPE = const(3)
 _ENOSPC = const(28)
+_EINVAL = const(22)
 # Types of records
 _HEAD = const(1)
 _SESSION = const(2)
@@ -75,6 +76,7 @@ def _session(journal, sessions, session):
     at = put_u32(buf, at, five.will_delay[session] if five else 0)
     at = put_u32(buf, at, five.will_at[session] if five else 0)
     at = put_u32(buf, at, five.will_since[session] if five else 0)
+    _must_fit(sessions.names.length[session], len(buf) - at)
     at += sessions.names.read(session, buf, at)
     journal.record(_SESSION, at)
 
@@ -106,13 +108,30 @@ def _subscription(journal, subs, sub, session):
     # Share name and filter together are no longer than a filter may be.
     at = put_u16(buf, at, share)
     text = bytearray(journal.broker.limits.topic_bytes)
-    n = five.shares.names.read(share, text, 0) if share != _NONE else 0
+    n = five.shares.names.length[share] if share != _NONE else 0
+    _must_fit(n + _filter_length(subs, subs.node[sub]), len(text))
+    if n:
+        five.shares.names.read(share, text, 0)
     start = subs.filter_text(subs.node[sub], text, len(text))
     buf[at] = n
     journal.record(_SUBSCRIPTION, at + 1, n + len(text) - start)
     journal.put(text, 0, n)
     journal.put(text, start, len(text) - start)
     journal.close_record()
+
+
+def _filter_length(subs, node):
+    n = -1
+    while node != subs.root:
+        n += subs.nodes.length[node] + 1
+        node = subs.nodes.scope[node]
+    return n
+
+
+def _must_fit(n, room):
+    # What no start could read is not written: the generation that is there stays.
+    if n > room:
+        raise OSError(_EINVAL, "write")
 
 
 # A new generation

@@ -46,6 +46,7 @@ def _keep(app, board, location, wrong):
     name = _setting(app, "persistence_file")
     always = _setting(app, "persistence_sync") == "always"
     # One after the other: a small heap has no room for all of this at once.
+    ondemand.tick(_LONG)
     medium = borrow("places", "medium", app.limits, board, location, name, _say)
     path = getattr(medium, "path", None)
     if path:

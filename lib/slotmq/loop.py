@@ -15,7 +15,7 @@
 from slotmq import closing, heap, ondemand
 from slotmq.doors import Doors
 from slotmq.intake import readable, receive
-from slotmq.runtime import const, copy, lane, may_read, next_dirty
+from slotmq.runtime import const, copy, may_read, next_dirty
 from slotmq.timers import tick
 
 _NONE = const(0xFFFF)
@@ -42,16 +42,12 @@ class Loop:
         self.tx_bytes = conns.tx_bytes
         self.tx_end = conns.tx_end
         self.out = conns.out
-        self.dirty = conns.dirty
         self.counts = conns.counts
         self.heard = conns.heard
         self.streams = conns.stream
-        self.rx = broker.rx
         self.stats = broker.stats
         self.pending = broker.deliveries.pending
         self.poller = poller
-        self.ipoll = poller.ipoll
-        self.ticks_ms = clock.ticks_ms
         self.ticks_diff = clock.ticks_diff
         self.last_ms = clock.ticks_ms()
         self.ms = 0  # that make no tenth of a second yet
@@ -59,6 +55,8 @@ class Loop:
         self.stalled = False
         self.stopping = False
         self.of_stream = {}  # stream -> its connection; below 0: index of a callback
+        # for _turns(): looked up as one
+        self.at_hand = broker, self.of_stream, poller.ipoll, broker.rx, clock.ticks_ms
         self.callbacks = []
         self.doors = Doors(self)
         self.paused = bytearray(broker.conns.slots)  # events that are not polled for
@@ -77,7 +75,7 @@ class Loop:
         heap.lock()
         try:
             while not self.stopping:
-                self._turn_on(250, False)
+                self._turns(250, False)
         finally:
             heap.unlock()
             self.close()
@@ -91,55 +89,51 @@ class Loop:
 
     def turn(self, timeout_ms):
         """Wait so long at most for events; handle what has come."""
+        # One name or argument more, and MicroPython would search its heap for room for this
+        # call in each turn: what is called before the lock must not have more than 44 bytes.
         heap.lock()
         try:
-            self._turn_on(timeout_ms, True)
+            self._turns(timeout_ms)
         finally:
             heap.unlock()
 
-    def _turn_on(self, timeout_ms, once):
-        # Where the control plane finds no heap, whoever is being served is let go.
+    def _turns(self, timeout_ms, once=True):
+        # The common case stands here as a whole: a connected client has sent something,
+        # the lane handles it where it was read. All else has a function of its own.
+        broker, of_stream, ipoll, rx, ticks_ms = self.at_hand
         try:
-            self._turns(timeout_ms, once)
+            while not self.stopping:
+                columns = broker.lane
+                for stream, event in ipoll(0 if broker.scanning else timeout_ms):
+                    conn = of_stream[stream]
+                    n = may_read(columns, conn) if event == _IN and conn >= 0 and columns else 0
+                    if n == 0:
+                        self._other_event(conn, stream, event)
+                        continue
+                    try:
+                        n = stream.readinto(rx, n)
+                    except OSError as error:
+                        n = None if error.args[0] == _EAGAIN else 0
+                    if n:
+                        at = broker.handle(columns, conn, rx, 0, n)
+                        if at < n:
+                            receive(broker, conn, rx, at, n)
+                    elif n == 0:
+                        broker.end(conn, _LOST)
+                now = ticks_ms()
+                if (now - self.last_ms) // 100:  # also where the clock has wrapped
+                    self._keep_time(now)
+                if broker.scanning:
+                    broker.scan_on()
+                self.finish_turn()
+                if self.paused_count:
+                    self._resume()
+                if once:
+                    return
         except MemoryError:
+            # The control plane finds no heap: whoever is being served is let go.
             heap.settle()
-            self.broker.out_of_memory()
-
-    def _turns(self, timeout_ms, once):
-        # The common case stands here as a whole: the lane handles what a client has sent.
-        broker = self.broker
-        of_stream = self.of_stream
-        ipoll = self.ipoll
-        rx = self.rx
-        ticks_ms = self.ticks_ms
-        while not self.stopping:
-            columns = broker.lane
-            for stream, event in ipoll(0 if broker.scanning else timeout_ms):
-                conn = of_stream[stream]
-                n = may_read(columns, conn) if event == _IN and conn >= 0 and columns else 0
-                if n == 0:
-                    self._other_event(conn, stream, event)
-                    continue
-                try:
-                    n = stream.readinto(rx, n)
-                except OSError as error:
-                    n = None if error.args[0] == _EAGAIN else 0
-                if n:
-                    at = lane(columns, conn, rx, 0, n)
-                    if at < n:
-                        receive(broker, conn, rx, at, n)
-                elif n == 0:
-                    broker.end(conn, _LOST)
-            now = ticks_ms()
-            if (now - self.last_ms) // 100:  # also where the clock has wrapped
-                self._keep_time(now)
-            if broker.scanning:
-                broker.scan_on()
-            self.finish_turn()
-            if self.paused_count:
-                self._resume()
-            if once:
-                return
+            broker.out_of_memory()
 
     def _other_event(self, conn, stream, event):
         if conn < 0:
@@ -185,12 +179,12 @@ class Loop:
             self.pause(conn, self.paused[conn] | _IN)
             return
         try:
-            n = stream.readinto(self.rx, n)
+            n = stream.readinto(broker.rx, n)
         except OSError as error:
             n = None if error.args[0] == _EAGAIN else 0
         if n:
             self.heard[conn] = broker.now
-            receive(broker, conn, self.rx, 0, n)
+            receive(broker, conn, broker.rx, 0, n)
         elif n == 0:
             broker.end(conn, _LOST)
 
@@ -243,7 +237,8 @@ class Loop:
     def flush(self, conn):
         """Write what waits in the outgoing buffer, once it is kept; the rest blocks it."""
         base = conn * self.tx_bytes
-        n = self.tx_end[conn] - base
+        end = self.tx_end
+        n = end[conn] - base
         journal = self.broker.journal
         if journal and not journal.commit():
             if n and not self.broker.held:
@@ -255,7 +250,7 @@ class Loop:
         except OSError as error:
             done = self._failed(conn, error)
         if done == n:
-            self.tx_end[conn] = base
+            end[conn] = base
             self.stats[_BYTES_OUT] += n
         elif n:
             self._block(conn, base, n, done or 0)

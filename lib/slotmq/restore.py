@@ -10,9 +10,10 @@ from slotmq import lifecycle, ondemand
 from slotmq.journal import VERSION
 from slotmq.journal_reader import DAMAGED, Reader, last_commit
 from slotmq.restore_rows import Restorer
-from slotmq.runtime import const
+from slotmq.runtime import const, finish, unref
 
 _NONE = const(0xFFFF)
+_QUEUED = const(0)
 _EXTRA = const(8)
 
 
@@ -80,6 +81,8 @@ def settle(broker, restorer):
     five = broker.five
     if five:
         _expire_later(broker, five, restorer.now)
+    else:
+        _end_expired(broker, restorer.expired)
     for session in sorted(restorer.connected):
         was_connected = restorer.connected[session]
         if not broker.sessions.used(session):
@@ -102,11 +105,31 @@ def _expire_later(broker, five, now):
     five.expiring(broker)
 
 
+def _end_expired(broker, expired):
+    # What ends them with version 5 does not come without it (Version5._sweep). That of a will
+    # counts from when it is published.
+    retained = broker.retained
+    for at in range(retained.slots):
+        if retained.msg[at] in expired:
+            unref(broker.queue, retained.remove(at))
+    deliveries = broker.deliveries
+    for at in range(deliveries.slots):
+        if deliveries.state[at] == _QUEUED and deliveries.msg[at] in expired:
+            if not deliveries.may_be_known(at):
+                finish(broker.queue, at)
+    held = broker.sessions.id_msg
+    for at in range(len(held) if held is not None else 0):
+        if held[at] in expired:
+            unref(broker.queue, held[at])
+            held[at] = _NONE
+
+
 def _disconnect(broker, session, was_connected):
-    # The power cut was the end of its connection, if it had one.
+    # The power cut was the end of its connection, if it had one. Nothing counts a will's
+    # delay without version 5.
     five = broker.five
     if broker.sessions.clean[session]:
         lifecycle.publish_will(broker, session)
         lifecycle.end_session(broker, session)
-    elif was_connected and not (five and five.keeps_will(broker, session)):
+    elif not five or was_connected and not five.keeps_will(broker, session):
         lifecycle.publish_will(broker, session)

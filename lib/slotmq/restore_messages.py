@@ -2,11 +2,13 @@
 #
 # A message is read when the first row is put back that holds it. A delivery keeps its
 # slot, since that is its packet id, which was promised; so free slots are taken from their
-# list first and chained again at the end. Allocates.
+# list first and chained again at the end. Without version 5 a message is what version 3
+# makes of it: no properties, and no expiry but one that has passed. Allocates.
 from slotmq.journal_reader import signed, u16, u32
 from slotmq.runtime import const
 
 _NONE = const(0xFFFF)
+_EIO = const(5)
 _QUEUED = const(0)
 _RELEASED = const(3)
 _FREE = const(4)
@@ -15,6 +17,11 @@ _EXTRA = const(8)
 _TEXT = const(11)  # where the text begins in a message's body
 _MESSAGE = const(6)
 _DELIVERY_RELEASED = const(8)
+
+
+def no_room(what, limits):
+    """Why a start ends whose tables are too small."""
+    return OSError("the journal's %s find no room; raise the limit %s" % (what, limits))
 
 
 class Messages:
@@ -29,8 +36,17 @@ class Messages:
         self.messages = {}
         self.groups = {}
         self.begun = {}  # session here: how many of QoS 2 may have been sent
+        self.now = 0  # of the last COMMIT
+        self.expired = set()  # messages whose expiry nobody else looks at: without version 5
         deliveries = broker.deliveries
         deliveries.count[2] = deliveries.count[3] = _NONE
+
+    def must_fit(self, n, what, name):
+        """OSError: the tables have no place for a text or list that is so long.
+
+        Before it is copied: what holds it is as large as the limit says."""
+        if n > getattr(self.broker.limits, name):
+            raise OSError(("the journal has a %s; raise the limit %s" % (what, name)) % n)
 
     def held(self, slot):
         """The message of a slot of the journal, for one holder more. Changes reader.buf."""
@@ -47,30 +63,49 @@ class Messages:
         reader.find(at, True)
         reader.read_body()
         buf = reader.buf
-        size = reader.size - _TEXT
+        topic = u16(buf, _TEXT) + 2
+        self.must_fit(topic - 2, "topic of %d bytes", "topic_bytes")
         far = buf[7]
         buf[7] = 0
+        props = u32(buf, 7)
+        size = reader.size - _TEXT - (0 if broker.five else props)
         msg = messages.count[2]
         first = messages.arena.take(size) if msg != messages.slots else _NONE
         if first == _NONE:
-            raise OSError("its messages find no room; raise the limits messages and message_bytes")
+            raise no_room("messages", "messages or message_bytes")
         messages.count[2] = messages.next[msg]
         messages.count[0] += 1
         messages.count[1] = max(messages.count[0], messages.count[1])
         messages.first[msg] = first
-        messages.topic_len[msg] = u16(buf, _TEXT)
-        messages.payload_len[msg] = size - 2 - messages.topic_len[msg]
-        messages.flags[msg] = buf[2]
-        if buf[2] & _EXTRA and broker.five:
-            broker.five.props[msg] = u32(buf, 7)
-            broker.five.far[msg] = far
-            broker.five.expires[msg] = signed(u32(buf, 3))
-        off = 0
-        while off < size:
-            n = reader.read_body(_TEXT + off)
-            messages.arena.move(first, off, buf, 0, n, 0)
-            off += n
+        messages.topic_len[msg] = topic - 2
+        messages.payload_len[msg] = size - topic
+        messages.flags[msg] = buf[2] if broker.five else buf[2] & ~_EXTRA
+        if buf[2] & _EXTRA:
+            self._expires(msg, signed(u32(buf, 3)), far, props)
+        self._copy(first, 0, _TEXT, topic)
+        self._copy(first, topic, _TEXT + (topic if broker.five else topic + props), size - topic)
         return msg
+
+    def _expires(self, msg, expires, far, props):
+        five = self.broker.five
+        if five:
+            five.props[msg] = props
+            five.far[msg] = far
+            five.expires[msg] = expires
+        elif expires and (expires - self.now + 9) // 10 + (far << 25) <= 0:
+            self.expired.add(msg)
+
+    def _copy(self, first, to, off, n):
+        # n bytes of the body from `off` on to the text of a message.
+        reader = self.reader
+        while n:
+            part = reader.read_body(off, n)
+            if not part:
+                raise OSError(_EIO, "read")
+            self.broker.messages.arena.move(first, to, reader.buf, 0, part, 0)
+            to += part
+            off += part
+            n -= part
 
     def delivery(self, buf, n, at):
         """At the end of its session's list, in the slot that is its packet id."""
@@ -81,7 +116,7 @@ class Messages:
         if not self.counts(u16(buf, 2), at):
             return
         if slot >= deliveries.slots:
-            raise OSError("its packet ids find no room; raise the limit deliveries")
+            raise no_room("packet ids", "deliveries")
         session = self.sessions[u16(buf, 2)]
         tail = sessions.tail[session]
         deliveries.session[slot] = session

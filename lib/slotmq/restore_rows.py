@@ -8,14 +8,15 @@
 # Allocates.
 from slotmq import planting
 from slotmq.journal_reader import signed, u16, u32
-from slotmq.restore_messages import Messages
-from slotmq.runtime import const
+from slotmq.restore_messages import Messages, no_room
+from slotmq.runtime import const, filter_ok
 
 _NONE = const(0xFFFF)
 _IS_CLEAN = const(1)
 _CONNECTED = const(2)
 _WILL = const(4)
 _MARKED = const(8)
+_SHARE = const(8)  # bytes of $share/ and the / behind the name
 # Types of records
 _HEAD = const(1)
 _SESSION = const(2)
@@ -40,7 +41,6 @@ class Restorer(Messages):
         Messages.__init__(self, broker, reader)
         self.since = {}  # session in the journal: where its rows begin to count
         self.connected = {}  # session here: how its connection stood
-        self.now = 0  # of the last COMMIT
 
     def take_over(self, end):
         """All that counts of the records before `end`."""
@@ -105,9 +105,10 @@ class Restorer(Messages):
         broker = self.broker
         sessions = broker.sessions
         flags = buf[2]
+        self.must_fit(self.reader.size - 25, "client id of %d bytes", "client_id_bytes")
         here = sessions.take(buf, 25, n - 25)
         if here == _NONE:
-            raise OSError("its sessions find no room; raise the limit sessions")
+            raise no_room("sessions", "sessions")
         self.sessions[u16(buf, 0)] = here
         self.connected[here] = flags & _CONNECTED
         sessions.clean[here] = flags & _IS_CLEAN
@@ -128,10 +129,10 @@ class Restorer(Messages):
         if not self.counts(slot, at):
             return
         sessions = self.broker.sessions
+        ids = (self.reader.size - 2) // 4
+        self.must_fit(ids, "client with %d ids between PUBLISH and PUBREL", "received")
         for packet_id, msg in [(u16(buf, i), u16(buf, i + 2)) for i in range(2, n, 4)]:
             i = sessions.add_received(self.sessions[slot], packet_id)
-            if i < 0:
-                raise OSError("its receive lists find no room; raise the limit received")
             if sessions.id_msg is not None and msg != _NONE:
                 sessions.id_msg[i] = self.held(msg)
 
@@ -143,19 +144,26 @@ class Restorer(Messages):
         session = self.sessions[u16(buf, 2)]
         share = buf[12]
         start = 13 + share
-        node = planting.add_node(subs, buf, start, n - start)
+        n = self.reader.size - start
+        more = share and share + _SHARE  # the limits are for $share/name/filter
+        self.must_fit(n + more, "filter of %d bytes", "topic_bytes")
+        levels = filter_ok(buf, start, n) + (2 if share else 0)
+        self.must_fit(levels, "filter of %d levels", "levels")
+        node = planting.add_node(subs, buf, start, n)
+        if node == _NONE:
+            raise no_room("filters", "nodes or name_bytes")
         five = broker.five
         group = _NONE
-        if share and node != _NONE:
-            group = five.shares.take(node, buf, 13, share) if five else _NONE
+        if share:
+            if not five:
+                raise OSError("the journal needs mqtt_versions 5: it has shared subscriptions")
+            group = five.shares.take(node, buf, 13, share)
             if group == _NONE:
-                raise OSError("its shared subscriptions find no room; raise the limit shares")
+                raise no_room("shared subscriptions", "shares")
             self.groups[u16(buf, 10)] = group
-        sub = _NONE
-        if node != _NONE:
-            sub = planting.add(subs, broker.sessions, session, node, buf[4], group)
+        sub = planting.add(subs, broker.sessions, session, node, buf[4], group)
         if sub == _NONE:
-            raise OSError("its subscriptions find no room; raise their limits")
+            raise no_room("subscriptions", "subscriptions")
         if five:
             if group != _NONE:
                 five.shares.joined(group, True)
@@ -167,4 +175,4 @@ class Restorer(Messages):
         msg = self.held(u16(buf, 2))
         size = broker.messages.read_topic(msg, buf, 0)
         if broker.retained.add(buf, 0, size, msg) == _NONE:
-            raise OSError("its retained messages find no room; raise the limit retained")
+            raise no_room("retained messages", "retained or retained_name_bytes")

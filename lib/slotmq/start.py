@@ -41,19 +41,20 @@ _MADE = """broker broker.conns broker.sessions broker.sessions.names broker.subs
 broker.subscriptions.routes broker.messages broker.messages.arena broker.deliveries
 broker.retained broker.loop broker.loop.doors broker.five broker.five.shares
 broker.five.aliases broker.five.source broker.sys broker.journal broker.journal.medium"""
+_KEPT = "names arena"
 _OF_VERSION_5 = ("version 5", "aliases", "shares")  # rows of the budget
 _BITS = 64 if sys.maxsize >> 32 else 32
 
 
 def start(app, argv):
-    """Make the broker of an App and let it listen."""
+    """Make the broker of an App and let it listen; what to say then."""
     if not MICROPYTHON or gc.mem_alloc() + gc.mem_free() > 1000000:
         return _start(app, argv)
     # In a small heap what stays must not lie scattered among what was only needed for a
     # moment. (In a large one there is room, and a collection takes long.)
     gc.threshold(_THRESHOLD)
     try:
-        _start(app, argv)
+        return _start(app, argv)
     finally:
         gc.threshold(-1)
 
@@ -104,11 +105,13 @@ def _start(app, argv):
     if _TAKES_ORDERS in options:
         stdin = sys.stdin.buffer
         app.broker.loop.watch(getattr(stdin, "raw", stdin), app.obey)
-    _forget_what_made_it(app.broker)
-    print(_headline(board, ", ".join(where)))
+    if "record" in lines:
+        app.lines = lines  # for record.py, which wants the room that this module takes
+    _forget_what_made_it(app.broker, app.lines)
+    return _headline(board, ", ".join(where))
 
 
-def _forget_what_made_it(broker):
+def _forget_what_made_it(broker, records):
     # The constructors of the tables, the board's preset and what was loaded on demand are
     # not needed again: together they take some 8 KB of its heap.
     if not ondemand.IS_SMALL:
@@ -118,7 +121,8 @@ def _forget_what_made_it(broker):
         made = broker
         for name in path.split(".")[1:]:
             made = getattr(made, name, None)
-        if made:
+        # a Recorder is yet to make a set of names, and forgets how
+        if made and not (records and path.split(".")[-1] in _KEPT.split()):
             type(made).__init__ = None  # deleted, it would still be in the class's table
     limits = type(broker.limits)
     limits.rows = limits.ram_bytes = limits.hole_bytes = None

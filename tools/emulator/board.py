@@ -96,14 +96,21 @@ class Board:
         return shlex.join([loader, *preload, *rest, "ppp", *rules])
 
 
-def run_script(script: Path, flash: Path | None = None, *, save: bool = True) -> dict[str, Any]:
+def run_script(
+    script: Path, flash: Path | None = None, *, save: bool = True, plain: bool = False
+) -> dict[str, Any]:
     """Run a script on a fresh board as fast as it goes: its marks, its output, its error.
 
     A mark is (number, cycles, instructions); it repeats to the cycle, if the same flash is
-    there again: that is, without `save`."""
+    there again: that is, without `save`. With `plain` rp2040js alone executes it."""
     words, environment = command(flash)
     done = subprocess.run(
-        [*words, f"--exec={script}", *([] if save else ["--keep=no"])],
+        [
+            *words,
+            f"--exec={script}",
+            *([] if save else ["--keep=no"]),
+            *(["--plain=yes"] if plain else []),
+        ],
         env=environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -38,7 +38,7 @@ class Cost:
 
 def measure() -> list[Cost]:
     """All kinds, in the order in which they were sent; of some rounds the least."""
-    found = run_script(_GUEST, _flash() / "flash.bin", save=False)
+    found = run_script(_GUEST, flash() / "flash.bin", save=False)
     if found["errors"]:
         raise ToolError(f"the board: {found['errors'].strip().splitlines()[-1]}")
     names = found["output"].split("\r\n")
@@ -65,7 +65,7 @@ def _costs(names: list[str], marks: list[tuple[int, int, int]]) -> Iterator[Cost
             begun, outside = now, [0, 0]
 
 
-def _flash() -> Path:
+def flash() -> Path:
     """A folder with flash.bin, which has the broker on it."""
     files = {
         name: content

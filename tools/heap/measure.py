@@ -31,10 +31,12 @@ _CLAIMS = {
 }
 _WHOLE, _WHOLE_3 = "Broker", "Broker-3"
 _PUT_AWAY_S = 1.5  # until what was loaded on demand has been forgotten
-# As a board that keeps what it promises, in a file where it runs.
 _ROOM_FOR_DEVICE = 16 * 1024  # of more heap, where what only the measuring needs may lie
+# As a board that keeps what it promises, in a file where it runs.
 _KEEPING = "persistence true\nallow_anonymous true\n"
 _KEEPING_NATIVE = "slotmq.hot_journal"
+_RECORDING = "record #\nremote_admin true\n"
+_RECORDING_NATIVE = "slotmq.hot_record"
 _ROOM = 128 * 1024  # for the program as it was written
 # What Cortex-M boards load from .mpy lies in the heap; an ESP32 has instruction RAM.
 _NATIVE_IN_HEAP = "armv"
@@ -163,6 +165,16 @@ def _free(board: str, script: Path, conf: str) -> int:
     if script == SERVE_FLASH:
         heap += _ROOM_FOR_DEVICE
     return _serve(board, heap, conf, script)[2]
+
+
+def free_recording(board: str) -> int:
+    """What is free with the journal and the recorder, and the clients connected."""
+    facts = boards.load(board)
+    heap = facts.heap_kb * 1024
+    if facts.mpy_arch.startswith(_NATIVE_IN_HEAP):
+        code = native.in_folder(mpy.build(facts.mpy_arch))
+        heap -= sum(code[name] for name in ("slotmq.hot", _KEEPING_NATIVE, _RECORDING_NATIVE))
+    return _serve(board, heap, _KEEPING + _RECORDING)[2]
 
 
 def _serve(board: str, heap: int, conf: str = "", script: Path = SERVE) -> tuple[int, int, int]:

@@ -37,13 +37,16 @@ RULE = (
     Row("hot_queue_cpython", "hot_cpython hot_messages_cpython"),
     Row("hot_turn_cpython", "hot_lane_cpython net_cpython", "os time"),
     Row("hot_journal_cpython", "", "re zlib"),
+    Row("hot_record_cpython", "", "struct zlib"),
     Row("hot_*_cpython", "hot_cpython", "array"),
     Row("hot", "", "array micropython sys"),
     Row("hot_lane", "hot hot_messages hot_queue", "micropython"),
     Row("hot_queue", "hot hot_messages", "micropython"),
+    Row("hot_record", "hot hot_journal", "micropython sys"),
     Row("hot_*", "arrays hot", "array micropython"),
     Row("arrays", "", "array"),
     Row("runtime_journal", "hot_journal* runtime"),
+    Row("runtime_record", "hot_record* runtime"),
     Row("columns", "hot runtime"),
     # Sockets, poller, clock: nothing of MQTT
     Row("net_cpython", "", "select socket time"),
@@ -92,6 +95,19 @@ RULE = (
     Row("journal_disk", "runtime", "binascii os struct vfs"),
     # Attached to a broker that is to keep what it promises; restore is borrowed by its start
     Row("journal*", "encode heap journal* ondemand runtime runtime_journal"),
+    # The recorder, which stands before what the broker and its loop call
+    Row("recorder", "heap ondemand runtime runtime_record", "os"),
+    Row("taps", "handle_publish heap ondemand runtime runtime_record"),
+    Row("record_file", "runtime", "binascii os struct"),
+    Row("record_control", "record_file recorder runtime", "gc struct"),
+    Row(
+        "record_remote", "log ondemand record_control record_file runtime", "binascii json struct"
+    ),
+    Row(
+        "record",
+        "app log ondemand places record_file recorder runtime settings taps",
+        "binascii gc machine os struct time",
+    ),
     Row("keeping", "app log ondemand places restore runtime settings", "gc"),
     Row(
         "places",
@@ -122,7 +138,7 @@ RULE = (
     Row("log", "runtime", "sys time"),
     Row("scram", "runtime", "binascii hashlib os"),
     Row("conf", "capacities log policies runtime settings"),
-    Row("app", "conf log runtime settings start", "os sys"),
+    Row("app", "conf log record runtime settings start", "os sys"),
     Row(
         "start",
         "__init__ app broker budget conf connections journal keeping ondemand runtime settings "

@@ -2,7 +2,8 @@
 //
 // A script marks a moment by writing a number to watchdog scratch register 0
 // (0x4005800c). At the end there is one line of JSON: for every mark its number, cycles and
-// instructions since the start; what the script printed, and its error.
+// instructions since the start; what the script printed, and its error. Numbers from 1 << 24
+// on are no marks: so many nanoseconds later, without that bit, somebody types Ctrl-C.
 'use strict';
 
 const { readFileSync } = require('node:fs');
@@ -11,6 +12,8 @@ const BOOTED_NANOS = 1e9;
 const PROMPT = 'raw REPL; CTRL-B to exit\r\n>';
 const ENTER = Buffer.from('\r\x03\x01');
 const RUN = Buffer.from('\x04');
+const CTRL_C = Buffer.from('\x03');
+const TYPE = 1 << 24;
 
 class Batch {
   constructor(script) {
@@ -25,6 +28,11 @@ class Batch {
   }
 
   mark(tag, clock) {
+    if (tag & TYPE) {
+      this.typing = clock.chip.clock.createAlarm(() => clock.chip.mcu.uart[0].send(CTRL_C));
+      this.typing.schedule(tag & (TYPE - 1));
+      return;
+    }
     this.marks.push([tag, clock.chip.core.cycles, clock.instructions]);
   }
 

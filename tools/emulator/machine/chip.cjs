@@ -5,6 +5,7 @@
 const { readFileSync, existsSync, writeFileSync } = require('node:fs');
 const { RP2040, LogLevel, ConsoleLogger } = require('rp2040js');
 const { improve } = require('./uart.cjs');
+const { Quick } = require('./quick.cjs');
 
 const FLASH_BYTES = 2 << 20;
 const SECTOR = 4096;
@@ -18,10 +19,13 @@ const SCRATCH0 = 0x0c;
 // What the boot ROM's functions stop with; see rom.S.
 const ERASE = 0x13;
 const PROGRAM = 0x14;
+const STACK_WORDS = 256;
+const STACK_END = 0x20042000;
 const NOTHING_TO_DO = [0x11, 0x12, 0x15, 0x16];
 
 class Chip {
-  // files: {firmware, rom, flash?}; uarts: [{onByte, delayMs}, ...]; onMark(tag, chip)
+  // files: {firmware, rom, flash?, plain?}; plain: rp2040js executes everything;
+  // uarts: [{onByte, delayMs}, ...]; onMark(tag, chip)
   constructor(files, uarts, onMark) {
     this.files = files;
     this.uarts = uarts;
@@ -40,6 +44,7 @@ class Chip {
     this.mcu = mcu;
     this.clock = mcu.clock;
     this.core = mcu.core;
+    this.quick = this.files.plain ? null : new Quick(mcu);
     this.resetWanted = false;
     mcu.logger = new ConsoleLogger(LogLevel.Error, false);
     this.uarts.forEach((opts, n) => improve(mcu.uart[n], mcu.clock, opts));
@@ -121,7 +126,11 @@ class Chip {
       }
       this.clock.tick(PROGRAM_NANOS * Math.ceil(r[2] / PAGE));
     } else {
-      const where = `pc=${this.core.PC.toString(16)} lr=${this.core.LR.toString(16)}`;
+      const words = Array.from({ length: STACK_WORDS }, (_, n) => this.core.SP + 4 * n)
+        .filter((at) => at < STACK_END)
+        .map((at) => this.mcu.readUint32(at));
+      const code = [this.core.PC, this.core.LR, ...words.filter((word) => word >>> 20 === 0x100)];
+      const where = `at ${code.map((at) => at.toString(16)).join(' ')}`;
       throw new Error(`the program stopped at breakpoint ${number.toString(16)}, ${where}`);
     }
   }

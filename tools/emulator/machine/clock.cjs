@@ -58,7 +58,7 @@ class Clock {
   // Executes some instructions; -> milliseconds that there is nothing to do, or 0.
   batch() {
     const { clock, core } = this.chip;
-    for (let i = 0; i < BATCH; i++) {
+    for (let left = BATCH; left > 0;) {
       if (core.waiting) {
         const idle = clock.nextAlarm ? clock.nextAlarm.nanos - clock.nanosCounter : 1e9;
         if (!this.free) {
@@ -70,18 +70,40 @@ class Clock {
         }
         clock.tick(idle);
         this.idleNanos += idle;
+        left--;
       } else {
-        const nanos = core.executeInstruction() * this.chip.nanosPerCycle;
-        this.instructions++;
-        const now = clock.nanosCounter + nanos;
-        if (clock.nextAlarm && clock.nextAlarm.nanos <= now) {
-          clock.tick(nanos);
-        } else {
-          clock.nanosCounter = now;
-        }
+        left -= this.execute(left);
       }
     }
     return 0;
+  }
+
+  // Executes so many instructions at the most; -> how many.
+  execute(most) {
+    const { core, quick, nanosPerCycle } = this.chip;
+    if (quick && !core.interruptsUpdated) {
+      const done = quick.run(most, nanosPerCycle);
+      if (done) {
+        this.instructions += done;
+        this.pass(quick.spent * nanosPerCycle);
+        return done;
+      }
+    }
+    const cycles = core.executeInstruction();
+    this.instructions++;
+    this.pass(cycles * nanosPerCycle);
+    return 1;
+  }
+
+  // So much time has passed; alarms that are due go off.
+  pass(nanos) {
+    const { clock } = this.chip;
+    const now = clock.nanosCounter + nanos;
+    if (clock.nextAlarm && clock.nextAlarm.nanos <= now) {
+      clock.tick(nanos);
+    } else {
+      clock.nanosCounter = now;
+    }
   }
 
   // The chip has been idle until now.

@@ -1,7 +1,7 @@
 // main.cjs - an emulated board as a process.
 //
 //   node main.cjs --firmware=FILE --rom=FILE [--flash=FILE] [--slirp=COMMAND] [--log=FILE]
-//   node main.cjs ... --exec=SCRIPT [--keep=no]
+//   node main.cjs ... --exec=SCRIPT [--keep=no] [--plain=yes]
 //
 // UART 0 is the REPL, offered on a free port of loopback; UART 1 is PPP, whose other end is
 // the command's standard input and output, started anew with the board. Of whatever it

@@ -1,0 +1,202 @@
+"""A start with lower limits than the journal was written with: it says which one to raise, and
+the journal stays as it is."""
+
+import packets5
+from invariants import broken
+from journal_case import JournalCase
+from packets import PUBACK, PUBREC, ack, publish, subscribe
+
+from slotmq.capacities import fields
+
+LONG = "/".join(["level" * 3] * 14)  # 223 bytes
+ROOMY = {
+    "connections": 2,
+    "sessions": 8,
+    "subscriptions": 8,
+    "nodes": 40,
+    "levels": 16,
+    "topic_bytes": 300,
+    "client_id_bytes": 200,
+    "retained": 8,
+    "retained_name_bytes": 1024,
+    "messages": 16,
+    "message_bytes": 4096,
+    "message_block": 64,
+    "deliveries": 16,
+    "inflight": 4,
+    "queued": 8,
+    "received": 48,
+    "max_packet": 1024,
+    "route_entries": 16,
+}
+TOO_LOW = {
+    "sessions": 2,
+    "subscriptions": 1,
+    "nodes": 3,
+    "name_bytes": 64,
+    "levels": 4,
+    "topic_bytes": 100,
+    "client_id_bytes": 23,
+    "retained": 1,
+    "retained_name_bytes": 240,
+    "messages": 2,
+    "message_bytes": 320,
+    "deliveries": 4,
+    "received": 32,
+    "shares": 0,
+}
+LOWER = {
+    "connections": 1,
+    "message_block": 16,
+    "inflight": 1,
+    "queued": 1,
+    "max_packet": 308,
+    "tx_bytes": 64,
+    "rx_bytes": 64,
+    "tail_bytes": 16,
+    "reassembly": 1,
+    "routes": 1,
+    "route_topic_bytes": 8,
+    "route_entries": 8,
+    "aliases": 0,
+}
+
+
+class LimitsCase(JournalCase):
+    limits = tuple(ROOMY.items())
+
+    def lowered(self, **values):
+        """The power fails, and it starts with other limits; what ended the start, or None."""
+        self.medium = self.medium.after_the_cut()
+        before = dict(self.medium.kept)
+        more = {"max_packet": 308} if "message_bytes" in values else {}
+        self.limits = tuple(dict(ROOMY, **dict(values, **more)).items())
+        try:
+            self.start()
+        except OSError as error:
+            self.assertEqual(self.medium.kept, before)
+            return str(error)
+        finally:
+            self.limits = tuple(ROOMY.items())
+        self.assertEqual(broken(self.broker), [])
+        return None
+
+    def refused(self, name):
+        """It does not start with that limit as low as in TOO_LOW, again and again."""
+        for _ in range(2):
+            told = self.lowered(**{name: TOO_LOW[name]})
+            self.assertIn(name, told or f"{name}: it starts")
+            self.assertIn("raise the limit", told)
+
+    def counts(self):
+        broker = self.broker
+        found = [broker.sessions.names.count(), broker.subscriptions.count]
+        found += [broker.deliveries.count[0], broker.messages.count[0]]
+        found += [broker.retained.names.count(), sum(broker.sessions.id_count)]
+        return found
+
+    def leave(self, client):
+        client.leave()
+        self.world.turn(3)
+
+    def kept(self, name, *filters):
+        """A session with these subscriptions and without a connection."""
+        client = self.client(name, clean=False)
+        for n, text in enumerate(filters):
+            self.ask(client, subscribe(n + 1, text, 1), b"\x90\x03\0" + bytes((n + 1, 1)))
+        self.leave(client)
+
+
+class TestEachLimit(LimitsCase):
+    def fill(self):
+        self.kept("i" * 150, LONG, "q")
+        publisher = self.client("p", clean=False)
+        for n in range(6):
+            self.ask(publisher, publish("q", b"x" * 40, 1, n + 1), ack(PUBACK, n + 1))
+        for topic in (LONG, "r/1", "r/2"):
+            self.ask(publisher, publish(topic, b"kept", 1, 9, retain=True), ack(PUBACK, 9))
+        for n in range(40):
+            self.ask(publisher, publish("none", b"", 2, n + 1), ack(PUBREC, n + 1))
+        self.leave(publisher)
+        client = self.come(packets5.connect("five", clean=False, expiry=600))
+        client.send(packets5.subscribe(1, "$share/group/t", 1))
+        self.world.turn(3)
+        self.leave(client)
+
+    def test_every_one_of_them(self):
+        self.fill()
+        counts = self.counts()
+        names = [field[0] for field in fields()]
+        self.assertEqual(sorted(list(TOO_LOW) + list(LOWER)), sorted(names))
+        for name in names:
+            with self.subTest(limit=name):
+                if name in TOO_LOW:
+                    self.refused(name)
+                else:
+                    self.assertEqual(self.lowered(**{name: LOWER[name]}), None)
+                    self.assertEqual(self.counts(), counts)
+        self.reboot()
+        self.assertEqual(self.counts(), counts)
+
+
+class TestTopics(LimitsCase):
+    """Each row that names a topic, alone."""
+
+    def test_a_filter(self):
+        self.kept("s", LONG)
+        self.refused("topic_bytes")
+
+    def test_a_filter_that_is_too_long_only_with_the_name_of_its_group(self):
+        client = self.come(packets5.connect("five", clean=False, expiry=600))
+        client.send(packets5.subscribe(1, "$share/" + "g" * 40 + "/" + "t" * 53, 1))
+        self.world.turn(3)
+        self.refused("topic_bytes")
+        self.assertEqual(self.lowered(topic_bytes=101), None)
+        self.assertEqual(self.broker.subscriptions.count, 1)
+
+    def test_a_retained_message(self):
+        self.ask(self.client("p"), publish(LONG, b"kept", 1, 7, retain=True), ack(PUBACK, 7))
+        self.refused("topic_bytes")
+
+    def test_a_queued_message(self):
+        self.kept("s", "#")
+        self.ask(self.client("p"), publish(LONG, b"x", 1, 7), ack(PUBACK, 7))
+        self.refused("topic_bytes")
+
+    def test_a_will(self):
+        self.client("w", will=(LONG, b"gone", 1))
+        self.refused("topic_bytes")
+
+    def test_a_row_that_has_gone_does_not_count(self):
+        self.kept("i" * 150, LONG)
+        client = self.client("i" * 150)
+        self.leave(client)
+        self.assertEqual(self.lowered(topic_bytes=100, client_id_bytes=23, levels=4), None)
+        self.assertEqual(self.counts()[:2], [0, 0])
+
+
+class TestWriting(LimitsCase):
+    """What no start could read is never written in place of what one can."""
+
+    def compacted(self):
+        before = self.medium.after_the_cut().kept
+        self.broker.compact()
+        self.assertEqual(self.medium.after_the_cut().kept, before)
+        self.assertEqual(self.broker.journal.failures, 1)
+
+    def test_a_client_id_that_is_longer_than_the_buffer(self):
+        self.kept("i" * 150)
+        self.broker.journal.buf = bytearray(100)
+        self.compacted()
+
+    def test_a_filter_that_is_longer_than_one_may_be(self):
+        self.kept("s", LONG)
+        self.broker.limits.topic_bytes = 100
+        self.compacted()
+
+    def test_a_filter_that_is_too_long_with_the_name_of_its_group(self):
+        client = self.come(packets5.connect("five", clean=False, expiry=600))
+        client.send(packets5.subscribe(1, "$share/" + "g" * 60 + "/" + "t" * 41, 1))
+        self.world.turn(3)
+        self.broker.limits.topic_bytes = 100
+        self.compacted()
