@@ -153,7 +153,7 @@ def _handle(broker, conn, buf, at, end, held):
             break
         if broker.journal and broker.journal.most:  # little room: is there enough for this?
             heap.lift()
-            ondemand.take("journal_control", broker.now).room(broker.journal, pkt[_TYPE], n)
+            ondemand.take("journal_control", broker.now).full(broker.journal, pkt[_TYPE], n)
             heap.drop()
         count += 1
         at += n

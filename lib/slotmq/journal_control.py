@@ -236,7 +236,7 @@ def turn(limits):
     return total + 23 * limits.subscriptions + limits.sessions * (60 + limits.client_id_bytes)
 
 
-def room(journal, kind, n):
+def full(journal, kind, n):
     """Little room is left: may a packet bring more than is reserved? It is handled as if there
     were none then. What came before it is written first, where that makes the difference."""
     broker = journal.broker

@@ -45,7 +45,7 @@ def publish(broker, topic, payload, qos, retain):
     if next_packet(buf, 0, len(buf), pkt) < 0:
         raise ValueError("larger than max_packet")
     if broker.journal and broker.journal.most:
-        ondemand.take("journal_control", broker.now).room(broker.journal, _PUBLISH_TYPE, len(buf))
+        ondemand.take("journal_control", broker.now).full(broker.journal, _PUBLISH_TYPE, len(buf))
     _route(broker, pkt, buf, qos, retain)
     if broker.full == 2:
         broker.full = broker.subscriptions.full = False
