@@ -13,13 +13,13 @@ import pytest
 from slotmq_tools import micropython
 from slotmq_tools.heap import table
 from slotmq_tools.heap.__main__ import README_BOARDS
-from slotmq_tools.heap.measure import Measured, free_keeping, limits_of, measure
+from slotmq_tools.heap.measure import Measured, free_in_flash, free_keeping, limits_of, measure
 
 README = Path(__file__).parents[2] / "README.md"
 KB = 1024
 CODE = 56 * KB
 FREE = 40 * KB  # with the journal 30 KB, with the recorder as well 20 KB
-FREE_KEEPING = 30 * KB  # with the journal, in a file
+FREE_KEEPING = 30 * KB  # with the journal, in a file or in raw flash
 # What native code takes beside that where it lies in the heap was not promised: what was
 # reached must not be lost.
 NATIVE_NOW = 17 * KB
@@ -82,6 +82,17 @@ def test_and_with_the_journal_still(capsys: pytest.CaptureFixture[str]) -> None:
         print(f"\nRPI_PICO_W: {free:,} bytes free with persistence true")
     assert free >= FREE_KEEPING
     (written,) = re.findall(r"still has ([\d,]+) bytes of heap free", README.read_text())
+    assert abs(int(written.replace(",", "")) - free) <= 0.03 * free
+
+
+def test_and_with_the_journal_in_raw_flash(capsys: pytest.CaptureFixture[str]) -> None:
+    free = free_in_flash("RPI_PICO_W")
+    with capsys.disabled():
+        print(f"\nRPI_PICO_W: {free:,} bytes free with the journal in raw flash")
+    assert free >= FREE_KEEPING
+    (written,) = re.findall(
+        r"bytes of heap free, and\s([\d,]+) with it in raw", README.read_text()
+    )
     assert abs(int(written.replace(",", "")) - free) <= 0.03 * free
 
 

@@ -151,6 +151,10 @@ def _handle(broker, conn, buf, at, end, held):
         n = next_packet(buf, at, end, pkt)
         if n <= 0:
             break
+        if broker.journal and broker.journal.most:  # little room: is there enough for this?
+            heap.lift()
+            ondemand.take("journal_control", broker.now).full(broker.journal, pkt[_TYPE], n)
+            heap.drop()
         count += 1
         at += n
         broker.stats[_BYTES_IN] += n
@@ -161,6 +165,8 @@ def _handle(broker, conn, buf, at, end, held):
         broker.held = pkt[_TYPE] != _PUBLISH_TYPE or pkt[_FLAGS] & 6
         result = handlers[pkt[_TYPE]](broker, conn, pkt, buf)
         broker.held = 0
+        if broker.full == 2:
+            broker.full = broker.subscriptions.full = False
         if result:
             if result != _ACCEPTED:
                 broker.end(conn, result)

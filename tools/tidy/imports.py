@@ -87,7 +87,7 @@ RULE = (
         "*5", f"{_STEPS} *5 admit encode handle_* heap intake ondemand planting properties runtime"
     ),
     Row("intake", "deliver encode handle_* heap ondemand runtime"),
-    Row("local", "deliver inside retain runtime"),
+    Row("local", "deliver inside ondemand retain runtime"),
     # On what a journal lies: bytes of generations, and nothing of what they mean
     Row("journal_flash", "heap ondemand runtime", "binascii struct"),
     Row("journal_ring", "runtime", "binascii struct"),
