@@ -2,9 +2,9 @@
 
 import unittest
 
-from fakes import World
+from fakes import Client, Stream, World
 from invariants import broken
-from packets import publish, subscribe
+from packets import connect, publish, subscribe
 from tables import counts
 
 from slotmq import Broker, Limits, Settings
@@ -169,6 +169,101 @@ class TestHooks(unittest.TestCase):
         world.broker.hooks = None
         world.client("d")
         self.assertEqual(hooks.told[-1], ("out", b"c", 9))
+
+
+class Presence:
+    """Tells everybody who is there."""
+
+    def __init__(self, broker, qos):
+        self.broker, self.qos = broker, qos
+
+    def on_connect(self, client_id):
+        topic = "here/" + client_id.decode()
+        self.broker.publish(topic, b"yes", self.qos, retain=True)
+
+    def on_disconnect(self, client_id, reason):
+        self.broker.publish("here/" + client_id.decode(), b"no", self.qos, retain=True)
+
+
+class TestHooksThatPublish(unittest.TestCase):
+    def world(self, qos, **settings):
+        settings = Settings(sys_interval=0, **settings)
+        made = World(Broker(Limits(connections=4, sessions=4), settings))
+        made.broker.hooks = Presence(made.broker, qos)
+        return made
+
+    def test_others_hear_of_it_at_every_qos(self):
+        for qos in (0, 1, 2):
+            world = self.world(qos)
+            watcher = world.client("watcher")
+            watcher.send(subscribe(1, "here/+", qos))
+            world.turn(2)
+            watcher.answer()
+            other = world.client("c")
+            other.leave()
+            world.turn(3)
+            for _ in range(4):
+                watcher.answer()
+                world.turn(2)
+            expected = [(b"here/watcher", b"yes"), (b"here/c", b"yes"), (b"here/c", b"no")]
+            self.assertEqual(watcher.messages, [(*each, qos) for each in expected])
+            self.assertEqual(world.broker.deliveries.count[0], 0)
+            self.assertEqual(broken(world.broker), [])
+
+    def test_who_comes_back_hears_of_itself_after_connack_and_what_waited(self):
+        world = self.world(1)
+        first = world.client("c", clean=False)
+        first.send(subscribe(1, "here/+", 1))
+        world.turn(2)
+        first.answer()
+        world.turn(2)
+        first.leave()
+        world.turn(2)
+        again = Client(Stream())
+        world.listener.waiting.append(again.stream)
+        again.send(connect("c", clean=False) + publish("here/b", b"behind", 0))
+        world.turn(3)
+        kinds = [data[0] >> 4 for data in again.packets()]
+        self.assertEqual(kinds[0], 2)
+        again._read = 0
+        again.answer()
+        self.assertEqual(
+            sorted(again.messages),
+            [(b"here/b", b"behind", 0), (b"here/c", b"no", 1), (b"here/c", b"yes", 1)],
+        )
+        at_qos_1 = [each for each in again.messages if each[2]]
+        self.assertEqual([each[1] for each in at_qos_1], [b"no", b"yes"])
+        world.turn(2)
+        self.assertEqual(broken(world.broker), [])
+
+    def test_a_takeover_is_an_end_and_a_beginning(self):
+        world = self.world(1)
+        watcher = world.client("watcher")
+        watcher.send(subscribe(1, "here/c", 1))
+        world.turn(2)
+        watcher.answer()
+        for _ in range(2):
+            world.client("c")
+            watcher.answer()
+            world.turn(2)
+        watcher.answer()
+        self.assertEqual([each[1] for each in watcher.messages], [b"yes", b"no", b"yes"])
+        self.assertEqual(broken(world.broker), [])
+
+    def test_in_its_own_connect_it_fills_no_buffer_twice(self):
+        # CONNECT and SUBSCRIBE and PUBLISH in one piece, byte by byte too
+        data = connect("c") + subscribe(1, "#", 1) + publish("t", b"p", 1, packet_id=7)
+        for size in (1, 3, 1000):
+            world = self.world(1)
+            client = Client(Stream(read=lambda n, size=size: min(n, size)))
+            world.listener.waiting.append(client.stream)
+            client.send(data)
+            world.turn(len(data) + 4)
+            client.answer()
+            world.turn(3)
+            expected = [(b"here/c", b"yes", 1), (b"t", b"p", 1)]
+            self.assertEqual(sorted(client.messages), expected)
+            self.assertEqual(broken(world.broker), [])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,207 @@
+"""The firmware with the real broker, on a network and a machine that fail as a board's do."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from host_tests.wire import codec
+from host_tests.wire.client import Client
+from host_tests.wire.process import free_port
+from slotmq_tools import micropython, mpy
+
+HERE = Path(__file__).parent
+FIRMWARE = HERE.parent / "firmware"
+START = HERE / "fake_board/start.py"
+HEAP_KB = 256
+PATIENCE_S = 60
+HOME = {"home": "secret"}
+UP = "wifi home: up, 192.168.1.7"
+
+
+class Board:
+    """A board whose flash is a folder; each start of it is a process."""
+
+    def __init__(self, runtime: str, flash: Path) -> None:
+        self.runtime = runtime
+        self.flash = flash
+        self.port = free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+        self.starts = 0
+        (flash / "slotmq.conf").write_text(
+            f"listener {self.port} 127.0.0.1\nallow_anonymous true\n"
+        )
+        self.network()
+        self.air()
+
+    def network(self, **more: object) -> None:
+        """Write what `slotmq deploy` writes."""
+        facts = {"board": "RPI_PICO_W", "link": "station", "ssid": "home", "password": "secret"}
+        (self.flash / "network.json").write_text(json.dumps(facts | more))
+
+    def air(self, *, home: bool = True, dhcp: bool = True, hang: bool = False) -> None:
+        """What is around it from now on."""
+        new = self.flash / "air.new"
+        new.write_text(json.dumps({"points": HOME if home else {}, "dhcp": dhcp, "hang": hang}))
+        new.rename(self.flash / "air.json")
+
+    def start(self) -> None:
+        if self.runtime == "cpython":
+            path = f"{FIRMWARE}:{os.environ.get('PYTHONPATH', '')}"
+            command, environment = [sys.executable, str(START)], {**os.environ, "PYTHONPATH": path}
+        else:
+            command = micropython.command(32, HEAP_KB, START)
+            environment = micropython.environment(mpy.build_for(micropython.find(32)), FIRMWARE)
+        self.starts += 1
+        with self._output.open("wb") as output:
+            self.process = subprocess.Popen(
+                command, cwd=self.flash, env=environment, stdout=output, stderr=output
+            )
+
+    @property
+    def _output(self) -> Path:
+        return self.flash / f"output{self.starts}"
+
+    def said(self) -> str:
+        return self._output.read_text(errors="replace")
+
+    def hears(self, text: str, times: int = 1) -> None:
+        """Wait until it has printed this so often since its start."""
+        self.wait(lambda: self.said().count(text) >= times, text)
+
+    def wait(self, condition: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            assert time.monotonic() < deadline, f"no {what}: {self.said()}"
+            time.sleep(0.02)
+
+    def client(self, packet: bytes) -> Client:
+        """A client that has been let in."""
+        self.wait(self._listens, "listener")
+        client = Client(("127.0.0.1", self.port))
+        assert client.connect(packet).code == 0
+        return client
+
+    def _listens(self) -> bool:
+        assert self.process and self.process.poll() is None, self.said()
+        return " on MicroPython " in self.said() or " on CPython " in self.said()
+
+    def ends(self) -> int:
+        """Its status at the end; a negative one is the signal that ended it."""
+        assert self.process
+        return self.process.wait(PATIENCE_S)
+
+    def power_cut(self) -> None:
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+
+
+@pytest.fixture
+def board(runtime: str, tmp_path: Path) -> Iterator[Board]:
+    made = Board(runtime, tmp_path)
+    yield made
+    made.power_cut()
+
+
+def test_sessions_outlive_the_loss_of_the_link(board: Board) -> None:
+    board.start()
+    board.hears(UP)
+    keeper = board.client(codec.connect("keeper", clean=False))
+    keeper.subscribe("doors/#", qos=1)
+    will = codec.Will("doors/front", b"lost", 1)
+    sensor = board.client(codec.connect("sensor", keep_alive=1, will=will))
+    # Nothing comes through any more, and neither side is told so.
+    board.air(home=False)
+    board.hears("wifi home: lost; it is tried again")
+    sensor.expect_closed()  # its keep-alive is over, and its will goes to who is away
+    board.air()
+    board.hears(UP, times=2)
+    again = board.client(codec.connect("keeper", clean=False))
+    assert again.connack.session_present
+    again.receive("doors/front", b"lost", 1, dup=True)  # it has gone out before, into nothing
+    again.expect_silence()
+    assert board.starts == 1 and board.process and board.process.poll() is None
+    keeper.sock.close()
+    again.sock.close()
+
+
+def test_who_is_gone_when_the_link_is_lost_finds_what_has_come(board: Board) -> None:
+    board.start()
+    board.hears(UP)
+    keeper = board.client(codec.connect("keeper", clean=False))
+    keeper.subscribe("doors/#", qos=1)
+    will = codec.Will("doors/back", b"lost", 1)
+    sensor = board.client(codec.connect("sensor", keep_alive=1, will=will))
+    keeper.reset()
+    board.air(home=False)
+    sensor.expect_closed()
+    board.hears("lost; it is tried again")
+    board.air()
+    board.hears(UP, times=2)
+    again = board.client(codec.connect("keeper", clean=False))
+    assert again.connack.session_present
+    again.receive("doors/back", b"lost", 1)
+    again.expect_silence()
+    again.sock.close()
+
+
+def test_the_broker_turns_while_dhcp_is_waited_for(board: Board) -> None:
+    board.air(dhcp=False)
+    board.start()
+    client = board.client(codec.connect("me"))
+    client.subscribe("news", qos=1)
+    client.publish("news", b"x", 1)
+    client.receive("news", b"x", 1)
+    assert UP not in board.said()
+    board.air()
+    board.hears(UP)
+    client.ping()
+    client.sock.close()
+
+
+def test_a_loop_that_does_not_turn_is_bitten_and_three_dead_starts_are_safe_mode(
+    board: Board,
+) -> None:
+    boots = board.flash / "slotmq.boots"
+    board.network(watchdog=3000)
+    board.start()
+    board.hears(UP)
+    board.client(codec.connect("me")).sock.close()
+    board.air(hang=True)
+    assert board.ends() == -signal.SIGALRM, board.said()
+    assert boots.read_text() == "+"
+    board.air()
+    for count in (2, 3):
+        board.start()
+        board.hears(UP)
+        board.power_cut()
+        assert boots.read_text() == "+" * count
+    board.start()
+    assert board.ends() == 0, board.said()  # the REPL would have the board now
+    assert board.said() == "slotmq: safe mode: 3 starts ended within a minute\n"
+    # and the next one is a start as any other
+    board.start()
+    board.client(codec.connect("me")).sock.close()
+
+
+def test_the_clock_is_set_by_who_publishes_the_time(board: Board) -> None:
+    board.network(time="$SLOTMQ/time")
+    board.start()
+    client = board.client(codec.connect("clock"))
+    client.publish("$SLOTMQ/time", b"noon", 1)
+    board.hears("slotmq: $SLOTMQ/time: expected seconds since 1970")
+    assert not (board.flash / "rtc.json").exists()
+    client.publish("$SLOTMQ/time", b"1790000000", 1)
+    board.wait((board.flash / "rtc.json").exists, "time")
+    year, month, day, _, hour, minute, second, _ = json.loads(
+        (board.flash / "rtc.json").read_text()
+    )
+    assert (year, month, day, hour, minute, second) == (2026, 9, 21, 14, 13, 20)
+    client.sock.close()
