@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .. import mpy
+from .. import boards, mpy
 from ..errors import ToolError
 
 CONF, NETWORK, BOOTS = "/slotmq.conf", "/network.json", "/slotmq.boots"
@@ -69,10 +69,14 @@ class Network:
 def code(board: str, arch: str) -> dict[str, bytes]:
     """The broker, this board's limits and the firmware's modules, and main.py."""
     made = mpy.build(arch)
+    family = "rp2" if boards.load(board).mcu.startswith("rp2") else "esp32"
+    region = f"region_{family}.mpy"  # where the journal of such a board lies
     files = {}
     for file in sorted(made.rglob("*.mpy")):
         name = file.relative_to(made)
-        if name.parts[0] == "slotmq" or name.parts[1] in (board, "__init__.mpy"):
+        if name.name == "manifest.mpy":  # for who builds a firmware
+            continue
+        if name.parts[0] == "slotmq" or name.parts[1] in (board, "__init__.mpy", region):
             files[f"/lib/{name}"] = file.read_bytes()
     with tempfile.TemporaryDirectory() as folder:
         for source in sorted((_FIRMWARE / _RUN).glob("*.py")):
