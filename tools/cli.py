@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from . import boards, daemon, journal, journal_tables, launcher, mpy, passwd
+from . import boards, daemon, journal, journal_tables, launcher, mip, mpy, passwd
 from .deploy.commands import COMMANDS
 from .errors import ToolError
 from .harvest.command import harvest
@@ -115,19 +115,25 @@ def budget(board: str) -> None:
 
 
 @main.command()
-@click.option("--board", type=click.Choice(boards.names()), required=True)
+@click.option("--board", type=click.Choice(boards.names()))
+@click.option("--mip", "portable", is_flag=True, help="For every board, to be installed by mip.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-def build(board: str, folder: Path) -> None:
+def build(board: str | None, portable: bool, folder: Path) -> None:
     """Write what goes onto a board into FOLDER, packed and compiled for its processor."""
-    arch = boards.load(board).mpy_arch
+    if portable == bool(board):
+        raise click.UsageError("one of --board and --mip")
+    if portable:
+        count = mip.write(folder)
+        click.echo(f"{folder}: {count} files; mpremote mip install {folder}/package.json")
+        return
+    facts = boards.load(board or "")
+    arch = facts.mpy_arch
     if not arch:
         raise click.UsageError(f"{board} is no board that files are compiled for")
     made = mpy.build(arch)
-    for file in sorted(made.rglob("*.mpy")):
-        name = file.relative_to(made)
-        if name.parts[0] == "slotmq" or name.parts[1] in (board, "__init__.mpy"):
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(file, folder / name)
+    for name in mpy.for_board(made, facts.name, facts.mcu):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(made / name, folder / name)
     size = sum(file.stat().st_size for file in folder.rglob("*.mpy"))
     click.echo(f"{folder}: {size:,} bytes for {board} ({arch}); copy its folders to :/lib")
 

@@ -10,6 +10,7 @@ twice, and a folder that a broker runs from never changes under it.
 import hashlib
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from importlib import metadata, util
 from pathlib import Path
 
@@ -49,6 +50,33 @@ def build(arch: str, packed: bool = True) -> Path:
             compile_bytes(content, name, target, arch if Path(name).match(_NATIVE) else "")
 
     return cache.folder(f"mpy/{arch}-{_key(found, arch, packed)}", fill)
+
+
+def portable() -> Path:
+    """The packed broker for every board: .mpy files, and native code as source.
+
+    A board compiles that itself, for its own processor."""
+    found = {name: source.read_bytes() for name, source in sources("slotmq").items()}
+
+    def fill(target: Path) -> None:
+        for name, content in _packed(found).items():
+            if Path(name).match(_NATIVE):
+                (target / name).parent.mkdir(parents=True, exist_ok=True)
+                (target / name).write_bytes(content)
+            else:
+                compile_bytes(content, name, target, "")
+
+    return cache.folder(f"mpy/portable-{_key(found, 'portable', True)}", fill)
+
+
+def for_board(made: Path, board: str, mcu: str) -> Iterator[Path]:
+    """What that board gets of a folder that build() made: paths within it."""
+    region = "region_rp2.mpy" if mcu.startswith("rp2") else "region_esp32.mpy"
+    for file in sorted(made.rglob("*.mpy")):
+        name = file.relative_to(made)
+        ours = name.parts[0] == "slotmq" or name.parts[1] in (board, "__init__.mpy", region)
+        if ours and name.name != "manifest.mpy":  # that is for who builds a firmware
+            yield name
 
 
 def tools() -> Path:

@@ -1,15 +1,5 @@
-"""Where an ESP32's journal lies: the data partition of the name slotmq, if there is one.
+"""Where its journal lies: region_esp32.py tells."""
 
-The stock partition table has none. A line of one's own gives it 64 blocks, which the
-partition for files, `vfs`, must leave:
+from slotmq_boards.region_esp32 import region
 
-    slotmq, data, undefined, , 0x40000
-"""
-
-
-def region():
-    """That partition, which is a block device; None: there is none."""
-    from esp32 import Partition
-
-    found = Partition.find(Partition.TYPE_DATA, label="slotmq")
-    return found[0] if found else None
+__all__ = ["region"]

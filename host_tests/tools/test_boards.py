@@ -1,7 +1,13 @@
 """The boards' facts, and that the broker compiles for each of them."""
 
+import re
+from importlib import import_module
+from pathlib import Path
+
 import pytest
 
+from slotmq import places
+from slotmq.journal_flash import FlashMedium
 from slotmq_tools import boards, mpy
 from slotmq_tools.errors import ToolError
 
@@ -30,6 +36,30 @@ def test_facts_are_whole_and_say_where_they_are_from(name: str) -> None:
 def test_an_unknown_board_is_refused_with_those_there_are() -> None:
     with pytest.raises(ToolError, match="no board PDP_11, only ESP32_GENERIC, "):
         boards.load("PDP_11")
+
+
+class Region:
+    """A device of so many blocks; nobody reads it."""
+
+    def __init__(self, blocks: int) -> None:
+        self.blocks = blocks
+
+    def ioctl(self, operation: int, _: int) -> int:
+        return self.blocks if operation == 4 else 4096
+
+
+@pytest.mark.parametrize("name", [name for name in boards.names() if boards.load(name).mpy_arch])
+def test_a_boards_page_tells_how_many_blocks_a_journal_takes(name: str) -> None:
+    page = (Path(__file__).parents[2] / "boards" / name / "README.md").read_text()
+    told = re.search(r"takes at least ([\d,]+) blocks", page)
+    assert told, page
+    least = int(told[1].replace(",", ""))
+    snapshot = places.snapshot_bytes(import_module(f"slotmq_boards.{name}.limits").LIMITS)
+    assert FlashMedium(Region(least), snapshot).capacity >= snapshot
+    # Two copies of the tables: one block less would do until both are full, two would not start.
+    assert FlashMedium(Region(least - 2), snapshot).capacity < snapshot
+    if given := re.search(r"leaves (\d+) with", page):
+        assert int(given[1]) >= least
 
 
 @pytest.mark.parametrize("arch", sorted({boards.load(name).mpy_arch for name in boards.names()}))

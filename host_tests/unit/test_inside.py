@@ -206,7 +206,7 @@ class TestHooksThatPublish(unittest.TestCase):
                 watcher.answer()
                 world.turn(2)
             expected = [(b"here/watcher", b"yes"), (b"here/c", b"yes"), (b"here/c", b"no")]
-            self.assertEqual(watcher.messages, [(*each, qos) for each in expected])
+            self.assertEqual(watcher.messages, [(topic, text, qos) for topic, text in expected])
             self.assertEqual(world.broker.deliveries.count[0], 0)
             self.assertEqual(broken(world.broker), [])
 

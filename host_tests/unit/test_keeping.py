@@ -18,6 +18,8 @@ if MICROPYTHON:
 
 INFORMATION = 8  # as in log.py
 PICO, ESP32 = "RPI_PICO_W", "ESP32_GENERIC"
+RP2S = (PICO, "RPI_PICO2_W", "W5500_EVB_PICO")
+ESP32S = (ESP32, "ESP32_GENERIC_C3", "ESP32_GENERIC_S3")
 
 
 class App:
@@ -52,7 +54,7 @@ class Case(unittest.TestCase):
         if self.modules:
             self.modules.undo()
         for name in [name for name in sys.modules if name.startswith("slotmq_boards.")]:
-            if name.endswith(".region"):
+            if "region" in name:
                 del sys.modules[name]
 
     def started(self, board, **settings):
@@ -92,16 +94,26 @@ class TestRegions(Case):
         self.assertEqual(broker.retained.names.count(), 1)
         return broker.journal.medium
 
-    def test_a_pico_w_has_what_lies_behind_the_file_system(self):
-        chip, self.modules = pico(54, 30)
-        medium = self.lives_on(PICO)
-        self.assertEqual(medium.blocks, 24)
-        self.assertEqual(sum(chip.erases[:30]), 0)
+    def on_each(self, boards, modules):
+        """Every board with a chip of its own: its name and the chip."""
+        for board in boards:
+            self.said.clear()
+            self.told.clear()
+            chip, self.modules = modules()
+            yield board, chip
+            self.modules.undo()
+        self.modules = None
+
+    def test_an_rp2_has_what_lies_behind_the_file_system(self):
+        for board, chip in self.on_each(RP2S, lambda: pico(54, 30)):
+            medium = self.lives_on(board)
+            self.assertEqual(medium.blocks, 24)
+            self.assertEqual(sum(chip.erases[:30]), 0)
 
     def test_where_files_have_all_of_it_there_is_none(self):
-        chip, self.modules = pico(54, 54)
-        self.assertEqual(self.medium(PICO), "FileMedium")
-        self.assertEqual(chip.programmed, 0)
+        for board, chip in self.on_each(RP2S, lambda: pico(54, 54)):
+            self.assertEqual(self.medium(board), "FileMedium")
+            self.assertEqual(chip.programmed, 0)
 
     def test_nothing_is_taken_from_a_file_system_that_does_not_tell_its_end(self):
         chip, self.modules = pico(54, 30, VfsFat)
@@ -110,14 +122,14 @@ class TestRegions(Case):
         self.assertEqual(chip.programmed, 0)
 
     def test_an_esp32_has_the_partition_of_that_name(self):
-        chip, self.modules = esp32(vfs=30, slotmq=24)
-        medium = self.lives_on(ESP32)
-        self.assertEqual(medium.blocks, 24)
-        self.assertEqual(sum(chip.erases[:30]), 0)
+        for board, chip in self.on_each(ESP32S, lambda: esp32(vfs=30, slotmq=24)):
+            medium = self.lives_on(board)
+            self.assertEqual(medium.blocks, 24)
+            self.assertEqual(sum(chip.erases[:30]), 0)
 
     def test_without_it_there_is_none(self):
-        _, self.modules = esp32(vfs=54)
-        self.assertEqual(self.medium(ESP32), "FileMedium")
+        for board, _ in self.on_each(ESP32S, lambda: esp32(vfs=54)):
+            self.assertEqual(self.medium(board), "FileMedium")
 
     def test_one_that_is_too_small_is_not_used_and_that_is_said(self):
         chip, self.modules = pico(54, 44)
@@ -132,8 +144,9 @@ class TestRegions(Case):
         self.assertEqual(broker.journal.medium.path, folder + "/" + name)
 
     def test_on_a_computer_that_runs_as_a_board_there_is_none(self):
-        for board in (PICO, ESP32, "HOST"):
-            self.assertEqual(self.medium(board), "FileMedium")
+        for boards in (RP2S, ESP32S, ("HOST",)):
+            for board in boards:
+                self.assertEqual(self.medium(board), "FileMedium")
 
 
 class OnMicroPython:

@@ -3,6 +3,8 @@
 repl.py      the board at the other end of a serial line, by mpremote's own code
 payload.py   which files a board gets: compiled modules, configuration, network
 steps.py     what deploy does, one step after the other
+backup.py    the board's files in a folder here, and back
+flash.py     a journal that lies in raw flash, for backup.py
 reach.py     a real MQTT client that tries the broker, and reads $SYS
 commands.py  the commands with their options
 """

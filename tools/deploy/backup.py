@@ -1,15 +1,16 @@
 """Files of a board, saved in a folder here and written back.
 
-What deploy writes anyway (the code) is left out. The folder is for its owner only,
-since network.json has the network's password.
+What deploy writes anyway (the code) is left out. A journal in raw flash is one file more, for
+`slotmq inspect`. The folder is for its owner only, since network.json has the network's password.
 """
 
 from pathlib import Path
 
 from ..errors import ToolError
-from . import payload
+from . import flash, payload
 from .repl import Repl
 
+REGION = "journal-in-flash.bin"
 _CODE = (*payload.OWN, "/main.py", payload.BOOTS)
 
 
@@ -23,7 +24,17 @@ def save(repl: Repl, folder: Path) -> list[str]:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(repl.read(name))
         target.chmod(0o600)
-    return names
+    return names + _save_region(repl, folder / REGION)
+
+
+def _save_region(repl: Repl, target: Path) -> list[str]:
+    content = flash.read(repl)
+    if content is None or not content.strip(b"\xff"):
+        target.unlink(missing_ok=True)  # of another time
+        return []
+    target.touch(0o600)
+    target.write_bytes(content)
+    return [REGION]
 
 
 def restore(repl: Repl, folder: Path) -> list[str]:
@@ -31,10 +42,14 @@ def restore(repl: Repl, folder: Path) -> list[str]:
     files = sorted(file for file in folder.rglob("*") if file.is_file())
     if not files:
         raise ToolError(f"{folder} has no files to restore")
+    region = folder / REGION
+    if region in files:  # first, since it may be refused
+        files.remove(region)
+        flash.write(repl, region.read_bytes())
     names = [f"/{file.relative_to(folder)}" for file in files]
     for name, file in zip(names, files, strict=True):
         repl.write(name, file.read_bytes())
-    return names
+    return names + [REGION] * region.is_file()
 
 
 def erase(repl: Repl) -> int:

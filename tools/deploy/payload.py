@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .. import mpy
+from .. import boards, mpy
 from ..errors import ToolError
 
 CONF, NETWORK, BOOTS = "/slotmq.conf", "/network.json", "/slotmq.boots"
@@ -69,11 +69,10 @@ class Network:
 def code(board: str, arch: str) -> dict[str, bytes]:
     """The broker, this board's limits and the firmware's modules, and main.py."""
     made = mpy.build(arch)
-    files = {}
-    for file in sorted(made.rglob("*.mpy")):
-        name = file.relative_to(made)
-        if name.parts[0] == "slotmq" or name.parts[1] in (board, "__init__.mpy"):
-            files[f"/lib/{name}"] = file.read_bytes()
+    files = {
+        f"/lib/{name}": (made / name).read_bytes()
+        for name in mpy.for_board(made, board, boards.load(board).mcu)
+    }
     with tempfile.TemporaryDirectory() as folder:
         for source in sorted((_FIRMWARE / _RUN).glob("*.py")):
             made_of_it = mpy.compile_file(source, f"{_RUN}/{source.name}", Path(folder))
