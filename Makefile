@@ -7,9 +7,12 @@
 ##     RUNTIME=micropython      another Python than cpython (--runtime)
 ##     BOARD=RPI_PICO_W         the limits and the heap of a folder in boards/ (--board)
 ## make clients             mosquitto_pub and mosquitto_sub, in .venv/bin
-## make test                the tests of all that runs on a computer
-## make test-board          the broker on an emulated RP2040 (the first time builds its image)
+## make telemetry-demo      boards in the field, harvested, made into tables and a page
+## make test                the tests of all that runs on a computer, but for those of the next two
+## make test-spark          the tables that Spark makes of recordings
+## make test-emulator       the broker on an emulated RP2040 (the first time builds its image)
 ## make bench               all workloads and peers, into docs/benchmarks.md
+## make bench-telemetry     the decoder and the tables, into docs/benchmarks-telemetry.md
 ## make bench-instructions  counts instructions and system calls
 ## make lint                the rules only
 ## make format              puts the code into its form
@@ -27,7 +30,7 @@ BIN := .venv/bin
 PACKAGES := .venv/packages
 HOST_CODE := tools boards host_tests
 
-.PHONY: run clients test test-board bench bench-instructions lint format setup clean help
+.PHONY: run clients telemetry-demo bench-telemetry test test-spark test-emulator bench bench-instructions lint format setup clean help
 
 run: .venv/installed
 	$(BIN)/slotmq run --runtime "$(RUNTIME)" --board "$(BOARD)" \
@@ -40,18 +43,36 @@ test: setup lint
 	$(BIN)/python -m slotmq_tools.heap
 	$(BIN)/python -m pytest -n 2
 
+test-spark: setup
+	command -v java >/dev/null || $(MAKE) .venv/installed-java
+	$(SPARK_TESTS) --ignore host_tests/spark/slow host_tests/spark
+	$(SPARK_TESTS) host_tests/spark/slow
+
+# One process, since each would start a Spark of its own; whose libraries have warnings.
+SPARK_TESTS = $(BIN)/python -m pytest -o addopts="-ra --strict-markers --strict-config" \
+	--timeout 300 -W default
+
 # Whatever the tests would fetch, before their time limits run.
-setup: .venv/installed-test
+setup: .venv/installed-test .venv/installed-telemetry
 	$(BIN)/python -m slotmq_tools.fetch
 
 # Builds the image before the tests' time limits run. The tests wait more than they compute:
 # each file of them has a board of its own, and they run side by side.
-test-board: .venv/installed-test
+test-emulator: .venv/installed-test
 	$(BIN)/python -m slotmq_tools.emulator
 	$(BIN)/python -m pytest -o addopts="-ra --strict-markers --strict-config" --timeout 300 -n 6 \
 		--dist loadfile host_tests/board
 
-lint: .venv/installed-test
+DEMO = build/telemetry
+
+telemetry-demo: .venv/installed-telemetry
+	command -v java >/dev/null || $(MAKE) .venv/installed-java
+	rm -rf $(DEMO)
+	$(BIN)/slotmq telemetry season $(DEMO)/harvest
+	$(BIN)/slotmq telemetry ingest $(DEMO)/harvest $(DEMO)/tables
+	$(BIN)/slotmq telemetry report $(DEMO)/tables $(DEMO)/report.html
+
+lint: .venv/installed-test .venv/installed-telemetry
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m slotmq_tools.tidy
@@ -62,6 +83,9 @@ format: .venv/installed-test
 
 bench: .venv/installed-bench
 	$(BIN)/python -m slotmq_tools.bench
+
+bench-telemetry: .venv/installed-telemetry .venv/installed-bench-telemetry
+	$(BIN)/python -m slotmq_tools.telemetry.bench
 
 bench-instructions: .venv/installed-test
 	$(BIN)/python -m slotmq_tools.bench.instructions

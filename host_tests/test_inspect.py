@@ -98,11 +98,48 @@ def kill(run: Run) -> None:
     run.process.wait()
 
 
-def started(medium: object) -> Any:
+def test_a_clean_session_has_nothing_of_the_kept_one_before_it(tmp_path: Path) -> None:
+    port = free_port()
+    lines = ("persistence true", f"persistence_location {tmp_path}/", "allow_anonymous true")
+    run = Run(tmp_path, "cpython", "-c", conf(tmp_path, f"listener {port} 127.0.0.1", *lines))
+    run.headline()
+    kept = Client(("127.0.0.1", port))
+    kept.connect(codec.connect("same", clean=False, session_expiry=600))
+    kept.send(codec.publish("t", b"half done", 2, 77))
+    kept.expect(codec.Ack(codec.PUBREC, 77, 16))  # nobody is subscribed
+    clean = Client(("127.0.0.1", port))
+    will = codec.Will("will", b"gone", 1, False, {})
+    clean.connect(codec.connect("same", clean=True, will=will))
+    kill(run)
+    kept.sock.close()
+    clean.sock.close()
+    found = tables(tmp_path / "slotmq.db", tmp_path / "out.sqlite")
+    assert [(row["client_id"], row["expiry_s"]) for row in found["clients"]] == [("same", 0)]
+    assert found["messages"] == []
+
+
+def test_a_long_payload_is_whole(tmp_path: Path) -> None:
+    file = tmp_path / "journal"
+    payload = b"x" * ((1 << 20) - 11 - 7) + b"the end"  # in the longest packet that there is
+    started(FileMedium(str(file), SNAPSHOT, 1 << 24), payload)
+    (row,) = tables(file, tmp_path / "out.sqlite")["retain"]
+    assert row["payload"] == payload
+
+
+def test_a_terminal_obeys_no_payload(tmp_path: Path) -> None:
+    file = tmp_path / "journal"
+    payload = "\x1b[31mred\a\r\n\u202eder \u9e1f\x85".encode() + b"\xff"
+    started(FileMedium(str(file), SNAPSHOT, 1 << 20), payload)
+    shown = CliRunner().invoke(cli.main, ["inspect", str(file)]).output
+    assert r"\x1b[31mred\x07\r\n\u202eder 鸟\x85\xff" in shown
+    assert all(one.isprintable() or one == "\n" for one in shown)
+
+
+def started(medium: object, payload: bytes = b"kept") -> Any:
     """A journal with one retained message."""
-    broker = Broker(Limits(), Settings(sys_interval=0))
+    broker = Broker(Limits(message_bytes=1 << 21, max_packet=1 << 20), Settings(sys_interval=0))
     journal = restore(broker, medium)
-    broker.publish("topic", "kept", retain=True)
+    broker.publish("topic", payload, retain=True)
     assert journal.commit()
     journal.close()
     return journal

@@ -15,8 +15,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from slotmq import keeping, record
 from slotmq.conf import FIELDS
-from slotmq.keeping import DEFAULTS
 from slotmq.policies import WHEN_FULL, rows
 from slotmq.settings import Settings
 from slotmq_tools import cli, micropython, mpy
@@ -164,7 +164,9 @@ def test_the_keys_are_those_of_the_configuration():
 def test_a_keys_default_and_whether_a_reload_changes_it(key: str):
     (row,) = (row for row in rows(FIELDS) if row[0] == key)
     default, reload, _ = keys()[key]
-    assert default == shown(row[2], getattr(Settings, key, DEFAULTS.get(key)))
+    assert default == shown(
+        row[2], getattr(Settings, key, (keeping.DEFAULTS | record.DEFAULTS).get(key))
+    )
     assert reload == ("yes" if row[1] == "live" else "")
 
 

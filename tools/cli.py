@@ -21,7 +21,9 @@ from rich.table import Table
 from . import boards, daemon, journal, journal_tables, launcher, mip, mpy, passwd
 from .deploy.commands import COMMANDS
 from .errors import ToolError
+from .harvest.command import harvest
 from .scenario.command import sim
+from .telemetry.command import telemetry
 
 _RUN = "run"
 # MicroPython starts with less than the first, and counts the bits of its heap in 32 bits.
@@ -129,7 +131,7 @@ def build(board: str | None, portable: bool, folder: Path) -> None:
     if not arch:
         raise click.UsageError(f"{board} is no board that files are compiled for")
     made = mpy.build(arch)
-    for name in mpy.for_board(made, facts.name, facts.mcu):
+    for name in mpy.for_board(made, facts.name):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(made / name, folder / name)
     size = sum(file.stat().st_size for file in folder.rglob("*.mpy"))
@@ -156,7 +158,13 @@ def inspect_journal(file: Path, database: Path | None) -> None:
 
 
 def _shown(cell: object) -> str:
-    return cell.decode(errors="backslashreplace") if isinstance(cell, bytes) else str(cell)
+    """As text for a terminal, which obeys no character of it."""
+    text = cell.decode(errors="backslashreplace") if isinstance(cell, bytes) else str(cell)
+    return "".join(one if one.isprintable() else _escaped(one) for one in text)
+
+
+def _escaped(one: str) -> str:
+    return one.encode("unicode_escape").decode()
 
 
 @main.command("passwd")
@@ -220,7 +228,9 @@ def broker_argv(
     return [*argv, "--board", board]
 
 
+main.add_command(harvest)
 main.add_command(sim)
+main.add_command(telemetry)
 
 
 def _nothing() -> None:

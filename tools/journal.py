@@ -15,7 +15,6 @@ from .journal_image import Image
 
 _NONE = 0xFFFF
 _NEVER = 0x3FFFFFFF
-_LONGEST = 1 << 20  # bytes of a record that are looked at in one piece
 _CLEAN, _CONNECTED, _WILL = 1, 2, 4
 
 
@@ -49,13 +48,14 @@ class Kept:
 def read(path: Path) -> Kept:
     """What a journal's file holds up to its last COMMIT. ToolError: it is none."""
     try:
-        medium = Image(path.read_bytes())
+        data = path.read_bytes()
     except OSError as error:
         raise ToolError(f"{path}: {error.strerror}") from None
+    medium = Image(data)
     found = medium.generations()
     if not found:
         raise ToolError(f"{path}: its header is not a journal's, or damaged")
-    reader = Reader(medium, found[0], _LONGEST)
+    reader = Reader(medium, found[0], len(data))  # each record in one piece
     end, torn = last_commit(reader, VERSION)
     if not end:
         raise ToolError(f"{path}: it has no whole commit of version {VERSION} or older")
@@ -84,8 +84,9 @@ def _head(kept: Kept, body: bytes) -> None:
 def _session(kept: Kept, body: bytes) -> None:
     slot, flags = u16(body, 0), body[2]
     client_id = body[25:].decode()
+    # Whose rows are these? A clean one has none, nor what the slot's last one had: as Restorer.
     before = kept.clients.get(slot)
-    if before and before["client_id"] != client_id:
+    if flags & _CLEAN or not before or before["client_id"] != client_id:
         _session_gone(kept, body)
     will = kept.messages[u16(body, 11)] if flags & _WILL else None
     kept.clients[slot] = {

@@ -45,7 +45,11 @@ def rows(kept: Kept) -> dict[str, list[tuple[Any, ...]]]:
     return {
         "config": config,
         "clients": [_client(kept, client) for client in kept.clients.values()],
-        "subs": [(_name(kept, sub), *list(sub.values())[1:]) for sub in kept.subs.values()],
+        "subs": [
+            (_name(kept, sub), *list(sub.values())[1:])
+            for sub in kept.subs.values()
+            if sub["session"] in kept.clients
+        ],
         "messages": [*_outgoing(kept), *_incoming(kept)],
         "retain": [
             (one.topic, one.qos, one.payload, _left(kept, one), one.properties or None)
@@ -89,6 +93,7 @@ def _outgoing(kept: Kept) -> list[tuple[Any, ...]]:
             row["identifier"],
         )
         for slot, row in kept.deliveries.items()
+        if row["session"] in kept.clients
     ]
 
 

@@ -35,12 +35,15 @@ class Outcome:
     packets: int = 0
     clients: int = 0
     seen: Mapping[str, int] = field(default_factory=dict)
+    runtime: str = field(default="cpython", compare=False)  # all are to be the same on each
 
     @property
     def replay(self) -> str:
         """The command that runs just this again."""
         only = f" --clients {','.join(map(str, self.only))}" if self.only else ""
-        return f"python -m host_tests.sim --first {self.seed} --seeds 1 --steps {self.steps}{only}"
+        where = f" --runtime {self.runtime}" if self.runtime != "cpython" else ""
+        first = f"--first {self.seed} --seeds 1 --steps {self.steps}"
+        return f"python -m host_tests.sim {first}{only}{where}"
 
     def __str__(self) -> str:
         return f"seed {self.seed}: {self.failure}\n  {self.replay}"
@@ -63,7 +66,7 @@ def run(
     lines = [text for text in done.stdout.splitlines() if text.startswith(("seed ", "FAIL "))]
     for at in range(count):
         text = lines[at] if at < len(lines) else f"FAIL {first + at} {done.stderr[-2000:]}"
-        yield _outcome(text, steps, tuple(only))
+        yield _outcome(runtime, text, steps, tuple(only))
 
 
 def run_many(
@@ -109,14 +112,15 @@ def _again(runtime: str, failed: Outcome, steps: int, only: tuple[int, ...]) -> 
     return outcome if outcome.failure else None
 
 
-def _outcome(text: str, steps: int, only: tuple[int, ...]) -> Outcome:
+def _outcome(runtime: str, text: str, steps: int, only: tuple[int, ...]) -> Outcome:
     words = text.split()
     if words[0] == "FAIL":
-        return Outcome(int(words[1]), steps, only, " ".join(words[2:]) or "it printed nothing")
+        why = " ".join(words[2:]) or "it printed nothing"
+        return Outcome(int(words[1]), steps, only, why, runtime=runtime)
     _, seed, digest, came, went, clients, _turns, *rest = words
     seen = {name: int(value) for name, _, value in (word.partition("=") for word in rest)}
     packets = int(came) + int(went)
-    return Outcome(int(seed), steps, only, "", digest, packets, int(clients), seen)
+    return Outcome(int(seed), steps, only, "", digest, packets, int(clients), seen, runtime)
 
 
 def _command(runtime: str) -> list[str]:

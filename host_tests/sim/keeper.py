@@ -139,13 +139,13 @@ class Keeper:
     def _judge(self, found):
         """Was it said aloud that something is lost?"""
         if not self.world.plan.rots:
-            if [text for text in self.said if "damaged" in text]:
+            if [text for text in self.said if "damaged" in text or "rotted" in text]:
                 raise Broken(f"without a reason: {self.said}")
             return
         if self.candidates.index(found) >= self.candidates.index(self.last):
             return
         self.world.seen["rot lost all" if found is NOTHING else "rot lost some"] += 1
-        if self.kind != "flash" and not self.said:
+        if not self.said:
             raise Broken("something is lost, and nobody says so")
 
     def kept(self):
@@ -196,6 +196,10 @@ class Watched:
     @property
     def end(self):
         return self.medium.end
+
+    @property
+    def failed(self):
+        return getattr(self.medium, "failed", False)
 
     def begin(self, generation):
         heap.lift()

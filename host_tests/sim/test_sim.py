@@ -1,6 +1,9 @@
 """A campaign of the simulator on both runtimes, which have the same traces."""
 
 import os
+import sys
+
+import pytest
 
 from . import campaign, worth
 
@@ -48,6 +51,22 @@ def test_journals_on_a_real_littlefs() -> None:
     assert not [str(outcome) for outcome in outcomes if outcome.failure]
     seen = campaign.totals(outcomes)
     assert seen["reboot_cut"] and seen["reboot_cut_start"] and seen["cut_message"]
+
+
+def test_a_failure_is_replayed_where_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the runtime that it failed on, shrunk or not."""
+    told = "import sys; print('FAIL', sys.argv[1], 'why')"
+    monkeypatch.setattr(campaign, "_command", lambda _: [sys.executable, "-c", told])
+    monkeypatch.setattr(campaign, "environment", lambda _: dict(os.environ))
+    plain = "python -m host_tests.sim --first 7 --seeds 1 --steps "
+    wanted = {"cpython": "", "micropython": " --runtime micropython"}
+    wanted["littlefs"] = " --runtime littlefs"
+    for runtime, where in wanted.items():
+        (failed,) = campaign.run(runtime, 7, 1)
+        assert failed.failure == "why"
+        assert failed.replay == plain + "100" + where
+        shrunk = campaign.shrink(runtime, failed)
+        assert shrunk.replay == f"{plain}1 --clients 7{where}"
 
 
 def test_the_same_again() -> None:

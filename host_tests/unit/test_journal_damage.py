@@ -124,7 +124,9 @@ class TestFlash(Case):
         at = self.whole.find(b"slotmqJ\x01")
         data = self.whole
         while at >= 0:
-            data = data[: at + 7] + b"\x02" + data[at + 8 :]
+            head = data[at : at + 7] + b"\x02" + data[at + 8 : at + 20]
+            head += crc32(head).to_bytes(4, "little")
+            data = data[:at] + head + data[at + len(head) :]
             at = data.find(b"slotmqJ\x01")
         self.put(data)
         self.assertEqual(self.restart(), 0)
@@ -135,6 +137,49 @@ class TestFlash(Case):
             self.put(byte * len(self.whole))
             self.assertEqual(self.restart(), 0)
             self.assertEqual(len(self.said), 1)
+
+    def rot(self, block):
+        """Both copies of a block's header are wrong."""
+        self.put(self.whole)
+        for at in (9, 128 + 9):
+            self.device.data[1024 * block + at] ^= 1
+
+    def test_the_header_of_the_newest_generation(self):
+        """What is gone is said; the generation before it takes its place."""
+        self.assertEqual(self.start(), TOPICS)  # in generation 2
+        self.whole = bytes(self.device.data)
+        medium = self.broker.journal.medium
+        for block in range(medium.first, medium.first + medium.length):
+            self.rot(block)
+            self.start()
+            self.assertEqual(len(self.said), 1)
+            self.assertIn("what was newer has rotted", self.said[0])
+            self.assertEqual(self.start(), self.broker.retained.names.count())
+            self.assertEqual(self.said, [])
+
+    def test_the_header_of_the_last_block(self):
+        medium = self.broker.journal.medium
+        self.assertGreater(medium.length, 1)
+        self.rot(medium.first + medium.length - 1)
+        self.assertLess(self.restart(), TOPICS)
+        self.assertIn("what was newer has rotted", self.said[0])
+
+    def test_a_generation_that_a_power_cut_left_is_no_damage(self):
+        """Nor is a piece of its first header, whatever follows it in its page."""
+        medium = self.broker.journal.medium
+        journal = self.broker.journal
+        medium.begin(journal.generation + 1)
+        for _ in range(40):
+            medium.append(b"x" * 50, 0, 50)
+        base = medium.base * 1024
+        header = bytes(self.device.data[medium.first * 1024 :][:256])
+        unfinished = bytes(self.device.data)
+        for n in range(0, 24, 3):
+            for rest in (b"\xff", b"\x5a"):
+                self.put(unfinished)
+                self.device.data[base : base + 256] = header[:n] + rest * (256 - n)
+                self.assertEqual(self.start(), TOPICS)
+                self.assertEqual(self.said, [])
 
     def test_an_erased_region_is_no_damage(self):
         self.put(b"\xff" * len(self.whole))

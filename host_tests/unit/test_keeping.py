@@ -30,6 +30,8 @@ class App:
         self.limits = Limits()
         self.broker = Broker(self.limits, self.settings)
         self.lock = None
+        self.conf = "slotmq.conf"
+        self.lines = {"persistence": 7}
 
 
 class Case(unittest.TestCase):
@@ -61,7 +63,8 @@ class Case(unittest.TestCase):
             settings["persistence_file"] = self.path = scratch.path()
         app = App(**settings)
         self.apps.append(app)
-        keeping.keep(app, board)
+        app.board = board
+        keeping.keep(app)
         self.brokers.append(app.broker)
         return app.broker
 

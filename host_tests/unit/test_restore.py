@@ -2,8 +2,8 @@
 
 import packets5
 from invariants import broken
-from journal_case import RESUMED, JournalCase
-from packets import PUBACK, PUBREC, PUBREL, ack, publish, read_publish, subscribe
+from journal_case import CONNACK, RESUMED, JournalCase
+from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, publish, read_publish, subscribe
 
 
 class TestFullTables(JournalCase):
@@ -58,6 +58,84 @@ class TestHeld(JournalCase):
         self.reboot()
         self.assertEqual(sum(self.broker.sessions.id_count), 2)
         self.assertEqual(self.broker.messages.count[0], 1)
+
+
+class TestHeldNoMore(JournalCase):
+    """`qos2_delivery release`, and then `receive`: what was held is published, its id stays."""
+
+    limits = (("messages", 4),)
+
+    def setUp(self):
+        self.settings = (("qos2_delivery", "release"),)
+        super().setUp()
+
+    def receive(self, **more):
+        self.settings = tuple(dict(more, qos2_delivery="receive").items())
+        self.reboot()
+
+    def reader(self, expected=CONNACK):
+        reader = self.client("reader", expected, clean=False)
+        if expected == CONNACK:
+            self.ask(reader, subscribe(1, "#", 2), b"\x90\x03\0\1\2")
+        for _ in range(4):
+            reader.answer()
+            self.world.turn(3)
+        reader.leave()
+        self.world.turn(3)
+        return reader.messages
+
+    def test_each_goes_out_once(self):
+        self.assertEqual(self.reader(), [])
+        p = self.client("p", clean=False)
+        for n, text in enumerate((b"a", b"b", b"c")):
+            retain = text == b"c"
+            self.ask(p, publish("t", text, 2, n + 7, retain=retain), ack(PUBREC, n + 7))
+        self.receive()
+        p = self.client("p", RESUMED, clean=False)
+        self.ask(p, publish("t", b"a", 2, 7, dup=True), ack(PUBREC, 7))
+        self.ask(p, ack(PUBREL, 7), ack(PUBCOMP, 7))
+        self.reboot()
+        p = self.client("p", RESUMED, clean=False)
+        for n in (8, 9):
+            self.ask(p, ack(PUBREL, n), ack(PUBCOMP, n))
+        self.assertEqual(self.reader(RESUMED), [(b"t", text, 2) for text in (b"a", b"b", b"c")])
+        self.assertEqual(self.broker.retained.names.count(), 1)
+        self.assertEqual(self.broker.messages.count[0], 1)
+        self.assertEqual(sum(self.broker.sessions.id_count), 0)
+
+    def test_nobody_wants_it(self):
+        p = self.client("p", clean=False)
+        self.ask(p, publish("t", b"a", 2, 7), ack(PUBREC, 7))
+        self.receive()
+        self.assertEqual(self.broker.messages.count[0], 0)
+        self.assertEqual(sum(self.broker.sessions.id_count), 1)
+
+    def hold5(self, properties):
+        """A client of version 5 publishes, and is subscribed with No Local."""
+        self.assertEqual(self.reader(), [])
+        p = self.come(packets5.connect("p", clean=False, expiry=600))
+        p.send(packets5.subscribe(1, "#", 2 | 4) + packets5.publish("t", b"a", 2, 7, properties))
+        self.world.turn(3)
+        self.assertEqual(p.stream.received[-4:], ack(PUBREC, 7))
+        return p
+
+    def test_one_of_version_5(self):
+        self.hold5(b"\x26\0\1a\0\1b")
+        self.receive()
+        self.assertEqual(self.broker.deliveries.count[0], 1)  # none to its own client
+        self.assertEqual(self.reader(RESUMED), [(b"t", b"a", 2)])
+
+    def test_one_that_has_expired(self):
+        for version in (5, 3):
+            p = self.hold5(b"\x02\0\0\0\1")
+            self.world.turn(30, ms=100)
+            p.send(packets5.subscribe(2, "other", 1))
+            self.world.turn(3)
+            self.receive(mqtt_versions=version)
+            self.world.turn(30, ms=100)
+            self.assertEqual(self.reader(RESUMED), [])
+            self.assertEqual(self.broker.messages.count[0], 0)
+            self.setUp()
 
 
 class TestVersion5(JournalCase):

@@ -24,7 +24,14 @@ def main(argv, on_ready=None):
     """Run the broker until it is told to stop; the exit status."""
     app = App()
     try:
-        borrow("start", "start", app, list(argv))
+        told = borrow("start", "start", app, list(argv))
+        # One after the other: each has the room that the one before it took.
+        if app.settings.persistence:
+            borrow("keeping", "keep", app)
+        if "record" in app.lines:
+            borrow("record", "keep", app)
+        app.lines = {}
+        print(told)
     except (ConfError, MemoryError, OSError, ValueError) as error:
         app.end()
         print("slotmq:", error, file=sys.stderr)
@@ -58,6 +65,8 @@ class App:
         self.limits = None
         self.broker = None
         self.pid_file = None
+        self.board = "HOST"
+        self.lines = {}  # of the configuration, where it keeps a journal or records
         self.lock = None  # the open file that keeps others from this one's journal
 
     def open_log(self):

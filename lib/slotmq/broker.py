@@ -13,7 +13,7 @@ from slotmq import deliver, lifecycle, ondemand, outbox, retain
 from slotmq.arrays import i32, u16
 from slotmq.connections import Connections
 from slotmq.deliveries import Deliveries
-from slotmq.intake import FIRST
+from slotmq.intake import FIRST, HANDLERS
 from slotmq.limits import Limits
 from slotmq.loop import Loop
 from slotmq.messages import Messages
@@ -21,6 +21,7 @@ from slotmq.retained import Retained
 from slotmq.runtime import (
     clock,
     const,
+    lane,
     make_poller,
     new_packet,
     open_listener,
@@ -94,7 +95,9 @@ class Broker:
         self._log_mask = 0
         self.pkt = new_packet(limits.max_packet)
         self.five = None
+        self.handle = lane  # packets that need no decision; taps.py may stand before it
         self.first_handlers = FIRST
+        self.handlers = HANDLERS
         if settings.mqtt_versions == 5:
             self.five = Version5(self)
             self.first_handlers = self.five.first

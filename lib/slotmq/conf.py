@@ -1,13 +1,11 @@
 # conf.py - reads a file in mosquitto.conf's syntax into Settings and Limits.
 #
-# Owns the syntax and the table of keys. A line is empty, a comment (it starts
-# with #), or a key, blanks and its value. Of a key that stands twice the last one
-# counts, as in mosquitto; listener, limit, when_full, log_type and log_dest add up.
-# FIELDS has a row for each key: the key, whether a reload can change it, its kind,
-# and the kind's bounds. A kind is a method of _Reader, which answers with the
-# setting or raises ValueError with what it expected. Allocates freely and keeps
-# nothing: app.py imports this for one reading and drops it. FIELDS is a text,
-# since names in a dict would outlive the module on MicroPython.
+# Owns the syntax and the table of keys. A line is empty, a comment (# and more), or a key, blanks
+# and its value. Of a key that stands twice the last one counts, as in mosquitto; listener, limit,
+# when_full, record, log_type and log_dest add up. FIELDS has a row for each key: the key,
+# whether a reload can change it, its kind, and the kind's bounds. A kind is a method of _Reader,
+# which answers with the setting or raises ValueError with what it expected. Allocates freely
+# and keeps nothing. FIELDS is a text: names in a dict would outlive the module on MicroPython.
 from slotmq import log
 from slotmq.capacities import fields
 from slotmq.policies import TABLE_OF, WHEN_FULL, connack, rows
@@ -18,7 +16,6 @@ _ERROR = const(1)
 _WARNING = const(2)
 _NOTICE = const(4)
 
-# `size` is a number too, 0 and `unlimited` being the size of the whole table.
 FIELDS = """\
 listener start listener
 port start port
@@ -32,6 +29,14 @@ persistence_sync start word always interval
 autosave_interval start number 0 100000000
 limit start limit
 qos2_delivery start word receive release
+record start prefix 65535
+record_location start text
+record_segment_size start number 1024 16776960
+record_budget start number 2048 1073741823
+record_full start word drop_oldest stop
+record_flush_interval start number 1 3600
+record_events start flag
+remote_admin start flag
 allow_anonymous live flag
 allow_zero_length_clientid live flag
 auto_id_prefix live prefix 15
@@ -67,9 +72,7 @@ _UNKNOWN = "a key of slotmq (include_dir, passwords, TLS, plugins, bridges: not 
 
 
 def load(path, limits):
-    """The Settings, the Limits with the file's `limit` lines, and where things stand.
-
-    Those are lines by key, and (key, line) by (host, port) of a listener."""
+    """Settings, Limits, and where things stand: the line of a key; (key, line) of a listener."""
     reader = _Reader(path, limits)
     reader.read()
     reader.resize()
@@ -91,11 +94,9 @@ def reload_app(program):
 
 
 def reload(path, limits, settings):
-    """Change in `settings` what can change while running.
+    """Change in `settings` what can change while running, or nothing if ConfError is raised.
 
-    -> the keys that changed, and those that take a new start. If the file is not
-    in order, ConfError is raised and nothing has changed.
-    """
+    -> the keys that changed, and those that take a new start."""
     reader = _Reader(path, limits)
     reader.read()
     new = reader.finish()
@@ -154,6 +155,8 @@ class _Reader:
         else:
             raise ValueError(_UNKNOWN)
         found = getattr(self, row[2])(row[3:], value)
+        if key == "record":
+            found = getattr(self.settings, key, ()) + (found,)
         self.lines[key] = self.line
         if found is not None:
             setattr(self.settings, key, found)

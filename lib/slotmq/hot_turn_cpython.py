@@ -29,7 +29,7 @@ class Turns(Poller):
     def ipoll(self, timeout_ms):
         wait = self.wait
         wait_s = timeout_ms / 1000
-        if not self._broker.lane:
+        if not self._broker.lane or self._broker.handle is not lane:
             return self.told(wait(wait_s, MOST_EVENTS))
         end = monotonic() + (wait_s if wait_s < _STAY_S else _STAY_S)
         readers = {}  # descriptor -> how much to read first

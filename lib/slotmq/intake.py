@@ -11,7 +11,7 @@ from slotmq.encode import put_u16
 from slotmq.handle_acks import handle_puback, handle_pubcomp, handle_pubrec, handle_pubrel
 from slotmq.handle_control import handle_disconnect, handle_pingreq, handle_unexpected
 from slotmq.handle_publish import handle_publish
-from slotmq.runtime import const, copy, lane, next_packet
+from slotmq.runtime import const, copy, next_packet
 
 _NONE = const(0xFFFF)
 _TYPE = const(0)
@@ -144,13 +144,17 @@ def _handle(broker, conn, buf, at, end, held):
     count = 0
     n = 0
     while at < end:
-        if broker.lane and handlers is HANDLERS and not held:
-            at = lane(broker.lane, conn, buf, at, end)
+        if broker.lane and handlers is broker.handlers and not held:
+            at = broker.handle(broker.lane, conn, buf, at, end)
             if at == end:
                 break
         n = next_packet(buf, at, end, pkt)
         if n <= 0:
             break
+        if broker.journal and broker.journal.most:  # little room: is there enough for this?
+            heap.lift()
+            ondemand.take("journal_control", broker.now).full(broker.journal, pkt[_TYPE], n)
+            heap.drop()
         count += 1
         at += n
         broker.stats[_BYTES_IN] += n
@@ -161,6 +165,8 @@ def _handle(broker, conn, buf, at, end, held):
         broker.held = pkt[_TYPE] != _PUBLISH_TYPE or pkt[_FLAGS] & 6
         result = handlers[pkt[_TYPE]](broker, conn, pkt, buf)
         broker.held = 0
+        if broker.full == 2:
+            broker.full = broker.subscriptions.full = False
         if result:
             if result != _ACCEPTED:
                 broker.end(conn, result)
@@ -184,7 +190,7 @@ def _handlers(broker, conn):
     state = broker.conns.state[conn]
     if state == _NEW:
         return broker.first_handlers
-    return HANDLERS if state == _CONNECTED else broker.five.handlers
+    return broker.handlers if state == _CONNECTED else broker.five.handlers
 
 
 def _give_room(broker, conn, n):

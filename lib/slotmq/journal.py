@@ -59,6 +59,9 @@ class Journal:
         self.snapshot = 0  # bytes of the last compaction
         self.whole = False  # is the current generation all that was promised until now?
         self.safe = 0  # until it is so long there is room for the next one
+        # Where there is little room, so that each packet is weighed: that much is reserved,
+        # and what has been weighed since may take so much of it
+        self.most = self.held = 0
         self.retry_at = 0  # tenths of a second, as the next ones
         self.always = always  # does nothing leave before what it implies is kept?
         self.interval = min(interval_s * 10, _NEVER) or _NEVER
@@ -147,7 +150,7 @@ class Journal:
             self.record(_COMMIT, put_u32(self.buf, _FIELDS, broker.now))
             self.saved = broker.now
             self.medium.sync()
-            self.records = 0
+            self.records = self.held = 0
             self.commits += 1
 
     def _received(self, sessions):

@@ -16,6 +16,7 @@ _LOOK = const(100)  # tenths of a second between two looks for room
 _FAR = const(65536)  # bytes that the journal grows between two looks, where there is room
 _MARGIN = const(4096)  # where there is little
 _WARNING = const(2)
+_PUBLISH_TYPE = const(3)
 _ENOSPC = const(28)
 _EINVAL = const(22)
 # Types of records
@@ -205,24 +206,62 @@ def keep_room(journal):
 
     What has ended may make some."""
     medium = journal.medium
+    broker = journal.broker
     end = medium.end
-    margin = _MARGIN if journal.broker.full or not medium.spare(end + 2 * _FAR) else _FAR
+    is_short = broker.full or not medium.spare(end + _FAR + turn(broker.limits))
+    margin = _MARGIN if broker.full or is_short and not medium.spare(end + 2 * _FAR) else _FAR
     is_full = margin == _MARGIN and not medium.spare(end + 2 * _MARGIN)
-    if is_full and (end > journal.snapshot or journal.broker.deliveries.count[4]):
+    if is_full and (end > journal.snapshot or broker.deliveries.count[4]):
         compact(journal)
         return
     if is_full:
         medium.spare(end)
-        journal.retry_at = journal.broker.now + _LOOK
+        journal.retry_at = broker.now + _LOOK
     # No generation is longer than `most`.
-    journal.safe = _NEVER if margin == _FAR and end + 2 * _FAR >= medium.most else end + margin
+    is_never = not is_short and end + _FAR + turn(broker.limits) >= medium.most
+    journal.safe = _NEVER if is_never else end + margin
+    journal.held = 0
+    before = journal.most
+    journal.most = end + 2 * margin if is_short and journal.always else 0
+    if (before > 0) != (journal.most > 0):
+        broker.apply_settings()
     note(journal, is_full)
+
+
+def turn(limits):
+    # Bytes that one turn may bring: what is read, and rows of all that may change by it.
+    total = limits.connections * (limits.rx_bytes + 4 * limits.received)
+    total += limits.reassembly * limits.max_packet
+    total += 22 * (limits.messages + limits.deliveries) + 13 * limits.retained
+    return total + 23 * limits.subscriptions + limits.sessions * (60 + limits.client_id_bytes)
+
+
+def full(journal, kind, n):
+    """Little room is left: may a packet bring more than is reserved? It is handled as if there
+    were none then. What came before it is written first, where that makes the difference."""
+    broker = journal.broker
+    # The longest rows for the least bytes are those of SUBSCRIBE.
+    need = 128 + (n if kind == _PUBLISH_TYPE else 10 * n) + 4 * broker.limits.received
+    need += 22 * broker.sessions.names.count()
+    if broker.full:
+        return False
+    if journal.medium.end + journal.held + need > journal.most and journal.held:
+        journal.saved = broker.now - journal.interval  # nothing may wait
+        if journal.commit():
+            journal.held = 0
+        if broker.full or not journal.most:
+            return False
+    if not journal.whole or journal.medium.end + journal.held + need > journal.most:
+        broker.full = broker.subscriptions.full = 2  # for this packet
+        return True
+    journal.held += need
+    return False
 
 
 def note(journal, is_full):
     """Is there no room for new promises? Tables and the log are told."""
     broker = journal.broker
-    if broker.full == is_full:
+    if (broker.full == 1) == is_full:
         return
     broker.full = broker.subscriptions.full = is_full
     broker.apply_settings()

@@ -14,6 +14,7 @@ _MAGIC = b"slotmqJ\x01"  # the last byte is the version of the format
 
 def generations(medium):
     numbers = {}  # one bit for each block that is there
+    rotten = 0  # one for each of which the header was right once
     medium.is_foreign = False  # has it bytes that are no generation's?
     for block in range(medium.blocks):
         generation, birth, number = _head(medium, block)
@@ -23,12 +24,35 @@ def generations(medium):
             medium.births = max(medium.births, birth)
         elif medium.buf[0] != 0xFF:
             medium.is_foreign = True
+            rotten |= _has_rotted(medium.buf) << block
     medium.found = {
         key[0]: key + (bits,)
         for key, bits in sorted(numbers.items())
         if not bits & (bits + 1)  # none is missing, from the first one on
     }
-    return sorted(medium.found, reverse=True)
+    found = sorted(medium.found, reverse=True)
+    is_lost = found and _is_lost(medium, medium.found[found[0]], numbers, rotten)
+    medium.failed = rotten if is_lost else 0
+    return found
+
+
+def _has_rotted(page):
+    # A page is programmed from its beginning: where a power cut left a piece of a header
+    # there is nothing of the second copy yet, or the first is whole. (One that has its CRC is
+    # of another version.)
+    if unpack_from("<I", page, _HEADER - 4)[0] == crc32(page[: _HEADER - 4]):
+        return False
+    return sum([page[_SECOND + i] == _MAGIC[i] for i in range(8)]) > 5
+
+
+def _is_lost(medium, newest, numbers, rotten):
+    # Has the end of the newest generation that is whole rotted, or what was newer? One that
+    # was never switched to has no block 0.
+    _, birth, first, bits = newest
+    after = (first + len(bin(bits)) - 2) % medium.blocks
+    if rotten >> after & 1:
+        return True
+    return any([key[1] > birth and numbers[key] & 1 for key in numbers])
 
 
 def _head(medium, block):
@@ -51,6 +75,10 @@ def reopen(medium, generation):
 
 
 def set_aside(medium, generation, is_needed):
+    if not generation:
+        for block in range(medium.blocks):
+            if medium.failed >> block & 1:
+                medium.erase(block)  # so that it is not found once more
     if generation in medium.found and not is_needed:
         medium.erase(medium.found[generation][2])
     return "" if medium.is_foreign and not generation else None

@@ -2,10 +2,11 @@
 # over, and what its broker promises from then on is kept. Borrowed by the start: allocates.
 # Of two brokers of a computer one has the journal: the App holds its lock until it ends.
 import gc
+import sys
 
 from slotmq import log, ondemand
 from slotmq.app import borrow
-from slotmq.runtime import MICROPYTHON, const
+from slotmq.runtime import const
 from slotmq.settings import ConfError
 
 # Settings beside `persistence`
@@ -17,23 +18,42 @@ DEFAULTS = {
 }
 _WARNING = const(2)
 _INFO = const(8)
+_COLLECT_AFTER = const(4096)  # bytes allocated until the next collection
 _LONG = const(100)  # tenths of a second: nothing has been called since
 
 
-def keep(app, board, wrong=str):
-    """Take over what the journal of an App holds, and keep in it what its broker promises.
-
-    wrong(expected) names the line of the configuration that says where that is."""
+def keep(app):
+    """Take over what the journal of an App holds, and keep in it what its broker promises."""
     location = _setting(app, "persistence_location")
     if location and location[-1] != "/":
         location += "/"
     try:
-        _keep(app, board, location, wrong)
+        _keep(app, location)
     except OSError as error:
         if not isinstance(error.args[0], int):
             raise  # it says what it is
         place = location + _setting(app, "persistence_file")
-        raise ConfError(wrong("a place for the journal, not %s (%s)" % (place, _errno(error))))
+        what = "a place for the journal, not %s (%s)" % (place, _errno(error))
+        raise ConfError(_wrong(app, what))
+    except MemoryError:
+        raise MemoryError("no heap is left for the journal; lower limit message_bytes")
+    ondemand.IS_SMALL and _forget_what_made_it(app.broker)
+
+
+def _forget_what_made_it(broker):
+    # Neither a journal nor its medium is made again.
+    ondemand.forget_all()
+    type(broker.journal).__init__ = None
+    for name in ("slotmq.journal_file", "slotmq.journal_flash"):
+        if name in sys.modules:
+            sys.modules[name].forget()
+
+
+def _wrong(app, expected):
+    # The line that says where the journal is to lie, or that there is to be one
+    key = "persistence_location"
+    key = key if key in app.lines else "persistence"
+    return "%s:%d: %s: expected %s" % (app.conf, app.lines[key], key, expected)
 
 
 def _errno(error):
@@ -41,24 +61,24 @@ def _errno(error):
     return "[Errno %s]" % text if text.isdigit() else text  # MicroPython names a few
 
 
-def _keep(app, board, location, wrong):
+def _keep(app, location):
     broker = app.broker
     name = _setting(app, "persistence_file")
     always = _setting(app, "persistence_sync") == "always"
     # One after the other: a small heap has no room for all of this at once.
     ondemand.tick(_LONG)
-    medium = borrow("places", "medium", app.limits, board, location, name, _say)
+    medium = borrow("places", "medium", app.limits, app.board, location, name, _say)
     path = getattr(medium, "path", None)
     if path:
         app.lock = borrow("places", "lock", path)
         if app.lock is False:
-            raise OSError(wrong("a journal that no other broker keeps, not %s" % path))
-    # A start collects often, so that what stays lies close; of this nothing stays.
-    often = MICROPYTHON and gc.threshold()
-    MICROPYTHON and gc.threshold(-1)
+            raise OSError(_wrong(app, "a journal that no other broker keeps, not %s" % path))
+    if ondemand.IS_SMALL:
+        gc.threshold(_COLLECT_AFTER)  # else what stays would lie among what does not
     newest = borrow("restore", "read_back", broker, medium, _say)
-    gc.collect()
-    MICROPYTHON and gc.threshold(often)
+    if ondemand.IS_SMALL:
+        gc.threshold(-1)
+        gc.collect()
     if newest:
         _tell(broker)
     ondemand.tick(_LONG)

@@ -1,10 +1,11 @@
 # local.py - publishing from the program that the broker runs in, and the way to what else
 # such a program asks for. Allocates.
-from slotmq import deliver
+from slotmq import deliver, ondemand
 from slotmq import retain as retaining
 from slotmq.runtime import const, new_packet, next_packet, unref, utf8_ok
 
 _NONE = const(0xFFFF)
+_PUBLISH_TYPE = const(3)
 _END = const(4)
 _TOPIC = const(7)
 _TOPIC_LEN = const(8)
@@ -43,7 +44,11 @@ def publish(broker, topic, payload, qos, retain):
     pkt = new_packet(broker.limits.max_packet)
     if next_packet(buf, 0, len(buf), pkt) < 0:
         raise ValueError("larger than max_packet")
+    if broker.journal and broker.journal.most:
+        ondemand.take("journal_control", broker.now).full(broker.journal, _PUBLISH_TYPE, len(buf))
     _route(broker, pkt, buf, qos, retain)
+    if broker.full == 2:
+        broker.full = broker.subscriptions.full = False
     broker.scanning = True  # so that the next turn does not wait before it sends
 
 

@@ -15,7 +15,7 @@
 from slotmq import closing, heap, ondemand
 from slotmq.doors import Doors
 from slotmq.intake import readable, receive
-from slotmq.runtime import const, copy, lane, may_read, next_dirty
+from slotmq.runtime import const, copy, may_read, next_dirty
 from slotmq.timers import tick
 
 _NONE = const(0xFFFF)
@@ -115,7 +115,7 @@ class Loop:
                     except OSError as error:
                         n = None if error.args[0] == _EAGAIN else 0
                     if n:
-                        at = lane(columns, conn, rx, 0, n)
+                        at = broker.handle(columns, conn, rx, 0, n)
                         if at < n:
                             receive(broker, conn, rx, at, n)
                     elif n == 0:

@@ -47,6 +47,9 @@ def read_back(broker, medium, say):
                 say("generation %d is damaged behind byte %d%s" % (generation, end, kept))
             elif torn:
                 say("its end was cut off: what was written last does not count")
+            if generation == generations[0] and getattr(medium, "failed", False):
+                say("what was newer has rotted; it goes on with generation %d" % generation)
+                medium.set_aside(0)
             _take_over(broker, reader, end)
             break
         kept = _as(medium.set_aside(generation))
@@ -80,6 +83,8 @@ def settle(broker, restorer):
         _expire_later(broker, five, restorer.now)
     else:
         _end_expired(broker, restorer.expired)
+    for session, msg in restorer.due:
+        _publish(broker, session, msg, msg in restorer.expired)
     for session in sorted(restorer.connected):
         was_connected = restorer.connected[session]
         if not broker.sessions.used(session):
@@ -119,6 +124,18 @@ def _end_expired(broker, expired):
         if held[at] in expired:
             unref(broker.queue, held[at])
             held[at] = _NONE
+
+
+def _publish(broker, session, msg, is_expired):
+    # PUBREC was sent for it, and with qos2_delivery receive nobody waits for PUBREL.
+    five = broker.five
+    if five:
+        five.publisher = session
+    if not is_expired:
+        lifecycle.publish_stored(broker, msg)
+    unref(broker.queue, msg)
+    if five:
+        five.publisher = _NONE
 
 
 def _disconnect(broker, session, was_connected):

@@ -41,6 +41,7 @@ class Restorer(Messages):
         Messages.__init__(self, broker, reader)
         self.since = {}  # session in the journal: where its rows begin to count
         self.connected = {}  # session here: how its connection stood
+        self.due = []  # (session here, message) held until PUBREL, by a broker that does so
 
     def take_over(self, end):
         """All that counts of the records before `end`."""
@@ -133,7 +134,9 @@ class Restorer(Messages):
         self.must_fit(ids, "client with %d ids between PUBLISH and PUBREL", "received")
         for packet_id, msg in [(u16(buf, i), u16(buf, i + 2)) for i in range(2, n, 4)]:
             i = sessions.add_received(self.sessions[slot], packet_id)
-            if sessions.id_msg is not None and msg != _NONE:
+            if msg != _NONE and sessions.id_msg is None:
+                self.due.append((self.sessions[slot], self.held(msg)))
+            elif msg != _NONE:
                 sessions.id_msg[i] = self.held(msg)
 
     def _subscription(self, buf, n, at):

@@ -40,27 +40,28 @@ _THRESHOLD = const(2048)  # bytes allocated until the next collection
 _MADE = """broker broker.conns broker.sessions broker.sessions.names broker.subscriptions
 broker.subscriptions.routes broker.messages broker.messages.arena broker.deliveries
 broker.retained broker.loop broker.loop.doors broker.five broker.five.shares
-broker.five.aliases broker.five.source broker.sys broker.journal broker.journal.medium"""
+broker.five.aliases broker.five.source broker.sys"""
+_KEPT = "names arena"
 _OF_VERSION_5 = ("version 5", "aliases", "shares")  # rows of the budget
 _BITS = 64 if sys.maxsize >> 32 else 32
 
 
 def start(app, argv):
-    """Make the broker of an App and let it listen."""
+    """Make the broker of an App and let it listen; what to say then."""
     if not MICROPYTHON or gc.mem_alloc() + gc.mem_free() > 1000000:
         return _start(app, argv)
     # In a small heap what stays must not lie scattered among what was only needed for a
     # moment. (In a large one there is room, and a collection takes long.)
     gc.threshold(_THRESHOLD)
     try:
-        _start(app, argv)
+        return _start(app, argv)
     finally:
         gc.threshold(-1)
 
 
 def _start(app, argv):
     options = _parse(argv)
-    board = options.get(_BOARD, "HOST")
+    app.board = board = options.get(_BOARD, "HOST")
     app.verbose = _VERBOSE in options
     app.conf = options.get(_CONF)
     lines = {}
@@ -96,19 +97,20 @@ def _start(app, argv):
         # First, since who finds its address taken may not touch a journal that is in use.
         for hosts, port, most in listeners:
             where += _listen(app, lines, hosts, port, most)
-        if app.settings.persistence:
-            borrow("keeping", "keep", app, board, lambda what: _wrong_place(app, lines, what))
     except MemoryError:
         raise MemoryError(told)
     _write_pid(app, lines, options)
     if _TAKES_ORDERS in options:
         stdin = sys.stdin.buffer
         app.broker.loop.watch(getattr(stdin, "raw", stdin), app.obey)
-    _forget_what_made_it(app.broker)
-    print(_headline(board, ", ".join(where)))
+    records = "record" in lines
+    if app.settings.persistence or records:
+        app.lines = lines
+    _forget_what_made_it(app.broker, records)
+    return _headline(board, ", ".join(where))
 
 
-def _forget_what_made_it(broker):
+def _forget_what_made_it(broker, records):
     # The constructors of the tables, the board's preset and what was loaded on demand are
     # not needed again: together they take some 8 KB of its heap.
     if not ondemand.IS_SMALL:
@@ -118,15 +120,14 @@ def _forget_what_made_it(broker):
         made = broker
         for name in path.split(".")[1:]:
             made = getattr(made, name, None)
-        if made:
+        # a Recorder is yet to make a set of names, and forgets how
+        if made and not (records and path.split(".")[-1] in _KEPT.split()):
             type(made).__init__ = None  # deleted, it would still be in the class's table
     limits = type(broker.limits)
     limits.rows = limits.ram_bytes = limits.hole_bytes = None
     for name in list(sys.modules):
         if name.startswith("slotmq_boards"):
             del sys.modules[name]
-        elif name in ("slotmq.journal_file", "slotmq.journal_flash"):
-            sys.modules[name].forget()
 
 
 def budget(board):
@@ -210,13 +211,6 @@ def _listeners(configured, options):
 def _wrong(app, key, line, expected):
     # A line of the configuration that proved wrong when it was tried
     return "%s:%d: %s: expected %s" % (app.conf, line, key, expected)
-
-
-def _wrong_place(app, lines, expected):
-    # Where the journal is to lie; nothing says so if it is the working directory.
-    key = "persistence_location"
-    key = key if key in lines else "persistence"
-    return _wrong(app, key, lines[key], expected)
 
 
 def _listen(app, lines, hosts, port, most):

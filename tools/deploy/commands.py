@@ -8,41 +8,19 @@ from typing import Any
 import click
 
 from .. import boards
-from ..errors import ToolError
 from . import backup as copies
 from . import payload, reach, repl, steps
+from .options import PASSWORD, Address, asked, login
+from .options import port as port_option
+from .options import user as user_option
 
-_PASSWORD = "SLOTMQ_WIFI_PASSWORD"
-_LOGIN = "SLOTMQ_PASSWORD"
 _FOR_BOARDS = [name for name in boards.names() if boards.load(name).mpy_arch]
 _FOREVER_S = 10**9
 
 
-class _Address(click.ParamType):  # type: ignore[type-arg]
-    """HOST:PORT, or HOST alone."""
-
-    name = "HOST:PORT"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, int]:
-        if isinstance(value, tuple):
-            return value[0], value[1]
-        host, colon, port = value.rpartition(":")
-        if not colon:
-            return value, 1883
-        if not port.isdigit() or not 0 < int(port) < 65536:
-            self.fail(f"{value}: expected HOST:PORT", param, ctx)
-        return host.strip("[]"), int(port)
-
-
-_port = click.option("--port", "device", metavar="DEV", help="The board's serial port.")
-_user = click.option(
-    "--user", help=f"Come in as this user, with the password in ${_LOGIN} or asked for."
-)
-
-
 @click.command()
 @click.option("--board", type=click.Choice(_FOR_BOARDS), required=True)
-@_port
+@port_option
 @click.option(
     "-c",
     "--config",
@@ -54,7 +32,7 @@ _user = click.option(
 @click.option(
     "--wifi-password-file",
     type=click.File("r"),
-    help=f"Where the network's password is [${_PASSWORD}, or it is asked for].",
+    help=f"Where the network's password is [${PASSWORD}, or it is asked for].",
 )
 @click.option("--ethernet", is_flag=True, help="Use Ethernet (the default of such boards).")
 @click.option("--ppp", is_flag=True, help="Use PPP on UART 1: a modem, or the emulated board.")
@@ -66,8 +44,8 @@ _user = click.option(
     metavar="SERVER",
     help="Take the time from this NTP server, or from who publishes to '$SLOTMQ/time'.",
 )
-@click.option("--reach", "way", type=_Address(), help="Where the broker is, seen from here.")
-@_user
+@click.option("--reach", "way", type=Address(), help="Where the broker is, seen from here.")
+@user_option
 @click.option("--erase", is_flag=True, help="Remove all files from the board first.")
 def deploy(
     board: str,
@@ -103,14 +81,14 @@ def deploy(
         if erase:
             click.echo(f"{copies.erase(line)} files removed")
         if ssid and password is None and payload.NETWORK not in line.hashes():
-            password = _asked(f"Password of {ssid} (empty: none)")
+            password = asked(f"Password of {ssid} (empty: none)")
         network = payload.Network(links[0], ssid, password, hostname, source)
-        order = steps.Order(facts, config, network, _login(user), way)
+        order = steps.Order(facts, config, network, login(user), way)
         steps.deploy(order, line, click.echo)
 
 
 @click.command()
-@_port
+@port_option
 @click.option("--seconds", type=float, default=_FOREVER_S, help="So long [until Ctrl-C].")
 def logs(device: str | None, seconds: float) -> None:
     """Show what the board prints, while the broker goes on."""
@@ -126,11 +104,11 @@ def logs(device: str | None, seconds: float) -> None:
 
 
 @click.command()
-@click.argument("address", type=_Address())
-@_user
+@click.argument("address", type=Address())
+@user_option
 def status(address: tuple[str, int], user: str | None) -> None:
     """Show what the broker at ADDRESS says of itself in $SYS."""
-    found = reach.system_topics(address, _login(user))
+    found = reach.system_topics(address, login(user))
     width = max(map(len, found))
     for topic in sorted(found):
         click.echo(f"{topic:{width}}  {found[topic]}")
@@ -138,7 +116,7 @@ def status(address: tuple[str, int], user: str | None) -> None:
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@_port
+@port_option
 @click.option("--restore", is_flag=True, help="Write FOLDER's files onto the board instead.")
 def backup(folder: Path, device: str | None, restore: bool) -> None:
     """Copy the board's files, configuration and journal among them, into FOLDER.
@@ -158,18 +136,4 @@ COMMANDS = (deploy, logs, status, backup)
 def _wifi_password(file: Any) -> str | None:
     if file is not None:
         return str(file.readline()).rstrip("\r\n")
-    return os.environ.get(_PASSWORD)
-
-
-def _login(user: str | None) -> reach.Login:
-    if user is None:
-        return reach.Login()
-    return reach.Login(user, os.environ.get(_LOGIN) or _asked(f"Password of {user}"))
-
-
-def _asked(question: str) -> str:
-    try:
-        answer: str = click.prompt(question, hide_input=True, default="", show_default=False)
-    except click.Abort:
-        raise ToolError(f"no password was given: there is also ${_PASSWORD}") from None
-    return answer
+    return os.environ.get(PASSWORD)

@@ -12,11 +12,12 @@ the heap of the measurement is smaller by so much.
 import time
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from .. import boards, micropython, mpy
 from . import native
-from .process import MEASURE, SERVE, Process
+from .process import MEASURE, SERVE, SERVE_FLASH, Process
 
 _CLIENTS = 4
 # The tables as they are made, and the rows of Limits that tell of each.
@@ -30,9 +31,12 @@ _CLAIMS = {
 }
 _WHOLE, _WHOLE_3 = "Broker", "Broker-3"
 _PUT_AWAY_S = 1.5  # until what was loaded on demand has been forgotten
+_ROOM_FOR_DEVICE = 16 * 1024  # of more heap, where what only the measuring needs may lie
 # As a board that keeps what it promises, in a file where it runs.
 _KEEPING = "persistence true\nallow_anonymous true\n"
 _KEEPING_NATIVE = "slotmq.hot_journal"
+_RECORDING = "record #\nremote_admin true\n"
+_RECORDING_NATIVE = "slotmq.hot_record"
 _ROOM = 128 * 1024  # for the program as it was written
 # What Cortex-M boards load from .mpy lies in the heap; an ESP32 has instruction RAM.
 _NATIVE_IN_HEAP = "armv"
@@ -140,18 +144,42 @@ def measure(board: str, heap: int = 0) -> Measured:
 
 
 def free_keeping(board: str) -> int:
-    """What is free with `persistence true`, and the clients connected."""
+    """What is free with `persistence true`, the journal in a file, and the clients connected."""
+    return _free(board, SERVE, _KEEPING)
+
+
+def free_in_flash(board: str) -> int:
+    """The same with the journal in raw flash: so much less as it is beside the same device."""
+    in_file, in_flash = (
+        _free(board, SERVE_FLASH, _KEEPING + more) for more in ("persistence_location ./\n", "")
+    )
+    return free_keeping(board) - (in_file - in_flash)
+
+
+def _free(board: str, script: Path, conf: str) -> int:
     facts = boards.load(board)
     heap = facts.heap_kb * 1024
     if facts.mpy_arch.startswith(_NATIVE_IN_HEAP):
         code = native.in_folder(mpy.build(facts.mpy_arch))
         heap -= code["slotmq.hot"] + code[_KEEPING_NATIVE]
-    return _serve(board, heap, _KEEPING)[2]
+    if script == SERVE_FLASH:
+        heap += _ROOM_FOR_DEVICE
+    return _serve(board, heap, conf, script)[2]
 
 
-def _serve(board: str, heap: int, conf: str = "") -> tuple[int, int, int]:
+def free_recording(board: str) -> int:
+    """What is free with the journal and the recorder, and the clients connected."""
+    facts = boards.load(board)
+    heap = facts.heap_kb * 1024
+    if facts.mpy_arch.startswith(_NATIVE_IN_HEAP):
+        code = native.in_folder(mpy.build(facts.mpy_arch))
+        heap -= sum(code[name] for name in ("slotmq.hot", _KEEPING_NATIVE, _RECORDING_NATIVE))
+    return _serve(board, heap, _KEEPING + _RECORDING)[2]
+
+
+def _serve(board: str, heap: int, conf: str = "", script: Path = SERVE) -> tuple[int, int, int]:
     # What a session without a connection takes, and a client; what is left with all of them.
-    with Process(SERVE, board, heap, conf=conf) as process:
+    with Process(script, board, heap, conf=conf) as process:
         process.rows()
         process.connect().close()  # some names of what it needs stay
         time.sleep(_PUT_AWAY_S)

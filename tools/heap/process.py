@@ -13,6 +13,7 @@ from ..errors import ToolError
 
 MEASURE = Path(__file__).with_name("measure_micropython.py")
 SERVE = Path(__file__).with_name("serve_micropython.py")
+SERVE_FLASH = Path(__file__).with_name("serve_flash_micropython.py")
 _LIB = Path("lib")
 _PATIENCE_S = 30.0
 _HOST = "127.0.0.1"

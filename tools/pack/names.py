@@ -71,6 +71,7 @@ _GIVEN = ("Client",)
 # Of what may stand in for scram.Scram.
 _AUTHENTICATION = "auth forget user"
 _ALWAYS = (HOT, CORE, APP, FIVE)
+_ASKED_FOR = ("hot_", "journal", "restore", "record", "taps", "inside", "hooks", "scram")
 _EXPORTS = "__all__"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -100,9 +101,11 @@ class Names:
             if self.is_known(program, m)
         }
         found = sorted(set(_attributes(program)))
-        # What is always loaded chooses first, among the names that cost nothing.
-        always = set(_attributes(program, _ALWAYS))
-        found.sort(key=lambda name: name not in always)
+        # What is always loaded chooses first, among the names that cost nothing; last who is
+        # loaded only where it is asked for.
+        ranked = [[f for f in program.files if _rank(f) <= rank] for rank in (0, 1)]
+        sooner = [set(_attributes(program, files)) for files in ranked]
+        found.sort(key=lambda name: sum(name not in names for names in sooner))
         self.attributes = dict(
             zip(
                 [name for name in found if name not in kept and name[:2] != "__"],
@@ -140,12 +143,21 @@ class Names:
         called = {m: m.name for each in own.values() for m in each if self.is_known(program, m)}
         never = set(_local(program)) | set(dir(builtins)) | self._texts | set(called.values())
         shared = [m for m in _shared(program) if m not in called]
-        called |= dict(zip(shared, _short(never), strict=False))
-        never |= set(called.values())
-        for each in own.values():
-            # What only its own file knows may be called as something in another one.
-            called |= dict(zip([m for m in each if m not in called], _short(never), strict=False))
+        for rank in range(3):
+            files = [file for file in own if _rank(file) == rank]
+            first = [m for m in shared if program.file_of(m.module) in files]
+            called |= dict(zip(first, _short(never), strict=False))
+            never |= set(called.values())
+            for file in files:
+                # What only its own file knows may be called as something in another one.
+                rest = [m for m in own[file] if m not in called]
+                called |= dict(zip(rest, _short(never), strict=False))
+            never |= set(called.values())
         return called
+
+
+def _rank(file: str) -> int:
+    return 0 if file in _ALWAYS else 2 if file.startswith(_ASKED_FOR) else 1
 
 
 def _own(program: Program, module: str) -> list[Own]:

@@ -19,6 +19,9 @@ _ENTRIES = {CORE: "broker", APP: "app", FIVE: "version5"} | {name: name for name
 # The journal, for who wants one, and what only its start needs.
 _KEEPING = ("hot_journal", "journal", "journal_control", "restore")
 _ENTRIES |= {name: name for name in _KEEPING}
+# The recorder with its taps; what it does seldom are files of their own.
+_ENTRIES |= {"hot_record": "hot_record", "recorder": "recorder taps"}
+_ENTRIES |= {"record_control": "record_control"}
 # Clients in the broker's own program, and hooks that are told what happened.
 _ENTRIES |= {"inside": "inside"}
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
@@ -129,8 +132,9 @@ class Program:
         files = {HOT: self._closure(hot, ())}
         for file, entry in _ENTRIES.items():
             taken = [name for modules in files.values() for name in modules]
-            if entry in self.modules:
-                files[file] = [name for name in self._closure([entry], tuple(taken)) if name]
+            entries = [name for name in entry.split() if name in self.modules]
+            if entries:
+                files[file] = [name for name in self._closure(entries, tuple(taken)) if name]
         taken = [name for modules in files.values() for name in modules]
         alone = {name or INIT: [name] for name in self.modules if name not in taken}
         return files | alone

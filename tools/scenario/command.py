@@ -27,9 +27,14 @@ from .. import boards
 @click.option("-q", "--quiet", is_flag=True, help="Only the words: no tables, no progress bar.")
 @click.option("--example", is_flag=True, help="Print a scenario to begin with.")
 @click.option("--keys", is_flag=True, help="Print every key of a scenario.")
+@click.option("--spark", "master", metavar="MASTER", help="Run many seeds on Spark: local[2], ...")
+@click.option("--seeds", metavar="A..B", help="With --spark: which.")
+@click.option("--grid", multiple=True, metavar="LIMIT=N,N,...",
+              help="With --spark: and these limits; may be given again.")  # fmt: skip
 def sim(
     file: Path | None, board: str | None, seed: int | None, out: Path | None,
     as_json: bool, quiet: bool, example: bool, keys: bool,
+    master: str | None, seeds: str | None, grid: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Run the real broker with the clients of a SCENARIO, and say how it went.
 
@@ -52,8 +57,22 @@ def sim(
     from the file and its seed; the processor is taken to be fast enough.
 
     `slotmq sim --example > my.toml` is a longer one to begin with.
+
+    With --spark MASTER --seeds A..B a cluster runs the scenario with each seed, and with each
+    combination of limits that --grid names, and a table says which board bears it. Without a
+    SCENARIO, in the repository, the seeds are those that test the broker itself.
     """
     from . import answer
+
+    if master is not None:
+        from . import spread
+
+        if seeds is None or seed is not None or out is not None:
+            raise click.UsageError("--spark goes with --seeds A..B, not with --seed or --out")
+        spread.spread(file, board, master, seeds, grid, as_json=as_json)
+        return
+    if seeds is not None or grid:
+        raise click.UsageError("--seeds and --grid go with --spark MASTER")
 
     if example or keys:
         click.echo(answer.example() if example else answer.keys())

@@ -24,9 +24,16 @@ class BadScenario(ToolError):
 def read(path: Path, **instead: Any) -> Scenario:
     """The scenario of a file, some keys of its first level replaced."""
     try:
-        raw = tomllib.loads(path.read_text())
+        text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise BadScenario([f"cannot be read: {error}"]) from None
+    return read_text(text, **instead)
+
+
+def read_text(text: str, **instead: Any) -> Scenario:
+    """The same of its text."""
+    try:
+        raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadScenario([f"no TOML: {error}"]) from None
     reader = _Reader()

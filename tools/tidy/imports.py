@@ -37,13 +37,16 @@ RULE = (
     Row("hot_queue_cpython", "hot_cpython hot_messages_cpython"),
     Row("hot_turn_cpython", "hot_lane_cpython net_cpython", "os time"),
     Row("hot_journal_cpython", "", "re zlib"),
+    Row("hot_record_cpython", "", "struct zlib"),
     Row("hot_*_cpython", "hot_cpython", "array"),
     Row("hot", "", "array micropython sys"),
     Row("hot_lane", "hot hot_messages hot_queue", "micropython"),
     Row("hot_queue", "hot hot_messages", "micropython"),
+    Row("hot_record", "hot hot_journal", "micropython sys"),
     Row("hot_*", "arrays hot", "array micropython"),
     Row("arrays", "", "array"),
     Row("runtime_journal", "hot_journal* runtime"),
+    Row("runtime_record", "hot_record* runtime"),
     Row("columns", "hot runtime"),
     # Sockets, poller, clock: nothing of MQTT
     Row("net_cpython", "", "select socket time"),
@@ -84,7 +87,7 @@ RULE = (
         "*5", f"{_STEPS} *5 admit encode handle_* heap intake ondemand planting properties runtime"
     ),
     Row("intake", "deliver encode handle_* heap ondemand runtime"),
-    Row("local", "deliver inside retain runtime"),
+    Row("local", "deliver inside ondemand retain runtime"),
     # On what a journal lies: bytes of generations, and nothing of what they mean
     Row("journal_flash", "heap ondemand runtime", "binascii struct"),
     Row("journal_ring", "runtime", "binascii struct"),
@@ -92,7 +95,20 @@ RULE = (
     Row("journal_disk", "runtime", "binascii os struct vfs"),
     # Attached to a broker that is to keep what it promises; restore is borrowed by its start
     Row("journal*", "encode heap journal* ondemand runtime runtime_journal"),
-    Row("keeping", "app log ondemand places restore runtime settings", "gc"),
+    # The recorder, which stands before what the broker and its loop call
+    Row("recorder", "heap ondemand runtime runtime_record", "os"),
+    Row("taps", "handle_publish heap ondemand runtime runtime_record"),
+    Row("record_file", "runtime", "binascii os struct"),
+    Row("record_control", "record_file recorder runtime", "gc struct"),
+    Row(
+        "record_remote", "log ondemand record_control record_file runtime", "binascii json struct"
+    ),
+    Row(
+        "record",
+        "app log ondemand places record_file recorder runtime settings taps",
+        "binascii gc machine os struct time",
+    ),
+    Row("keeping", "app log ondemand places restore runtime settings", "gc sys"),
     Row(
         "places",
         "journal_file journal_flash ondemand runtime",
@@ -122,10 +138,10 @@ RULE = (
     Row("log", "runtime", "sys time"),
     Row("scram", "runtime", "binascii hashlib os"),
     Row("conf", "capacities log policies runtime settings"),
-    Row("app", "conf log runtime settings start", "os sys"),
+    Row("app", "conf keeping log record runtime settings start", "os sys"),
     Row(
         "start",
-        "__init__ app broker budget conf connections journal keeping ondemand runtime settings "
+        "__init__ app broker budget conf connections journal ondemand runtime settings "
         "sysinfo version5",
         "errno gc os slotmq_boards sys",
     ),
@@ -134,7 +150,7 @@ RULE = (
 # A board's preset is one Limits; where its journal lies, its own modules tell.
 _BOARDS = {
     "limits.py": Row("limits", "__init__"),
-    "region.py": Row("region", "", "slotmq_boards*"),
+    "region.py": Row("region", "", "esp32 os rp2 vfs"),
     "region_rp2.py": Row("region_rp2", "", "os rp2 vfs"),
     "region_esp32.py": Row("region_esp32", "", "esp32"),
 }

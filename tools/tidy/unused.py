@@ -18,7 +18,13 @@ _BOARDS = tuple(
     f"boards/*/{name}" for name in ("board.json", "limits.py", "manifest.py", "region.py")
 )
 # Found by a pattern, in the folder of what looks for them.
-_BY_PLACE = (*_BOARDS, "tools/spec/mqtt-*.tsv", "*/__init__.py")
+_BY_PLACE = (
+    *_BOARDS,
+    "tools/spec/mqtt-*.tsv",
+    "*/__init__.py",
+    "host_tests/golden/*.json",
+    "host_tests/golden/*/*.json",
+)
 # Read by tidy, see its own first lines.
 _DICTIONARY = "lib/slotmq/packet.py"
 _PACKAGES = (("lib/slotmq", "slotmq"), ("tools", "slotmq_tools"), ("boards", "slotmq_boards"))

@@ -1,0 +1,1 @@
+"""Harvesting: from a board that speaks the contract, and from the broker itself."""

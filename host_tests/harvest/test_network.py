@@ -1,0 +1,251 @@
+"""`slotmq harvest --broker`: everything comes once, whatever is lost or damaged on the way."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import paho.mqtt.client as paho
+import pytest
+from click.testing import Result
+from paho.mqtt.enums import CallbackAPIVersion
+
+from host_tests.wire.process import BrokerProcess
+from slotmq_tools.harvest import network
+
+from .conftest import A, Attach, B, Folder, identities, recorder
+
+HEAD = b"""{"board":"00000000000000b%b","boot":1,"first":0,"segment":%d,"length":9,"next":1,
+"size":512}"""
+Harvest = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "_AGAIN_S", 0.3)
+
+
+def test_all_boards_come_in_one_bundle(attach: Attach, harvest: Harvest, folder: Folder) -> None:
+    one, other = recorder(A), recorder(B, 60)
+    other.start()
+    other.message("later", b"boot 2")
+    attach(one, other)
+    said = harvest().output
+    assert len(folder.lines()) == 1
+    assert f"{len(one.segments) + len(other.segments)} segments" in said
+    assert folder.identities() == identities(one, other)
+
+
+def test_harvesting_twice_changes_nothing(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    attach(recorder())
+    harvest()
+    before = {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}
+    assert "nothing new" in harvest().output
+    assert before == {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}
+
+
+def test_of_a_segment_that_grew_only_the_rest_is_fetched(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    one = recorder(messages=30)
+    boards = attach(one)
+    harvest()
+    length = len(one.segments[0])
+    one.message("room/1", b"one more")
+    boards.published()
+    boards.requests.clear()
+    harvest()
+    assert boards.requests == [(A, 0, 0), (A, 0, length)]  # its header, and the rest
+    assert folder.identities() == identities(one)
+
+
+def test_a_segment_that_was_sealed_meanwhile_is_completed(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    one = recorder(messages=30)
+    boards = attach(one)
+    harvest()
+    for number in range(100):
+        one.message("room/1", b"%d" % number)
+    one.start()
+    boards.published()
+    harvest()
+    assert folder.identities() == identities(one)
+    boards.requests.clear()
+    assert "nothing new" in harvest().output
+    assert {segment for _, segment, _ in boards.requests} == {0, one.newest}
+
+
+def test_lost_answers_are_asked_for_again(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    one = recorder(messages=120)
+    boards = attach(one)
+    boards.spoil = lambda count, answer: None if count % 5 == 0 else answer
+    harvest()
+    assert folder.identities() == identities(one)
+
+
+def test_what_was_damaged_on_the_way_is_fetched_again(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    one = recorder(messages=120)
+    boards = attach(one)
+    boards.spoil = lambda count, answer: (
+        answer[:200] + bytes([answer[200] ^ 1]) + answer[201:] if count == 2 else answer
+    )
+    said = harvest()
+    assert "torn" not in said.output
+    assert folder.identities() == identities(one)
+
+
+def test_a_torn_tail_on_the_flash_is_kept_as_it_is_and_told(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    one = recorder(messages=10)
+    one.tear()
+    torn = one.segments[0]
+    one.start()
+    attach(one)
+    assert f"segment 0: torn at byte {len(torn) - 6}" in harvest().output
+    assert folder.segments()[0][1][: len(torn)] == torn
+    assert folder.identities() == identities(one)
+
+
+def test_a_record_that_is_half_on_flash_is_left_for_the_next_harvest(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    one = recorder(messages=10)
+    whole = one.segments[0]
+    one.message("room/0", b"whole by then")
+    full = one.segments[0]
+    one.segments[0] = full[: len(whole) + 9]
+    boards = attach(one)
+    assert "torn" not in harvest().output
+    assert len(folder.identities()) == len(identities(one))
+    one.segments[0] = full
+    boards.published()
+    harvest()
+    assert folder.identities() == identities(one)
+
+
+def test_an_interrupted_harvest_goes_on_where_it_stopped(
+    attach: Attach, harvest: Harvest, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = recorder(messages=300)
+    boards = attach(one)
+    boards.spoil = lambda count, answer: answer if count < 12 else None
+    monkeypatch.setattr(network, "_ATTEMPTS", 1)
+    said = harvest(status=1)
+    assert "does not answer" in said.output
+    assert folder.lines() == []
+    stopped = max((number, offset) for _, number, offset in boards.requests[:11])
+    boards.spoil = lambda _count, answer: answer
+    boards.requests.clear()
+    harvest()
+    again = [(number, offset) for _, number, offset in boards.requests if offset]
+    assert stopped[0] > 0 and min(again) >= stopped
+    assert folder.identities() == identities(one)
+
+
+def test_what_was_overwritten_is_told_and_the_rest_comes(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    one = recorder(messages=300)
+    attach(one)
+    del one.segments[0]  # between its head and the request
+    assert f"board {A}: segment 0 was overwritten" in harvest().output
+    assert folder.identities() == identities(one)
+
+
+def test_a_board_that_was_emptied_begins_anew(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    boards = attach(recorder(messages=300))
+    harvest()
+    before = folder.identities()
+    fresh = recorder(messages=400, boot=7)
+    boards.recorders[A] = fresh
+    boards.published()
+    harvest()
+    assert folder.identities() == before | identities(fresh)
+
+
+def test_only_the_board_that_was_asked_for(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    one, other = recorder(A, 20), recorder(B, 20)
+    attach(one, other)
+    harvest("--board", B)
+    assert folder.identities() == identities(other)
+    assert "no board cc" in harvest("--board", "cc", status=1).output
+
+
+def test_the_time_is_told_with_its_bound(attach: Attach, harvest: Harvest) -> None:
+    boards = attach(recorder(messages=1))
+    said = harvest("--set-time").output
+    seconds, bound, quality = boards.times[0].split()
+    assert float(seconds) > 1.7e9 and quality == "harvester"
+    assert f"to within {bound} ms" in said
+
+
+def test_no_boards_and_no_broker(attach: Attach, harvest: Harvest, tmp_path: Path) -> None:
+    assert "remote_admin true" in harvest(status=1).output
+    gone = harvest("--broker", "127.0.0.1:1", status=1).output
+    assert gone.count("\n") == 1 and "no MQTT at 127.0.0.1:1" in gone
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"hello",
+        b"[]",
+        b'{"board":"00000000000000bb"}',
+        HEAD % (b"a", 0),  # of another board than its topic says
+        HEAD % (b"b", 4_000_000_000),  # segments
+    ],
+)
+def test_a_head_that_no_board_says_is_passed_over(
+    attach: Attach, harvest: Harvest, folder: Folder, field: BrokerProcess, head: bytes
+) -> None:
+    one = recorder(A, 20)
+    attach(one)
+    client = paho.Client(CallbackAPIVersion.VERSION2)
+    client.connect(*field.address)
+    client.loop_start()
+    topic = f"$SLOTMQ/record/{B}/head"
+    client.publish(topic, head, 1, retain=True).wait_for_publish(10)
+    harvest()
+    assert folder.identities() == identities(one)
+    client.disconnect()
+    client.loop_stop()
+
+
+def test_what_is_no_segment_is_told_and_left(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    one = recorder(messages=300)
+    one.segments[1] = b"\x00" * 500
+    attach(one)
+    assert "segment 1: this is no segment" in harvest().output
+    assert (A, 1, 1) not in dict(folder.segments())
+    assert len(folder.segments()) == len(one.segments) - 1
+
+
+def test_a_kill_between_bundle_and_line_leaves_nothing_behind(
+    attach: Attach, harvest: Harvest, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = recorder()
+    attach(one)
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("slotmq_tools.harvest.manifest.Manifest.append", killed)
+        harvest(status=1)
+    assert folder.lines() == [] and len(list((folder.path / "bundles").iterdir())) == 1
+    harvest()
+    assert len(list((folder.path / "bundles").iterdir())) == 1
+    assert folder.identities() == identities(one)
+    assert list((folder.path / "partial").iterdir()) == []

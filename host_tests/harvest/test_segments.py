@@ -1,0 +1,58 @@
+"""How far a segment is whole, wherever it is cut or damaged."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slotmq_tools.harvest.segments import NotASegment, header, scan
+
+from . import recording
+from .recording import Recorder
+
+BOARD = "0123456789abcdef"
+
+
+def three_records() -> bytes:
+    recorder = Recorder(BOARD)
+    recorder.start()
+    recorder.message("a", b"one")
+    return recorder.segments[0]
+
+
+def test_header_and_records_are_found() -> None:
+    found = scan(three_records())
+    assert (found.header.board, found.header.boot, found.header.segment) == (BOARD, 1, 0)
+    assert (found.header.first, found.header.size) == (0, recording.SIZE)
+    assert (found.end, found.last, found.torn) == (len(three_records()), 2, False)
+    erased = three_records() + b"\xff" * 100
+    assert scan(erased).end == found.end and not scan(erased).torn
+
+
+@given(st.integers(32, len(three_records()) - 1))
+def test_a_cut_segment_is_whole_up_to_its_last_whole_record(length: int) -> None:
+    data = three_records()[:length]
+    found = scan(data)
+    assert [seq for seq, _ in recording.records(data)] == list(range(found.last + 1))
+    assert found.torn == found.cut == (found.end < length)
+
+
+@given(st.integers(32, len(three_records()) - 1), st.integers(1, 255))
+def test_a_damaged_byte_ends_the_records_before_it(at: int, change: int) -> None:
+    data = bytearray(three_records())
+    data[at] ^= change
+    found = scan(bytes(data))
+    assert found.torn and found.end <= at
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        (b"SLMR", "too few"),
+        (b"\x7fELF" + bytes(60), "no segment of a recorder"),
+        (b"SLMR\x02" + three_records()[5:], "format 2 is newer"),
+        (three_records()[:9] + b"!" + three_records()[10:], "header's CRC"),
+    ],
+)
+def test_what_is_no_segment_is_refused_in_words(data: bytes, complaint: str) -> None:
+    with pytest.raises(NotASegment, match=complaint):
+        header(data)

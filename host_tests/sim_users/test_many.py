@@ -1,0 +1,116 @@
+"""`slotmq sim --spark`: what it is told, its runs, and its table, without Spark."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from slotmq_tools import cli
+from slotmq_tools.errors import ToolError
+from slotmq_tools.scenario import fan, many
+from slotmq_tools.scenario.many import Row, Work
+
+CROWD = """
+duration = "1 min"
+board = "RPI_PICO_W"
+[[clients]]
+name = "sensor"
+count = 6
+sleeps = true
+publish = [{ topic = "home/{n}", every = "10 s", qos = 1 }]
+[[clients]]
+name = "reader"
+subscribe = ["home/#"]
+"""
+
+
+def runs(work: Work, seeds: range) -> list[Row]:
+    return list(
+        many.run(work, [(seed, point) for seed in seeds for point in range(len(work.grid))])
+    )
+
+
+def test_a_grid_is_every_combination() -> None:
+    assert many.grid(["connections=1,4", "queued=8"]) == (
+        {"connections": 1, "queued": 8},
+        {"connections": 4, "queued": 8},
+    )
+    assert many.grid([]) == ({},)
+    assert many.seeds("3..5") == range(3, 6)
+
+
+@pytest.mark.parametrize("text", ["5..3", "7", "a..b", "-1..3"])
+def test_seeds_that_are_none(text: str) -> None:
+    with pytest.raises(ToolError, match=r"expected A\.\.B"):
+        many.seeds(text)
+
+
+@pytest.mark.parametrize("text", ["connections", "connections=", "colour=3", "queued=1,x"])
+def test_a_grid_that_is_none(text: str) -> None:
+    with pytest.raises(ToolError, match="expected LIMIT=N,N"):
+        many.grid([text])
+
+
+def test_more_connections_bear_more_and_the_table_says_so() -> None:
+    work = Work(CROWD, None, many.grid(["connections=1,4"]))
+    rows = runs(work, range(1, 4))
+    head, table = many.capacity(rows, work)
+    cells = [dict(zip(head, line, strict=True)) for line in table]
+    assert [line["connections"] for line in cells] == ["1", "4"]
+    assert [line["seeds"] for line in cells] == ["3", "3"]
+    assert float(cells[0]["delivered %"]) < float(cells[1]["delivered %"])
+    assert cells[0]["first full"] == "connections (3)"
+    worst = min((row for row in rows if row["point"] == 0), key=lambda row: row["delivered"])
+    assert cells[0]["of seed"] == str(worst["seed"])
+
+
+def test_a_run_is_the_same_wherever_it_stands() -> None:
+    work = Work(CROWD, None, many.grid(["connections=1,4"]))
+    alone = list(many.run(work, [(2, 1)]))
+    assert alone[0] == runs(work, range(1, 3))[3]
+
+
+def test_a_seed_of_the_broker_has_its_trace() -> None:
+    from host_tests.sim.run import run
+
+    (row,) = many.run(Work(None, None, ({},)), [(17, 0)])
+    assert row["failure"] is None and row["trace"] == run(17).hash
+
+
+def test_what_failed_is_told_with_its_seed_and_how_to_run_it_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = [dict.fromkeys(many.COLUMNS) | {"seed": 7, "point": 0, "failure": "AssertionError: x"}]
+    told = list(many.failures(rows, Work(None, None, ({},)), ""))
+    assert told[0] == "seed 7: AssertionError: x"
+    assert told[1].strip().startswith("python -m host_tests.sim --first 7 --seeds 1")
+
+
+def sim(*args: object) -> tuple[int, str]:
+    done = CliRunner().invoke(cli.main, ["sim", *map(str, args)])
+    return done.exit_code, done.output
+
+
+def test_the_command_prints_the_table_and_ends_with_1_where_a_run_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "crowd.toml"
+    file.write_text(CROWD)
+    monkeypatch.setattr(fan, "rows", lambda _master, work, seeds: runs(work, seeds))
+    status, said = sim(file, "--spark", "local", "--seeds", "1..2", "--grid", "connections=3,4")
+    assert status == 0 and "delivered %" in said and "no run failed" in said
+    broken = [dict.fromkeys(many.COLUMNS) | {"seed": 1, "point": 0, "failure": "E: x"}]
+    monkeypatch.setattr(fan, "rows", lambda *_: broken)
+    status, said = sim("--spark", "local", "--seeds", "1..1")
+    assert status == 1 and "seed 1: E: x" in said and "1 of 1 runs failed" in said
+
+
+def test_what_is_wrong_is_told_before_anything_is_sent(tmp_path: Path) -> None:
+    file = tmp_path / "crowd.toml"
+    file.write_text(CROWD)
+    status, said = sim(file, "--spark", "local", "--seeds", "1..2", "--grid", "connections=900")
+    assert status == 2 and "limits.connections" in said
+    assert sim(file, "--seeds", "1..2")[0] == 2
+    assert sim(file, "--spark", "local")[0] == 2
+    assert sim("--spark", "local", "--seeds", "1..2", "--board", "HOST")[0] == 2
+    assert sim(tmp_path / "none.toml", "--spark", "local", "--seeds", "1..2")[0] == 2

@@ -1,0 +1,56 @@
+"""Many seasons in one harvest folder, so that Spark, which starts slowly, is asked once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from slotmq_tools.telemetry.season.truth import Truth
+from slotmq_tools.telemetry.season.world import Knobs, season
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Campaign:
+    """What is in the folder, truly."""
+
+    folder: Path
+    truths: list[Truth]
+    lines: int
+
+    def all(self, table: str) -> list[Row]:
+        return [row for truth in self.truths for row in getattr(truth, table)()]
+
+
+def knobs(random: Random) -> Knobs:
+    """Any kind of season, the odd ones too."""
+    return Knobs(
+        boards=random.choice((1, 2, 3)),
+        boots=random.choice((1, 3, 5)),
+        steps=random.choice((0, 5, 30, 60)),
+        segment_size=random.choice((512, 768, 2048)),
+        ring=random.choice((2, 4, 100)),
+        stops=random.random() < 0.3,
+        silences=random.choice((0, 0.05, 0.3)),
+        cuts=random.choice((0, 0.7, 1)),
+        fails=random.choice((0, 0.05)),
+        anchors=random.choice((0, 0.05, 0.2)),
+        wrong_clocks=random.choice((0, 0.3, 1)),
+        repeats=random.choice((0, 0.4, 1)),
+        damage=random.choice((0, 0.15, 0.5)),
+        bridges=random.choice((0, 0.4)),
+    )
+
+
+def run(folder: Path, seeds: Iterable[int]) -> Campaign:
+    """A season for each seed, one behind the other."""
+    made = Campaign(folder, [], 0)
+    for seed in seeds:
+        lived = season(folder, seed, knobs(Random(seed)), made.lines)
+        made.lines = lived.harvest.lines
+        made.truths.append(Truth(lived))
+    return made

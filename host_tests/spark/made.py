@@ -1,0 +1,32 @@
+"""The tables of a campaign, and how they differ from the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+from slotmq_tools.telemetry import build
+from slotmq_tools.telemetry.lake import Lake
+
+from .campaign import Campaign
+from .tables import differences, keyed, rows
+
+
+@dataclass
+class Made:
+    """A campaign and its tables."""
+
+    spark: SparkSession
+    campaign: Campaign
+    lake: Lake
+
+    def silver(self, table: str) -> DataFrame:
+        return build.read(self.spark, self.lake, "silver", table, build.SILVER[table])
+
+    def gold(self, table: str) -> DataFrame:
+        return build.read(self.spark, self.lake, "gold", table, build.GOLD[table])
+
+    def wrong(self, table: str) -> list[str]:
+        """The differences of a table of silver."""
+        return differences(rows(self.silver(table)), keyed(self.campaign.all(table)))

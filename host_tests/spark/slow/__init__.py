@@ -1,0 +1,1 @@
+"""Run by `make test-spark`."""

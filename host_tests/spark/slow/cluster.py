@@ -1,0 +1,97 @@
+"""A standalone cluster of Spark on loopback: a master, two workers, and their executors."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pyspark
+
+from host_tests.wire.process import free_port
+
+_PATIENCE_S = 60.0
+_SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
+_EXECUTOR = "CoarseGrainedExecutorBackend"
+
+
+def environment() -> dict[str, str]:
+    """All on loopback, with this Python; the packages come as files, not by PYTHONPATH."""
+    found = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    return found | {
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+
+
+class Cluster:
+    """Started when made; `stop` ends what it has started, and nothing else."""
+
+    def __init__(self, folder: Path, workers: int = 2) -> None:
+        port = free_port()
+        self.master = f"spark://127.0.0.1:{port}"
+        self._folder = folder
+        self._processes: list[subprocess.Popen[bytes]] = []
+        here = ["--host", "127.0.0.1", "--webui-port", "0"]
+        self._start("master", "org.apache.spark.deploy.master.Master", *here, "--port", str(port))
+        self._wait_for("master", "I have been elected leader")
+        for number in range(workers):
+            name = f"worker-{number}"
+            options = [*here, "--cores", "1", "--memory", "1g", "--work-dir", str(folder / name)]
+            self._start(name, "org.apache.spark.deploy.worker.Worker", *options, self.master)
+        for number in range(workers):
+            self._wait_for(f"worker-{number}", "Successfully registered with master")
+
+    def _start(self, name: str, *command: str) -> None:
+        with (self._folder / f"{name}.log").open("wb") as log:
+            process = subprocess.Popen(
+                [_SPARK_CLASS, *command],
+                stdout=log,
+                stderr=log,
+                env=environment(),
+                start_new_session=True,
+            )
+            self._processes.append(process)
+
+    def _wait_for(self, name: str, text: str) -> None:
+        deadline = time.monotonic() + _PATIENCE_S
+        log = self._folder / f"{name}.log"
+        while text not in log.read_text(errors="replace"):
+            assert time.monotonic() < deadline, log.read_text(errors="replace")[-2000:]
+            time.sleep(0.1)
+
+    def executors(self) -> list[psutil.Process]:
+        """The processes that run tasks now."""
+        found = []
+        for worker in self._processes[1:]:
+            for process in psutil.Process(worker.pid).children(recursive=True):
+                try:
+                    if _EXECUTOR in " ".join(process.cmdline()):
+                        found.append(process)
+                except psutil.Error:
+                    continue
+        return found
+
+    def stop(self) -> None:
+        """Workers first, with what they have started."""
+        for process in reversed(self._processes):
+            kill_tree(process.pid)
+            process.wait()
+
+
+def kill_tree(pid: int) -> None:
+    """kill -9, for a process and all below it."""
+    try:
+        parent = psutil.Process(pid)
+        doomed = [*parent.children(recursive=True), parent]
+    except psutil.NoSuchProcess:
+        return
+    for process in doomed:
+        try:
+            process.kill()
+        except psutil.NoSuchProcess:
+            continue
+    psutil.wait_procs(doomed, timeout=10)

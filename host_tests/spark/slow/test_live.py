@@ -1,0 +1,82 @@
+"""From boards that record to silver by the live source: harvested too, each message is there
+once, and what was overwritten is a loss with its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from host_tests.harvest.conftest import A, B, identities, recorder
+from host_tests.harvest.fake_board import FakeBoards
+from host_tests.harvest.recording import Recorder
+from host_tests.spark.tables import rows
+from host_tests.wire.process import BrokerProcess
+from slotmq_tools.errors import ToolError
+from slotmq_tools.harvest.manifest import locked
+from slotmq_tools.harvest.store import Store
+from slotmq_tools.telemetry import bronze, build, live
+from slotmq_tools.telemetry.lake import Lake
+
+
+@pytest.fixture
+def field(tmp_path: Path) -> Iterator[BrokerProcess]:
+    broker = BrokerProcess("cpython", "\n", tmp_path)
+    yield broker
+    broker.stop()
+
+
+def options(field: BrokerProcess) -> dict[str, str]:
+    return {"brokers": f"127.0.0.1:{field.address[1]}", "maxRecordsPerTrigger": "400"}
+
+
+def harvested(folder: Path, *recorders: Recorder) -> Path:
+    with locked(folder) as manifest:
+        store = Store(manifest)
+        for one in recorders:
+            for number, segment in one.segments.items():
+                store.keep(segment, growing=number == one.newest)
+        store.bundle("a test")
+    return folder
+
+
+def test_live_and_harvest_make_one_table(
+    spark: SparkSession, tmp_path: Path, field: BrokerProcess
+) -> None:
+    one, other = recorder(A, 300), recorder(B, 200)
+    boards = FakeBoards(field.address, [one, other])
+    lake = Lake(tmp_path / "tables").made()
+    try:
+        first = live.run(spark, lake, options(field), None)
+        assert first == len(identities(one, other)) > 400  # so there were two batches
+        seen = identities(one, other)
+        one.keeps = 2
+        for number in range(600):
+            one.message("room/1", b"%d" % number)
+        boards.published()
+        live.run(spark, lake, options(field), None)
+        assert live.run(spark, lake, options(field), None) == 0
+    finally:
+        boards.close()
+    bronze.ingest(spark, harvested(tmp_path / "harvest", one, other), lake)
+    build.build_silver(spark, lake)
+    table = rows(build.read(spark, lake, "silver", "messages", build.SILVER["messages"]))
+    whole = seen | identities(one, other)
+    assert set(table) <= whole
+    assert {row["copies"] for key, row in table.items() if key[0] == B} == {2}
+    losses = rows(build.read(spark, lake, "silver", "losses", build.SILVER["losses"]))
+    last = max(seq for board, _, seq in seen if board == A)
+    (loss,) = losses.values()
+    assert (loss["board"], loss["boot"], loss["first_seq"]) == (A, 1, last + 1)
+    assert loss["last_seq"] == min(seq for _, _, seq in identities(one)) - 1
+    assert loss["reasons"] == ["overwritten"]
+
+
+def test_no_broker_is_one_line(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "tables").made()
+    with pytest.raises(ToolError, match=r"no MQTT at 127\.0\.0\.1:1") as failed:
+        live.run(spark, lake, {"brokers": "127.0.0.1:1"}, None)
+    assert "\n" not in str(failed.value)

@@ -1,0 +1,53 @@
+"""`spark-submit` on a standalone cluster with two workers: the tables are those of a laptop."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.dataset as ds
+import pyspark
+import pytest
+
+from host_tests.spark import campaign
+from slotmq_tools.telemetry import submit
+from slotmq_tools.telemetry.cluster import archive
+
+from .cluster import Cluster, environment
+
+_SUBMIT = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+SEASONS = range(6)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path)
+    yield made
+    made.stop()
+
+
+def submitted(cluster: Cluster, tmp_path: Path, *arguments: object) -> str:
+    packed = archive(tmp_path / "slotmq.zip")
+    command = [_SUBMIT, "--master", cluster.master, "--py-files", packed]
+    command += ["--conf", "spark.driver.host=127.0.0.1", submit.__file__, *arguments]
+    env = environment() | {"PYSPARK_DRIVER_PYTHON": sys.executable}
+    ran = subprocess.run(list(map(str, command)), env=env, capture_output=True, text=True,
+                         check=False)  # fmt: skip
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    return ran.stdout
+
+
+def test_two_workers_make_the_tables_of_the_truth(cluster: Cluster, tmp_path: Path) -> None:
+    lived = campaign.run(tmp_path / "harvest", SEASONS)
+    tables = tmp_path / "tables"
+    said = submitted(cluster, tmp_path, "bronze", lived.folder, tables)
+    assert f"bronze: {lived.lines} bundles taken" in said
+    assert "silver: messages" in submitted(cluster, tmp_path, "silver", tables)
+    found = ds.dataset(tables / "silver" / "messages", partitioning="hive").to_table()
+    names = ("board", "boot", "seq")
+    got = sorted(zip(*(found.column(name).to_pylist() for name in names), strict=True))
+    assert got == sorted(tuple(row[name] for name in names) for row in lived.all("messages"))
+    for number in range(2):
+        assert list((tmp_path / f"worker-{number}").glob("app-*/*")), "both workers took part"

@@ -1,0 +1,138 @@
+"""Sensors, QoS and sessions that are wrong in known ways, and what gold says of them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from slotmq_tools.telemetry import gold, gold_health
+from slotmq_tools.telemetry.schemas import ANCHORS, EVENTS, LOSSES, MESSAGES, QUARANTINE
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def table(spark: SparkSession, schema: StructType, rows: list[dict[str, Any]]) -> DataFrame:
+    """Rows of a table of silver; what they do not name is null."""
+    names = [column.name for column in schema]
+    return spark.createDataFrame([[row.get(name) for name in names] for row in rows], schema)
+
+
+def message(seq: int, minutes: float = 0, **columns: Any) -> dict[str, Any]:
+    row = {"board": "b", "boot": 1, "seq": seq, "client": "c", "topic": "t", "qos": 1,
+           "dup": False, "retain": False, "payload": bytes((seq,)), "clock": "anchored",
+           "conflict": False, "wall": START + timedelta(minutes=minutes)}  # fmt: skip
+    return row | columns
+
+
+def counter(seq: int, n: int, qos: int = 1, **columns: Any) -> dict[str, Any]:
+    return message(seq, json=f'{{"n": {n}}}', qos=qos, payload=f"n{n}".encode(), **columns)
+
+
+def findings(
+    spark: SparkSession, messages: list[dict[str, Any]], *holes: int
+) -> list[tuple[str, int, int]]:
+    losses = [{"board": "b", "boot": 1, "first_seq": hole, "last_seq": hole} for hole in holes]
+    found = gold.audit(table(spark, MESSAGES, messages), table(spark, LOSSES, losses)).collect()
+    return sorted((row["finding"], row["seq"], row["messages"]) for row in found)
+
+
+def test_the_audit_finds_what_contradicts_a_qos(spark: SparkSession) -> None:
+    rows = [
+        counter(1, 1, qos=2), counter(2, 1, qos=2), counter(3, 2, qos=2),  # 2: twice
+        counter(4, 5),  # 3 and 4 are lost
+        counter(5, 4),  # and one comes late
+        counter(6, 0), counter(7, 1),  # the publisher begins anew
+        counter(8, 9, qos=0),  # nothing was promised
+        counter(20, 30),  # behind a hole in the recording, or after QoS 0
+        counter(21, 40, client="other"), counter(22, 41, topic="other"),
+    ]  # fmt: skip
+    assert findings(spark, rows, 15) == [("lost", 4, 2), ("order broken", 5, 1), ("twice", 2, 1)]
+    lost = [counter(1, 1), counter(9, 5)]
+    assert findings(spark, lost) == [("lost", 9, 3)]
+    assert findings(spark, lost, 4) == []
+
+
+def test_without_a_counter_only_dup_tells_that_a_message_came_twice(spark: SparkSession) -> None:
+    same: dict[str, Any] = {"payload": b"21.5", "qos": 2}
+    assert findings(spark, [message(1, **same), message(2, **same)]) == []
+    assert findings(spark, [message(1, **same), message(2, dup=True, **same)]) == [("twice", 2, 1)]
+
+
+def test_sensors_that_creep_or_stand_still_are_told(spark: SparkSession) -> None:
+    rows = []
+    for i in range(48):
+        half_hours = {"minutes": 30.0 * i}
+        rows += [
+            message(4 * i, topic="creeps", number=20 + 0.1 * i, **half_hours),
+            message(4 * i + 1, topic="stuck", number=20.0 + min(i, 20), **half_hours),
+            message(4 * i + 2, topic="well", number=20.0 + i % 3, **half_hours),
+            message(4 * i + 3, topic="json", json=f'{{"a": {i % 2}, "b": "x", "c": null}}',
+                    **half_hours),
+        ]  # fmt: skip
+    found = gold.sensors(gold.values(table(spark, MESSAGES, rows))).collect()
+    by_field = {(row["topic"], row["field"]): row for row in found}
+    assert by_field.keys() == {("creeps", ""), ("stuck", ""), ("well", ""), ("json", "a")}
+    assert by_field["creeps", ""]["drifts"]
+    assert abs(by_field["creeps", ""]["drift_per_day"] - 4.8) < 1e-6
+    assert [key for key, row in by_field.items() if row["flat"]] == [("stuck", "")]
+    assert by_field["stuck", ""]["same"] == 28
+    assert not by_field["well", ""]["drifts"]
+
+
+def event(name: str, minutes: float = 0, **columns: Any) -> dict[str, Any]:
+    row = {"board": "b", "boot": 1, "seq": 0, "event": name, "client": "c"}
+    return row | {"wall": START + timedelta(minutes=minutes)} | columns
+
+
+def test_a_client_that_comes_and_goes_is_flapping(spark: SparkSession) -> None:
+    rows = [event("connect", minutes=i) for i in range(6)]
+    rows += [event("disconnect", minutes=i, code=8) for i in range(5)]
+    rows += [event("connect", minutes=30 * i, client="calm") for i in range(6)]
+    rows += [event("disconnect", code=1, client="calm")]
+    found = gold_health.sessions(
+        table(spark, EVENTS, rows), table(spark, MESSAGES, [message(1), message(2)])
+    )
+    told = {r["client"]: (r["flapping"], r["keep_alive_deaths"], r["messages"])
+            for r in found.collect()}  # fmt: skip
+    assert told == {"c": (True, 5, 2), "calm": (False, 0, 0)}
+
+
+def test_a_board_is_advised_which_limit_to_raise(spark: SparkSession) -> None:
+    events = [
+        event("table full", detail="queued"), event("table full", detail="sessions"),
+        event("heap low-water", heap_bytes=5000), event("boot"),
+    ]  # fmt: skip
+    losses = [{"board": "b", "boot": 1, "first_seq": 1, "lost": 7, "reasons": ["overwritten"]}]
+    anchors = [{"board": "b", "boot": 1, "seq": 1, "believed": False}]
+    found = gold_health.boards(
+        table(spark, MESSAGES, [message(1, conflict=True)]), table(spark, EVENTS, events),
+        table(spark, LOSSES, losses), table(spark, ANCHORS, anchors),
+    )  # fmt: skip
+    [row] = found.collect()
+    assert (row["refusals"], row["least_heap"], row["lost"]) == (2, 5000, 7)
+    assert row["advice"] == [
+        "raise limit queued",
+        "raise limit sessions",
+        "lower a limit: the heap was nearly used up",
+        "harvest sooner, or raise record_budget: recordings were overwritten",
+        "give it the time ($SLOTMQ/time)",
+        "a clock near it is wrong",
+        "its numbers began anew: give it a new identity",
+    ]
+
+
+def test_another_record_with_the_same_identity_is_marked(spark: SparkSession) -> None:
+    from slotmq_tools.telemetry import silver
+
+    frames = [
+        {"board": "b", "boot": 1, "segment": 0, "seq": seq, "ticks": 5, "type": 3, "flags": 1,
+         "payload": b"", "crc": crc, "line": line, "offset": 32, "harvested_ms": 9 - line}
+        for seq, crc, line in ((0, 1, 0), (0, 2, 1), (1, 3, 0), (1, 3, 1))
+    ]  # fmt: skip
+    found = silver.ordered(table(spark, QUARANTINE, frames)).orderBy("seq").collect()
+    assert [(r["seq"], r["copies"], r["conflict"], r["harvested_ms"]) for r in found] == [
+        (0, 2, True, 8), (1, 2, False, 8),
+    ]  # fmt: skip

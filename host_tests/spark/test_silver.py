@@ -1,0 +1,111 @@
+"""Seasons of every kind in one folder: silver is what is true of them, exactly."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from slotmq_tools.telemetry import bronze, build, manifest
+from slotmq_tools.telemetry.lake import Lake
+from slotmq_tools.telemetry.source import NAME
+
+from . import campaign
+from .made import Made
+
+
+@pytest.mark.parametrize("table", build.SILVER)
+def test_the_table_equals_the_truth(made: Made, table: str) -> None:
+    assert made.campaign.all(table), "the seasons must have some"
+    assert made.wrong(table) == []
+
+
+def test_the_seasons_have_what_is_to_be_shown(made: Made) -> None:
+    messages = made.campaign.all("messages")
+    assert {row["clock"] for row in messages} == {"anchored", "between", "unknown"}
+    assert {row["kind"] for row in messages} == {
+        "number", "json", "cbor", "text", "bytes", "empty",
+    }  # fmt: skip
+    assert any(row["possible_duplicate"] for row in messages)
+    assert any(row["copies"] > 1 for row in messages)
+    assert any(row["origin_board"] for row in messages)
+    assert any(row["uptime_ms"] >= 2**30 for row in messages)
+    assert {row["believed"] for row in made.campaign.all("anchors")} == {True, False}
+    reasons = {reason for row in made.campaign.all("losses") for reason in row["reasons"]}
+    assert reasons == {"overwritten", "ring full", "write failed", "unexplained"}
+
+
+def test_the_true_time_is_never_further_away_than_the_error(made: Made) -> None:
+    looked_at = 0
+    for truth in made.campaign.truths:
+        for board, boot, seq, at in truth.true_times():
+            wall = truth.wall((board, boot, seq))
+            if wall is not None:
+                looked_at += 1
+                assert abs(wall[0] - at * 1000) <= wall[1]
+    assert looked_at > 200
+
+
+def test_quarantine_has_every_bad_frame_with_its_place_and_reason(made: Made) -> None:
+    found = bronze.quarantine(made.spark, made.lake).select("line", "offset", "reason", "file")
+    right = [
+        (bad.line, bad.offset, bad.reason, bad.file)
+        for truth in made.campaign.truths
+        for bad in truth.harvest.bad
+    ]
+    assert Counter(tuple(row) for row in found.collect()) == Counter(right)
+    assert len({reason for _, _, reason, _ in right}) >= 6
+
+
+def test_bronze_has_every_good_frame_as_often_as_it_was_harvested(made: Made) -> None:
+    found = bronze.read(made.spark, made.lake).select("line", "offset", "board", "boot", "seq")
+    right = [
+        (taken.line, taken.offset, taken.entry.board, taken.entry.boot, taken.entry.seq)
+        for truth in made.campaign.truths
+        for taken in truth.harvest.taken
+    ]
+    assert Counter(tuple(row) for row in found.collect()) == Counter(right)
+
+
+def test_a_second_run_takes_nothing(made: Made) -> None:
+    before = made.lake.batches()
+    taken = bronze.ingest(made.spark, made.campaign.folder, made.lake)
+    assert taken.first == taken.last == made.campaign.lines
+    assert made.lake.batches() == before
+
+
+def test_a_stream_brings_what_a_batch_brings(made: Made, tmp_path: Path) -> None:
+    """In triggers of a few bundles, and on from where it was."""
+    frames = made.spark.readStream.format(NAME).option("path", str(made.campaign.folder))
+    for triggers in (1, 0):
+        query = (
+            frames.option("maxBundlesPerTrigger", made.campaign.lines // 2 + 1)
+            .load()
+            .where("reason is null")
+            .select("line", "offset")
+            .writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .format("parquet")
+            .trigger(availableNow=True)
+            .start(str(tmp_path / "out"))
+        )
+        query.awaitTermination()
+        assert len(query.recentProgress) >= triggers
+    found = made.spark.read.parquet(str(tmp_path / "out"))
+    right = bronze.read(made.spark, made.lake).select("line", "offset")
+    assert found.count() == right.count() == found.join(right, ["line", "offset"]).count()
+
+
+def test_what_comes_later_is_added(spark: SparkSession, tmp_path: Path) -> None:
+    """Harvested in two visits, with a look at the tables between them."""
+    lived = campaign.run(tmp_path / "harvest", range(100, 103))
+    lines = (lived.folder / manifest.NAME).read_text().splitlines(keepends=True)
+    lake = Lake(tmp_path / "tables").made()
+    for count in (len(lines) // 2, len(lines)):
+        (lived.folder / manifest.NAME).write_text("".join(lines[:count]) + '{"path": "bun')
+        bronze.ingest(spark, lived.folder, lake)
+        build.build_silver(spark, lake)
+    made = Made(spark, lived, lake)
+    assert [made.wrong(table) for table in build.SILVER] == [[], [], [], []]
+    assert len(lake.batches()) == 2

@@ -1,0 +1,143 @@
+"""Wall time from anchors: whom to believe, how far the truth may be away, boots without one."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slotmq_tools.telemetry.clock import (
+    ANCHORED,
+    BETWEEN,
+    HARVEST_SLACK_MS,
+    MS,
+    ROUNDED,
+    UNKNOWN,
+    Anchor,
+    Boot,
+    Piece,
+    believed,
+    pieces,
+    tightened,
+)
+
+NOW = 1_780_000_000_000
+RTC, TOLD, HARVESTER, NTP = 1, 2, 3, 4
+DAY = 86_400_000
+
+
+def anchor(
+    seq: int,
+    uptime: int,
+    wall: int,
+    quality: int = NTP,
+    error: int = 10,
+    harvested: int | None = None,
+) -> Anchor:
+    return Anchor(seq, uptime, quality, wall, error, harvested)
+
+
+def boot(number: int, last: int, harvested: int | None, *anchors: Anchor) -> Boot:
+    return Boot(number, 0, last, harvested, anchors)
+
+
+def piece(boots: list[Boot], number: int, passed: int = 0) -> Piece:
+    [found] = [p for p in pieces(boots) if (p.boot, p.passed) == (number, passed)]
+    return found
+
+
+def test_at_an_anchor_the_time_is_its_own_within_its_error() -> None:
+    found = piece([boot(1, 5000, None, anchor(3, 2000, NOW))], 1, 1)
+    low, high = found.at(2000) or (0, 0)
+    assert found.kind == ANCHORED
+    assert (low + high) // 2 == NOW * MS
+    assert (high - low) // 2 == 10 * MS + ROUNDED
+
+
+def test_far_from_it_the_crystal_counts() -> None:
+    found = piece([boot(1, 10_000_000, None, anchor(3, 0, NOW))], 1, 1)
+    low, high = found.at(10_000_000) or (0, 0)
+    assert (high - low) // 2 == 10 * MS + ROUNDED + 1000 * MS  # 100 ppm of 10,000 s
+
+
+def test_two_anchors_narrow_what_lies_between_them() -> None:
+    both = boot(1, 10_000_000, None, anchor(3, 0, NOW), anchor(9, 10_000_000, NOW + 10_000_400))
+    low, high = piece([both], 1, 1).at(5_000_000) or (0, 0)
+    assert (high - low) // 2 < 510 * MS
+    assert low <= (NOW + 5_000_200) * MS <= high
+
+
+def test_the_better_kind_is_believed_when_two_contradict() -> None:
+    good = anchor(9, 1000, NOW, NTP, error=500)
+    assert believed([anchor(3, 0, NOW + DAY, TOLD), good]) == [good]
+    assert believed([anchor(3, 0, NOW + DAY, RTC, error=1), good]) == [good]
+
+
+def test_of_one_kind_the_smaller_error_is_believed_and_then_the_earlier() -> None:
+    exact, vague = anchor(9, 0, NOW, TOLD, 5), anchor(3, 0, NOW + DAY, TOLD, 50)
+    assert believed([vague, exact]) == [exact]
+    early, late = anchor(3, 0, NOW, TOLD, 5), anchor(9, 0, NOW + DAY, TOLD, 5)
+    assert believed([early, late]) == [early]
+
+
+def test_clocks_that_were_never_set_are_not_believed() -> None:
+    for wall in (0, 946_684_800_000, 1_609_459_200_000):
+        assert believed([anchor(1, 0, wall, RTC)]) == []
+
+
+def test_nobody_knows_the_time_after_the_harvest_but_ntp() -> None:
+    late = NOW + HARVEST_SLACK_MS + 100
+    assert believed([anchor(1, 0, late, TOLD, harvested=NOW)]) == []
+    assert len(believed([anchor(1, 0, late, NTP, harvested=NOW)])) == 1
+    assert len(believed([anchor(1, 0, NOW, TOLD, harvested=NOW)])) == 1
+
+
+def test_a_boot_without_anchor_lies_between_its_neighbours() -> None:
+    boots = [
+        boot(1, 1000, None, anchor(1, 1000, NOW)),
+        boot(2, 4000, None),
+        boot(3, 1000, None, anchor(1, 0, NOW + 60_000)),
+    ]
+    found = piece(boots, 2)
+    low, high = found.at(0) or (0, 0)
+    assert found.kind == BETWEEN
+    assert low == (NOW - 10) * MS - ROUNDED
+    assert high == (NOW + 60_010) * MS + ROUNDED - 4000 * (MS - 100)
+
+
+def test_the_last_boot_ends_before_its_harvest() -> None:
+    boots = [boot(1, 1000, None, anchor(1, 1000, NOW)), boot(2, 4000, NOW + 9000)]
+    _, high = piece(boots, 2).at(4000) or (0, 0)
+    assert high == (NOW + 9000 + HARVEST_SLACK_MS) * MS
+
+
+def test_without_anything_before_it_the_time_is_unknown() -> None:
+    boots = [boot(1, 1000, NOW), boot(2, 1000, NOW, anchor(1, 0, NOW))]
+    assert piece(boots, 1).kind == UNKNOWN
+    assert piece(boots, 1).at(0) is None
+
+
+def test_neighbours_that_leave_no_room_make_no_time() -> None:
+    boots = [
+        boot(1, 0, None, anchor(1, 0, NOW)),
+        boot(2, DAY, None),
+        boot(3, 0, None, anchor(1, 0, NOW + 1000)),
+    ]
+    assert piece(boots, 2).at(0) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**7), st.integers(-40, 40), st.sampled_from((5, 40)))))
+def test_bounds_from_there_and_back_are_those_of_all_with_all(
+    drawn: list[tuple[int, int, int]],
+) -> None:
+    anchors = believed(
+        [
+            anchor(i, uptime, NOW + uptime + off, error=error)
+            for i, (uptime, off, error) in enumerate(sorted(drawn))
+        ]
+    )
+    for here, bound in zip(anchors, tightened(anchors), strict=True):
+        apart = [abs(other.uptime - here.uptime) * 100 for other in anchors]
+        pairs = list(zip(anchors, apart, strict=True))
+        assert bound.low == max(other.offset - other.error - far for other, far in pairs)
+        assert bound.high == min(other.offset + other.error + far for other, far in pairs)
+        assert bound.low <= bound.high

@@ -1,0 +1,166 @@
+"""Segments into rows: the board's golden ones, and drawn ones with all that befalls them."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import zlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from slotmq_tools.telemetry import decode, manifest, segment, source
+from slotmq_tools.telemetry.season import writer
+from slotmq_tools.telemetry.season.world import Knobs, season
+
+GOLDEN = sorted((Path(__file__).parents[1] / "golden/record").glob("*.seg"))
+HERE = decode.Place("a.smq", 0, 0, 5)
+BOARD = b"\x28\x6f\x00\x01"
+
+
+def rows(data: bytes, size: int = 512, place: decode.Place = HERE) -> list[dict[str, Any]]:
+    return [row for batch in decode.decode(data, size, place) for row in batch.to_pylist()]
+
+
+def a_segment(*records: bytes, size: int = 512) -> bytes:
+    return (writer.header(BOARD, 3, 7, 0, size) + b"".join(records)).ljust(size, b"\xff")
+
+
+CLIENT = writer.record(1, 0, 0, 10, 1, writer.NO_ID, b"sensor")
+TOPIC = writer.record(1, 1, 1, 10, writer.NO_ID, 2, b"a/b")
+MESSAGE = writer.record(2, 1, 2, 2**30 + 5, 1, 2, b"21.5")
+
+
+def test_a_record_has_what_was_written() -> None:
+    *_, message = rows(a_segment(CLIENT, TOPIC, MESSAGE))
+    assert message == {
+        "board": "286f000100000000", "boot": 3, "segment": 7, "seq": 2, "ticks": 5, "type": 2,
+        "flags": 1, "client": "sensor", "topic": "a/b", "payload": b"21.5",
+        "crc": int.from_bytes(MESSAGE[:4], "little"), "line": 0, "offset": 32 + 26 + 23,
+        "harvested_ms": 5, "file": None, "reason": None,
+    }  # fmt: skip
+
+
+def test_an_id_that_is_defined_anew_means_the_new_text_from_there_on() -> None:
+    other = writer.record(1, 1, 3, 10, writer.NO_ID, 2, b"c")
+    again = writer.record(2, 1, 4, 10, 1, 2, b"")
+    found = rows(a_segment(CLIENT, TOPIC, MESSAGE, other, again))
+    assert [row["topic"] for row in found if row["type"] == 2] == ["a/b", "c"]
+
+
+WRONG = {
+    "unknown type": writer.record(9, 0, 0, 0, writer.NO_ID, writer.NO_ID, b""),
+    "bad definition": writer.record(1, 2, 0, 0, 1, 1, b"x"),
+    "not UTF-8": writer.record(1, 0, 0, 0, 8, writer.NO_ID, b"\xff"),
+    "QoS 3": writer.record(2, 3, 0, 0, 1, 2, b""),
+    "cut origin": writer.record(2, 16, 0, 0, 1, 2, bytes(15)),
+    "no topic": writer.record(2, 0, 0, 0, 1, writer.NO_ID, b""),
+    "undefined topic": writer.record(2, 0, 0, 0, 1, 9, b""),
+    "undefined client": writer.record(3, 2, 0, 0, 9, writer.NO_ID, b"\x04"),
+    "bad length of payload": writer.record(4, 2, 0, 0, writer.NO_ID, writer.NO_ID, bytes(9)),
+}
+
+
+@pytest.mark.parametrize(("reason", "record"), WRONG.items(), ids=WRONG)
+def test_a_sound_record_that_cannot_be_used_is_a_bad_frame_and_the_rest_goes_on(
+    reason: str, record: bytes
+) -> None:
+    found = rows(a_segment(CLIENT, TOPIC, record, MESSAGE))
+    [bad] = [row for row in found if row["reason"]]
+    assert (bad["reason"], bad["offset"], bad["file"]) == (reason, 32 + 26 + 23, "a.smq")
+    assert (bad["board"], bad["segment"], bad["seq"]) == ("286f000100000000", 7, 0)
+    assert len([row for row in found if row["reason"] is None]) == 3
+
+
+def _broken(data: bytes, at: int, *values: int) -> bytes:
+    return data[:at] + bytes(values) + data[at + len(values) :]
+
+
+ENDS = {
+    "not a segment": _broken(a_segment(MESSAGE), 0, 0),
+    "bad header CRC": _broken(a_segment(MESSAGE), 9, 0xAA),
+    "cut header": a_segment(MESSAGE)[:31],
+    "segment size 1024": a_segment(MESSAGE, size=1024)[:512],
+    "bad CRC": _broken(a_segment(CLIENT), 32 + 22, 0),
+    "bad length": _broken(a_segment(CLIENT), 32 + 4, 19, 0),
+    "torn record": a_segment(CLIENT[:-1]),
+    "bytes behind the end": _broken(a_segment(), 32 + 30, 0),
+}
+
+
+@pytest.mark.parametrize(("reason", "data"), ENDS.items(), ids=ENDS)
+def test_what_ends_a_segment_too_early_is_named(reason: str, data: bytes) -> None:
+    assert [row["reason"] for row in rows(data)] == [reason]
+
+
+def test_a_segment_of_a_later_version_is_not_guessed_at() -> None:
+    head = bytearray(writer.header(BOARD, 1, 1, 0, 512))
+    head[4] = 2
+    head[28:] = writer.le(zlib.crc32(head[:28]), 4)
+    assert [row["reason"] for row in rows(bytes(head) + MESSAGE)] == ["format version 2"]
+
+
+def test_a_piece_of_a_segment_that_is_still_written_is_read_from_where_one_was() -> None:
+    data = a_segment(CLIENT, TOPIC, MESSAGE)
+    start = 32 + 26 + 23
+    whole = data[: start + len(MESSAGE)]
+    batches = decode.decode_records(whole, segment.read_header(whole), start, HERE)
+    found = [row for batch in batches for row in batch.to_pylist()]
+    assert [(row["topic"], row["offset"]) for row in found] == [("a/b", start)]
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_what_the_board_has_written_is_read_as_it_says(path: Path) -> None:
+    told = json.loads(path.with_suffix(".json").read_text())
+    head, data = told["head"], path.read_bytes()
+    found = rows(data, head["size"])
+    good = [row for row in found if row["reason"] is None]
+    assert segment.read_header(data) == segment.Header(
+        head["size"], head["board"], head["boot"], head["segment"], head["seq"]
+    )
+    names = {"at": "offset", "type": "type", "flags": "flags", "seq": "seq", "ticks": "ticks"}
+    assert [{old: row[new] for old, new in names.items()} for row in good] == [
+        {old: record[old] for old in names} for record in told["records"]
+    ]
+    assert [row["payload"].hex() for row in good] == [r["payload"] for r in told["records"]]
+    assert bool(len(found) - len(good)) == (told["end"] != told["bytes"])
+    assert segment.walk(data).end == told["end"]
+
+
+def test_there_are_golden_segments() -> None:
+    assert len(GOLDEN) >= 10
+
+
+def read(folder: Path, limit: int) -> list[dict[str, Any]]:
+    """All rows of a harvest folder, in parts of at most so many bytes."""
+    parts = manifest.parts(manifest.read(folder), limit)
+    batches = (b for task in parts for part in task for b in source.frames_of(folder, part))
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32), st.integers(1, 10), st.integers(0, 4), st.sampled_from((1, 4 << 20)))
+def test_every_record_of_a_season_is_read_and_every_bad_frame_named(
+    seed: int, ring: int, sizes: int, limit: int
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        knobs = Knobs(boots=2, ring=ring + 1, segment_size=512 + 256 * sizes, damage=0.3)
+        lived = season(Path(name), seed, knobs)
+        found = read(Path(name), limit)
+    names = ("line", "offset", "board", "boot", "segment", "seq", "ticks", "type", "flags",
+             "client", "topic", "payload", "crc")  # fmt: skip
+    right = Counter(
+        (
+            t.line, t.offset, e.board, e.boot, e.segment, e.seq, e.uptime % 2**30, e.kind, e.flags,
+            e.client, e.topic, e.payload, e.crc,
+        )
+        for t in lived.harvest.taken for e in [t.entry]
+    )  # fmt: skip
+    assert Counter(tuple(row[n] for n in names) for row in found if not row["reason"]) == right
+    bad = Counter((b.line, b.offset, b.reason, b.file) for b in lived.harvest.bad)
+    wheres = ("line", "offset", "reason", "file")
+    assert Counter(tuple(row[n] for n in wheres) for row in found if row["reason"]) == bad

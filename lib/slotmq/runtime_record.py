@@ -1,0 +1,8 @@
+# runtime_record.py - runtime.py's part for the recorder, loaded only with it.
+# ruff: noqa: F401 - others import from here
+from slotmq.runtime import MICROPYTHON
+
+if MICROPYTHON:
+    from slotmq.hot_record import add, make, seal, tap
+else:
+    from slotmq.hot_record_cpython import add, make, seal, tap

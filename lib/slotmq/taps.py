@@ -1,0 +1,239 @@
+# taps.py - what passes through a broker, for its Recorder: messages behind the lane, behind the
+# handlers of PUBLISH, and what the program itself publishes; and events.
+#
+# Stands in the way of what the broker and its loop call, as hooks.py does, so that a broker
+# that records nothing has no code for it. Owns when a flush is due. How events are
+# written is record_control.py's, what is told over MQTT record_remote.py's. Does not allocate in
+# the steady state.
+from slotmq import heap, ondemand
+from slotmq.handle_publish import is_wanted
+from slotmq.runtime import const, lane, next_packet
+from slotmq.runtime_record import tap
+
+_NONE = const(0xFFFF)
+_TYPE = const(0)
+_BODY = const(3)
+_FLAGS = const(1)
+_END = const(4)
+_ENDING = const(3)
+_TOPIC = const(7)
+_TOPIC_LEN = const(8)
+_PAYLOAD = const(9)
+_ACCEPTED = const(15)
+# Of the Recorder's state
+_FILL = const(0)
+_BLOCK = const(1)
+_SEQ = const(4)
+_TICKS = const(5)
+_CLIENT = const(6)
+_ORIGIN_FLAG = const(16)
+_ORIGIN = b"\x26\0\x0dslotmq-origin\0\x20"
+_EACH = const(10)
+_HEAP = const(600)  # tenths of a second between two looks at it
+
+
+class Taps:
+    def __init__(self, broker, rec, flush_s, remote):
+        self.broker = broker
+        self.rec = rec
+        self.o = rec.o
+        self.remote = remote
+        self.events = False  # are they recorded too? What they need is below
+        self.interval = flush_s * _EACH
+        self.due = self.flushed = broker.now  # tenths of a second
+        self.lock = None  # the open file that keeps others from this ring
+        self.ticks_ms = broker.loop.at_hand[4]
+        self.began = self.ticks_ms()
+        # What was called before: record.py fills it in
+        self.joins = self.inner = self.inner5 = self.finish = self.shut = None
+        self.end_it = self.asks = self.asks5 = None
+        self.refused = 0  # of all tables at the last look
+        self.counts = []  # of each, see record_control.py
+        self.heap_at = broker.now
+        self.low = 0x3FFFFFFF  # bytes of heap that were free when there were fewest
+        self.buf = None  # where the filters of a SUBSCRIBE are, buf[at:to]
+        self.at = self.to = 0
+
+    def clock(self):
+        """What comes is of now."""
+        self.o[_TICKS] = (self.ticks_ms() - self.began) & 0x3FFFFFFF
+        self.rec.now = self.broker.now
+
+    # Messages
+
+    def handle(self, columns, conn, buf, at, end):
+        """The lane, and behind it what it has taken."""
+        stop = lane(columns, conn, buf, at, end)
+        if stop != at:
+            self.clock()
+            o = self.o
+            o[_CLIENT] = client = self.broker.conns.session[conn]
+            topics = self.rec.topics
+            pkt = self.broker.pkt
+            at = tap(o, topics, buf, at, stop)
+            while at < stop:
+                if o[_FILL] < o[_BLOCK] or not self.rec.settle():
+                    n = next_packet(buf, at, stop, pkt)
+                    self._packet(conn, client, pkt, buf)
+                    o[_CLIENT] = client
+                    at += n
+                at = tap(o, topics, buf, at, stop)
+        return stop
+
+    def _packet(self, conn, client, pkt, buf):
+        at = pkt[_PAYLOAD]
+        size = pkt[_END] - at
+        self._message(conn, client, pkt[_FLAGS], buf, pkt[_TOPIC], pkt[_TOPIC_LEN], buf, at, size)
+
+    def _message(self, conn, client, flags, name, topic, n, buf, at, size):
+        # One that was handled. flags: of the packet, and _ORIGIN_FLAG
+        broker = self.broker
+        if not (broker.plain or is_wanted(broker, conn, name, topic, n, size)):
+            return
+        self.clock()
+        flags = flags >> 1 & 3 | (flags & 1) << 2 | flags & 24
+        self.rec.message(client, name, topic, n, flags, buf, at, size)
+        if self.remote and n > 8 and name[topic] == 36 and name[topic + 2] == 76:
+            heap.lift()
+            try:
+                self._remote().heard(self, name, topic, n, buf, at, size)
+            except MemoryError:
+                pass  # it will ask again
+            heap.drop()
+
+    def publish(self, broker, conn, pkt, buf):
+        """PUBLISH of version 3."""
+        client = broker.conns.session[conn]
+        result = self.inner(broker, conn, pkt, buf)
+        if not result:
+            self._packet(conn, client, pkt, buf)
+        return result
+
+    def publish5(self, broker, conn, pkt, buf):
+        """PUBLISH of version 5, whose topic an alias may stand for."""
+        client = broker.conns.session[conn]
+        flags = pkt[_FLAGS]
+        result = self.inner5(broker, conn, pkt, buf)
+        if not result:
+            s = broker.five.source
+            n = s.props
+            if n > 48 and self._find_origin(s):
+                flags |= _ORIGIN_FLAG
+            at = s.at + n
+            n = s.size - n
+            self._message(conn, client, flags, s.tbuf, s.topic, s.topic_len, s.buf, at, n)
+        return result
+
+    def _find_origin(self, source):
+        # The user property that tells which board has recorded the message before.
+        end = source.at + source.props
+        at = source.buf.find(_ORIGIN, source.at, end)
+        if at < 0 or at + 50 > end:
+            return False
+        heap.lift()
+        try:
+            return self._remote().read_origin(self.rec.origin, source.buf, at + 18)
+        except MemoryError:
+            return False
+        finally:
+            heap.drop()
+
+    def publish_own(self, topic, payload=b"", qos=0, retain=False):
+        """What the program itself publishes."""
+        self.clock()
+        self._remote().publish(self, topic, payload, qos, retain)
+
+    def _remote(self):
+        return ondemand.take("record_remote", self.broker.now)
+
+    # Clients
+
+    def let_in(self, broker, conn, pkt, buf):
+        """CONNECT, and AUTH before it is accepted."""
+        result = self.joins[pkt[_TYPE]](broker, conn, pkt, buf)
+        session = broker.conns.session[conn]
+        if result == _ACCEPTED and session != _NONE:
+            self.rec.marks[1][session] = 0  # somebody else may have the id now
+            if self.events:
+                self.tell("joined", conn, broker.conns.level[conn])
+        return result
+
+    # Events, which record_control.py writes
+
+    def tell(self, what, conn, about):
+        """Record an event; without heap for what does that it is a hole."""
+        self.clock()
+        heap.lift()
+        try:
+            getattr(ondemand.take("record_control", self.broker.now), what)(self, conn, about)
+        except MemoryError:
+            self.rec.o[_SEQ] += 1
+        heap.drop()
+
+    def end(self, conn, reason):
+        """Broker.end(): a connection ends, and why."""
+        conns = self.broker.conns
+        if conns.session[conn] != _NONE and conns.state[conn] != _ENDING:
+            self.tell("ended", conn, reason)
+        self.end_it(conn, reason)
+
+    def subscribe(self, broker, conn, pkt, buf):
+        """SUBSCRIBE and UNSUBSCRIBE."""
+        kind = pkt[_TYPE]
+        at = pkt[_BODY] + 2
+        end = pkt[_END]
+        inner = self.asks5 if broker.conns.level[conn] == 5 else self.asks
+        result = inner(broker, conn, pkt, buf)
+        if not result:
+            self.buf = buf
+            self.at = at
+            self.to = end
+            self.tell("asked", conn, kind)
+        return result
+
+    def look(self, now):
+        """Once a second: is a table full that was not, is there less heap than ever?"""
+        b = self.broker
+        s = b.subscriptions
+        refused = b.conns.refused + b.sessions.refused + s.refused + b.messages.refused
+        refused += b.deliveries.refused + b.retained.refused + s.nodes_refused
+        refused += b.sessions.ids_refused
+        if refused != self.refused or now >= self.heap_at:
+            self.refused = refused
+            self.heap_at = now + _HEAP
+            self.tell("look", 0, now)
+
+    # Time
+
+    def finish_turn(self):
+        """The loop's, and what is due."""
+        self.finish()
+        if self.broker.now >= self.due:
+            self.due = self.broker.now + _EACH
+            self._look(self.broker.now)
+
+    def _look(self, now):
+        self.clock()
+        if self.events:
+            self.look(now)
+        if now - self.flushed < self.interval:
+            return
+        self.flushed = now
+        rec = self.rec
+        if self.o[_FILL] != rec.done or rec.written != rec.synced:
+            rec.flush()
+        if self.remote and not rec.is_told:
+            heap.lift()
+            try:
+                self._remote().tell(self)
+            except MemoryError:
+                pass  # the next time
+            heap.drop()
+
+    def close(self):
+        """Loop.close(), and then the segment is whole."""
+        self.shut()
+        ondemand.take("record_control", self.broker.now).close(self.rec)
+        if self.lock:
+            self.lock.close()
+            self.lock = None

@@ -1,0 +1,131 @@
+"""`slotmq harvest`: its options, and what it says of a harvest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..deploy.options import Address, login
+from ..deploy.options import port as port_option
+from ..deploy.options import user as user_option
+from ..progress import bar
+
+if TYPE_CHECKING:
+    from .gather import Done, Report
+    from .manifest import Manifest
+
+_TOLD = 5  # lines of each complaint
+
+
+@click.command(short_help="Fetch what boards have recorded, over the network or USB.")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--broker", "address", type=Address(), help="Ask the running broker there.")
+@port_option
+@user_option
+@click.option("--board", "boards", multiple=True, metavar="ID", help="Only this one's [all].")
+@click.option("--set-time", is_flag=True, help="Tell the boards what time it is, first.")
+@click.option("--delete", is_flag=True, help="With --port: remove there what is safe here.")
+@click.option("--compact", "compacts", is_flag=True, help="Small bundles into 8 to 32 MB.")
+def harvest(
+    folder: Path, address: tuple[str, int] | None, device: str | None, user: str | None,
+    boards: tuple[str, ...], set_time: bool, delete: bool, compacts: bool,
+) -> None:  # fmt: skip
+    """Fetch what boards have recorded into FOLDER.
+
+    From the boards behind a running broker (--broker HOST:PORT, and `remote_admin true` in
+    its configuration), or from one on a serial line (--port, or the only one that is plugged
+    in), whose broker stops for it and is started again. Only what FOLDER has not is fetched,
+    and every CRC is verified. What is whole becomes one bundle in FOLDER/bundles and a line
+    in FOLDER/MANIFEST.jsonl, which `slotmq telemetry` reads. A harvest that was interrupted
+    goes on where it stopped.
+    """
+    from .manifest import locked
+
+    _check_options(address, device, boards, set_time, delete, compacts)
+    with locked(folder) as manifest:
+        if address is not None:
+            _network(address, login(user), set(boards), set_time, manifest)
+        elif device is not None or not compacts:
+            _usb(device, delete, manifest)
+        if compacts:
+            _compact(manifest)
+
+
+def _check_options(
+    address: object, device: object, boards: tuple[str, ...], set_time: bool, delete: bool,
+    compacts: bool,
+) -> None:  # fmt: skip
+    if address is not None and device is not None:
+        raise click.UsageError("--broker or --port, not both")
+    if address is None and (boards or set_time):
+        raise click.UsageError("--board and --set-time go with --broker")
+    if delete and (address is not None or (compacts and device is None)):
+        raise click.UsageError("--delete goes with --port: over the network a ring is only read")
+
+
+def _network(
+    address: tuple[str, int], who: Any, boards: set[str], set_time: bool, manifest: Manifest
+) -> None:
+    from . import gather
+    from .network import Ring
+    from .store import Store
+
+    ring = Ring(address, who)
+    try:
+        if set_time:
+            click.echo(f"the boards' time is set, to within {ring.set_time()} ms")
+        source = f"mqtt://{address[0]}:{address[1]}"
+        with bar("harvest") as done:
+            report = gather.over_network(ring, boards, Store(manifest), source, _safe(done))
+    finally:
+        ring.close()
+    _tell(report)
+
+
+def _usb(device: str | None, delete: bool, manifest: Manifest) -> None:
+    from ..deploy.repl import Repl, find
+    from . import gather
+    from .store import Store
+    from .usb import Files
+
+    found = find(device)
+    with Repl(found) as line:
+        try:
+            with bar("harvest") as done:
+                report = gather.over_usb(
+                    Files(line), Store(manifest), found, _safe(done), delete=delete
+                )
+        finally:
+            line.reset()
+    _tell(report)
+
+
+def _compact(manifest: Manifest) -> None:
+    from . import compact
+
+    with bar("compact") as done:
+        gone, fresh = compact.compact(manifest, _safe(done))
+    if not gone:
+        click.echo("nothing to compact: small bundles are kept until there are 8 MB of them")
+    else:
+        click.echo(f"{gone} bundles became {fresh}")
+
+
+def _safe(done: Any) -> Done:
+    """A bar that is not moved behind its end."""
+    return lambda percent: done(min(99.0, percent))
+
+
+def _tell(report: Report) -> None:
+    for complaints in (report.gone, report.bad):
+        for text in complaints[:_TOLD]:
+            click.echo(text, err=True)
+        if len(complaints) > _TOLD:
+            click.echo(f"... and {len(complaints) - _TOLD} more like this", err=True)
+    if not report.lines:
+        click.echo("nothing new")
+    for line in report.lines:
+        records = sum(max(0, last - first + 1) for *_, first, last in line.segments)
+        click.echo(f"{line.path}: {len(line.segments)} segments, {records:,} records")

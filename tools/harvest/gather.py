@@ -1,0 +1,187 @@
+"""A harvest: what is new on a board, fetched, verified, and made into a bundle.
+
+Boards are never changed before the bundle and its line are on this disk and were read
+back. What comes with a wrong CRC is fetched once more; if it is wrong again it is so on
+the flash, and is kept as it is, for the pipeline to name.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ..errors import ToolError
+from .manifest import Key, Line
+from .network import Gone, Head, Ring
+from .segments import HEADER, Header, NotASegment, header, scan
+from .store import Store, check, same_segment
+from .usb import Files
+
+Done = Callable[[float], None]
+Fetch = Callable[[int], Iterable[bytes]]  # the bytes of a segment from this offset on
+
+
+@dataclass
+class Report:
+    """What came of it."""
+
+    fetched: int = 0  # segments
+    gone: list[str] = field(default_factory=list)
+    bad: list[str] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A segment that this folder may not have, or not all of."""
+
+    head: Head
+    segment: int
+
+    @property
+    def growing(self) -> bool:
+        return self.segment == self.head.segment
+
+
+def over_network(ring: Ring, only: Iterable[str], store: Store, source: str, done: Done) -> Report:
+    """Every board of a broker, or only those."""
+    heads = _chosen(ring.heads(), set(only))
+    report = Report()
+    wanted = [each for head in heads for each in _wanted(ring, head, store)]
+    size = sum(each.head.size for each in wanted) or 1
+    so_far = 0.0
+    for each in wanted:
+        part = each.head.size / size * 100
+        board = each.head.board
+        try:
+            data = _from_ring(ring, each, store)
+        except Gone:
+            report.gone.append(f"board {board}: segment {each.segment} was overwritten")
+        except NotASegment as error:
+            report.bad.append(f"board {board}: segment {each.segment}: {error}")
+        else:
+            if data is not None:
+                _keep(store, data, each.growing, report)
+        so_far += part
+        done(so_far)
+    report.lines = store.bundle(source)
+    return report
+
+
+def over_usb(files: Files, store: Store, source: str, done: Done, *, delete: bool) -> Report:
+    """The board on a serial line, which nobody writes to meanwhile; with `delete` its
+    sealed segments go when they are safe. The newest stays: the board counts on from it."""
+    report = Report()
+    there = files.headers()
+    report.bad += files.refused
+    copies = store.manifest.copies()
+    for count, each in enumerate(there):
+        copy = copies.get((each.board, each.boot, each.segment))
+        if copy is None or copy.grown is not None:
+            begun = _begun(store, each)
+            data = _whole(store, each, begun, lambda at, one=each: files.fetch(one, at))  # type: ignore[misc]
+            _keep(store, data, growing=False, report=report)
+        done((count + 1) / len(there) * 100)
+    report.lines = store.bundle(source)
+    if delete:
+        _delete(files, there[:-1], store)
+    return report
+
+
+def _chosen(heads: dict[str, Head], only: set[str]) -> list[Head]:
+    if missing := only - heads.keys():
+        raise ToolError(f"there is no board {', '.join(sorted(missing))} behind this broker")
+    if not heads:
+        raise ToolError(
+            "no board tells of recordings here: does its configuration have `record` and"
+            " `remote_admin true`?"
+        )
+    return [heads[board] for board in sorted(heads) if not only or board in only]
+
+
+def _wanted(ring: Ring, head: Head, store: Store) -> Iterator[_Wanted]:
+    """What the folder has for certain is left out. A board that was emptied counts its
+    segments anew, so one header is looked at; if it is another's, all are."""
+    known = store.manifest.copies()
+    mine = {key: copy.grown for key, copy in known.items() if key[0] == head.board}
+    sealed = {number for (_, _, number), grown in mine.items() if grown is None}
+    waits = [each for each in store.waiting() if each.key[0] == head.board and not each.growing]
+    mine |= {each.key: None for each in waits}
+    sealed |= {each.key[2] for each in waits}
+    there = range(head.first, head.segment + 1)
+    oldest = min(sealed.intersection(there), default=None)
+    if oldest is not None:
+        try:
+            found = header(ring.read(head.board, oldest, 0, HEADER.size))
+        except (Gone, NotASegment):
+            sealed = set()
+        else:
+            sealed = sealed if (found.board, found.boot, oldest) in mine else set()
+    for number in there:
+        if number not in sealed:
+            yield _Wanted(head, number)
+
+
+def _from_ring(ring: Ring, wanted: _Wanted, store: Store) -> bytes | None:
+    """A segment; None where there is nothing new in it."""
+    head, number = wanted.head, wanted.segment
+    end = head.length if wanted.growing else None
+    beginning = header(ring.read(head.board, number, 0, HEADER.size))
+    begun = _begun(store, beginning)
+    key: Key = (beginning.board, beginning.boot, beginning.segment)
+    copy = store.manifest.copies().get(key)
+    if copy is not None and (copy.grown is None or (wanted.growing and copy.grown >= head.length)):
+        return None
+    return _whole(store, beginning, begun, lambda at: ring.fetch(head.board, number, at, end))
+
+
+def _begun(store: Store, segment: Header) -> bytes:
+    """What is here already of this very segment: a piece, or what a bundle has."""
+    path = store.piece(segment.board, segment.segment)
+    piece = path.read_bytes() if path.exists() else b""
+    if not (piece and same_segment(piece, segment)):
+        path.unlink(missing_ok=True)
+        piece = b""
+    known = store.known((segment.board, segment.boot, segment.segment)) or b""
+    return max(piece, known, key=len)
+
+
+def _whole(store: Store, segment: Header, begun: bytes, fetch: Fetch) -> bytes:
+    """All of it: what was begun and what is fetched; fetched anew where a CRC is wrong."""
+    data = _gathered(store, segment, begun, fetch)
+    found = scan(data)
+    if not found.torn or found.cut:
+        return data
+    again = _gathered(store, segment, b"", fetch)
+    return max(data, again, key=lambda each: scan(each).end)
+
+
+def _gathered(store: Store, segment: Header, begun: bytes, fetch: Fetch) -> bytes:
+    path = store.piece(segment.board, segment.segment)
+    path.write_bytes(begun)
+    with path.open("ab") as file:
+        for piece in fetch(len(begun)):
+            file.write(piece)
+            file.flush()
+    return path.read_bytes()
+
+
+def _keep(store: Store, data: bytes, growing: bool, report: Report) -> None:
+    found = store.keep(data, growing=growing).scan
+    report.fetched += 1
+    if found.torn and not growing:
+        report.bad.append(
+            f"board {found.header.board}: segment {found.header.segment}: torn at byte {found.end}"
+        )
+
+
+def _delete(files: Files, there: list[Header], store: Store) -> None:
+    copies = store.manifest.copies()
+    safe = []
+    for each in there:
+        copy = copies.get((each.board, each.boot, each.segment))
+        if copy is not None and copy.grown is None:
+            safe.append(each)
+    bundles = {copies[each.board, each.boot, each.segment].line.path for each in safe}
+    for line in store.manifest.lines:
+        if line.path in bundles:
+            check(store.folder, line)
+    files.remove(safe)

@@ -1,0 +1,206 @@
+"""A board's ring over MQTT: the retained heads, ranges of segments, and the time.
+
+Any client that the broker lets in can ask so (lib/FORMAT.md). Several requests are on
+their way at once; one that is not answered is asked again, so that nothing hangs on
+what a full table dropped.
+"""
+
+import json
+import math
+import struct
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from queue import Empty
+from typing import Any
+
+from ..deploy.reach import Client, Login
+from ..errors import ToolError
+
+ROOT = "$SLOTMQ/record"
+TIME = "$SLOTMQ/time"
+NONE = 0xFFFFFFFF
+_ANSWER = struct.Struct("<III")
+_WINDOW = 4
+_ASKED = 4096  # the board gives at most what fits into a packet, and then sets the pace
+_AGAIN_S = 2.0
+_ATTEMPTS = 6
+_QUIET_S = 0.5
+_FIRST_S = 3.0  # a board that has just started tells of its ring a little later
+_PATIENCE_S = 15.0
+_MOST = 1 << 20  # segments of a ring; more is no ring
+_CLOCK_MS = 5  # how wrong this computer's own clock is thought to be, at the least
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a board says of its ring."""
+
+    board: str
+    boot: int
+    first: int  # the oldest segment
+    segment: int  # the newest
+    length: int  # bytes of the newest that are on flash
+    next: int  # seq of the next record
+    size: int
+
+
+class Gone(Exception):
+    """There is no such segment any more."""
+
+
+class Ring(Client):
+    """The boards behind one broker."""
+
+    def __init__(self, address: tuple[str, int], login: Login) -> None:
+        super().__init__(address, login)
+        self._reply = f"slotmq/harvest/{uuid.uuid4().hex[:12]}"  # none below $ is let
+        self.subscribe(self._reply, 1)
+
+    def heads(self, quiet: float = _QUIET_S) -> dict[str, Head]:
+        """What every board has now, by its id."""
+        found: dict[str, Head] = {}
+        self._client.subscribe(f"{ROOT}/+/head", 1)
+        left, answered = _PATIENCE_S, False
+        while True:
+            try:
+                kind, message = self.events.get(timeout=left)
+            except Empty:
+                break
+            answered = answered or kind == "subscribe"
+            if kind == "message" and message.topic.endswith("/head"):
+                head = _head(message.topic, message.payload)
+                found |= {head.board: head} if head else {}
+            left = (quiet if found else _FIRST_S) if answered else _PATIENCE_S
+        if not answered:
+            raise ToolError(self._unreachable("no answer"))
+        self._client.unsubscribe(f"{ROOT}/+/head")
+        return found
+
+    def fetch(self, board: str, segment: int, begin: int, end: int | None) -> Iterator[bytes]:
+        """Its bytes from `begin` to `end` or as far as they go, in order; Gone."""
+        yield from _Fetch(self, board, segment, begin, end).pieces()
+
+    def read(self, board: str, segment: int, begin: int, end: int | None) -> bytes:
+        """The same in one."""
+        return b"".join(self.fetch(board, segment, begin, end))
+
+    def ask(self, board: str, segment: int, offset: int, length: int) -> None:
+        request = {"segment": segment, "offset": offset, "length": length, "reply": self._reply}
+        self.publish(f"{ROOT}/{board}/get", json.dumps(request).encode(), 1)
+
+    def answer(self, seconds: float) -> tuple[int, int, int, bytes] | None:
+        """Segment, offset, bytes of the segment on flash, and bytes."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                kind, message = self.events.get(timeout=left)
+            except Empty:
+                return None
+            if kind == "message" and message.topic == self._reply:
+                number, offset, total = _ANSWER.unpack_from(message.payload)
+                return number, offset, total, message.payload[_ANSWER.size :]
+        return None
+
+    def set_time(self) -> int:
+        """Tell the boards what time it is; -> the error bound in ms that was told."""
+        began = time.monotonic()
+        self.subscribe(self._reply, 1)  # there and back takes at least as long as there
+        bound = math.ceil((time.monotonic() - began) * 1000) + _CLOCK_MS
+        text = f"{time.time():.3f} {bound} harvester"
+        sent = self._client.publish(TIME, text.encode(), 1)
+        sent.wait_for_publish(_AGAIN_S)
+        if not sent.is_published():
+            raise ToolError(self._unreachable("the time was not acknowledged"))
+        return bound
+
+    def _unreachable(self, why: str) -> str:
+        host, port = self.address
+        return f"no MQTT at {host}:{port} ({why}): is this computer on the board's network?"
+
+
+class _Fetch:
+    """One range on its way."""
+
+    def __init__(self, ring: Ring, board: str, segment: int, begin: int, end: int | None) -> None:
+        self._ring, self._board, self._segment = ring, board, segment
+        self._at = self._asked = begin  # what is handed on so far, and what is asked for
+        self._end = end
+        self._known = False  # did the board answer, so that the end is one that it has?
+        self._stride = _ASKED
+        self._open: dict[int, int] = {}  # offset: length
+        self._got: dict[int, bytes] = {}
+
+    def pieces(self) -> Iterator[bytes]:
+        silent = 0
+        while not (self._known and self._at >= (self._end or 0)):
+            self._ask_more()
+            answer = self._ring.answer(_AGAIN_S)
+            if answer is None:
+                silent += 1
+                self._again(silent)
+            elif self._take(*answer):
+                silent = 0
+                while self._at in self._got:
+                    piece = self._got.pop(self._at)
+                    self._at += len(piece)
+                    yield piece
+
+    def _ask_more(self) -> None:
+        window = _WINDOW if self._known else 1
+        while len(self._open) < window and (not self._known or self._asked < (self._end or 0)):
+            length = self._stride
+            if self._end is not None:
+                length = min(length, self._end - self._asked)
+            self._ask(self._asked, length)
+            self._asked += length
+            if not self._known:
+                return
+
+    def _ask(self, offset: int, length: int) -> None:
+        self._open[offset] = length
+        self._ring.ask(self._board, self._segment, offset, length)
+
+    def _again(self, silent: int) -> None:
+        if silent == _ATTEMPTS:
+            raise ToolError(
+                f"board {self._board} does not answer: does its configuration say"
+                " `remote_admin true`?"
+            )
+        for offset, length in list(self._open.items()):
+            self._ask(offset, length)
+
+    def _take(self, segment: int, offset: int, total: int, data: bytes) -> bool:
+        """Was it an answer that was waited for?"""
+        if segment != self._segment or offset not in self._open:
+            return False
+        if total == NONE:
+            raise Gone(self._segment)
+        length = self._open.pop(offset)
+        self._end = min(total, total if self._end is None else self._end)
+        self._known = True
+        length = min(length, max(0, self._end - offset))
+        data = data[:length]
+        if not data and length:
+            self._open[offset] = length  # nothing now: it is asked for again
+            return False
+        self._got[offset] = data
+        if len(data) < length:
+            self._stride = min(self._stride, len(data))
+            self._ask(offset + len(data), length - len(data))
+        return True
+
+
+_NUMBERS = ("boot", "first", "segment", "length", "next", "size")
+
+
+def _head(topic: str, payload: bytes) -> Head | None:
+    """None for what no board says, whoever published it there."""
+    try:
+        said: dict[str, Any] = json.loads(payload)
+        head = Head(str(said["board"]), *(int(said[name]) for name in _NUMBERS))
+    except (ValueError, KeyError, TypeError):
+        return None
+    right = topic == f"{ROOT}/{head.board}/head" and 0 <= head.segment - head.first < _MOST
+    return head if right else None

@@ -1,0 +1,156 @@
+"""Segments on their way: pieces of one, whole ones in partial/, and the bundle of them all.
+
+Whatever moment a harvest is killed at, the next one goes on: a piece is appended to,
+a whole segment is not fetched again, and a bundle is named by what is in it, so that
+writing it twice makes one file. A segment leaves partial/ when its manifest line is
+on the disk.
+"""
+
+import hashlib
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import ToolError
+from .manifest import BUNDLES, Key, Line, Manifest, fuller, replace_file, sync_folder
+from .segments import Header, NotASegment, Scan, header, padded, scan
+
+PARTIAL = "partial"
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A segment in partial/."""
+
+    path: Path
+    scan: Scan
+    growing: bool
+
+    @property
+    def key(self) -> Key:
+        head = self.scan.header
+        return head.board, head.boot, head.segment
+
+
+class Store:
+    """The folder of a harvest, whose lock the caller has."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        self.manifest = manifest
+        self.folder = manifest.folder
+        self._partial = self.folder / PARTIAL
+        self._partial.mkdir(exist_ok=True)
+
+    def piece(self, board: str, segment: int) -> Path:
+        """Where bytes of a segment gather that is not whole yet."""
+        return self._partial / f"{board}-{segment:08x}.part"
+
+    def keep(self, data: bytes, *, growing: bool) -> Waiting:
+        """A segment is whole, as far as the board has it: behind its records nothing is kept
+        of one that grows, where the next record may be half written."""
+        found = scan(data)
+        head = found.header
+        content = data[: found.end] if growing else data
+        ending = "open" if growing else "seg"
+        name = f"{head.board}-{head.boot:08x}-{head.segment:08x}.{ending}"
+        replace_file(self._partial / name, content)
+        self.piece(head.board, head.segment).unlink(missing_ok=True)
+        return Waiting(self._partial / name, found, growing)
+
+    def waiting(self) -> list[Waiting]:
+        """The segments that no line has yet, in order; what a line has is removed."""
+        copies = self.manifest.copies()
+        best: dict[Key, Waiting] = {}
+        for path in sorted(self._partial.iterdir()):
+            if path.suffix not in (".seg", ".open") or path.name.startswith("."):
+                continue
+            one = Waiting(path, scan(path.read_bytes()), path.suffix == ".open")
+            grown = 0 if one.growing else None
+            there = copies.get(one.key)
+            if there and not fuller(one.scan.last, grown, there):
+                path.unlink()
+            elif one.key not in best or one.scan.last >= best[one.key].scan.last:
+                best[one.key] = one
+        return [best[key] for key in sorted(best)]
+
+    def bundle(self, source: str) -> list[Line]:
+        """Write what waits as one bundle (one for each size of segments), then its line."""
+        waiting = self.waiting()
+        lines = []
+        for size in sorted({each.scan.header.size for each in waiting}):
+            of_size = [each for each in waiting if each.scan.header.size == size]
+            lines.append(self._bundle(of_size, size, source))
+        for each in waiting:
+            each.path.unlink()
+        return lines
+
+    def _bundle(self, waiting: list[Waiting], size: int, source: str) -> Line:
+        writer = Writer(self.folder)
+        line = Line("", 0, "", size, [], round(time.time(), 3), source)
+        for each in waiting:
+            data = each.path.read_bytes()
+            writer.write(padded(data, size))
+            line.segments.append([*each.key, each.scan.header.first, each.scan.last])
+            if each.growing:
+                line.growing.append([*each.key, len(data)])
+        line.path, line.size, line.sha256 = writer.close()
+        self.manifest.append(line)
+        return line
+
+    def known(self, key: Key) -> bytes | None:
+        """What a bundle has of a segment that was still growing."""
+        there = self.manifest.copies().get(key)
+        if there is None or there.grown is None:
+            return None
+        with (self.folder / there.line.path).open("rb") as file:
+            file.seek(there.index * there.line.segment_size)
+            return file.read(there.grown)
+
+
+class Writer:
+    """A bundle while it is written, under a name that no reader looks at."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / BUNDLES
+        self._folder.mkdir(exist_ok=True)
+        self._fresh = self._folder / ".new"
+        self._file = self._fresh.open("wb")
+        self._digest = hashlib.sha256()
+        self._size = 0
+
+    def write(self, data: bytes) -> None:
+        self._file.write(data)
+        self._digest.update(data)
+        self._size += len(data)
+
+    def close(self) -> tuple[str, int, str]:
+        """On the disk, with its name; -> path, size and SHA-256 as the manifest has them."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        digest = self._digest.hexdigest()
+        path = self._folder / f"{digest[:16]}.smq"
+        self._fresh.replace(path)
+        sync_folder(self._folder)
+        return f"{BUNDLES}/{path.name}", self._size, digest
+
+
+def check(folder: Path, line: Line) -> None:
+    """Is the bundle on the disk what its line says? ToolError if not."""
+    path = folder / line.path
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ToolError(f"{path}: {error.strerror}") from None
+    if digest != line.sha256:
+        raise ToolError(f"{path}: it is not what was harvested (SHA-256 differs)")
+
+
+def same_segment(piece: bytes, segment: Header) -> bool:
+    """Do bytes from before belong to this segment?"""
+    try:
+        return header(piece) == segment
+    except NotASegment:
+        return False

@@ -1,0 +1,85 @@
+"""A board's ring over its serial line, by mpremote's raw REPL: the broker stops for it.
+
+What the board runs is a few lines that print; nothing is installed there or mounted.
+"""
+
+import ast
+from binascii import a2b_base64
+from collections.abc import Iterator
+from typing import Protocol
+
+from ..errors import ToolError
+from .segments import HEADER, Header, NotASegment, header
+
+FOLDER = "/record"
+_PIECE = 6144  # bytes a call: what is printed has its place in a board's heap line by line
+_LINE = 768
+_LIST = """
+import os
+try:
+    names = os.listdir({folder!r})
+except OSError:
+    names = []
+for name in sorted(names):
+    if name.endswith(".seg"):
+        path = {folder!r} + "/" + name
+        with open(path, "rb") as file:
+            print(repr((path, os.stat(path)[6], file.read({header}))))
+"""
+_READ = """
+from binascii import b2a_base64
+with open({path!r}, "rb") as file:
+    file.seek({begin})
+    left = {length}
+    while left > 0:
+        piece = file.read(min(left, {line}))
+        if not piece:
+            break
+        left -= len(piece)
+        print(b2a_base64(piece).decode(), end="")
+"""
+
+
+class Line(Protocol):
+    """What of tools/deploy/repl.py is needed here."""
+
+    def run(self, code: str) -> str: ...
+    def remove(self, paths: list[str]) -> None: ...
+
+
+class Files:
+    """The segments of the board at the other end of the line; nobody writes to them now."""
+
+    def __init__(self, line: Line, folder: str = FOLDER) -> None:
+        self._line, self._folder = line, folder
+        self.paths: dict[Header, tuple[str, int]] = {}
+        self.refused: list[str] = []
+
+    def headers(self) -> list[Header]:
+        """The headers of all segments; what is none is told of in `refused`."""
+        for printed in self._line.run(_LIST.format(folder=self._folder, header=HEADER.size)
+                                      ).splitlines():  # fmt: skip
+            path, size, beginning = ast.literal_eval(printed)
+            try:
+                self.paths[header(beginning)] = path, size
+            except NotASegment as error:
+                self.refused.append(f"{path}: {error}")
+        if not self.paths:
+            why = "; ".join(self.refused) or f"there is no {self._folder}/*.seg"
+            raise ToolError(f"the board has no recordings ({why})")
+        return sorted(self.paths, key=lambda one: one.segment)
+
+    def fetch(self, segment: Header, begin: int) -> Iterator[bytes]:
+        """A segment's bytes from `begin` on, in order."""
+        path, size = self.paths[segment]
+        while begin < size:
+            code = _READ.format(path=path, begin=begin, length=_PIECE, line=_LINE)
+            piece = b"".join(a2b_base64(text) for text in self._line.run(code).splitlines())
+            if not piece:
+                raise ToolError(f"{path}: ends at {begin} of {size} bytes")
+            begin += len(piece)
+            yield piece
+
+    def remove(self, segments: list[Header]) -> None:
+        """Away with them: their bundle is safe."""
+        self._line.remove([self.paths[each][0] for each in segments])

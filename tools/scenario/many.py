@@ -1,0 +1,156 @@
+"""Many runs of the simulator: seeds, and for a scenario a grid of limits; without Spark.
+
+A run is a row of COLUMNS. Whoever carries it out (fan.py: executors), a seed has the same
+row, and one that failed is run again here with the command that its row gives.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module, util
+from typing import Any, NamedTuple
+
+from slotmq.capacities import fields
+
+from ..errors import ToolError
+from . import broker
+from .reading import read_text
+
+# name: type, as Spark calls it
+COLUMNS = {
+    "seed": "long", "point": "long", "failure": "string", "trace": "string", "due": "long",
+    "delivered": "long", "lost": "long", "late": "long", "ram": "long", "first": "string",
+}  # fmt: skip
+_STEPS = 100
+_COLLECT = 8  # seeds
+Row = dict[str, Any]
+
+
+class Work(NamedTuple):
+    """What all runs have in common; it travels to the executors."""
+
+    text: str | None  # of the scenario; None: the seeds that test the broker itself
+    board: str | None
+    grid: tuple[dict[str, int], ...]
+
+
+def seeds(text: str) -> range:
+    """`A..B`, both included."""
+    found = re.fullmatch(r"(\d+)\.\.(\d+)", text)
+    if not found or int(found[1]) > int(found[2]):
+        raise ToolError(f"--seeds {text}: expected A..B, as in 0..999")
+    return range(int(found[1]), int(found[2]) + 1)
+
+
+def grid(texts: Sequence[str]) -> tuple[dict[str, int], ...]:
+    """`name=1,2,3` each: every combination."""
+    known = {name for name, *_ in fields()}
+    axes = []
+    for text in texts:
+        name, _, values = text.partition("=")
+        if name not in known or not re.fullmatch(r"\d+(,\d+)*", values):
+            raise ToolError(f"--grid {text}: expected LIMIT=N,N,..., as in connections=4,8")
+        axes.append([(name, int(value)) for value in values.split(",")])
+    return tuple(dict(point) for point in itertools.product(*axes))
+
+
+def check(work: Work) -> None:
+    """What is wrong with it is told before anything is sent anywhere."""
+    if work.text is None:
+        if util.find_spec("host_tests") is None:
+            raise ToolError("give a SCENARIO: the broker's own seeds are run from its repository")
+        return
+    for point in work.grid:
+        broker.make(_scenario(work, 0, point))
+
+
+def run(work: Work, jobs: Sequence[tuple[int, int]]) -> Iterator[Row]:
+    """A row for each (seed, point of the grid); what raises is a failure, and no end."""
+    one: Callable[[Work, int, int], Row] = _of_broker if work.text is None else _of_scenario
+    for seed, point in jobs:
+        row: Row = dict.fromkeys(COLUMNS) | {"seed": seed, "point": point}
+        try:
+            yield row | one(work, seed, point)
+        except Exception as error:
+            yield row | {"failure": f"{type(error).__name__}: {error}"}
+
+
+def _scenario(work: Work, seed: int, point: dict[str, int]) -> Any:
+    assert work.text is not None
+    limits = tomllib.loads(work.text).get("limits", {}) | point
+    instead: dict[str, Any] = {"seed": seed} | ({"limits": limits} if limits else {})
+    return read_text(work.text, **instead, **({"board": work.board} if work.board else {}))
+
+
+def _of_scenario(work: Work, seed: int, point: int) -> Row:
+    from .outcome import simulate
+
+    outcome = simulate(_scenario(work, seed, work.grid[point]), lambda _percent: None)
+    row: Row = {name: outcome.total(name) for name in ("due", "delivered", "late")}
+    row |= {"lost": sum(outcome.causes.values()), "ram": outcome.ram_bytes}
+    first = outcome.hits[0].limit if outcome.hits else ""
+    return row | {"trace": outcome.trace, "first": first}
+
+
+def _of_broker(_work: Work, seed: int, _point: int) -> Row:
+    simulator = import_module("host_tests.sim.run")
+    if gc.isenabled():  # what is there now stays; a seed leaves some MB behind
+        gc.freeze()
+        gc.disable()
+    if seed % _COLLECT == 0:
+        gc.collect()
+    result = simulator.run(seed, _STEPS)
+    return {"failure": result.failure, "trace": result.hash}
+
+
+def failures(rows: Sequence[Row], work: Work, file: str) -> Iterator[str]:
+    """A line and a command for each that failed."""
+    for row in rows:
+        if row["failure"]:
+            yield f"seed {row['seed']}{_named(work, row)}: {row['failure']}"
+            yield f"  {_replay(row['seed'], work, file)}"
+
+
+def _named(work: Work, row: Row) -> str:
+    point = work.grid[row["point"]]
+    return "".join(f", {name} {value}" for name, value in point.items())
+
+
+def _replay(seed: int, work: Work, file: str) -> str:
+    if work.text is None:
+        return f"python -m host_tests.sim --first {seed} --seeds 1 --steps {_STEPS}"
+    board = f" --board {work.board}" if work.board else ""
+    return f"slotmq sim {file} --seed {seed}{board}"
+
+
+def capacity(rows: Sequence[Row], work: Work) -> tuple[list[str], list[list[str]]]:
+    """A table: head, and a row for each point of the grid."""
+    head = [*work.grid[0], "seeds", "delivered %", "worst %", "of seed", "lost", "late",
+            "tables' bytes", "first full"]  # fmt: skip
+    table = []
+    for number, point in enumerate(work.grid):
+        mine = [row for row in rows if row["point"] == number and not row["failure"]]
+        if mine:
+            table.append([*map(str, point.values()), *_capacity(mine)])
+    return head, table
+
+
+def _capacity(rows: Sequence[Row]) -> list[str]:
+    worst = min(rows, key=lambda row: (_part(row), row["seed"]))
+    mean = sum(map(_part, rows)) / len(rows)
+    first = Counter(row["first"] for row in rows).most_common(1)[0]
+    sums = (sum(row[name] for row in rows) for name in ("lost", "late"))
+    return [
+        str(len(rows)), f"{mean:.2f}", f"{_part(worst):.2f}", str(worst["seed"]),
+        *(f"{value:,}" for value in sums), f"{rows[0]['ram']:,}",
+        f"{first[0]} ({first[1]})" if first[0] else "-",
+    ]  # fmt: skip
+
+
+def _part(row: Row) -> float:
+    return float(100 * row["delivered"] / row["due"]) if row["due"] else 100.0

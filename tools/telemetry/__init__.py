@@ -1,0 +1,1 @@
+"""Recordings of boards made into tables: segments, harvest folders, Spark, reports."""

@@ -1,0 +1,218 @@
+"""`make bench-telemetry`: what decoding and the tables cost, into docs/benchmarks-telemetry.md.
+
+    python -m slotmq_tools.telemetry.bench [--records N] [--write FILE]
+
+CPU seconds are those of every process: the JVM, Spark's Python workers, this one. On a machine
+that does other things too they are what can be relied on.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import click
+import duckdb
+import psutil
+from pyspark.sql import SparkSession
+
+from . import bench_data, bronze, build, manifest, session, source
+from .lake import Lake
+
+PAGE = Path(__file__).parents[2] / "docs/benchmarks-telemetry.md"
+LEAST_RATIO, MOST_GROWTH = 0.5, 2.2
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one piece of work took."""
+
+    cpu: float
+    wall: float
+    memory: int  # bytes that all processes held at the end
+
+
+def cpu() -> float:
+    """CPU seconds so far, of this process and all below it, those that have ended too."""
+    total = 0.0
+    for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
+        try:
+            total += sum(process.cpu_times()[:4])
+        except psutil.NoSuchProcess:  # pragma: no cover - it ended meanwhile
+            continue
+    return total
+
+
+def memory() -> int:
+    """Bytes that this process and all below it hold."""
+    every = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    return sum(process.memory_info().rss for process in every if process.is_running())
+
+
+def cost(work: Callable[[], object]) -> Cost:
+    before, start = cpu(), time.monotonic()
+    work()
+    return Cost(cpu() - before, time.monotonic() - start, memory())
+
+
+def plain(folder: Path) -> int:
+    """The decoder in this process; how many rows it made."""
+    parts = manifest.parts(manifest.read(folder))
+    return sum(
+        b.num_rows for some in parts for part in some for b in source.frames_of(folder, part)
+    )
+
+
+def spark_decodes(spark: SparkSession, folder: Path) -> None:
+    frames = spark.read.format(source.NAME).option("path", str(folder)).load()
+    frames.write.format("noop").mode("overwrite").save()
+
+
+def pipeline(spark: SparkSession, folder: Path, lake: Lake) -> dict[str, Cost]:
+    """Every step, on its own."""
+    return {
+        "bronze": cost(lambda: bronze.ingest(spark, folder, lake)),
+        "silver": cost(lambda: build.build_silver(spark, lake)),
+        "gold": cost(lambda: build.build_gold(spark, lake)),
+    }
+
+
+_WINDOWS = (
+    "select topic, time_bucket(interval '1 hour', wall) as start, count(*), min(number),"
+    " avg(number), max(number), quantile_cont(number, [0.1, 0.5, 0.9]) from {} "
+    "where number is not null group by 1, 2"
+)
+
+
+def windows(spark: SparkSession, lake: Lake) -> dict[str, Cost]:
+    """One query, the numbers of each topic in each hour, on the same files."""
+    rows = build.read(spark, lake, "silver", "messages", build.SILVER["messages"])
+    rows.createOrReplaceTempView("messages")
+    text = (
+        _WINDOWS.format("messages")
+        .replace("time_bucket(interval '1 hour', wall)", "date_trunc('hour', wall)")
+        .replace("quantile_cont(number, [0.1, 0.5, 0.9])", "percentile(number, array(.1, .5, .9))")
+    )
+    files = f"read_parquet('{lake.folder}/silver/messages/**/*.parquet')"
+    duck = duckdb.connect(config={"threads": 2})
+    ask = _WINDOWS.format(files)
+    return {
+        "Spark": cost(lambda: spark.sql(text).write.format("noop").mode("overwrite").save()),
+        "DuckDB": cost(lambda: duck.execute(ask).fetchall()),
+    }
+
+
+@dataclass
+class Figures:
+    """Everything that was measured."""
+
+    records: int
+    plain: Cost
+    spark: Cost
+    steps: dict[int, dict[str, Cost]]  # by how many records
+    windows: dict[str, Cost]
+
+    @property
+    def ratio(self) -> float:
+        return self.plain.cpu / self.spark.cpu
+
+    def growth(self, of: Callable[[Cost], float]) -> float:
+        half, whole = (sum(map(of, steps.values())) for steps in self.steps.values())
+        return whole / half
+
+
+def measure(records: int, folder: Path) -> Figures:
+    sizes = (records // 2, records)
+    for size in sizes:
+        bench_data.make(folder / f"{size}", size)
+    spark = session.start("local[2]", {"spark.driver.memory": "2g"})
+    warm = folder / "warm"
+    bench_data.make(warm, 200_000)
+    spark_decodes(spark, warm)
+    pipeline(spark, warm, Lake(folder / "warm-tables").made())
+    plain(warm)
+    data = folder / f"{records}"
+    here, there = cost(lambda: plain(data)), cost(lambda: spark_decodes(spark, data))
+    steps = {}
+    for size in sizes:
+        lake = Lake(folder / f"tables-{size}").made()
+        steps[size] = pipeline(spark, folder / f"{size}", lake)
+    asked = windows(spark, lake)
+    spark.stop()
+    return Figures(records, here, there, steps, asked)
+
+
+def page(figures: Figures, command: str) -> str:
+    """The document."""
+    names = ("slotmq", "pyspark", "pyarrow", "duckdb")
+    versions = ", ".join(f"{name} {version(name)}" for name in names)
+    wall, cpu_growth = figures.growth(lambda c: c.wall), figures.growth(lambda c: c.cpu)
+    about = (
+        f"on {os.cpu_count()} cores with {versions}, CPython {platform.python_version()}; load"
+        f" average {os.getloadavg()[1]:.1f} at the end. CPU is that of all processes.\n"
+    )
+    ratio = (
+        f"\nSpark decodes {figures.ratio:.2f} times as fast per CPU second as the plain process"
+        f" (target: at least {LEAST_RATIO}).\n"
+    )
+    lines = [
+        "# Benchmarks of the tables\n",
+        f"Measured on {time.strftime('%Y-%m-%d')} with\n\n    {command}\n",
+        about,
+        "| decoder | records | CPU s | wall s | records a CPU second |",
+        "| --- | ---: | ---: | ---: | ---: |",
+        *(
+            f"| {name} | {figures.records:,} | {c.cpu:.1f} | {c.wall:.1f} |"
+            f" {figures.records / c.cpu:,.0f} |"
+            for name, c in (
+                ("a plain process", figures.plain), ("Spark, local[2]", figures.spark),
+            )
+        ),
+        ratio,
+        "| step | " + " | ".join(f"{n:,} records: CPU s | wall s" for n in figures.steps) + " |",
+        "| --- |" + " ---: |" * 4,
+        *(_step(name, figures) for name in ("bronze", "silver", "gold")),
+        f"\nTwice the records take {wall:.2f} times the time and {cpu_growth:.2f} times the CPU"
+        f" (target: at most {MOST_GROWTH}). All processes together held "
+        + " and ".join(f"{max(c.memory for c in s.values()) >> 20:,} MB"
+                       for s in figures.steps.values())
+        + ".\n",
+        "| numbers of each topic in each hour, from the same files | CPU s | wall s |",
+        "| --- | ---: | ---: |",
+        *(f"| {n} | {c.cpu:.1f} | {c.wall:.1f} |" for n, c in figures.windows.items()),
+        "\nOn one machine DuckDB is the faster reader; what Spark adds is the same code on many.",
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _step(name: str, figures: Figures) -> str:
+    costs = (steps[name] for steps in figures.steps.values())
+    return f"| {name} | " + " | ".join(f"{c.cpu:.1f} | {c.wall:.1f}" for c in costs) + " |"
+
+
+@click.command()
+@click.option("--records", type=click.IntRange(200_000), default=4_000_000, show_default=True)
+@click.option("--write", "file", type=click.Path(path_type=Path), help="Write the page there.")
+def main(records: int, file: Path | None) -> None:
+    """Measure the decoder and the tables."""
+    options: list[Any] = [f"--records {records}"] if records != 4_000_000 else []
+    command = " ".join(["python -m slotmq_tools.telemetry.bench", *options])
+    with tempfile.TemporaryDirectory() as folder:
+        figures = measure(records, Path(folder))
+    text = page(figures, command)
+    click.echo(text)
+    if target := file or (PAGE if not options else None):
+        target.write_text(text)
+    if figures.ratio < LEAST_RATIO or figures.growth(lambda c: c.cpu) > MOST_GROWTH:
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""A session whose executors have this package, wherever they run.
+
+On one machine they import it from where it is. Elsewhere `spark-submit --py-files` may
+bring it (`python -m slotmq_tools.telemetry.cluster FILE.zip` writes the archive), an
+installed wheel, or else the session itself sends it.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from .session import start
+
+_PACKAGES = ("slotmq_tools", "slotmq", "slotmq_boards")
+_SEEDS = "host_tests"  # there in a clone of the repository: what `slotmq sim --spark` runs of it
+_DATA = (".py", ".toml", ".json", ".tsv", ".html")
+
+
+def session(master: str | None, settings: dict[str, str] | None = None) -> SparkSession:
+    """As session.start, for any master."""
+    spark = start(master, settings)
+    context = spark.sparkContext
+    sent = context.getConf().get("spark.submit.pyFiles", "")
+    if not sent and not (context.master or "").startswith("local"):
+        folder = Path(tempfile.mkdtemp(prefix="slotmq-"))
+        context.addPyFile(str(archive(folder / "slotmq.zip")))
+    return spark
+
+
+def archive(file: Path) -> Path:
+    """Write the packages as a zip that Python imports from."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
+        there = (_SEEDS,) if find_spec(_SEEDS) else ()
+        for package in (*_PACKAGES, *there):
+            folder = _folder(package)
+            for path in sorted(folder.rglob("*")):
+                if path.suffix in _DATA and path.is_file():
+                    made.write(path, f"{package}/{path.relative_to(folder)}")
+    return file
+
+
+def _folder(package: str) -> Path:
+    return Path(str(__import__(package).__file__)).resolve().parent
+
+
+if __name__ == "__main__":
+    print(archive(Path(sys.argv[1])))

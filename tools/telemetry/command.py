@@ -1,0 +1,138 @@
+"""`slotmq telemetry`: its commands and options. Spark is loaded by those that use it."""
+
+from __future__ import annotations
+
+from importlib import util
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..errors import ToolError
+from . import extras, manifest
+from .lake import Lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_folder = click.Path(path_type=Path, file_okay=False)
+_harvest = click.argument("harvest", type=_folder)
+_lake = click.argument("tables", type=_folder)
+_master = click.option(
+    "--master", metavar="URL", help="Spark's master [local[2]; under spark-submit its own]."
+)
+
+
+@click.group()
+def telemetry() -> None:
+    """Make tables out of what boards have recorded, with Spark.
+
+    HARVEST is a folder that `slotmq harvest` fills, TABLES one that these commands make:
+    bronze holds the records as they are, silver messages and events once each and on one
+    clock, gold what an analyst asks first. Each is a folder of Parquet files, which anything
+    may read at any time.
+    """
+
+
+def session(master: str | None) -> SparkSession:
+    """A session, or one line that says what is missing for it."""
+    installed("pyspark", "pyarrow", "cbor2")
+    from . import cluster
+
+    return cluster.session(master)
+
+
+def installed(*names: str) -> None:
+    """ToolError: one of these packages is not."""
+    missing = [name for name in names if util.find_spec(name) is None]
+    if missing:
+        told = " and ".join(missing)
+        raise ToolError(f"{told} not installed: pip install 'slotmq[telemetry]'")
+
+
+@telemetry.command()
+@_harvest
+@_lake
+@_master
+def bronze(harvest: Path, tables: Path, master: str | None) -> None:
+    """Take what is new in HARVEST into TABLES."""
+    manifest.read(harvest)
+    lake = Lake(tables).made()
+    spark = session(master)
+    from . import bronze as step
+
+    taken = step.ingest(spark, harvest, lake)
+    click.echo(f"bronze: {taken.last - taken.first} bundles taken, {taken.last} are there")
+
+
+@telemetry.command()
+@_lake
+@_master
+def silver(tables: Path, master: str | None) -> None:
+    """Make silver anew from bronze."""
+    lake = Lake(tables).need("bronze")
+    spark = session(master)
+    from . import build
+
+    build.build_silver(spark, lake)
+    click.echo(f"silver: {', '.join(build.SILVER)}")
+
+
+@telemetry.command()
+@_lake
+@_master
+def gold(tables: Path, master: str | None) -> None:
+    """Make gold anew from silver."""
+    lake = Lake(tables).need("silver")
+    spark = session(master)
+    from . import build
+
+    build.build_gold(spark, lake)
+    click.echo(f"gold: {', '.join(build.GOLD)}")
+
+
+@telemetry.command()
+@_lake
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+def report(tables: Path, file: Path) -> None:
+    """Write gold as a page with pictures into FILE."""
+    lake = Lake(tables).need("gold")
+    installed("pyarrow", "matplotlib")
+    from . import report as page
+
+    page.write(lake, file)
+    click.echo(f"report: {file}")
+
+
+@telemetry.command()
+@_harvest
+@_lake
+@_master
+@click.pass_context
+def ingest(ctx: click.Context, harvest: Path, tables: Path, master: str | None) -> None:
+    """All of it: bronze, silver and gold."""
+    ctx.invoke(bronze, harvest=harvest, tables=tables, master=master)
+    ctx.invoke(silver, tables=tables, master=master)
+    ctx.invoke(gold, tables=tables, master=master)
+
+
+@telemetry.command()
+@click.argument("harvest", type=_folder)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option("--boards", type=click.IntRange(1, 200), default=4, show_default=True)
+@click.option("--steps", type=click.IntRange(1), default=400, show_default=True)
+def season(harvest: Path, seed: int, boards: int, steps: int) -> None:
+    """Simulate boards in the field, and fill HARVEST with what they record."""
+    from .season.world import Knobs
+    from .season.world import season as live
+
+    if (harvest / "MANIFEST.jsonl").exists():
+        raise ToolError(f"{harvest} holds a harvest already")
+    knobs = Knobs(boards=boards, steps=steps, segment_size=4096, ring=16, silences=0.01)
+    lived = live(harvest, seed, knobs)
+    records = len({(t.entry.board, t.entry.boot, t.entry.seq) for t in lived.harvest.taken})
+    click.echo(f"season: {boards} boards, {lived.harvest.lines} bundles, {records:,} records")
+
+
+for command in extras.COMMANDS:
+    telemetry.add_command(command)

@@ -1,0 +1,262 @@
+"""Segments into Arrow batches, without Spark: a row a record, and a row a frame that is bad.
+
+Whole columns at a time: only the walk from record to record, with its CRCs, is a loop.
+`decode` takes up to some MiB of segments, one behind the other; larger pieces are slower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from . import segment as s
+
+SCHEMA = pa.schema(
+    [
+        ("board", pa.string()),  # 16 hex digits
+        ("boot", pa.int64()),
+        ("segment", pa.int64()),
+        ("seq", pa.int64()),
+        ("ticks", pa.int64()),  # ms since boot, modulo 2**30
+        ("type", pa.int32()),
+        ("flags", pa.int32()),
+        ("client", pa.string()),
+        ("topic", pa.string()),
+        ("payload", pa.binary()),  # of a bad frame: its first bytes
+        ("crc", pa.int64()),  # tells a double from another record with the same identity
+        ("line", pa.int64()),  # of the manifest, from 0; -1 if it came over MQTT
+        ("offset", pa.int64()),  # in the bundle
+        ("harvested_ms", pa.int64()),  # Unix time
+        ("file", pa.string()),  # for a bad frame only
+        ("reason", pa.string()),  # for a bad frame only
+    ]
+)
+SHOWN = 64  # bytes of a bad frame that quarantine keeps
+
+_RECORD = np.dtype(
+    [
+        ("crc", "<u4"), ("length", "<u2"), ("type", "u1"), ("flags", "u1"),
+        ("seq", "<u4"), ("ticks", "<u4"), ("client", "<u2"), ("topic", "<u2"),
+    ]
+)  # fmt: skip
+_EXACT = {s.ANCHOR: s.TIME.size, s.GAP: s.LOSS.size}
+
+
+class Place(NamedTuple):
+    """Where bytes come from."""
+
+    file: str
+    line: int
+    offset: int
+    harvested_ms: int | None
+
+
+class _Bad(NamedTuple):
+    """A frame that is no row: where, why, and whose, if that is known."""
+
+    offset: int
+    reason: str
+    header: s.Header | None = None
+    record: tuple[int, ...] | None = None  # as segment.RECORD has it; its CRC is right
+
+
+class _Found(NamedTuple):
+    """What the walk has found in a piece of bytes."""
+
+    headers: list[s.Header]
+    counts: list[int]  # records of each header
+    offsets: list[int]
+    bad: list[_Bad]
+
+
+def decode(
+    data: bytes, segment_size: int, place: Place, *, sealed: bool = True
+) -> Iterator[pa.RecordBatch]:
+    """Rows of SCHEMA for the segments that lie in `data` at multiples of `segment_size`.
+
+    `sealed` says that they must be of that size by their headers too.
+    """
+    found = _walk(data, segment_size, sealed=sealed)
+    bad = found.bad
+    if found.offsets:
+        yield _rows(data, found, place, bad)
+    if bad:
+        yield _bad_rows(data, bad, place)
+
+
+def decode_records(data: bytes, header: s.Header, start: int, place: Place) -> Iterator[Any]:
+    """The same for one segment, of which only the records from `start` on are wanted.
+
+    `data` begins with the segment's header: the definitions before `start` are needed.
+    """
+    for batch in decode(data, max(len(data), 1), place, sealed=False):
+        chosen = np.asarray(batch.column("offset")) >= place.offset + start
+        kept = batch.filter(pa.array(chosen))
+        if kept.num_rows:
+            yield kept
+
+
+def _walk(data: bytes, segment_size: int, *, sealed: bool) -> _Found:
+    view = memoryview(data)
+    found = _Found([], [], [], [])
+    for start in range(0, len(data), segment_size):
+        try:
+            header = s.read_header(view, start)
+        except s.BadSegment as error:
+            found.bad.append(_Bad(start, str(error)))
+            continue
+        end = min(start + segment_size, len(data))
+        if sealed and header.size != segment_size:
+            found.bad.append(_Bad(start, f"segment size {header.size}", header))
+            continue
+        chain = s.walk(view, start + s.HEADER_SIZE, end)
+        found.headers.append(header)
+        found.counts.append(len(chain.offsets))
+        found.offsets.extend(chain.offsets)
+        if chain.reason:
+            found.bad.append(_Bad(chain.end, chain.reason, header))
+    return found
+
+
+def _rows(data: bytes, found: _Found, place: Place, bad: list[_Bad]) -> pa.RecordBatch:
+    offsets = np.array(found.offsets, np.int64)
+    at_any = np.ndarray((len(data) - s.RECORD_SIZE + 1,), _RECORD, data, strides=(1,))
+    records = at_any[offsets]
+    ends = offsets + records["length"]
+    payloads = _slices(data, offsets + s.RECORD_SIZE, ends)
+    whose = np.repeat(np.arange(len(found.headers)), found.counts)
+    client = _Names(records, whose, payloads, s.DEF_CLIENT)
+    topic = _Names(records, whose, payloads, s.DEF_TOPIC)
+    wrong = _wrong(records, client, topic)
+    if wrong:
+        bad.extend(
+            _Bad(found.offsets[i], why, found.headers[whose[i]], tuple(records[i].tolist()))
+            for i, why in sorted(wrong.items())
+        )
+    good = np.ones(len(offsets), bool)
+    good[list(wrong)] = False
+    batch = pa.RecordBatch.from_arrays(
+        [
+            *_header_columns(found.headers, whose),
+            *(pa.array(records[name].astype(np.int64)) for name in ("seq", "ticks")),
+            *(pa.array(records[name].astype(np.int32)) for name in ("type", "flags")),
+            client.texts(),
+            topic.texts(),
+            payloads,
+            pa.array(records["crc"].astype(np.int64)),
+            _same(place.line, len(offsets)),
+            pa.array(offsets + place.offset),
+            _same(place.harvested_ms, len(offsets)),
+            *(pa.nulls(len(offsets), pa.string()) for _ in range(2)),
+        ],
+        schema=SCHEMA,
+    )
+    return batch.filter(pa.array(good)) if wrong else batch
+
+
+def _slices(data: bytes, starts: Any, ends: Any) -> pa.Array:
+    """The bytes from each start to its end. They rise, so that what is between them may be
+    left out of an array over the whole `data`."""
+    bounds = np.empty(2 * len(starts), np.int32)
+    bounds[0::2], bounds[1::2] = starts, ends
+    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
+    both = pa.Array.from_buffers(pa.binary(), len(bounds) - 1, buffers)
+    return both.take(pa.array(np.arange(0, len(bounds), 2)))
+
+
+class _Names:
+    """What the ids of one kind mean: the text of the last definition before each record."""
+
+    def __init__(self, records: Any, whose: Any, payloads: pa.Array, kind: int) -> None:
+        ids = records["topic" if kind == s.DEF_TOPIC else "client"].astype(np.int64)
+        self._defs = np.flatnonzero((records["type"] == s.DEF) & (records["flags"] == kind))
+        self._payloads, self.broken = payloads, set[int]()
+        keys = ((whose << 16 | ids) << 32) | np.arange(len(ids))
+        by_id = np.argsort(keys[self._defs])
+        known = keys[self._defs][by_id]
+        if len(known):
+            before = np.searchsorted(known, keys, "right") - 1
+            self._has = (before >= 0) & (known[before] >> 32 == keys >> 32)
+            self._which = by_id[before]
+        else:
+            self._has, self._which = np.zeros(len(ids), bool), np.zeros(len(ids), np.int64)
+        self._has &= records["type"] != s.DEF
+        self._words = [self._text(i) for i in self._defs.tolist()]
+        if self.broken:
+            broken = np.array([word is None for word in self._words])
+            self._has &= ~broken[self._which]
+        self.missing = ~self._has & (ids != s.NO_ID)
+
+    def _text(self, record: int) -> str | None:
+        try:
+            text: str = self._payloads[record].as_py().decode()
+            return text
+        except UnicodeDecodeError:
+            self.broken.add(record)
+            return None
+
+    def texts(self) -> pa.Array:
+        """The text for each record, or null."""
+        if not self._words:
+            return pa.nulls(len(self._has), pa.string())
+        return pa.array(self._words, pa.string()).take(pa.array(self._which, mask=~self._has))
+
+
+def _wrong(records: Any, client: _Names, topic: _Names) -> dict[int, str]:
+    """The records that cannot be used although their CRC is right, and why."""
+    kind, flags = records["type"], records["flags"]
+    message = kind == s.MESSAGE
+    body = records["length"] - np.uint16(s.RECORD_SIZE)
+    reasons = [
+        ("unknown type", (kind < s.DEF) | (kind > s.GAP)),
+        ("bad definition", (kind == s.DEF) & (flags > s.DEF_TOPIC)),
+        ("QoS 3", message & (flags & 3 == 3)),
+        ("cut origin", message & (flags & s.HAS_ORIGIN != 0) & (body < s.ORIGIN_SIZE)),
+        ("no topic", message & (records["topic"] == s.NO_ID)),
+        ("undefined topic", message & topic.missing),
+        ("undefined client", (message | (kind == s.EVENT)) & client.missing),
+        *(("bad length of payload", (kind == k) & (body != size)) for k, size in _EXACT.items()),
+    ]
+    found: dict[int, str] = dict.fromkeys(client.broken | topic.broken, "not UTF-8")
+    for why, where in reasons:
+        for i in np.flatnonzero(where).tolist():
+            found.setdefault(i, why)
+    return found
+
+
+def _header_columns(headers: list[s.Header], whose: Any) -> list[pa.Array]:
+    index = pa.array(whose)
+    return [
+        pa.array([header.board for header in headers], pa.string()).take(index),
+        pa.array([header.boot for header in headers], pa.int64()).take(index),
+        pa.array([header.segment for header in headers], pa.int64()).take(index),
+    ]
+
+
+def _same(value: int | None, count: int) -> pa.Array:
+    return pa.nulls(count, pa.int64()) if value is None else pa.array(np.full(count, value))
+
+
+def _bad_rows(data: bytes, bad: Iterable[_Bad], place: Place) -> pa.RecordBatch:
+    names = ("crc", "length", "type", "flags", "seq", "ticks")
+    rows = []
+    for one in bad:
+        row: dict[str, Any] = {"payload": data[one.offset : one.offset + SHOWN]}
+        if one.header:
+            row |= {"board": one.header.board, "boot": one.header.boot}
+            row |= {"segment": one.header.segment}
+        if one.record:
+            row |= dict(zip(names, one.record, strict=False))
+        row |= {"line": place.line, "offset": place.offset + one.offset}
+        row |= {"harvested_ms": place.harvested_ms, "file": place.file, "reason": one.reason}
+        rows.append(row)
+    return bad_batch(rows)
+
+
+def bad_batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:
+    """Rows of quarantine; what a row does not name is null."""
+    columns = [pa.array([row.get(f.name) for row in rows], f.type) for f in SCHEMA]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)

@@ -1,0 +1,184 @@
+"""Gold of the messages: what is sent, what is measured, what has stopped, who is wrong.
+
+Every function makes one table out of tables of silver. A message whose time is not known is
+in none that is about time.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as f
+
+WINDOW = "1 hour"
+WINDOW_S = 3600
+QUIET_TIMES, QUIET_S, QUIET_OF = 5, 60, 5  # longer than usual, at least, of so many messages
+FLAT_COUNT, FLAT_S = 10, 3600
+DRIFT_COUNT, DRIFT_S, DRIFT_R2 = 20, 6 * 3600, 0.7
+COUNTER = "n"  # the field in which a publisher counts its messages
+_NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
+
+
+def seconds(column: str) -> Column:
+    """Unix time with a fraction."""
+    return f.unix_micros(column) / f.lit(1_000_000.0)
+
+
+def window_start() -> Column:
+    return f.window("wall", WINDOW).getField("start")
+
+
+def traffic(messages: DataFrame) -> DataFrame:
+    """Messages and bytes of each topic in each hour."""
+    return (
+        messages.where("wall is not null")
+        .groupBy("topic", window_start().alias("start"))
+        .agg(
+            f.count("*").alias("messages"),
+            f.sum(f.length("payload")).alias("bytes"),
+            f.count_if(f.col("qos") > 0).alias("acknowledged"),
+            f.count_if("retain").alias("retained"),
+            f.count_if("possible_duplicate").alias("possible_duplicates"),
+            (f.count("*") / f.lit(float(WINDOW_S))).alias("rate"),
+        )
+    )
+
+
+def values(messages: DataFrame) -> DataFrame:
+    """Every number: a payload that is one, and the fields of an object on its first level."""
+    fields = f.from_json("json", "map<string,string>")
+    rows = messages.where("wall is not null").select(
+        "board", "boot", "seq", "topic", "wall", "number",
+        f.when(f.startswith(f.col("json"), f.lit("{")), fields).alias("_fields"),
+    )  # fmt: skip
+    plain = f.when(
+        f.col("number").isNotNull(),
+        f.create_map(f.lit(""), f.col("number").cast("string")),
+    )
+    return (
+        rows.select("*", f.explode(f.coalesce(plain, f.col("_fields"))).alias("field", "_text"))
+        .where(f.rlike("_text", f.lit(_NUMBER)))
+        .withColumn("value", f.col("_text").try_cast("double"))
+        .select("board", "boot", "seq", "topic", "field", "wall", "value")
+    )
+
+
+def readings(numbers: DataFrame) -> DataFrame:
+    """What each field of each topic was in each hour."""
+    parts = f.percentile("value", f.array(*(f.lit(part) for part in (0.1, 0.5, 0.9))))
+    return (
+        numbers.groupBy("topic", "field", window_start().alias("start"))
+        .agg(
+            f.count("*").alias("count"),
+            f.min("value").alias("min"),
+            f.avg("value").alias("mean"),
+            f.max("value").alias("max"),
+            parts.alias("_parts"),
+            (f.count("*") / f.lit(float(WINDOW_S))).alias("rate"),
+        )
+        .select("*", *(f.col("_parts")[i].alias(n) for i, n in enumerate(("p10", "p50", "p90"))))
+    )
+
+
+def silences(messages: DataFrame) -> DataFrame:
+    """When a topic was quiet for much longer than it is usually; `restarted`: its broker was
+    off or began anew meanwhile."""
+    own = Window.partitionBy("board", "topic").orderBy("wall", "boot", "seq")
+    steps = (
+        messages.where("wall is not null")
+        .select("board", "topic", "boot", "seq", "wall")
+        .withColumn("after", f.lag("wall").over(own))
+        .withColumn("restarted", f.lag("boot").over(own) != f.col("boot"))
+        .withColumn("seconds", seconds("wall") - seconds("after"))
+        .where("after is not null")
+    )
+    usual = steps.groupBy("board", "topic").agg(
+        f.median("seconds").alias("usual_s"), f.count("*").alias("_steps")
+    )
+    long = steps.where(f.col("seconds") > QUIET_S).join(usual, ["board", "topic"])
+    return long.where(
+        (f.col("seconds") > f.col("usual_s") * QUIET_TIMES) & (f.col("_steps") + 1 >= QUIET_OF)
+    ).withColumnRenamed("wall", "before")
+
+
+def gaps(losses: DataFrame) -> DataFrame:
+    """What was not recorded, with the files of the ring that are gone by name."""
+    names = f.transform(
+        "segments", lambda number: f.concat(f.lpad(f.lower(f.hex(number)), 8, "0"), f.lit(".seg"))
+    )
+    return losses.withColumn("files", names).withColumn(
+        "seconds", seconds("before") - seconds("after")
+    )
+
+
+def sensors(numbers: DataFrame) -> DataFrame:
+    """Per field: whether its value creeps in one direction, and since when it has not moved."""
+    own = Window.partitionBy("topic", "field").orderBy("wall", "board", "boot", "seq")
+    so_far = own.rowsBetween(Window.unboundedPreceding, 0)
+    changed = f.coalesce((f.col("value") != f.lag("value").over(own)).cast("long"), f.lit(0))
+    runs = numbers.withColumn("_changed", changed).withColumn(
+        "_run", f.sum("_changed").over(so_far)
+    )
+    days = f.unix_micros("wall") / f.lit(86_400_000_000.0)
+    whole = runs.groupBy("topic", "field").agg(
+        f.count("*").alias("count"),
+        f.min("wall").alias("first"),
+        f.max("wall").alias("last"),
+        f.max("_run").alias("_last_run"),
+        f.regr_slope("value", days).alias("drift_per_day"),
+        f.regr_r2("value", days).alias("drift_r2"),
+    )
+    last = runs.groupBy("topic", "field", f.col("_run").alias("_last_run")).agg(
+        f.count("*").alias("same"), f.min("wall").alias("same_since")
+    )
+    found = whole.join(last, ["topic", "field", "_last_run"])
+    still = (seconds("last") - seconds("same_since")) >= FLAT_S
+    lasting = (seconds("last") - seconds("first")) >= DRIFT_S
+    return found.withColumn("flat", (f.col("same") >= FLAT_COUNT) & still).withColumn(
+        "drifts",
+        (f.col("count") >= DRIFT_COUNT)
+        & lasting
+        & (f.coalesce(f.col("drift_r2"), f.lit(0.0)) >= DRIFT_R2)
+        & (f.col("drift_per_day") != 0),
+    )
+
+
+def audit(messages: DataFrame, losses: DataFrame) -> DataFrame:
+    """What QoS promises and a recording contradicts, per client and topic.
+
+    twice         QoS 2, and the message before it, of QoS 2 too, has the same payload: it
+                  comes with DUP, or has a counter
+    lost          a counter goes on by more than one between two messages of QoS 1 or 2, and
+                  nothing is missing in the recording between them
+    order broken  a counter goes back, and not to 0 or 1, where a publisher starts anew
+    """
+    own = Window.partitionBy("board", "boot", "client", "topic").orderBy("seq")
+    counted = (
+        messages.where("client is not null and origin_board is null")
+        .select(
+            "board", "boot", "seq", "client", "topic", "qos", "dup", "payload", "wall",
+            f.get_json_object("json", f"$.{COUNTER}").try_cast("long").alias("counter"),
+        )
+        .withColumn("before_seq", f.lag("seq").over(own))
+        .withColumn("_counter", f.lag("counter").over(own))
+        .withColumn("_qos", f.lag("qos").over(own))
+        .withColumn("_same", f.lag("payload").over(own) == f.col("payload"))
+    )  # fmt: skip
+    both = (f.col("qos") == 2) & (f.col("_qos") == 2) & f.col("_same")
+    ahead = f.col("counter") - f.col("_counter")
+    finding = (
+        f.when(both & (f.col("dup") | f.col("counter").isNotNull()), "twice")
+        .when((ahead < 0) & (f.col("counter") > 1), "order broken")
+        .when((ahead > 1) & (f.col("qos") > 0) & (f.col("_qos") > 0), "lost")
+    )
+    found = counted.withColumn("finding", finding).where("finding is not null")
+    holes = losses.select("board", "boot", f.col("first_seq").alias("_hole"))
+    between = (f.col("_hole") > f.col("before_seq")) & (f.col("_hole") < f.col("seq"))
+    beside = found.alias("a").join(
+        holes.alias("b"),
+        (f.col("a.board") == f.col("b.board")) & (f.col("a.boot") == f.col("b.boot")) & between,
+        "left_anti",
+    )
+    certain = beside.where("finding = 'lost'").withColumn("messages", ahead - 1)
+    return certain.unionByName(
+        found.where("finding <> 'lost'").withColumn("messages", f.lit(1).cast("long"))
+    )

@@ -1,0 +1,112 @@
+"""Gold of the events: how clients and boards fare, and which limit to raise."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+
+FLAPPING = 5  # connects within the minutes below
+FLAPPING_WITHIN = "10 minutes"
+TIMED_OUT = 8  # reason of a disconnect; lib/slotmq/packet.py has them all
+LOW_HEAP = 10_240  # bytes; less is too little for a connection
+
+
+def of(event: str) -> Column:
+    return f.col("event") == event
+
+
+def sessions(events: DataFrame, messages: DataFrame) -> DataFrame:
+    """Per client of a board: how often it came, went, and why."""
+    sent = messages.where("origin_board is null").groupBy("board", "client").agg(
+        f.count("*").alias("messages")
+    )  # fmt: skip
+    often = (
+        events.where(of("connect") & f.col("wall").isNotNull())
+        .groupBy("board", "client", f.window("wall", FLAPPING_WITHIN))
+        .count()
+        .groupBy("board", "client")
+        .agg(f.max("count").alias("most_connects"))
+    )
+    counts = (
+        events.where("client is not null")
+        .groupBy("board", "client")
+        .agg(
+            f.count_if(of("connect")).alias("connects"),
+            f.count_if(of("disconnect")).alias("disconnects"),
+            f.count_if(of("disconnect") & (f.col("code") == TIMED_OUT)).alias("keep_alive_deaths"),
+            f.count_if(of("takeover")).alias("takeovers"),
+            f.count_if(of("will")).alias("wills"),
+        )
+    )
+    whose = ["board", "client"]
+    return (
+        counts.join(often, whose, "left")
+        .join(sent, whose, "left")
+        .withColumn("most_connects", f.coalesce("most_connects", f.lit(0).cast("long")))
+        .withColumn("messages", f.coalesce("messages", f.lit(0).cast("long")))
+        .withColumn("flapping", f.col("most_connects") >= FLAPPING)
+    )
+
+
+def boards(
+    messages: DataFrame, events: DataFrame, losses: DataFrame, anchors: DataFrame
+) -> DataFrame:
+    """Per board: what it has seen, what it lacked, and what to do about it."""
+    sent = messages.groupBy("board").agg(
+        f.count("*").alias("messages"),
+        f.count_if(f.col("clock") == "unknown").alias("without_time"),
+        f.max("wall_error_us").alias("worst_error_us"),
+        f.count_if("conflict").alias("conflicts"),
+        f.min("wall").alias("first"),
+        f.max("wall").alias("last"),
+    )
+    seen = events.groupBy("board").agg(
+        f.count_if(of("boot")).alias("boots"),
+        f.min("heap_bytes").alias("least_heap"),
+        f.count_if(of("table full")).alias("refusals"),
+        f.array_sort(f.collect_set(f.when(of("table full"), f.col("detail")))).alias("full"),
+    )
+    gone = losses.groupBy("board").agg(
+        f.sum("lost").alias("lost"),
+        f.array_sort(f.array_distinct(f.flatten(f.collect_list("reasons")))).alias("reasons"),
+    )
+    clocks = anchors.groupBy("board").agg(
+        f.count("*").alias("anchors"), f.count_if(~f.col("believed")).alias("wrong_anchors")
+    )
+    found = sent
+    for other in (seen, gone, clocks):
+        found = found.join(other, "board", "full_outer")
+    empty = f.array().cast("array<string>")
+    zero = ("messages", "without_time", "conflicts", "boots", "refusals", "lost", "anchors",
+            "wrong_anchors")  # fmt: skip
+    for name in zero:
+        found = found.withColumn(name, f.coalesce(name, f.lit(0).cast("long")))
+    for name in ("full", "reasons"):
+        found = found.withColumn(name, f.coalesce(name, empty))
+    return found.withColumn("advice", advice())
+
+
+def advice() -> Column:
+    """One sentence a finding."""
+    said = [
+        f.transform("full", lambda table: f.concat(f.lit("raise limit "), table)),
+        _when(f.col("least_heap") < LOW_HEAP, "lower a limit: the heap was nearly used up"),
+        _when(
+            f.array_contains("reasons", "overwritten"),
+            "harvest sooner, or raise record_budget: recordings were overwritten",
+        ),
+        _when(
+            f.array_contains("reasons", "ring full"),
+            "harvest sooner, or raise record_budget: the ring was full",
+        ),
+        _when(f.array_contains("reasons", "write failed"), "look at the flash: writing failed"),
+        _when(f.col("anchors") - f.col("wrong_anchors") == 0, "give it the time ($SLOTMQ/time)"),
+        _when(f.col("wrong_anchors") > 0, "a clock near it is wrong"),
+        _when(f.col("conflicts") > 0, "its numbers began anew: give it a new identity"),
+    ]
+    return f.flatten(f.array(*said))
+
+
+def _when(condition: Column, sentence: str) -> Column:
+    none = f.array().cast("array<string>")
+    return f.when(f.coalesce(condition, f.lit(False)), f.array(f.lit(sentence))).otherwise(none)

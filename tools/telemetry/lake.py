@@ -1,0 +1,108 @@
+"""The folder of the tables: what readers outside of Spark find in it is committed.
+
+    bronze/batch=.../       good frames; a batch arrives by one rename, quarantine before it
+    quarantine/batch=.../   bad frames
+    silver, gold            links to .versions/..., changed by one rename
+
+Everything is written in .staging first. Any glob below bronze, quarantine, silver or gold
+therefore sees whole tables only.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..errors import ToolError
+
+_KEPT = 2  # versions: the newest, and the one that somebody may still be reading
+
+
+class Lake:
+    """A folder with tables."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.absolute()
+
+    def made(self) -> Lake:
+        """The same, once the folder is there."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            (self.folder / ".staging").mkdir(exist_ok=True)
+        except OSError as error:
+            raise ToolError(f"{self.folder}: {error.strerror}") from None
+        return self
+
+    def batches(self) -> list[str]:
+        """The names of the batches that bronze has."""
+        return sorted(path.name.removeprefix("batch=") for path in self.folder.glob("bronze/*=*"))
+
+    def has(self, name: str) -> bool:
+        """Whether there is bronze, silver or gold."""
+        return (self.folder / name).exists()
+
+    def need(self, name: str) -> Lake:
+        """The same, or ToolError: that step has not been taken."""
+        if not self.has(name):
+            told = f"run `slotmq telemetry {name}` first"
+            raise ToolError(f"{self.folder} has no {name}: {told}")
+        return self
+
+    @contextmanager
+    def staging(self, name: str) -> Iterator[Path]:
+        """A folder to write in, empty, and gone afterwards but for what was committed."""
+        path = self.folder / ".staging" / f"{name}-{os.getpid()}"
+        shutil.rmtree(path, ignore_errors=True)
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+
+    def add_batch(self, table: str, batch: str, written: Path) -> None:
+        """Let `written` be a batch of `table`."""
+        target = self.folder / table / f"batch={batch}"
+        target.parent.mkdir(exist_ok=True)
+        written.mkdir(exist_ok=True, parents=True)
+        _sync(written)
+        if target.exists():  # of a run that was stopped before it was done
+            shutil.rmtree(target)
+        written.replace(target)
+        _sync_folder(target.parent)
+
+    def publish(self, name: str, written: Path) -> None:
+        """Let `written`, with its tables, be what `name` shows from now on."""
+        versions = self.folder / ".versions"
+        versions.mkdir(exist_ok=True)
+        last = max((_number(path) for path in versions.glob(f"{name}-*")), default=0)
+        _sync(written)
+        target = versions / f"{name}-{last + 1:06}"
+        written.replace(target)
+        link = self.folder / f".{name}-{os.getpid()}"
+        link.unlink(missing_ok=True)
+        link.symlink_to(target.relative_to(self.folder))
+        link.replace(self.folder / name)
+        _sync_folder(self.folder)
+        for old in sorted(versions.glob(f"{name}-*"), key=_number)[:-_KEPT]:
+            shutil.rmtree(old)
+
+
+def _number(path: Path) -> int:
+    return int(path.name.rpartition("-")[2])
+
+
+def _sync(folder: Path) -> None:
+    """Its files are on the disk before a rename says that they are."""
+    for path in [*folder.rglob("*"), folder]:
+        if path.is_dir() or path.suffix == ".parquet":
+            _sync_folder(path)
+
+
+def _sync_folder(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,103 @@
+"""What an executor does: fetch pieces of a board's ring over MQTT, and make frames of them.
+
+What cannot be fetched any more becomes a gap: a row of quarantine of type GAP, whose payload
+says which records are missing, as a board's own records of lost segments do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..deploy.reach import Login
+from ..errors import ToolError
+from ..harvest.network import Gone, Ring
+from ..harvest.segments import NotASegment, header
+from . import segment as s
+from .decode import Place, bad_batch, decode
+from .ring_index import UNKNOWN, Gap, Piece
+
+OVERWRITTEN = "overwritten"
+_ATTEMPTS = 3
+_PAUSE_S = 1.0
+_LIVE = -1  # instead of a line of a manifest
+
+
+class Work(NamedTuple):
+    """What a task has to do."""
+
+    address: tuple[str, int]
+    board: str
+    pieces: Sequence[Piece]
+    gaps: Sequence[Gap]
+
+
+def frames(work: Work, login: Login) -> Iterator[Any]:
+    """Arrow batches of one task. A connection that breaks is made anew."""
+    yield from (_gap_row(work, gap) for gap in work.gaps)
+    ring: Ring | None = None
+    try:
+        for piece in work.pieces:
+            for attempt in range(_ATTEMPTS):
+                try:
+                    ring = ring or Ring(work.address, login)
+                    data = _fetched(ring, work.board, piece)
+                    break
+                except ToolError:
+                    if ring is not None:
+                        ring.close()
+                    ring = None
+                    if attempt == _ATTEMPTS - 1:
+                        raise
+                    time.sleep(_PAUSE_S)
+            yield from _frames(work, piece, data)
+    finally:
+        if ring is not None:
+            ring.close()
+
+
+def _fetched(ring: Ring, board: str, piece: Piece) -> bytes | None:
+    """The segment as it is now; None if another one has its number, or none."""
+    try:
+        data = ring.read(board, piece.segment, 0, None)
+        return data if header(data).boot == piece.boot else None
+    except (Gone, NotASegment):
+        return None
+
+
+def _frames(work: Work, piece: Piece, data: bytes | None) -> Iterator[pa.RecordBatch]:
+    if data is None:
+        lost = UNKNOWN if piece.end is None else piece.end - piece.first
+        yield _gap_row(work, Gap(piece.boot, piece.first, lost))
+        return
+    place = Place(_source(work), _LIVE, 0, int(time.time() * 1000))
+    for batch in decode(data, len(data), place, sealed=False):
+        kept = batch.filter(_wanted(batch, piece))
+        if kept.num_rows:
+            yield kept
+
+
+def _wanted(batch: pa.RecordBatch, piece: Piece) -> Any:
+    """Records of the piece; what is torn only behind the last of them, and once."""
+    seq = batch.column("seq")
+    inside = pc.greater_equal(seq, piece.first)
+    if piece.end is not None:
+        inside = pc.and_(inside, pc.less(seq, piece.end))
+    return pc.fill_null(inside, piece.sealed)
+
+
+def _gap_row(work: Work, gap: Gap) -> pa.RecordBatch:
+    payload = s.LOSS.pack(gap.boot, gap.first, gap.lost, UNKNOWN)
+    row = {
+        "board": work.board, "boot": gap.boot, "seq": gap.first, "type": s.GAP, "flags": 1,
+        "payload": payload, "line": _LIVE, "file": _source(work), "reason": OVERWRITTEN,
+    }  # fmt: skip
+    return bad_batch([row])
+
+
+def _source(work: Work) -> str:
+    return f"mqtt://{work.address[0]}:{work.address[1]}"

@@ -1,0 +1,177 @@
+"""`spark.readStream.format("slotmq_ring")`: the log of the stream is the boards' own flash.
+
+Options: `brokers`, HOST:PORT separated by commas; `user`, whose password is in
+$SLOTMQ_PASSWORD of the driver; `boards`, ids separated by commas (all); and
+`maxRecordsPerTrigger`. The offset is {board: [boot, seq]} of the next record: what Spark has
+planned it can ask for again, whoever was killed meanwhile. The driver plans, the executors
+fetch; a broker that does not answer has nothing new. Rows are those of schemas.FRAMES.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from ..deploy.options import LOGIN, Address
+from ..deploy.reach import Login
+from ..errors import ToolError
+from ..harvest.network import Ring
+from .ring_index import Position, RingIndex
+from .ring_reading import Work, frames
+from .schemas import FRAMES
+
+NAME = "slotmq_ring"
+Offset = dict[str, list[int]]
+
+
+class _Field:
+    """The boards behind the brokers, as the driver knows them."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        texts = [text.strip() for text in options.get("brokers", "").split(",")]
+        if not all(texts):
+            raise ToolError("format slotmq_ring needs .option('brokers', 'HOST:PORT')")
+        self.addresses = [Address().convert(text, None, None) for text in texts]
+        self.only = set(options.get("boards", "").replace(",", " ").split())
+        self.login = Login(options.get("user"), os.environ.get(LOGIN))
+        self.indices: dict[str, RingIndex] = {}
+        self.where: dict[str, tuple[str, int]] = {}
+
+    def update(self) -> None:
+        """Ask every broker; ToolError if none of them answers."""
+        with ThreadPoolExecutor(len(self.addresses)) as pool:
+            failed = [error for error in pool.map(self._ask, self.addresses) if error]
+        if len(failed) == len(self.addresses):
+            raise failed[0]
+
+    def _ask(self, address: tuple[str, int]) -> ToolError | None:
+        try:
+            ring = Ring(address, self.login)
+        except ToolError as error:
+            return error
+        try:
+            for board, head in ring.heads().items():
+                if not self.only or board in self.only:
+                    self.indices.setdefault(board, RingIndex()).update(ring, head)
+                    self.where[board] = address
+        except ToolError as error:
+            return error
+        finally:
+            ring.close()
+        return None
+
+    def ends(self) -> dict[str, Position]:
+        return {board: self.indices[board].end for board in sorted(self.indices)}
+
+
+class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    def __init__(self, options: dict[str, str]) -> None:
+        self._field: _Field | None = _Field(options)
+        self._login = self._field.login
+        limit = options.get("maxrecordspertrigger")
+        self._limit = int(limit) if limit else None
+        self._target: dict[str, Position] | None = None
+        self._reached = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What executors need of it."""
+        return {"_field": None, "_login": self._login}
+
+    @property
+    def _driver(self) -> _Field:
+        assert self._field is not None
+        return self._field
+
+    def _update(self) -> None:
+        """From the second time on a silence of all brokers only means that nothing is new."""
+        try:
+            self._driver.update()
+            self._reached = True
+        except ToolError:
+            if not self._reached:
+                raise
+
+    def initialOffset(self) -> Offset:  # noqa: N802
+        return {}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        return ReadMaxRows(self._limit) if self._limit else ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._update()
+        self._target = self._driver.ends()
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
+        if self._target is None:
+            self._update()
+        ends = self._driver.ends() if self._target is None else self._target
+        begins = {board: self._begin(start, board) for board in ends}
+        more = [board for board, end in ends.items() if end > begins[board]]
+        share = None
+        if isinstance(limit, ReadMaxRows):
+            share = max(1, limit.max_rows // max(1, len(more)))
+        found = dict(start)
+        for board in more:
+            end = ends[board]
+            if share is not None:
+                end = min(end, self._driver.indices[board].limited(begins[board], share))
+            found[board] = list(end)
+        return found
+
+    def _begin(self, start: Offset, board: str) -> Position:
+        return Position(*start[board]) if board in start else self._driver.indices[board].oldest
+
+    def reportLatestOffset(self) -> Offset:  # noqa: N802
+        return {board: list(end) for board, end in self._driver.ends().items()}
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        if not end.keys() <= self._driver.indices.keys():
+            self._driver.update()  # planned by one that was killed
+        return [InputPartition(work) for work in self._works(start, end)]
+
+    def _works(self, start: Offset, end: Offset) -> Iterator[Work]:
+        for board, last in end.items():
+            index = self._driver.indices.get(board)
+            if index is None:
+                raise ToolError(f"board {board} is not behind these brokers now")
+            begin = self._begin(start, board)
+            until = Position(*last)
+            if until > begin:
+                pieces, gaps = index.pieces(begin, until), index.gaps(begin, until)
+                yield Work(self._driver.where[board], board, pieces, gaps)
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        # Spark asks for a partition of nothing where there are none.
+        if partition.value is not None:
+            yield from frames(partition.value, self._login)
+
+    def commit(self, end: Offset) -> None:
+        """A ring forgets by itself, and never because somebody has read it."""
+
+    def stop(self) -> None:
+        """No connection outlives a question."""
+
+
+class RingSource(DataSource):
+    """The format `slotmq_ring`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> StructType:
+        return FRAMES
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        return _StreamReader({key.lower(): value for key, value in self.options.items()})

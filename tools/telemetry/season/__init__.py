@@ -1,0 +1,1 @@
+"""Field seasons with a known answer: simulated boards, what befalls them, and the truth."""

@@ -1,0 +1,150 @@
+"""The other side of a season: who comes by, what goes into bundles, and what happens to them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from . import writer as w
+from .writer import Entry, Segment
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A record that can be read from a bundle."""
+
+    entry: Entry
+    line: int
+    offset: int
+    harvested_ms: int
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A frame that cannot."""
+
+    line: int
+    offset: int
+    reason: str
+    file: str
+    end: int = 0  # of a frame that is there as a whole
+
+
+@dataclass
+class Harvest:
+    """A harvest folder that is being filled, and what is truly in it."""
+
+    folder: Path
+    size: int  # of all segments
+    random: Random
+    taken: list[Taken] = field(default_factory=list)
+    bad: list[Bad] = field(default_factory=list)
+    lines: int = 0
+
+    def bundle(self, copies: list[Segment], at: int, damage: float = 0.0) -> None:
+        """One bundle of these segments, some of them damaged on their way."""
+        (self.folder / "bundles").mkdir(parents=True, exist_ok=True)
+        path = f"bundles/{self.lines:04}.smq"
+        data = b""
+        for copy in copies:
+            hurt = self.random.random() < damage
+            data += (self._damaged if hurt else self._whole)(copy, path, len(data), at)
+        end = len(data)
+        if copies and self.random.random() < damage / 2:
+            end -= self.random.randrange(1, self.size)
+            self._cut(end, path)
+        (self.folder / path).write_bytes(data[:end])
+        told = {
+            "path": path, "size": len(data), "sha256": hashlib.sha256(data).hexdigest(),
+            "segment_size": self.size, "harvested": at / 1000, "source": "season",
+            "segments": [[c.data[8:16].hex(), c.boot, c.number, *_seqs(c)] for c in copies],
+        }  # fmt: skip
+        with (self.folder / "MANIFEST.jsonl").open("a") as manifest:
+            manifest.write(json.dumps(told) + "\n")
+        self.lines += 1
+
+    def _whole(self, copy: Segment, path: str, at: int, when: int) -> bytes:
+        self._take(copy, at, when, len(copy.entries))
+        self._torn(copy, path, at)
+        return bytes(copy.data.ljust(self.size, b"\xff"))
+
+    def _torn(self, copy: Segment, path: str, at: int) -> None:
+        rest = copy.data[len(copy.data) - copy.torn :]
+        if rest.rstrip(b"\xff"):
+            self._fail(path, at + len(copy.data) - copy.torn, "torn record")
+
+    def _take(self, copy: Segment, at: int, when: int, count: int) -> None:
+        for offset, entry in copy.entries[:count]:
+            self.taken.append(Taken(entry, self.lines, at + offset, when))
+
+    def _fail(self, path: str, offset: int, reason: str) -> None:
+        self.bad.append(Bad(self.lines, offset, reason, path))
+
+    def _damaged(self, copy: Segment, path: str, at: int, when: int) -> bytes:
+        """One of the things that may befall a copy."""
+        data = bytearray(copy.data.ljust(self.size, b"\xff"))
+        kind = self.random.randrange(4)
+        # A record that ends as erased flash does would look torn.
+        ends = [offset + 20 + len(entry.payload) for offset, entry in copy.entries]
+        sound = [i for i, end in enumerate(ends) if data[end - 1] != 0xFF]
+        if kind == 0 and sound:
+            count = self.random.choice(sound)
+            offset, entry = copy.entries[count]
+            data[offset + 8 + self.random.randrange(4)] ^= 1 << self.random.randrange(8)
+            self._take(copy, at, when, count)
+            end = at + offset + 20 + len(entry.payload)
+            self.bad.append(Bad(self.lines, at + offset, "bad CRC", path, end))
+        elif kind == 1:
+            data[:4] = b"what"
+            self._fail(path, at, "not a segment")
+        elif kind == 2:
+            data[20] ^= 4
+            self._fail(path, at, "bad header CRC")
+        else:
+            data[4] = 9
+            data[28:32] = w.le(zlib.crc32(data[:28]), 4)
+            self._fail(path, at, "format version 9")
+        return bytes(data)
+
+    def _cut(self, end: int, path: str) -> None:
+        """The bundle ends there, inside of its last segment."""
+        start = end // self.size * self.size
+
+        def cut(offset: int) -> bool:
+            return offset >= start
+
+        inside = [b for b in self.bad if b.line == self.lines and cut(b.offset)]
+        here = [t for t in self.taken if t.line == self.lines and cut(t.offset)]
+        whole = [t for t in here if t.offset + 20 + len(t.entry.payload) <= end]
+        self.bad = [b for b in self.bad if b not in inside]
+        self.taken = [t for t in self.taken if t not in here] + whole
+        self._after_cut(end, start, path, inside, here, whole)
+        self._fail(path, end, "cut bundle")
+
+    def _after_cut(
+        self, end: int, start: int, path: str, inside: list[Bad], here: list[Taken],
+        whole: list[Taken],
+    ) -> None:  # fmt: skip
+        """What the decoder says of the segment that is left in part."""
+        at_start = [b for b in inside if b.offset == start]
+        if 0 < end - start < w.HEADER:
+            self._fail(path, start, "cut header")
+        elif end > start and at_start:
+            self.bad.append(at_start[0])
+        elif end > start:
+            following = [t.offset for t in here if t not in whole] + [b.offset for b in inside]
+            last = max((t.offset + 20 + len(t.entry.payload) for t in whole), default=0)
+            last = max(last, start + w.HEADER)
+            whole_bad = [b for b in inside if b.offset == last and 0 < b.end <= end]
+            self.bad += whole_bad
+            if following and last < end and not whole_bad:
+                self._fail(path, last, "torn record")
+
+
+def _seqs(copy: Segment) -> tuple[int, int]:
+    seqs = [entry.seq for _, entry in copy.entries]
+    return (seqs[0], seqs[-1]) if seqs else (copy.first_seq, copy.first_seq)

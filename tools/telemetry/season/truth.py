@@ -1,0 +1,288 @@
+"""What silver must hold after a season, worked out the plain and slow way from what happened.
+
+Nothing is shared with the pipeline but the rules: every bound is looked at for every record,
+numbers are sets, doubles are found by comparing all with all.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+from .harvest import Harvest, Taken
+from .world import Season
+from .writer import Entry
+
+Key = tuple[str, int, int]
+Row = dict[str, Any]
+_SLACK = 60_000  # ms, of a harvester's clock
+_ROUNDED = 2
+_SINCE = 1_704_067_200_000
+_EVENTS = (
+    "boot", "connect", "disconnect", "will", "takeover", "subscribe", "table full",
+    "heap low-water", "unsubscribe",
+)  # fmt: skip
+_Told = tuple[int, int, str, int]  # first, how many, why, segment
+_OPEN = 0xFFFFFFFF  # how many: nobody knows
+_QUALITIES = ("rtc", "message", "harvester", "ntp")
+_REASONS = ("overwritten", "ring full", "write failed")
+
+
+def _number(data: bytes) -> int:
+    return int.from_bytes(data, "little")
+
+
+class Truth:
+    """The right answers for one season."""
+
+    def __init__(self, season: Season) -> None:
+        self._season = season
+        copies: dict[Key, list[Taken]] = defaultdict(list)
+        for taken in season.harvest.taken:
+            copies[taken.entry.board, taken.entry.boot, taken.entry.seq].append(taken)
+        self.copies = {key: len(found) for key, found in copies.items()}
+        self.first = {
+            key: min(found, key=lambda t: (t.harvested_ms, t.line, t.offset))
+            for key, found in copies.items()
+        }
+        self.entries = {key: taken.entry for key, taken in self.first.items()}
+        self.boots: dict[str, list[int]] = defaultdict(list)
+        self.seqs: dict[tuple[str, int], list[int]] = defaultdict(list)
+        for board, boot, seq in sorted(self.entries):
+            if boot not in self.boots[board]:
+                self.boots[board].append(boot)
+            self.seqs[board, boot].append(seq)
+        self.uptimes = dict(self._uptimes())
+        self.wraps_lost = {key[0] for key in self.entries if self._apart(key)}
+
+    def _uptimes(self) -> Iterable[tuple[Key, int]]:
+        """As little time has passed between two records as their ticks allow."""
+        for (board, boot), seqs in self.seqs.items():
+            now = 0
+            for seq in seqs:
+                ticks = self.entries[board, boot, seq].uptime % 2**30
+                while now % 2**30 != ticks:
+                    now += (ticks - now) % 2**30
+                yield (board, boot, seq), now
+
+    def _apart(self, key: Key) -> bool:
+        """Whether more wraps have happened in its boot than can be seen."""
+        board, boot, _ = key
+        first = (board, boot, self.seqs[board, boot][0])
+        truly = self.entries[key].uptime - self.entries[first].uptime
+        return truly != self.uptimes[key] - self.uptimes[first]
+
+    @property
+    def harvest(self) -> Harvest:
+        """What lies in the folder."""
+        return self._season.harvest
+
+    def true_times(self) -> Iterator[tuple[str, int, int, int]]:
+        """When each record truly was, in ms; not of boards that have lost a wrap of the ticks
+        between two records, which nobody can know."""
+        for board in self._season.boards:
+            for (boot, seq), at in board.true_times.items():
+                if board.hex not in self.wraps_lost and (board.hex, boot, seq) in self.entries:
+                    yield board.hex, boot, seq, at
+
+    # Clocks
+
+    def anchors(self) -> list[Row]:
+        """Every anchor, and whether it is to be believed."""
+        found = []
+        for key, entry in self.entries.items():
+            if entry.kind == 4:
+                wall, error = self._told(entry)
+                found.append({
+                    "board": key[0], "boot": key[1], "seq": key[2], "error_ms": error,
+                    "quality": _QUALITIES[entry.flags - 1], "anchor_us": wall * 1000,
+                    "believed": key in self._believed(*key[:2]),
+                })  # fmt: skip
+        return found
+
+    def _told(self, entry: Entry) -> tuple[int, int]:
+        data = entry.payload
+        return _number(data[:4]) * 1000 + _number(data[4:6]), _number(data[6:])
+
+    def _believed(self, board: str, boot: int) -> list[Key]:
+        keys = [(board, boot, seq) for seq in self.seqs[board, boot]]
+        keys = [key for key in keys if self.entries[key].kind == 4]
+        chosen: list[Key] = []
+        for key in sorted(
+            keys,
+            key=lambda k: (-self.entries[k].flags, self._told(self.entries[k])[1], k[2]),
+        ):
+            wall, error = self._told(self.entries[key])
+            late = wall - error > self.first[key].harvested_ms + _SLACK
+            if wall < _SINCE or (late and self.entries[key].flags != 4):
+                continue
+            low, high = self._range(key, self.uptimes[key])
+            if all(
+                low <= self._range(other, self.uptimes[key])[1]
+                and high >= self._range(other, self.uptimes[key])[0]
+                for other in chosen
+            ):
+                chosen.append(key)
+        return chosen
+
+    def _range(self, anchor: Key, uptime: int) -> tuple[int, int]:
+        """The wall time in ns at this uptime, if the anchor is right."""
+        wall, error = self._told(self.entries[anchor])
+        apart = uptime - self.uptimes[anchor]
+        middle, spread = (wall + apart) * 10**6, (error + _ROUNDED) * 10**6 + abs(apart) * 100
+        return middle - spread, middle + spread
+
+    def _low(self, board: str, boot: int, uptime: int) -> int | None:
+        anchors = self._believed(board, boot)
+        if anchors:
+            return max(self._range(anchor, uptime)[0] for anchor in anchors)
+        before = [other for other in self.boots[board] if other < boot]
+        if not before:
+            return None
+        reached = self._low(board, before[-1], self._ends(board, before[-1])[1])
+        passed = uptime - self._ends(board, boot)[0]
+        return None if reached is None else reached + passed * (10**6 - 100)
+
+    def _high(self, board: str, boot: int, uptime: int) -> int | None:
+        anchors = self._believed(board, boot)
+        if anchors:
+            return min(self._range(anchor, uptime)[1] for anchor in anchors)
+        last = self.first[board, boot, self.seqs[board, boot][-1]]
+        limits = [(last.harvested_ms + _SLACK) * 10**6]
+        behind = [other for other in self.boots[board] if other > boot]
+        if behind:
+            start = self._high(board, behind[0], self._ends(board, behind[0])[0])
+            limits += [] if start is None else [start]
+        left = self._ends(board, boot)[1] - uptime
+        return min(limits) - left * (10**6 - 100)
+
+    def _ends(self, board: str, boot: int) -> tuple[int, int]:
+        seqs = self.seqs[board, boot]
+        return self.uptimes[board, boot, seqs[0]], self.uptimes[board, boot, seqs[-1]]
+
+    def wall(self, key: Key) -> tuple[int, int, str] | None:
+        """Estimate, error in µs, and how it is known."""
+        low, high = self._low(*key[:2], self.uptimes[key]), self._high(*key[:2], self.uptimes[key])
+        if low is None or high is None or low > high:
+            return None
+        how = "anchored" if self._believed(*key[:2]) else "between"
+        return (low + high) // 2000, (high - low) // 2000 + 2, how
+
+    # Tables
+
+    def _common(self, key: Key) -> Row:
+        wall = self.wall(key) or (None, None, "unknown")
+        entry = self.entries[key]
+        return {
+            "board": key[0], "boot": key[1], "seq": key[2], "segment": entry.segment,
+            "uptime_ms": self.uptimes[key], "wall_us": wall[0], "wall_error_us": wall[1],
+            "clock": wall[2], "client": entry.client, "copies": self.copies[key],
+            "conflict": False,
+        }  # fmt: skip
+
+    def events(self) -> list[Row]:
+        """Every event."""
+        found = []
+        for key, entry in self.entries.items():
+            if entry.kind == 3:
+                name = _EVENTS[entry.flags - 1] if entry.flags < 10 else f"event {entry.flags}"
+                text = name in ("subscribe", "unsubscribe", "table full")
+                found.append({
+                    **self._common(key), "event": name, "payload": entry.payload,
+                    "code": entry.payload[0] if entry.flags <= 3 else None,
+                    "detail": entry.payload.decode() if text else None,
+                    "heap_bytes": _number(entry.payload) if name == "heap low-water" else None,
+                })  # fmt: skip
+        return found
+
+    def messages(self) -> list[Row]:
+        """Every message once."""
+        found = [self._message(key) for key, e in self.entries.items() if e.kind == 2]
+        there = {(row["board"], row["boot"], row["seq"]) for row in found}
+        once: dict[Key, Row] = {}
+        for row in sorted(found, key=lambda r: (r["board"], r["boot"], r["seq"])):
+            origin = (row["origin_board"], row["origin_boot"], row["origin_seq"])
+            own = (row["board"], row["boot"], row["seq"])
+            if origin[0] is None:
+                once[own] = row
+            elif origin not in there:
+                once.setdefault(origin, row)
+        kept = list(once.values())
+        plain = [row for row in kept if row["origin_board"] is None and row["wall_us"] is not None]
+        for row in kept:
+            row["possible_duplicate"] = row in plain and any(
+                other["board"] != row["board"] and other["topic"] == row["topic"]
+                and other["payload"] == row["payload"]
+                and abs(other["wall_us"] - row["wall_us"]) <= 5_000_000
+                for other in plain
+            )  # fmt: skip
+        return kept
+
+    def _message(self, key: Key) -> Row:
+        entry = self.entries[key]
+        data = entry.payload
+        origin: tuple[str | None, int | None, int | None] = (None, None, None)
+        if entry.flags & 16:
+            origin = (data[:8].hex(), _number(data[8:12]), _number(data[12:16]))
+            data = data[16:]
+        payload = self._season.payloads[data]
+        assert entry.topic is not None
+        return {
+            **self._common(key), "topic": entry.topic, "levels": entry.topic.split("/"),
+            "qos": entry.flags & 3, "retain": bool(entry.flags & 4), "dup": bool(entry.flags & 8),
+            "origin_board": origin[0], "origin_boot": origin[1], "origin_seq": origin[2],
+            "payload": data, "kind": payload.kind, "number": payload.number,
+            "json": payload.json, "text": payload.text,
+        }  # fmt: skip
+
+    def losses(self) -> list[Row]:
+        """Every run of numbers that is lost."""
+        told: dict[tuple[str, int], list[_Told]] = defaultdict(list)
+        for key, entry in self.entries.items():
+            if entry.kind == 5:
+                boot, first, count, segment = (
+                    _number(entry.payload[i : i + 4]) for i in (0, 4, 8, 12)
+                )
+                told[key[0], boot].append((first, count, _REASONS[entry.flags - 1], segment))
+        found: list[Row] = []
+        for board in {key[0] for key in [*self.seqs, *told]}:
+            boots = {b for name, b in [*self.seqs, *told] if name == board}
+            for boot in range(min(boots), max(boots) + 1):
+                found += self._of_boot(board, boot, told[board, boot])
+        return found
+
+    def _of_boot(self, board: str, boot: int, told: list[_Told]) -> Iterable[Row]:
+        present = set(self.seqs.get((board, boot), []))
+        given = present.union(*(range(f, f + n) for f, n, _, _ in told if n != _OPEN))
+        gone = sorted(set(range(max(given, default=-1) + 1)) - present)
+        behind = max(present, default=-1) + 1
+        is_open = any(n == _OPEN and first >= behind for first, n, _, _ in told)
+        if is_open or not given:
+            gone = [number for number in gone if number < behind]
+            yield self._loss(board, boot, behind, None, told)
+        for _, run in groupby(enumerate(gone), key=lambda pair: pair[1] - pair[0]):
+            numbers = [number for _, number in run]
+            yield self._loss(board, boot, numbers[0], numbers[-1], told)
+
+    def _loss(
+        self, board: str, boot: int, first: int, last: int | None, told: list[_Told]
+    ) -> Row:  # fmt: skip
+        end = 2**40 if last is None else last
+        fitting = [
+            (reason, segment)
+            for start, count, reason, segment in told
+            if max(start, first) < min(start + count, end + 1)
+        ]
+        around = [
+            self.wall((board, boot, seq)) if (board, boot, seq) in self.entries else None
+            for seq in (first - 1, end + 1)
+        ]
+        return {
+            "board": board, "boot": boot, "first_seq": first, "last_seq": last,
+            "lost": None if last is None else last - first + 1,
+            "reasons": sorted({reason for reason, _ in fitting}) or ["unexplained"],
+            "segments": sorted({segment for _, segment in fitting} - {0xFFFFFFFF}),
+            "after_us": around[0] and around[0][0], "before_us": around[1] and around[1][0],
+        }  # fmt: skip

@@ -1,0 +1,178 @@
+"""A season: boards live through boots, silences, power cuts and harvests, drawn from a seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from . import writer as w
+from .board import ANCHOR, EVENT, MESSAGE, Board, Make
+from .harvest import Harvest
+from .payload import Payload, draw
+
+START = 1_772_323_200_000  # 1 March 2026
+HOUR = 3_600_000
+DAY = 24 * HOUR
+RTC, TOLD, HARVESTER, NTP = 1, 2, 3, 4
+HAS_ORIGIN = 16
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """How a season goes; each from 0 upwards."""
+
+    boards: int = 2
+    boots: int = 3
+    steps: int = 30  # in a boot
+    segment_size: int = 512
+    ring: int = 4
+    stops: bool = False
+    silences: float = 0.05  # long ones: with a few the ticks wrap
+    cuts: float = 0.7
+    fails: float = 0.03
+    anchors: float = 0.08
+    wrong_clocks: float = 0.3
+    harvests: float = 0.04
+    clears: float = 0.3
+    repeats: float = 0.4
+    damage: float = 0.15
+    bridges: float = 0.3
+
+
+@dataclass
+class Season:
+    """What has happened: boards, the harvest folder, and what the truth is made from."""
+
+    place: str  # the first level of its topics
+    knobs: Knobs
+    random: Random
+    harvest: Harvest
+    boards: list[Board] = field(default_factory=list)
+    payloads: dict[bytes, Payload] = field(default_factory=dict)
+    sent: list[tuple[int, str, int, int, str, bytes]] = field(default_factory=list)
+    false_anchors: set[tuple[str, int, int]] = field(default_factory=set)
+    copies: list[tuple[list[w.Segment], int]] = field(default_factory=list)
+
+
+def season(folder: Path, seed: int, knobs: Knobs, lines: int = 0) -> Season:
+    """Live through a season; its bundles are in `folder` afterwards, behind `lines` others."""
+    random = Random(seed)
+    made = Season(f"site{seed}", knobs, random, Harvest(folder, knobs.segment_size, random))
+    made.harvest.lines = lines
+    for _ in range(knobs.boards):
+        make = Make(
+            knobs.segment_size, knobs.ring, knobs.stops, random.choice((1, 3, 8)), knobs.fails
+        )
+        name = bytes((0x28, 0x6F)) + random.randbytes(random.choice((4, 6)))
+        _live(made, Board(name, make, random.randint(-80, 80), random))
+    _repeat(made)
+    return made
+
+
+def _live(season: Season, board: Board) -> None:
+    random, knobs = season.random, season.knobs
+    season.boards.append(board)
+    at = START + random.randrange(DAY)
+    for boot in range(knobs.boots):
+        board.start(at)
+        board.put(at, EVENT, 1, bytes((random.randrange(6),)))
+        for step in range(random.randrange(knobs.steps + 1)):
+            late = at + _pause(random, knobs)
+            if random.random() < knobs.bridges:
+                _bridge(season, board, at, late)
+            at = late
+            _step(season, board, at, boot * 1000 + step)
+        if random.random() < knobs.cuts:
+            board.cut()
+        else:
+            board.finish()
+        at += random.randrange(1, 10 * HOUR)
+    _harvest(season, board, at)
+
+
+def _pause(random: Random, knobs: Knobs) -> int:
+    if random.random() < knobs.silences:
+        return random.randrange(2 * DAY, 12 * DAY)
+    return random.choice((0, 1, 40, 1000, 60_000, random.randrange(HOUR)))
+
+
+def _step(season: Season, board: Board, at: int, count: int) -> None:
+    random, knobs = season.random, season.knobs
+    chance = random.random()
+    if chance < knobs.anchors:
+        _anchor(season, board, at)
+    elif chance < knobs.anchors + knobs.harvests:
+        _harvest(season, board, at)
+        if random.random() < knobs.clears:
+            board.clear(at)
+    elif chance < knobs.anchors + knobs.harvests + 0.15:
+        _event(board, at, random)
+    else:
+        payload = draw(random, count)
+        season.payloads[payload.data] = payload
+        number = len(season.boards) * random.randrange(2)
+        client, topic = (
+            f"sensor-{random.randrange(4)}",
+            f"{season.place}/{number}/t{random.randrange(3)}",
+        )
+        flags = random.choice((0, 1, 2, 4, 5, 9, 10))
+        found = board.put(at, MESSAGE, flags, payload.data, client, topic)
+        season.sent.append((at, *found, topic, payload.data))
+
+
+def _event(board: Board, at: int, random: Random) -> None:
+    client = f"sensor-{random.randrange(4)}"
+    code, detail, who = random.choice(
+        (
+            (2, b"\x04", client), (3, b"\x00", client), (4, b"", client), (5, b"", client),
+            (6, b"site/#", client), (7, b"queued", None), (8, w.le(20480, 4), None),
+            (9, b"site/#", client), (77, b"?", None),
+        )
+    )  # fmt: skip
+    board.put(at, EVENT, code, detail, who)
+
+
+def _anchor(season: Season, board: Board, at: int) -> None:
+    """Somebody says what time it is; if wrongly, then so that it can be known."""
+    random = season.random
+    error = random.choice((5, 40, 1500))
+    if random.random() >= season.knobs.wrong_clocks:
+        wall = at + random.randint(-error, error)
+        quality = random.choice((RTC, TOLD, HARVESTER, NTP))
+    else:
+        wall = random.choice((978_307_200_000, 1_609_459_200_000, at + 4000 * DAY)) + at % DAY
+        quality = random.choice((RTC, TOLD))
+        season.false_anchors.add((board.hex, board.boot, board.seq))
+    payload = w.le(wall // 1000, 4) + w.le(wall % 1000, 2) + w.le(error, 4)
+    found = board.put(at, ANCHOR, quality, payload)
+    if (board.hex, board.boot, board.seq) in season.false_anchors:
+        season.false_anchors.add(found)
+
+
+def _bridge(season: Season, board: Board, since: int, until: int) -> None:
+    """Messages of other boards in that time, published here too: with their origin, or not."""
+    random = season.random
+    for at, name, boot, seq, topic, data in list(season.sent):
+        if not since <= at < until - 2000 or name == board.hex or random.random() < 0.5:
+            continue
+        origin = bytes.fromhex(name) + w.le(boot, 4) + w.le(seq, 4)
+        flags, head = random.choice(((HAS_ORIGIN, origin), (0, b"")))
+        board.put(at + random.randrange(2000), MESSAGE, flags, head + data, "bridge", topic)
+
+
+def _harvest(season: Season, board: Board, at: int) -> None:
+    copies = board.copies()
+    season.copies.append((copies, at))
+    season.harvest.bundle(copies, at, season.knobs.damage)
+
+
+def _repeat(season: Season) -> None:
+    """Some harvests are in the folder twice, or together in one bundle."""
+    random = season.random
+    for copies, at in list(season.copies):
+        if random.random() < season.knobs.repeats:
+            season.harvest.bundle(copies, at + random.randrange(DAY), season.knobs.damage)
+    if random.random() < season.knobs.repeats:
+        every = [segment for copies, _ in season.copies for segment in copies]
+        season.harvest.bundle(every, max(at for _, at in season.copies) + DAY)

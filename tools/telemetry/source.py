@@ -1,0 +1,145 @@
+"""`spark.read.format("slotmq")` and `readStream`: the frames of a harvest folder.
+
+Options: `path`, the folder; `first` and `last`, lines of the manifest (batch only);
+`maxBundlesPerTrigger` (stream only). Rows are those of schemas.FRAMES; bad frames have a
+`reason`. The offset of the stream is the number of manifest lines that have been read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxFiles,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from . import manifest
+from .decode import Place, bad_batch, decode
+from .manifest import Part
+from .schemas import FRAMES
+
+NAME = "slotmq"
+CHUNK = 1 << 20  # larger pieces are decoded more slowly
+
+
+class _Work(InputPartition):
+    def __init__(self, parts: Sequence[Part]) -> None:
+        super().__init__(list(parts))
+
+
+def frames_of(folder: Path, part: Part) -> Iterator[Any]:
+    """Arrow batches of one part; a bundle that is missing or cut is a bad frame."""
+    bundle = part.bundle
+    place = Place(bundle.path, bundle.line, part.start, bundle.harvested_ms)
+    step = max(1, CHUNK // bundle.segment_size) * bundle.segment_size
+    try:
+        with (folder / bundle.path).open("rb") as file:
+            file.seek(part.start)
+            for start in range(part.start, part.end, step):
+                data = file.read(min(step, part.end - start))
+                place = place._replace(offset=start)
+                yield from decode(data, bundle.segment_size, place)
+                if len(data) < min(step, part.end - start):
+                    yield _missing(place._replace(offset=start + len(data)), "cut bundle")
+                    return
+    except OSError as error:
+        yield _missing(place, f"unreadable bundle: {error.strerror}")
+
+
+def _missing(place: Place, reason: str) -> Any:
+    row = {"line": place.line, "offset": place.offset, "harvested_ms": place.harvested_ms}
+    return bad_batch([{**row, "file": place.file, "reason": reason}])
+
+
+def _read(folder: Path, partition: InputPartition) -> Iterator[Any]:
+    # Spark asks for a partition of nothing where there are none.
+    for part in partition.value or []:
+        yield from frames_of(folder, part)
+
+
+class _Reader(DataSourceReader):
+    def __init__(self, options: dict[str, str]) -> None:
+        self._folder = Path(options["path"])
+        self._first = int(options.get("first", "0"))
+        self._last = int(options["last"]) if "last" in options else None
+
+    def partitions(self) -> Sequence[InputPartition]:
+        bundles = manifest.read(self._folder, self._first, self._last)
+        return [_Work(parts) for parts in manifest.parts(bundles)]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        return _read(self._folder, partition)
+
+
+class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    def __init__(self, options: dict[str, str]) -> None:
+        self._folder = Path(options["path"])
+        limit = options.get("maxbundlespertrigger")
+        self._limit = int(limit) if limit else None
+        self._target: int | None = None
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        return {"line": 0}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        return ReadMaxFiles(self._limit) if self._limit else ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._target = manifest.count(self._folder)
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+        end = manifest.count(self._folder) if self._target is None else self._target
+        if isinstance(limit, ReadMaxFiles):
+            end = min(end, start["line"] + limit.max_files)
+        return {"line": max(start["line"], end)}
+
+    def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802
+        return {"line": manifest.count(self._folder)}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        bundles = manifest.read(self._folder, start["line"], end["line"])
+        return [_Work(parts) for parts in manifest.parts(bundles)]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        return _read(self._folder, partition)
+
+    def commit(self, end: dict[str, int]) -> None:
+        """The folder keeps everything: there is nothing to let go of."""
+
+    def stop(self) -> None:
+        """Nothing is held open."""
+
+
+class HarvestSource(DataSource):
+    """The format `slotmq`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> StructType:
+        return FRAMES
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return _Reader({key.lower(): value for key, value in self.options.items()})
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        return _StreamReader({key.lower(): value for key, value in self.options.items()})
+
+
+def register(spark: SparkSession) -> None:
+    """From now on the session knows the format."""
+    spark.dataSource.register(HarvestSource)
