@@ -2,6 +2,7 @@
 
 The stock firmware formats all of its blocks for files, so there is nothing. A firmware of
 one's own leaves some, as the board's page tells. Nothing is ever taken from a file system.
+The folders of such boards link to this file: a module more would cost a board heap.
 """
 
 

@@ -131,7 +131,7 @@ def build(board: str | None, portable: bool, folder: Path) -> None:
     if not arch:
         raise click.UsageError(f"{board} is no board that files are compiled for")
     made = mpy.build(arch)
-    for name in mpy.for_board(made, facts.name, facts.mcu):
+    for name in mpy.for_board(made, facts.name):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(made / name, folder / name)
     size = sum(file.stat().st_size for file in folder.rglob("*.mpy"))

@@ -69,12 +69,11 @@ def portable() -> Path:
     return cache.folder(f"mpy/portable-{_key(found, 'portable', True)}", fill)
 
 
-def for_board(made: Path, board: str, mcu: str) -> Iterator[Path]:
+def for_board(made: Path, board: str) -> Iterator[Path]:
     """What that board gets of a folder that build() made: paths within it."""
-    region = "region_rp2.mpy" if mcu.startswith("rp2") else "region_esp32.mpy"
     for file in sorted(made.rglob("*.mpy")):
         name = file.relative_to(made)
-        ours = name.parts[0] == "slotmq" or name.parts[1] in (board, "__init__.mpy", region)
+        ours = name.parts[0] == "slotmq" or name.parts[1] in (board, "__init__.mpy")
         if ours and name.name != "manifest.mpy":  # that is for who builds a firmware
             yield name
 

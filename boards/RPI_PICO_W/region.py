@@ -1,5 +1,1 @@
-"""Where its journal lies: region_rp2.py tells."""
-
-from slotmq_boards.region_rp2 import region
-
-__all__ = ["region"]
+../region_rp2.py

@@ -102,7 +102,7 @@ def test_a_board_gets_what_the_list_has_and_native_code_as_source(
     there = {str(file.relative_to(lib)) for file in lib.rglob("*") if file.is_file()}
     assert there == set(targets)
     sources = {name for name in targets if name.endswith(".py")}
-    assert sources == {"slotmq/hot.py", "slotmq/hot_journal.py"}
+    assert sources == {f"slotmq/{name}.py" for name in ("hot", "hot_journal", "hot_record")}
     for file in lib.rglob("*.mpy"):
         assert file.read_bytes()[2] >> 2 == 0, f"{file} is bound to an architecture"
 

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .. import boards, mpy
+from .. import mpy
 from ..errors import ToolError
 
 CONF, NETWORK, BOOTS = "/slotmq.conf", "/network.json", "/slotmq.boots"
@@ -69,10 +69,7 @@ class Network:
 def code(board: str, arch: str) -> dict[str, bytes]:
     """The broker, this board's limits and the firmware's modules, and main.py."""
     made = mpy.build(arch)
-    files = {
-        f"/lib/{name}": (made / name).read_bytes()
-        for name in mpy.for_board(made, board, boards.load(board).mcu)
-    }
+    files = {f"/lib/{name}": (made / name).read_bytes() for name in mpy.for_board(made, board)}
     with tempfile.TemporaryDirectory() as folder:
         for source in sorted((_FIRMWARE / _RUN).glob("*.py")):
             made_of_it = mpy.compile_file(source, f"{_RUN}/{source.name}", Path(folder))

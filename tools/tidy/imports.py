@@ -150,7 +150,7 @@ RULE = (
 # A board's preset is one Limits; where its journal lies, its own modules tell.
 _BOARDS = {
     "limits.py": Row("limits", "__init__"),
-    "region.py": Row("region", "", "slotmq_boards*"),
+    "region.py": Row("region", "", "esp32 os rp2 vfs"),
     "region_rp2.py": Row("region_rp2", "", "os rp2 vfs"),
     "region_esp32.py": Row("region_esp32", "", "esp32"),
 }
