@@ -41,11 +41,13 @@ def keep(app):
 
 
 def _forget_what_made_it(broker):
-    # Neither a journal nor its medium is made again.
+    # Neither a journal nor its medium is made again, and its place is known.
     ondemand.forget_all()
     type(broker.journal).__init__ = None
-    for name in ("slotmq.journal_file", "slotmq.journal_flash"):
-        if name in sys.modules:
+    for name in list(sys.modules):
+        if name.startswith("slotmq_boards"):
+            del sys.modules[name]
+        elif name in ("slotmq.journal_file", "slotmq.journal_flash"):
             sys.modules[name].forget()
 
 
