@@ -1,14 +1,11 @@
 """`slotmq inspect`: all that a journal holds is in the five tables, and what is no journal is told
 in one line."""
 
-import os
-import signal
 import sqlite3
 from binascii import crc32
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from click.testing import CliRunner
 
@@ -60,7 +57,7 @@ def test_everything_is_there(tmp_path: Path) -> None:
     writer.send(codec.publish("u", b"held", 2, 77))
     writer.expect(codec.Ack(codec.PUBREC, 77))
     writer.publish("r", b"kept", 2, retain=True, message_expiry=500)
-    kill(run)
+    run.kill()
     reader.sock.close()
     writer.sock.close()
     found = tables(tmp_path / "slotmq.db", tmp_path / "out.sqlite")
@@ -90,14 +87,6 @@ def test_everything_is_there(tmp_path: Path) -> None:
         assert text in shown
 
 
-def kill(run: Run) -> None:
-    family = [psutil.Process(run.process.pid)]
-    family += family[0].children(recursive=True)
-    for process in reversed(family):
-        os.kill(process.pid, signal.SIGKILL)
-    run.process.wait()
-
-
 def test_a_clean_session_has_nothing_of_the_kept_one_before_it(tmp_path: Path) -> None:
     port = free_port()
     lines = ("persistence true", f"persistence_location {tmp_path}/", "allow_anonymous true")
@@ -110,7 +99,7 @@ def test_a_clean_session_has_nothing_of_the_kept_one_before_it(tmp_path: Path) -
     clean = Client(("127.0.0.1", port))
     will = codec.Will("will", b"gone", 1, False, {})
     clean.connect(codec.connect("same", clean=True, will=will))
-    kill(run)
+    run.kill()
     kept.sock.close()
     clean.sock.close()
     found = tables(tmp_path / "slotmq.db", tmp_path / "out.sqlite")

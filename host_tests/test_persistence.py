@@ -1,13 +1,11 @@
 """`persistence true`: what was acknowledged is there after the process was killed."""
 
-import os
 import signal
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 from click.testing import CliRunner
 
@@ -67,15 +65,6 @@ def board(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def kill(run: Run) -> None:
-    """As a power cut: nobody is told, the broker's own process least of all."""
-    family = [psutil.Process(run.process.pid)]
-    family += family[0].children(recursive=True)
-    for process in reversed(family):
-        os.kill(process.pid, signal.SIGKILL)
-    run.process.wait()
-
-
 def test_sessions_messages_and_retained_ones(keep: Keep, come: Come) -> None:
     run, address = keep()
     reader = come(address, "reader")
@@ -87,7 +76,7 @@ def test_sessions_messages_and_retained_ones(keep: Keep, come: Come) -> None:
     publisher.publish("r/x", b"retained", 1, retain=True)
     publisher.send(codec.publish("t/3", b"half", 2, 77))
     publisher.expect(codec.Ack(codec.PUBREC, 77))
-    kill(run)
+    run.kill()
     run, address = keep()
     publisher = come(address, "publisher", present=True)
     publisher.send(codec.publish("t/3", b"half", 2, 77, dup=True))
@@ -122,7 +111,7 @@ def test_a_second_broker_leaves_the_journal_alone(
     said = "that is free, not" if is_same else "a journal that no other broker keeps, not"
     assert said in second.everything().splitlines()[-1]
     publisher.publish("r/2", b"late", 1, retain=True)
-    kill(run)
+    run.kill()
     run, address = keep()
     reader = come(address, "reader")
     reader.subscribe("r/2", qos=1)
@@ -150,7 +139,7 @@ def test_inspect_shows_it(keep: Keep, come: Come, tmp_path: Path) -> None:
     reader.subscribe("t/[x]/+", qos=1)
     reader.drop()
     come(address, "publisher").publish("t/[x]/x", b"waits", 1, retain=True)
-    kill(run)
+    run.kill()
     file = tmp_path / "slotmq.db"
     shown = CliRunner().invoke(cli.main, ["inspect", str(file)])
     assert shown.exit_code == 0, shown.output
@@ -176,7 +165,7 @@ def test_a_damaged_file_is_set_aside_and_said_aloud(
 ) -> None:
     run, address = keep()
     come(address, "kept").subscribe("t", qos=1)
-    kill(run)
+    run.kill()
     file = tmp_path / "slotmq.db"
     data = bytearray(file.read_bytes())
     data[at] ^= 1
@@ -198,7 +187,7 @@ def test_sigusr1_rewrites_the_journal_at_once(keep: Keep, come: Come, tmp_path: 
     before = file.stat().st_size
     run.process.send_signal(signal.SIGUSR1)
     run.wait_for(lambda: file.stat().st_size < before / 5, "a shorter file")
-    kill(run)
+    run.kill()
     run, address = keep()
     again = come(address, "publisher", present=True)
     again.subscribe("r", qos=1)
@@ -211,7 +200,7 @@ def test_wills_of_a_killed_broker_and_of_a_stopped_one(keep: Keep, come: Come) -
     watcher = come(address, "watcher")
     watcher.subscribe("will", qos=1)
     watcher.drop()
-    ends: list[Callable[[Run], None]] = [kill, lambda run: run.stop()]
+    ends: list[Callable[[Run], None]] = [Run.kill, lambda run: run.stop()]
     for n, end in enumerate(ends):
         client = Client(address)
         will = codec.Will("will", b"%d" % n, 1)
@@ -231,7 +220,7 @@ def test_with_sync_interval_nobody_waits_for_it(keep: Keep, come: Come) -> None:
     publisher.publish("early", b"x", 1, retain=True)
     time.sleep(2)
     publisher.publish("late", b"x", 1, retain=True)
-    kill(run)
+    run.kill()
     run, address = keep()
     reader = come(address, "reader")
     reader.subscribe("#", qos=1)

@@ -1,13 +1,9 @@
 """`record`: what passes is in the ring, in order, after a kill too; and fetched over MQTT."""
 
 import json
-import os
-import signal
 import struct
 import time
 from pathlib import Path
-
-import psutil
 
 from slotmq_tools.golden import decode
 
@@ -75,10 +71,7 @@ def test_a_kill_loses_no_more_than_the_flush_interval(tmp_path: Path, runtime: s
     client = join(address, "sensor")
     sent = burst(client, 0, 40)
     time.sleep(2.5)
-    family = psutil.Process(run.process.pid)
-    for process in [*family.children(recursive=True), family]:
-        os.kill(process.pid, signal.SIGKILL)
-    run.process.wait()
+    run.kill()
     client.sock.close()
     assert payloads(segments(tmp_path)) == sent
     before = (tmp_path / "ring" / "00000000.seg").read_bytes()

@@ -1,13 +1,10 @@
 """Persistence takes no heap while messages of kept sessions pass, and a full journal starts."""
 
 import itertools
-import os
-import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from host_tests.program import Run, conf
@@ -102,14 +99,6 @@ def test_compactions_give_back_what_they_take(watched: Watched, kept: Kept) -> N
     assert after == before
 
 
-def kill(run: Run) -> None:
-    family = [psutil.Process(run.process.pid)]
-    family += family[0].children(recursive=True)
-    for process in reversed(family):
-        os.kill(process.pid, signal.SIGKILL)
-    run.process.wait()
-
-
 def test_a_full_journal_starts_in_the_heap_of_a_pico_w(tmp_path: Path) -> None:
     """As full as its tables are: sessions, subscriptions, queues, retained messages, ids."""
     port = free_port()
@@ -123,7 +112,7 @@ def test_a_full_journal_starts_in_the_heap_of_a_pico_w(tmp_path: Path) -> None:
 
     run = start()
     fill(("127.0.0.1", port))
-    kill(run)
+    run.kill()
     size = (tmp_path / "slotmq.db").stat().st_size
     assert size > 15_000
     begun = time.monotonic()
