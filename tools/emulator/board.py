@@ -97,12 +97,18 @@ class Board:
 
 
 def run_script(
-    script: Path, flash: Path | None = None, *, save: bool = True, plain: bool = False
+    script: Path,
+    flash: Path | None = None,
+    *,
+    save: bool = True,
+    plain: bool = False,
+    apart: str = "",
 ) -> dict[str, Any]:
     """Run a script on a fresh board as fast as it goes: its marks, its output, its error.
 
-    A mark is (number, cycles, instructions); it repeats to the cycle, if the same flash is
-    there again: that is, without `save`. With `plain` rp2040js alone executes it."""
+    A mark is (number, cycles, instructions, calls of the function `apart`, cycles in them);
+    it repeats to the cycle, if the same flash is there again: that is, without `save`. With
+    `plain` rp2040js alone executes it."""
     words, environment = command(flash)
     done = subprocess.run(
         [
@@ -110,6 +116,7 @@ def run_script(
             f"--exec={script}",
             *([] if save else ["--keep=no"]),
             *(["--plain=yes"] if plain else []),
+            *([f"--apart={image.build().address(apart)}"] if apart else []),
         ],
         env=environment,
         stdin=subprocess.DEVNULL,

@@ -23,6 +23,7 @@ _HERE = Path(__file__).parent
 _BOARD, _ROM = _HERE / "board", _HERE / "rom"
 _SOURCES = ("micropython", "pico-sdk", "lwip", "mbedtls")
 _JOBS = 2
+_SYMBOLS = "symbols.txt"
 _FOR_CHIP = ("-mcpu=cortex-m0plus", "-mthumb")
 # Of rom.c's loops the compiler must not make calls of memset and memcpy, which they are.
 _FREESTANDING = ("-O2", "-ffreestanding", "-fno-builtin", "-fno-tree-loop-distribute-patterns")
@@ -57,10 +58,18 @@ class Image:
     def loopback(self) -> Path:
         return self.folder / "loopback.so"
 
+    def address(self, function: str) -> int:
+        """Where a function of the firmware lies."""
+        for line in (self.folder / _SYMBOLS).read_text().splitlines():
+            address, *_, name = line.split()
+            if name == function:
+                return int(address, 16) & ~1
+        raise ToolError(f"the image has no function {function}")
+
 
 def build() -> Image:
     """The image, out of the cache if it has been built before."""
-    digest = hashlib.sha256(f"{debian.SUITE} {_WITHOUT_USB} {_POLL_INPUT}".encode())
+    digest = hashlib.sha256(f"{debian.SUITE} {_WITHOUT_USB} {_POLL_INPUT} {_SYMBOLS}".encode())
     for file in sorted([*_BOARD.iterdir(), *_ROM.iterdir()]):
         digest.update(f"\n{file.name}\n".encode() + file.read_bytes())
     return Image(cache.folder(f"rp2040/{digest.hexdigest()[:16]}", _build))
@@ -127,6 +136,9 @@ def _build_firmware(tools: Path, work: Path, target: Path) -> None:
     _run("building MicroPython", "nice", "make", f"-j{_JOBS}", "-C", build,
          environment=environment)  # fmt: skip
     shutil.copy(build / "firmware.bin", target)
+    symbols = _run("the firmware's symbols", tools / "arm-none-eabi-nm", "--defined-only",
+                   build / "firmware.elf")  # fmt: skip
+    (target / _SYMBOLS).write_text(symbols)
 
 
 def _link(place: Path, source: Path) -> None:
@@ -142,10 +154,11 @@ def _replace(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new))
 
 
-def _run(what: str, *command: object, environment: dict[str, str] | None = None) -> None:
+def _run(what: str, *command: object, environment: dict[str, str] | None = None) -> str:
     words = list(map(str, command))
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
     if done.returncode != 0:
         complaints = (done.stderr or done.stdout).strip().splitlines() or ["failed"]
         reason = next((line for line in complaints if "rror" in line), complaints[-1])
         raise ToolError(f"{what}: {reason}")
+    return done.stdout
