@@ -60,7 +60,7 @@ setup: .venv/installed-test .venv/installed-telemetry
 # each file of them has a board of its own, and they run side by side.
 test-board: .venv/installed-test
 	$(BIN)/python -m slotmq_tools.emulator
-	$(BIN)/python -m pytest -o addopts="-ra --strict-markers --strict-config" --timeout 300 -n 6 \
+	$(BIN)/python -m pytest -o addopts="-ra --strict-markers --strict-config" --timeout 900 -n 6 \
 		--dist loadfile host_tests/board
 
 DEMO = build/telemetry

@@ -33,9 +33,10 @@ ANSWER_S = 60  # none comes so late but on a machine that is busy with others
 class Deployed:
     """A board with power, and what may be done to it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, raw: bool = False) -> None:
         self.folder = folder
-        self.board = Board(folder, [PORT])
+        self.raw = raw
+        self.board = Board(folder, [PORT], raw=raw)
         self.clients: list[Client] = []
 
     def cli(self, *words: object, secret: str = "") -> tuple[int, str]:
@@ -91,7 +92,7 @@ class Deployed:
         """Switch it off and on; it serves again."""
         self.hang_up()
         self.board.close()
-        self.board = Board(self.folder, [PORT])
+        self.board = Board(self.folder, [PORT], raw=self.raw)
         self.wait_until(self.serves, "the board to serve again")
 
     def serves(self) -> bool:
@@ -148,7 +149,7 @@ def board(
     blank = getattr(request.module, "BLANK", False)
     if not blank:
         fresh(folder)
-    deployed = Deployed(folder)
+    deployed = Deployed(folder, getattr(request.module, "RAW", False))
     if not blank:
         deployed.wait_until(deployed.serves, "the broker")
     yield deployed

@@ -23,7 +23,7 @@ class Farewell:
 
     def on_disconnect(self, client_id, reason):
         self.left.append((client_id, reason))
-        self.broker.publish("gone/%s" % client_id.decode(), b"x", 1)
+        self.broker.publish("gone/" + client_id.decode(), b"x", 1)
 
 
 def reset(n):
@@ -41,8 +41,8 @@ class TestInTheMidstOfAFanOut(unittest.TestCase):
         )
         self.world = World(Broker(limits, Settings(sys_interval=0)))
         self.hooks = self.world.broker.hooks = Farewell(self.world.broker)
-        self.clients = [self.come("c%d" % n, each) for n, each in enumerate(_FILTERS)]
-        self.senders = [self.come("sender%d" % n, ()) for n in range(3)]
+        self.clients = [self.come("c" + str(n), each) for n, each in enumerate(_FILTERS)]
+        self.senders = [self.come("sender" + str(n), ()) for n in range(3)]
 
     def come(self, name, filters):
         client = Client(Stream())

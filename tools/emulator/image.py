@@ -24,6 +24,11 @@ _BOARD, _ROM = _HERE / "board", _HERE / "rom"
 _SOURCES = ("micropython", "pico-sdk", "lwip", "mbedtls")
 _JOBS = 2
 _SYMBOLS = "symbols.txt"
+# A second image leaves blocks behind its file system raw, as boards/RPI_PICO_W/README.md tells
+# for a firmware of one's own.
+_RAW = "firmware-raw.bin"
+_ALL_FOR_FILES = "bdev = rp2.Flash()"
+_SOME_RAW = "bdev = rp2.Flash(start=0, len=192 * 4096)"
 _FOR_CHIP = ("-mcpu=cortex-m0plus", "-mthumb")
 # Of rom.c's loops the compiler must not make calls of memset and memcpy, which they are.
 _FREESTANDING = ("-O2", "-ffreestanding", "-fno-builtin", "-fno-tree-loop-distribute-patterns")
@@ -51,6 +56,11 @@ class Image:
         return self.folder / "firmware.bin"
 
     @property
+    def raw(self) -> Path:
+        """The firmware whose file system leaves 64 of 256 blocks."""
+        return self.folder / _RAW
+
+    @property
     def rom(self) -> Path:
         return self.folder / "rom.bin"
 
@@ -69,7 +79,9 @@ class Image:
 
 def build() -> Image:
     """The image, out of the cache if it has been built before."""
-    digest = hashlib.sha256(f"{debian.SUITE} {_WITHOUT_USB} {_POLL_INPUT} {_SYMBOLS}".encode())
+    digest = hashlib.sha256(
+        f"{debian.SUITE} {_WITHOUT_USB} {_POLL_INPUT} {_SYMBOLS} {_SOME_RAW}".encode()
+    )
     for file in sorted([*_BOARD.iterdir(), *_ROM.iterdir()]):
         digest.update(f"\n{file.name}\n".encode() + file.read_bytes())
     return Image(cache.folder(f"rp2040/{digest.hexdigest()[:16]}", _build))
@@ -133,12 +145,15 @@ def _build_firmware(tools: Path, work: Path, target: Path) -> None:
     _run("configuring MicroPython", toolchain.cmake(), "-S", port, "-B", build,
          "-DPICO_BUILD_DOCS=0", "-DMICROPY_BOARD=EMULATED", f"-DMICROPY_BOARD_DIR={_BOARD}",
          f"-DPICO_SDK_PATH_OVERRIDE={sources['pico-sdk']}", environment=environment)  # fmt: skip
-    _run("building MicroPython", "nice", "make", f"-j{_JOBS}", "-C", build,
-         environment=environment)  # fmt: skip
+    make = ("nice", "make", f"-j{_JOBS}", "-C", build)
+    _run("building MicroPython", *make, environment=environment)
     shutil.copy(build / "firmware.bin", target)
     symbols = _run("the firmware's symbols", tools / "arm-none-eabi-nm", "--defined-only",
                    build / "firmware.elf")  # fmt: skip
     (target / _SYMBOLS).write_text(symbols)
+    _replace(port / "modules/_boot.py", _ALL_FOR_FILES, _SOME_RAW)
+    _run("building MicroPython once more", *make, environment=environment)
+    shutil.copy(build / "firmware.bin", target / _RAW)
 
 
 def _link(place: Path, source: Path) -> None:

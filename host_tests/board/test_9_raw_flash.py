@@ -1,0 +1,61 @@
+"""The journal in raw flash, on a firmware that leaves some as boards/RPI_PICO_W/README.md says."""
+
+from click.testing import CliRunner
+
+from host_tests.wire import codec
+from slotmq_tools.cli import main
+from slotmq_tools.deploy import backup
+from slotmq_tools.deploy.repl import Repl
+
+from .conftest import Deployed
+
+BLANK = RAW = True
+CONF = "listener 1883\nallow_anonymous true\npersistence true\n"
+
+
+def test_a_qos_1_message_outlives_power_cuts_in_raw_flash(board: Deployed) -> None:
+    board.deploy(CONF)
+    away = board.connect("away", clean=False)
+    away.subscribe("jobs/+", qos=1)
+    away.disconnect()
+    sender = board.connect("sender")
+    sender.publish("jobs/1", b"at qos 1", 1)
+    sender.publish("state", b"retained", 1, retain=True)
+    for n in (2, 3):
+        board.power_cycle()
+        sender = board.connect("sender")
+        sender.publish(f"jobs/{n}", b"after a cut", 1)
+    board.power_cycle()
+    back = board.open()
+    assert back.connect(codec.connect("away", clean=False)).session_present
+    back.receive("jobs/1", b"at qos 1", 1, dup=True)  # nobody knows whether it was sent
+    for n in (2, 3):
+        back.receive(f"jobs/{n}", b"after a cut", 1, dup=True)
+    back.subscribe("state", qos=1)
+    back.receive("state", b"retained", 1, retain=True)
+
+
+def test_it_lies_in_no_file_and_a_backup_has_it(board: Deployed) -> None:
+    folder = board.folder / "saved"
+    status, said = board.cli("backup", folder, "--port", board.board.device)
+    assert status == 0, said
+    assert not (folder / "slotmq.db").exists()
+    copy = folder / backup.REGION
+    assert copy.stat().st_size == 64 * 4096
+    told = CliRunner().invoke(main, ["inspect", str(copy)])
+    assert told.exit_code == 0 and "state" in told.output and "away" in told.output, told.output
+
+
+def test_a_deploy_that_erases_begins_without_it(board: Deployed) -> None:
+    said = board.deploy(CONF, "--erase")
+    assert "blocks of a journal in raw flash erased" in said
+    back = board.open()
+    assert not back.connect(codec.connect("away", clean=False)).session_present
+    back.subscribe("state", qos=1)
+    assert back.receive_all() == []
+
+
+def test_the_file_system_beside_it_is_whole(board: Deployed) -> None:
+    board.hang_up()
+    with Repl(board.board.device) as repl:
+        assert {"/main.py", "/slotmq.conf", "/network.json"} <= repl.hashes().keys()
