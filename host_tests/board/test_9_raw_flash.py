@@ -21,16 +21,14 @@ def test_a_qos_1_message_outlives_power_cuts_in_raw_flash(board: Deployed) -> No
     sender = board.connect("sender")
     sender.publish("jobs/1", b"at qos 1", 1)
     sender.publish("state", b"retained", 1, retain=True)
-    for n in (2, 3):
-        board.power_cycle()
-        sender = board.connect("sender")
-        sender.publish(f"jobs/{n}", b"after a cut", 1)
     board.power_cycle()
+    sender = board.connect("sender")
+    sender.publish("jobs/2", b"after a cut", 1)
+    board.power_cycle()  # one more within a minute would be safe mode
     back = board.open()
     assert back.connect(codec.connect("away", clean=False)).session_present
     back.receive("jobs/1", b"at qos 1", 1, dup=True)  # nobody knows whether it was sent
-    for n in (2, 3):
-        back.receive(f"jobs/{n}", b"after a cut", 1, dup=True)
+    back.receive("jobs/2", b"after a cut", 1, dup=True)
     back.subscribe("state", qos=1)
     back.receive("state", b"retained", 1, retain=True)
 
