@@ -24,7 +24,7 @@ class Farewell:
         if client_id == b"stop":
             self.broker.stop()
         if client_id == b"hold":
-            open(self.folder + "/held", "w").close()  # noqa: PTH123, SIM115 - MicroPython
+            open(self.folder + "/held", "w").close()  # noqa: PTH123 - MicroPython
             while "go" not in os.listdir(self.folder):  # noqa: PTH208
                 time.sleep(0.01)
         return 0
