@@ -33,10 +33,10 @@ ANSWER_S = 60  # none comes so late but on a machine that is busy with others
 class Deployed:
     """A board with power, and what may be done to it."""
 
-    def __init__(self, folder: Path, raw: bool = False) -> None:
+    def __init__(self, folder: Path, own: bool = False) -> None:
         self.folder = folder
-        self.raw = raw
-        self.board = Board(folder, [PORT], raw=raw)
+        self.own = own
+        self.board = Board(folder, [PORT], own=own)
         self.clients: list[Client] = []
 
     def cli(self, *words: object, secret: str = "") -> tuple[int, str]:
@@ -92,7 +92,7 @@ class Deployed:
         """Switch it off and on; it serves again."""
         self.hang_up()
         self.board.close()
-        self.board = Board(self.folder, [PORT], raw=self.raw)
+        self.board = Board(self.folder, [PORT], own=self.own)
         self.wait_until(self.serves, "the board to serve again")
 
     def serves(self) -> bool:
@@ -149,7 +149,7 @@ def board(
     blank = getattr(request.module, "BLANK", False)
     if not blank:
         fresh(folder)
-    deployed = Deployed(folder, getattr(request.module, "RAW", False))
+    deployed = Deployed(folder, getattr(request.module, "OWN", False))
     if not blank:
         deployed.wait_until(deployed.serves, "the broker")
     yield deployed

@@ -24,11 +24,22 @@ _BOARD, _ROM = _HERE / "board", _HERE / "rom"
 _SOURCES = ("micropython", "pico-sdk", "lwip", "mbedtls")
 _JOBS = 2
 _SYMBOLS = "symbols.txt"
-# A second image leaves blocks behind its file system raw, as boards/RPI_PICO_W/README.md tells
-# for a firmware of one's own.
-_RAW = "firmware-raw.bin"
-_ALL_FOR_FILES = "bdev = rp2.Flash()"
-_SOME_RAW = "bdev = rp2.Flash(start=0, len=192 * 4096)"
+# A second image is a firmware of one's own, as docs/firmware.md tells how to build one: files of
+# the port, what stands there, and what takes its place.
+_OWN = "firmware-own.bin"
+_COMMON = '#include "extmod/lwip-include/lwipopts_common.h"'
+MORE_SOCKETS = """\
+#define MEM_SIZE (32000)
+#define TCP_MSS (800)
+#define TCP_WND (8 * TCP_MSS)
+#define TCP_SND_BUF (8 * TCP_MSS)
+#define MEMP_NUM_TCP_SEG (64)
+#define MEMP_NUM_TCP_PCB (10)
+"""
+_CHANGES = (
+    ("modules/_boot.py", "bdev = rp2.Flash()", "bdev = rp2.Flash(start=0, len=192 * 4096)"),
+    ("lwip_inc/lwipopts.h", _COMMON, MORE_SOCKETS + _COMMON),
+)
 _FOR_CHIP = ("-mcpu=cortex-m0plus", "-mthumb")
 # Of rom.c's loops the compiler must not make calls of memset and memcpy, which they are.
 _FREESTANDING = ("-O2", "-ffreestanding", "-fno-builtin", "-fno-tree-loop-distribute-patterns")
@@ -56,9 +67,9 @@ class Image:
         return self.folder / "firmware.bin"
 
     @property
-    def raw(self) -> Path:
-        """The firmware whose file system leaves 64 of 256 blocks."""
-        return self.folder / _RAW
+    def own(self) -> Path:
+        """The firmware whose file system leaves 64 of 256 blocks, and with more sockets."""
+        return self.folder / _OWN
 
     @property
     def rom(self) -> Path:
@@ -80,7 +91,7 @@ class Image:
 def build() -> Image:
     """The image, out of the cache if it has been built before."""
     digest = hashlib.sha256(
-        f"{debian.SUITE} {_WITHOUT_USB} {_POLL_INPUT} {_SYMBOLS} {_SOME_RAW}".encode()
+        f"{debian.SUITE} {_WITHOUT_USB} {_POLL_INPUT} {_SYMBOLS} {_CHANGES}".encode()
     )
     for file in sorted([*_BOARD.iterdir(), *_ROM.iterdir()]):
         digest.update(f"\n{file.name}\n".encode() + file.read_bytes())
@@ -151,9 +162,10 @@ def _build_firmware(tools: Path, work: Path, target: Path) -> None:
     symbols = _run("the firmware's symbols", tools / "arm-none-eabi-nm", "--defined-only",
                    build / "firmware.elf")  # fmt: skip
     (target / _SYMBOLS).write_text(symbols)
-    _replace(port / "modules/_boot.py", _ALL_FOR_FILES, _SOME_RAW)
+    for name, old, new in _CHANGES:
+        _replace(port / name, old, new)
     _run("building MicroPython once more", *make, environment=environment)
-    shutil.copy(build / "firmware.bin", target / _RAW)
+    shutil.copy(build / "firmware.bin", target / _OWN)
 
 
 def _link(place: Path, source: Path) -> None:

@@ -1,4 +1,6 @@
-"""The journal in raw flash, on a firmware that leaves some as boards/RPI_PICO_W/README.md says."""
+"""A firmware of one's own, built as docs/firmware.md says: a journal in raw flash, more clients."""
+
+import socket
 
 from click.testing import CliRunner
 
@@ -9,8 +11,15 @@ from slotmq_tools.deploy.repl import Repl
 
 from .conftest import Deployed
 
-BLANK = RAW = True
-CONF = "listener 1883\nallow_anonymous true\npersistence true\n"
+BLANK = OWN = True
+CLIENTS = 8
+CONF = f"""\
+listener 1883
+allow_anonymous true
+persistence true
+limit connections {CLIENTS}
+limit sessions 12
+"""
 
 
 def test_a_qos_1_message_outlives_power_cuts_in_raw_flash(board: Deployed) -> None:
@@ -51,6 +60,22 @@ def test_a_deploy_that_erases_begins_without_it(board: Deployed) -> None:
     assert not back.connect(codec.connect("away", clean=False)).session_present
     back.subscribe("state", qos=1)
     assert back.receive_all() == []
+
+
+def test_eight_clients_are_served_and_one_that_does_not_read_stops_nobody(
+    board: Deployed,
+) -> None:
+    slow = board.connect("slow")
+    slow.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    slow.subscribe("flood", qos=0)
+    clients = [board.connect(f"client{n}") for n in range(CLIENTS - 1)]
+    for client in clients:
+        client.subscribe("all", qos=1)
+    for n in range(100):  # six times what one connection may hold
+        clients[0].publish("flood", b"%04d" % n * 100, 1)
+    clients[0].publish("all", b"to all", 1)
+    for client in clients:
+        client.receive("all", b"to all", 1)
 
 
 def test_the_file_system_beside_it_is_whole(board: Deployed) -> None:
