@@ -1,4 +1,4 @@
-"""A firmware of one's own, built as docs/firmware.md says: a journal in raw flash, more clients."""
+"""A firmware of one's own, as docs/firmware.md has it: a journal in raw flash, more clients."""
 
 import socket
 
