@@ -20,7 +20,7 @@ from .learning import NOTHING
 from .link import Link
 from .model import Broken, Model
 from .plan import Plan
-from .seen import Seen, note_full
+from .seen import Seen, note_full, note_rooms
 
 EVERY = 16  # turns between two looks at all tables
 _BYTES_IN = 5  # of broker.stats
@@ -180,6 +180,7 @@ class World:
             self.seen["full journal"] += 1
         if self.turns % EVERY == 0:
             self.check()
+            note_rooms(self)
         self._forget_links()
         for session in self.model.sessions:
             session.removed = []
