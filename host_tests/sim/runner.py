@@ -1,7 +1,8 @@
 # runner.py - the program that runs seeds, on both runtimes, and prints a line for each:
 # runner.py FIRST COUNT STEPS [CLIENT,CLIENT...] [littlefs | fat]
 #
-# littlefs: the journal of each seed is a file on MicroPython's own littlefs; fat: on a model of FAT.
+# littlefs: the journal of each seed is a file on MicroPython's own littlefs; fat: on a
+# model of FAT.
 #
 # The broker comes first: an import under way takes 4 KB of C stack on MicroPython's unix
 # port, and the broker's own go deep enough.
