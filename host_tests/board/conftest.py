@@ -124,14 +124,14 @@ class Deployed:
         return int(message.payload)
 
 
-def fresh(folder: Path) -> None:
+def fresh(folder: Path, own: bool) -> None:
     """Flash of a board onto which nothing but a first deploy has been done."""
-    digest = hashlib.sha256(str(image.build().folder).encode())
+    digest = hashlib.sha256(f"{image.build().folder} {own}".encode())
     for name, content in sorted(payload.code(NAME, boards.load(NAME).mpy_arch).items()):
         digest.update(f"{name} {len(content)}\n".encode() + content)
 
     def fill(made: Path) -> None:
-        deployed = Deployed(made)
+        deployed = Deployed(made, own)
         try:
             deployed.deploy()
         finally:
@@ -147,9 +147,10 @@ def board(
 ) -> Iterator[Deployed]:
     folder = tmp_path_factory.mktemp("board")
     blank = getattr(request.module, "BLANK", False)
+    own = getattr(request.module, "OWN", False)
     if not blank:
-        fresh(folder)
-    deployed = Deployed(folder, getattr(request.module, "OWN", False))
+        fresh(folder, own)
+    deployed = Deployed(folder, own)
     if not blank:
         deployed.wait_until(deployed.serves, "the broker")
     yield deployed

@@ -11,7 +11,7 @@ from slotmq_tools.deploy.repl import Repl
 
 from .conftest import Deployed
 
-BLANK = OWN = True
+OWN = True
 CLIENTS = 8
 CONF = f"""\
 listener 1883

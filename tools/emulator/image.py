@@ -9,6 +9,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,6 +157,7 @@ def _build_firmware(tools: Path, work: Path, target: Path) -> None:
     _run("configuring MicroPython", toolchain.cmake(), "-S", port, "-B", build,
          "-DPICO_BUILD_DOCS=0", "-DMICROPY_BOARD=EMULATED", f"-DMICROPY_BOARD_DIR={_BOARD}",
          f"-DPICO_SDK_PATH_OVERRIDE={sources['pico-sdk']}", environment=environment)  # fmt: skip
+    print("building MicroPython, twice: some minutes", file=sys.stderr, flush=True)
     make = ("nice", "make", f"-j{_JOBS}", "-C", build)
     _run("building MicroPython", *make, environment=environment)
     shutil.copy(build / "firmware.bin", target)
