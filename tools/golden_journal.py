@@ -1,0 +1,210 @@
+"""Makes the golden journals: what a broker of today keeps of one small scene, in each medium.
+
+    python -m slotmq_tools.golden_journal [--check] [FOLDER]
+
+The real broker writes them, with clients and a clock that stand where the scene puts them, so
+that each run gives the same bytes. Their names have the version of the format: those of an older
+one stay for ever and are no longer made, for host_tests/unit/test_journal_golden.py reads all of
+them. --check says which of this version's the code would write otherwise today.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from slotmq import Broker, Limits, Settings
+from slotmq.journal import VERSION
+from slotmq.journal_file import FileMedium
+from slotmq.journal_flash import FlashMedium
+from slotmq.loop import Loop
+from slotmq.restore import restore
+
+from .sim import encode
+from .sim.flash import Flash
+
+FOLDER = Path(__file__).resolve().parents[1] / "host_tests" / "golden" / "journal"
+LIMITS = {"connections": 6, "sessions": 8, "subscriptions": 12, "messages": 24, "deliveries": 24}
+SNAPSHOT = 3840
+BLOCKS = 8
+PUBACK, PUBREC, PUBREL = 4, 5, 6
+NOTE = b"\x26\0\1a\0\1b"  # a user property
+HOUR = b"\x02\0\0\x0e\x10"  # until a message expires
+FAR = b"\x02\x7f\xff\xff\xff"
+DELAY = b"\x18\0\0\0\x3c"  # of a will: a minute
+
+
+class Client:
+    """Both ends of a stream: what the client said, and nobody hears what the broker says."""
+
+    def __init__(self) -> None:
+        self.sent = b""
+
+    def readinto(self, buf: bytearray, n: int) -> int | None:
+        """What was said goes into the broker's buffer."""
+        n = min(n, len(self.sent))
+        buf[:n] = self.sent[:n]
+        self.sent = self.sent[n:]
+        return n or None
+
+    def write(self, _buf: bytearray, _off: int, n: int) -> int:
+        """All of it is taken."""
+        return n
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+class Scene:
+    """A broker over a medium; poller, clock and listener of its loop."""
+
+    def __init__(self, medium: Any) -> None:
+        self.ms = 0
+        self.waiting: list[Client] = []
+        self.streams: list[Client] = []
+        settings = Settings(sys_interval=0, qos2_delivery="release")
+        self.broker = Broker(Limits(**LIMITS), settings)
+        self.broker.loop = Loop(self.broker, self, self)
+        self.broker.loop.doors.add(self, self.accept)
+        restore(self.broker, medium)
+
+    def accept(self) -> Client | None:
+        return self.waiting.pop() if self.waiting else None
+
+    def register(self, stream: Any, _mask: int) -> None:
+        if stream is not self:
+            self.streams.append(stream)
+
+    def modify(self, _stream: Any, _mask: int) -> None:
+        """What there is is told, whoever asked for it."""
+
+    def unregister(self, stream: Any) -> None:
+        self.streams.remove(stream)
+
+    def ticks_ms(self) -> int:
+        return self.ms
+
+    def ticks_diff(self, now: int, before: int) -> int:
+        return now - before
+
+    def ipoll(self, _timeout_ms: int) -> list[tuple[Any, int]]:
+        found: list[tuple[Any, int]] = [(self, 1)] if self.waiting else []
+        return found + [(stream, 1) for stream in self.streams if stream.sent]
+
+    def come(
+        self, level: int, name: str, clean: bool, props: bytes = b"", will: Any = None
+    ) -> Client:
+        client = Client()
+        self.waiting.append(client)
+        return self.say(client, encode.connect(level, name.encode(), clean, 0, props, will))
+
+    def say(self, client: Client, *packets: bytes) -> Client:
+        for packet in packets:
+            client.sent += packet
+            for _ in range(3):
+                self.ms += 500
+                assert self.broker.loop
+                self.broker.loop.turn(0)
+        return client
+
+
+def play(scene: Scene) -> None:
+    """Every kind of record, and in the end something of all that there is to keep."""
+    ends = scene.come(4, "ended", False)
+    scene.say(ends, encode.subscribe(4, 1, [(b"news/#", 1)]))
+    away, reader = _readers(scene)
+    writer = scene.come(4, "writer", False, will=(b"last/writer", b"cut off", 1, False, b""))
+    five = scene.come(5, "five", False, _expiry(0x3FFFFFFF))
+    _retained(scene, writer, five)
+    scene.say(five, encode.publish(5, b"news/first", b"1st", 2, 6, 0, 0), encode.ack(PUBREL, 6))
+    scene.say(reader, encode.ack(PUBREC, 1))
+    scene.broker.compact()
+    scene.come(4, "ended", True)
+    scene.say(away, encode.unsubscribe(5, 4, [b"old"]), encode.disconnect(4))
+    scene.say(writer, encode.publish(4, b"state/c", b"", 1, 4, 1, 0))
+    for n, props in enumerate((b"", NOTE, NOTE + HOUR)):
+        packet = encode.publish(5, b"news/%d" % n, b"n%d" % n * 20, 2, 1 + n, 0, 0, props)
+        scene.say(five, packet, encode.ack(PUBREL, 1 + n))
+    scene.say(five, encode.publish(5, b"jobs/1", b"do it", 1, 9, 0, 0, NOTE))
+    scene.say(reader, encode.ack(PUBREC, 5))
+    scene.say(writer, encode.publish(4, b"once", b"", 1, 8, 0, 0))
+    scene.say(reader, encode.ack(PUBACK, 15))
+    held = [
+        encode.publish(4, b"news/held", b"%d" % n, 2, n, int(n == 72), 0) for n in (71, 72, 73)
+    ]
+    scene.say(writer, *held, encode.ack(PUBREL, 71))
+    scene.come(5, "fleeting", True, will=(b"last/fleeting", b"gone", 1, True, NOTE))
+
+
+def _expiry(seconds: int) -> bytes:
+    return b"\x11" + encode.number4(seconds)
+
+
+def _readers(scene: Scene) -> tuple[Client, Client]:
+    # One of version 5 will go, and its will waits; one of 3.1 is away; one is there, and will have
+    # answered some of what it got by the time that the power goes.
+    will = (b"last/away", b"not back", 2, True, DELAY + NOTE + HOUR)
+    away = scene.come(5, "away", False, _expiry(600), will)
+    scene.say(away, encode.subscribe(5, 1, [(b"$share/g/jobs/+", 1)], b"\x0b\x07"))
+    scene.say(away, encode.subscribe(5, 2, [(b"news/#", 2 | 4 | 8 | 16)], b"\x0b\xac\x02"))
+    scene.say(away, encode.subscribe(5, 3, [(b"old", 1)]))
+    old = scene.come(3, "old", False)
+    scene.say(old, encode.subscribe(3, 1, [(b"news/#", 1), (b"+/b", 0)]), encode.disconnect())
+    reader = scene.come(4, "reader", False)
+    scene.say(reader, encode.subscribe(4, 1, [(b"news/#", 2)]))
+    scene.say(reader, encode.subscribe(4, 2, [(b"once", 1)]))
+    return away, reader
+
+
+def _retained(scene: Scene, writer: Client, five: Client) -> None:
+    for n, (topic, data) in enumerate(((b"b", b"first"), (b"b", b"second"), (b"c", b"x"))):
+        scene.say(writer, encode.publish(4, b"state/" + topic, data, 1, 1 + n, 1, 0))
+    packet = encode.publish(5, b"state/a", bytes(range(256)), 2, 5, 1, 0, NOTE + HOUR)
+    scene.say(five, packet, encode.ack(PUBREL, 5))
+    scene.say(five, encode.publish(5, b"state/far", b"0", 0, 0, 1, 0, FAR))
+
+
+def file_bytes() -> bytes:
+    """The file that the scene leaves."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "journal"
+        medium = FileMedium(str(path), SNAPSHOT, 1 << 20)
+        play(Scene(medium))
+        medium.close()
+        return path.read_bytes()
+
+
+def flash_bytes() -> bytes:
+    """The region that it leaves."""
+    chip = Flash(BLOCKS)
+    play(Scene(FlashMedium(chip, SNAPSHOT)))
+    return bytes(chip.data)
+
+
+def make() -> dict[str, bytes]:
+    """The golden files of this version by name."""
+    return {f"version-{VERSION}.file": file_bytes(), f"version-{VERSION}.flash": flash_bytes()}
+
+
+@click.command()
+@click.option("--check", is_flag=True, help="Write nothing; say what differs.")
+@click.argument("folder", type=click.Path(path_type=Path), default=FOLDER)
+def main(check: bool, folder: Path) -> None:
+    """Make the golden journals of this version of the format."""
+    odd = False
+    for name, data in make().items():
+        path = folder / name
+        if path.is_file() and path.read_bytes() == data:
+            continue
+        odd = True
+        click.echo(f"{name}: {'differs' if path.is_file() else 'new'}")
+        if not check:
+            folder.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+    sys.exit(bool(check and odd))
+
+
+if __name__ == "__main__":
+    main()
