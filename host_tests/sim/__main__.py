@@ -11,13 +11,26 @@ _SOME = click.IntRange(1)
 _NUMBER = click.IntRange(0, (1 << 30) - 1)
 
 
+def _indexes(_context: click.Context, _option: click.Parameter, value: str) -> tuple[int, ...]:
+    words = value.split(",") if value else []
+    if not all(word.isdecimal() and word.isascii() for word in words):
+        raise click.BadParameter(f"expected numbers as 0,2,3, not {value}")
+    return tuple(map(int, words))
+
+
 @click.command()
 @click.option("--seeds", "count", type=_SOME, default=100, show_default=True, help="How many.")
 @click.option("--first", type=_NUMBER, default=0, show_default=True, help="The first one.")
 @click.option(
     "--steps", type=_SOME, default=campaign.STEPS, show_default=True, help="Until the faults stop."
 )
-@click.option("--clients", default="", help="Only these of the seed's clients: 0,2,3.")
+@click.option(
+    "--clients",
+    "only",
+    default="",
+    callback=_indexes,
+    help="Only these of the seed's clients: 0,2,3.",
+)
 @click.option(
     "--runtime",
     type=click.Choice([*campaign.RUNTIMES, campaign.LITTLEFS, campaign.FAT]),
@@ -26,11 +39,16 @@ _NUMBER = click.IntRange(0, (1 << 30) - 1)
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="At a time.")
 @click.option("--shrink/--no-shrink", default=True, show_default=True)
 def main(
-    count: int, first: int, steps: int, clients: str, runtime: str, jobs: int, shrink: bool
+    count: int,
+    first: int,
+    steps: int,
+    only: tuple[int, ...],
+    runtime: str,
+    jobs: int,
+    shrink: bool,
 ) -> None:
     """Run seeds; end with 1 where something did not hold, or too little happened."""
     start = time.monotonic()
-    only = tuple(int(index) for index in clients.split(",")) if clients else ()
     if only:
         found = campaign.run(runtime, first, count, steps, only)
     else:

@@ -4,14 +4,23 @@ import os
 import sys
 
 import pytest
+from click.testing import CliRunner
 
 from . import campaign, worth
+from .__main__ import main
 
 SEEDS = 500
 ON_MICROPYTHON = 48
 ON_LITTLEFS = 24
 ON_FAT = 40
 JOBS = os.cpu_count() or 1
+
+
+@pytest.mark.parametrize("clients", ["x", "0,", "0,-1", ",", "0 1"])
+def test_clients_are_numbers(clients: str) -> None:
+    done = CliRunner().invoke(main, ["--clients", clients])
+    assert done.exit_code == 2
+    assert f"expected numbers as 0,2,3, not {clients}" in done.output
 
 
 def test_nothing_is_broken_on_cpython() -> None:
