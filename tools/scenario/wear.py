@@ -39,8 +39,9 @@ class Wear:
 class Journal:
     """The journal of a broker, if it keeps one; it outlives the broker."""
 
-    def __init__(self, plan: Persistence | None) -> None:
+    def __init__(self, plan: Persistence | None, *, is_host: bool = False) -> None:
         self._plan = plan
+        self._is_host = is_host  # are the limits a computer's?
         self._journal: Any = None
         self._device: Any = None  # what stays when the power goes
         self._commits = 0  # of brokers before this one
@@ -55,7 +56,7 @@ class Journal:
         if self._journal:
             self._commits += self._journal.commits
         if not self._device:
-            self._device = _flash(plan, snapshot)
+            self._device = _flash(plan, snapshot, is_host=self._is_host)
         medium = FlashMedium(self._device, snapshot)
         interval = getattr(broker.settings, "autosave_interval", _AUTOSAVE_S)
         try:
@@ -95,9 +96,10 @@ def _say_nothing(text: str) -> None:
     """A new medium has nothing to complain of."""
 
 
-def _flash(plan: Persistence, snapshot: int) -> Any:
+def _flash(plan: Persistence, snapshot: int, *, is_host: bool) -> Any:
     blocks = 2 * -(-snapshot // (plan.block - 256)) + 2
     if plan.size < blocks * plan.block:
         kb = -(-blocks * plan.block // 1024)
-        raise BadScenario([f"persistence.size: at least {kb} KB for what these limits may hold"])
+        what = "a computer's limits may hold: name a board" if is_host else "these limits may hold"
+        raise BadScenario([f"persistence.size: at least {kb:,} KB for what {what}"])
     return Flash(plan.size // plan.block, plan.block)
