@@ -101,7 +101,10 @@ class Reader:
         if self.read(end, 4) < 4:
             return False
         crc_put(self.crc, buf, 4)
-        return buf[:4] == buf[4:8]
+        for i in range(4):  # slices would be garbage, among which the next are hard to place
+            if buf[i] != buf[4 + i]:
+                return False
+        return True
 
     def read_body(self, off=0, most=None):
         """Read the body, or so many bytes of it from `off`, to buf; -> how many."""
