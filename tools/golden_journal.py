@@ -139,7 +139,7 @@ def play(scene: Scene) -> None:
 
 
 def _expiry(seconds: int) -> bytes:
-    return b"\x11" + encode.number4(seconds)
+    return bytes(b"\x11" + encode.number4(seconds))
 
 
 def _readers(scene: Scene) -> tuple[Client, Client]:
