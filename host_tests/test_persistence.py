@@ -119,17 +119,26 @@ def test_a_second_broker_leaves_the_journal_alone(
     run.stop()
 
 
-@pytest.mark.parametrize("name", ["none/such/", "file"], ids=["missing", "no folder"])
-def test_a_place_that_is_none(name: str, start: Start, tmp_path: Path, board: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("none/such/", "expected a folder that is there, not {}/none/such/"),
+        ("file", "expected a place for the journal, not {}/file/slotmq.db ([Errno 20]"),
+    ],
+    ids=["missing", "no folder"],
+)
+def test_a_place_that_is_none(
+    name: str, told: str, start: Start, tmp_path: Path, board: str
+) -> None:
     (tmp_path / "file").touch()
     where = f"persistence_location {tmp_path / name}"
     path = conf(tmp_path, f"listener {free_port()} 127.0.0.1", "persistence true", where)
     run = start("-c", path, "--board", board)
     assert run.process.wait(30) == 3
     line = run.everything().splitlines()[-1]
-    assert line.startswith(f"slotmq: {path}:3: persistence_location: expected a place for ")
+    assert line.startswith(f"slotmq: {path}:3: persistence_location: {told.format(tmp_path)}")
+    assert ".lock" not in line
     assert f"not {tmp_path / name}".rstrip("/") in line
-    assert "([Errno " in line
     assert "no room" not in run.everything()
 
 
@@ -172,7 +181,10 @@ def test_a_damaged_file_is_set_aside_and_said_aloud(
     file.write_bytes(data)
     run, address = keep()
     come(address, "kept", present=False)
-    assert "kept as" in run.everything()
+    said = run.everything()
+    assert "kept as" in said
+    assert ("nothing is back, it begins anew." in said) == (at == 20)
+    assert " are back." not in said
     (damaged,) = tmp_path.glob("slotmq.db.damaged-*")
     assert damaged.read_bytes() == data
     run.stop()
@@ -187,6 +199,8 @@ def test_sigusr1_rewrites_the_journal_at_once(keep: Keep, come: Come, tmp_path: 
     before = file.stat().st_size
     run.process.send_signal(signal.SIGUSR1)
     run.wait_for(lambda: file.stat().st_size < before / 5, "a shorter file")
+    told = "The journal is rewritten: {} bytes."
+    run.wait_for(lambda: told.format(file.stat().st_size - 16) in run.everything(), "its line")
     run.kill()
     run, address = keep()
     again = come(address, "publisher", present=True)

@@ -197,7 +197,7 @@ class TestLock(Case):
     def test_a_place_that_is_none_is_named(self):
         with self.assertRaises(ConfError) as caught:
             self.started("HOST", persistence_location="/none/such")
-        self.assertIn("not /none/such/slotmq.db ([Errno 2]", str(caught.exception))
+        self.assertIn("expected a folder that is there, not /none/such/", str(caught.exception))
 
 
 class TestSaid(Case):

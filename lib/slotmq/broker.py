@@ -224,10 +224,6 @@ class Broker:
         """Read the configuration again, where there is one."""
         self.on_reload and self.on_reload()
 
-    def compact(self):
-        """Rewrite the journal."""
-        self.journal and self.journal.compacted()
-
     def dump_tree(self):
         """Print the subscription tree, and log it where a log is kept in a file."""
         from slotmq.tree import dump
@@ -241,7 +237,7 @@ class Broker:
         local.publish(self, topic, payload, qos, retain)
 
     def __getattr__(self, name):
-        # subscribe, client, serve: inside.py has them, for who asks for them
+        # compact, and inside.py's subscribe, client, serve: for who asks for them
         from slotmq import local
 
         return local.find(self, name)

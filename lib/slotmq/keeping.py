@@ -16,6 +16,7 @@ DEFAULTS = {
     "persistence_sync": "always",  # nothing leaves before what it implies is kept; "interval"
     "autosave_interval": 1800,  # seconds until what may wait is kept as well
 }
+_ENOENT = const(2)
 _WARNING = const(2)
 _INFO = const(8)
 _COLLECT_AFTER = const(4096)  # bytes allocated until the next collection
@@ -32,8 +33,10 @@ def keep(app):
     except OSError as error:
         if not isinstance(error.args[0], int):
             raise  # it says what it is
-        place = location + _setting(app, "persistence_file")
-        what = "a place for the journal, not %s (%s)" % (place, _errno(error))
+        what = "a folder that is there, not %s" % location
+        if error.args[0] != _ENOENT:
+            place = location + _setting(app, "persistence_file")
+            what = "a place for the journal, not %s (%s)" % (place, _errno(error))
         raise ConfError(_wrong(app, what))
     except MemoryError:
         raise MemoryError("no heap is left for the journal; lower limit message_bytes")
@@ -59,7 +62,7 @@ def _wrong(app, expected):
 
 
 def _errno(error):
-    text = str(error)
+    text = str(error).split(": ")[0]  # of CPython, without the name of a file beside it
     return "[Errno %s]" % text if text.isdigit() else text  # MicroPython names a few
 
 
@@ -96,6 +99,8 @@ def _tell(broker):
     counts = broker.sessions.names.count(), broker.messages.count[0]
     counts += broker.deliveries.count[0], broker.retained.names.count()
     text = "The journal: %d sessions, %d messages (%d deliveries, %d retained) are back."
+    if not counts[0] + counts[1]:
+        text, counts = "The journal: nothing is back, it begins anew.", ()
     log.write(_INFO, text % counts)
 
 

@@ -5,6 +5,8 @@ from slotmq import retain as retaining
 from slotmq.runtime import const, new_packet, next_packet, unref, utf8_ok
 
 _NONE = const(0xFFFF)
+_WARNING = const(2)
+_NOTICE = const(4)
 _PUBLISH_TYPE = const(3)
 _END = const(4)
 _TOPIC = const(7)
@@ -13,9 +15,11 @@ _PAYLOAD = const(9)
 
 
 def find(broker, name):
-    """A method of Broker that stands in inside.py; AttributeError: none does.
+    """A method of Broker that stands here or in inside.py; AttributeError: none does.
 
     So a broker that is not asked for them has not even their names in its heap."""
+    if name == "compact":
+        return lambda: compact(broker)
     if name not in ("subscribe", "client", "serve"):
         raise AttributeError(name)
     from slotmq import inside
@@ -23,6 +27,18 @@ def find(broker, name):
     every = {"subscribe": inside.subscribe, "client": inside.client, "serve": inside.serve}
     function = every[name]
     return lambda *args, **options: function(broker, *args, **options)
+
+
+def compact(broker):
+    """Rewrite the journal, where there is one, and log how long it is then."""
+    journal = broker.journal
+    if not journal:
+        return
+    if journal.compacted():
+        if broker.log_mask & _NOTICE:
+            broker.log(_NOTICE, "The journal is rewritten: %d bytes." % journal.medium.end)
+    elif broker.log_mask & _WARNING:
+        broker.log(_WARNING, "The journal cannot be rewritten now.")
 
 
 def publish(broker, topic, payload, qos, retain):
