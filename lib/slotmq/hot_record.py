@@ -2,152 +2,199 @@
 # together in its buffer, with CRC-32 as in zlib. Nothing here allocates after make().
 # FORMAT.md has a record byte by byte.
 import sys
+from array import array
 
 import micropython
 from micropython import const
 
-from slotmq.hot import table
-from slotmq.hot_journal import crc_state
+from slotmq.hot import ALIGN, table
 
 _NONE = const(0xFFFF)
 _BEFORE = const(20)  # bytes of a record before its payload
-_UNWANTED = const(2)  # of a topic: no filter wants it
-# Of the state
+_UNWANTED = const(1)  # of a topic: no filter wants it
+# Of the state. From _HEAD on it has a record's header, as it stands behind the CRC.
 _FILL = const(0)  # bytes in the buffer
 _BLOCK = const(1)  # more than so many are to be written
 _ROOM = const(2)  # bytes of the whole buffer
-_SPACE = const(3)  # that the segment still takes
+_HEAD = const(3)  # length of the record, type, flags
 _SEQ = const(4)  # of the next record
 _TICKS = const(5)
-_CLIENT = const(6)
-_CRC = const(7)
-_O_OUT = const(8)
-_CRCS = const(9)
-_O_TOPICS = const(10)
-_O_CLIENTS = const(11)
+_IDS = const(6)  # client and topic
+_SPACE = const(7)  # that the segment still takes
+_CLIENT = const(8)
+_TOPIC = const(9)
+_CRC = const(10)
+_O_OUT = const(11)
+_CRCS = const(12)
+_O_TOPICS = const(13)
+_O_CLIENTS = const(14)
+_NAMES = const(15)
+_ALIGN = const(16)
+_THIS = const(17)  # the mark of ids that the segment has defined
+_O_SESSIONS = const(18)  # of connections
+_BEGAN = const(19)  # ticks of the start
+# Of Names' state
+_MASK = const(2)
+_N_HEADS = const(4)
+_N_NEXT = const(5)
+_N_HASH = const(6)
+_N_LENGTH = const(8)
+_N_FIRST = const(9)
+_N_DATA = const(10)
+_N_CHAIN = const(11)
+_WORDS = const(16)  # what half bytes do to a CRC; behind it what each byte of a word does
 
 
-def make(out, block, topics, clients):
+def make(out, block, topics, clients, names, sessions, is_large):
     # The state: numbers, and the columns that somebody else keeps, but for the last part.
-    crcs = crc_state()
-    crcs[0] = 0xFFFFFFFF  # what each begins with
-    parts = (0, block, len(out), 0, 0, 0, _NONE, 0, out, crcs, topics, clients)
+    # names: those of the topics; sessions: of connections. is_large: 4 KB of heap are little, so that the CRC is made by
+    # words, where they can be read from anywhere.
+    is_large = is_large and not ALIGN
+    crcs = array("I", bytes(4 * (_WORDS + 1024 if is_large else _WORDS)))
+    for i in range(len(crcs)):
+        crcs[i] = _crc(i, 4) if i < _WORDS else _crc(i - _WORDS & 255, (i - _WORDS >> 8) * 8 + 8)
+    parts = (0, block, len(out), 0, 0, 0, 0, 0, _NONE, _NONE, 0, out, crcs, topics, clients)
+    parts += names.state, 0 if is_large else -1, _UNWANTED, sessions, 0
     if sys.maxsize >> 32:  # so large that it does not lie in a hole before them
         parts += (0,) * 1024
     return table(parts), (out, crcs, topics, clients)
 
 
-# The PUBLISH packets of b[at:end], all of which the lane has taken; -> the offset of the first
-# one that takes more than this, or end. names: those of the topics.
+def _crc(crc, bits):
+    for _ in range(bits):
+        crc = crc >> 1 ^ (0xEDB88320 if crc & 1 else 0)
+    return crc
+
+
+# Records of the PUBLISH packets of b[at:end], each of which is whole, from connection `crc` at
+# tick `i`; -> the offset of the first one that takes more than this, or end. The first two
+# arguments lie in registers, so later they are whatever is used most.
 @micropython.viper
-def tap(c, names, buf, at: int, end: int) -> int:
-    o = ptr32(c)
-    b = ptr8(buf)
-    topics = ptr8(int(o) - o[_O_TOPICS])
+def tap(i: int, crc: int, o: ptr32, b: ptr8, at: int, end: int) -> int:
+    names = ptr32(int(o) - o[_NAMES])
+    crcs = ptr32(int(o) - o[_CRCS])
+    words = int(crcs) + 4 * _WORDS
+    o[_TICKS] = (i - o[_BEGAN]) & 0x3FFFFFFF
+    o[_CLIENT] = client = ptr16(int(o) - o[_O_SESSIONS])[crc]
     while at < end:
-        first = b[at]
-        i = b[at + 1]
+        n = b[at + 1]
         s = at + 2
-        if i >> 7:
-            i = (i & 127) | (b[s] << 7)
+        if n >> 7:
+            n = (n & 127) | (b[s] << 7)
             s += 1
-        stop = s + i
+        stop = s + n
+        first = b[at]
         if not first >> 4 ^ 3:
+            # its topic's slot, as Names.find does
             n = (b[s] << 8) | b[s + 1]
-            s += 2
-            slot = int(names.find(0, buf, s, n))
+            i = s + 2
+            s = i + n
+            crc = n
+            while i < s:
+                crc = crc * 33 + b[i]
+                i += 1
+            crc = (crc ^ (crc >> 8)) & 0xFFFF
+            slot = ptr16(int(names) - names[_N_HEADS])[crc & names[_MASK]]
+            while slot ^ _NONE:
+                if (
+                    not ptr16(int(names) - names[_N_HASH])[slot] ^ crc
+                    and not ptr16(int(names) - names[_N_LENGTH])[slot] ^ n
+                ):
+                    i = s - n
+                    d = 0
+                    block = ptr16(int(names) - names[_N_FIRST])[slot]
+                    while i < s:
+                        if not d & 15:
+                            d = int(names) - names[_N_DATA] + block * 16
+                            block = ptr16(int(names) - names[_N_CHAIN])[block]
+                        if ptr8(d)[0] ^ b[i]:
+                            break
+                        d += 1
+                        i += 1
+                    if i == s:
+                        break
+                slot = ptr16(int(names) - names[_N_NEXT])[slot]
             if not slot ^ _NONE:
                 return at
-            i = topics[slot]
-            if i ^ _UNWANTED:
-                if not i or not ptr8(int(o) - o[_O_CLIENTS])[o[_CLIENT]]:
+            d = ptr8(int(o) - o[_O_TOPICS])[slot]
+            if d ^ _UNWANTED:
+                if d ^ o[_THIS] or ptr8(int(o) - o[_O_CLIENTS])[client] ^ d:
                     return at
-                s += n
                 if first & 6:
                     s += 2
-                n = o[_FILL] + _BEFORE + stop - s
-                if o[_FILL] >= o[_BLOCK] or n - o[_FILL] > o[_SPACE] or n > o[_ROOM]:
+                d = o[_FILL]
+                n = _BEFORE + stop - s
+                if d >= o[_BLOCK] or n > o[_SPACE] or d + n > o[_ROOM]:
                     return at
-                put(c, (slot << 8) | (first >> 1) & 3, buf, s, stop - s)
+                o[_FILL] = d + n
+                o[_SPACE] = o[_SPACE] - n
+                o[_HEAD] = (first >> 1 & 3 | (first & 1) << 2 | first & 8) << 24 | 0x20000 | n
+                o[_IDS] = slot << 16 | client
+                # the header, and then the payload: from s to s + d
+                p = ptr8(int(o) - o[_O_OUT] + d)
+                at = int(b) + s
+                s = int(o) + 4 * _HEAD
+                d = int(p) + 4 - s
+                n = s + 16
+                crc = -1
+                while True:
+                    if not (s | d) & o[_ALIGN]:
+                        while s + 3 < n:
+                            crc ^= ptr32(s)[0]
+                            ptr32(s + d)[0] = ptr32(s)[0]
+                            i = ptr32((crc << 2 & 0x3FC) + words)[768]
+                            i ^= ptr32((crc >> 6 & 0x3FC) + words)[512]
+                            i ^= ptr32((crc >> 14 & 0x3FC) + words)[256]
+                            crc = ptr32((crc >> 22 & 0x3FC) + words)[0] ^ i
+                            s += 4
+                    while s < n:
+                        i = ptr8(s)[0]
+                        ptr8(s + d)[0] = i
+                        crc ^= i
+                        crc = (crc >> 4) & 0xFFFFFFF ^ crcs[crc & 15]
+                        crc = (crc >> 4) & 0xFFFFFFF ^ crcs[crc & 15]
+                        s += 1
+                    if n == int(b) + stop:
+                        break
+                    d += s - at
+                    s = at
+                    n = int(b) + stop
+                o[_SEQ] = o[_SEQ] + 1
+                crc ^= -1
+                p[0] = crc
+                p[1] = crc >> 8
+                p[2] = crc >> 16
+                p[3] = crc >> 24
         at = stop
     return at
 
 
-# A message for which there is room; what: its topic's id and its QoS.
 @micropython.viper
-def put(o: ptr32, what: int, b: ptr8, at: int, n: int):
+def add(s: int, crc: int, o: ptr32, b: ptr8, at: int, n: int):
+    # The next n bytes b[at:] of the record that begins in the buffer to its CRC, which is good
+    # behind each; at < 0: first of all its header, from the state into the buffer.
     crcs = ptr32(int(o) - o[_CRCS])
-    s = int(o) - o[_O_OUT] + o[_FILL]
-    p = ptr8(s)
-    k = _BEFORE + n
-    o[_FILL] = o[_FILL] + k
-    o[_SPACE] = o[_SPACE] - k
-    p[4] = k
-    p[5] = k >> 8
-    p[6] = 2
-    p[7] = what & 255
-    k = o[_CLIENT]
-    p[16] = k
-    p[17] = k >> 8
-    p[18] = what >> 8
-    p[19] = what >> 16
-    what = o[_SEQ]
-    o[_SEQ] = what + 1
-    k = 8
-    while k < 16:
-        p[k] = what
-        what >>= 8
-        k += 1
-        if not k ^ 12:
-            what = o[_TICKS]
-    what = crcs[0]
-    k = s + _BEFORE
-    s += 4
-    while s < k:
-        what ^= ptr8(s)[0]
-        what = (what >> 4) & 0xFFFFFFF ^ crcs[(what & 15) + 1]
-        what = (what >> 4) & 0xFFFFFFF ^ crcs[(what & 15) + 1]
+    d = int(o) - o[_O_OUT] + o[_FILL]
+    p = ptr8(d)
+    s = int(b) + at
+    crc = o[_CRC]
+    if at < 0:
+        o[_IDS] = o[_TOPIC] << 16 | o[_CLIENT]
+        s = int(o) + 4 * _HEAD
+        n = 16
+        crc = -1
+    n += s
+    while s < n:
+        crc ^= ptr8(s)[0]
+        if at < 0:
+            ptr8(d)[4] = ptr8(s)[0]
+            d += 1
+        crc = (crc >> 4) & 0xFFFFFFF ^ crcs[crc & 15]
+        crc = (crc >> 4) & 0xFFFFFFF ^ crcs[crc & 15]
         s += 1
-    at += int(b)
-    n += at
-    while at < n:
-        k = ptr8(at)[0]
-        ptr8(s)[0] = k
-        what ^= k
-        what = (what >> 4) & 0xFFFFFFF ^ crcs[(what & 15) + 1]
-        what = (what >> 4) & 0xFFFFFFF ^ crcs[(what & 15) + 1]
-        s += 1
-        at += 1
-    k = 0
-    what ^= -1
-    while k < 4:
-        p[k] = what
-        what >>= 8
-        k += 1
-
-
-@micropython.viper
-def add(o: ptr32, at: int, b: ptr8, n: int, is_first: int):
-    # The next n bytes b[at:] to the CRC.
-    crcs = ptr32(int(o) - o[_CRCS])
-    crc = crcs[0] if is_first else o[_CRC]
-    at += int(b)
-    n += at
-    while at < n:
-        crc ^= ptr8(at)[0]
-        crc = (crc >> 4) & 0xFFFFFFF ^ crcs[(crc & 15) + 1]
-        crc = (crc >> 4) & 0xFFFFFFF ^ crcs[(crc & 15) + 1]
-        at += 1
     o[_CRC] = crc
-
-
-@micropython.viper
-def seal(o: ptr32):
-    # The CRC to the record whose header is in the buffer.
-    p = ptr8(int(o) - o[_O_OUT] + o[_FILL])
-    crc = o[_CRC] ^ -1
-    i = 0
-    while i < 4:
-        p[i] = crc
-        crc >>= 8
-        i += 1
+    crc ^= -1
+    p[0] = crc
+    p[1] = crc >> 8
+    p[2] = crc >> 16
+    p[3] = crc >> 24

@@ -11,12 +11,13 @@ from slotmq.runtime import MICROPYTHON, const
 
 _NONE = const(0xFFFF)
 _FILL = const(0)
-_SPACE = const(3)
 _SEQ = const(4)
 _TICKS = const(5)
-_CLIENT = const(6)
+_SPACE = const(7)
+_CLIENT = const(8)
 _EVENT = const(3)
-_UNWANTED = const(2)  # of marks, see recorder.py
+_THIS = const(17)
+_UNWANTED = const(1)  # of marks, see recorder.py
 _GOODBYE = const(1)  # reasons
 _TAKEN_OVER = const(7)
 _CONNECTED = const(2)  # events
@@ -69,9 +70,12 @@ def begin(rec, gone):
     o[_FILL] = SEGMENT_HEAD
     rec.done = 0
     o[_SPACE] = rec.size - SEGMENT_HEAD - (_GAP_BYTES if rec.stops else 0)
-    for marks in rec.marks:  # the segment has the text of no id
-        for i in range(len(marks)):
-            marks[i] &= _UNWANTED
+    o[_THIS] += 1  # the segment has the text of no id
+    if o[_THIS] > 255:
+        o[_THIS] = _UNWANTED + 1
+        for marks in rec.marks:
+            for i in range(len(marks)):
+                marks[i] = marks[i] == _UNWANTED
     rec.is_open = True
     client = o[_CLIENT]
     o[_CLIENT] = _NONE
