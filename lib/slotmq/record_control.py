@@ -4,7 +4,7 @@
 import gc
 from struct import pack
 
-from slotmq import record_file
+from slotmq import ondemand, record_file
 from slotmq.record_file import SEGMENT_HEAD
 from slotmq.recorder import STOPPED
 from slotmq.runtime import MICROPYTHON, const
@@ -88,8 +88,9 @@ def begin(rec, gone):
 
 
 def finish(rec):
-    """The segment that is written is at its end."""
-    if rec.is_open and rec.flush():
+    """The segment that is written is at its end; where the heap is large, a computer's, with its
+    disk, it is kept with the next flush."""
+    if rec.is_open and rec.flush(ondemand.IS_SMALL):
         rec.is_open = False
         rec.o[_SPACE] = 0
         record_file.close(rec)

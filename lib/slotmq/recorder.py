@@ -33,6 +33,7 @@ _CLIENT = const(8)
 _TOPIC = const(9)
 _THIS = const(17)
 _ENOSPC = const(28)
+_ENOMEM = const(12)
 _SOON = const(10)
 _PAUSE = const(100)  # tenths of a second
 # Why records are lost, as in GAP
@@ -49,6 +50,7 @@ class Recorder:
         self.segment = -1  # that is or was written
         self.file = None
         self.written = self.synced = 0  # bytes of it
+        self.unsynced = -1  # the first segment that may not be kept yet
         self.board = None  # 8 bytes
         self.boot = 0
         self.stops = stops  # where the ring is full; else its oldest segment goes
@@ -225,7 +227,7 @@ class Recorder:
             raise OSError(_ENOSPC, "write")
         self.written += n
 
-    def flush(self):
+    def flush(self, stays=True):
         """What waits is written and stays, whatever happens; False: it could not be."""
         if not self.is_open:
             return False
@@ -235,6 +237,10 @@ class Recorder:
             if n:
                 self._write(self.done, n)
                 self.done += n
+            if not stays:
+                return True
+            if self.unsynced != self.segment:
+                self._sync()
             self.file.flush()
             if not MICROPYTHON:
                 os.fsync(self.file.fileno())
@@ -244,6 +250,16 @@ class Recorder:
         except OSError:
             self.failed()
             return False
+
+    def _sync(self):
+        # Segments before this one, too
+        heap.lift()
+        try:
+            ondemand.take("record_control", self.now).record_file.sync(self)
+        except MemoryError:
+            raise OSError(_ENOMEM) from None
+        finally:
+            heap.drop()
 
     def failed(self):
         """The segment takes nothing more: what it has behind its last whole record is torn."""

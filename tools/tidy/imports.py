@@ -42,7 +42,7 @@ RULE = (
     Row("hot", "", "array micropython sys"),
     Row("hot_lane", "hot hot_messages hot_queue", "micropython"),
     Row("hot_queue", "hot hot_messages", "micropython"),
-    Row("hot_record", "hot hot_journal", "micropython sys"),
+    Row("hot_record", "hot", "array micropython sys"),
     Row("hot_*", "arrays hot", "array micropython"),
     Row("arrays", "", "array"),
     Row("runtime_journal", "hot_journal* runtime"),
@@ -98,8 +98,8 @@ RULE = (
     # The recorder, which stands before what the broker and its loop call
     Row("recorder", "heap ondemand runtime runtime_record", "os"),
     Row("taps", "handle_publish heap ondemand runtime runtime_record"),
-    Row("record_file", "runtime", "binascii os struct"),
-    Row("record_control", "record_file recorder runtime", "gc struct"),
+    Row("record_file", "ondemand runtime", "binascii os struct"),
+    Row("record_control", "ondemand record_file recorder runtime", "gc struct"),
     Row(
         "record_remote", "log ondemand record_control record_file runtime", "binascii json struct"
     ),
