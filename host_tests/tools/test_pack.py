@@ -176,6 +176,7 @@ def test_the_real_program_is_packed_whole() -> None:
             "policies",
             "record",
             "record_control",
+            "record_disk",
             "record_remote",
             "recorder",
             "restore",

@@ -4,17 +4,17 @@ from zlib import crc32
 
 _NONE = 0xFFFF
 _BEFORE = 20
-_MESSAGE = 2
+_OF_MESSAGE = 2
 _UNWANTED = 1
 _FILL = 0
 _BLOCK = 1
 _ROOM = 2
-_HEAD = 3
+_HEADER = 3
 _SEQ = 4
 _TICKS = 5
 _SPACE = 7
 _CLIENT = 8
-_TOPIC = 9
+_TOPIC_ID = 9
 _CRC = 10
 _O_OUT = 11
 _O_TOPICS = 13
@@ -31,10 +31,15 @@ def make(out, block, topics, clients, names, sessions, _is_large):
     return [*numbers, out, None, topics, clients, names, 0, _UNWANTED, sessions, 0], None
 
 
-def tap(ticks, conn, o, b, at, end):
-    """Records of the PUBLISH packets of b[at:end]; -> the first that takes more, or end."""
+def find(ticks, conn, o, _b, _at, end):
+    """What is of connection `conn` at tick `ticks`; tap() finds its topics itself."""
     o[_TICKS] = ticks - o[_BEGAN] & 0x3FFFFFFF
     o[_CLIENT] = o[_O_SESSIONS][conn]
+    return end
+
+
+def tap(_i, _crc, o, b, at, end):
+    """Records of the PUBLISH packets of b[at:end]; -> the first that takes more, or end."""
     topics, clients, names = o[_O_TOPICS], o[_O_CLIENTS], o[_NAMES]
     while at < end:
         n = b[at + 1]
@@ -66,7 +71,7 @@ def _put(o, slot, first, b, at, end):
         return False
     flags = first >> 1 & 3 | (first & 1) << 2 | first & 8
     out = o[_O_OUT]
-    head = n, _MESSAGE, flags, o[_SEQ], o[_TICKS], o[_CLIENT], slot
+    head = n, _OF_MESSAGE, flags, o[_SEQ], o[_TICKS], o[_CLIENT], slot
     pack_into("<HBBIIHH", out, fill + 4, *head)
     out[fill + _BEFORE : fill + n] = b[at:end]
     pack_into("<I", out, fill, crc32(out[fill + 4 : fill + n]))
@@ -83,7 +88,9 @@ def add(_s, _crc, o, b, at, n):
     fill = o[_FILL]
     crc = o[_CRC]
     if at < 0:
-        pack_into("<IIIHH", out, fill + 4, o[_HEAD], o[_SEQ], o[_TICKS], o[_CLIENT], o[_TOPIC])
+        pack_into(
+            "<IIIHH", out, fill + 4, o[_HEADER], o[_SEQ], o[_TICKS], o[_CLIENT], o[_TOPIC_ID]
+        )
         b, at, n, crc = out, fill + 4, _BEFORE - 4, 0
     o[_CRC] = crc = crc32(memoryview(b)[at : at + n], crc)
     pack_into("<I", out, fill, crc)

@@ -93,6 +93,10 @@ def attach(broker, settings, location):
         taps.events = True
         _watch(broker, taps)
     _begin(rec, there, newest)
+    if not ondemand.IS_SMALL:
+        from slotmq import record_disk
+
+        record_disk.stand_before(rec)
     if ondemand.IS_SMALL:
         for made in (rec, taps, rec.topics, broker.messages.arena):
             type(made).__init__ = None

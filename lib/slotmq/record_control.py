@@ -88,9 +88,8 @@ def begin(rec, gone):
 
 
 def finish(rec):
-    """The segment that is written is at its end; where the heap is large, a computer's, with its
-    disk, it is kept with the next flush."""
-    if rec.is_open and rec.flush(ondemand.IS_SMALL):
+    """The segment that is written is at its end; on a computer the next flush keeps it."""
+    if rec.is_open and (rec.flush() if ondemand.IS_SMALL else rec.settle(True)):
         rec.is_open = False
         rec.o[_SPACE] = 0
         record_file.close(rec)

@@ -5,13 +5,11 @@ import os
 from binascii import crc32
 from struct import pack, unpack
 
-from slotmq import ondemand
-from slotmq.runtime import MICROPYTHON, const
+from slotmq.runtime import const
 
 SEGMENT_HEAD = const(32)  # bytes before the first record
 _MAGIC = b"SLMR\x01\0"
 _SEQ = const(4)  # of the Recorder's state
-_ENOENT = const(2)
 _DIGITS = const(8)  # of a segment's name
 _SUFFIX = ".seg"
 
@@ -44,23 +42,7 @@ def begin(rec, segment):
     rec.file = open(path(rec, segment), "wb")
     rec.segment = rec.newest = segment
     rec.written = rec.synced = 0
-    if ondemand.IS_SMALL or rec.unsynced < 0:
-        rec.unsynced = segment
     return head + pack("<I", crc32(head))
-
-
-def sync(rec):
-    """What was written of segments that are at their end stays, whatever happens."""
-    while rec.unsynced < rec.segment:
-        rec.unsynced += 1
-        try:
-            with open(path(rec, rec.unsynced - 1), "r+b") as file:
-                file.flush()
-                if not MICROPYTHON:
-                    os.fsync(file.fileno())
-        except OSError as error:
-            if error.args[0] != _ENOENT:  # else it has been overwritten
-                raise
 
 
 def close(rec):
@@ -117,8 +99,8 @@ def length(rec, segment):
     """Bytes of a segment that are on flash; -1: there is no such segment."""
     if segment == rec.segment:
         return rec.synced
-    if segment >= rec.unsynced >= 0:
-        sync(rec)
+    if segment >= rec.__dict__.get("unsynced", rec.segment):
+        rec.flush()
     try:
         return os.stat(path(rec, segment))[6]
     except OSError:

@@ -26,14 +26,13 @@ _ORIGIN = const(16)  # a flag of a message, and the bytes of one
 _FILL = const(0)
 _BLOCK = const(1)
 _ROOM = const(2)
-_HEAD = const(3)
+_HEADER = const(3)
 _SEQ = const(4)
 _SPACE = const(7)
 _CLIENT = const(8)
-_TOPIC = const(9)
+_TOPIC_ID = const(9)
 _THIS = const(17)
 _ENOSPC = const(28)
-_ENOMEM = const(12)
 _SOON = const(10)
 _PAUSE = const(100)  # tenths of a second
 # Why records are lost, as in GAP
@@ -42,7 +41,9 @@ FAILED = const(3)
 
 
 class Recorder:
-    def __init__(self, folder, size, most, clients, sessions, limits, filters, stops=False, block=0):
+    def __init__(
+        self, folder, size, most, clients, sessions, limits, filters, stops=False, block=0
+    ):
         self.folder = folder  # ends with /
         self.size = size  # of a segment
         self.most = most  # segments
@@ -50,7 +51,6 @@ class Recorder:
         self.segment = -1  # that is or was written
         self.file = None
         self.written = self.synced = 0  # bytes of it
-        self.unsynced = -1  # the first segment that may not be kept yet
         self.board = None  # 8 bytes
         self.boot = 0
         self.stops = stops  # where the ring is full; else its oldest segment goes
@@ -177,8 +177,8 @@ class Recorder:
     def _start(self, kind, total, topic):
         # The header of a record, whose CRC begins with it.
         o = self.o
-        o[_HEAD] = kind << 16 | total
-        o[_TOPIC] = topic
+        o[_HEADER] = kind << 16 | total
+        o[_TOPIC_ID] = topic
         add(0, 0, o, self.out, -1, 0)
         o[_SEQ] += 1
 
@@ -209,10 +209,14 @@ class Recorder:
             o[_FILL] = rest
             self.done = 0
 
-    def settle(self):
-        """A whole block goes to the file; False: that failed."""
+    def settle(self, rest=False):
+        """A whole block goes to the file, and the rest; False: that failed."""
         try:
             self._settle()
+            n = self.o[_FILL] - self.done
+            if rest and n:
+                self._write(self.done, n)
+                self.done += n
         except OSError:
             self.failed()
         return self.is_open
@@ -227,20 +231,11 @@ class Recorder:
             raise OSError(_ENOSPC, "write")
         self.written += n
 
-    def flush(self, stays=True):
+    def flush(self):
         """What waits is written and stays, whatever happens; False: it could not be."""
-        if not self.is_open:
+        if not self.is_open or not self.settle(True):
             return False
         try:
-            self._settle()
-            n = self.o[_FILL] - self.done
-            if n:
-                self._write(self.done, n)
-                self.done += n
-            if not stays:
-                return True
-            if self.unsynced != self.segment:
-                self._sync()
             self.file.flush()
             if not MICROPYTHON:
                 os.fsync(self.file.fileno())
@@ -250,16 +245,6 @@ class Recorder:
         except OSError:
             self.failed()
             return False
-
-    def _sync(self):
-        # Segments before this one, too
-        heap.lift()
-        try:
-            ondemand.take("record_control", self.now).record_file.sync(self)
-        except MemoryError:
-            raise OSError(_ENOMEM) from None
-        finally:
-            heap.drop()
 
     def failed(self):
         """The segment takes nothing more: what it has behind its last whole record is torn."""

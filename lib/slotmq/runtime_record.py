@@ -3,6 +3,6 @@
 from slotmq.runtime import MICROPYTHON
 
 if MICROPYTHON:
-    from slotmq.hot_record import add, make, tap
+    from slotmq.hot_record import add, find, make, tap
 else:
-    from slotmq.hot_record_cpython import add, make, tap
+    from slotmq.hot_record_cpython import add, find, make, tap

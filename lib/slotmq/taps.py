@@ -8,7 +8,7 @@
 from slotmq import heap, ondemand
 from slotmq.handle_publish import is_wanted
 from slotmq.runtime import const, lane, next_packet
-from slotmq.runtime_record import tap
+from slotmq.runtime_record import find, tap
 
 _NONE = const(0xFFFF)
 _TYPE = const(0)
@@ -66,21 +66,24 @@ class Taps:
         """The lane, and behind it what it has taken."""
         stop = lane(columns, conn, buf, at, end)
         if stop != at:
-            at = tap(self.ticks_ms(), conn, self.o, buf, at, stop)
+            o = self.o
+            at = tap(0, 0, o, buf, at, find(self.ticks_ms(), conn, o, buf, at, stop))
             if at < stop:
                 self._rest(conn, buf, at, stop)
         return stop
 
     def _rest(self, conn, buf, at, end):
-        # What takes more than tap().
+        # What takes more than that.
         o = self.o
         pkt = self.broker.pkt
         while at < end:
-            if o[_FILL] < o[_BLOCK] or not self.rec.settle():
-                n = next_packet(buf, at, end, pkt)
+            if o[_FILL] >= o[_BLOCK]:
+                self.rec.settle()
+            done = tap(0, 0, o, buf, at, find(self.ticks_ms(), conn, o, buf, at, end))
+            if done == at:
+                done += next_packet(buf, at, end, pkt)
                 self._packet(conn, o[_CLIENT], pkt, buf)
-                at += n
-            at = tap(self.ticks_ms(), conn, o, buf, at, end)
+            at = done
 
     def _packet(self, conn, client, pkt, buf):
         at = pkt[_PAYLOAD]

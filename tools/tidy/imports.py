@@ -98,14 +98,15 @@ RULE = (
     # The recorder, which stands before what the broker and its loop call
     Row("recorder", "heap ondemand runtime runtime_record", "os"),
     Row("taps", "handle_publish heap ondemand runtime runtime_record"),
-    Row("record_file", "ondemand runtime", "binascii os struct"),
+    Row("record_file", "runtime", "binascii os struct"),
+    Row("record_disk", "heap record_file runtime", "os"),
     Row("record_control", "ondemand record_file recorder runtime", "gc struct"),
     Row(
         "record_remote", "log ondemand record_control record_file runtime", "binascii json struct"
     ),
     Row(
         "record",
-        "app log ondemand places record_file recorder runtime settings taps",
+        "app log ondemand places record_disk record_file recorder runtime settings taps",
         "binascii gc machine os struct time",
     ),
     Row("keeping", "app log ondemand places restore runtime settings", "gc sys"),
