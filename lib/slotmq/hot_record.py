@@ -12,11 +12,11 @@ from slotmq.hot import ALIGN, table
 _NONE = const(0xFFFF)
 _BEFORE = const(20)  # bytes of a record before its payload
 _UNWANTED = const(1)  # of a topic: no filter wants it
-# Of the state. From _HEADER on it has a record's header, as it stands behind the CRC.
+# Of the state. From _LENGTH on it has a record's header, as it stands behind the CRC.
 _FILL = const(0)  # bytes in the buffer
 _BLOCK = const(1)  # more than so many are to be written
 _ROOM = const(2)  # bytes of the whole buffer
-_HEADER = const(3)  # length of the record, type, flags
+_LENGTH = const(3)  # length of the record, type, flags
 _SEQ = const(4)  # of the next record
 _TICKS = const(5)
 _IDS = const(6)  # client and topic
@@ -150,10 +150,10 @@ def tap(i: int, crc: int, o: ptr32, b: ptr8, at: int, end: int) -> int:
                 break
             o[_FILL] = d + n
             o[_SPACE] = o[_SPACE] - n
-            o[_HEADER] = (i >> 1 & 3 | (i & 1) << 2 | i & 8) << 24 | 0x20000 | n
+            o[_LENGTH] = (i >> 1 & 3 | (i & 1) << 2 | i & 8) << 24 | 0x20000 | n
             o[_IDS] = ptr16(found)[0] << 16 | o[_CLIENT]
             p = ptr8(int(o) - o[_O_OUT] + d)
-            s = int(o) + 4 * _HEADER
+            s = int(o) + 4 * _LENGTH
             n = s + 16
             d = int(p) + 4 - s
             crc = -1
@@ -198,7 +198,7 @@ def add(s: int, crc: int, o: ptr32, b: ptr8, at: int, n: int):
     crc = o[_CRC]
     if at < 0:
         o[_IDS] = o[_TOPIC_ID] << 16 | o[_CLIENT]
-        s = int(o) + 4 * _HEADER
+        s = int(o) + 4 * _LENGTH
         n = 16
         crc = -1
     n += s

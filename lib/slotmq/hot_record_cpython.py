@@ -9,7 +9,7 @@ _UNWANTED = 1
 _FILL = 0
 _BLOCK = 1
 _ROOM = 2
-_HEADER = 3
+_LENGTH = 3
 _SEQ = 4
 _TICKS = 5
 _SPACE = 7
@@ -89,7 +89,7 @@ def add(_s, _crc, o, b, at, n):
     crc = o[_CRC]
     if at < 0:
         pack_into(
-            "<IIIHH", out, fill + 4, o[_HEADER], o[_SEQ], o[_TICKS], o[_CLIENT], o[_TOPIC_ID]
+            "<IIIHH", out, fill + 4, o[_LENGTH], o[_SEQ], o[_TICKS], o[_CLIENT], o[_TOPIC_ID]
         )
         b, at, n, crc = out, fill + 4, _BEFORE - 4, 0
     o[_CRC] = crc = crc32(memoryview(b)[at : at + n], crc)

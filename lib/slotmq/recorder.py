@@ -26,7 +26,7 @@ _ORIGIN = const(16)  # a flag of a message, and the bytes of one
 _FILL = const(0)
 _BLOCK = const(1)
 _ROOM = const(2)
-_HEADER = const(3)
+_LENGTH = const(3)
 _SEQ = const(4)
 _SPACE = const(7)
 _CLIENT = const(8)
@@ -177,7 +177,7 @@ class Recorder:
     def _start(self, kind, total, topic):
         # The header of a record, whose CRC begins with it.
         o = self.o
-        o[_HEADER] = kind << 16 | total
+        o[_LENGTH] = kind << 16 | total
         o[_TOPIC_ID] = topic
         add(0, 0, o, self.out, -1, 0)
         o[_SEQ] += 1
