@@ -161,6 +161,7 @@ def test_the_real_program_is_packed_whole() -> None:
             "hot",
             "hot_journal",
             "hot_record",
+            "hot_record_words",
             "inside",
             "joining",
             "joining5",

@@ -19,28 +19,22 @@ _CRC = 10
 _O_OUT = 11
 _O_TOPICS = 13
 _O_CLIENTS = 14
-_NAMES = 15
-_THIS = 17
-_O_SESSIONS = 18
-_BEGAN = 19
+_THIS = 15
+_O_SESSIONS = 16
+_BEGAN = 17
 
 
-def make(out, block, topics, clients, names, sessions, _is_large):
+def make(out, block, topics, clients, sessions, _names):
     """The state, and what must be kept with it."""
     numbers = [0, block, len(out), 0, 0, 0, 0, 0, _NONE, _NONE, 0]
-    return [*numbers, out, None, topics, clients, names, 0, _UNWANTED, sessions, 0], None
+    return [*numbers, out, None, topics, clients, _UNWANTED, sessions, 0], None
 
 
-def find(ticks, conn, o, _b, _at, end):
-    """What is of connection `conn` at tick `ticks`; tap() finds its topics itself."""
+def tap(ticks, conn, o, names, b, at, end):
+    """Records of the PUBLISH packets of b[at:end]; -> the first that takes more, or end."""
     o[_TICKS] = ticks - o[_BEGAN] & 0x3FFFFFFF
     o[_CLIENT] = o[_O_SESSIONS][conn]
-    return end
-
-
-def tap(_i, _crc, o, b, at, end):
-    """Records of the PUBLISH packets of b[at:end]; -> the first that takes more, or end."""
-    topics, clients, names = o[_O_TOPICS], o[_O_CLIENTS], o[_NAMES]
+    topics, clients = o[_O_TOPICS], o[_O_CLIENTS]
     while at < end:
         n = b[at + 1]
         s = at + 2
@@ -81,16 +75,18 @@ def _put(o, slot, first, b, at, end):
     return True
 
 
-def add(_s, _crc, o, b, at, n):
-    """The next n bytes b[at:] of the record that begins in the buffer to its CRC; at < 0:
-    first of all its header."""
+def add(_s, _crc, o, b, at, n, how):
+    """Bytes b[at:at + n] to the CRC of the record that begins in the buffer; how 1: its first
+    ones, before them its header; 2: both go into the buffer."""
     out = o[_O_OUT]
     fill = o[_FILL]
     crc = o[_CRC]
-    if at < 0:
-        pack_into(
-            "<IIIHH", out, fill + 4, o[_LENGTH], o[_SEQ], o[_TICKS], o[_CLIENT], o[_TOPIC_ID]
-        )
-        b, at, n, crc = out, fill + 4, _BEFORE - 4, 0
+    if how:
+        head = o[_LENGTH], o[_SEQ], o[_TICKS], o[_CLIENT], o[_TOPIC_ID]
+        pack_into("<IIIHH", out, fill + 4, *head)
+        crc = crc32(out[fill + 4 : fill + _BEFORE])
+        o[_SEQ] += 1
+    if how == 2:
+        out[fill + _BEFORE : fill + _BEFORE + n] = b[at : at + n]
     o[_CRC] = crc = crc32(memoryview(b)[at : at + n], crc)
     pack_into("<I", out, fill, crc)

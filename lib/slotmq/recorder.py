@@ -12,7 +12,7 @@ import os
 
 from slotmq import heap, ondemand
 from slotmq.runtime import MICROPYTHON, Names, const, copy, topic_matches
-from slotmq.runtime_record import add, make
+from slotmq.runtime_record import add, best
 
 _NONE = const(0xFFFF)
 _BEFORE = const(20)
@@ -31,7 +31,7 @@ _SEQ = const(4)
 _SPACE = const(7)
 _CLIENT = const(8)
 _TOPIC_ID = const(9)
-_THIS = const(17)
+_THIS = const(15)
 _ENOSPC = const(28)
 _SOON = const(10)
 _PAUSE = const(100)  # tenths of a second
@@ -64,8 +64,8 @@ class Recorder:
         n = min(limits.routes * 3 // 2, _TOPICS_MOST)
         self.topics = Names(n, n // 2 * limits.route_topic_bytes)
         self.marks = bytearray(self.topics.slots), bytearray(clients.slots)
-        about = self.topics, sessions, not ondemand.IS_SMALL
-        self.o, self.kept = make(self.out, block, *self.marks, *about)
+        make, self.tap = best()
+        self.o, self.kept = make(self.out, block, *self.marks, sessions, self.topics)
         self.hand = 0  # the topic that makes way for the next one
         self.done = 0  # bytes of the buffer's block that are written
         self.is_open = False  # is there a segment that takes records?
@@ -97,9 +97,11 @@ class Recorder:
                 self._define(topic)
                 self._start(kind, total, topic)
                 if total - size > _BEFORE:
-                    add(0, 0, o, self.origin, 0, _ORIGIN)
-                add(0, 0, o, buf, at, size)
-                self._sealed()
+                    add(0, 0, o, self.origin, 0, _ORIGIN, 1)
+                    add(0, 0, o, buf, at, size, 0)
+                else:
+                    add(0, 0, o, buf, at, size, 1)
+                o[_FILL] += _BEFORE
                 if total - size > _BEFORE:
                     self._append(self.origin, 0, _ORIGIN)
                 self._append(buf, at, size)
@@ -167,25 +169,17 @@ class Recorder:
         at = o[_FILL] + _BEFORE
         n = names.read(slot, self.out, at)
         self._start(kind, _BEFORE + n, topic)
-        add(0, 0, o, self.out, at, n)
-        self._sealed()
-        o[_FILL] += n
-        o[_SPACE] -= n
+        add(0, 0, o, self.out, at, n, 1)
+        o[_FILL] += _BEFORE + n
 
     # Bytes
 
     def _start(self, kind, total, topic):
-        # The header of a record, whose CRC begins with it.
+        # What the header of a record has.
         o = self.o
         o[_LENGTH] = kind << 16 | total
         o[_TOPIC_ID] = topic
-        add(0, 0, o, self.out, -1, 0)
-        o[_SEQ] += 1
-
-    def _sealed(self):
-        o = self.o
-        o[_FILL] += _BEFORE
-        o[_SPACE] -= _BEFORE
+        o[_SPACE] -= total
 
     def _append(self, buf, at, n):
         o = self.o
@@ -194,7 +188,6 @@ class Recorder:
             piece = min(n, o[_ROOM] - o[_FILL])
             copy(self.out, o[_FILL], buf, at, piece)
             o[_FILL] += piece
-            o[_SPACE] -= piece
             at += piece
             n -= piece
 

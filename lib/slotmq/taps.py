@@ -8,7 +8,6 @@
 from slotmq import heap, ondemand
 from slotmq.handle_publish import is_wanted
 from slotmq.runtime import const, lane, next_packet
-from slotmq.runtime_record import find, tap
 
 _NONE = const(0xFFFF)
 _TYPE = const(0)
@@ -26,7 +25,7 @@ _BLOCK = const(1)
 _SEQ = const(4)
 _TICKS = const(5)
 _CLIENT = const(8)
-_BEGAN = const(19)
+_BEGAN = const(17)
 _ORIGIN_FLAG = const(16)
 _ORIGIN = b"\x26\0\x0dslotmq-origin\0\x20"
 _EACH = const(10)
@@ -38,6 +37,8 @@ class Taps:
         self.broker = broker
         self.rec = rec
         self.o = rec.o
+        self.tap = rec.tap
+        self.topics = rec.topics
         self.remote = remote
         self.events = False  # are they recorded too? What they need is below
         self.interval = flush_s * _EACH
@@ -66,8 +67,7 @@ class Taps:
         """The lane, and behind it what it has taken."""
         stop = lane(columns, conn, buf, at, end)
         if stop != at:
-            o = self.o
-            at = tap(0, 0, o, buf, at, find(self.ticks_ms(), conn, o, buf, at, stop))
+            at = self.tap(self.ticks_ms(), conn, self.o, self.topics, buf, at, stop)
             if at < stop:
                 self._rest(conn, buf, at, stop)
         return stop
@@ -79,7 +79,7 @@ class Taps:
         while at < end:
             if o[_FILL] >= o[_BLOCK]:
                 self.rec.settle()
-            done = tap(0, 0, o, buf, at, find(self.ticks_ms(), conn, o, buf, at, end))
+            done = self.tap(self.ticks_ms(), conn, o, self.topics, buf, at, end)
             if done == at:
                 done += next_packet(buf, at, end, pkt)
                 self._packet(conn, o[_CLIENT], pkt, buf)
