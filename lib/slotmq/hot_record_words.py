@@ -117,6 +117,7 @@ def _find(i: int, h: int, o: ptr32, b: ptr8, at: int, end: int) -> int:
 def tap(i: int, crc: int, c, _names, buf, at: int, end: int) -> int:
     # As hot_record.tap().
     o = ptr32(c)
+    b = int(ptr8(buf))
     words = int(o) - o[_WORDS]
     o[_TICKS] = (i - o[_BEGAN]) & 0x3FFFFFFF
     o[_CLIENT] = ptr16(int(o) - o[_O_SESSIONS])[crc]
@@ -145,8 +146,9 @@ def tap(i: int, crc: int, c, _names, buf, at: int, end: int) -> int:
             crc = -1
             while s < n:  # the header, and then the payload: from s to s + d
                 while s + 3 < n:
-                    crc ^= ptr32(s)[0]
-                    ptr32(s + d)[0] = ptr32(s)[0]
+                    i = ptr32(s)[0]
+                    ptr32(s + d)[0] = i
+                    crc ^= i
                     i = ptr32((crc << 2 & 0x3FC) + words)[768]
                     i ^= ptr32((crc >> 6 & 0x3FC) + words)[512]
                     i ^= ptr32((crc >> 14 & 0x3FC) + words)[256]
@@ -157,10 +159,10 @@ def tap(i: int, crc: int, c, _names, buf, at: int, end: int) -> int:
                     i = ptr32(words + ((crc ^ ptr8(s)[0]) << 2 & 0x3FC))[0]
                     crc = (crc >> 8) & 0xFFFFFF ^ i
                     s += 1
-                if s == n and n ^ int(ptr8(buf)) + found[3]:
-                    n = int(ptr8(buf)) + found[3]
+                if s == n and n ^ b + found[3]:
+                    n = b + found[3]
                     d += s
-                    s = int(ptr8(buf)) + found[2]
+                    s = b + found[2]
                     d -= s
             o[_SEQ] = o[_SEQ] + 1
             crc ^= -1

@@ -5,11 +5,6 @@ import sys
 from slotmq import ondemand
 from slotmq.runtime import MICROPYTHON
 
-if MICROPYTHON:
-    from slotmq.hot_record import add, make, tap
-else:
-    from slotmq.hot_record_cpython import add, make, tap
-
 
 def best():
     """make() and tap() that are the fastest here."""
@@ -17,3 +12,9 @@ def best():
         return make, tap
     words = ondemand.take("hot_record_words", 0)
     return words.make, words.tap
+
+
+if MICROPYTHON:
+    from slotmq.hot_record import add, make, tap
+else:
+    from slotmq.hot_record_cpython import add, make, tap
