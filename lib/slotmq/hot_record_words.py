@@ -59,14 +59,15 @@ def _crc(crc, bits):
     return crc
 
 
+# Finds the topics of the PUBLISH packets of b[at:end] as Names.find does; -> the offset of the
+# first one whose topic is not known, or end. The first two arguments are variables that lie in
+# registers.
 @micropython.viper
 def _find(i: int, h: int, o: ptr32, b: ptr8, at: int, end: int) -> int:
-    # Finds the topics of the PUBLISH packets of b[at:end] as Names.find does; -> the offset of
-    # the first one whose topic is not known, or end. The first two arguments are variables that
-    # lie in registers.
     names = ptr32(int(o) - o[_NAMES])
     found = int(o) - o[_FOUND]
     most = found + 16 * _MOST
+    last = size = 0  # the topic of the packet before, which is often the same
     while at < end and found < most:
         n = b[at + 1]
         i = at + 2
@@ -75,16 +76,27 @@ def _find(i: int, h: int, o: ptr32, b: ptr8, at: int, end: int) -> int:
             i += 1
         n += i
         if not b[at] >> 4 ^ 3:
+            h = size
             size = (b[i] << 8) | b[i + 1]
             i += 2
             stop = i + size
-            h = size
-            while i < stop:
-                h = h * 33 + b[i]
-                i += 1
-            h = (h ^ (h >> 8)) & 0xFFFF
-            slot = ptr16(int(names) - names[_N_HEADS])[h & names[_MASK]]
-            while slot ^ _NONE:
+            last += int(b) - i
+            if not h ^ size:
+                while i + 3 < stop and not ptr32(last + i)[0] ^ ptr32(int(b) + i)[0]:
+                    i += 4
+                while i < stop and not ptr8(last + i)[0] ^ b[i]:
+                    i += 1
+            last = stop - size
+            h = -1  # it is the one before
+            if i < stop:
+                i = last
+                h = size
+                while i < stop:
+                    h = h * 33 + b[i]
+                    i += 1
+                h = (h ^ (h >> 8)) & 0xFFFF
+                slot = ptr16(int(names) - names[_N_HEADS])[h & names[_MASK]]
+            while slot ^ _NONE and h >= 0:
                 i = ptr16(int(names) - names[_N_HASH])[slot] ^ h
                 if not i | ptr16(int(names) - names[_N_LENGTH])[slot] ^ size:
                     i = stop - size
