@@ -156,9 +156,9 @@ def _check_last_words(model, link, packet, key):
     group = _group(model, link.session, packet, peek.NONE)
     for owed in known or ():
         owed.first_link = 0  # it may have been sent, whatever was seen of it
-        if _fits(packet, owed) and owed.group_slot == group:
-            if not found or not packet.qos and owed.last_words < found.last_words:
-                found = owed
+        fewer = not found or (not packet.qos and owed.last_words < found.last_words)
+        if fewer and _fits(packet, owed) and owed.group_slot == group:
+            found = owed
     if found:
         found.last_words += 1
     packet.owed = found or (known[0] if known else None)
