@@ -7,7 +7,7 @@
 ##     RUNTIME=micropython      another Python than cpython (--runtime)
 ##     BOARD=RPI_PICO_W         the limits and the heap of a folder in boards/ (--board)
 ## make clients             mosquitto_pub and mosquitto_sub, in .venv/bin
-## make telemetry-demo      boards in the field, harvested, made into tables and a page
+## make telemetry-demo      boards record here, are harvested, and become tables and a page
 ## make test                the tests of all that runs on a computer, but for those of the next two
 ## make test-spark          of these, the ones of the tables that Spark makes of recordings
 ## make test-telemetry      the same under kill -9, on a cluster, and the demo
@@ -75,9 +75,7 @@ DEMO = build/telemetry
 
 telemetry-demo: java
 	rm -rf $(DEMO)
-	$(BIN)/slotmq telemetry season $(DEMO)/harvest
-	$(BIN)/slotmq telemetry ingest $(DEMO)/harvest $(DEMO)/tables
-	$(BIN)/slotmq telemetry report $(DEMO)/tables $(DEMO)/report.html
+	$(BIN)/slotmq telemetry demo $(DEMO)
 
 lint: .venv/installed-test .venv/installed-telemetry
 	$(BIN)/ruff check .

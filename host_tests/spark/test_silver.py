@@ -98,14 +98,14 @@ def test_a_stream_brings_what_a_batch_brings(made: Made, tmp_path: Path) -> None
 
 
 def test_what_comes_later_is_added(spark: SparkSession, tmp_path: Path) -> None:
-    """Harvested in two visits, with a look at the tables between them."""
+    """Harvested in two visits, the second of which was begun before the first was taken."""
     lived = campaign.run(tmp_path / "harvest", range(100, 103))
     lines = (lived.folder / manifest.NAME).read_text().splitlines(keepends=True)
     lake = Lake(tmp_path / "tables").made()
     for count in (len(lines) // 2, len(lines)):
         (lived.folder / manifest.NAME).write_text("".join(lines[:count]) + '{"path": "bun')
         bronze.ingest(spark, lived.folder, lake)
-        build.build_silver(spark, lake)
+    build.build_silver(spark, lake)
     made = Made(spark, lived, lake)
     assert [made.wrong(table) for table in build.SILVER] == [[], [], [], []]
     assert len(lake.batches()) == 2

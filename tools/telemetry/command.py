@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import ToolError
-from . import extras, manifest
+from . import demo, extras, manifest
 from .lake import Lake
 
 if TYPE_CHECKING:
@@ -65,17 +65,26 @@ def bronze(harvest: Path, tables: Path, master: str | None) -> None:
     click.echo(f"bronze: {taken.last - taken.first} bundles taken, {taken.last} are there")
 
 
+def made_anew(part: str, source: str, tables: Path, master: str | None) -> None:
+    """Silver or gold, from what is before it."""
+    lake = Lake(tables).need(source)
+    spark = session(master)
+    from . import build
+
+    make, names = {
+        "silver": (build.build_silver, build.SILVER),
+        "gold": (build.build_gold, build.GOLD),
+    }[part]
+    make(spark, lake)
+    click.echo(f"{part}: {', '.join(names)}")
+
+
 @telemetry.command()
 @_lake
 @_master
 def silver(tables: Path, master: str | None) -> None:
     """Make silver anew from bronze."""
-    lake = Lake(tables).need("bronze")
-    spark = session(master)
-    from . import build
-
-    build.build_silver(spark, lake)
-    click.echo(f"silver: {', '.join(build.SILVER)}")
+    made_anew("silver", "bronze", tables, master)
 
 
 @telemetry.command()
@@ -83,12 +92,7 @@ def silver(tables: Path, master: str | None) -> None:
 @_master
 def gold(tables: Path, master: str | None) -> None:
     """Make gold anew from silver."""
-    lake = Lake(tables).need("silver")
-    spark = session(master)
-    from . import build
-
-    build.build_gold(spark, lake)
-    click.echo(f"gold: {', '.join(build.GOLD)}")
+    made_anew("gold", "silver", tables, master)
 
 
 @telemetry.command()
@@ -134,5 +138,5 @@ def season(harvest: Path, seed: int, boards: int, steps: int) -> None:
     click.echo(f"season: {boards} boards, {lived.harvest.lines} bundles, {records:,} records")
 
 
-for command in extras.COMMANDS:
+for command in (demo.demo, *extras.COMMANDS):
     telemetry.add_command(command)
