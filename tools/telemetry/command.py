@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import util
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,7 +23,29 @@ _master = click.option(
 )
 
 
-@click.group()
+class OneLine(click.Group):
+    """What the system or Spark refuses is one line, as every complaint."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            told = f"{error.filename}: " if error.filename else ""
+            raise ToolError(f"{told}{error.strerror or error}") from None
+        except Exception as error:
+            if not type(error).__module__.startswith(("pyspark.", "py4j.")):
+                raise
+            raise ToolError(f"Spark: {reason(str(error))}") from None
+
+
+def reason(text: str) -> str:
+    """The line of a Java trace that says most: the innermost cause, or else the first."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or ["it failed"]
+    causes = [line for line in lines if line.startswith("Caused by: ")]
+    return causes[-1].removeprefix("Caused by: ") if causes else lines[0]
+
+
+@click.group(cls=OneLine)
 def telemetry() -> None:
     """Make tables out of what boards have recorded, with Spark.
 
