@@ -69,6 +69,19 @@ def test_bronze_has_every_good_frame_as_often_as_it_was_harvested(made: Made) ->
     assert Counter(tuple(row) for row in found.collect()) == Counter(right)
 
 
+def test_the_format_has_the_rows_of_bronze_and_of_quarantine(made: Made) -> None:
+    frames = made.spark.read.format(NAME).option("path", str(made.campaign.folder)).load()
+    good, bad = frames.where("reason is null"), frames.where("reason is not null")
+    written = bronze.read(made.spark, made.lake)
+    assert written.exceptAll(good.select(written.columns)).count() == 0
+    assert (
+        written.count()
+        == good.count()
+        == sum(len(truth.harvest.taken) for truth in made.campaign.truths)
+    )
+    assert bronze.quarantine(made.spark, made.lake).exceptAll(bad).count() == 0
+
+
 def test_a_second_run_takes_nothing(made: Made) -> None:
     before = made.lake.batches()
     taken = bronze.ingest(made.spark, made.campaign.folder, made.lake)
