@@ -11,7 +11,7 @@
 ## make test                the tests of all that runs on a computer, but for those of the next two
 ## make test-spark          of these, the ones of the tables that Spark makes of recordings
 ## make test-telemetry      the same under kill -9, on a cluster, and the demo
-## make test-emulator       the broker on an emulated RP2040 (the first time builds its image)
+## make test-board          the broker on an emulated RP2040 (the first time builds its image)
 ## make bench               all workloads and peers, into docs/benchmarks.md
 ## make bench-telemetry     the decoder and the tables, into docs/benchmarks-telemetry.md
 ## make bench-instructions  counts instructions and system calls
@@ -31,7 +31,7 @@ BIN := .venv/bin
 PACKAGES := .venv/packages
 HOST_CODE := tools boards host_tests
 
-.PHONY: run clients telemetry-demo bench-telemetry test test-spark test-telemetry test-emulator java bench bench-instructions lint format setup clean help
+.PHONY: run clients telemetry-demo bench-telemetry test test-spark test-telemetry test-board java bench bench-instructions lint format setup clean help
 
 run: .venv/installed
 	$(BIN)/slotmq run --runtime "$(RUNTIME)" --board "$(BOARD)" \
@@ -66,9 +66,9 @@ setup: .venv/installed-test .venv/installed-telemetry
 
 # Builds the image before the tests' time limits run. The tests wait more than they compute:
 # each file of them has a board of its own, and they run side by side.
-test-emulator: .venv/installed-test
+test-board: .venv/installed-test
 	$(BIN)/python -m slotmq_tools.emulator
-	$(BIN)/python -m pytest -o addopts="-ra --strict-markers --strict-config" --timeout 300 -n 6 \
+	$(BIN)/python -m pytest -o addopts="-ra --strict-markers --strict-config" --timeout 900 -n 6 \
 		--dist loadfile host_tests/board
 
 DEMO = build/telemetry

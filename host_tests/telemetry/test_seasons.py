@@ -79,7 +79,15 @@ def test_clocks_anchors_and_losses_are_those_of_the_truth(knobs: Knobs, seed: in
     records = ordered([row for row in frames if row["reason"] is None])
     found = [row for board in records.values() for row in answers(facts(board))]
     anchors = [row for row in found if row["answer"] == "anchor"]
-    names = ("board", "boot", "seq", "error_ms", "quality", "anchor_us", "believed")
+    names: tuple[str, ...] = (
+        "board",
+        "boot",
+        "seq",
+        "error_ms",
+        "quality",
+        "anchor_us",
+        "believed",
+    )
     assert by_identity(anchors, names) == by_identity(truth.anchors(), names)
     losses = [renamed(row) for row in found if row["answer"] == "loss"]
     names = ("board", "boot", "first_seq", "last_seq", "reasons", "segments", "after_us",
@@ -137,13 +145,13 @@ def facts(records: list[Row]) -> list[Row]:
 
 def wall(piece: Row, uptime: int) -> tuple[int, int, str] | None:
     """As silver.timed has it: estimate and error in µs, and how it is known."""
-    sides = [
+    before, after = (
         Bound(piece[f"{side}_ms"], piece[f"{side}_low"], piece[f"{side}_high"])
         if piece[f"{side}_ms"] is not None
         else None
         for side in ("before", "after")
-    ]
-    both = Piece(piece["boot"], piece["passed"], *sides, piece["clock"]).at(uptime)
+    )
+    both = Piece(piece["boot"], piece["passed"], before, after, piece["clock"]).at(uptime)
     if both is None or piece["clock"] == UNKNOWN:
         return None
     return sum(both) // 2000, (both[1] - both[0]) // 2000 + 2, piece["clock"]
