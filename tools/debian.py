@@ -15,11 +15,11 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import cache, progress
+from .again import again
 from .errors import ToolError
 
 SUITE = "trixie"  # the first with MicroPython; everything is taken from this one
@@ -125,9 +125,9 @@ def _fetch(packages: Sequence[str], arch: str, target: Path) -> None:
     state = target / ".apt"
     apt = _make_apt_state(state, arch)
     with progress.bar(f"fetching {' '.join(packages)} ({arch})") as reached:
-        _follow(lambda percent: reached(percent / 2), *apt, "update")
+        again(lambda: _follow(lambda percent: reached(percent / 2), *apt, "update"))
         install = (*apt, "--download-only", "install", *packages)
-        _follow(lambda percent: reached(50 + percent / 2), *install)
+        again(lambda: _follow(lambda percent: reached(50 + percent / 2), *install))
     for package in sorted((state / "archives").glob("*.deb")):
         _run("dpkg", "-x", str(package), str(target))
     shutil.rmtree(state)
@@ -141,17 +141,34 @@ def fetch_sources(packages: Sequence[str], target: Path) -> None:
     apt = _make_apt_state(state, architecture().name, kind="deb-src")
     try:
         with progress.bar(f"fetching the sources of {' '.join(packages)}") as reached:
-            _follow(lambda percent: reached(percent / 2), *apt, "update")
+            again(lambda: _follow(lambda percent: reached(percent / 2), *apt, "update"))
             source = (*apt, "source", "--download-only", *packages)
-            with suppress(ToolError):
-                _follow(lambda percent: reached(50 + percent / 2), *source, cwd=state)
-        for package in packages:
-            archives = sorted(state.glob(f"{package}_*.orig.tar.*"))
-            if not archives:
-                raise ToolError(f"the mirror has no sources of {package}")
-            _run("tar", "-xf", str(archives[0]), "-C", str(target))
+            again(lambda: _get(packages, source, target, lambda n: reached(50 + n / 2)))
     finally:
         shutil.rmtree(state)
+
+
+def _get(
+    packages: Sequence[str], source: Sequence[str], target: Path, reached: Callable[[float], None]
+) -> None:
+    state = target / ".apt"
+    reason = "the mirror has none"
+    try:
+        _follow(reached, *source, cwd=state)
+    except ToolError as error:
+        reason = str(error)
+    for package in packages:
+        archives = [
+            file for file in state.glob(f"{package}_*.orig.tar.*") if file.suffix != ".asc"
+        ]
+        try:
+            if not archives:
+                raise ToolError(reason)
+            _run("tar", "-xf", str(archives[0]), "-C", str(target))
+        except ToolError as error:  # perhaps it came in part
+            for file in archives:
+                file.unlink()
+            raise ToolError(f"cannot fetch the sources of {package}: {error}") from None
 
 
 def _make_apt_state(state: Path, arch: str, kind: str = "deb") -> tuple[str, ...]:

@@ -35,21 +35,27 @@ def build_for(target: MicroPython, packed: bool = True) -> Path:
     return compiled
 
 
-def build(arch: str, packed: bool = True) -> Path:
+def build(arch: str, packed: bool = True, texts: dict[str, bytes] | None = None) -> Path:
     """The compiled packages with native code for `arch`, as mpy-cross names it.
 
-    Packed as for a board (pack/), or module by module, for those who look inside."""
-    found = {
-        name: source.read_bytes()
-        for package in _PACKAGES
-        for name, source in sources(package).items()
-    }
+    Packed as for a board (pack/), or module by module, for those who look inside. `texts`
+    are other sources than those that are here, by import name."""
+    found = read_all() if texts is None else texts
 
     def fill(target: Path) -> None:
         for name, content in (_packed(found) if packed else found).items():
             compile_bytes(content, name, target, arch if Path(name).match(_NATIVE) else "")
 
     return cache.folder(f"mpy/{arch}-{_key(found, arch, packed)}", fill)
+
+
+def read_all() -> dict[str, bytes]:
+    """The sources of the broker and of the boards' limits, by import name."""
+    return {
+        name: source.read_bytes()
+        for package in _PACKAGES
+        for name, source in sources(package).items()
+    }
 
 
 def portable() -> Path:

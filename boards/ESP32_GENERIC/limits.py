@@ -1,4 +1,6 @@
-"""Limits of an ESP32 without PSRAM on stock firmware: 10 sockets, 112 KB of heap."""
+"""Limits of an ESP32 or ESP32-C3 without PSRAM on stock firmware: 10 sockets, 112 KB of heap.
+
+The C3's folder links to this file."""
 
 from slotmq import Limits
 

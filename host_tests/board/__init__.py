@@ -1,1 +1,1 @@
-"""The broker on an emulated RP2040: `make test-emulator`, and no part of `make test`."""
+"""The broker on an emulated RP2040: `make test-board`, and no part of `make test`."""

@@ -1,4 +1,5 @@
-"""`mpremote mip install` of lib/package.json, from a server on this computer."""
+"""`mpremote mip install` from a server on this computer: lib/package.json, which lists sources,
+and what `slotmq build --mip` makes of them for every board."""
 
 import functools
 import json
@@ -6,15 +7,16 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import pytest
-
+from slotmq_tools import mip
 from slotmq_tools.deploy.repl import Repl
 from slotmq_tools.emulator.board import Board
 
-LIB = Path(__file__).parents[2] / "lib"
+ROOT = Path(__file__).parents[2]
+LIB = ROOT / "lib"
 # As sources, compiled on the board, the modules take most of its heap: the tables are small.
 # (A board of this size gets what `slotmq deploy` or `slotmq build` has compiled.)
 PROGRAM = """
@@ -30,24 +32,41 @@ print(broker.listen("0.0.0.0", 1883), broker.retained.names.count())
 """
 
 
+# Compiled, all but the native code, which the board compiles: it has room for a Pico W's tables.
+COMPILED = """
+import gc
+from limits import LIMITS
+from slotmq import Broker
+gc.collect()
+heard = []
+broker = Broker(LIMITS)
+broker.subscribe("state/+", lambda *message: heard.append(message), 1)
+for qos in (0, 1, 2):
+    broker.publish("state/a", "on", qos)
+    broker.turn(0)
+print(broker.listen("0.0.0.0", 1883), heard)
+"""
+
+
 class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         pass
 
 
-@pytest.fixture
-def server() -> Iterator[str]:
-    """Where lib/ is served."""
-    handler = functools.partial(Quiet, directory=str(LIB))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as serving:
-        threading.Thread(target=serving.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{serving.server_address[1]}"
-        serving.shutdown()
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """The address at which the folder is served."""
+    handler = functools.partial(Quiet, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
 
 
-def test_it_installs_and_runs(server: str, tmp_path: Path) -> None:
-    with Board(tmp_path) as board:
-        words = ["connect", board.device, "mip", "install", f"{server}/package.json"]
+def installed(board: Board, folder: Path) -> set[str]:
+    """The files in /lib when mpremote has installed what the folder's package.json lists."""
+    with serving(folder) as address:
+        words = ["connect", board.device, "mip", "install", f"{address}/package.json"]
         done = subprocess.run(
             [sys.executable, "-m", "mpremote", *words],
             capture_output=True,
@@ -55,9 +74,30 @@ def test_it_installs_and_runs(server: str, tmp_path: Path) -> None:
             timeout=280,
             check=False,
         )
-        assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
+    with Repl(board.device) as repl:
+        there = {path for path in repl.hashes() if path.startswith("/lib/")}
+    targets = json.loads((folder / "package.json").read_text())["urls"]
+    assert there == {f"/lib/{target}" for target, _ in targets}
+    return there
+
+
+def test_sources_are_installed_and_run(tmp_path: Path) -> None:
+    with Board(tmp_path) as board:
+        assert "/lib/slotmq/broker.py" in installed(board, LIB)
         with Repl(board.device) as repl:
-            there = {path for path in repl.hashes() if path.startswith("/lib/")}
-            targets = json.loads((LIB / "package.json").read_text())["urls"]
-            assert there == {f"/lib/{target}" for target, _ in targets}
             assert repl.run(PROGRAM) == "('0.0.0.0', 1883) 1\r\n"
+
+
+def test_what_build_mip_makes_serves_with_the_boards_limits(tmp_path: Path) -> None:
+    built = tmp_path / "built"
+    built.mkdir()
+    mip.write(built)
+    with Board(tmp_path) as board:
+        there = installed(board, built)
+        assert {"/lib/slotmq/core.mpy", "/lib/slotmq/hot.py"} <= there
+        with Repl(board.device) as repl:
+            repl.write("/limits.py", (ROOT / "boards/RPI_PICO_W/limits.py").read_bytes())
+            said = repl.run(COMPILED)
+    heard = [("state/a", b"on", qos, 0) for qos in (0, 1, 1)]
+    assert said == f"('0.0.0.0', 1883) {heard}\r\n"

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RUNNER = Path(__file__).with_name("runner.py")
 RUNTIMES = ("cpython", "micropython")
 LITTLEFS = "littlefs"  # MicroPython, with the journal on its own littlefs
+FAT = "fat"  # CPython, with the journal on a model of FAT, which a broker refuses
 HEAP_KB = 32768
 STEPS = 100
 _AT_ONCE = 50  # seeds of one process
@@ -54,7 +55,7 @@ def run(
 ) -> Iterator[Outcome]:
     """Some seeds in one process."""
     args = [str(first), str(count), str(steps), ",".join(map(str, only))]
-    args += [LITTLEFS] if runtime == LITTLEFS else []
+    args += [runtime] if runtime not in RUNTIMES else []
     done = subprocess.run(
         [*_command(runtime), *args],
         env=environment(runtime),
@@ -124,14 +125,18 @@ def _outcome(runtime: str, text: str, steps: int, only: tuple[int, ...]) -> Outc
 
 
 def _command(runtime: str) -> list[str]:
-    if runtime != "cpython":
+    if _is_micropython(runtime):
         return micropython.command(32, HEAP_KB, RUNNER)
     return [sys.executable, str(RUNNER)]
 
 
+def _is_micropython(runtime: str) -> bool:
+    return runtime not in ("cpython", FAT)
+
+
 def environment(runtime: str, *first: Path) -> dict[str, str]:
     """The environment of the runner: where it imports from."""
-    if runtime != "cpython":
+    if _is_micropython(runtime):
         built = mpy.build_for(micropython.find(32), packed=False)
         return micropython.environment(built, mpy.tools(), ROOT)
     path = [*map(str, first), str(ROOT), os.environ.get("PYTHONPATH", "")]

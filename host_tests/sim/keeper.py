@@ -12,6 +12,7 @@ from slotmq.journal_flash import FlashMedium
 from slotmq.places import snapshot_bytes
 from slotmq.restore import restore
 from slotmq_tools.sim.disk import Disk
+from slotmq_tools.sim.fat import Fat
 from slotmq_tools.sim.flash import Flash, PowerCut
 from slotmq_tools.sim.numbers import Numbers
 
@@ -42,7 +43,11 @@ class Keeper:
         elif plan.real:
             from .littlefs import Littlefs
 
-            self.device = Littlefs(2 * self.snapshot + plan.spare_bytes, world.seed)
+            room = 2 * self.snapshot + plan.spare_bytes
+            # Each start may set a damaged one aside, which stays.
+            self.device = Littlefs(room * (6 if plan.rots else 1), world.seed)
+        elif self.kind == "fat":
+            self.device = Fat(self.numbers)
         else:
             self.device = Disk(self.kind == "littlefs", self.numbers)
         self.is_armed = False
@@ -60,7 +65,11 @@ class Keeper:
         """The broker takes over what is there; PowerCut, if it goes again meanwhile."""
         self.booting = True
         self.medium = Watched(self, self._medium())
-        restore(broker, self.medium, self.said.append, self.always, self.world.plan.autosave)
+        try:
+            restore(broker, self.medium, self.said.append, self.always, self.world.plan.autosave)
+        except OSError:
+            self.look_at_power()
+            raise
 
     def _medium(self):
         if self.kind == "flash":
@@ -68,7 +77,7 @@ class Keeper:
         real = self.world.plan.real
         journal_disk.os = journal_file.os = os if real else self.device
         journal_disk.open = open if real else self.device.open_file
-        journal_disk.MICROPYTHON = journal_file.MICROPYTHON = self.kind == "littlefs"
+        journal_disk.MICROPYTHON = journal_file.MICROPYTHON = self.kind != "host"
         return FileMedium(PATH, self.snapshot, 2 * self.snapshot + self.world.plan.spare_bytes)
 
     # The power
@@ -86,22 +95,23 @@ class Keeper:
         self.device.cut_at(operations)
 
     def calm(self):
-        """It stays from now on."""
-        self.is_armed = False
-        self.device.cut_at(0)
+        """It stays from now on. Has it gone already, the next one to write will see that."""
+        if self.device.is_on:
+            self.is_armed = False
+            self.device.cut_at(0)
 
     def fill(self, room):
         """Others fill the file system: so many bytes are left; -1: they are gone again."""
-        if room < 0 and self.kind == "flash":
-            return
-        self.device.most = self.device.used() + room if room >= 0 else -1
+        if self.kind != "flash":
+            self.device.fill(room)
         self.world.seen["filled"] += room >= 0
 
     def power_off(self):
         """It is gone; what was to be there then is one of the candidates."""
         if not self.is_armed and not self.takes_all:
             self.candidates = [Snapshot(self.world.model, self.kept_ms)]
-        self.calm()
+        self.is_armed = False
+        self.device.cut_at(0)
 
     def power_on(self):
         if self.world.plan.real:

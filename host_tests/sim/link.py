@@ -34,10 +34,10 @@ class Link(link.Link):
         self.needs += [need] * (len(self.due) - len(self.needs))
 
     def _whole(self):
-        ends = [end for end, _ in self.ends]
+        before = self.ends
         found = super()._whole()
         self.sizes = []
-        for end in ends[: len(found)]:
+        for end, _ in before[: len(found)]:
             self.sizes.append(end - self.last_end)
             self.last_end = end
         return found

@@ -3,11 +3,15 @@
 #
 # An exception cannot pass through littlefs: after the cut the chip gives an error to every
 # call, and who sees an OSError asks is_on.
+import os
+
 import vfs
 
 from slotmq_tools.sim.flash import Flash, PowerCut
+from slotmq_tools.sim.numbers import Numbers
 
 _FOLDER = "/j"
+_OTHERS = "/j/others"  # the file that others fill the file system with
 _BLOCK, _PAGE = 1024, 32
 _EIO = 5
 SIZES = {"readsize": _PAGE, "progsize": _PAGE, "lookahead": 32}
@@ -35,6 +39,7 @@ class Littlefs:
 
     def __init__(self, room, seed):
         self.chip = Chip(room * 8 // 5 // _BLOCK + 24, _BLOCK, _PAGE, seed)
+        self.numbers = Numbers(seed, 8)
         vfs.VfsLfs2.mkfs(self.chip, **SIZES)
         self.mount()
 
@@ -59,3 +64,34 @@ class Littlefs:
         self.chip.power_on()
         self.mount()
         return self
+
+    def fill(self, room):
+        """Others leave about so many bytes; -1: they are gone again."""
+        try:
+            if room < 0:
+                os.remove(_OTHERS)
+                return
+            with open(_OTHERS, "wb") as file:
+                while os.statvfs(_FOLDER)[3] * _BLOCK > room + 2 * _BLOCK:
+                    file.write(bytes(_BLOCK))
+                    file.flush()
+        except OSError:
+            pass  # it is full now, or the power has gone
+
+    def rot(self, bits):
+        """So many bits of each file turn over, which littlefs does not notice."""
+        for name, *_ in os.ilistdir(_FOLDER):
+            try:
+                self._rot(_FOLDER + "/" + name, bits)
+            except OSError:
+                pass  # there is no room to write it anew
+
+    def _rot(self, path, bits):
+        with open(path, "r+b") as file:
+            size = file.seek(0, 2)
+            for _ in range(bits if size else 0):
+                at = (self.numbers.below(4096) * 4096 + self.numbers.below(4096)) % size
+                file.seek(at)
+                byte = file.read(1)[0]
+                file.seek(at)
+                file.write(bytes((byte ^ 1 << self.numbers.below(8),)))

@@ -6,6 +6,7 @@
 _PATTERN = bytes(range(256)) * 20
 
 TOPICS = (b"a", b"a/b", b"a/c", b"b", b"a/b/c", b"b/b", b"$v", b"c/c/c/c", b"longer/" * 4)
+TOPICS += (b"longest/" * 7,)
 FILTERS = (b"a", b"a/b", b"a/+", b"a/#", b"#", b"+", b"+/b", b"a/b/c/#", b"$v", b"b/#", b"x/y/z")
 DEEP = b"/".join([b"d"] * 15)
 EVERYTHING = (b"#", b"$v")

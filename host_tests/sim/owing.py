@@ -43,6 +43,8 @@ def owe(model, session, msg, sender, loose, groups):
     if model.broker.subscriptions.every or unsure:
         for sub in plain:
             owe_one(model, session, msg, loose, not unsure, [sub])
+        if unsure and len(plain) > 1 and not model.broker.subscriptions.every:
+            owe_one(model, session, msg, loose, False, plain)  # or once, by all of them
     elif plain:
         owe_one(model, session, msg, loose, True, plain)
     return bool(matched)

@@ -121,6 +121,15 @@ def retained(broker, topic):
     return None if slot == NONE else key(broker, broker.retained.msg[slot])
 
 
+def retained_ends_in(broker, topic):
+    """Seconds until what is retained for a topic expires; None: it does not, or is not there."""
+    slot = broker.retained.find(topic, 0, len(topic))
+    msg = NONE if slot == NONE else broker.retained.msg[slot]
+    if msg == NONE or not broker.five or not broker.messages.flags[msg] & 8:
+        return None
+    return broker.five.remaining(broker, msg) if broker.five.expires[msg] else None
+
+
 def retained_count(broker):
     return broker.retained.names.count()
 

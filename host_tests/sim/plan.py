@@ -10,7 +10,8 @@ from .messages import DEEP, EVERYTHING, FILTERS, TOPICS
 # Of a journal: where it lies, and how the power fails
 MEDIA = (None, "flash", "flash", "flash", "littlefs", "littlefs", "host", "host")
 CUTS = {"flash": (2, 12, 40), "littlefs": (2, 30, 100), "host": (2, 30, 100)}
-CUTS["real"] = (2, 50, 300)  # operations of the chip below
+CUTS["fat"] = CUTS["littlefs"]
+CUTS["chip"] = (2, 50, 300)  # operations of the one below a real littlefs
 REBOOTS = ("off", "stop", "stop", "cut", "cut", "cut")
 
 
@@ -41,18 +42,20 @@ class Plan:
         count = numbers.between(3, self.limits.connections + 2)
         self.clients = [ClientPlan(seed, index, self) for index in range(min(count, 8))]
 
-    def keep(self, numbers, steps, real):
-        """Where its journal lies, and when the power fails; real: on a real littlefs."""
-        self.real = real
-        self.medium = numbers.choice(("littlefs",) if real else MEDIA)
+    def keep(self, numbers, steps, where):
+        """Where its journal lies, and when the power fails.
+
+        where: "littlefs" is a real one, "fat" the model of what a broker refuses."""
+        self.real = where == "littlefs"
+        self.medium = numbers.choice((where,) if where else MEDIA)
         self.always = not numbers.one_in(5)
-        self.autosave = numbers.choice((1, 5, 30))  # seconds
-        self.rots = self.medium is not None and numbers.one_in(10) and not real
+        self.autosave = numbers.choice((1, 5, 30, 1800, 0))  # seconds
+        self.rots = self.medium is not None and numbers.one_in(10)
         self.block_bytes = numbers.choice((1024, 4096))
         self.spare_blocks = numbers.choice((0, 1, 3))
         self.spare_bytes = numbers.choice((100, 4000, 30000))
         self.fills = ()  # steps from which on, and until when, the file system is full
-        if self.medium in ("littlefs", "host") and numbers.one_in(6) and not real:
+        if self.medium in ("littlefs", "host") and numbers.one_in(6):
             first = 1 + numbers.below(steps)
             self.fills = (first, first + numbers.below(steps), numbers.choice((0, 300, 5000)))
         self.reboots = []
@@ -64,7 +67,7 @@ class Plan:
 
     def cut_after(self, numbers):
         """So many operations of the medium until the power is cut."""
-        most = CUTS["real" if self.real else self.medium]
+        most = CUTS["chip" if self.real else self.medium]
         return 1 + numbers.below(numbers.choice(most))
 
     def weather(self, numbers):

@@ -21,10 +21,10 @@ class Result:
         self.seen = {}
 
 
-def run(seed, steps=STEPS, only=None, keep_trace=False, real=False):
+def run(seed, steps=STEPS, only=None, keep_trace=False, where=""):
     """A seed; what failed is in its result and does not raise."""
     result = Result(seed, steps, only)
-    world = World(seed, steps, only, keep_trace, real)
+    world = World(seed, steps, only, keep_trace, where)
     try:
         for _ in range(steps):
             world.step()

@@ -1,5 +1,7 @@
 # seen.py - how often things happened that a campaign must have seen.
 
+from ..unit.tables import room
+
 
 class Seen:
     """How often things happened that a campaign must have seen."""
@@ -32,3 +34,22 @@ def note_full(world):
     seen["full received"] += broker.sessions.ids_refused
     seen["full reassembly"] += broker.conns.bigs[2]
     seen["full shares"] += broker.five.shares.refused if broker.five else 0
+
+
+def note_rooms(world):
+    """Which rooms for bytes have none left now: of names, of topics, of messages."""
+    broker = world.broker
+    seen = world.seen
+    seen["full node names"] += not room(broker.subscriptions.nodes)
+    seen["full retained names"] += not room(broker.retained.names)
+    seen["full message bytes"] += not broker.messages.arena.free_blocks()
+    seen["full aliases"] += _connections_without_alias(broker.five.aliases) if broker.five else 0
+
+
+def _connections_without_alias(aliases):
+    # How many have a topic behind each alias that their client takes.
+    full = 0
+    for conn, offered in enumerate(aliases.offered):
+        first = conn * aliases.most
+        full += bool(offered and all(aliases.outward_len[first : first + offered]))
+    return full

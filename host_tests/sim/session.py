@@ -52,6 +52,7 @@ class Owed:
         self.identifiers = None  # sorted; None: not known exactly
         self.changes = -1  # of the subscriptions, when the identifiers were noted
         self.born = 0
+        self.last_words = 0  # how often it was seen behind the end of its connection
         self.is_back = False  # after a reboot, and not sent again yet
         self.need = 0  # must be kept before it is sent: model.changes when it was queued
 
@@ -140,6 +141,16 @@ class Session:
         """What must have arrived by now and has not."""
         found = []
         for row in self.owed.values():
-            found += [owed for owed in row if owed.sure and not owed.got]
+            missing = [owed for owed in row if owed.sure and not owed.got]
+            found += [owed for owed in missing if not self._may_be_another(owed, row)]
         found.sort(key=lambda owed: owed.msg.number)
         return found
+
+    def _may_be_another(self, owed, row):
+        """Was what came put down to a copy of it, of which nobody is sure?
+
+        Who subscribed anew meanwhile gets it with other identifiers, or with none."""
+        if owed.changes == self.changes:
+            return False
+        wanted = owed.qos, owed.retain
+        return [one for one in row if one.got and not one.sure and (one.qos, one.retain) == wanted]

@@ -10,6 +10,7 @@ from . import campaign, worth
 SEEDS = 500
 ON_MICROPYTHON = 48
 ON_LITTLEFS = 24
+ON_FAT = 40
 JOBS = os.cpu_count() or 1
 
 
@@ -51,6 +52,18 @@ def test_journals_on_a_real_littlefs() -> None:
     assert not [str(outcome) for outcome in outcomes if outcome.failure]
     seen = campaign.totals(outcomes)
     assert seen["reboot_cut"] and seen["reboot_cut_start"] and seen["cut_message"]
+    assert seen["rot"] and seen["filled"]
+
+
+def test_fat_breaks_promises_by_power_cuts_and_by_nothing_else() -> None:
+    """Why a broker refuses it (test_journal_file_cuts.py, test_keeping.py)."""
+    outcomes = list(campaign.run_many(campaign.FAT, 0, ON_FAT, campaign.STEPS, JOBS, at_once=10))
+    failed = [outcome.failure for outcome in outcomes if outcome.failure]
+    assert len(failed) > ON_FAT // 5
+    lost = "Broken: after a reboot: ", "Broken: something is lost, and nobody says so"
+    assert not [why for why in failed if not why.startswith(lost)]
+    whole = campaign.totals([outcome for outcome in outcomes if not outcome.failure])
+    assert whole["reboot_stop"] and whole["reboot_off"]
 
 
 def test_a_failure_is_replayed_where_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:

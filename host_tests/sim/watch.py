@@ -153,14 +153,22 @@ def _check_last_words(model, link, packet, key):
     found = link.session.in_flight.get(packet.packet_id)
     if found and found.msg.key() != key:
         found = None
-    rows = peek.queue(model.broker, link.session.name) if packet.qos else []
-    groups = [row.group for row in rows if row.packet_id == packet.packet_id]
-    group = groups[0] if groups else peek.NONE
+    group = _group(model, link.session, packet, peek.NONE)
     for owed in known or ():
         owed.first_link = 0  # it may have been sent, whatever was seen of it
-        if not found and _fits(packet, owed) and owed.group_slot == group:
+        fewer = not found or (not packet.qos and owed.last_words < found.last_words)
+        if fewer and _fits(packet, owed) and owed.group_slot == group:
             found = owed
+    if found:
+        found.last_words += 1
     packet.owed = found or (known[0] if known else None)
+
+
+def _group(model, session, packet, unknown):
+    # The slot of the group by which it came; at QoS 0 there is nothing to see that by.
+    rows = peek.queue(model.broker, session.name) if packet.qos else []
+    groups = [row.group for row in rows if row.packet_id == packet.packet_id]
+    return groups[0] if groups else unknown
 
 
 def _is_late(link, packet, key):
@@ -197,6 +205,9 @@ def _find(model, link, packet, key):
     rows = session.owed.get(key, ())
     if packet.dup:  # rather one that may have been sent
         rows = [owed for owed in rows if owed.first_link < session.links] or rows
+    if len(rows) > 1:
+        group = _group(model, session, packet, None)
+        rows = [o for o in rows if o.group_slot == group and _fits(packet, o)] or rows
     for owed in rows:
         if _fits(packet, owed):
             score = _likeness(link, packet, owed)

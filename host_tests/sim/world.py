@@ -20,18 +20,18 @@ from .learning import NOTHING
 from .link import Link
 from .model import Broken, Model
 from .plan import Plan
-from .seen import Seen, note_full
+from .seen import Seen, note_full, note_rooms
 
 EVERY = 16  # turns between two looks at all tables
 _BYTES_IN = 5  # of broker.stats
 
 
 class World:
-    def __init__(self, seed, steps, only=None, keep_trace=False, real=False):
+    def __init__(self, seed, steps, only=None, keep_trace=False, where=""):
         self.seed = seed
         self.numbers = Numbers(seed, 2)
         self.plan = Plan(seed)
-        self.plan.keep(Numbers(seed, 4), steps, real)
+        self.plan.keep(Numbers(seed, 4), steps, where)
         self.trace = Trace(keep_trace)
         self.clock = Clock(self.plan.clock_base)
         self.seen = Seen()
@@ -178,8 +178,12 @@ class World:
         self._look_at_writes()
         if self.broker.full:
             self.seen["full journal"] += 1
+        if self.keeper and not self.keeper.device.is_on:
+            self._power_fails("cut")  # in an operation whose errors nobody minds
+            return
         if self.turns % EVERY == 0:
             self.check()
+            note_rooms(self)
         self._forget_links()
         for session in self.model.sessions:
             session.removed = []

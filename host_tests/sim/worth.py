@@ -14,6 +14,7 @@ _RECORDS = [f"cut_{kind.replace(' ', '_')}" for kind in KINDS]
 MUST_SEE = {
     *("full_connections", "full_sessions", "full_subscriptions", "full_nodes", "full_retained"),
     *("full_messages", "full_deliveries", "full_received", "full_reassembly", "full_shares"),
+    *("full_node_names", "full_retained_names", "full_message_bytes", "full_aliases"),
     *("wrapped", "takeover", "evicted", "expired_session", "will_sent", "alias", "shared"),
     *("passed_on", "dropped", "sent_again"),
     *("medium_none", "medium_flash", "medium_littlefs", "medium_host", "interval"),

@@ -52,6 +52,10 @@ class Line:
     def value(self, code: str) -> Any:
         return ast.literal_eval(self.run(code))
 
+    def remove(self, paths: list[str]) -> None:
+        for path in paths:
+            del self.files[path]
+
     def hashes(self) -> dict[str, str]:
         return dict.fromkeys(self.files, "")
 
@@ -131,6 +135,23 @@ def test_a_region_of_another_size_is_refused_before_anything_is_written(
         backup.restore(line, saved)
     assert region.read_bytes() == bytes(4 * BLOCK)
     assert "/slotmq.conf" not in line.files
+
+
+def test_an_erase_takes_the_journal_and_nothing_of_others(line: Any, tmp_path: Path) -> None:
+    region = tmp_path / "region.bin"
+    foreign = bytes(range(256)) * (BLOCK // 256)
+    region.write_bytes(kept(8) + foreign)
+    line.files.clear()  # nothing on the board says where its region is
+    used = sum(kept(8)[at : at + 7] == b"slotmqJ" for at in range(0, 8 * BLOCK, BLOCK))
+    assert used
+    told = backup.erase(line, "ESP32_GENERIC_C3")
+    assert told == f"0 files removed, {used} blocks of a journal in raw flash erased"
+    assert region.read_bytes() == b"\xff" * 8 * BLOCK + foreign
+    assert backup.erase(line, "ESP32_GENERIC_C3") == "0 files removed"
+
+
+def test_an_erase_where_there_is_no_region(line: Any) -> None:
+    assert backup.erase(line, "ESP32_GENERIC_C3") == "2 files removed"
 
 
 def test_a_block_that_comes_in_part_is_told() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools import debian, progress
+from slotmq_tools import again, debian, progress
 from slotmq_tools.errors import ToolError
 
 ONE_LINE = "deb [arch=amd64] http://mirror.example/debian bookworm main contrib\n"
@@ -45,6 +45,7 @@ def apt_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     monkeypatch.setenv("APT_CONFIG", str(config))
     monkeypatch.setenv("SLOTMQ_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(again, "PAUSES_S", (0, 0))
     return folder
 
 
@@ -74,7 +75,7 @@ def test_a_machine_without_a_mirror_is_told_so(apt_sources: Path) -> None:
         debian.mirror()
 
 
-def test_no_network_is_one_line(apt_sources: Path) -> None:
+def test_no_network_is_one_line(apt_sources: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (apt_sources / "debian.list").write_text(UNREACHABLE)
     with pytest.raises(ToolError) as refused:
         debian.unpack(["micropython"], debian.architecture(64))
@@ -82,6 +83,38 @@ def test_no_network_is_one_line(apt_sources: Path) -> None:
     assert text.startswith("cannot fetch micropython (amd64): apt-get: ")
     assert "127.0.0.1" in text
     assert "\n" not in text
+    tried = [line for line in capsys.readouterr().err.splitlines() if "once more in" in line]
+    assert len(tried) == 2 and all("127.0.0.1" in line for line in tried)
+
+
+# Gives the sources in a second attempt; the first one breaks off.
+BREAKS_OFF = """\
+#!/bin/sh
+case "$*" in
+*print-uris*) echo "'http://mirror.example/dists/trixie/main/binary-amd64/Packages'" ;;
+*"source --download-only"*)
+    if [ -e one_1.orig.tar.gz.asc ]; then
+        mkdir one-1 && tar -czf one_1.orig.tar.gz one-1
+    else
+        echo part >one_1.orig.tar.gz
+        touch one_1.orig.tar.gz.asc
+        echo 'E: Connection broken' >&2
+        exit 100
+    fi ;;
+esac
+"""
+
+
+def test_sources_that_came_in_part_are_fetched_again(
+    apt_sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (apt_sources / "apt-get").write_text(BREAKS_OFF)
+    (apt_sources / "apt-get").chmod(0o755)
+    monkeypatch.setenv("PATH", str(apt_sources), prepend=":")
+    target = tmp_path / "unpacked"
+    target.mkdir()
+    debian.fetch_sources(["one"], target)
+    assert [file.name for file in target.iterdir()] == ["one-1"]
 
 
 def test_no_network_is_one_line_for_sources_too(apt_sources: Path, tmp_path: Path) -> None:

@@ -266,13 +266,14 @@ class Client:
 
     def _read(self) -> bool:
         """Read until another packet has come, or (False) the broker has closed."""
-        deadline = time.monotonic() + PATIENCE_S
+        patience = self.sock.gettimeout() or PATIENCE_S
+        deadline = time.monotonic() + patience
         while (packet := self._take()) is None:
             assert time.monotonic() < deadline, f"half a packet: {self._bytes.hex()}"
             try:
                 data = self.sock.recv(65536)
             except TimeoutError:
-                raise AssertionError(f"nothing came in {PATIENCE_S} s: {self._inbox}") from None
+                raise AssertionError(f"nothing came in {patience} s: {self._inbox}") from None
             except ConnectionError:
                 return False
             if not data:

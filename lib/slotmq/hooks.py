@@ -6,6 +6,8 @@
 #                                                  subscription to # of the program's own does
 #
 # Stands in the way of what a broker calls, so that one without hooks has no code for them.
+# A connection may end in the midst of a fan-out: on_disconnect is told behind the turn's last
+# writes, or those of a CONNECT, where it may publish as between two turns.
 # On the control plane: allocates. None of them may raise.
 from slotmq import heap, local
 from slotmq.runtime import const
@@ -31,8 +33,12 @@ class Watcher:
     def __init__(self, broker):
         self.broker = broker
         self.hears = False
+        self.left = []  # (client id, reason), not told yet
         self.end_it = broker.end
         broker.end = self.end
+        loop = broker._loop()
+        self.finish = loop.finish_turn
+        loop.finish_turn = self.finish_turn
         self.handlers = broker.first_handlers
         first = list(self.handlers)
         first[_CONNECT] = lambda _, conn, pkt, buf: self.handle(_CONNECT, conn, pkt, buf)
@@ -43,6 +49,7 @@ class Watcher:
         broker = self.broker
         heap.lift()
         result = self.handlers[kind](broker, conn, pkt, buf)
+        self.tell_left()  # who was taken over has gone before its successor came
         joined = getattr(broker.hooks, "on_connect", None)
         if result == _ACCEPTED and joined and broker.conns.session[conn] != _NONE:
             joined(broker.sessions.client_id(broker.conns.session[conn]))
@@ -56,10 +63,27 @@ class Watcher:
 
     def end(self, conn, reason):
         broker = self.broker
-        heap.lift()
-        left = getattr(broker.hooks, "on_disconnect", None)
         session = broker.conns.session[conn]
-        if left and session != _NONE and broker.conns.state[conn] != _ENDING:
-            left(broker.sessions.client_id(session), reason)
-        heap.drop()
+        if session != _NONE and broker.conns.state[conn] != _ENDING:
+            heap.lift()
+            self.left.append((broker.sessions.client_id(session), reason))
+            heap.drop()
         self.end_it(conn, reason)
+
+    def finish_turn(self):
+        """The loop's, and who has left meanwhile is told of."""
+        self.finish()
+        if self.left:
+            self.tell_left()
+            self.finish()
+            if self.left:
+                self.broker.scanning = True  # there are more: the next turn must not wait
+
+    def tell_left(self):
+        heap.lift()
+        left = self.left
+        self.left = []
+        told = getattr(self.broker.hooks, "on_disconnect", None)
+        for client_id, reason in left:
+            told and told(client_id, reason)
+        heap.drop()

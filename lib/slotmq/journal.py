@@ -210,7 +210,8 @@ class Journal:
         if msg != _NONE:
             self.message(msg)
         at = put_u16(buf, _FIELDS, entry)
-        if self.delivery_rows[entry] and deliveries.state[entry] == _RELEASED:
+        # With `interval` the row may be of one that had the slot before: this one is not known.
+        if self.always and self.delivery_rows[entry] and deliveries.state[entry] == _RELEASED:
             self.record(_DELIVERY_RELEASED, at)
             return
         session = deliveries.session[entry]

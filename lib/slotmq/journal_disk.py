@@ -20,7 +20,10 @@ def promises(path):
 
     None: that cannot be known."""
     if not MICROPYTHON:
-        return "host", True
+        from slotmq import disk_cpython
+
+        found = disk_cpython.kind(path)
+        return found, found == "host"
     import vfs
 
     if path[0] != "/":

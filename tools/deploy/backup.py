@@ -52,8 +52,10 @@ def restore(repl: Repl, folder: Path) -> list[str]:
     return names + [REGION] * region.is_file()
 
 
-def erase(repl: Repl) -> int:
-    """Remove every file; -> how many there were."""
+def erase(repl: Repl, board: str) -> str:
+    """Remove every file, and a journal in raw flash; -> what was there."""
+    blocks = flash.erase(repl, board)
     paths = sorted(repl.hashes())
     repl.remove(paths)
-    return len(paths)
+    journal = f", {blocks} blocks of a journal in raw flash erased" if blocks else ""
+    return f"{len(paths)} files removed{journal}"

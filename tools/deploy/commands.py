@@ -47,7 +47,11 @@ _FOREVER_S = 10**9
 )
 @click.option("--reach", "way", type=Address(), help="Where the broker is, seen from here.")
 @user_option
-@click.option("--erase", is_flag=True, help="Remove all files from the board first.")
+@click.option(
+    "--erase",
+    is_flag=True,
+    help="Remove all files, and a journal in raw flash, from the board first.",
+)
 def deploy(
     board: str,
     device: str | None,
@@ -80,7 +84,7 @@ def deploy(
     password = _wifi_password(wifi_password_file) if ssid else None
     with repl.Repl(found) as line:
         if erase:
-            click.echo(f"{copies.erase(line)} files removed")
+            click.echo(copies.erase(line, board))
         if ssid and password is None and payload.NETWORK not in line.hashes():
             password = asked(f"Password of {ssid} (empty: none)")
         network = payload.Network(links[0], ssid, password, hostname, source)

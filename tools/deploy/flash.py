@@ -5,12 +5,14 @@ those of the region, which `slotmq inspect` reads; erased parts are not sent.
 """
 
 from binascii import a2b_base64, b2a_base64
+from importlib import resources
 
 from ..errors import ToolError
 from .repl import Repl
 
 _ERASE = 6  # of a block device's ioctl
 _PIECE = 1024
+_MAGIC = b"slotmqJ"  # of a block's header, of which there are two
 _FIND = """
 import json
 from binascii import a2b_base64, b2a_base64
@@ -31,6 +33,16 @@ def read(block, size):
     for at in range(0, size, {_PIECE}):
         region.readblocks(block, buf, at)
         print("" if buf == erased else b2a_base64(buf).decode().strip())
+"""
+_CLEAR = f"""
+head = bytearray(256)
+count = 0
+for block in range(region.ioctl(4, 0) if region else 0):
+    region.readblocks(block, head, 0)
+    if {_MAGIC!r} in (bytes(head[:{len(_MAGIC)}]), bytes(head[128:{128 + len(_MAGIC)}])):
+        region.ioctl({_ERASE}, block)
+        count += 1
+print(count)
 """
 
 
@@ -67,3 +79,13 @@ def write(repl: Repl, content: bytes) -> None:
             if piece.strip(b"\xff"):
                 text = b2a_base64(piece, newline=False)
                 repl.run(f"region.writeblocks({block}, a2b_base64({text!r}), {at})")
+
+
+def erase(repl: Repl, board: str) -> int:
+    """Erase a journal's blocks, and nothing of anybody else's; -> how many there were.
+
+    `board` says where they lie: what is on the board may be of no use."""
+    source = resources.files("slotmq_boards").joinpath(board, "region.py").read_text()
+    repl.run(f"{source}\ntry:\n region = region()\nexcept (ImportError, OSError):\n region = None")
+    count: int = repl.value(_CLEAR)
+    return count

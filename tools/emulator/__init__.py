@@ -6,5 +6,7 @@
     board.py      starts it and stops it; its UART and its network are ports of loopback
 
 It runs the chip's machine code, with lwIP behind PPP in place of Wi-Fi. It has no
-USB, no second core and no Wi-Fi chip, and knows nothing of flash's slow reading.
+USB, no second core and no Wi-Fi chip, and knows nothing of flash's slow reading. Flash is
+erased and programmed by the boot ROM's functions, which chip.cjs does at once: an erase makes
+ones, a program only clears bits, time passes as on a chip, and no power cut comes between.
 """

@@ -32,11 +32,12 @@ _STOP_S = 10
 class Board:
     """One board, from its power-on to its power-off; what flash holds stays in `folder`."""
 
-    def __init__(self, folder: Path, forward: Sequence[int] = ()) -> None:
+    def __init__(self, folder: Path, forward: Sequence[int] = (), *, own: bool = False) -> None:
+        """`own`: with a firmware of one's own, which has raw flash and more sockets."""
         self.flash = folder / "flash.bin"
         self.log = folder / "emulator.log"
         self._ports = {port: _free_port() for port in forward}
-        words, environment = command(self.flash)
+        words, environment = command(self.flash, own=own)
         if forward:
             words += [f"--slirp={self._slirp()}", f"--log={folder / 'slirp.log'}"]
         with self.log.open("ab") as log:
@@ -97,12 +98,18 @@ class Board:
 
 
 def run_script(
-    script: Path, flash: Path | None = None, *, save: bool = True, plain: bool = False
+    script: Path,
+    flash: Path | None = None,
+    *,
+    save: bool = True,
+    plain: bool = False,
+    apart: str = "",
 ) -> dict[str, Any]:
     """Run a script on a fresh board as fast as it goes: its marks, its output, its error.
 
-    A mark is (number, cycles, instructions); it repeats to the cycle, if the same flash is
-    there again: that is, without `save`. With `plain` rp2040js alone executes it."""
+    A mark is (number, cycles, instructions, calls of the function `apart`, cycles in them);
+    it repeats to the cycle, if the same flash is there again: that is, without `save`. With
+    `plain` rp2040js alone executes it."""
     words, environment = command(flash)
     done = subprocess.run(
         [
@@ -110,6 +117,7 @@ def run_script(
             f"--exec={script}",
             *([] if save else ["--keep=no"]),
             *(["--plain=yes"] if plain else []),
+            *([f"--apart={image.build().address(apart)}"] if apart else []),
         ],
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -123,11 +131,11 @@ def run_script(
     return found
 
 
-def command(flash: Path | None) -> tuple[list[str], dict[str, str]]:
+def command(flash: Path | None, *, own: bool = False) -> tuple[list[str], dict[str, str]]:
     """The command line of the emulator, and its environment."""
     made = image.build()
     words, environment = node.command(_MAIN, _PACKAGE_JSON)
-    words += [f"--firmware={made.firmware}", f"--rom={made.rom}"]
+    words += [f"--firmware={made.own if own else made.firmware}", f"--rom={made.rom}"]
     return [*words, *([f"--flash={flash}"] if flash else [])], environment
 
 

@@ -6,6 +6,10 @@ cycles_micropython.py runs on the emulated board in batch mode, where every run 
 same to the cycle. What MicroPython's sockets and lwIP take is not counted; nor is what
 flash makes the chip wait, of which the emulator knows nothing: a board takes up to a
 third more where its cache has to be filled.
+
+Another text of the program does not cost the same, even where it does the same: MicroPython
+finds a name by its hash in a map, and which names meet there is chance. So how often it looks
+for one, and what it spends on that, is counted apart from the rest, which has no chance in it.
 """
 
 import hashlib
@@ -14,8 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import boards, cache
-from ..deploy import payload
+from .. import boards, cache, mpy
 from ..deploy.repl import Repl
 from ..errors import ToolError
 from .board import Board, run_script
@@ -23,6 +26,7 @@ from .board import Board, run_script
 BOARD = "RPI_PICO_W"
 MHZ = 125
 _GUEST = Path(__file__).with_name("cycles_micropython.py")
+_LOOKUP = "mp_map_lookup"
 _ENTER, _LEAVE, _BEGIN, _END = 1, 2, 100, 200
 _BEGINS, _ENDS = "<!-- cycles:begin -->\n", "<!-- cycles:end -->\n"
 
@@ -34,11 +38,20 @@ class Cost:
     name: str
     cycles: int
     instructions: int
+    lookups: int  # of names in maps
+    in_lookups: int  # of the cycles
+
+    @property
+    def steady(self) -> int:
+        """The cycles in which names have no part."""
+        return self.cycles - self.in_lookups
 
 
-def measure() -> list[Cost]:
-    """All kinds, in the order in which they were sent; of some rounds the least."""
-    found = run_script(_GUEST, flash() / "flash.bin", save=False)
+def measure(texts: dict[str, bytes] | None = None) -> list[Cost]:
+    """All kinds, in the order in which they were sent; of some rounds the least.
+
+    `texts` are other sources than those that are here."""
+    found = run_script(_GUEST, flash(texts) / "flash.bin", save=False, apart=_LOOKUP)
     if found["errors"]:
         raise ToolError(f"the board: {found['errors'].strip().splitlines()[-1]}")
     names = found["output"].split("\r\n")
@@ -49,29 +62,24 @@ def measure() -> list[Cost]:
     return list(least.values())
 
 
-def _costs(names: list[str], marks: list[tuple[int, int, int]]) -> Iterator[Cost]:
-    begun = entered = (0, 0)
-    outside = [0, 0]  # cycles and instructions between the marks of the stand-ins
-    for tag, cycles, instructions in marks:
-        now = cycles, instructions
+def _costs(names: list[str], marks: list[list[int]]) -> Iterator[Cost]:
+    begun = entered = outside = [0] * 4  # outside: what the stand-ins take, between their marks
+    for tag, *now in marks:
         if tag == _ENTER:
             entered = now
         elif tag == _LEAVE:
-            outside = [outside[i] + now[i] - entered[i] for i in (0, 1)]
+            outside = [outside[i] + now[i] - entered[i] for i in range(4)]
         elif tag >= _END:
-            spent = [now[i] - begun[i] - outside[i] for i in (0, 1)]
-            yield Cost(names[tag - _END], *spent)
+            cycles, instructions, *lookups = (now[i] - begun[i] - outside[i] for i in range(4))
+            yield Cost(names[tag - _END], cycles, instructions, *lookups)
         elif tag >= _BEGIN:
-            begun, outside = now, [0, 0]
+            begun, outside = now, [0] * 4
 
 
-def flash() -> Path:
-    """A folder with flash.bin, which has the broker on it."""
-    files = {
-        name: content
-        for name, content in payload.code(BOARD, boards.load(BOARD).mpy_arch).items()
-        if name.startswith(("/lib/slotmq/", "/lib/slotmq_boards/"))
-    }
+def flash(texts: dict[str, bytes] | None = None) -> Path:
+    """A folder with flash.bin, which has the broker on it, made of these sources or of ours."""
+    made = mpy.build(boards.load(BOARD).mpy_arch, texts=texts)
+    files = {f"/lib/{name}": (made / name).read_bytes() for name in mpy.for_board(made, BOARD)}
     digest = hashlib.sha256()
     for name, content in sorted(files.items()):
         digest.update(f"{name} {len(content)}\n".encode() + content)
@@ -86,20 +94,28 @@ def flash() -> Path:
 
 def table(costs: list[Cost]) -> str:
     """The costs as a table for docs/benchmarks.md."""
-    head = f"| packet | cycles | at {MHZ} MHz | instructions |\n| --- | ---: | ---: | ---: |\n"
+    head = f"| packet | cycles | at {MHZ} MHz | instructions | lookups | cycles without them |\n"
+    head += "| --- | ---: | ---: | ---: | ---: | ---: |\n"
     rows = [
         f"| {cost.name} | {cost.cycles:,} | {cost.cycles / MHZ / 1000:.2f} ms"
-        f" | {cost.instructions:,} |"
+        f" | {cost.instructions:,} | {cost.lookups} | {cost.steady:,} |"
         for cost in costs
     ]
     return head + "\n".join(rows) + "\n"
 
 
-def read(file: Path) -> dict[str, int]:
-    """The cycles that the table there has."""
+def read(file: Path) -> dict[str, Cost]:
+    """What the table there has, by name."""
     lines = file.read_text().partition(_BEGINS)[2].partition(_ENDS)[0].splitlines()[2:]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    return {name: int(cycles.replace(",", "")) for name, cycles, *_ in cells}
+    return {cost.name: cost for cost in map(_row, lines)}
+
+
+def _row(line: str) -> Cost:
+    name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+    cycles, instructions, lookups, steady = (
+        int(cell.replace(",", "")) for cell in cells if not cell.endswith("ms")
+    )
+    return Cost(name, cycles, instructions, lookups, cycles - steady)
 
 
 def write(file: Path, costs: list[Cost]) -> None:

@@ -9,6 +9,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,23 @@ _HERE = Path(__file__).parent
 _BOARD, _ROM = _HERE / "board", _HERE / "rom"
 _SOURCES = ("micropython", "pico-sdk", "lwip", "mbedtls")
 _JOBS = 2
+_SYMBOLS = "symbols.txt"
+# A second image is a firmware of one's own, as docs/firmware.md tells how to build one: files of
+# the port, what stands there, and what takes its place.
+_OWN = "firmware-own.bin"
+_COMMON = '#include "extmod/lwip-include/lwipopts_common.h"'
+MORE_SOCKETS = """\
+#define MEM_SIZE (32000)
+#define TCP_MSS (800)
+#define TCP_WND (8 * TCP_MSS)
+#define TCP_SND_BUF (8 * TCP_MSS)
+#define MEMP_NUM_TCP_SEG (64)
+#define MEMP_NUM_TCP_PCB (10)
+"""
+_CHANGES = (
+    ("modules/_boot.py", "bdev = rp2.Flash()", "bdev = rp2.Flash(start=0, len=192 * 4096)"),
+    ("lwip_inc/lwipopts.h", _COMMON, MORE_SOCKETS + _COMMON),
+)
 _FOR_CHIP = ("-mcpu=cortex-m0plus", "-mthumb")
 # Of rom.c's loops the compiler must not make calls of memset and memcpy, which they are.
 _FREESTANDING = ("-O2", "-ffreestanding", "-fno-builtin", "-fno-tree-loop-distribute-patterns")
@@ -50,6 +68,11 @@ class Image:
         return self.folder / "firmware.bin"
 
     @property
+    def own(self) -> Path:
+        """The firmware whose file system leaves 64 of 256 blocks, and with more sockets."""
+        return self.folder / _OWN
+
+    @property
     def rom(self) -> Path:
         return self.folder / "rom.bin"
 
@@ -57,10 +80,20 @@ class Image:
     def loopback(self) -> Path:
         return self.folder / "loopback.so"
 
+    def address(self, function: str) -> int:
+        """Where a function of the firmware lies."""
+        for line in (self.folder / _SYMBOLS).read_text().splitlines():
+            address, *_, name = line.split()
+            if name == function:
+                return int(address, 16) & ~1
+        raise ToolError(f"the image has no function {function}")
+
 
 def build() -> Image:
     """The image, out of the cache if it has been built before."""
-    digest = hashlib.sha256(f"{debian.SUITE} {_WITHOUT_USB} {_POLL_INPUT}".encode())
+    digest = hashlib.sha256(
+        f"{debian.SUITE} {_WITHOUT_USB} {_POLL_INPUT} {_SYMBOLS} {_CHANGES}".encode()
+    )
     for file in sorted([*_BOARD.iterdir(), *_ROM.iterdir()]):
         digest.update(f"\n{file.name}\n".encode() + file.read_bytes())
     return Image(cache.folder(f"rp2040/{digest.hexdigest()[:16]}", _build))
@@ -124,9 +157,17 @@ def _build_firmware(tools: Path, work: Path, target: Path) -> None:
     _run("configuring MicroPython", toolchain.cmake(), "-S", port, "-B", build,
          "-DPICO_BUILD_DOCS=0", "-DMICROPY_BOARD=EMULATED", f"-DMICROPY_BOARD_DIR={_BOARD}",
          f"-DPICO_SDK_PATH_OVERRIDE={sources['pico-sdk']}", environment=environment)  # fmt: skip
-    _run("building MicroPython", "nice", "make", f"-j{_JOBS}", "-C", build,
-         environment=environment)  # fmt: skip
+    print("building MicroPython, twice: some minutes", file=sys.stderr, flush=True)
+    make = ("nice", "make", f"-j{_JOBS}", "-C", build)
+    _run("building MicroPython", *make, environment=environment)
     shutil.copy(build / "firmware.bin", target)
+    symbols = _run("the firmware's symbols", tools / "arm-none-eabi-nm", "--defined-only",
+                   build / "firmware.elf")  # fmt: skip
+    (target / _SYMBOLS).write_text(symbols)
+    for name, old, new in _CHANGES:
+        _replace(port / name, old, new)
+    _run("building MicroPython once more", *make, environment=environment)
+    shutil.copy(build / "firmware.bin", target / _OWN)
 
 
 def _link(place: Path, source: Path) -> None:
@@ -142,10 +183,11 @@ def _replace(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new))
 
 
-def _run(what: str, *command: object, environment: dict[str, str] | None = None) -> None:
+def _run(what: str, *command: object, environment: dict[str, str] | None = None) -> str:
     words = list(map(str, command))
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
     if done.returncode != 0:
         complaints = (done.stderr or done.stdout).strip().splitlines() or ["failed"]
         reason = next((line for line in complaints if "rror" in line), complaints[-1])
         raise ToolError(f"{what}: {reason}")
+    return done.stdout

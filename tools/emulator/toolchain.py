@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .. import cache, debian
+from ..again import again
 from ..errors import ToolError
 
 _PACKAGES = ("gcc-arm-none-eabi", "libnewlib-arm-none-eabi", "tcc", "libc6-dev")
@@ -56,14 +57,18 @@ def cmake() -> Path:
     """The machine's, or else the one that PyPI has, of any system."""
     if installed := shutil.which("cmake"):
         return Path(installed)
-    return cache.folder("cmake", _install_cmake) / "cmake/data/bin/cmake"
+    return (
+        cache.folder("cmake", lambda target: again(lambda: _install_cmake(target)))
+        / "cmake/data/bin/cmake"
+    )
 
 
 def _install_cmake(target: Path) -> None:
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(target), _CMAKE]
     done = subprocess.run(pip, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise ToolError(f"pip cannot install {_CMAKE}; `apt install cmake` helps too")
+        reason = (done.stderr.strip().splitlines() or ["failed"])[-1]
+        raise ToolError(f"pip cannot install {_CMAKE} ({reason}); `apt install cmake` helps too")
 
 
 def _programs(root: Path) -> Iterator[Path]:

@@ -79,7 +79,8 @@ class Program:
             name = "" if name == INIT else name
             tree = ast.parse(text, path)
             _drop_docstrings(tree)
-            self.modules[name] = Module(name, list(_on_micropython(tree.body)))
+            tree = _OnMicroPython().visit(tree)
+            self.modules[name] = Module(name, list(_statements(tree.body)))
         for name in self.modules:
             self._resolve(name, ())
         self.files = self._files()
@@ -166,14 +167,23 @@ def _drop_docstrings(tree: ast.Module) -> None:
             node.body = node.body[1:] or [ast.Pass()]
 
 
-def _on_micropython(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+class _OnMicroPython(ast.NodeTransformer):
+    """Leaves of what asks which Python this is the branch that a board takes."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        negated = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
+        asked = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
+        if not (isinstance(asked, ast.Name) and asked.id == RUNTIME):
+            return node
+        return (node.orelse if negated else node.body) or ast.Pass()
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     for statement in body:
         if isinstance(statement, ast.If):
-            if not (isinstance(statement.test, ast.Name) and statement.test.id == RUNTIME):
-                raise ValueError(f"line {statement.lineno}: cannot tell which branch is taken")
-            yield from statement.body
-        else:
-            yield statement
+            raise ValueError(f"line {statement.lineno}: cannot tell which branch is taken")
+        yield statement
 
 
 def _needed(statement: ast.stmt, modules: dict[str, Module]) -> Iterator[str]:

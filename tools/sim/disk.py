@@ -120,6 +120,10 @@ class Disk:
         """Bytes of all files."""
         return sum([len(file.data) for file in self.names.values()])
 
+    def fill(self, room):
+        """Others leave so many bytes; -1: they are gone again."""
+        self.most = self.used() + room if room >= 0 else -1
+
     # After a cut
 
     def after_the_cut(self):

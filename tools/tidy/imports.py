@@ -51,6 +51,7 @@ RULE = (
     Row("columns", "hot runtime"),
     # Sockets, poller, clock: nothing of MQTT
     Row("net_cpython", "", "select socket time"),
+    Row("disk_cpython", "", "os"),
     Row("net_micropython", "", "micropython select socket time"),
     # The one that knows which Python this is
     Row("runtime", "hot* net_*", "micropython sys"),
@@ -93,7 +94,7 @@ RULE = (
     Row("journal_flash", "heap ondemand runtime", "binascii struct"),
     Row("journal_ring", "runtime", "binascii struct"),
     Row("journal_file", "heap ondemand runtime", "os"),
-    Row("journal_disk", "runtime", "binascii os struct vfs"),
+    Row("journal_disk", "disk_cpython runtime", "binascii os struct vfs"),
     # Attached to a broker that is to keep what it promises; restore is borrowed by its start
     Row("journal*", "encode heap journal* ondemand runtime runtime_journal"),
     # The recorder, which stands before what the broker and its loop call

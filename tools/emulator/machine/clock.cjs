@@ -7,14 +7,17 @@
 const SLICE_MS = 4;
 const BATCH = 4000; // instructions between two looks at the wall clock
 const LONGEST_SLEEP_MS = 50;
+const NOWHERE = -1;
 
 class Clock {
-  // flush(): hand on what the chip has sent; onReset(): it has begun anew
-  constructor(chip, { free, flush, onReset }) {
+  // flush(): hand on what the chip has sent; onReset(): it has begun anew; apart: what is
+  // counted for itself, or null (apart.cjs)
+  constructor(chip, { free, flush, onReset, apart }) {
     this.chip = chip;
     this.free = free;
     this.flush = flush;
     this.onReset = onReset;
+    this.apart = apart;
     this.instructions = 0;
     this.idleNanos = 0;
     this.stopped = false;
@@ -81,8 +84,9 @@ class Clock {
   // Executes so many instructions at the most; -> how many.
   execute(most) {
     const { core, quick, nanosPerCycle } = this.chip;
+    this.apart?.look(core);
     if (quick && !core.interruptsUpdated) {
-      const done = quick.run(most, nanosPerCycle);
+      const done = quick.run(most, nanosPerCycle, this.apart ? this.apart.at : NOWHERE);
       if (done) {
         this.instructions += done;
         this.pass(quick.spent * nanosPerCycle);

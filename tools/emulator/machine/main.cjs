@@ -1,7 +1,7 @@
 // main.cjs - an emulated board as a process.
 //
 //   node main.cjs --firmware=FILE --rom=FILE [--flash=FILE] [--slirp=COMMAND] [--log=FILE]
-//   node main.cjs ... --exec=SCRIPT [--keep=no] [--plain=yes]
+//   node main.cjs ... --exec=SCRIPT [--keep=no] [--plain=yes] [--apart=ADDRESS]
 //
 // UART 0 is the REPL, offered on a free port of loopback; UART 1 is PPP, whose other end is
 // the command's standard input and output, started anew with the board. Of whatever it
@@ -16,6 +16,7 @@ const net = require('node:net');
 const { Chip } = require('./chip.cjs');
 const { Clock } = require('./clock.cjs');
 const { Batch } = require('./batch.cjs');
+const { Apart } = require('./apart.cjs');
 
 const NET_DELAY_MS = 5; // an answer never comes before the board has finished its question
 const REPL_BAUD = 921600; // eight times what a board has: copying files takes long enough
@@ -33,7 +34,8 @@ const uarts = [
   { onByte: (byte) => { sent[1].push(byte); }, delayMs: NET_DELAY_MS },
 ];
 const chip = new Chip(options, uarts, batch && ((tag) => batch.mark(tag, clock)));
-const clock = new Clock(chip, { free: !!batch, flush, onReset });
+const apart = options.apart ? new Apart(Number(options.apart)) : null;
+const clock = new Clock(chip, { free: !!batch, flush, onReset, apart });
 
 // True if there was anything.
 function flush() {

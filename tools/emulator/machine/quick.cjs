@@ -21,11 +21,11 @@ INSTRUCTIONS.map(([bits], n) => ({ bits, kind: n + 1 }))
     KINDS.fill(kind, first, first + (1 << free));
   });
 
-// The loop. It ends with an instruction that it leaves to others, after so many, or after so
-// many cycles; -> how many they were.
+// The loop. It ends with an instruction that it leaves to others, before the one that lies `at`,
+// after so many, or after so many cycles; -> how many they were.
 const LOOP = `
   const RAM = 0x20000000, RAM_BYTES = 264 << 10, FLASH = 0x10, FLASH_MASK = 0xffffff;
-  return function run(core, r, memory, most, until) {
+  return function run(core, r, memory, most, until, at) {
     const { rom16, flash8, flash16, flash32, ram8, ram16, ram32 } = memory;
     const halfword = (at) => {
       if (at >>> 24 === FLASH) return flash16[(at & FLASH_MASK) >> 1];
@@ -43,7 +43,7 @@ const LOOP = `
       pc += 2;
       spent++;
       count++;
-    } while (spent < until && count < most);
+    } while (spent < until && count < most && pc !== at);
     r[15] = pc;
     core.N = nz < 0;
     core.Z = nz === 0;
@@ -74,12 +74,13 @@ class Quick {
     };
   }
 
-  // Executes what is common until the next alarm is due; -> how many instructions it were.
-  run(most, nanosPerCycle) {
+  // Executes what is common until the next alarm is due, or until it comes to what lies `at`;
+  // -> how many instructions it were.
+  run(most, nanosPerCycle, at) {
     const { clock, core } = this;
     const left = clock.nextAlarm ? clock.nextAlarm.nanos - clock.nanosCounter : Infinity;
     const until = Math.min(LONGEST, Math.ceil(left / nanosPerCycle));
-    return run(core, this.registers, this.memory, most, until);
+    return run(core, this.registers, this.memory, most, until, at);
   }
 
   // The cycles of the last run

@@ -1,0 +1,84 @@
+"""A firmware of one's own, as docs/firmware.md has it: a journal in raw flash, more clients."""
+
+import socket
+
+from click.testing import CliRunner
+
+from host_tests.wire import codec
+from slotmq_tools.cli import main
+from slotmq_tools.deploy import backup
+from slotmq_tools.deploy.repl import Repl
+
+from .conftest import Deployed
+
+OWN = True
+CLIENTS = 8
+CONF = f"""\
+listener 1883
+allow_anonymous true
+persistence true
+limit connections {CLIENTS}
+limit sessions 12
+"""
+
+
+def test_a_qos_1_message_outlives_power_cuts_in_raw_flash(board: Deployed) -> None:
+    board.deploy(CONF)
+    away = board.connect("away", clean=False)
+    away.subscribe("jobs/+", qos=1)
+    away.disconnect()
+    sender = board.connect("sender")
+    sender.publish("jobs/1", b"at qos 1", 1)
+    sender.publish("state", b"retained", 1, retain=True)
+    board.power_cycle()
+    sender = board.connect("sender")
+    sender.publish("jobs/2", b"after a cut", 1)
+    board.power_cycle()  # one more within a minute would be safe mode
+    back = board.open()
+    assert back.connect(codec.connect("away", clean=False)).session_present
+    back.receive("jobs/1", b"at qos 1", 1, dup=True)  # nobody knows whether it was sent
+    back.receive("jobs/2", b"after a cut", 1, dup=True)
+    back.subscribe("state", qos=1)
+    back.receive("state", b"retained", 1, retain=True)
+
+
+def test_it_lies_in_no_file_and_a_backup_has_it(board: Deployed) -> None:
+    folder = board.folder / "saved"
+    status, said = board.cli("backup", folder, "--port", board.board.device)
+    assert status == 0, said
+    assert not (folder / "slotmq.db").exists()
+    copy = folder / backup.REGION
+    assert copy.stat().st_size == 64 * 4096
+    told = CliRunner().invoke(main, ["inspect", str(copy)])
+    assert told.exit_code == 0 and "state" in told.output and "away" in told.output, told.output
+
+
+def test_a_deploy_that_erases_begins_without_it(board: Deployed) -> None:
+    said = board.deploy(CONF, "--erase")
+    assert "blocks of a journal in raw flash erased" in said
+    back = board.open()
+    assert not back.connect(codec.connect("away", clean=False)).session_present
+    back.subscribe("state", qos=1)
+    assert back.receive_all() == []
+
+
+def test_eight_clients_are_served_and_one_that_does_not_read_stops_nobody(
+    board: Deployed,
+) -> None:
+    slow = board.connect("slow")
+    slow.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    slow.subscribe("flood", qos=0)
+    clients = [board.connect(f"client{n}") for n in range(CLIENTS - 1)]
+    for client in clients:
+        client.subscribe("all", qos=1)
+    for n in range(100):  # six times what one connection may hold
+        clients[0].publish("flood", b"%04d" % n * 100, 1)
+    clients[0].publish("all", b"to all", 1)
+    for client in clients:
+        client.receive("all", b"to all", 1)
+
+
+def test_the_file_system_beside_it_is_whole(board: Deployed) -> None:
+    board.hang_up()
+    with Repl(board.board.device) as repl:
+        assert {"/main.py", "/slotmq.conf", "/network.json"} <= repl.hashes().keys()

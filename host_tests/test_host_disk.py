@@ -1,0 +1,39 @@
+"""FAT on a computer: what Linux tells of its mounts, and that a journal is refused there."""
+
+from pathlib import Path
+
+import pytest
+
+from slotmq import disk_cpython, journal_disk
+
+MOUNTS = r"""/dev/a / ext4 rw 0 0
+/dev/b /usb\040stick vfat rw 0 0
+/dev/c /usb\040stick/in ext4 rw 0 0
+/dev/d /over vfat rw 0 0
+/dev/e /over ext4 rw 0 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        ("/usb stick/a", "vfat"),
+        ("/usb stick/in/a", "host"),
+        ("/usb sticks/a", "host"),
+        ("/over/a", "host"),
+    ],
+)
+def test_the_nearest_mount_tells(tmp_path: Path, path: str, wanted: str) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(MOUNTS)
+    assert disk_cpython.kind(path, str(mounts)) == wanted
+
+
+def test_where_nobody_tells_it_is_the_hosts(tmp_path: Path) -> None:
+    assert disk_cpython.kind("/usb stick/a", str(tmp_path / "none")) == "host"
+
+
+def test_fat_promises_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert journal_disk.promises(str(tmp_path / "a")) == ("host", True)
+    monkeypatch.setattr(disk_cpython, "kind", lambda path: "vfat")
+    assert journal_disk.promises(str(tmp_path / "a")) == ("vfat", False)
