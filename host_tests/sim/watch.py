@@ -207,7 +207,7 @@ def _find(model, link, packet, key):
         rows = [owed for owed in rows if owed.first_link < session.links] or rows
     if len(rows) > 1:
         group = _group(model, session, packet, None)
-        rows = [owed for owed in rows if owed.group_slot == group] or rows
+        rows = [o for o in rows if o.group_slot == group and _fits(packet, o)] or rows
     for owed in rows:
         if _fits(packet, owed):
             score = _likeness(link, packet, owed)
