@@ -62,10 +62,14 @@ def memory() -> int:
     return sum(process.memory_info().rss for process in every if process.is_running())
 
 
-def cost(work: Callable[[], object]) -> Cost:
+def cost(work: Callable[[], object], name: str = "") -> Cost:
+    """What it takes; with a name it is told at once, since all of it takes long."""
     before, start = cpu(), time.monotonic()
     work()
-    return Cost(cpu() - before, time.monotonic() - start, memory())
+    found = Cost(cpu() - before, time.monotonic() - start, memory())
+    if name:
+        click.echo(f"{name}: {found.cpu:.1f} CPU s, {found.wall:.1f} s", err=True)
+    return found
 
 
 def plain(folder: Path) -> int:
@@ -94,16 +98,16 @@ def decoders(spark: SparkSession, folder: Path) -> dict[str, Cost]:
         TASKS: lambda: spark_decodes(spark, folder),
         ROWS: lambda: spark_reads(spark, folder),
     }
-    rounds = [{name: cost(way) for name, way in ways.items()} for _ in range(ROUNDS)]
+    rounds = [{name: cost(way, name) for name, way in ways.items()} for _ in range(ROUNDS)]
     return {name: min((each[name] for each in rounds), key=lambda c: c.cpu) for name in ways}
 
 
 def pipeline(spark: SparkSession, folder: Path, lake: Lake) -> dict[str, Cost]:
     """Every step, on its own."""
     return {
-        "bronze": cost(lambda: bronze.ingest(spark, folder, lake)),
-        "silver": cost(lambda: build.build_silver(spark, lake)),
-        "gold": cost(lambda: build.build_gold(spark, lake)),
+        "bronze": cost(lambda: bronze.ingest(spark, folder, lake), "bronze"),
+        "silver": cost(lambda: build.build_silver(spark, lake), "silver"),
+        "gold": cost(lambda: build.build_gold(spark, lake), "gold"),
     }
 
 
