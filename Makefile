@@ -7,9 +7,10 @@
 ##     RUNTIME=micropython      another Python than cpython (--runtime)
 ##     BOARD=RPI_PICO_W         the limits and the heap of a folder in boards/ (--board)
 ## make clients             mosquitto_pub and mosquitto_sub, in .venv/bin
-## make telemetry-demo      boards in the field, harvested, made into tables and a page
+## make telemetry-demo      boards record here, are harvested, and become tables and a page
 ## make test                the tests of all that runs on a computer, but for those of the next two
-## make test-spark          the tables that Spark makes of recordings
+## make test-spark          of these, the ones of the tables that Spark makes of recordings
+## make test-telemetry      the same under kill -9, on a cluster, and the demo
 ## make test-board          the broker on an emulated RP2040 (the first time builds its image)
 ## make bench               all workloads and peers, into docs/benchmarks.md
 ## make bench-telemetry     the decoder and the tables, into docs/benchmarks-telemetry.md
@@ -30,7 +31,7 @@ BIN := .venv/bin
 PACKAGES := .venv/packages
 HOST_CODE := tools boards host_tests
 
-.PHONY: run clients telemetry-demo bench-telemetry test test-spark test-board bench bench-instructions lint format setup clean help
+.PHONY: run clients telemetry-demo bench-telemetry test test-spark test-telemetry test-board java bench bench-instructions lint format setup clean help
 
 run: .venv/installed
 	$(BIN)/slotmq run --runtime "$(RUNTIME)" --board "$(BOARD)" \
@@ -42,15 +43,22 @@ clients: .venv/installed
 test: setup lint
 	$(BIN)/python -m slotmq_tools.heap
 	$(BIN)/python -m pytest -n 2
+	$(MAKE) test-spark
 
-test-spark: setup
-	command -v java >/dev/null || $(MAKE) .venv/installed-java
+# Each in one process, since every process would start a Spark of its own.
+test-spark: setup java
 	$(SPARK_TESTS) --ignore host_tests/spark/slow host_tests/spark
+
+test-telemetry: setup java
 	$(SPARK_TESTS) host_tests/spark/slow
 
-# One process, since each would start a Spark of its own; whose libraries have warnings.
+# Spark's libraries have warnings.
 SPARK_TESTS = $(BIN)/python -m pytest -o addopts="-ra --strict-markers --strict-config" \
 	--timeout 300 -W default
+
+# Where the system has none.
+java: .venv/installed-telemetry
+	[ -n "$$JAVA_HOME" ] || command -v java >/dev/null || $(MAKE) .venv/installed-java
 
 # Whatever the tests would fetch, before their time limits run.
 setup: .venv/installed-test .venv/installed-telemetry
@@ -65,12 +73,9 @@ test-board: .venv/installed-test
 
 DEMO = build/telemetry
 
-telemetry-demo: .venv/installed-telemetry
-	command -v java >/dev/null || $(MAKE) .venv/installed-java
+telemetry-demo: java
 	rm -rf $(DEMO)
-	$(BIN)/slotmq telemetry season $(DEMO)/harvest
-	$(BIN)/slotmq telemetry ingest $(DEMO)/harvest $(DEMO)/tables
-	$(BIN)/slotmq telemetry report $(DEMO)/tables $(DEMO)/report.html
+	$(BIN)/slotmq telemetry demo $(DEMO)
 
 lint: .venv/installed-test .venv/installed-telemetry
 	$(BIN)/ruff check .
@@ -84,7 +89,7 @@ format: .venv/installed-test
 bench: .venv/installed-bench
 	$(BIN)/python -m slotmq_tools.bench
 
-bench-telemetry: .venv/installed-telemetry .venv/installed-bench-telemetry
+bench-telemetry: java .venv/installed-bench-telemetry
 	$(BIN)/python -m slotmq_tools.telemetry.bench
 
 bench-instructions: .venv/installed-test

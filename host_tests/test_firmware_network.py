@@ -15,12 +15,14 @@ from host_tests.wire import codec
 from host_tests.wire.client import Client
 from host_tests.wire.process import free_port
 from slotmq_tools import micropython, mpy
+from slotmq_tools.golden import decode
 
 HERE = Path(__file__).parent
 FIRMWARE = HERE.parent / "firmware"
 START = HERE / "fake_board/start.py"
 HEAP_KB = 256
 PATIENCE_S = 60
+ANCHOR, BY_HARVESTER = 4, 3  # of the recorder
 HOME = {"home": "secret"}
 UP = "wifi home: up, 192.168.1.7"
 
@@ -34,11 +36,14 @@ class Board:
         self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
         self.starts = 0
-        (flash / "slotmq.conf").write_text(
-            f"listener {self.port} 127.0.0.1\nallow_anonymous true\n"
-        )
+        self.configure()
         self.network()
         self.air()
+
+    def configure(self, *more: str) -> None:
+        """Write its configuration."""
+        lines = f"listener {self.port} 127.0.0.1", "allow_anonymous true", *more
+        (self.flash / "slotmq.conf").write_text("\n".join(lines) + "\n")
 
     def network(self, **more: object) -> None:
         """Write what `slotmq deploy` writes."""
@@ -191,17 +196,37 @@ def test_a_loop_that_does_not_turn_is_bitten_and_three_dead_starts_are_safe_mode
     board.client(codec.connect("me")).sock.close()
 
 
+def anchors(board: Board) -> list[int]:
+    """Who told the times that are recorded."""
+    data = (board.flash / "record" / "00000000.seg").read_bytes()
+    found = decode(data)["records"] if data else []  # not flushed yet
+    return [each["flags"] for each in found if each["type"] == ANCHOR]
+
+
 def test_the_clock_is_set_by_who_publishes_the_time(board: Board) -> None:
     board.network(time="$SLOTMQ/time")
+    board.configure("remote_admin true", "record #", "record_flush_interval 1")
     board.start()
     client = board.client(codec.connect("clock"))
     client.publish("$SLOTMQ/time", b"noon", 1)
     board.hears("slotmq: $SLOTMQ/time: expected seconds since 1970")
     assert not (board.flash / "rtc.json").exists()
-    client.publish("$SLOTMQ/time", b"1790000000", 1)
+    client.publish("$SLOTMQ/time", b"1790000000.250 40 harvester", 1)
     board.wait((board.flash / "rtc.json").exists, "time")
     year, month, day, _, hour, minute, second, _ = json.loads(
         (board.flash / "rtc.json").read_text()
     )
     assert (year, month, day, hour, minute, second) == (2026, 9, 21, 14, 13, 20)
+    client.sock.close()
+    board.wait(lambda: anchors(board)[-1:] == [BY_HARVESTER], "an anchor")
+
+
+def test_nobody_sets_the_clock_by_default(board: Board) -> None:
+    board.network(time="$SLOTMQ/time")
+    board.start()
+    board.hears("slotmq: $SLOTMQ/time: needs remote_admin true in slotmq.conf")
+    client = board.client(codec.connect("clock"))
+    client.publish("$SLOTMQ/time", b"1790000000", 1)
+    client.ping()
+    assert not (board.flash / "rtc.json").exists()
     client.sock.close()

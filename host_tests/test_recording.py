@@ -12,14 +12,16 @@ from .wire import codec
 from .wire.client import Client
 from .wire.process import free_port
 
-MESSAGE, EVENT, ANCHOR = 2, 3, 4
+DEF, MESSAGE, EVENT, ANCHOR = 1, 2, 3, 4
 
 
-def begin(folder: Path, runtime: str, *lines: str) -> tuple[Run, tuple[str, int]]:
+def begin(
+    folder: Path, runtime: str, *lines: str, board: str = "RPI_PICO_W"
+) -> tuple[Run, tuple[str, int]]:
     port = free_port()
     where = f"listener {port} 127.0.0.1", "allow_anonymous true", f"record_location {folder}/ring"
     path = conf(folder, *where, "record #", "record_flush_interval 1", *lines)
-    run = Run(folder, runtime, "-c", path, "--board", "RPI_PICO_W")
+    run = Run(folder, runtime, "-c", path, "--board", board)
     run.headline()
     return run, ("127.0.0.1", port)
 
@@ -64,6 +66,41 @@ def test_what_passes_is_recorded_in_order(tmp_path: Path, runtime: str) -> None:
     codes = [code for code in codes if code != 8]  # the heap, when it is looked at
     assert codes[:3] == [1, 2, 6]
     assert 3 in codes
+
+
+def test_a_computers_recorder_finds_each_topic(tmp_path: Path, runtime: str) -> None:
+    """Its native code is another one: long and short topics and payloads, in turn."""
+    run, address = begin(tmp_path, runtime, "record_segment_size 65536", board="HOST")
+    client = join(address, "sensor")
+    client.subscribe("#")
+    topics = ["a", "b", "ab", "room/1/temperature", "room/2/temperature", "x" * 90, "room/1/te"]
+    sent = []
+    for n in range(40):
+        several = [(topics[(n * k) % 7], b"%d" % k + b"y" * (n * k % 150)) for k in range(40)]
+        client.send(b"".join(codec.publish(topic, data, 0, 0) for topic, data in several))
+        client.ping()
+        client.receive_all()
+        sent += several
+    client.sock.close()
+    run.stop()
+    found = segments(tmp_path)
+    assert len(found) > 2
+    assert [pair for segment in found for pair in named(segment)] == sent
+    every = [record["seq"] for segment in found for record in segment["records"]]
+    assert every == list(range(len(every)))
+
+
+def named(segment: dict) -> list[tuple[str, bytes]]:  # type: ignore[type-arg]
+    """The messages of a segment with their topics."""
+    topics = {}
+    found = []
+    for each in segment["records"]:
+        payload = bytes.fromhex(each["payload"])
+        if each["type"] == DEF and each["flags"] == 1:
+            topics[each["topic"]] = payload.decode()
+        if each["type"] == MESSAGE:
+            found.append((topics[each["topic"]], payload))
+    return found
 
 
 def test_a_kill_loses_no_more_than_the_flush_interval(tmp_path: Path, runtime: str) -> None:

@@ -20,6 +20,7 @@ from zlib import crc32
 import click
 
 from slotmq import Limits, record_control, record_file
+from slotmq.arrays import u16
 from slotmq.recorder import Recorder
 from slotmq.runtime import Names  # type: ignore[attr-defined]
 
@@ -49,7 +50,7 @@ class Scene:
     def __init__(self, folder: Path, size: int, budget: int, boot: int, **options: Any) -> None:
         self.clients = Names(8, 8 * 64)
         ring = f"{folder}/", size, budget // size
-        self.rec = Recorder(*ring, self.clients, Limits(), (b"#",), block=256, **options)
+        self.rec = Recorder(*ring, self.clients, u16(1), Limits(), (b"#",), block=256, **options)
         self.rec.board, self.rec.boot = BOARD, boot
 
     def at(self, ticks: int) -> "Scene":

@@ -4,7 +4,8 @@
 # `time` in network.json is the server's name or address, "$SLOTMQ/time", or missing. A
 # question is one UDP packet; the answer is looked for in later steps, so nothing waits,
 # but for the server's name. It is asked again once a day, and after a minute without an
-# answer.
+# answer. A broker that records is told what a server has answered. Whoever publishes to
+# $SLOTMQ/time sets the clock only with `remote_admin true`.
 import socket
 import time
 
@@ -17,6 +18,7 @@ TOPIC = "$SLOTMQ/time"
 _PORT = 123
 _ASK = b"\x1b" + bytes(47)
 _SECONDS_AT = 40
+_FRACTION_AT = 44
 _FROM_1900 = 2208988800
 _DAY_MS = 86400000
 _RETRY_MS = 60000
@@ -41,15 +43,21 @@ class Clock:
         self._next = 0  # ms since _asked
         self._asked = 0
         self.is_set = False
+        self._broker = None
 
     def follow(self, broker):
-        """Listen to $SLOTMQ/time, if that is the source."""
+        """Listen to $SLOTMQ/time, if that is the source; tell the broker of any other."""
+        self._broker = broker
         if self._by_topic:
-            broker.subscribe(TOPIC, self.told)
+            if getattr(broker.settings, "remote_admin", False):
+                broker.subscribe(TOPIC, self.told)
+            else:
+                print("slotmq: %s: needs remote_admin true in slotmq.conf" % TOPIC)
 
     def told(self, _topic, payload, *_):
+        # seconds, with or without a fraction; what follows is for a recorder
         try:
-            set_clock(int(bytes(payload)))
+            set_clock(int((bytes(payload).split() or [b""])[0].split(b".")[0]))
             self.is_set = True
         except ValueError:
             print("slotmq: %s: expected seconds since 1970" % TOPIC)
@@ -60,7 +68,7 @@ class Clock:
         if not server:
             return
         if self._sock:
-            self._look(self._sock)
+            self._look(self._sock, now)
         if (now - self._asked) & 0x3FFFFFFF >= self._next:
             self._ask(now, server)
 
@@ -76,7 +84,7 @@ class Clock:
         except OSError:
             self._close()
 
-    def _look(self, sock):
+    def _look(self, sock, now):
         try:
             answer = sock.recv(48)
         except OSError:
@@ -84,12 +92,17 @@ class Clock:
         self._close()
         if len(answer) == 48:
             sent = int.from_bytes(answer[_SECONDS_AT : _SECONDS_AT + 4], "big")
+            seconds = sent - _FROM_1900 + (1 << 32 if sent < 1 << 31 else 0)
             try:
-                set_clock(sent - _FROM_1900 + (1 << 32 if sent < 1 << 31 else 0))
+                set_clock(seconds)
             except ValueError:
                 return  # a server that does not know it either
             self.is_set = True
             self._next = _DAY_MS
+            if getattr(self._broker.settings, "record", None):
+                ms = int.from_bytes(answer[_FRACTION_AT : _FRACTION_AT + 2], "big") * 1000 >> 16
+                error = (now - self._asked) & 0x3FFFFFFF  # it was sent since then
+                self._broker.publish(TOPIC, b"%d.%03d %d ntp" % (seconds, ms, error))
 
     def _close(self):
         if self._sock:

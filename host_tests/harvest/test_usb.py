@@ -140,7 +140,8 @@ def test_a_board_without_recordings(flash: Path, harvest: Callable[..., Result])
 def test_options_that_do_not_go_together(folder: Folder) -> None:
     for options, complaint in (
         (["--port", "x", "--broker", "y"], "not both"),
-        (["--port", "x", "--set-time"], "go with --broker"),
+        (["--port", "x", "--set-time"], "--set-time goes with --broker"),
+        (["--port", "x", "--board", "aa"], "--board goes with --broker"),
         (["--broker", "x", "--delete"], "goes with --port"),
     ):
         result = CliRunner().invoke(main, ["harvest", str(folder.path), *options])

@@ -1,5 +1,6 @@
 # serve_micropython.py BOARD HOST PORT [NAME] - a broker whose heap is watched, on
-# MicroPython; with a name it keeps a journal in NAME.db.
+# MicroPython; with a name it keeps a journal in NAME.db, or if the file NAME says "record SIZE
+# BUDGET", it records everything in segments of that size in the folder `record`.
 #
 # It turns the loop itself, and obeys orders of one byte from standard input:
 #   b  begin: from now on the heap is locked around each turn, once more than the loop
@@ -9,6 +10,7 @@
 #   c  how many entries each table has, and how much heap is in use
 # Answers are lines of kind, name and number, and "done".
 import gc
+import os
 import socket
 import sys
 
@@ -28,6 +30,11 @@ class Watched:
         settings.sys_interval = 0  # the control plane's, and it allocates
         self.broker = Broker(limits, settings)
         if path:
+            with open(path) as file:  # noqa: PTH123
+                wanted = file.read().split()
+        if path and wanted[0] == "record":
+            self.record(int(wanted[1]), int(wanted[2]))
+        elif path:
             from slotmq.journal_file import FileMedium
             from slotmq.places import snapshot_bytes
             from slotmq.restore import restore
@@ -44,6 +51,17 @@ class Watched:
         stdin = sys.stdin.buffer
         self.broker.loop.watch(stdin, self.read)
         print("done")
+
+    def record(self, size, budget):
+        from slotmq import record
+
+        os.mkdir("record")  # noqa: PTH102
+        settings = self.broker.settings
+        settings.record = (b"#",)
+        settings.record_segment_size = size
+        settings.record_budget = budget
+        settings.record_flush_interval = 1
+        record.attach(self.broker, settings, "record/")
 
     def read(self, stream):
         if not stream.readinto(self.order, 1):

@@ -156,9 +156,9 @@ def _check_last_words(model, link, packet, key):
     group = _group(model, link.session, packet, peek.NONE)
     for owed in known or ():
         owed.first_link = 0  # it may have been sent, whatever was seen of it
-        if _fits(packet, owed) and owed.group_slot == group:
-            if not found or not packet.qos and owed.last_words < found.last_words:
-                found = owed
+        fewer = not found or (not packet.qos and owed.last_words < found.last_words)
+        if fewer and _fits(packet, owed) and owed.group_slot == group:
+            found = owed
     if found:
         found.last_words += 1
     packet.owed = found or (known[0] if known else None)
@@ -207,7 +207,7 @@ def _find(model, link, packet, key):
         rows = [owed for owed in rows if owed.first_link < session.links] or rows
     if len(rows) > 1:
         group = _group(model, session, packet, None)
-        rows = [owed for owed in rows if owed.group_slot == group] or rows
+        rows = [o for o in rows if o.group_slot == group and _fits(packet, o)] or rows
     for owed in rows:
         if _fits(packet, owed):
             score = _likeness(link, packet, owed)

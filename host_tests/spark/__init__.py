@@ -1,1 +1,1 @@
-"""Tests of the tables, in one session of Spark: `make test-spark`; slow/ comes behind them."""
+"""Tests of the tables, in one session of Spark (`make test-spark`); slow/ is apart."""

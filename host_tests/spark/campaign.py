@@ -26,23 +26,33 @@ class Campaign:
         return [row for truth in self.truths for row in getattr(truth, table)()]
 
 
+# Boards that are near to each other and know the time: what is bridged can be recognised.
+VILLAGE = Knobs(
+    boards=3, boots=2, steps=60, segment_size=2048, ring=100, silences=0.01, cuts=0.5, fails=0,
+    anchors=0.15, wrong_clocks=0.1, repeats=0.5, damage=0.05, bridges=0.5,
+)  # fmt: skip
+
+
 def knobs(random: Random) -> Knobs:
     """Any kind of season, the odd ones too."""
+    if random.random() < 0.2:
+        return VILLAGE
     return Knobs(
-        boards=random.choice((1, 2, 3)),
+        boards=random.choice((1, 2, 3, 3)),
         boots=random.choice((1, 3, 5)),
         steps=random.choice((0, 5, 30, 60)),
         segment_size=random.choice((512, 768, 2048)),
-        ring=random.choice((2, 4, 100)),
+        ring=random.choice((2, 8, 100)),
         stops=random.random() < 0.3,
-        silences=random.choice((0, 0.05, 0.3)),
+        silences=random.choice((0, 0.03, 0.2)),
         cuts=random.choice((0, 0.7, 1)),
         fails=random.choice((0, 0.05)),
         anchors=random.choice((0, 0.05, 0.2)),
         wrong_clocks=random.choice((0, 0.3, 1)),
+        harvests=random.choice((0.04, 0.15)),
         repeats=random.choice((0, 0.4, 1)),
         damage=random.choice((0, 0.15, 0.5)),
-        bridges=random.choice((0, 0.4)),
+        bridges=random.choice((0, 0.5)),
     )
 
 

@@ -15,9 +15,12 @@ from .made import Made
 
 SEASONS = range(30)
 
-# Less of a compiler, and less memory: there is little data.
+# Nothing is compiled for so little data; the tests in slow/ run with all that Spark does.
 QUICK = {
-    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }

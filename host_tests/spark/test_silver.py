@@ -69,6 +69,19 @@ def test_bronze_has_every_good_frame_as_often_as_it_was_harvested(made: Made) ->
     assert Counter(tuple(row) for row in found.collect()) == Counter(right)
 
 
+def test_the_format_has_the_rows_of_bronze_and_of_quarantine(made: Made) -> None:
+    frames = made.spark.read.format(NAME).option("path", str(made.campaign.folder)).load()
+    good, bad = frames.where("reason is null"), frames.where("reason is not null")
+    written = bronze.read(made.spark, made.lake)
+    assert written.exceptAll(good.select(written.columns)).count() == 0
+    assert (
+        written.count()
+        == good.count()
+        == sum(len(truth.harvest.taken) for truth in made.campaign.truths)
+    )
+    assert bronze.quarantine(made.spark, made.lake).exceptAll(bad).count() == 0
+
+
 def test_a_second_run_takes_nothing(made: Made) -> None:
     before = made.lake.batches()
     taken = bronze.ingest(made.spark, made.campaign.folder, made.lake)
@@ -98,14 +111,14 @@ def test_a_stream_brings_what_a_batch_brings(made: Made, tmp_path: Path) -> None
 
 
 def test_what_comes_later_is_added(spark: SparkSession, tmp_path: Path) -> None:
-    """Harvested in two visits, with a look at the tables between them."""
+    """Harvested in two visits, the second of which was begun before the first was taken."""
     lived = campaign.run(tmp_path / "harvest", range(100, 103))
     lines = (lived.folder / manifest.NAME).read_text().splitlines(keepends=True)
     lake = Lake(tmp_path / "tables").made()
     for count in (len(lines) // 2, len(lines)):
         (lived.folder / manifest.NAME).write_text("".join(lines[:count]) + '{"path": "bun')
         bronze.ingest(spark, lived.folder, lake)
-        build.build_silver(spark, lake)
+    build.build_silver(spark, lake)
     made = Made(spark, lived, lake)
     assert [made.wrong(table) for table in build.SILVER] == [[], [], [], []]
     assert len(lake.batches()) == 2

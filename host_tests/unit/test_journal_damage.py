@@ -120,6 +120,18 @@ class TestFlash(Case):
                 if "behind byte" in self.said[0]:  # a region has no room for a copy
                     self.assertIn("; no copy of it is kept", self.said[0])
 
+    def test_a_type_that_rots_to_what_padding_is(self):
+        found = []
+        at = self.whole.find(b"\x0b\x04\x00")
+        while at >= 0:  # RETAINED rows, in the midst of pages
+            self.put(self.whole[:at] + b"\xff" + self.whole[at + 1 :])
+            found.append(self.restart())
+            self.assertEqual(len(self.said), 1)
+            self.assertIn("damaged", self.said[0])
+            at = self.whole.find(b"\x0b\x04\x00", at + 1)
+        self.assertGreater(len(found), 2)
+        self.assertLess(min(found), TOPICS - 1)
+
     def test_a_newer_version_is_said(self):
         at = self.whole.find(b"slotmqJ\x01")
         data = self.whole

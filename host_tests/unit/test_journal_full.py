@@ -148,6 +148,26 @@ class FullCase(JournalCase):
             ],
         )
 
+    def test_what_is_no_lack_of_room_is_said_by_its_number(self):
+        lines = []
+        self.broker.log = lambda bit, text: lines.append(text)
+        self.broker.log_mask = 2
+
+        def begin(generation):
+            raise OSError(5, "write")
+
+        self.medium.begin, before = begin, self.medium.begin
+        self.broker.journal.compacted()
+        self.medium.begin = before
+        self.wait()
+        self.assertEqual(
+            lines,
+            [
+                "The journal: it cannot be written (error 5), nothing new is promised.",
+                "The journal: there is room again.",
+            ],
+        )
+
     def closed(self):
         self.ids += 1
         self.publisher.send(publish("t/a", LONG, 1, self.ids))

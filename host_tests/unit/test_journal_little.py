@@ -94,6 +94,18 @@ class LittleCase(JournalCase):
         self.client("clean")
         self.assertEqual(self.received(), [SMALL] * (4 * CROWD - refused))
 
+    def test_what_is_weighed_and_changes_nothing_moves_no_time(self):
+        """Else with an interval of 0 the loop would reckon with more than 2^30, and allocate."""
+        journal = self.broker.journal
+        journal.interval = (1 << 30) - 1
+        self.publisher.send(b"\xc0\0")
+        for _ in range(5):
+            journal.held = journal.most  # so much has been weighed
+            self.publisher.send(b"\xc0\0")
+            self.world.turn(3)
+            self.assertGreaterEqual(journal.saved, 0)
+        self.assertEqual(self.publisher.packets(), [b"\xd0\0"] * 6)
+
     def test_where_there_is_room_nothing_is_weighed(self):
         self.free()
         self.broker.journal.retry_at = 0

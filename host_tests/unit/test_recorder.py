@@ -8,6 +8,7 @@ from struct import unpack
 import scratch
 
 from slotmq import Limits, record_control, record_file
+from slotmq.arrays import u16
 from slotmq.recorder import Recorder
 from slotmq.runtime import Names
 
@@ -40,7 +41,7 @@ class TestRecorder(unittest.TestCase):
 
     def boot(self, boot=1, size=1024, most=4, stops=False):
         self.clients = Names(8, 512)
-        rec = Recorder(self.folder, size, most, self.clients, Limits(), (b"#",), stops)
+        rec = Recorder(self.folder, size, most, self.clients, u16(1), Limits(), (b"#",), stops)
         self.rec = rec
         rec.board, rec.boot = b"12345678", boot
         record_file.look(rec)

@@ -157,9 +157,9 @@ def compact(journal):
     """Try to write all there is into a new generation, and to switch to it."""
     try:
         make(journal)
-    except OSError:
+    except OSError as error:
         journal.failures += 1
-        note(journal, True)
+        note(journal, True, error.errno)
 
 
 def make(journal):
@@ -246,9 +246,12 @@ def full(journal, kind, n):
     if broker.full:
         return False
     if journal.medium.end + journal.held + need > journal.most and journal.held:
-        journal.saved = broker.now - journal.interval  # nothing may wait
+        saved = journal.saved
+        early = journal.saved = broker.now - journal.interval  # nothing may wait
         if journal.commit():
             journal.held = 0
+        if journal.saved == early:  # there was nothing: much later `now - early` would be large
+            journal.saved = saved
         if broker.full or not journal.most:
             return False
     if not journal.whole or journal.medium.end + journal.held + need > journal.most:
@@ -258,7 +261,7 @@ def full(journal, kind, n):
     return False
 
 
-def note(journal, is_full):
+def note(journal, is_full, error=_ENOSPC):
     """Is there no room for new promises? Tables and the log are told."""
     broker = journal.broker
     if (broker.full == 1) == is_full:
@@ -266,7 +269,8 @@ def note(journal, is_full):
     broker.full = broker.subscriptions.full = is_full
     broker.apply_settings()
     if broker.log_mask & _WARNING:
-        what = "no room, nothing new is promised" if is_full else "there is room again"
+        why = "no room" if error == _ENOSPC else "it cannot be written (error %s)" % error
+        what = why + ", nothing new is promised" if is_full else "there is room again"
         broker.log(_WARNING, "The journal: %s." % what)
 
 

@@ -8,6 +8,7 @@ _COMMIT = const(13)
 _COMMIT_BEGINS = b"\x0d\x04"  # type and length
 _CHUNK = const(60)
 _WINDOW = const(512)
+_PADDING = const(64)
 TORN = 1  # what follows the last COMMIT is not whole, as a power cut leaves it
 DAMAGED = 2  # what was committed follows, and cannot be reached any more
 
@@ -39,6 +40,7 @@ class Reader:
         for i in range(4):
             self.seed[i] = generation >> 8 * (3 - i) & 255
         self.crc = crc_state()
+        self.padding = b"\xff" * _PADDING
         # Of the record that was found last
         self.kind = self.body = self.size = self.next = 0
 
@@ -113,10 +115,16 @@ class Reader:
 
     def after(self, at):
         """Where a record may begin that follows what ends at `at`: padding is stepped over."""
+        # A type that has rotted to ff is none: that goes on to the end of its page.
         page = self.medium.page
-        if page > 1 and self.read(at, 1) and self.buf[0] == 0xFF:
-            return (at + page - 1) // page * page
-        return at
+        end = (at + page - 1) // page * page
+        off = at
+        while off < end and self.read(off, 1) and self.buf[0] == 0xFF:
+            n = self.read(off, min(_PADDING, end - off))
+            if self.buf[:n] != self.padding[:n]:
+                return at
+            off += n
+        return end if off >= end else at
 
 
 def last_commit(reader, version):

@@ -16,8 +16,8 @@ from slotmq.taps import Taps
 # Settings beside `record`
 DEFAULTS = {
     "record_location": "record",  # the folder
-    "record_segment_size": 16384,
-    "record_budget": 262144,  # bytes of all segments
+    "record_segment_size": 16384,  # on a computer 64 times as much
+    "record_budget": 262144,  # bytes of all segments; the same
     "record_full": "drop_oldest",
     "record_flush_interval": 10,  # seconds that a record waits at most
     "record_events": True,
@@ -37,6 +37,7 @@ _YEAR_2000 = const(946684800)  # where the clocks of most boards begin
 _CLOCK_IS_SET = const(1700000000)
 _RTC = const(1)
 _RTC_ERROR = const(60000)  # ms
+_COMPUTERS = const(6)  # bits by which sizes are larger on one
 
 
 def keep(app):
@@ -44,10 +45,10 @@ def keep(app):
     ondemand.IS_SMALL and gc.collect()
     if not all(filter_ok(text, 0, len(text)) for text in app.settings.record):
         raise ConfError(_wrong(app, "record", "a topic filter"))
-    size = _setting(app.settings, "record_segment_size")
+    size, budget = _sizes(app.broker, app.settings)
     if size % 256:
         raise ConfError(_wrong(app, "record_segment_size", "a multiple of 256"))
-    if _setting(app.settings, "record_budget") < 2 * size:
+    if budget < 2 * size:
         raise ConfError(_wrong(app, "record_budget", "at least two times record_segment_size"))
     location = _setting(app.settings, "record_location").rstrip("/") + "/"
     try:
@@ -76,10 +77,10 @@ def _wrong(app, key, expected):
 
 def attach(broker, settings, location):
     """A broker records from now on; its Taps. OSError: it cannot."""
-    size = _setting(settings, "record_segment_size")
-    most = max(2, _setting(settings, "record_budget") // size)
+    size, budget = _sizes(broker, settings)
+    most = max(2, budget // size)
     stops = _setting(settings, "record_full") == "stop"
-    about = broker.sessions.names, broker.limits, settings.record, stops
+    about = broker.sessions.names, broker.conns.session, broker.limits, settings.record, stops
     rec = Recorder(location, size, most, *about)
     there = record_file.look(rec)
     newest = record_file.header(rec, there[-1]) if there else None
@@ -92,6 +93,10 @@ def attach(broker, settings, location):
         taps.events = True
         _watch(broker, taps)
     _begin(rec, there, newest)
+    if not ondemand.IS_SMALL:
+        from slotmq import record_disk
+
+        record_disk.stand_before(rec)
     if ondemand.IS_SMALL:
         for made in (rec, taps, rec.topics, broker.messages.arena):
             type(made).__init__ = None
@@ -154,9 +159,18 @@ def _begin(rec, there, newest):
         log.write(_WARNING, "Recording: nothing, the ring of %d segments is full." % len(there))
 
 
-def _setting(settings, name):
+def _sizes(broker, settings):
+    # Of a segment, and of all. A computer could fill a board's in a millisecond.
+    more = _COMPUTERS if broker.limits.rx_bytes > 8192 else 0
+    return (
+        _setting(settings, "record_segment_size", more),
+        _setting(settings, "record_budget", more),
+    )
+
+
+def _setting(settings, name, more=0):
     # getattr() would make a name of it for ever
-    return settings.__dict__.get(name, DEFAULTS[name])
+    return settings.__dict__.get(name, DEFAULTS[name] << more if more else DEFAULTS[name])
 
 
 def _make(folder):

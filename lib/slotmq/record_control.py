@@ -4,19 +4,20 @@
 import gc
 from struct import pack
 
-from slotmq import record_file
+from slotmq import ondemand, record_file
 from slotmq.record_file import SEGMENT_HEAD
 from slotmq.recorder import STOPPED
 from slotmq.runtime import MICROPYTHON, const
 
 _NONE = const(0xFFFF)
 _FILL = const(0)
-_SPACE = const(3)
 _SEQ = const(4)
 _TICKS = const(5)
-_CLIENT = const(6)
+_SPACE = const(7)
+_CLIENT = const(8)
 _EVENT = const(3)
-_UNWANTED = const(2)  # of marks, see recorder.py
+_THIS = const(15)
+_UNWANTED = const(1)  # of marks, see recorder.py
 _GOODBYE = const(1)  # reasons
 _TAKEN_OVER = const(7)
 _CONNECTED = const(2)  # events
@@ -69,9 +70,12 @@ def begin(rec, gone):
     o[_FILL] = SEGMENT_HEAD
     rec.done = 0
     o[_SPACE] = rec.size - SEGMENT_HEAD - (_GAP_BYTES if rec.stops else 0)
-    for marks in rec.marks:  # the segment has the text of no id
-        for i in range(len(marks)):
-            marks[i] &= _UNWANTED
+    o[_THIS] += 1  # the segment has the text of no id
+    if o[_THIS] > 255:
+        o[_THIS] = _UNWANTED + 1
+        for marks in rec.marks:
+            for i in range(len(marks)):
+                marks[i] = marks[i] == _UNWANTED
     rec.is_open = True
     client = o[_CLIENT]
     o[_CLIENT] = _NONE
@@ -84,8 +88,8 @@ def begin(rec, gone):
 
 
 def finish(rec):
-    """The segment that is written is at its end."""
-    if rec.is_open and rec.flush():
+    """The segment that is written is at its end; on a computer the next flush keeps it."""
+    if rec.is_open and (rec.flush() if ondemand.IS_SMALL else rec.settle(True)):
         rec.is_open = False
         rec.o[_SPACE] = 0
         record_file.close(rec)

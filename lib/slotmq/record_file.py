@@ -99,6 +99,8 @@ def length(rec, segment):
     """Bytes of a segment that are on flash; -1: there is no such segment."""
     if segment == rec.segment:
         return rec.synced
+    if segment >= rec.__dict__.get("unsynced", rec.segment):
+        rec.flush()
     try:
         return os.stat(path(rec, segment))[6]
     except OSError:

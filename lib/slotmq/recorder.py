@@ -12,7 +12,7 @@ import os
 
 from slotmq import heap, ondemand
 from slotmq.runtime import MICROPYTHON, Names, const, copy, topic_matches
-from slotmq.runtime_record import add, make, seal
+from slotmq.runtime_record import add, best
 
 _NONE = const(0xFFFF)
 _BEFORE = const(20)
@@ -21,16 +21,17 @@ _MOST_BYTES = const(65534)  # bytes of a record
 _DEF = const(1)
 _OF_MESSAGE = const(2)
 _TOPIC_DEF = const(0x101)  # DEF, with its flags from bit 8 on
-_DEFINED = const(1)
-_UNWANTED = const(2)
+_UNWANTED = const(1)  # a mark; from 2 on those of each segment in turn
 _ORIGIN = const(16)  # a flag of a message, and the bytes of one
 _FILL = const(0)
 _BLOCK = const(1)
 _ROOM = const(2)
-_SPACE = const(3)
+_LENGTH = const(3)
 _SEQ = const(4)
-_TICKS = const(5)
-_CLIENT = const(6)
+_SPACE = const(7)
+_CLIENT = const(8)
+_TOPIC_ID = const(9)
+_THIS = const(15)
 _ENOSPC = const(28)
 _SOON = const(10)
 _PAUSE = const(100)  # tenths of a second
@@ -40,7 +41,9 @@ FAILED = const(3)
 
 
 class Recorder:
-    def __init__(self, folder, size, most, clients, limits, filters, stops=False, block=0):
+    def __init__(
+        self, folder, size, most, clients, sessions, limits, filters, stops=False, block=0
+    ):
         self.folder = folder  # ends with /
         self.size = size  # of a segment
         self.most = most  # segments
@@ -54,14 +57,15 @@ class Recorder:
         self.clients = clients  # Names of the sessions
         self.filters = filters
         # pages of flash, or of a disk
-        block = block or (4096 if limits.rx_bytes >= 4096 else 256)
+        block = block or (65536 if limits.rx_bytes > 8192 else limits.rx_bytes & 0xF000 or 256)
         # behind the block most records lie as a whole, and all definitions
         self.out = bytearray(block + max(limits.topic_bytes, limits.client_id_bytes) + _BEFORE)
         self.origin = bytearray(_ORIGIN)
         n = min(limits.routes * 3 // 2, _TOPICS_MOST)
         self.topics = Names(n, n // 2 * limits.route_topic_bytes)
         self.marks = bytearray(self.topics.slots), bytearray(clients.slots)
-        self.o, self.kept = make(self.out, block, self.marks[0], self.marks[1])
+        make, self.tap = best()
+        self.o, self.kept = make(self.out, block, *self.marks, sessions, self.topics)
         self.hand = 0  # the topic that makes way for the next one
         self.done = 0  # bytes of the buffer's block that are written
         self.is_open = False  # is there a segment that takes records?
@@ -93,9 +97,11 @@ class Recorder:
                 self._define(topic)
                 self._start(kind, total, topic)
                 if total - size > _BEFORE:
-                    add(o, 0, self.origin, _ORIGIN, 0)
-                add(o, at, buf, size, 0)
-                self._seal()
+                    add(0, 0, o, self.origin, 0, _ORIGIN, 1)
+                    add(0, 0, o, buf, at, size, 0)
+                else:
+                    add(0, 0, o, buf, at, size, 1)
+                o[_FILL] += _BEFORE
                 if total - size > _BEFORE:
                     self._append(self.origin, 0, _ORIGIN)
                 self._append(buf, at, size)
@@ -128,9 +134,9 @@ class Recorder:
         # Room for the record and for its definitions, in a new segment if need be.
         client = self.o[_CLIENT]
         need = total
-        if topic != _NONE and not self.marks[0][topic]:
+        if topic != _NONE and self.marks[0][topic] != self.o[_THIS]:
             need += _BEFORE + self.topics.length[topic]
-        if client != _NONE and not self.marks[1][client]:
+        if client != _NONE and self.marks[1][client] != self.o[_THIS]:
             need += _BEFORE + self.clients.length[client]
         if self.o[_SPACE] >= need:
             return True
@@ -147,11 +153,11 @@ class Recorder:
 
     def _define(self, topic):
         client = self.o[_CLIENT]
-        if client != _NONE and not self.marks[1][client]:
-            self.marks[1][client] = _DEFINED
+        if client != _NONE and self.marks[1][client] != self.o[_THIS]:
+            self.marks[1][client] = self.o[_THIS]
             self._text(_DEF, _NONE, self.clients, client)
-        if topic != _NONE and not self.marks[0][topic]:
-            self.marks[0][topic] = _DEFINED
+        if topic != _NONE and self.marks[0][topic] != self.o[_THIS]:
+            self.marks[0][topic] = self.o[_THIS]
             self.o[_CLIENT] = _NONE
             self._text(_TOPIC_DEF, topic, self.topics, topic)
             self.o[_CLIENT] = client
@@ -163,41 +169,17 @@ class Recorder:
         at = o[_FILL] + _BEFORE
         n = names.read(slot, self.out, at)
         self._start(kind, _BEFORE + n, topic)
-        add(o, at, self.out, n, 0)
-        self._seal()
-        o[_FILL] += n
-        o[_SPACE] -= n
+        add(0, 0, o, self.out, at, n, 1)
+        o[_FILL] += _BEFORE + n
 
     # Bytes
 
     def _start(self, kind, total, topic):
-        # The header of a record, whose CRC begins with it.
+        # What the header of a record has.
         o = self.o
-        out = self.out
-        at = o[_FILL]
-        out[at + 4] = total & 255
-        out[at + 5] = total >> 8
-        out[at + 6] = kind & 255
-        out[at + 7] = kind >> 8
-        seq = o[_SEQ]
-        ticks = o[_TICKS]
-        o[_SEQ] = seq + 1
-        for i in range(8, 12):
-            out[at + i] = seq & 255
-            out[at + 4 + i] = ticks & 255
-            seq >>= 8
-            ticks >>= 8
-        out[at + 16] = o[_CLIENT] & 255
-        out[at + 17] = o[_CLIENT] >> 8
-        out[at + 18] = topic & 255
-        out[at + 19] = topic >> 8
-        add(o, at + 4, out, 16, 1)
-
-    def _seal(self):
-        o = self.o
-        seal(o)
-        o[_FILL] += _BEFORE
-        o[_SPACE] -= _BEFORE
+        o[_LENGTH] = kind << 16 | total
+        o[_TOPIC_ID] = topic
+        o[_SPACE] -= total
 
     def _append(self, buf, at, n):
         o = self.o
@@ -206,7 +188,6 @@ class Recorder:
             piece = min(n, o[_ROOM] - o[_FILL])
             copy(self.out, o[_FILL], buf, at, piece)
             o[_FILL] += piece
-            o[_SPACE] -= piece
             at += piece
             n -= piece
 
@@ -221,10 +202,14 @@ class Recorder:
             o[_FILL] = rest
             self.done = 0
 
-    def settle(self):
-        """A whole block goes to the file; False: that failed."""
+    def settle(self, rest=False):
+        """A whole block goes to the file, and the rest; False: that failed."""
         try:
             self._settle()
+            n = self.o[_FILL] - self.done
+            if rest and n:
+                self._write(self.done, n)
+                self.done += n
         except OSError:
             self.failed()
         return self.is_open
@@ -241,14 +226,9 @@ class Recorder:
 
     def flush(self):
         """What waits is written and stays, whatever happens; False: it could not be."""
-        if not self.is_open:
+        if not self.is_open or not self.settle(True):
             return False
         try:
-            self._settle()
-            n = self.o[_FILL] - self.done
-            if n:
-                self._write(self.done, n)
-                self.done += n
             self.file.flush()
             if not MICROPYTHON:
                 os.fsync(self.file.fileno())

@@ -8,7 +8,6 @@
 from slotmq import heap, ondemand
 from slotmq.handle_publish import is_wanted
 from slotmq.runtime import const, lane, next_packet
-from slotmq.runtime_record import tap
 
 _NONE = const(0xFFFF)
 _TYPE = const(0)
@@ -25,7 +24,8 @@ _FILL = const(0)
 _BLOCK = const(1)
 _SEQ = const(4)
 _TICKS = const(5)
-_CLIENT = const(6)
+_CLIENT = const(8)
+_BEGAN = const(17)
 _ORIGIN_FLAG = const(16)
 _ORIGIN = b"\x26\0\x0dslotmq-origin\0\x20"
 _EACH = const(10)
@@ -37,13 +37,15 @@ class Taps:
         self.broker = broker
         self.rec = rec
         self.o = rec.o
+        self.tap = rec.tap
+        self.topics = rec.topics
         self.remote = remote
         self.events = False  # are they recorded too? What they need is below
         self.interval = flush_s * _EACH
         self.due = self.flushed = broker.now  # tenths of a second
         self.lock = None  # the open file that keeps others from this ring
         self.ticks_ms = broker.loop.at_hand[4]
-        self.began = self.ticks_ms()
+        self.o[_BEGAN] = self.ticks_ms()
         # What was called before: record.py fills it in
         self.joins = self.inner = self.inner5 = self.finish = self.shut = None
         self.end_it = self.asks = self.asks5 = None
@@ -56,7 +58,7 @@ class Taps:
 
     def clock(self):
         """What comes is of now."""
-        self.o[_TICKS] = (self.ticks_ms() - self.began) & 0x3FFFFFFF
+        self.o[_TICKS] = (self.ticks_ms() - self.o[_BEGAN]) & 0x3FFFFFFF
         self.rec.now = self.broker.now
 
     # Messages
@@ -65,20 +67,23 @@ class Taps:
         """The lane, and behind it what it has taken."""
         stop = lane(columns, conn, buf, at, end)
         if stop != at:
-            self.clock()
-            o = self.o
-            o[_CLIENT] = client = self.broker.conns.session[conn]
-            topics = self.rec.topics
-            pkt = self.broker.pkt
-            at = tap(o, topics, buf, at, stop)
-            while at < stop:
-                if o[_FILL] < o[_BLOCK] or not self.rec.settle():
-                    n = next_packet(buf, at, stop, pkt)
-                    self._packet(conn, client, pkt, buf)
-                    o[_CLIENT] = client
-                    at += n
-                at = tap(o, topics, buf, at, stop)
+            at = self.tap(self.ticks_ms(), conn, self.o, self.topics, buf, at, stop)
+            if at < stop:
+                self._rest(conn, buf, at, stop)
         return stop
+
+    def _rest(self, conn, buf, at, end):
+        # What takes more than that.
+        o = self.o
+        pkt = self.broker.pkt
+        while at < end:
+            if o[_FILL] >= o[_BLOCK]:
+                self.rec.settle()
+            done = self.tap(self.ticks_ms(), conn, o, self.topics, buf, at, end)
+            if done == at:
+                done += next_packet(buf, at, end, pkt)
+                self._packet(conn, o[_CLIENT], pkt, buf)
+            at = done
 
     def _packet(self, conn, client, pkt, buf):
         at = pkt[_PAYLOAD]

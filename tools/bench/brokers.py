@@ -25,8 +25,10 @@ _SERVERS = Path(__file__).with_name("servers")
 HOST = "127.0.0.1"
 _BOARD = "HOST"
 _BOOT = Path(__file__).parent.with_name("boot_micropython.py")
-_START_S = 60
+_START_S = 240  # under valgrind, on a machine that is busy
 _STOP_S = 10
+# Everything is recorded, in files
+RECORDING = "allow_anonymous true\nrecord #\nrecord_location {folder}/record\n"
 _LISTENING = "0A"  # in /proc/net/tcp
 
 _MOSQUITTO_CONF = """\
@@ -48,6 +50,7 @@ class Site:
     folder: Path
     publishers: int = 0  # of the workload; only the relays need to know
     subscribers: int = 0
+    conf: Path | None = None  # a configuration of ours
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,11 @@ class Broker:
     is_relay: bool = False
     level: int = 5  # the newest version that it speaks
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is slotmq."""
+        return self.name.startswith("slotmq")
+
 
 @dataclass(frozen=True)
 class Running:
@@ -77,17 +85,21 @@ class Running:
     address: Address
 
 
-def slotmq_on_micropython(bits: int, port: int) -> Start:
+def slotmq_on_micropython(bits: int, port: int, conf: Path | None = None) -> Start:
     """slotmq with the large limits, as tools/launcher.py starts it, but with no launcher."""
     found = micropython.find(bits)
     argv = ["-p", str(port), "--host", HOST, "--board", _BOARD]
+    argv += ["-c", str(conf)] if conf else []
     command = micropython.command(bits, boards.load(_BOARD).heap_kb, _BOOT, argv)
     return Start(command, micropython.environment(mpy.build_for(found)))
 
 
 def _slotmq_on_cpython(site: Site) -> Start:
     program = str(Path(sys.executable).with_name("slotmq"))
-    return Start([program, "run", "-p", str(site.port), "--host", HOST, "--board", _BOARD])
+    options = ["-c", str(site.conf)] if site.conf else []
+    return Start(
+        [program, "run", "-p", str(site.port), "--host", HOST, "--board", _BOARD, *options]
+    )
 
 
 def _mosquitto(site: Site) -> Start:
@@ -121,8 +133,8 @@ def _relay_arguments(site: Site) -> list[str]:
 
 BROKERS = (
     Broker("slotmq-cpython", _slotmq_on_cpython),
-    Broker("slotmq-micropython32", lambda site: slotmq_on_micropython(32, site.port)),
-    Broker("slotmq-micropython64", lambda site: slotmq_on_micropython(64, site.port)),
+    Broker("slotmq-micropython32", lambda site: slotmq_on_micropython(32, site.port, site.conf)),
+    Broker("slotmq-micropython64", lambda site: slotmq_on_micropython(64, site.port, site.conf)),
     Broker("mosquitto", _mosquitto),
     Broker("aedes", _aedes, level=4),
     Broker("amqtt", _amqtt, level=4),
@@ -132,11 +144,16 @@ BROKERS = (
 
 
 @contextmanager
-def running(broker: Broker, publishers: int = 0, subscribers: int = 0) -> Iterator[Running]:
-    """The broker, from when it listens until the block ends."""
+def running(
+    broker: Broker, publishers: int = 0, subscribers: int = 0, conf: str = ""
+) -> Iterator[Running]:
+    """The broker, from when it listens until the block ends; in `conf` {folder} is its own."""
     port = free_port()
     with TemporaryDirectory(prefix="slotmq-bench-") as folder:
-        start = broker.start(Site(port, Path(folder), publishers, subscribers))
+        file = Path(folder) / "slotmq.conf" if conf else None
+        if file:
+            file.write_text(conf.format(folder=folder))
+        start = broker.start(Site(port, Path(folder), publishers, subscribers, file))
         with process(start, port, Path(folder) / "log") as child:
             yield Running(broker, child.pid, (HOST, port))
 

@@ -23,7 +23,7 @@ import click
 from ..errors import ToolError
 from ..peers import valgrind
 from . import pipelined
-from .brokers import HOST, Start, free_port, process, slotmq_on_micropython
+from .brokers import HOST, RECORDING, Start, free_port, process, slotmq_on_micropython
 from .pipelined import Shape
 
 _BASELINE = Path(__file__).with_name("instructions.json")
@@ -65,6 +65,7 @@ class Budget:
     shape: Shape
     bursts: int
     at_most: Count
+    conf: str = ""  # of the broker
 
 
 def _pair(qos: int, burst: int, level: int = 4, *, alias: bool = False) -> Shape:
@@ -73,6 +74,7 @@ def _pair(qos: int, burst: int, level: int = 4, *, alias: bool = False) -> Shape
 
 BUDGETS = {
     "qos0": Budget(_pair(0, 100), 30, Count(14_000, 0.1)),
+    "qos0-recorded": Budget(_pair(0, 100), 30, Count(21_000, 0.2), RECORDING),
     "one-at-a-time": Budget(_pair(0, 1), 1000, Count(25_000, 4)),
     "qos1": Budget(_pair(1, 20), 50, Count(40_000, 0.5)),
     "qos2": Budget(_pair(2, 20), 50, Count(80_000, 1)),
@@ -86,8 +88,8 @@ BUDGETS = {
 
 def per_message(budget: Budget, profile: Path | None = None) -> Count:
     """What one delivery costs."""
-    twice = _run(budget.shape, 2 * budget.bursts, 0, profile)
-    once = _run(budget.shape, budget.bursts, twice.took_s, None)
+    twice = _run(budget, 2 * budget.bursts, 0, profile)
+    once = _run(budget, budget.bursts, twice.took_s, None)
     messages = twice.deliveries - once.deliveries
     return Count(
         (twice.count.instructions - once.count.instructions) / messages,
@@ -120,20 +122,30 @@ def parse_log(log: str) -> Count:
     return Count(int(collected[1]), len(_SYSTEM_CALL.findall(log)))
 
 
-def _run(shape: Shape, bursts: int, at_least_s: float, profile: Path | None) -> Run:
+def _run(budget: Budget, bursts: int, at_least_s: float, profile: Path | None) -> Run:
     """Start a broker under callgrind, let it deliver the bursts, and end it."""
     port = free_port()
     with TemporaryDirectory(prefix="slotmq-bench-") as folder:
         log = Path(folder) / "valgrind"
-        start = _under_callgrind(slotmq_on_micropython(64, port), log, profile)
+        start = slotmq_on_micropython(64, port, _conf(budget, Path(folder)))
+        start = _under_callgrind(start, log, profile)
         with process(start, port, Path(folder) / "broker"):
             began = time.monotonic()
-            pipeline = pipelined.connect(shape, (HOST, port))
+            pipeline = pipelined.connect(budget.shape, (HOST, port))
             deliveries = pipeline.run_bursts(bursts)
             time.sleep(max(0, began + at_least_s - time.monotonic()))
             took_s = time.monotonic() - began
             pipeline.close()
         return Run(parse_log(log.read_text(errors="replace")), deliveries, took_s)
+
+
+def _conf(budget: Budget, folder: Path) -> Path | None:
+    """Where the broker's configuration is, if it has one."""
+    if not budget.conf:
+        return None
+    conf = folder / "slotmq.conf"
+    conf.write_text(budget.conf.format(folder=folder))
+    return conf
 
 
 def _under_callgrind(start: Start, log: Path, profile: Path | None) -> Start:

@@ -9,7 +9,7 @@ from .targets import TARGETS, Target
 
 YARDSTICK = "mosquitto"
 COST = f"CPU of the broker per delivered message, µs (as a ratio to {YARDSTICK})"
-OURS = tuple(broker.name for broker in BROKERS if broker.name.startswith("slotmq"))
+OURS = tuple(broker.name for broker in BROKERS if broker.is_ours)
 
 _NOTHING = "-"
 _FIGURES = {
@@ -17,6 +17,7 @@ _FIGURES = {
     "p99_us": "round trip, 99th percentile, µs",
     "client_kb": "memory per idle client, KB",
     "broker_mb": "memory of the broker with 200 idle clients, MB",
+    "recorded": "cost of a QoS 0 message that is recorded, against one that is not",
     "growth_1000": "cost with 1,000 subscriptions that do not match, against 10",
     "growth_10000": "cost with 10,000 subscriptions that do not match, against 10",
 }

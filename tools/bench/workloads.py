@@ -2,11 +2,12 @@
 
 import statistics
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Protocol
 
 from . import pipelined
-from .brokers import Broker, Running
+from .brokers import RECORDING, Broker, Running, running
 from .churn import Churn
 from .idle import Idlers
 from .meter import measure
@@ -17,6 +18,7 @@ from .roundtrip import SHAPE as ONE_AT_A_TIME
 from .roundtrip import RoundTrip
 
 _MICRO = 1000  # in ns
+_SLICES = 5  # of a round, in which two brokers take turns
 
 
 class Lane(Protocol):
@@ -104,6 +106,36 @@ class Growing:
         self._source.close()
 
 
+class Recorded:
+    """A lane beside one to the same broker that records everything, in a process of its own."""
+
+    def __init__(self, shape: Shape, plain: Running) -> None:
+        self._stack = ExitStack()
+        recording = self._stack.enter_context(running(plain.broker, conf=RECORDING))
+        self._sources = [
+            (each.pid, pipelined.connect(shape, each.address)) for each in (plain, recording)
+        ]
+
+    def round(self, seconds: float) -> dict[str, float]:
+        """The cost of a message that is recorded, and its ratio to that of one that is not."""
+        costs: list[list[dict[str, float]]] = [[], []]
+        for _ in range(_SLICES):
+            for (pid, source), figures in zip(self._sources, costs, strict=True):
+                with measure(pid) as cost:
+                    count = source.run(seconds / _SLICES)
+                figures.append(cost.per_message(count))
+        pairs = zip(*costs, strict=True)
+        ratio = statistics.median(with_["cpu_us"] / without["cpu_us"] for without, with_ in pairs)
+        shown = {name: statistics.median(each[name] for each in costs[1]) for name in costs[1][0]}
+        return shown | {"recorded": ratio}
+
+    def close(self) -> None:
+        """Hang up, and end the broker that records."""
+        for _, source in self._sources:
+            source.close()
+        self._stack.close()
+
+
 @dataclass(frozen=True)
 class Workload:
     """A workload: its name, what it is, and how its connections are made."""
@@ -113,9 +145,12 @@ class Workload:
     open: Callable[[Running], Lane]
     relayed: Shape | None = None  # for workloads that a relay can serve
     level: int = 4  # the version of MQTT that a broker must speak
+    ours: bool = False  # only slotmq can
 
     def suits(self, broker: Broker) -> bool:
         """Whether that broker can serve it."""
+        if self.ours and not broker.is_ours:
+            return False
         return self.relayed is not None if broker.is_relay else broker.level >= self.level
 
 
@@ -126,6 +161,10 @@ def _publishing(name: str, title: str, shape: Shape) -> Workload:
 
     bare = shape.qos == 0 and not shape.wildcards and shape.level == 4
     return Workload(name, title, connect, shape if bare else None, shape.level)
+
+
+def _recorded(name: str, title: str, shape: Shape) -> Workload:
+    return Workload(name, title, lambda plain: Recorded(shape, plain), ours=True)
 
 
 _TEN = "ten publishers to ten subscribers"
@@ -173,5 +212,7 @@ WORKLOADS = (
     ),
     Workload("round-trip", "one message at a time, 1 ms apart", Timed, ONE_AT_A_TIME),
     Workload("idle", "200 connected clients that do nothing", Idlers),
+    _recorded("recorded", f"QoS 0, {_TEN}, 64 bytes, each recorded", Shape()),
+    _recorded("recorded-16", f"QoS 0, {_TEN}, 16 bytes, each recorded", Shape(payload=16)),
     Workload("non-matching", "QoS 0 beside subscriptions that do not match", Growing),
 )

@@ -59,8 +59,13 @@ def _check_options(
 ) -> None:  # fmt: skip
     if address is not None and device is not None:
         raise click.UsageError("--broker or --port, not both")
-    if address is None and (boards or set_time):
-        raise click.UsageError("--board and --set-time go with --broker")
+    if address is None and set_time:
+        raise click.UsageError(
+            "--set-time goes with --broker: over a cable the broker stands still, and the reset"
+            " that starts it anew takes the clock of an RP2040 back"
+        )
+    if address is None and boards:
+        raise click.UsageError("--board goes with --broker")
     if delete and (address is not None or (compacts and device is None)):
         raise click.UsageError("--delete goes with --port: over the network a ring is only read")
 

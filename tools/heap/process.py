@@ -46,6 +46,7 @@ class Process:
         target = micropython.find(32)
         options = ["-X", f"heapsize={heap}", str(script), board, *map(str, self.address)]
         self._folder = tempfile.TemporaryDirectory()
+        self.folder = Path(self._folder.name)
         if conf:
             Path(self._folder.name, "conf").write_text(conf)
             options.append("conf")

@@ -27,7 +27,7 @@ _TOO_MUCH = "limit message_bytes 8000000\nlimit message_block 256\nlistener 1 12
 _LEFT = re.compile(r"and (\d+) are left for them")
 _NATIVE_IN_HEAP = "armv"
 _OF_JOURNAL = "slotmq.hot_journal"
-_OF_RECORDER = "slotmq.hot_record"
+_OF_RECORDER = "slotmq.hot_record", "slotmq.hot_record_words"
 _FACT = "tables_bytes"
 
 
@@ -38,7 +38,7 @@ def heap_of(board: str, keeping: bool = False) -> int:
     heap = facts.heap_kb * 1024
     if facts.mpy_arch.startswith(_NATIVE_IN_HEAP):
         code = native.in_folder(mpy.build(facts.mpy_arch))
-        others = {_OF_RECORDER} if keeping else {_OF_JOURNAL, _OF_RECORDER}
+        others = {*_OF_RECORDER} if keeping else {_OF_JOURNAL, *_OF_RECORDER}
         heap -= sum(n for name, n in code.items() if name not in others)
     return heap
 

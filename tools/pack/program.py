@@ -21,6 +21,7 @@ _KEEPING = ("hot_journal", "journal", "journal_control", "restore")
 _ENTRIES |= {name: name for name in _KEEPING}
 # The recorder with its taps; what it does seldom are files of their own.
 _ENTRIES |= {"hot_record": "hot_record", "recorder": "recorder taps"}
+_ENTRIES |= {"hot_record_words": "hot_record_words"}
 _ENTRIES |= {"record_control": "record_control"}
 # Clients in the broker's own program, and hooks that are told what happened.
 _ENTRIES |= {"inside": "inside"}

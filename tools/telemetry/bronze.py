@@ -9,13 +9,12 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from . import manifest
+from . import bronze_files, manifest
+from .bronze_files import BAD, GOOD
 from .lake import Lake
 from .schemas import BRONZE, QUARANTINE
-from .source import NAME
 
 _LINES = re.compile(r"lines-(\d+)-(\d+)")
-_KIND = "kind"
 
 
 @dataclass(frozen=True)
@@ -30,12 +29,13 @@ def ingest(spark: SparkSession, harvest: Path, lake: Lake) -> Taken:
     """Read the lines that bronze has not got; running it again does nothing."""
     first = done(lake)
     taken = Taken(first, manifest.count(harvest))
-    manifest.read(harvest, first)  # complains here, in one line
+    bundles = manifest.read(harvest, first, taken.last)
     if taken.last <= first:
         return taken
-    options = {"path": str(harvest.absolute()), "first": str(first), "last": str(taken.last)}
-    frames = spark.read.format(NAME).options(**options).load()
-    commit(lake, f"lines-{first:08}-{taken.last:08}", frames)
+    batch = f"lines-{first:08}-{taken.last:08}"
+    with lake.staging(batch) as written:
+        bronze_files.decode(spark, harvest, bundles, written)
+        _publish(lake, batch, written)
     return taken
 
 
@@ -46,12 +46,18 @@ def done(lake: Lake) -> int:
 
 
 def commit(lake: Lake, batch: str, frames: DataFrame) -> None:
-    """Write frames as one batch. Its folder in bronze comes last, and says that all is there."""
-    kind = f.when(f.col("reason").isNull(), "bronze").otherwise("quarantine")
+    """Write frames, good and bad ones, as one batch."""
+    name, _, good = GOOD.partition("=")
+    kind = f.when(f.col("reason").isNull(), good).otherwise(BAD.partition("=")[2])
     with lake.staging(batch) as written:
-        frames.withColumn(_KIND, kind).write.partitionBy(_KIND).parquet(str(written))
-        for table in ("quarantine", "bronze"):
-            lake.add_batch(table, batch, written / f"{_KIND}={table}")
+        frames.withColumn(name, kind).write.partitionBy(name).parquet(str(written))
+        _publish(lake, batch, written)
+
+
+def _publish(lake: Lake, batch: str, written: Path) -> None:
+    """The batch's folder in bronze comes last, and says that all is there."""
+    lake.add_batch("quarantine", batch, written / BAD)
+    lake.add_batch("bronze", batch, written / GOOD)
 
 
 def read(spark: SparkSession, lake: Lake) -> DataFrame:

@@ -34,15 +34,16 @@ def session(master: str | None, settings: dict[str, str] | None = None) -> Spark
 
 
 def archive(file: Path) -> Path:
-    """Write the packages as a zip that Python imports from."""
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
+    """Write the packages as a zip that Python imports from; all of it or nothing."""
+    fresh = file.with_name(f".{file.name}.part")
+    with zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as made:
         there = (_SEEDS,) if find_spec(_SEEDS) else ()
         for package in (*_PACKAGES, *there):
             folder = _folder(package)
             for path in sorted(folder.rglob("*")):
                 if path.suffix in _DATA and path.is_file():
                     made.write(path, f"{package}/{path.relative_to(folder)}")
-    return file
+    return fresh.replace(file)
 
 
 def _folder(package: str) -> Path:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from importlib import util
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import ToolError
-from . import extras, manifest
+from . import demo, extras, manifest
 from .lake import Lake
 
 if TYPE_CHECKING:
@@ -23,7 +23,29 @@ _master = click.option(
 )
 
 
-@click.group()
+class OneLine(click.Group):
+    """What the system or Spark refuses is one line, as every complaint."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            told = f"{error.filename}: " if error.filename else ""
+            raise ToolError(f"{told}{error.strerror or error}") from None
+        except Exception as error:
+            if not type(error).__module__.startswith(("pyspark.", "py4j.")):
+                raise
+            raise ToolError(f"Spark: {reason(str(error))}") from None
+
+
+def reason(text: str) -> str:
+    """The line of a Java trace that says most: the innermost cause, or else the first."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or ["it failed"]
+    causes = [line for line in lines if line.startswith("Caused by: ")]
+    return causes[-1].removeprefix("Caused by: ") if causes else lines[0]
+
+
+@click.group(cls=OneLine)
 def telemetry() -> None:
     """Make tables out of what boards have recorded, with Spark.
 
@@ -65,17 +87,26 @@ def bronze(harvest: Path, tables: Path, master: str | None) -> None:
     click.echo(f"bronze: {taken.last - taken.first} bundles taken, {taken.last} are there")
 
 
+def made_anew(part: str, source: str, tables: Path, master: str | None) -> None:
+    """Silver or gold, from what is before it."""
+    lake = Lake(tables).need(source)
+    spark = session(master)
+    from . import build
+
+    make, names = {
+        "silver": (build.build_silver, build.SILVER),
+        "gold": (build.build_gold, build.GOLD),
+    }[part]
+    make(spark, lake)
+    click.echo(f"{part}: {', '.join(names)}")
+
+
 @telemetry.command()
 @_lake
 @_master
 def silver(tables: Path, master: str | None) -> None:
     """Make silver anew from bronze."""
-    lake = Lake(tables).need("bronze")
-    spark = session(master)
-    from . import build
-
-    build.build_silver(spark, lake)
-    click.echo(f"silver: {', '.join(build.SILVER)}")
+    made_anew("silver", "bronze", tables, master)
 
 
 @telemetry.command()
@@ -83,12 +114,7 @@ def silver(tables: Path, master: str | None) -> None:
 @_master
 def gold(tables: Path, master: str | None) -> None:
     """Make gold anew from silver."""
-    lake = Lake(tables).need("silver")
-    spark = session(master)
-    from . import build
-
-    build.build_gold(spark, lake)
-    click.echo(f"gold: {', '.join(build.GOLD)}")
+    made_anew("gold", "silver", tables, master)
 
 
 @telemetry.command()
@@ -134,5 +160,5 @@ def season(harvest: Path, seed: int, boards: int, steps: int) -> None:
     click.echo(f"season: {boards} boards, {lived.harvest.lines} bundles, {records:,} records")
 
 
-for command in extras.COMMANDS:
+for command in (demo.demo, *extras.COMMANDS):
     telemetry.add_command(command)

@@ -46,9 +46,10 @@ def live(
     options |= {"user": user} if user else {}
     options |= {"boards": ",".join(boards)} if boards else {}
     options |= {"maxRecordsPerTrigger": str(most)} if most else {}
+    lake = Lake(tables).made()
     spark = session(master)
     try:
-        found = run(spark, Lake(tables), options, None if once else every, seconds)
+        found = run(spark, lake, options, None if once else every, seconds)
     finally:
         spark.stop()
     click.echo(f"{found:,} records")

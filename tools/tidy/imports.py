@@ -43,10 +43,11 @@ RULE = (
     Row("hot_lane", "hot hot_messages hot_queue", "micropython"),
     Row("hot_queue", "hot hot_messages", "micropython"),
     Row("hot_record", "hot hot_journal", "micropython sys"),
+    Row("hot_record_words", "hot_record", "array micropython"),
     Row("hot_*", "arrays hot", "array micropython"),
     Row("arrays", "", "array"),
     Row("runtime_journal", "hot_journal* runtime"),
-    Row("runtime_record", "hot_record* runtime"),
+    Row("runtime_record", "hot_record* ondemand runtime", "sys"),
     Row("columns", "hot runtime"),
     # Sockets, poller, clock: nothing of MQTT
     Row("net_cpython", "", "select socket time"),
@@ -100,13 +101,14 @@ RULE = (
     Row("recorder", "heap ondemand runtime runtime_record", "os"),
     Row("taps", "handle_publish heap ondemand runtime runtime_record"),
     Row("record_file", "runtime", "binascii os struct"),
-    Row("record_control", "record_file recorder runtime", "gc struct"),
+    Row("record_disk", "heap record_file runtime", "os"),
+    Row("record_control", "ondemand record_file recorder runtime", "gc struct"),
     Row(
         "record_remote", "log ondemand record_control record_file runtime", "binascii json struct"
     ),
     Row(
         "record",
-        "app log ondemand places record_file recorder runtime settings taps",
+        "app log ondemand places record_disk record_file recorder runtime settings taps",
         "binascii gc machine os struct time",
     ),
     Row("keeping", "app log ondemand places restore runtime settings", "gc sys"),

@@ -1,1 +1,1 @@
-"""Run by `make test-spark`."""
+"""What takes long: kill -9, a cluster, the demo; run by `make test-telemetry`."""

@@ -20,19 +20,12 @@ from host_tests.harvest.fake_board import FakeBoards
 from host_tests.harvest.recording import Recorder
 from host_tests.wire.process import BrokerProcess
 
-from .cluster import Cluster, environment, kill_tree
+from .cluster import Cluster, kill_tree
 
 pytestmark = pytest.mark.timeout(900)
 _PATIENCE_S = 300.0
 _MOST = "1000"
 C = "00000000000000cc"
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    made = Cluster(tmp_path_factory.mktemp("cluster"))
-    yield made
-    made.stop()
 
 
 @pytest.fixture
@@ -45,15 +38,17 @@ def field(tmp_path: Path) -> Iterator[BrokerProcess]:
 class Stream:
     """`slotmq telemetry live` as processes, one after the other."""
 
-    def __init__(self, tables: Path, master: str, broker: BrokerProcess) -> None:
+    def __init__(self, tables: Path, cluster: Cluster, broker: BrokerProcess) -> None:
         self.tables = tables
+        self._environment = cluster.environment
         where = f"{broker.address[0]}:{broker.address[1]}"
         self._command = [sys.executable, "-m", "slotmq_tools.telemetry.submit", "live"]
-        self._command += [str(tables), "--broker", where, "--most", _MOST, "--master", master]
+        self._command += [str(tables), "--broker", where, "--most", _MOST]
+        self._command += ["--master", cluster.master]
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, *options: str) -> None:
-        env = environment() | {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+        env = self._environment | {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
         with (self.tables.parent / "driver.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [*self._command, *options], stdout=log, stderr=log, env=env
@@ -97,7 +92,7 @@ def test_nothing_is_lost_or_doubled(
 ) -> None:
     recorders = [recorder(A, 2500), recorder(B, 2500), recorder(C, 100)]
     boards = FakeBoards(field.address, recorders)
-    stream = Stream(tmp_path / "tables", cluster.master, field)
+    stream = Stream(tmp_path / "tables", cluster, field)
     try:
         killed_while_reading(stream, boards)
         more(boards, recorders)

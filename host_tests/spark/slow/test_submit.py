@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.dataset as ds
@@ -15,39 +14,39 @@ from host_tests.spark import campaign
 from slotmq_tools.telemetry import submit
 from slotmq_tools.telemetry.cluster import archive
 
-from .cluster import Cluster, environment
+from .cluster import Cluster
 
 _SUBMIT = Path(pyspark.__file__).parent / "bin" / "spark-submit"
 SEASONS = range(6)
 
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    made = Cluster(tmp_path)
-    yield made
-    made.stop()
+pytestmark = pytest.mark.timeout(900)
 
 
 def submitted(cluster: Cluster, tmp_path: Path, *arguments: object) -> str:
     packed = archive(tmp_path / "slotmq.zip")
     command = [_SUBMIT, "--master", cluster.master, "--py-files", packed]
     command += ["--conf", "spark.driver.host=127.0.0.1", submit.__file__, *arguments]
-    env = environment() | {"PYSPARK_DRIVER_PYTHON": sys.executable}
+    env = cluster.environment | {"PYSPARK_DRIVER_PYTHON": sys.executable}
     ran = subprocess.run(list(map(str, command)), env=env, capture_output=True, text=True,
                          check=False)  # fmt: skip
     assert ran.returncode == 0, ran.stderr[-3000:]
     return ran.stdout
 
 
+def executors(cluster: Cluster) -> set[Path]:
+    """The folders of all that there have been."""
+    return set(cluster.folder.glob("worker-*/app-*/*"))
+
+
 def test_two_workers_make_the_tables_of_the_truth(cluster: Cluster, tmp_path: Path) -> None:
     lived = campaign.run(tmp_path / "harvest", SEASONS)
-    tables = tmp_path / "tables"
-    said = submitted(cluster, tmp_path, "bronze", lived.folder, tables)
+    tables, before = tmp_path / "tables", executors(cluster)
+    said = submitted(cluster, tmp_path, "ingest", lived.folder, tables)
     assert f"bronze: {lived.lines} bundles taken" in said
-    assert "silver: messages" in submitted(cluster, tmp_path, "silver", tables)
+    assert "gold: traffic" in said
     found = ds.dataset(tables / "silver" / "messages", partitioning="hive").to_table()
     names = ("board", "boot", "seq")
     got = sorted(zip(*(found.column(name).to_pylist() for name in names), strict=True))
     assert got == sorted(tuple(row[name] for name in names) for row in lived.all("messages"))
-    for number in range(2):
-        assert list((tmp_path / f"worker-{number}").glob("app-*/*")), "both workers took part"
+    workers = {path.parts[-3] for path in executors(cluster) - before}
+    assert workers == {"worker-0", "worker-1"}, "both took part"

@@ -73,7 +73,7 @@ def season(folder: Path, seed: int, knobs: Knobs, lines: int = 0) -> Season:
 def _live(season: Season, board: Board) -> None:
     random, knobs = season.random, season.knobs
     season.boards.append(board)
-    at = START + random.randrange(DAY)
+    at = START + random.randrange(random.choice((60_000, DAY)))
     for boot in range(knobs.boots):
         board.start(at)
         board.put(at, EVENT, 1, bytes((random.randrange(6),)))

@@ -1,0 +1,77 @@
+"""What is recorded takes no heap: within a segment not a byte, and none stays behind many."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from slotmq_tools.golden import decode
+
+from .test_steady_state import HEAP, NOISE, Watched
+from .traffic import BURST, Traffic
+
+UNPACKED = 40 * 1024  # heap for the recorder as it was written, beside that of the board
+ROUNDS = 60
+SEGMENT, BUDGET = 4096, 16384
+DEF, MESSAGE, GAP = 1, 2, 5
+FLUSHED_S = 2.5
+
+
+def recording(conf: str) -> Iterator[tuple[Watched, Traffic]]:
+    with Watched(HEAP + UNPACKED, conf) as watched:
+        traffic = Traffic(watched.address)
+        for qos in (0, 1, 2):
+            traffic.burst(qos)
+        yield watched, traffic
+        traffic.close()
+
+
+@pytest.fixture
+def in_one_segment() -> Iterator[tuple[Watched, Traffic]]:
+    yield from recording("record 4194304 8388608")
+
+
+@pytest.fixture
+def in_many() -> Iterator[tuple[Watched, Traffic]]:
+    yield from recording(f"record {SEGMENT} {BUDGET}")
+
+
+def records(watched: Watched) -> list[dict]:  # type: ignore[type-arg]
+    time.sleep(FLUSHED_S)
+    files = sorted((watched.folder / "record").glob("*.seg"))
+    return [record for file in files for record in decode(file.read_bytes())["records"]]
+
+
+def test_within_a_segment_nothing_is_allocated(
+    in_one_segment: tuple[Watched, Traffic],
+) -> None:
+    watched, traffic = in_one_segment
+    sent = [BURST] * 3
+    with watched.locked() as seen:
+        for _ in range(ROUNDS):
+            for qos in (0, 1, 2):
+                sent[qos] += traffic.burst(qos)
+    assert seen["changed"] == 0
+    found = records(watched)
+    kept = Counter(each["flags"] for each in found if each["type"] == MESSAGE)
+    assert [kept[qos] for qos in (0, 1, 2)] == sent
+    assert [each["seq"] for each in found] == list(range(len(found)))
+    assert sum(each["type"] == DEF for each in found) > ROUNDS  # topics give way to others
+
+
+def test_segments_that_come_and_go_leave_nothing_in_the_heap(
+    in_many: tuple[Watched, Traffic],
+) -> None:
+    watched, traffic = in_many
+    before = watched.unloaded()
+    for _ in range(ROUNDS):
+        for qos in (0, 1, 2):
+            traffic.burst(qos)
+    after = watched.unloaded()
+    assert abs(after.pop("used") - before.pop("used")) <= NOISE
+    assert after == before
+    names = sorted(file.stem for file in (watched.folder / "record").glob("*.seg"))
+    assert len(names) == BUDGET // SEGMENT
+    assert int(names[0], 16) > ROUNDS // 2  # so many have been overwritten
+    assert any(each["type"] == GAP and each["flags"] == 1 for each in records(watched))

@@ -1,0 +1,92 @@
+"""Bad input to every command: one line, an exit code, and nothing half-written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from slotmq_tools.cli import main
+from slotmq_tools.telemetry import command
+from slotmq_tools.telemetry.lake import Lake
+
+REFUSED = [
+    (["bronze", "file", "tables"], "file"),
+    (["bronze", "none", "tables"], "none is no harvest folder"),
+    (["ingest", "file/h", "tables"], "MANIFEST.jsonl cannot be read"),
+    (["silver", "none"], "run `slotmq telemetry bronze` first"),
+    (["gold", "none"], "run `slotmq telemetry silver` first"),
+    (["report", "none", "page.html"], "run `slotmq telemetry gold` first"),
+    (["season", "file/h"], "Not a directory"),
+    (["demo", "file/h"], "Not a directory"),
+    (["live", "file/t", "--broker", "127.0.0.1:1", "--once"], "Not a directory"),
+    (["delta", "none", "target"], "there is nothing to bring"),
+    (["pack", "file/x.zip"], "Not a directory"),
+    (["pack", "none/x.zip"], "No such file or directory"),
+]
+
+
+@pytest.mark.parametrize(("words", "complaint"), REFUSED, ids=[" ".join(w) for w, _ in REFUSED])
+def test_a_wrong_folder_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], complaint: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("no folder")
+    done = CliRunner().invoke(main, ["telemetry", *words])
+    last = done.output.splitlines()[-1]
+    assert done.exit_code in (1, 2) and last.startswith("Error: ") and complaint in last
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_no_rights_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_args: object, **_options: object) -> None:
+        raise PermissionError(13, "Permission denied", str(tmp_path))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    done = CliRunner().invoke(main, ["telemetry", "season", str(tmp_path / "harvest")])
+    assert done.exit_code == 1
+    assert done.output.splitlines()[-1] == f"Error: {tmp_path}: Permission denied"
+
+
+def test_of_a_java_trace_the_cause_is_told() -> None:
+    trace = "An error occurred.\nat x.Y\nCaused by: java.io.IOException: No space left\nat x.Z\n"
+    assert command.reason(trace) == "java.io.IOException: No space left"
+    assert command.reason("[TABLE_NOT_FOUND] t\nat x.Y") == "[TABLE_NOT_FOUND] t"
+
+
+def test_readers_outside_of_spark_see_what_is_committed(tmp_path: Path) -> None:
+    """While a batch and a version are being written, and after a writer was killed."""
+    lake = Lake(tmp_path / "tables").made()
+
+    def written(path: Path, rows: int) -> Path:
+        path.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"seq": list(range(rows))}), path / "part.parquet")
+        return path
+
+    def seen() -> tuple[list[int], list[int]]:
+        """By DuckDB and by pandas: rows of bronze, and of silver."""
+        found = []
+        for part, glob in (("bronze", "*/*.parquet"), ("silver", "messages/**/*.parquet")):
+            with duckdb.connect() as duck:
+                ask = f"select count(*) from read_parquet('{lake.folder}/{part}/{glob}')"
+                by_duck = duck.execute(ask).fetchall()[0][0]
+            found.append([by_duck, len(pd.read_parquet(lake.folder / part))])
+        return found[0], found[1]
+
+    for count in (3, 5):
+        with lake.staging("batch") as batch, lake.staging("silver") as silver:
+            written(batch, count)
+            written(silver / "messages", count)
+            if count == 5:
+                assert seen() == ([3, 3], [3, 3])
+            lake.add_batch("bronze", f"lines-{count}", batch)
+            lake.publish("silver", silver)
+    assert seen() == ([8, 8], [5, 5])
+    written(lake.folder / ".staging/killed-1", 100)
+    (lake.folder / "bronze/batch=lines-3/.part.parquet.half").write_bytes(b"PAR1")
+    assert seen() == ([8, 8], [5, 5])

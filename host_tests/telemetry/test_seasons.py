@@ -1,0 +1,157 @@
+"""Any season, drawn by its parameters: what the decoder, the clocks and the losses make of the
+harvest is the truth, exactly. Spark's part is repeated here in plain Python; that it does the
+same is shown in host_tests/spark.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from slotmq_tools.telemetry import manifest, segment, source
+from slotmq_tools.telemetry.clock import UNKNOWN, Bound, Piece
+from slotmq_tools.telemetry.season.truth import Truth
+from slotmq_tools.telemetry.season.world import Knobs, season
+from slotmq_tools.telemetry.solve import answers
+
+Row = dict[str, Any]
+often = st.sampled_from((0.0, 0.05, 0.2, 0.5, 1.0))
+SEASONS = st.builds(
+    Knobs,
+    boards=st.integers(1, 3),
+    boots=st.integers(1, 5),
+    steps=st.sampled_from((0, 3, 20, 40)),
+    segment_size=st.sampled_from((512, 768, 2048, 4096)),
+    ring=st.sampled_from((2, 3, 8, 100)),
+    stops=st.booleans(),
+    silences=st.sampled_from((0.0, 0.02, 0.3)),
+    cuts=often,
+    fails=st.sampled_from((0.0, 0.05)),
+    anchors=st.sampled_from((0.0, 0.05, 0.3)),
+    wrong_clocks=often,
+    harvests=st.sampled_from((0.0, 0.05, 0.2)),
+    clears=often,
+    repeats=often,
+    damage=often,
+    bridges=st.sampled_from((0.0, 0.5)),
+)
+drawn = given(knobs=SEASONS, seed=st.integers(0, 2**32))
+some = settings(
+    max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
+
+
+def lived(folder: str, knobs: Knobs, seed: int) -> tuple[Truth, list[Row]]:
+    """The truth, and every frame that the decoder finds."""
+    harvest = Path(folder) / "harvest"
+    truth = Truth(season(harvest, seed, knobs))
+    parts = (p for some in manifest.parts(manifest.read(harvest), 5000) for p in some)
+    frames = [batch for part in parts for batch in source.frames_of(harvest, part)]
+    return truth, [row for batch in frames for row in batch.to_pylist()]
+
+
+@drawn
+@some
+def test_every_frame_is_found_once_where_it_lies(knobs: Knobs, seed: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        truth, frames = lived(folder, knobs, seed)
+    good = [row for row in frames if row["reason"] is None]
+    found = Counter((r["line"], r["offset"], r["board"], r["boot"], r["seq"]) for r in good)
+    assert found == Counter(
+        (t.line, t.offset, t.entry.board, t.entry.boot, t.entry.seq) for t in truth.harvest.taken
+    )
+    bad = [row for row in frames if row["reason"] is not None]
+    assert Counter((r["line"], r["offset"], r["reason"], r["file"]) for r in bad) == Counter(
+        (b.line, b.offset, b.reason, b.file) for b in truth.harvest.bad
+    )
+
+
+@drawn
+@some
+def test_clocks_anchors_and_losses_are_those_of_the_truth(knobs: Knobs, seed: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        truth, frames = lived(folder, knobs, seed)
+    records = ordered([row for row in frames if row["reason"] is None])
+    found = [row for board in records.values() for row in answers(facts(board))]
+    anchors = [row for row in found if row["answer"] == "anchor"]
+    names: tuple[str, ...] = (
+        "board",
+        "boot",
+        "seq",
+        "error_ms",
+        "quality",
+        "anchor_us",
+        "believed",
+    )
+    assert by_identity(anchors, names) == by_identity(truth.anchors(), names)
+    losses = [renamed(row) for row in found if row["answer"] == "loss"]
+    names = ("board", "boot", "first_seq", "last_seq", "reasons", "segments", "after_us",
+             "before_us")  # fmt: skip
+    assert by_identity(losses, names) == by_identity(truth.losses(), names)
+    pieces = {(r["board"], r["boot"], r["passed"]): r for r in found if r["answer"] == "piece"}
+    for record in (row for board in records.values() for row in board):
+        key = (record["board"], record["boot"], record["seq"])
+        piece = pieces[record["board"], record["boot"], record["passed"]]
+        assert wall(piece, record["uptime_ms"]) == truth.wall(key)
+
+
+def by_identity(rows: list[Row], names: tuple[str, ...]) -> list[str]:
+    return sorted(repr([row.get(name) for name in names]) for row in rows)
+
+
+def renamed(row: Row) -> Row:
+    names = {"seq": "first_seq", "last": "last_seq", "from_us": "after_us", "to_us": "before_us"}
+    return {names.get(name, name): value for name, value in row.items()}
+
+
+def ordered(frames: list[Row]) -> dict[str, list[Row]]:
+    """By board, each record once, as silver.ordered has them."""
+    frames = sorted(frames, key=lambda r: (r["harvested_ms"], r["line"], r["offset"]))
+    once = {(r["board"], r["boot"], r["seq"]): r for r in reversed(frames)}
+    boards: dict[str, list[Row]] = defaultdict(list)
+    before: Row = {}
+    for _, row in sorted(once.items()):
+        same = bool(before) and (before["board"], before["boot"]) == (row["board"], row["boot"])
+        last = before if same else {"seq": -1, "ticks": 0, "wraps": 0, "passed": 0}
+        wraps = last["wraps"] + (row["ticks"] < last["ticks"])
+        row |= {
+            "wraps": wraps,
+            "uptime_ms": row["ticks"] + wraps * segment.TICKS_PERIOD,
+            "passed": last["passed"] + (row["type"] == segment.ANCHOR),
+            "uptime_before": last.get("uptime_ms"),
+            "passed_before": last["passed"] if same else None,
+            "hole": last["seq"] + 1 if row["seq"] > last["seq"] + 1 else None,
+        }
+        boards[row["board"]].append(row)
+        before = row
+    return boards
+
+
+def facts(records: list[Row]) -> list[Row]:
+    """What silver.facts takes out of them."""
+    found: list[Row] = []
+    for boot in sorted({row["boot"] for row in records}):
+        own = [row for row in records if row["boot"] == boot]
+        found.append(own[-1] | {"fact": "boot", "uptime_before": own[0]["uptime_ms"]})
+    kinds = {segment.ANCHOR: "anchor", segment.GAP: "told"}
+    found += [row | {"fact": kinds[row["type"]]} for row in records if row["type"] in kinds]
+    return found + [row | {"fact": "hole"} for row in records if row["hole"] is not None]
+
+
+def wall(piece: Row, uptime: int) -> tuple[int, int, str] | None:
+    """As silver.timed has it: estimate and error in µs, and how it is known."""
+    before, after = (
+        Bound(piece[f"{side}_ms"], piece[f"{side}_low"], piece[f"{side}_high"])
+        if piece[f"{side}_ms"] is not None
+        else None
+        for side in ("before", "after")
+    )
+    both = Piece(piece["boot"], piece["passed"], before, after, piece["clock"]).at(uptime)
+    if both is None or piece["clock"] == UNKNOWN:
+        return None
+    return sum(both) // 2000, (both[1] - both[0]) // 2000 + 2, piece["clock"]

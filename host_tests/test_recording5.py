@@ -1,0 +1,71 @@
+"""`record` and MQTT 5.0: payloads without properties, aliases, and who has recorded it before."""
+
+from pathlib import Path
+
+import pytest
+
+from .test_recording import MESSAGE, begin, segments
+from .wire5 import codec
+from .wire5.client import Client
+
+ORIGIN = "e6614104035f2d2b0000000c00012345"  # board, boot, seq
+KEPT = bytes.fromhex("e6614104035f2d2b0c00000045230100").hex()  # as in the record
+WITH_ORIGIN = 16
+
+
+def join(address: tuple[str, int], name: str) -> Client:
+    client = Client(address)
+    assert client.connect(codec.connect(name)).code == 0
+    return client
+
+
+def messages(folder: Path) -> list[tuple[str, int, str]]:
+    """Topic, flags and payload of each message, as one who reads the segments finds them."""
+    found = []
+    for segment in segments(folder):
+        topics = {}
+        for record in segment["records"]:
+            if record["type"] == 1 and record["flags"] == 1:
+                topics[record["topic"]] = bytes.fromhex(record["payload"]).decode()
+            if record["type"] == MESSAGE:
+                topic = topics[record["topic"]]
+                found.append((topic, record["flags"], bytes.fromhex(record["payload"]).hex()))
+    return found
+
+
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_a_payload_is_recorded_without_its_properties(
+    tmp_path: Path, runtime: str, qos: int
+) -> None:
+    run, address = begin(tmp_path, runtime)
+    client = join(address, "sensor")
+    client.publish("t/1", b"21.5", qos, content_type="text", user=[("unit", "C")])
+    client.publish("t/2", b"first", qos, topic_alias=1)
+    client.publish("", b"by alias", qos, topic_alias=1)
+    client.sock.close()
+    run.stop()
+    expected = [("t/1", b"21.5"), ("t/2", b"first"), ("t/2", b"by alias")]
+    assert messages(tmp_path) == [(topic, qos, data.hex()) for topic, data in expected]
+
+
+def test_what_a_bridge_brings_keeps_who_has_recorded_it(tmp_path: Path, runtime: str) -> None:
+    run, address = begin(tmp_path, runtime)
+    client = join(address, "bridge")
+    client.publish("t/1", b"21.5", 1, user=[("slotmq-origin", ORIGIN)])
+    client.publish("t/1", b"22.0", 0, user=[("a", "b"), ("slotmq-origin", ORIGIN)])
+    client.sock.close()
+    run.stop()
+    assert messages(tmp_path) == [
+        ("t/1", 1 | WITH_ORIGIN, KEPT + b"21.5".hex()),
+        ("t/1", WITH_ORIGIN, KEPT + b"22.0".hex()),
+    ]
+
+
+@pytest.mark.parametrize("value", ["", "e661", "x" * 32, ORIGIN + "00"])
+def test_what_is_no_origin_is_none(tmp_path: Path, runtime: str, value: str) -> None:
+    run, address = begin(tmp_path, runtime)
+    client = join(address, "bridge")
+    client.publish("t/1", b"21.5", 0, user=[("slotmq-origin", value)])
+    client.sock.close()
+    run.stop()
+    assert messages(tmp_path) == [("t/1", 0, b"21.5".hex())]

@@ -1,0 +1,37 @@
+"""With `interval` a delivery's slot may become another session's between two commits."""
+
+from fakes import World
+from journal_case import RESUMED, JournalCase
+from memory_medium import MemoryMedium
+from packets import PUBACK, PUBREC, PUBREL, ack, publish, subscribe
+
+from slotmq import Broker, Limits, Settings
+from slotmq.restore import restore
+
+
+class TestSlotUsedAgain(JournalCase):
+    def start(self):
+        self.broker = Broker(Limits(deliveries=1, inflight=1), Settings(sys_interval=0))
+        self.world = World(self.broker)
+        restore(self.broker, self.medium, self.said.append, False, 1800)
+
+    def stop(self):
+        """An orderly stop, and a start."""
+        self.world.loop.close()
+        self.medium = MemoryMedium(kept=self.medium.kept)
+        self.start()
+
+    def test_the_one_that_has_it_is_released_and_nobody_else(self):
+        first, second = self.client("a", clean=False), self.client("b", clean=False)
+        self.ask(first, subscribe(1, "a", 1), b"\x90\x03\0\1\1")
+        self.ask(second, subscribe(1, "b", 2), b"\x90\x03\0\1\2")
+        self.broker.publish("a", b"x", 1)
+        self.ask(first, b"", publish("a", b"x", 1, 1))
+        self.broker.compact()
+        self.ask(first, ack(PUBACK, 1))
+        self.broker.publish("b", b"y", 2)
+        self.ask(second, b"", publish("b", b"y", 2, 1))
+        self.ask(second, ack(PUBREC, 1), ack(PUBREL, 1))
+        self.stop()
+        self.assertEqual(self.client("a", RESUMED, clean=False).packets(), [])
+        self.assertEqual(self.client("b", RESUMED, clean=False).packets(), [ack(PUBREL, 1)])
