@@ -1,6 +1,7 @@
 """Persistence takes no heap while messages of kept sessions pass, and a full journal starts."""
 
 import itertools
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,10 +112,10 @@ def test_a_full_journal_starts_in_the_heap_of_a_pico_w(tmp_path: Path) -> None:
         return run
 
     run = start()
-    fill(("127.0.0.1", port))
+    address = ("127.0.0.1", port)
+    fill(address)
+    grow(run, address, tmp_path / "slotmq.db")
     run.kill()
-    size = (tmp_path / "slotmq.db").stat().st_size
-    assert size > 15_000
     begun = time.monotonic()
     run = start()
     assert time.monotonic() - begun < START_S
@@ -151,6 +152,26 @@ def test_what_is_loaded_on_demand_fits_with_a_journal_too(tmp_path: Path) -> Non
         for client in clients:
             client.sock.close()
         board.close()
+
+
+def grow(run: Run, address: tuple[str, int], file: Path) -> None:
+    """Nearly so long that it would be rewritten: over 64 KB and four times what is there."""
+    ends = Client(address)  # whose messages make room for those to come
+    assert ends.connect(codec.connect("6" * 60)).code == 0
+    ends.drop()
+    run.process.send_signal(signal.SIGUSR1)
+    run.wait_for(lambda: "The journal is rewritten" in run.everything(), "its line")
+    long = 60_000 + 4 * file.stat().st_size
+    assert long > 100_000
+    publisher = Client(address)
+    assert publisher.connect(codec.connect("publisher", clean=False)).session_present
+    for n in itertools.count():
+        publisher.publish(f"r/{n % 30}", b"R" * 60, 1, retain=True)
+        if file.stat().st_size > long:
+            break
+        assert n < 2000
+    assert n > 300
+    publisher.sock.close()
 
 
 def fill(address: tuple[str, int]) -> None:

@@ -144,6 +144,10 @@ def test_the_readme_shows_what_comes_of_it(tmp_path: Path) -> None:
     due = [int(text.split()[1].replace(",", "")) for text in (printed[printed.index("Of ") :],
            shown[shown.index("Of ") :])]  # fmt: skip
     assert due[0] == due[1]
+    ram = [re.findall(r"RAM: the tables take ([\d,]+) bytes of the ([\d,]+) that", text)
+           for text in (printed, shown)]  # fmt: skip
+    assert len(ram[0]) == 1
+    assert ram[0] == ram[1], "README's block is what `slotmq sim --example` brings about"
 
 
 def test_the_scenario_of_the_help_is_one(tmp_path: Path) -> None:

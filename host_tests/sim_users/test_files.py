@@ -92,7 +92,7 @@ def complaints(tmp_path: Path, text: str | bytes) -> list[str]:
         (GOOD + "[persistence]\nsize = '32 KB'", "persistence.size: at least "),
         (
             GOOD.replace('board = "RPI_PICO_W"', "") + "[persistence]\nmedium = 'flash'",
-            "persistence.size: at least 2,235,056 KB for what a computer's limits may hold: name a",
+            "persistence.size: at least 2,235,056 KB for what a computer's limits may hold: name",
         ),
         (GOOD + "[persistence]\nsize = '32 KB'\nmedium = 'littlefs'", "persistence.size: "),
         (GOOD.replace('s" }', 's", payload = 2048 }'), "clients[0].publish[0].payload: at most"),
