@@ -93,8 +93,8 @@ FAULTS = (
     Fault(
         "a torn record counts",
         "journal_reader.py",
-        "        return buf[:4] == buf[4:8]",
-        "        return True",
+        "            if buf[i] != buf[4 + i]:\n                return False\n",
+        "            pass\n",
     ),
     Fault(
         "what follows the last COMMIT counts",
