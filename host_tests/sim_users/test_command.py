@@ -144,8 +144,8 @@ def test_the_readme_shows_what_comes_of_it(tmp_path: Path) -> None:
     due = [int(text.split()[1].replace(",", "")) for text in (printed[printed.index("Of ") :],
            shown[shown.index("Of ") :])]  # fmt: skip
     assert due[0] == due[1]
-    ram = [[int(n.replace(",", "")) for n in re.findall("[0-9,]{5,}", text.partition("RAM")[2])[:2]]
-           for text in (printed, shown)]  # fmt: skip
+    lines = (text.partition("RAM")[2] for text in (printed, shown))
+    ram = [[int(n.replace(",", "")) for n in re.findall("[0-9,]{5,}", line)] for line in lines]
     assert ram[0][0] == ram[1][0]
     assert abs(ram[0][1] - ram[1][1]) < 1024, "README's block is not what is printed any more"
 
