@@ -2,8 +2,9 @@
 #
 # Owns two files beside main.py: network.json, which `slotmq deploy` writes, says how the
 # board comes onto the network; slotmq.boots counts starts that have not lived for a
-# minute. The third such start, or a configuration that cannot be used, is safe mode: no
-# broker, no watchdog, a fast LED and the REPL. So is Ctrl-C, but for the LED.
+# minute. The start after three of those, or a configuration that cannot be used, is safe
+# mode: no broker, no watchdog, a fast LED and the REPL. So is Ctrl-C, but for the LED.
+# Any other end is a new start, as if the watchdog had bitten.
 # On a computer, where there is neither `network` nor `machine`, it runs all the same.
 # Allocates between two turns of the broker, a little, when something changes.
 import json
@@ -48,6 +49,9 @@ def run(folder="", turns=0):
     arguments = ["-c", folder + "slotmq.conf", "--board", config.get("board", "HOST")]
     try:
         status = app.main(arguments, on_ready=board.serve)
+    except Exception as error:
+        watch.restart(error)
+        raise  # a computer has somebody who sees it
     finally:
         board.dog.release()
     if status:

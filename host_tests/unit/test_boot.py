@@ -41,6 +41,15 @@ class App:
         return 0
 
 
+class Reset(Exception):
+    pass
+
+
+class Machine:
+    def reset(self):
+        raise Reset
+
+
 class TestBoot(unittest.TestCase):
     def setUp(self):
         self.kept = boot.app
@@ -130,6 +139,19 @@ class TestBoot(unittest.TestCase):
         with self.assertRaises(ValueError):
             boot.run(self.folder)
         self.assertEqual(self.files(), ["network.json", "slotmq.boots"])
+
+    def test_a_board_starts_again_then_and_three_such_starts_are_safe_mode(self):
+        self.write("network.json", HOST)
+        self.app.broker.fail = ValueError("a bug")
+        kept, boot.watch.machine = boot.watch.machine, Machine()
+        try:
+            for _ in range(3):
+                with self.assertRaises(Reset):
+                    boot.run(self.folder)
+            self.assertEqual(boot.run(self.folder), 1)
+        finally:
+            boot.watch.machine = kept
+        self.assertEqual(self.files(), ["network.json"])
 
 
 if __name__ == "__main__":
