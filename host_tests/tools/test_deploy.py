@@ -180,7 +180,36 @@ def test_a_start_that_fails_is_explained(said: list[str], complaint: str) -> Non
     assert "secret" not in str(failed.value)
 
 
-def test_a_password_that_nobody_knows_is_asked_for() -> None:
+def test_nothing_is_erased_before_all_is_checked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tried: list[object]
+) -> None:
+    erased: list[str] = []
+
+    def erase(_repl: FakeRepl, name: str) -> str:
+        erased.append(name)
+        return "all is gone"
+
+    monkeypatch.setattr(backup, "erase", erase)
+    conf = tmp_path / "slotmq.conf"
+    conf.write_text("max_qos 7\n")
+    board = FakeRepl([HEADLINE, "wifi home: up, 192.168.1.7"])
+    with pytest.raises(ToolError, match="max_qos"):
+        steps.deploy(order(conf=conf), board, print, True)  # type: ignore[arg-type]
+    assert erased == board.written == []
+    steps.deploy(order(), board, print, True)  # type: ignore[arg-type]
+    assert erased == [BOARD]
+    assert board.written
+
+
+def test_the_password_of_another_network_is_not_known() -> None:
+    board = FakeRepl()
+    assert not steps.knows_password(board, "home")  # type: ignore[arg-type]
+    board.files["/network.json"] = b'{"ssid": "home", "password": "kept"}'
+    assert steps.knows_password(board, "home")  # type: ignore[arg-type]
+    assert not steps.knows_password(board, "other")  # type: ignore[arg-type]
+
+
+def test_a_password_that_nobody_knows_is_an_error_where_nobody_can_be_asked() -> None:
     with pytest.raises(ToolError, match="--wifi-password-file"):
         deployed(FakeRepl(), network=payload.Network("station", "home", None))
 

@@ -83,13 +83,11 @@ def deploy(
     ssid = wifi_ssid or access_point or ""
     password = _wifi_password(wifi_password_file) if ssid else None
     with repl.Repl(found) as line:
-        if erase:
-            click.echo(copies.erase(line, board))
-        if ssid and password is None and payload.NETWORK not in line.hashes():
+        if ssid and password is None and (erase or not steps.knows_password(line, ssid)):
             password = asked(f"Password of {ssid} (empty: none)")
         network = payload.Network(links[0], ssid, password, hostname, source)
         order = steps.Order(facts, config, network, login(user), way)
-        steps.deploy(order, line, click.echo)
+        steps.deploy(order, line, click.echo, erase)
 
 
 @click.command()

@@ -16,6 +16,7 @@ from .. import boards, mpy
 from ..errors import ToolError
 from ..heap import native
 from ..micropython import OLDEST, MicroPython
+from . import backup as copies
 from . import payload, reach
 from .repl import Repl
 
@@ -62,11 +63,14 @@ class Facts:
     flash: int
 
 
-def deploy(order: Order, repl: Repl, say: Say) -> None:
-    """Check, copy, start, try."""
+def deploy(order: Order, repl: Repl, say: Say, erase: bool = False) -> None:
+    """Check, erase if that is wanted, copy, start, try."""
     facts = probe(repl)
     say(f"{facts.machine}, MicroPython {_dotted(facts.version)}, {facts.heap:,} bytes of heap")
     check(order, facts)
+    if erase:
+        say(copies.erase(repl, order.board.name))
+        facts = probe(repl)  # there is more room now
     copy(order, repl, facts, say)
     repl.reset()
     say("started anew")
@@ -141,6 +145,12 @@ def copy(order: Order, repl: Repl, facts: Facts, say: Say) -> None:
     say(f"{len(paths)} of {len(wanted)} files written, {len(old)} removed")
 
 
+def knows_password(repl: Repl, ssid: str) -> bool:
+    """Has the board the password of that network?"""
+    found = _network(repl, repl.hashes())
+    return found.get("ssid") == ssid and "password" in found
+
+
 def _network(repl: Repl, there: dict[str, str]) -> dict[str, Any]:
     if payload.NETWORK not in there:
         return {}
@@ -169,7 +179,10 @@ def watch(order: Order, lines: Iterable[str], say: Say) -> None:
         elif port and "; it is tried again" in line:
             say(line)
             if "wrong password" in line:
-                raise ToolError("the access point refuses the password: deploy again with it")
+                raise ToolError(
+                    "the access point refuses the password: deploy again with the"
+                    " right one, by --wifi-password-file"
+                )
         if port and address:
             where = order.reach or (address, port)
             say(f"{where[0]}:{where[1]}: {reach.try_out(where, order.login)}")
