@@ -10,7 +10,7 @@
 ## make telemetry-demo      boards record here, are harvested, and become tables and a page
 ## make test                the tests of all that runs on a computer, but for those of the next two
 ## make test-spark          of these, the ones of the tables that Spark makes of recordings
-## make test-telemetry      the same under kill -9, on a cluster, and the demo
+## make test-cluster        the same under kill -9, on a cluster, and the demo
 ## make test-board          the broker on an emulated RP2040 (the first time builds its image)
 ## make bench               all workloads and peers, into docs/benchmarks.md
 ## make bench-telemetry     the decoder and the tables, into docs/benchmarks-telemetry.md
@@ -31,7 +31,7 @@ BIN := .venv/bin
 PACKAGES := .venv/packages
 HOST_CODE := tools boards host_tests
 
-.PHONY: run clients telemetry-demo bench-telemetry test test-spark test-telemetry test-board java bench bench-instructions lint format setup clean help
+.PHONY: run clients telemetry-demo bench-telemetry test test-spark test-cluster test-board java bench bench-instructions lint format setup clean help
 
 run: .venv/installed
 	$(BIN)/slotmq run --runtime "$(RUNTIME)" --board "$(BOARD)" \
@@ -49,7 +49,7 @@ test: setup lint
 test-spark: setup java
 	$(SPARK_TESTS) --ignore host_tests/spark/slow host_tests/spark
 
-test-telemetry: setup java
+test-cluster: setup java
 	$(SPARK_TESTS) host_tests/spark/slow
 
 # Spark's libraries have warnings.
