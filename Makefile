@@ -19,6 +19,7 @@
 ## make format              puts the code into its form
 ## make setup               fetches whatever the tests need
 ## make clean               takes all away again but the cache
+## make java                fetches a Java where there is none
 ## make help                this
 
 PYTHON ?= python3

@@ -99,7 +99,7 @@ class Clock:
                 return  # a server that does not know it either
             self.is_set = True
             self._next = _DAY_MS
-            if getattr(self._broker.settings, "record", None):
+            if self._broker and getattr(self._broker.settings, "record", None):
                 ms = int.from_bytes(answer[_FRACTION_AT : _FRACTION_AT + 2], "big") * 1000 >> 16
                 error = (now - self._asked) & 0x3FFFFFFF  # it was sent since then
                 self._broker.publish(TOPIC, b"%d.%03d %d ntp" % (seconds, ms, error))

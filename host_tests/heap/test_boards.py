@@ -26,7 +26,7 @@ def heap_of(name: str) -> int:
     board = boards.load(name)
     if not board.mcu.startswith("rp2"):
         return HEAPS[name]
-    return HEAPS[name] - sum(native.in_folder(mpy.build(board.mpy_arch)).values())
+    return HEAPS[name] - native.on_a_board(mpy.build(board.mpy_arch))
 
 
 def as_on_a_board(target: MicroPython, folder: Path) -> tuple[dict[str, str], Path]:

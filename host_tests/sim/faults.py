@@ -11,6 +11,7 @@ class Fault(NamedTuple):
     file: str
     text: str
     planted: str
+    first: int = 0  # of the seeds that look for it
 
 
 _NOTHING = "pass"
@@ -185,6 +186,7 @@ FAULTS = (
         "version5.py",
         "        if self.marked[session] and broker",
         "        if broker",
+        500,
     ),
     Fault(
         "aliases stay when their connection ends",

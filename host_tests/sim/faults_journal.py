@@ -21,6 +21,7 @@ FAULTS = (
         "journal.py",
         "        if broker.held or not self.whole and now < self.retry_at:",
         "        if not self.whole and now < self.retry_at:",
+        500,
     ),
     Fault(
         "the switch comes before what it switches to",

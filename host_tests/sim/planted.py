@@ -30,7 +30,13 @@ def find(fault: Fault, most: int = MOST) -> tuple[int, str]:
     """How many seeds it takes, and what failed; 0: it was not found."""
     with tempfile.TemporaryDirectory(prefix="slotmq-planted-") as name:
         plant(fault, Path(name))
-        command = [sys.executable, str(campaign.RUNNER), "0", str(most), str(campaign.STEPS)]
+        command = [
+            sys.executable,
+            str(campaign.RUNNER),
+            str(fault.first),
+            str(most),
+            str(campaign.STEPS),
+        ]
         environment = campaign.environment("cpython", Path(name))
         with subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

@@ -23,6 +23,8 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).with_name("mip_micropython.py")
 PICO = boards.load("RPI_PICO_W")
 
+NATIVE = ("hot", "hot_journal", "hot_record", "hot_record_words")
+
 
 class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
@@ -72,7 +74,7 @@ def test_it_serves_in_a_pico_ws_heap(server: str, tmp_path: Path) -> None:
     shutil.copy(ROOT / "boards/RPI_PICO_W/limits.py", lib)
     shutil.copy(PROGRAM, tmp_path / "main.py")
     # A Pico's native code lies in its heap; the one of this computer does not.
-    code_kb = -(-sum(native.in_folder(mpy.build(PICO.mpy_arch)).values()) // 1024)
+    code_kb = -(-native.on_a_board(mpy.build(PICO.mpy_arch)) // 1024)
     port = free_port()
     command = micropython.command(32, PICO.heap_kb - code_kb, tmp_path / "main.py", [str(port)])
     broker = Program(command, tmp_path, micropython.environment(lib))
@@ -102,7 +104,7 @@ def test_a_board_gets_what_the_list_has_and_native_code_as_source(
     there = {str(file.relative_to(lib)) for file in lib.rglob("*") if file.is_file()}
     assert there == set(targets)
     sources = {name for name in targets if name.endswith(".py")}
-    assert sources == {f"slotmq/{name}.py" for name in ("hot", "hot_journal", "hot_record")}
+    assert sources == {f"slotmq/{name}.py" for name in NATIVE}
     for file in lib.rglob("*.mpy"):
         assert file.read_bytes()[2] >> 2 == 0, f"{file} is bound to an architecture"
 

@@ -3,15 +3,19 @@
 from fakes import World
 from journal_case import RESUMED, JournalCase
 from memory_medium import MemoryMedium
-from packets import PUBACK, PUBREC, PUBREL, ack, publish, subscribe
+from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, publish, subscribe
 
 from slotmq import Broker, Limits, Settings
 from slotmq.restore import restore
 
 
-class TestSlotUsedAgain(JournalCase):
+class SlotCase(JournalCase):
+    DELIVERIES = 1
+
     def start(self):
-        self.broker = Broker(Limits(deliveries=1, inflight=1), Settings(sys_interval=0))
+        self.broker = Broker(
+            Limits(deliveries=self.DELIVERIES, inflight=1), Settings(sys_interval=0)
+        )
         self.world = World(self.broker)
         restore(self.broker, self.medium, self.said.append, False, 1800)
 
@@ -21,6 +25,8 @@ class TestSlotUsedAgain(JournalCase):
         self.medium = MemoryMedium(kept=self.medium.kept)
         self.start()
 
+
+class TestSlotUsedAgain(SlotCase):
     def test_the_one_that_has_it_is_released_and_nobody_else(self):
         first, second = self.client("a", clean=False), self.client("b", clean=False)
         self.ask(first, subscribe(1, "a", 1), b"\x90\x03\0\1\1")
@@ -35,3 +41,21 @@ class TestSlotUsedAgain(JournalCase):
         self.stop()
         self.assertEqual(self.client("a", RESUMED, clean=False).packets(), [])
         self.assertEqual(self.client("b", RESUMED, clean=False).packets(), [ack(PUBREL, 1)])
+
+
+class TestOrder(SlotCase):
+    DELIVERIES = 2
+
+    def test_it_stands_before_what_waits_for_it(self):
+        """With a window of one message its PUBREL is what makes room."""
+        reader = self.client("a", clean=False)
+        self.ask(reader, subscribe(1, "a", 2), b"\x90\x03\0\1\2")
+        self.broker.publish("a", b"x", 2)
+        self.ask(reader, b"", publish("a", b"x", 2, 1))
+        self.broker.publish("a", b"y", 2)
+        self.broker.compact()
+        self.ask(reader, ack(PUBREC, 1), ack(PUBREL, 1))
+        self.stop()
+        reader = self.client("a", RESUMED, clean=False)
+        self.assertEqual(reader.packets(), [ack(PUBREL, 1)])
+        self.ask(reader, ack(PUBCOMP, 1), publish("a", b"y", 2, 2, dup=True))

@@ -35,6 +35,7 @@ class Messages:
         self.sessions = {}
         self.messages = {}
         self.groups = {}
+        self.released = {}  # session here: its last delivery whose PUBREC had come
         self.begun = {}  # session here: how many of QoS 2 may have been sent
         self.now = 0  # of the last COMMIT
         self.expired = set()  # messages whose expiry nobody else looks at: without version 5
@@ -118,21 +119,28 @@ class Messages:
         if slot >= deliveries.slots:
             raise no_room("packet ids", "deliveries")
         session = self.sessions[u16(buf, 2)]
-        tail = sessions.tail[session]
+        msg = u16(buf, 4)
+        before = sessions.tail[session]
+        if msg == _NONE:  # it stood before all that was not sent yet
+            before = self.released.get(session, _NONE)
+            self.released[session] = slot
+        after = sessions.head[session] if before == _NONE else deliveries.next[before]
         deliveries.session[slot] = session
         deliveries.flags[slot] = buf[6] & ~_DUP
-        deliveries.prev[slot] = tail
-        deliveries.next[slot] = _NONE
-        if tail == _NONE:
+        deliveries.prev[slot] = before
+        deliveries.next[slot] = after
+        if before == _NONE:
             sessions.head[session] = sessions.cursor[session] = slot
         else:
-            deliveries.next[tail] = slot
-        sessions.tail[session] = slot
+            deliveries.next[before] = slot
+        if after == _NONE:
+            sessions.tail[session] = slot
+        else:
+            deliveries.prev[after] = slot
         deliveries.count[0] += 1
         deliveries.count[1] = max(deliveries.count[0], deliveries.count[1])
         if broker.five:
             broker.five.came_by(slot, self._group(session, u16(buf, 7)), signed(u32(buf, 9)))
-        msg = u16(buf, 4)
         if msg == _NONE or self.rows.get(_DELIVERY_RELEASED << 16 | slot, 0) > at:
             deliveries.state[slot] = _RELEASED
             sessions.inflight[session] += 1

@@ -43,7 +43,8 @@ _FOREVER_S = 10**9
     default="",
     metavar="SERVER",
     help="Take the time from this NTP server (its address: to look a name up, where no DNS "
-    "answers, stops the broker for some 7 seconds), or, with `remote_admin true`, from who publishes to "
+    "answers, stops the broker for some 7 seconds), or, with `remote_admin true`, from "
+    "who publishes to "
     "'$SLOTMQ/time'.",
 )
 @click.option("--reach", "way", type=Address(), help="Where the broker is, seen from here.")

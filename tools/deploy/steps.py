@@ -113,7 +113,7 @@ def _check_heap(order: Order, facts: Facts, made: Path) -> None:
     tables = sum(row[1] for row in rows)
     code = _CODE
     if order.board.mcu.startswith("rp2"):  # others keep native code elsewhere
-        code += sum(native.in_folder(made).values())
+        code += native.on_a_board(made)
     need = tables + code + _BESIDE
     if need > facts.heap:
         largest = max(rows, key=lambda row: row[1])

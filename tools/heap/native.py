@@ -16,6 +16,9 @@ _TEXTS = (5, 6)
 _TUPLE = 10
 
 
+_OF_COMPUTERS = "hot_record_words"  # it is loaded where the heap is large
+
+
 class _Reader:
     """A .mpy file from its fifth byte on."""
 
@@ -52,6 +55,12 @@ def in_folder(folder: Path) -> dict[str, int]:
         for file in sorted(folder.rglob("*.mpy"))
     }
     return {name: size for name, size in sizes.items() if size}
+
+
+def on_a_board(folder: Path) -> int:
+    """Bytes of native code that a board may have in its heap."""
+    sizes = in_folder(folder)
+    return sum(size for name, size in sizes.items() if not name.endswith(_OF_COMPUTERS))
 
 
 def in_file(file: Path) -> int:
