@@ -164,6 +164,11 @@ def _may_be(owed, row):
     return row.key == owed.msg.key()
 
 
+def _is_given_again(owed, row):
+    """Is the row no longer this, but the same given once more to a subscription made anew?"""
+    return owed.is_scan and owed.packet_id and row.key is not None and not row.flags & 8
+
+
 def _take_back(model, session):
     """Deliveries that had ended, which the journal had not told: they may be there again."""
     known = [owed.packet_id for owed in session.queue]
@@ -171,18 +176,19 @@ def _take_back(model, session):
     for row in peek.queue(model.broker, session.name):
         if row.packet_id in known:
             continue
-        was_sent = [owed for owed in session.may_return if owed.packet_id and _may_be(owed, row)]
+        back = [owed for owed in session.may_return if _may_be(owed, row)]
+        back = [owed for owed in back if not _is_given_again(owed, row)]
+        was_sent = [owed for owed in back if owed.packet_id]
         if row.key in unsent and not was_sent:
             unsent.remove(row.key)
             continue
-        for owed in was_sent or session.may_return:
-            if owed.is_scan and owed.packet_id and row.key is not None and not row.flags & 8:
-                # Given once more since, to a subscription made anew.
-                if row.key == owed.msg.key():
-                    model.retained.owed(session, owed.msg, row.flags >> 1 & 3)
-                    break
-            elif _may_be(owed, row):
-                session.may_return.remove(owed)
-                return_to(session, owed, RELEASED if row.key is None else QUEUED)
-                break
+        if back:
+            owed = (was_sent or back)[0]
+            session.may_return.remove(owed)
+            return_to(session, owed, RELEASED if row.key is None else QUEUED)
+            continue
+        again = [owed for owed in session.may_return if _is_given_again(owed, row)]
+        again = [owed for owed in again if owed.msg.key() == row.key]
+        if again and row.flags & 1:
+            model.retained.owed(session, again[0].msg, row.flags >> 1 & 3)
     session.may_return = []
