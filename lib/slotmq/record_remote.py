@@ -27,18 +27,6 @@ _AROUND = const(7)  # bytes of PUBLISH beside topic and payload, at most
 _ANSWER_MOST = const(1024)
 
 
-def read_origin(to, buf, at):
-    """32 hexadecimal digits: board, boot, seq; False: they are none."""
-    try:
-        data = binascii.unhexlify(bytes(buf[at : at + 32]))
-    except ValueError:
-        return False
-    # the board as it stands, the numbers with their lowest byte first
-    for i in range(16):
-        to[i if i < 8 else (i | 3) - (i & 3)] = data[i]
-    return True
-
-
 def publish(taps, topic, payload, qos, retain):
     """Broker.publish(): the program itself does."""
     _local(taps).publish(taps.broker, topic, payload, qos, retain)

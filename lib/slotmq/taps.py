@@ -27,7 +27,9 @@ _TICKS = const(5)
 _CLIENT = const(8)
 _BEGAN = const(17)
 _ORIGIN_FLAG = const(16)
-_ORIGIN = b"\x26\0\x0dslotmq-origin\0\x20"
+_ORIGIN = b"\0\x0dslotmq-origin\0\x20"
+_FORMAT = const(1)  # Payload Format Indicator; the others are texts
+_USER = const(0x26)
 _EACH = const(10)
 _HEAP = const(600)  # tenths of a second between two looks at it
 
@@ -48,10 +50,13 @@ class Taps:
         self.o[_BEGAN] = self.ticks_ms()
         # What was called before: record.py fills it in
         self.joins = self.inner = self.inner5 = self.finish = self.shut = None
+        self.inner_will = None
         self.end_it = self.asks = self.asks5 = None
         self.refused = 0  # of all tables at the last look
         self.counts = []  # of each, see record_control.py
         self.heap_at = broker.now
+        self.ask = self._once  # the hook and its answer, while a packet is handled
+        self.hook = self.answer = None
         self.low = 0x3FFFFFFF  # bytes of heap that were free when there were fewest
         self.buf = None  # where the filters of a SUBSCRIBE are, buf[at:to]
         self.at = self.to = 0
@@ -107,41 +112,72 @@ class Taps:
             heap.drop()
 
     def publish(self, broker, conn, pkt, buf):
-        """PUBLISH of version 3."""
-        client = broker.conns.session[conn]
-        result = self.inner(broker, conn, pkt, buf)
-        if not result:
-            self._packet(conn, client, pkt, buf)
-        return result
-
-    def publish5(self, broker, conn, pkt, buf):
-        """PUBLISH of version 5, whose topic an alias may stand for."""
+        """PUBLISH; what may_publish has answered to the handler is not asked once more."""
         client = broker.conns.session[conn]
         flags = pkt[_FLAGS]
-        result = self.inner5(broker, conn, pkt, buf)
-        if not result:
-            s = broker.five.source
-            n = s.props
-            if n > 48 and self._find_origin(s):
-                flags |= _ORIGIN_FLAG
-            at = s.at + n
-            n = s.size - n
-            self._message(conn, client, flags, s.tbuf, s.topic, s.topic_len, s.buf, at, n)
+        is_5 = broker.conns.level[conn] == 5
+        self.hook = hook = broker.may_publish
+        if hook:
+            self.answer = None
+            broker.may_publish = self.ask
+        try:
+            result = (self.inner5 if is_5 else self.inner)(broker, conn, pkt, buf)
+            if not result and is_5:
+                self._packet5(conn, client, flags)
+            elif not result:
+                self._packet(conn, client, pkt, buf)
+        finally:
+            broker.may_publish = hook
         return result
 
-    def _find_origin(self, source):
-        # The user property that tells which board has recorded the message before.
-        end = source.at + source.props
-        at = source.buf.find(_ORIGIN, source.at, end)
-        if at < 0 or at + 50 > end:
-            return False
-        heap.lift()
-        try:
-            return self._remote().read_origin(self.rec.origin, source.buf, at + 18)
-        except MemoryError:
-            return False
-        finally:
-            heap.drop()
+    def _packet5(self, conn, client, flags):
+        # Of version 5, where an alias may stand for the topic.
+        s = self.broker.five.source
+        n = s.props
+        if n > 48 and self._find_origin(s.buf, s.at, s.at + n):
+            flags |= _ORIGIN_FLAG
+        at = s.at + n
+        n = s.size - n
+        self._message(conn, client, flags, s.tbuf, s.topic, s.topic_len, s.buf, at, n)
+
+    def _once(self, client_id, topic):
+        if self.answer is None:
+            self.answer = self.hook(client_id, topic)
+        return self.answer
+
+    def _find_origin(self, buf, at, end):
+        # The user property that tells which board has recorded the message before, among
+        # properties that were checked.
+        while at < end:
+            kind = buf[at]
+            at += 1
+            if kind == _USER:
+                if buf.find(_ORIGIN, at, at + 17) == at:
+                    return self._read_origin(buf, at + 17)
+                at += 2 + (buf[at] << 8 | buf[at + 1])
+            at += 1 if kind == _FORMAT else 2 + (buf[at] << 8 | buf[at + 1])
+        return False
+
+    def _read_origin(self, buf, at):
+        # 32 hexadecimal digits: the board as it stands, the numbers with their lowest byte first.
+        to = self.rec.origin
+        for i in range(32):
+            n = buf[at + i]
+            if n >> 6 == 1:
+                n = (n & 31 or 9) + 9  # of a letter
+            else:
+                n = n - 48 if n < 58 else 16
+            if not 0 <= n < 16:
+                return False
+            k = i >> 1
+            k = k if k < 8 else (k | 3) - (k & 3)
+            to[k] = to[k] << 4 & 240 | n
+        return True
+
+    def publish_will(self, broker, msg, session):
+        """A will goes out."""
+        self.inner_will(broker, msg, session)
+        self.tell("said", msg, session)
 
     def publish_own(self, topic, payload=b"", qos=0, retain=False):
         """What the program itself publishes."""
