@@ -111,7 +111,6 @@ def _stand_before(broker, taps):
     taps.joins = broker.first_handlers
     broker.first_handlers = _replaced(taps.joins, taps.let_in, _CONNECT, _AUTH_TYPE)
     taps.inner = broker.handlers[_PUBLISH_TYPE]
-    taps.inner_will = broker.handlers[_OF_WILL]
     handlers = _replaced(broker.handlers, taps.publish, _PUBLISH_TYPE)
     broker.handlers = _replaced(handlers, taps.publish_will, _OF_WILL)
     five = broker.five

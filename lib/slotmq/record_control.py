@@ -72,10 +72,12 @@ def begin(rec):
     o = rec.o
     first = _first_lost(rec)
     rec.out[:SEGMENT_HEAD] = record_file.begin(rec, max(rec.newest, rec.segment) + 1)
+    # This takes in what a segment would have said that has failed before its first block.
+    rec.gaps = [lost for lost in rec.gaps if lost[0] == _OVERWRITTEN or lost[1] != rec.boot]
     if o[_SEQ] > first:
         rec.gaps.append((rec.gap, rec.boot, first, o[_SEQ] - first, _NO_SEGMENT))
     rec.gap = 0
-    rec.lost_from = o[_SEQ]  # if it fails before its first block
+    rec.lost_from = first
     o[_FILL] = SEGMENT_HEAD
     rec.done = 0
     o[_SPACE] = rec.size - SEGMENT_HEAD - (_GAP_BYTES if rec.stops else 0)

@@ -230,7 +230,7 @@ class Recorder:
 
     def flush(self):
         """What waits is written and stays, whatever happens; False: it could not be."""
-        if not self.is_open or not self.settle(True):
+        if not self.settle(True):
             return False
         try:
             self.file.flush()

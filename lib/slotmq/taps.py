@@ -7,6 +7,7 @@
 # the steady state.
 from slotmq import heap, ondemand
 from slotmq.handle_publish import is_wanted
+from slotmq.lifecycle import publish_stored
 from slotmq.runtime import const, lane, next_packet
 
 _NONE = const(0xFFFF)
@@ -50,13 +51,12 @@ class Taps:
         self.o[_BEGAN] = self.ticks_ms()
         # What was called before: record.py fills it in
         self.joins = self.inner = self.inner5 = self.finish = self.shut = None
-        self.inner_will = None
         self.end_it = self.asks = self.asks5 = None
         self.refused = 0  # of all tables at the last look
         self.counts = []  # of each, see record_control.py
         self.heap_at = broker.now
-        self.ask = self._once  # the hook and its answer, while a packet is handled
-        self.hook = self.answer = None
+        self.ask = self._once  # stands for the hook while a packet is handled
+        self.answer = None
         self.low = 0x3FFFFFFF  # bytes of heap that were free when there were fewest
         self.buf = None  # where the filters of a SUBSCRIBE are, buf[at:to]
         self.at = self.to = 0
@@ -116,7 +116,7 @@ class Taps:
         client = broker.conns.session[conn]
         flags = pkt[_FLAGS]
         is_5 = broker.conns.level[conn] == 5
-        self.hook = hook = broker.may_publish
+        hook = broker.may_publish
         if hook:
             self.answer = None
             broker.may_publish = self.ask
@@ -142,41 +142,35 @@ class Taps:
 
     def _once(self, client_id, topic):
         if self.answer is None:
-            self.answer = self.hook(client_id, topic)
+            self.answer = self.broker.hooks.may_publish(client_id, topic)
         return self.answer
 
     def _find_origin(self, buf, at, end):
         # The user property that tells which board has recorded the message before, among
-        # properties that were checked.
+        # properties that were checked: 32 hexadecimal digits, the board as it stands, the
+        # numbers with their lowest byte first.
         while at < end:
-            kind = buf[at]
+            n = buf[at]
             at += 1
-            if kind == _USER:
+            if n == _USER:
                 if buf.find(_ORIGIN, at, at + 17) == at:
-                    return self._read_origin(buf, at + 17)
+                    break
                 at += 2 + (buf[at] << 8 | buf[at + 1])
-            at += 1 if kind == _FORMAT else 2 + (buf[at] << 8 | buf[at + 1])
-        return False
-
-    def _read_origin(self, buf, at):
-        # 32 hexadecimal digits: the board as it stands, the numbers with their lowest byte first.
-        to = self.rec.origin
-        for i in range(32):
-            n = buf[at + i]
-            if n >> 6 == 1:
-                n = (n & 31 or 9) + 9  # of a letter
-            else:
-                n = n - 48 if n < 58 else 16
+            at += 1 if n == _FORMAT else 2 + (buf[at] << 8 | buf[at + 1])
+        for i in range(32 if at < end else 0):
+            n = buf[at + 17 + i]
+            n = (n & 31 or 9) + 9 if n >> 6 == 1 else n - 48 if n < 58 else 16
             if not 0 <= n < 16:
                 return False
-            k = i >> 1
-            k = k if k < 8 else (k | 3) - (k & 3)
-            to[k] = to[k] << 4 & 240 | n
-        return True
+            i >>= 1
+            if i > 7:
+                i = (i | 3) - (i & 3)
+            self.rec.origin[i] = self.rec.origin[i] << 4 & 240 | n
+        return at < end
 
     def publish_will(self, broker, msg, session):
         """A will goes out."""
-        self.inner_will(broker, msg, session)
+        publish_stored(broker, msg, session)
         self.tell("said", msg, session)
 
     def publish_own(self, topic, payload=b"", qos=0, retain=False):
