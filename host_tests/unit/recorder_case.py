@@ -18,14 +18,34 @@ DEF, MESSAGE, EVENT, ANCHOR, GAP = 1, 2, 3, 4, 5
 
 def records(data):
     """(type, flags, seq, payload) of the whole records of a segment."""
+    return [each[:4] for each in whole_records(data)]
+
+
+def whole_records(data):
+    """The same, and the ids of client and topic."""
     found = []
     at = 32
     while at + 20 <= len(data):
-        crc, total, kind, flags, seq = unpack("<IHBBI", data[at : at + 12])
+        crc, total, kind, flags, seq, _, client, topic = unpack("<IHBBIIHH", data[at : at + 20])
         if total == NONE or at + total > len(data) or crc32(data[at + 4 : at + total]) != crc:
             break
-        found.append((kind, flags, seq, data[at + 20 : at + total]))
+        found.append((kind, flags, seq, data[at + 20 : at + total], client, topic))
         at += total
+    return found
+
+
+def messages(data):
+    """(client id, topic, flags, payload) of the messages of a segment."""
+    found = []
+    names = {NONE: b""}
+    topics = {}
+    for kind, flags, _, payload, client, topic in whole_records(data):
+        if kind == DEF and flags:
+            topics[topic] = payload
+        elif kind == DEF:
+            names[client] = payload
+        elif kind == MESSAGE:
+            found.append((names[client], topics[topic], flags, payload))
     return found
 
 
