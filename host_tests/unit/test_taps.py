@@ -165,8 +165,9 @@ class TestTaps(Turns5):
     def test_what_looks_like_an_origin_within_another_property_is_none(self):
         false = user("slotmq-origin", b"f" * 32)
         said = "slotmq-origin" + FROM.decode()
-        texts = user("k", said), user(said, "v"), b"\x03" + packets.text(said)
-        for cover in (binary(false), binary(b"x" + false + false)) + texts:
+        covers = [user("k", said), user(said, "v"), b"\x03" + packets.text(said)]
+        covers += [binary(false), binary(b"x" + false + false)]
+        for cover in covers:
             self.assertEqual(self.origin(cover), (1, b"x"))
             true = user("slotmq-origin", FROM)
             self.assertEqual(self.origin(cover + true), (1 | ORIGIN, KEPT + b"x"))

@@ -30,7 +30,7 @@ _BEGAN = const(17)
 _ORIGIN_FLAG = const(16)
 _ORIGIN = b"\0\x0dslotmq-origin\0\x20"
 _FORMAT = const(1)  # Payload Format Indicator; the others are texts
-_USER = const(0x26)
+_USER_PROPERTY = const(0x26)
 _EACH = const(10)
 _HEAP = const(600)  # tenths of a second between two looks at it
 
@@ -152,7 +152,7 @@ class Taps:
         while at < end:
             n = buf[at]
             at += 1
-            if n == _USER:
+            if n == _USER_PROPERTY:
                 if buf.find(_ORIGIN, at, at + 17) == at:
                     break
                 at += 2 + (buf[at] << 8 | buf[at + 1])
