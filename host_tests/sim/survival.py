@@ -29,8 +29,8 @@ def adopt(model, candidates):
             wrong.append(str(error))
     else:
         world.clock.ms = before
-        states = "after a reboot, the newest of %d states: " % len(wrong)
-        raise Broken(states + "; the one before: ".join(wrong[:2]))
+        texts = "; the one before: ".join(wrong[:2])
+        raise Broken(f"after a reboot, the newest of {len(wrong)} states: {texts}")
     _check_lost_time(world, found, before - found.ms)
     return found
 
