@@ -1,6 +1,7 @@
 # inside_words.py - what a client of the broker's own program says, as packets of MQTT 3.1.1,
 # and whether it may be said: bad arguments end here, before anything has changed, and not as a
-# malformed packet, which would end the client. Owns nothing. Allocates.
+# malformed packet, which would end the client. Owns nothing. Allocates. (A word in a text is a
+# name that keeps its length everywhere, tools/pack: so RETAIN and not retain.)
 from slotmq.runtime import const, filter_ok, utf8_ok
 
 _CLEAN = const(2)
@@ -33,12 +34,12 @@ def connect_of(broker, client_id, clean, will, checked):
     if len(name) > most or not utf8_ok(name, 0, len(name), 0):
         raise ValueError("client id: at most %d bytes of UTF-8" % most)
     if not clean and not name:
-        raise ValueError("client id: clean=False needs one")
+        raise ValueError("client id: what is kept needs one")
     flags = _CLEAN if clean else 0
     body = field(name)
     if will:
         if len(will) != 4:
-            raise ValueError("will: (topic, payload, qos, retain)")
+            raise ValueError("will: its topic, payload, QoS and RETAIN")
         _, _, qos, retain = will
         topic, payload = checked(broker, *will)
         if len(payload) > 65535:

@@ -13,6 +13,7 @@ _TOPIC = const(7)
 _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)
 _LOCKED = const(0)  # of heap._state
+_LIFTED = const(1)
 
 
 def find(broker, name):
@@ -57,11 +58,11 @@ def checked(broker, topic, payload, qos, retain):
     if len(topic) > most or not utf8_ok(topic, 0, len(topic), 1):
         raise ValueError("topic name: 1 to %d bytes of UTF-8 without wildcards" % most)
     if topic_matches(b"$SYS/#", 0, 6, topic, 0, len(topic)):
-        raise ValueError("topic name: $SYS is the broker's own")
+        raise ValueError("topic name: $SYS is the broker's")
     if qos not in (0, 1, 2) or qos > broker.max_qos:
         raise ValueError("qos: 0 to %d" % broker.max_qos)
     if retain and not broker.retain_available:
-        raise ValueError("retain: retain_available is false")
+        raise ValueError("RETAIN: retain_available is false")
     if broker.size_limit and len(payload) > broker.size_limit:
         raise ValueError("payload: at most %d bytes, message_size_limit" % broker.size_limit)
     return topic, payload
@@ -71,12 +72,17 @@ def encoded(text):
     return text.encode() if isinstance(text, str) else text
 
 
+def _is_busy():
+    # Between two turns the heap is neither locked nor lifted.
+    return heap._state[_LOCKED] or heap._state[_LIFTED]
+
+
 def ask(broker):
     """RuntimeError where a packet is only half handled: in may_..., and in what logs."""
-    if heap._state[_LOCKED] and broker.current != _NONE:
+    if _is_busy() and broker.current != _NONE:
         watch = getattr(broker, "watch", None)
         if not watch or not watch.telling:
-            raise RuntimeError("in the midst of a packet: not from may_... or a log")
+            raise RuntimeError("in the midst of a packet: not from may_...")
 
 
 def guard(broker):
@@ -86,8 +92,8 @@ def guard(broker):
     run = loop.run
 
     def idle():
-        if heap._state[_LOCKED]:
-            raise RuntimeError("turn(), run(): not from a callback or a hook")
+        if _is_busy():
+            raise RuntimeError("turn(), run(): not from a callback or one of the hooks")
 
     def turn_once(timeout_ms):
         idle()
