@@ -110,7 +110,7 @@ class House:
 
     def _deliver(self):
         any_came = False
-        for one in list(self.clients):
+        for one in self.clients:
             if one.deliver():
                 any_came = True
         return any_came
