@@ -31,13 +31,14 @@ _FROM_COMPUTERS = const(16384)
 
 def publish(taps, topic, payload, qos, retain):
     """Broker.publish(): the program itself does."""
-    _local(taps).publish(taps.broker, topic, payload, qos, retain)
+    taken = _local(taps).publish(taps.broker, topic, payload, qos, retain)
     name = topic.encode() if isinstance(topic, str) else topic
     data = payload.encode() if isinstance(payload, str) else payload
     flags = qos | (4 if retain else 0)
     taps.rec.message(_NONE, name, 0, len(name), flags, data, 0, len(data))
     if name == _TIME:
         _told(taps, name, data)
+    return taken
 
 
 def heard(taps, name, topic, n, buf, at, size):
@@ -68,7 +69,7 @@ def tell(taps):
     name = _topic(taps, b"head")
     if taps.broker.journal:
         _take_out(taps.broker, name)
-    _local(taps).publish(taps.broker, name, text, 0, True)
+    _local(taps).send(taps.broker, name, text, 0, True)
     if taps.broker.journal:
         _leave_out(taps.broker, name)
     rec.is_told = True
@@ -113,7 +114,9 @@ def _answer(taps, payload):
         most = min(most, _ANSWER_MOST if ondemand.IS_SMALL else _FROM_COMPUTERS)
         data = record_file.read(taps.rec, segment, at, max(0, min(n, length - at, most)))
     head = pack("<III", segment, at, length)
-    _local(taps).publish(taps.broker, reply, head + data, 0, False)
+    local = _local(taps)
+    local.checked(taps.broker, reply, b"", 0, False)
+    local.send(taps.broker, reply, head + data, 0, False)
 
 
 def _set_time(taps, payload):
