@@ -61,6 +61,18 @@ class TestRecorder(RecorderCase):
         self.assertEqual(unpack("<IIII", found[-1][3])[1], found[-1][2] + 1)
         self.assertEqual(record_file.look(rec), [0, 1])
 
+    def test_a_buffer_that_has_two_blocks_behind_it_is_written(self):
+        rec = self.boot(size=65536)
+        self.assertTrue(len(rec.out) > 2 * rec.o[1])  # topics may be as long as a block
+        wanted = []
+        for n in range(1, 400):
+            wanted.append(b"x" * (n * 37 % 270))
+            self.say(rec, wanted[-1], b"t" * (n % 3 + 1))
+            if not n % 3:
+                self.assertTrue(rec.flush())
+        self.assertTrue(rec.flush())
+        self.assertEqual(self.payloads(self.read(rec, 0)), wanted)
+
     def test_every_seq_is_there_once(self):
         rec = self.boot(size=1024, most=64)
         for n in range(200):

@@ -40,6 +40,7 @@ class File:
         piece = min(n, self.disk.left)
         self.disk.left -= piece
         self.file.write(bytes(buf[off : off + piece]))
+        self.file.flush()
         if piece < n:
             raise OSError(28)
         return n
@@ -107,6 +108,19 @@ class TestRecorderDisk(RecorderCase):
         self.assertEqual(rec.o[4], before + 1)
         self.again(rec)
         self.assertEqual(self.check(rec)[0][1], before)
+
+    def test_nothing_is_written_behind_what_is_torn(self):
+        rec = self.boot(size=4096)
+        self.say(rec, b"x" * 300)
+        self.disk.left = 100
+        self.say(rec, b"y" * 900)
+        torn = self.read(rec, 0)
+        self.disk.left = ENDLESS
+        for _ in range(3):
+            self.say(rec, b"z" * 300)
+            self.assertFalse(rec.settle(True) or rec.flush())
+        self.again(rec)
+        self.assertEqual(self.read(rec, 0), torn)
 
     def test_a_disk_that_fails_for_long_costs_no_older_segment_and_no_memory(self):
         rec = self.boot(size=1024, most=3)

@@ -2,11 +2,12 @@
 
 import os
 from binascii import hexlify
+from struct import unpack
 
 import packets
 import packets5
 import scratch
-from recorder_case import messages
+from recorder_case import ANCHOR, messages, records
 from turns5_case import Turns5
 
 from slotmq import record, record_file
@@ -44,8 +45,10 @@ def retained(connect):
 
 
 class TestTaps(Turns5):
-    def start(self, limits=None, **settings):
+    def start(self, limits=None, remote=False, **settings):
         super().start(limits, **settings)
+        self.broker.settings.remote_admin = remote
+        self.broker.settings.record_segment_size = 4096
         self.broker.settings.record = (b"#",)
         self.broker.settings.record_events = False
         self.folder = scratch.path() + "/"
@@ -57,14 +60,60 @@ class TestTaps(Turns5):
         super().tearDown()
 
     def found(self):
-        """(client id, topic, flags, payload) of what was recorded."""
+        """(client id, topic, flags, payload) of what was recorded; each segment stands alone."""
+        return [message for data in self.segments() for message in messages(data)]
+
+    def segments(self):
         self.assertTrue(self.rec.flush())
-        with open(record_file.path(self.rec, 0), "rb") as file:  # noqa: PTH123
-            return messages(file.read())
+        found = []
+        for segment in record_file.look(self.rec):
+            with open(record_file.path(self.rec, segment), "rb") as file:  # noqa: PTH123
+                found.append(file.read())
+        return found
 
     def say(self, client, data):
         client.send(data)
         self.world.turn(3)
+
+    def test_every_message_is_there_once_and_in_order(self):
+        client = self.come(packets.connect("c"))
+        sent = []
+        for n in range(60):
+            burst = [(b"t/%d" % (n * k % 11), b"%d" % k + b"x" * (n * k % 70)) for k in range(20)]
+            self.say(client, b"".join([packets.publish(*each) for each in burst]))
+            sent += [(b"c", topic, 0, payload) for topic, payload in burst]
+        self.assertTrue(len(self.segments()) > 3)
+        self.assertEqual(self.found(), sent)
+        every = [record[2] for data in self.segments() for record in records(data)]
+        self.assertEqual(every, list(range(len(every))))
+
+    # Time
+
+    def anchors(self):
+        """(quality, seconds, milliseconds, error bound) of all anchors."""
+        every = [record for data in self.segments() for record in records(data)]
+        return [(each[1], *unpack("<IHI", each[3])) for each in every if each[0] == ANCHOR]
+
+    def test_who_tells_the_time_is_kept_and_told_in_each_segment(self):
+        client = self.come(packets.connect("c"))
+        self.say(client, packets.publish("$SLOTMQ/time", b"1795320988.250 40 harvester"))
+        self.assertFalse(3 in [each[0] for each in self.anchors()])  # with remote_admin false
+        self.tearDown()
+        self.start(remote=True)
+        client = self.come(packets.connect("c"))
+        self.say(client, packets.publish("$SLOTMQ/time", b"1795320988.250 40 harvester"))
+        self.assertEqual(self.anchors()[-1], (3, 1795320988, 250, 40))
+        self.say(client, packets.publish("$SLOTMQ/time", b"1795320990"))
+        self.assertEqual(self.anchors()[-1], (2, 1795320990, 0, 1000))
+        self.say(client, packets.publish("$SLOTMQ/time", b"1795320999.5 7 ntp"))
+        self.wait(100)
+        while len(self.segments()) < 2:
+            self.say(client, packets.publish("t", b"x" * 500))
+        quality, seconds, _, error = self.anchors()[-1]
+        self.assertEqual((quality, seconds - 1795320999 in (100, 101)), (4, True))
+        self.assertEqual(error, 7 + 10)  # 100 ppm of 100 seconds
+        head = b"$SLOTMQ/record/" + hexlify(self.rec.board) + b"/head"
+        self.say(client, packets.publish(head, b"", retain=True))
 
     # Hooks
 

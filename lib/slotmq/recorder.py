@@ -194,14 +194,13 @@ class Recorder:
             n -= piece
 
     def _settle(self):
-        # A whole block goes to the file.
+        # Whole blocks go to the file: two where the longest topic is as long as one.
         o = self.o
         block = o[_BLOCK]
-        rest = o[_FILL] - block
-        if rest >= 0:
+        while o[_FILL] >= block:
             self._write(self.done, block - self.done)
-            copy(self.out, 0, self.out, block, rest)
-            o[_FILL] = rest
+            o[_FILL] -= block
+            copy(self.out, 0, self.out, block, o[_FILL])
             self.done = 0
 
     def settle(self, rest=False):
