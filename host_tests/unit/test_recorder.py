@@ -52,6 +52,18 @@ class TestRecorder(RecorderCase):
         last = records(self.read(rec, there[0]))
         self.assertEqual(first + count, last[0][2])
 
+    def test_every_loss_is_told_once(self):
+        rec = self.boot(size=1024, most=3)
+        told = []
+        for n in range(400):
+            self.say(rec, b"%03d" % n)
+            for segment in record_file.look(rec)[:-1]:
+                for kind, _, seq, payload in records(self.read(rec, segment)):
+                    if kind == GAP and (seq, payload) not in told:
+                        told.append((seq, payload))
+        self.assertTrue(len(told) > 5)
+        self.assertEqual(len({payload for _, payload in told}), len(told))
+
     def test_a_full_ring_that_stops_says_so_in_its_last_segment(self):
         rec = self.boot(size=1024, most=2, stops=True)
         for n in range(150):

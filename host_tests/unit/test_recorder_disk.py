@@ -92,8 +92,10 @@ class TestRecorderDisk(RecorderCase):
         for left in list(range(0, 40, 3)) + list(range(40, 1400, 41)):
             rec = self.boot(size=1024, most=64)
             self.disk.left = left
+            before = rec.o[4]
             for n in range(40):
                 self.say(rec, b"%d" % n + b"x" * (n * 23 % 400), b"t/%d" % (n % 5))
+            self.assertTrue(rec.o[4] >= before + 40)
             rec.flush()
             self.again(rec)
             self.assertEqual([reason for reason, _, _ in self.check(rec)], [FAILED])

@@ -91,8 +91,12 @@ class TestTaps(Turns5):
 
     def anchors(self):
         """(quality, seconds, milliseconds, error bound) of all anchors."""
-        every = [record for data in self.segments() for record in records(data)]
-        return [(each[1], *unpack("<IHI", each[3])) for each in every if each[0] == ANCHOR]
+        found = []
+        for kind, quality, _, payload in [r for data in self.segments() for r in records(data)]:
+            if kind == ANCHOR:
+                seconds, ms, error = unpack("<IHI", payload)
+                found.append((quality, seconds, ms, error))
+        return found
 
     def test_who_tells_the_time_is_kept_and_told_in_each_segment(self):
         client = self.come(packets.connect("c"))
