@@ -22,6 +22,7 @@ _O_CLIENTS = 14
 _THIS = 15
 _O_SESSIONS = 16
 _BEGAN = 17
+_MOST_BYTES = 65534
 
 
 def make(out, block, topics, clients, sessions, _names):
@@ -61,7 +62,7 @@ def _put(o, slot, first, b, at, end):
     # A message for which there is room, or False
     fill = o[_FILL]
     n = _BEFORE + end - at
-    if fill >= o[_BLOCK] or n > o[_SPACE] or fill + n > o[_ROOM]:
+    if fill >= o[_BLOCK] or n > o[_SPACE] or fill + n > o[_ROOM] or n > _MOST_BYTES:
         return False
     flags = first >> 1 & 3 | (first & 1) << 2 | first & 8
     out = o[_O_OUT]

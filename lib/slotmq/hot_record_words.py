@@ -1,6 +1,6 @@
-# hot_record_words.py - hot_record.py's make() and tap() for where 25 KB of heap are little and
-# words can be read from anywhere, in viper: two calls find the topics and make the records of
-# all that was read, and the CRC is made by words. Nothing here allocates after make().
+# hot_record_words.py - hot_record.py's make() and tap() for where 40 KB of heap are little and
+# words can be read from anywhere, in viper: of all that was read one call finds the topics, one
+# makes the records, and one their CRC, by words of which three tables have a part each. Nothing here allocates after make().
 from array import array
 
 import micropython
@@ -15,10 +15,8 @@ _UNWANTED = const(1)  # of a topic: no filter wants it
 _FILL = const(0)
 _BLOCK = const(1)
 _ROOM = const(2)
-_LENGTH = const(3)
 _SEQ = const(4)
 _TICKS = const(5)
-_IDS = const(6)
 _SPACE = const(7)
 _CLIENT = const(8)
 _O_OUT = const(11)
@@ -29,10 +27,14 @@ _O_SESSIONS = const(16)
 _BEGAN = const(17)
 # More of it
 _NAMES = const(18)  # of the topics
-_WORDS = const(19)  # what each byte of a word does to the CRC
-_FOUND = const(20)  # of each PUBLISH: topic and first byte; where it, its payload and it end
+_WORDS = const(19)  # what 11, 11 and 10 bits of a word do to the CRC, and what a byte does
+_FOUND = const(20)  # of each PUBLISH: topic and first byte; where it begins; payload, its bytes
 _COUNT = const(21)  # bytes of those
 _MOST = const(1024)
+_BYTES = const(5120)
+_MOST_BYTES = const(65534)  # of a record
+# Where each has its table, entries of it, where the field lies in a word, and bits to shift
+_FIELDS = (0, 2048, 0, 32), (2048, 2048, 11, 32), (4096, 1024, 22, 32), (_BYTES, 256, 0, 8)
 # Of Names' state
 _MASK = const(2)
 _N_HEADS = const(4)
@@ -46,7 +48,12 @@ _N_CHAIN = const(11)
 
 def make(out, block, topics, clients, sessions, names):
     # As hot_record.make(); names: those of the topics
-    words = array("I", [_crc(i & 255, (i >> 8) * 8 + 8) for i in range(1024)])
+    words = array("I", bytes(4 * (_BYTES + 256)))
+    for at, n, bits, steps in _FIELDS:
+        for i in range(1, n):
+            low = i & -i  # what several bits do is what each does, taken together
+            alone = _crc(i << bits, steps) if i == low else words[at + low]
+            words[at + i] = words[at + i - low] ^ alone
     found = array("I", bytes(16 * _MOST))
     more = names.state, words, found, 0
     made, kept = hot_record.make(out, block, topics, clients, sessions, None, more)
@@ -118,7 +125,7 @@ def _find(i: int, h: int, o: ptr32, b: ptr8, at: int, end: int) -> int:
             ptr32(found)[0] = slot << 8 | b[at]
             ptr32(found)[1] = at
             ptr32(found)[2] = stop + 2 if b[at] & 6 else stop
-            ptr32(found)[3] = n
+            ptr32(found)[3] = n - ptr32(found)[2]
             found += 16
         at = n
     o[_COUNT] = found - (int(o) - o[_FOUND])
@@ -126,61 +133,114 @@ def _find(i: int, h: int, o: ptr32, b: ptr8, at: int, end: int) -> int:
 
 
 @micropython.viper
-def tap(i: int, crc: int, c, _names, buf, at: int, end: int) -> int:
+def tap(now: int, conn: int, c, _names, buf, at: int, end: int) -> int:
     # As hot_record.tap().
     o = ptr32(c)
-    b = int(ptr8(buf))
-    words = int(o) - o[_WORDS]
-    o[_TICKS] = (i - o[_BEGAN]) & 0x3FFFFFFF
-    o[_CLIENT] = ptr16(int(o) - o[_O_SESSIONS])[crc]
-    end = int(_find(0, 0, c, buf, at, end))
+    o[_TICKS] = (now - o[_BEGAN]) & 0x3FFFFFFF
+    o[_CLIENT] = ptr16(int(o) - o[_O_SESSIONS])[conn]
+    fill = o[_FILL]
+    end = int(_lay(0, 0, 0, c, buf, int(_find(0, 0, c, buf, at, end))))
+    _seal(0, 0, 0, c, fill)
+    return end
+
+
+# Records of what was found, but for their CRC; -> the offset of the first one that takes more,
+# or end. The first three arguments are variables, here and in _seal: what the innermost loop
+# uses most lies in registers.
+@micropython.viper
+def _lay(i: int, d: int, s: int, o: ptr32, buf: ptr8, end: int) -> int:
+    topics = ptr8(int(o) - o[_O_TOPICS])
+    this = o[_THIS]
+    client = o[_CLIENT]
+    is_new = ptr8(int(o) - o[_O_CLIENTS])[client] ^ this
     found = ptr32(int(o) - o[_FOUND])
     last = int(found) + o[_COUNT]
+    out = int(o) - o[_O_OUT]
+    d = out + o[_FILL]
+    most = out + o[_ROOM]
+    if most - d > o[_SPACE]:
+        most = d + o[_SPACE]
+    seq = o[_SEQ]
     while int(found) < last:
         slot = found[0] >> 8
-        i = ptr8(int(o) - o[_O_TOPICS])[slot]
+        i = topics[slot]
         if i ^ _UNWANTED:
-            n = _BEFORE + found[3] - found[2]
-            d = o[_FILL]
-            i ^= o[_THIS]
-            i |= ptr8(int(o) - o[_O_CLIENTS])[o[_CLIENT]] ^ o[_THIS]
-            if i or d >= o[_BLOCK] or n > o[_SPACE] or d + n > o[_ROOM]:
-                return found[1]
-            o[_FILL] = d + n
-            o[_SPACE] = o[_SPACE] - n
-            i = found[0]
-            o[_LENGTH] = (i >> 1 & 3 | (i & 1) << 2 | i & 8) << 24 | 0x20000 | n
-            o[_IDS] = slot << 16 | o[_CLIENT]
-            p = ptr8(int(o) - o[_O_OUT] + d)
-            s = int(o) + 4 * _LENGTH
-            n = s + 16
-            d = int(p) + 4 - s
-            crc = -1
-            while s < n:  # the header, and then the payload: from s to s + d
-                while s + 3 < n:
-                    i = ptr32(s)[0]
-                    ptr32(s + d)[0] = i
-                    crc ^= i
-                    i = ptr32((crc << 2 & 0x3FC) + words)[768]
-                    i ^= ptr32((crc >> 6 & 0x3FC) + words)[512]
-                    i ^= ptr32((crc >> 14 & 0x3FC) + words)[256]
-                    crc = ptr32((crc >> 22 & 0x3FC) + words)[0] ^ i
-                    s += 4
-                if s < n:
-                    ptr8(s + d)[0] = ptr8(s)[0]
-                    i = ptr32(words + ((crc ^ ptr8(s)[0]) << 2 & 0x3FC))[0]
-                    crc = (crc >> 8) & 0xFFFFFF ^ i
-                    s += 1
-                if s == n and n ^ b + found[3]:
-                    n = b + found[3]
-                    d += s
-                    s = b + found[2]
-                    d -= s
-            o[_SEQ] = o[_SEQ] + 1
-            crc ^= -1
-            p[0] = crc
-            p[1] = crc >> 8
-            p[2] = crc >> 16
-            p[3] = crc >> 24
+            n = _BEFORE + found[3]
+            i = i ^ this | is_new
+            if i or d + n > most or n > _MOST_BYTES:
+                end = found[1]
+                break
+            i = found[0] & 15
+            if i:
+                i = (i >> 1 & 3 | (i & 1) << 2 | i & 8) << 24
+            ptr32(d)[1] = i | 0x20000 | n
+            ptr32(d)[2] = seq
+            ptr32(d)[3] = o[_TICKS]
+            ptr32(d)[4] = slot << 16 | client
+            seq += 1
+            s = int(buf) + found[2]
+            n += d
+            d += _BEFORE
+            while d < n - 15:
+                ptr32(d)[0] = ptr32(s)[0]
+                ptr32(d)[1] = ptr32(s)[1]
+                ptr32(d)[2] = ptr32(s)[2]
+                ptr32(d)[3] = ptr32(s)[3]
+                s += 16
+                d += 16
+            while d < n - 3:
+                ptr32(d)[0] = ptr32(s)[0]
+                s += 4
+                d += 4
+            while d < n:
+                ptr8(d)[0] = ptr8(s)[0]
+                s += 1
+                d += 1
         found = ptr32(int(found) + 16)
+    d -= out
+    o[_SPACE] = o[_SPACE] + o[_FILL] - d
+    o[_FILL] = d
+    o[_SEQ] = seq
     return end
+
+
+# The CRC of the records of the buffer from `fill` on.
+@micropython.viper
+def _seal(i: int, crc: int, s: int, o: ptr32, fill: int):
+    words = ptr32(int(o) - o[_WORDS])
+    end = int(o) - o[_O_OUT] + o[_FILL]
+    p = int(o) - o[_O_OUT] + fill
+    while p < end:
+        s = p + 4
+        stop = p + ptr16(s)[0]
+        crc = -1
+        while s < stop - 15:
+            crc ^= ptr32(s)[0]
+            i = words[crc & 0x7FF]
+            i ^= ptr32((crc >> 9 & 0x1FFC) + int(words))[2048]
+            crc = ptr32((crc >> 20 & 0xFFC) + int(words))[4096] ^ i
+            crc ^= ptr32(s)[1]
+            i = words[crc & 0x7FF]
+            i ^= ptr32((crc >> 9 & 0x1FFC) + int(words))[2048]
+            crc = ptr32((crc >> 20 & 0xFFC) + int(words))[4096] ^ i
+            crc ^= ptr32(s)[2]
+            i = words[crc & 0x7FF]
+            i ^= ptr32((crc >> 9 & 0x1FFC) + int(words))[2048]
+            crc = ptr32((crc >> 20 & 0xFFC) + int(words))[4096] ^ i
+            crc ^= ptr32(s)[3]
+            i = words[crc & 0x7FF]
+            i ^= ptr32((crc >> 9 & 0x1FFC) + int(words))[2048]
+            crc = ptr32((crc >> 20 & 0xFFC) + int(words))[4096] ^ i
+            s += 16
+        while s < stop - 3:
+            crc ^= ptr32(s)[0]
+            i = words[crc & 0x7FF]
+            i ^= ptr32((crc >> 9 & 0x1FFC) + int(words))[2048]
+            crc = ptr32((crc >> 20 & 0xFFC) + int(words))[4096] ^ i
+            s += 4
+        while s < stop:
+            i = words[((crc ^ ptr8(s)[0]) & 255) + _BYTES]
+            crc = (crc >> 8) & 0xFFFFFF ^ i
+            s += 1
+        ptr32(p)[0] = crc ^ -1
+        p = stop
