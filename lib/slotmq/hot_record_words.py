@@ -1,6 +1,7 @@
 # hot_record_words.py - hot_record.py's make() and tap() for where 40 KB of heap are little and
 # words can be read from anywhere, in viper: of all that was read one call finds the topics, one
-# makes the records, and one their CRC, by words of which three tables have a part each. Nothing here allocates after make().
+# makes the records, and one their CRC, by words of which three tables have a part each. Nothing
+# here allocates after make().
 from array import array
 
 import micropython

@@ -1,0 +1,101 @@
+"""The fast way of messages into the recorder's buffer: every size, flag and QoS, byte by byte."""
+
+import unittest
+from binascii import crc32
+from struct import unpack
+
+from packets import publish
+
+from slotmq.arrays import u16
+from slotmq.runtime import Names
+from slotmq.runtime_record import best, make, tap
+
+BLOCK = 4096
+FILL, SEQ, SPACE, THIS = 0, 4, 7, 15
+KNOWN = 2  # the mark of what the segment has defined
+CONN, CLIENT = 1, 3
+
+
+class TestTap(unittest.TestCase):
+    def setUp(self):
+        make, self.tap = self.way()
+        self.out = bytearray(BLOCK + 400)
+        self.topics = Names(8, 512)
+        self.sessions = u16(4)
+        self.sessions[CONN] = CLIENT
+        marks = bytearray(8), bytearray(8)
+        made = make(self.out, BLOCK, *marks, self.sessions, self.topics)
+        self.o, self.kept = made
+        self.marks = marks
+        self.o[THIS] = KNOWN
+        marks[1][CLIENT] = KNOWN
+        for name in (b"t", b"room/1/temperature", b"room/2/temperature"):
+            marks[0][self.topics.add(0, name, 0, len(name))] = KNOWN
+        self.o[SPACE] = 1 << 20
+
+    def way(self):
+        return best()
+
+    def record(self, said):
+        """(type, flags, seq, client, topic, payload) of the records of these packets."""
+        start = self.o[FILL] = 0
+        taken = self.tap(7, CONN, self.o, self.topics, bytearray(said), 0, len(said))
+        found = []
+        while start < self.o[FILL]:
+            crc, total, kind, flags, seq, ticks, client, topic = unpack(
+                "<IHBBIIHH", self.out[start : start + 20]
+            )
+            self.assertEqual(crc, crc32(self.out[start + 4 : start + total]))
+            self.assertEqual(ticks, 7)
+            name = bytearray(64)
+            n = self.topics.read(topic, name, 0)
+            payload = bytes(self.out[start + 20 : start + total])
+            found.append((kind, flags, seq, client, bytes(name[:n]), payload))
+            start += total
+        self.assertEqual(start, self.o[FILL])
+        return taken, found
+
+    def test_payloads_of_every_size(self):
+        for n in range(150):
+            payload = bytes([(k * 37 + n) & 255 for k in range(n)])
+            for qos in (0, 1, 2):
+                said = publish(
+                    "t", payload, qos, qos and 9, retain=n % 2 == 1, dup=qos and n % 3 == 0
+                )
+                seq = self.o[SEQ]
+                taken, found = self.record(said + said)
+                flags = qos | 4 * (n % 2) | 8 * bool(qos and n % 3 == 0)
+                wanted = [(2, flags, seq + k, CLIENT, b"t", payload) for k in range(2)]
+                self.assertEqual((taken, found), (2 * len(said), wanted))
+
+    def test_topics_that_differ_late_early_and_not(self):
+        names = ["room/1/temperature", "room/2/temperature", "t", "t", "room/2/temperature"]
+        said = b"".join([publish(name, b"%d" % k) for k, name in enumerate(names)])
+        _, found = self.record(said + b"\xc0\0" + said)
+        self.assertEqual([each[4].decode() for each in found], names + names)
+
+    def test_what_it_leaves_it_tells_and_changes_nothing(self):
+        one = publish("t", b"x" * 40)
+        unknown = publish("unknown", b"x")
+        self.assertEqual(self.record(one + unknown + one)[0], len(one))
+        self.o[SPACE] = 130  # there is room in the segment for two
+        taken, found = self.record(one * 3)
+        self.assertEqual((taken, len(found), self.o[SPACE]), (2 * len(one), 2, 130 - 2 * 60))
+        self.o[SPACE] = 1 << 20
+        seq = self.o[SEQ]
+        self.marks[1][CLIENT] = 0  # its DEF is missing
+        self.assertEqual(self.record(one), (0, []))
+        self.assertEqual((self.o[SEQ], self.o[SPACE]), (seq, 1 << 20))
+
+    def test_a_full_buffer_is_left_before_it_overflows(self):
+        one = publish("t", b"x" * 100)
+        taken, found = self.record(one * 60)
+        self.assertTrue(BLOCK - 120 < self.o[FILL] <= len(self.out))
+        self.assertEqual(taken, len(found) * len(one))
+
+
+class TestTapOfABoard(TestTap):
+    """The code that a small heap has; on CPython it is the same."""
+
+    def way(self):
+        return make, tap
