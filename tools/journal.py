@@ -145,7 +145,7 @@ def _delivery(kept: Kept, body: bytes) -> None:
         "message": None if msg == _NONE else kept.messages[msg],
         "qos": body[6] >> 1 & 3,
         "retain": bool(body[6] & 1),
-        "state": "released" if msg == _NONE else "sent or queued",
+        "state": "released" if msg == _NONE else "sent" if body[6] & 8 else "queued",
         "identifier": u32(body, 9) or None,
     }
 
