@@ -4,9 +4,9 @@
 #
 # littlefs  a file is as it was when it was flushed or closed last, to the byte; to make,
 #           remove or rename one is done or not done
-# host      of what was not synced any beginning may be there, its last bytes garbage; names
-#           are there up to any change since the folder was synced, in their order; what
-#           was synced stays
+# host      of what was not synced any beginning may be there, its last bytes garbage, or all
+#           but one block, where it has zeros; names are there up to any change since the
+#           folder was synced, in their order; what was synced stays
 #
 # An operation is whatever changes something: opening to write, writing, flushing or syncing
 # a file, renaming, removing. After the one that is cut everything raises PowerCut, until
@@ -14,6 +14,8 @@
 from .flash import PowerCut
 
 NO_FILE, NO_SPACE = 2, 28
+BLOCK = 512  # of a host's file system, at least
+_GARBAGE, _HOLE = 0, 1
 
 
 class Disk:
@@ -189,11 +191,21 @@ class File:
         more = len(self.data) - self.synced
         if self.disk.is_littlefs or more <= 0:
             return self.data[: self.synced]
+        how = numbers.below(3)
+        if how == _HOLE:
+            return self._with_a_hole(numbers.between(self.synced // BLOCK, len(self.data) // BLOCK))
         n = self.synced + numbers.below(more + 1)
         found = self.data[:n]
-        if numbers.one_in(3):
+        if how == _GARBAGE:
             for at in range(max(self.synced, n - 16), n):
                 found[at] = numbers.below(256)
+        return found
+
+    def _with_a_hole(self, block):
+        # Its length was written, and so were later blocks, as with delayed allocation.
+        found = bytearray(self.data)
+        for at in range(max(self.synced, block * BLOCK), min(len(found), (block + 1) * BLOCK)):
+            found[at] = 0
         return found
 
 
