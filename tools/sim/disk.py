@@ -15,7 +15,6 @@ from .flash import PowerCut
 
 NO_FILE, NO_SPACE = 2, 28
 BLOCK = 512  # of a host's file system, at least
-_GARBAGE, _HOLE = 0, 1
 
 
 class Disk:
@@ -30,7 +29,7 @@ class Disk:
         self.is_on = True
         self.operations = 0
         self.most = -1  # bytes of all files together, -1: any number
-        self._left = 0  # operations until the power goes; 0: it stays
+        self._left = 0  # operations until the power goes; 0: it stays; -1: until a sync
         self.path = self  # for os.path.dirname
 
     def cut_at(self, operation):
@@ -42,10 +41,23 @@ class Disk:
         if not self.is_on:
             raise PowerCut("there is no power")
         self.operations += 1
-        if not self._left:
+        if self._left <= 0:
             return False
         self._left -= 1
         return not self._left
+
+    def cut_a_write(self):
+        """A write begins; True: it is cut. A computer's take no time: half of them pass, and the
+        sync that follows is cut."""
+        cut = self.step()
+        if cut and not self.is_littlefs and self.numbers.one_in(2):
+            self._left = -1
+            return False
+        return cut
+
+    def cut_a_sync(self):
+        cut = self.step()
+        return cut or self._left < 0
 
     def die(self):
         self.is_on = False
@@ -159,7 +171,7 @@ class File:
 
     def write(self, at, data):
         disk = self.disk
-        cut = disk.step()
+        cut = disk.cut_a_write()
         if 0 <= disk.most < disk.used() + len(data):
             raise OSError(NO_SPACE, "write")
         n = len(data)
@@ -174,7 +186,7 @@ class File:
             disk.die()
 
     def sync(self):
-        cut = self.disk.step()
+        cut = self.disk.cut_a_sync()
         if not cut or self.disk.numbers.one_in(2):
             self.synced = len(self.data)
         self.is_dirty = False
@@ -191,12 +203,12 @@ class File:
         more = len(self.data) - self.synced
         if self.disk.is_littlefs or more <= 0:
             return self.data[: self.synced]
-        how = numbers.below(3)
-        if how == _HOLE:
-            return self._with_a_hole(numbers.between(self.synced // BLOCK, len(self.data) // BLOCK))
+        first, last = self.synced // BLOCK, len(self.data) // BLOCK
+        if first < last and numbers.one_in(2):
+            return self._with_a_hole(numbers.between(first, last))
         n = self.synced + numbers.below(more + 1)
         found = self.data[:n]
-        if how == _GARBAGE:
+        if numbers.one_in(3):
             for at in range(max(self.synced, n - 16), n):
                 found[at] = numbers.below(256)
         return found
