@@ -137,7 +137,7 @@ def _publish(broker, session, msg, is_expired):
     if five:
         five.publisher = session
     if not is_expired:
-        lifecycle.publish_stored(broker, msg)
+        lifecycle.publish_stored(broker, msg, session)
     unref(broker.queue, msg)
     if five:
         five.publisher = _NONE
