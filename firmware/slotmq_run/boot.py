@@ -58,7 +58,7 @@ class Board:
         self.led = led
         self.turns = turns
         self.dog = watch.Dog(config.get("watchdog", 8000))
-        self.clock = wall.Clock(config.get("time"))
+        self.clock = wall.Clock(config.get("time"), link)
 
     def serve(self, broker):
         """Turn the broker for ever."""

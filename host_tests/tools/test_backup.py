@@ -29,7 +29,10 @@ class Line:
     """What Repl gives: the files are a dict, the code runs on MicroPython."""
 
     def __init__(self, folder: Path) -> None:
-        self.files = {"/network.json": b'{"board": "ESP32_GENERIC_C3"}', "/lib/slotmq/hot.mpy": b""}
+        self.files = {
+            "/network.json": b'{"board": "ESP32_GENERIC_C3"}',
+            "/lib/slotmq/hot.mpy": b"",
+        }
         (folder / "network.json").write_bytes(self.files["/network.json"])
         self.process = subprocess.Popen(
             micropython.command(32, HEAP_KB, BOARD),

@@ -20,7 +20,7 @@ from .repl import Repl
 # MicroPython takes a package's __init__.py before its __init__.mpy.
 MARK = "/lib/slotmq/__init__.py"
 _MARKS = (MARK, MARK + payload.NEW)
-_INTERRUPTED = b"raise ImportError('a deploy was interrupted: deploy again')\n"
+_INTERRUPTED = b"raise ImportError('a deploy of slotmq was interrupted')\n"
 MAIN, KEPT, OURS = "/main.py", "/main.own.py", "/slotmq_main.py"
 KEEP, REPLACE = "keep", "replace"
 _BLOCK = 4096
