@@ -49,7 +49,7 @@ class Plan:
         self.real = where == "littlefs"
         self.medium = numbers.choice((where,) if where else MEDIA)
         self.always = not numbers.one_in(5)
-        self.autosave = numbers.choice((1, 5, 30))  # seconds
+        self.autosave = numbers.choice((0, 1, 5, 30, 1800))  # seconds; 0: at a stop only
         self.rots = self.medium is not None and numbers.one_in(10)
         self.block_bytes = numbers.choice((1024, 4096))
         self.spare_blocks = numbers.choice((0, 1, 3))

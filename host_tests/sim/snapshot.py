@@ -73,10 +73,12 @@ class Kept:
         return session
 
     def _put_back_queue(self, session, births):
+        waiting = [owed for owed, _, _ in self.queue]
         session.may_return = list(self.ended)  # of these the journal had not told yet
         for key in session.owed:
             row = session.owed[key]
-            session.may_return += [owed for owed in row if owed.is_scan and owed.qos]
+            scans = [owed for owed in row if owed.is_scan and owed.qos]
+            session.may_return += [owed for owed in scans if owed not in waiting]
             session.owed[key] = [owed for owed in row if owed.born <= births or owed.is_scan]
             for owed in session.owed[key]:  # what was just going out, and not to this one yet
                 owed.sure = owed.sure and not (owed.qos and owed.state == QUEUED)

@@ -29,7 +29,8 @@ def adopt(model, candidates):
             wrong.append(str(error))
     else:
         world.clock.ms = before
-        raise Broken("after a reboot: " + "; or: ".join(wrong))
+        texts = "; the one before: ".join(wrong[:2])
+        raise Broken(f"after a reboot, the newest of {len(wrong)} states: {texts}")
     _check_lost_time(world, found, before - found.ms)
     return found
 
@@ -161,7 +162,11 @@ def _listed(table):
 def _may_be(owed, row):
     if owed.packet_id:
         return owed.packet_id == row.packet_id and row.key in (None, owed.msg.key())
-    return row.key == owed.msg.key()
+    return row.key == owed.msg.key() and _qos(owed) == row.flags & 7
+
+
+def _qos(owed):
+    return owed.qos << 1 | owed.retain  # as the flags of a row have it
 
 
 def _is_given_again(owed, row):
@@ -172,15 +177,16 @@ def _is_given_again(owed, row):
 def _take_back(model, session):
     """Deliveries that had ended, which the journal had not told: they may be there again."""
     known = [owed.packet_id for owed in session.queue]
-    unsent = [owed.msg.key() for owed in session.queue if not owed.packet_id]
+    unsent = [(owed.msg.key(), _qos(owed)) for owed in session.queue if not owed.packet_id]
     for row in peek.queue(model.broker, session.name):
         if row.packet_id in known:
             continue
         back = [owed for owed in session.may_return if _may_be(owed, row)]
         back = [owed for owed in back if not _is_given_again(owed, row)]
         was_sent = [owed for owed in back if owed.packet_id]
-        if row.key in unsent and not was_sent:
-            unsent.remove(row.key)
+        what = row.key, row.flags & 7
+        if what in unsent and not was_sent:
+            unsent.remove(what)
             continue
         if back:
             owed = (was_sent or back)[0]

@@ -58,9 +58,14 @@ def knobs(random: Random) -> Knobs:
 
 def run(folder: Path, seeds: Iterable[int]) -> Campaign:
     """A season for each seed, one behind the other."""
+    return live(folder, [(knobs(Random(seed)), seed) for seed in seeds])
+
+
+def live(folder: Path, seasons: Iterable[tuple[Knobs, int]]) -> Campaign:
+    """These seasons, each with its seed."""
     made = Campaign(folder, [], 0)
-    for seed in seeds:
-        lived = season(folder, seed, knobs(Random(seed)), made.lines)
+    for kind, seed in seasons:
+        lived = season(folder, seed, kind, made.lines)
         made.lines = lived.harvest.lines
         made.truths.append(Truth(lived))
     return made

@@ -11,6 +11,12 @@ TOPIC = "a/b/c/" + "x" * 150
 HEADS = ("", "a/", "+/", "a/b/", "+/b/", "a/+/", "+/+/", "a/b/c/", "a/b/+/", "a/+/c/", "+/b/c/")
 FILTERS = tuple(head + "#" for head in HEADS) + tuple(head + "+" for head in HEADS[-4:]) + (TOPIC,)
 DROPPED = 4  # of stats
+OTHER_PACKETS = (
+    packets5.publish("$y", b"y"),
+    packets5.subscribe(1, "$z/" + "z" * 150, 0) * 2,
+    PINGREQ * 300,
+    b"",
+)
 TEXT = b"\x03\0\4text"  # Content Type
 
 
@@ -155,13 +161,8 @@ class TestLarge(Turns5):
         client = self.subscriber(numbers)
         sender = self.come(packets5.connect("p"))
         for qos in range(3):
-            for said in (
-                packets5.publish("$y", b"y"),
-                packets5.subscribe(1, "$z/" + "z" * 150, 0) * 2,
-                PINGREQ * 300,
-                b"",
-            ):
-                for taken in range(0, 190, 10):
+            for at, said in enumerate(OTHER_PACKETS):
+                for taken in range(10 * (qos + at), 190, 50):
                     with self.subTest(qos=qos, said=said[:1], taken=taken):
                         left = [taken]
 

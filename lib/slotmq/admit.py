@@ -8,6 +8,7 @@ from slotmq.runtime import const, store, unref
 _NONE = const(0xFFFF)
 _CONNACK = const(0x20)
 _CONNECTED = const(2)
+_ENDING = const(3)
 _FIVE = const(4)
 _REFUSED = const(5)
 _TAKEN_OVER = const(7)
@@ -15,6 +16,7 @@ _ACCEPTED = const(15)
 _NOTICE = const(4)
 _SHARE_MOST = const(0)
 _SHARE_CONNECTED = const(2)
+_BAD_CLIENT_ID = const(2)
 _UNAVAILABLE = const(3)
 _CLEAN = const(2)
 _WILL = const(4)
@@ -32,7 +34,8 @@ def open_session(broker, conn, buf, fields):
     if broker.full and _must_keep(broker, fields, session):
         return refuse(broker, conn, _UNAVAILABLE, fields)
     if session != _NONE and sessions.conn[session] != _NONE:
-        _take_over(broker, sessions.conn[session])
+        if not _take_over(broker, conn, sessions.conn[session]):
+            return refuse(broker, conn, _BAD_CLIENT_ID, fields)
     will = _NONE
     if fields.flags & _WILL:
         will = _store_will(broker, buf, fields)
@@ -133,10 +136,16 @@ def _is_full(broker, conn):
     return full or broker.connected >= broker.max_connections
 
 
-def _take_over(broker, old):
-    # The older connection ends now, its will goes out [3.1.4-2].
+def _take_over(broker, conn, old):
+    # The older connection ends now, its will goes out [3.1.4-2]. One of the broker's own
+    # program (inside_client.py) gives way to nobody who is on the network.
+    streams = broker.conns.stream
+    if hasattr(streams[old], "publish") and not hasattr(streams[conn], "publish"):
+        if broker.conns.state[old] != _ENDING:
+            return False
     broker.end(old, _TAKEN_OVER)
     lifecycle.detach(broker, old)
+    return True
 
 
 def _new_session(broker, ids, off, n):

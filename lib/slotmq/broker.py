@@ -231,10 +231,11 @@ class Broker:
         dump(self)
 
     def publish(self, topic, payload=b"", qos=0, retain=False):
-        """Publish as a client would. ValueError: the topic name or the size is not legal."""
+        """Publish as a client would. False: a table is full, it goes nowhere. ValueError: topic
+        name, QoS, retain or size are not what a client may send. No hook is asked."""
         from slotmq import local
 
-        local.publish(self, topic, payload, qos, retain)
+        return local.publish(self, topic, payload, qos, retain)
 
     def __getattr__(self, name):
         # compact, and inside.py's subscribe, client, serve: for who asks for them

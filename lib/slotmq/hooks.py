@@ -1,13 +1,15 @@
 # hooks.py - hooks that are told what has happened:
 #
-#   on_connect(client_id)                          a client has been let in
+#   on_connect(client_id)                          a client has been let in, also one of the
+#                                                  program's own
 #   on_disconnect(client_id, reason)               it leaves, or is lost; reason as in telling.py
-#   on_publish(topic, payload, qos, retained)      a message; takes a connection, as a
-#                                                  subscription to # of the program's own does
+#   on_publish(topic, payload, qos, retained)      a message; takes a connection and a
+#                                                  subscription to #, which no hook is asked for
 #
 # Stands in the way of what a broker calls, so that one without hooks has no code for them.
 # A connection may end in the midst of a fan-out: on_disconnect is told behind the turn's last
-# writes, or those of a CONNECT, where it may publish as between two turns.
+# writes, or those of a CONNECT. There a hook may publish, subscribe and make clients as between
+# two turns; what it hears of by that, it hears of later, so that no hook is called within itself.
 # On the control plane: allocates. None of them may raise.
 from slotmq import heap, local
 from slotmq.runtime import const
@@ -25,15 +27,24 @@ def watch(broker, hooks):
     if seen is None:
         seen = broker.watch = Watcher(broker)
     if hasattr(hooks, "on_publish") and not seen.hears:
-        seen.hears = True
-        local.find(broker, "client")().subscribe("#", seen.told)
+        own = local.find(broker, "client")()
+        asked = broker.may_subscribe
+        broker.may_subscribe = None  # it is for clients; this is the hooks' own ear
+        try:
+            own.subscribe("#", seen.told)
+            seen.hears = True
+        finally:
+            broker.may_subscribe = asked
+            seen.hears or own.disconnect()
 
 
 class Watcher:
     def __init__(self, broker):
         self.broker = broker
         self.hears = False
-        self.left = []  # (client id, reason), not told yet
+        self.telling = False
+        self.news = []  # (client id, reason or None: it has come), not told yet
+        local.guard(broker)
         self.end_it = broker.end
         broker.end = self.end
         loop = broker._loop()
@@ -49,10 +60,9 @@ class Watcher:
         broker = self.broker
         heap.lift()
         result = self.handlers[kind](broker, conn, pkt, buf)
-        self.tell_left()  # who was taken over has gone before its successor came
-        joined = getattr(broker.hooks, "on_connect", None)
-        if result == _ACCEPTED and joined and broker.conns.session[conn] != _NONE:
-            joined(broker.sessions.client_id(broker.conns.session[conn]))
+        if result == _ACCEPTED and broker.conns.session[conn] != _NONE:
+            self.news.append((broker.sessions.client_id(broker.conns.session[conn]), None))
+        self.tell()
         heap.drop()
         return result
 
@@ -66,24 +76,38 @@ class Watcher:
         session = broker.conns.session[conn]
         if session != _NONE and broker.conns.state[conn] != _ENDING:
             heap.lift()
-            self.left.append((broker.sessions.client_id(session), reason))
+            self.news.append((broker.sessions.client_id(session), reason))
             heap.drop()
         self.end_it(conn, reason)
 
     def finish_turn(self):
-        """The loop's, and who has left meanwhile is told of."""
+        """The loop's, and what is not told yet is."""
         self.finish()
-        if self.left:
-            self.tell_left()
+        if self.news:
+            self.tell()
             self.finish()
-            if self.left:
-                self.broker.scanning = True  # there are more: the next turn must not wait
+            if self.news:
+                self.broker.scanning = True  # there is more: the next turn must not wait
 
-    def tell_left(self):
+    def tell(self):
+        """All that has happened, in its order; not what hooks bring about meanwhile."""
+        if self.telling:
+            return
+        self.telling = True
         heap.lift()
-        left = self.left
-        self.left = []
-        told = getattr(self.broker.hooks, "on_disconnect", None)
-        for client_id, reason in left:
-            told and told(client_id, reason)
-        heap.drop()
+        try:
+            for _ in range(len(self.news)):
+                client_id, reason = self.news.pop(0)
+                self._tell(client_id, reason)
+        finally:
+            self.telling = False
+            heap.drop()
+
+    def _tell(self, client_id, reason):
+        hooks = self.broker.hooks
+        if reason is None:
+            joined = getattr(hooks, "on_connect", None)
+            joined and joined(client_id)
+        else:
+            left = getattr(hooks, "on_disconnect", None)
+            left and left(client_id, reason)

@@ -6,24 +6,45 @@
 # turn's last writes the callbacks are called, with the heap's lock lifted. What they
 # publish leaves in the same turn. An exception of a callback comes out of turn() or run();
 # its message is acknowledged. Loaded when somebody asks for a client. Allocates.
-from slotmq import heap
+from slotmq import heap, local
 from slotmq.inside_client import Client
+from slotmq.inside_words import connect_of, filter_of
 from slotmq.runtime import const
 
+_NONE = const(0xFFFF)
 _ROUNDS = const(4)  # of callbacks in one turn, before others are heard
 
 
 def subscribe(broker, topic_filter, callback, qos=0):
-    """Call callback(topic, payload, qos, retained) for what matches; takes a connection."""
+    """Call callback(topic, payload, qos, retained) for what matches; takes a connection.
+
+    -> the QoS that was granted. May be called between two turns, in a callback, and in a hook
+    that is told (on_...), where it is done at once; RuntimeError in may_...
+    ValueError: filter, callback or QoS are none. OSError: no room, or a hook forbids it."""
+    local.ask(broker)
+    filter_of(broker, topic_filter, callback, qos)
     house = _house(broker)
     if house.own is None or not house.own.is_connected:
-        house.own = Client(house, "", True, None)
-    house.own.subscribe(topic_filter, callback, qos)
+        house.own = Client(house, connect_of(broker, "", True, None, local.checked))
+        _tell(broker)
+    return house.own.subscribe(topic_filter, callback, qos)
 
 
 def client(broker, client_id="", clean=True, will=None):
-    """A client of the program itself; will: (topic, payload, qos, retain). OSError: not let in."""
-    return Client(_house(broker), client_id, clean, will)
+    """A client of the program itself; will: (topic, payload, qos, retain).
+
+    ValueError: id or will are none. OSError: no room. Where it may be called: as subscribe()."""
+    local.ask(broker)
+    packet = connect_of(broker, client_id, clean, will, local.checked)
+    one = Client(_house(broker), packet)
+    _tell(broker)
+    return one
+
+
+def _tell(broker):
+    # Hooks that are told hear of it, once it is as it will be.
+    watch = getattr(broker, "watch", None)
+    watch and watch.tell()
 
 
 def serve(broker):
@@ -45,6 +66,7 @@ class House:
 
     def __init__(self, broker):
         self.broker = broker
+        local.guard(broker)
         self.loop = loop = broker._loop()
         self.clients = []
         self.own = None
@@ -74,6 +96,7 @@ class House:
         if self.busy:
             return
         self.busy = True
+        self.broker.current = _NONE  # also where a hook has raised in the midst of a packet
         heap.lift()
         try:
             for _ in range(_ROUNDS):
@@ -87,7 +110,7 @@ class House:
 
     def _deliver(self):
         any_came = False
-        for one in list(self.clients):
+        for one in self.clients:
             if one.deliver():
                 any_came = True
         return any_came

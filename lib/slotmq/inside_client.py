@@ -4,25 +4,29 @@
 # Owns one slot of `connections`, the inbox of one packet of max_packet, and what it still
 # has to acknowledge. Speaks MQTT 3.1.1. Allocates, but for write(), which runs in the loop
 # with the heap locked.
-from slotmq import heap
+from slotmq import heap, local
+from slotmq.inside_words import field, filter_of, said
 from slotmq.intake import readable, receive
-from slotmq.runtime import const, copy, filter_ok, topic_matches
+from slotmq.runtime import const, copy, topic_matches
 
 _NONE = const(0xFFFF)
 _ENDING = const(3)
 _BLOCKED = const(2)
+_LOST = const(9)
 _PUBACK = const(0x40)
 _PUBREC = const(0x50)
 _PUBCOMP = const(0x70)
+_EACCES = const(13)
 _EMFILE = const(24)
 _ENOTCONN = const(107)
 _EAGAIN = const(11)
 
 
 class Client:
-    """A client: subscribe, unsubscribe, publish, disconnect; between turns or in callbacks."""
+    """A client: subscribe, unsubscribe, publish, disconnect; between turns, in callbacks, and in
+    hooks that are told."""
 
-    def __init__(self, house, client_id, clean, will):
+    def __init__(self, house, packet):
         broker = house.broker
         self.house = house
         self._callbacks = []  # (filter, callback)
@@ -33,45 +37,64 @@ class Client:
         self._packet_id = 0
         self.conn = conn = broker.opened(self)
         if conn == _NONE:
-            raise OSError(_EMFILE)  # limit connections
+            raise OSError(_EMFILE, "no room: limit connections")
         self.share = [_NONE, 1, 0]
         broker.conns.share[conn] = self.share
         house.loop.of_stream[self] = conn
         house.clients.append(self)
-        self._connect(client_id, clean, will)
+        self._connect(packet)
 
     @property
     def is_connected(self):
         return self.conn is not None and self.house.broker.conns.state[self.conn] != _ENDING
 
     def subscribe(self, topic_filter, callback, qos=0):
-        """Call callback(topic, payload, qos, retained) for what matches, topic a str."""
-        name = _bytes(topic_filter)
-        if not filter_ok(name, 0, len(name)):
-            raise ValueError("topic filter")
-        self._callbacks.append((name, callback))
-        code = self._ask(0x82, len(name).to_bytes(2, "big") + name + bytes((qos,)))
+        """Call callback(topic, payload, qos, retained) for what matches, topic a str.
+
+        -> the QoS that was granted. ValueError: filter, callback or QoS are none. OSError:
+        EACCES a hook forbids it, EMFILE a table is full, EAGAIN not now."""
+        broker = self.house.broker
+        name = filter_of(broker, topic_filter, callback, qos)
+        subs = broker.subscriptions
+        full = subs.refused + subs.nodes_refused
+        code = self._ask(0x82, field(name) + bytes((qos,)))
         if code is not None and code > 2:
-            self._callbacks.pop()
-            raise OSError(_EMFILE)  # a table is full, or a hook forbids it
+            if full == subs.refused + subs.nodes_refused:
+                raise OSError(_EACCES, "may_subscribe forbids it")
+            raise OSError(_EMFILE, "no room: limit subscriptions, limit nodes")
+        self.hear(name, callback)
+        return code
 
     def hear(self, topic_filter, callback):
         """Call back as subscribe() does, for a session that has subscribed before."""
-        self._callbacks.append((_bytes(topic_filter), callback))
+        each = filter_of(self.house.broker, topic_filter, callback, 0), callback
+        if each not in self._callbacks:
+            self._callbacks.append(each)
 
     def unsubscribe(self, topic_filter):
         """Forget the filter and its callbacks."""
-        name = _bytes(topic_filter)
+        name = filter_of(self.house.broker, topic_filter, filter_of, 0)
         self._callbacks = [each for each in self._callbacks if each[0] != name]
-        self._ask(0xA2, len(name).to_bytes(2, "big") + name)
+        self._ask(0xA2, field(name))
 
     def publish(self, topic, payload=b"", qos=0, retain=False):
-        """Publish; ValueError: the topic name or the size is not legal."""
-        self.house.broker.publish(topic, payload, qos, retain)
+        """Publish. False: may_publish forbids it, or a table is full; it goes nowhere.
+
+        ValueError: topic name, QoS, retain or size are not what a client may send here."""
+        broker = self.house.broker
+        if not self.is_connected:
+            raise OSError(_ENOTCONN)
+        local.ask(broker)
+        topic, payload = local.checked(broker, topic, payload, qos, retain)
+        may = broker.may_publish
+        if may and not may(broker.sessions.client_id(broker.conns.session[self.conn]), topic):
+            return False
+        return broker.publish(topic, payload, qos, retain)
 
     def disconnect(self):
         """Leave in order: the will is not published."""
-        self._send(b"\xe0\0")
+        self._answer(b"\xe0\0")
+        self.house.broker.scanning = True  # so that the next turn does not wait
 
     # As a stream
 
@@ -149,65 +172,76 @@ class Client:
             self._acks = self._acks[4:]
             receive(broker, self.conn, ack, 0, 4)
 
-    def _connect(self, client_id, clean, will):
+    def _connect(self, packet):
         # Whoever is part of the program need not say who it is.
         broker = self.house.broker
-        name = _bytes(client_id)
-        flags = 2 if clean or not name else 0
-        body = _field(name)
-        if will:
-            topic, payload, qos, retain = will
-            flags |= 4 | qos << 3 | (32 if retain else 0)
-            body += _field(_bytes(topic)) + _field(_bytes(payload))
-        body = b"\0\4MQTT\4" + bytes((flags, 0, 0)) + body
+        s = broker.settings
         asked = broker.may_connect
-        settings = broker.settings
-        anonymous = settings.allow_anonymous, settings.max_keepalive
+        said = s.allow_anonymous, s.allow_zero_length_clientid, s.max_keepalive
         broker.may_connect = None
-        settings.allow_anonymous, settings.max_keepalive = True, 65535
+        s.allow_anonymous = s.allow_zero_length_clientid = True
+        s.max_keepalive = 65535
         try:
-            code = self._answer(b"\x10" + _length(len(body)) + body)
+            code = self._answer(packet)
         finally:
             broker.may_connect = asked
-            settings.allow_anonymous, settings.max_keepalive = anonymous
+            s.allow_anonymous, s.allow_zero_length_clientid, s.max_keepalive = said
         if code:
-            raise OSError(_EMFILE)
+            raise OSError(_EMFILE, "no room: limit connections, sessions, messages")
 
     def _ask(self, first, body):
         self._packet_id = self._packet_id % 65535 + 1
-        body = self._packet_id.to_bytes(2, "big") + body
-        return self._answer(bytes((first,)) + _length(len(body)) + body)
+        return self._answer(said(first, self._packet_id.to_bytes(2, "big") + body))
 
     def _answer(self, packet):
-        # Sends it; -> the last byte of the answer, or None where that did not come yet.
+        # Says it; -> the last byte of the answer, or None where that did not come yet. In the
+        # midst of another client's input, whose CONNECT a hook is told of, that goes on as if
+        # nothing had been; and hooks are told when all this is over.
         broker = self.house.broker
+        local.ask(broker)
+        watch = getattr(broker, "watch", None)
+        before = broker.current, broker.held, broker.queued_to_self
+        telling = watch and watch.telling
+        broker.held = 0
+        if watch:
+            watch.telling = True
         heap.lift()
         try:
-            if not broker.conns.is_empty(self.conn):
-                broker.flush(self.conn)
-            start = self._end
-            self._send(packet)
-            conn = self.conn
-            if not broker.conns.is_empty(conn):
-                broker.flush(conn)
-            n = self._whole(start)
-            if not n:
-                return None
-            code = self._inbox[start + n - 1]
-            self._drop(start, n)
-            return code
+            return self._answered(packet)
         finally:
             heap.drop()
+            broker.current, broker.held, broker.queued_to_self = before
+            if watch:
+                watch.telling = telling
 
-    def _send(self, packet):
+    def _answered(self, packet):
+        broker = self.house.broker
+        conn = self.conn
         if not self.is_connected:
             raise OSError(_ENOTCONN)
+        if not broker.conns.is_empty(conn):
+            broker.flush(conn)
+        start = self._end
+        self._send(packet)
+        if not broker.conns.is_empty(conn):
+            broker.flush(conn)
+        n = self._whole(start)
+        if not n:
+            return None
+        code = self._inbox[start + n - 1]
+        self._drop(start, n)
+        return code
+
+    def _send(self, packet):
+        broker = self.house.broker
         at = 0
         while at < len(packet):
-            n = min(readable(self.house.broker, self.conn), len(packet) - at)
+            n = min(readable(broker, self.conn), len(packet) - at)
             if n <= 0 or not self.is_connected:
+                if at:
+                    broker.end(self.conn, _LOST)  # half a packet cannot be taken back
                 raise OSError(_EAGAIN)
-            receive(self.house.broker, self.conn, packet[at : at + n], 0, n)
+            receive(broker, self.conn, packet[at : at + n], 0, n)
             at += n
 
     def _whole(self, at):
@@ -225,19 +259,3 @@ class Client:
     def _drop(self, at, n):
         self._end -= n
         copy(self._inbox, at, self._inbox, at + n, self._end - at)
-
-
-def _bytes(text):
-    return text.encode() if isinstance(text, str) else text
-
-
-def _field(value):
-    return len(value).to_bytes(2, "big") + value
-
-
-def _length(n):
-    length = b""
-    while n > 127:
-        length += bytes((n & 127 | 128,))
-        n >>= 7
-    return length + bytes((n,))

@@ -1,8 +1,8 @@
 # local.py - publishing from the program that the broker runs in, and the way to what else
 # such a program asks for. Allocates.
-from slotmq import deliver, ondemand
+from slotmq import deliver, heap, ondemand
 from slotmq import retain as retaining
-from slotmq.runtime import const, new_packet, next_packet, unref, utf8_ok
+from slotmq.runtime import const, new_packet, next_packet, topic_matches, unref, utf8_ok
 
 _NONE = const(0xFFFF)
 _WARNING = const(2)
@@ -12,6 +12,8 @@ _END = const(4)
 _TOPIC = const(7)
 _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)
+_LOCKED = const(0)  # of heap._state
+_LIFTED = const(1)
 
 
 def find(broker, name):
@@ -42,14 +44,71 @@ def compact(broker):
 
 
 def publish(broker, topic, payload, qos, retain):
-    if isinstance(topic, str):
-        topic = topic.encode()
-    if isinstance(payload, str):
-        payload = payload.encode()
-    if not utf8_ok(topic, 0, len(topic), 1) or len(topic) > broker.limits.topic_bytes:
-        raise ValueError("topic name")
-    if qos not in (0, 1, 2):
-        raise ValueError("qos")
+    """Broker.publish(): the program's word, in the limits that clients have."""
+    topic, payload = checked(broker, topic, payload, qos, retain)
+    ask(broker)
+    return send(broker, topic, payload, qos, retain)
+
+
+def checked(broker, topic, payload, qos, retain):
+    """Topic and payload as bytes; ValueError: nobody may publish that here."""
+    topic = encoded(topic)
+    payload = encoded(payload)
+    most = broker.limits.topic_bytes
+    if len(topic) > most or not utf8_ok(topic, 0, len(topic), 1):
+        raise ValueError("topic name: 1 to %d bytes of UTF-8 without wildcards" % most)
+    if topic_matches(b"$SYS/#", 0, 6, topic, 0, len(topic)):
+        raise ValueError("topic name: $SYS is the broker's")
+    if qos not in (0, 1, 2) or qos > broker.max_qos:
+        raise ValueError("qos: 0 to %d" % broker.max_qos)
+    if retain and not broker.retain_available:
+        raise ValueError("RETAIN: retain_available is false")
+    if broker.size_limit and len(payload) > broker.size_limit:
+        raise ValueError("payload: at most %d bytes, message_size_limit" % broker.size_limit)
+    return topic, payload
+
+
+def encoded(text):
+    return text.encode() if isinstance(text, str) else text
+
+
+def _is_busy():
+    # Between two turns the heap is neither locked nor lifted.
+    return heap._state[_LOCKED] or heap._state[_LIFTED]
+
+
+def ask(broker):
+    """RuntimeError where a packet is only half handled: in may_..., and in what logs."""
+    if _is_busy() and broker.current != _NONE:
+        watch = getattr(broker, "watch", None)
+        if not watch or not watch.telling:
+            raise RuntimeError("in the midst of a packet: not from may_...")
+
+
+def guard(broker):
+    """From now on turn() and run() refuse to be called in the midst of a turn."""
+    loop = broker._loop()
+    turn = loop.turn
+    run = loop.run
+
+    def idle():
+        if _is_busy():
+            raise RuntimeError("turn(), run(): not from a callback or one of the hooks")
+
+    def turn_once(timeout_ms):
+        idle()
+        turn(timeout_ms)
+
+    def run_once():
+        idle()
+        run()
+
+    loop.turn = turn_once
+    loop.run = run_once
+
+
+def send(broker, topic, payload, qos, retain):
+    """What is legal, or the broker's own, to all who want it; False: a table is full."""
     body = len(topic).to_bytes(2, "big") + topic + (b"\0\1" if qos else b"") + payload
     size = len(body)
     length = b""
@@ -57,26 +116,27 @@ def publish(broker, topic, payload, qos, retain):
         length += bytes((size & 127 | 128,))
         size >>= 7
     buf = bytes((0x30 | qos << 1 | (1 if retain else 0),)) + length + bytes((size,)) + body
-    pkt = new_packet(broker.limits.max_packet)
+    pkt = new_packet(broker.pkt[10])
     if next_packet(buf, 0, len(buf), pkt) < 0:
         raise ValueError("larger than max_packet")
     if broker.journal and broker.journal.most:
         ondemand.take("journal_control", broker.now).full(broker.journal, _PUBLISH_TYPE, len(buf))
-    _route(broker, pkt, buf, qos, retain)
+    taken = _route(broker, pkt, buf, qos, retain)
     if broker.full == 2:
         broker.full = broker.subscriptions.full = False
     broker.scanning = True  # so that the next turn does not wait before it sends
+    return taken
 
 
 def _route(broker, pkt, buf, qos, retain):
     slot = deliver.route(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN])
     msg = _NONE
     if deliver.is_refused(broker, slot, qos):
-        return
+        return False
     if qos or broker.upgrade_qos or retain and pkt[_PAYLOAD] != pkt[_END]:
         msg = deliver.store(broker, pkt, buf, qos << 1 | (1 if retain else 0))
         if msg == _NONE:
-            return  # dropped and counted, as a client's would be
+            return False  # dropped and counted, as a client's would be
     if retain:
         retaining.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
     if qos or broker.upgrade_qos:
@@ -85,3 +145,4 @@ def _route(broker, pkt, buf, qos, retain):
         deliver.publish_packet(broker, pkt, buf, slot)
     if msg != _NONE:
         unref(broker.queue, msg)
+    return True

@@ -41,13 +41,14 @@ def read_origin(to, buf, at):
 
 def publish(taps, topic, payload, qos, retain):
     """Broker.publish(): the program itself does."""
-    _local(taps).publish(taps.broker, topic, payload, qos, retain)
+    taken = _local(taps).publish(taps.broker, topic, payload, qos, retain)
     name = topic.encode() if isinstance(topic, str) else topic
     data = payload.encode() if isinstance(payload, str) else payload
     flags = qos | (4 if retain else 0)
     taps.rec.message(_NONE, name, 0, len(name), flags, data, 0, len(data))
     if name == _TIME:
         _told(taps, name, data)
+    return taken
 
 
 def heard(taps, name, topic, n, buf, at, size):
@@ -75,7 +76,7 @@ def tell(taps):
     record_file.look(rec)
     state = binascii.hexlify(rec.board), rec.boot, rec.first, rec.newest
     text = _STATE % (state + (record_file.length(rec, rec.newest), rec.o[_SEQ], rec.size))
-    _local(taps).publish(taps.broker, _topic(taps, b"head"), text, 0, True)
+    _local(taps).send(taps.broker, _topic(taps, b"head"), text, 0, True)
     rec.is_told = True
 
 
@@ -99,7 +100,9 @@ def _answer(taps, payload):
             taps.rec, segment, at, max(0, min(n, length - at, most, _ANSWER_MOST))
         )
     head = pack("<III", segment, at, length)
-    _local(taps).publish(taps.broker, reply, head + data, 0, False)
+    local = _local(taps)
+    local.checked(taps.broker, reply, b"", 0, False)
+    local.send(taps.broker, reply, head + data, 0, False)
 
 
 def _set_time(taps, payload):

@@ -146,7 +146,7 @@ class Taps:
     def publish_own(self, topic, payload=b"", qos=0, retain=False):
         """What the program itself publishes."""
         self.clock()
-        self._remote().publish(self, topic, payload, qos, retain)
+        return self._remote().publish(self, topic, payload, qos, retain)
 
     def _remote(self):
         return ondemand.take("record_remote", self.broker.now)

@@ -23,8 +23,8 @@ _ENTRIES |= {name: name for name in _KEEPING}
 _ENTRIES |= {"hot_record": "hot_record", "recorder": "recorder taps"}
 _ENTRIES |= {"hot_record_words": "hot_record_words"}
 _ENTRIES |= {"record_control": "record_control"}
-# Clients in the broker's own program, and hooks that are told what happened.
-_ENTRIES |= {"inside": "inside"}
+# What the broker's own program publishes, and its clients.
+_ENTRIES |= {"local": "local", "inside": "inside"}
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 _WITH_HOT = "arrays"  # the hot files import it
 

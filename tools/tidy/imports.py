@@ -89,7 +89,7 @@ RULE = (
         "*5", f"{_STEPS} *5 admit encode handle_* heap intake ondemand planting properties runtime"
     ),
     Row("intake", "deliver encode handle_* heap ondemand runtime"),
-    Row("local", "deliver inside ondemand retain runtime"),
+    Row("local", "deliver heap inside ondemand retain runtime"),
     # On what a journal lies: bytes of generations, and nothing of what they mean
     Row("journal_flash", "heap ondemand runtime", "binascii struct"),
     Row("journal_ring", "runtime", "binascii struct"),
@@ -125,8 +125,9 @@ RULE = (
     Row("steering", "hooks lifecycle retrying runtime"),
     Row("retrying telling", "runtime"),
     # For the program that a broker is part of
-    Row("inside", "heap inside_client runtime serving"),
-    Row("inside_client", "heap intake runtime"),
+    Row("inside", "heap inside_client inside_words local runtime serving"),
+    Row("inside_client", "heap inside_words intake local runtime"),
+    Row("inside_words", "runtime"),
     Row("hooks", "heap local runtime"),
     Row("serving", "runtime", "asyncio"),
     Row(
