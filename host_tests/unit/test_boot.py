@@ -203,6 +203,9 @@ class TestBoot(unittest.TestCase):
             def start(self):
                 dogs.append("start")
 
+            def feed(self):
+                dogs.append("feed")
+
             def release(self):
                 dogs.append("release")
 
