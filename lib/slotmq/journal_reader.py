@@ -135,9 +135,7 @@ def last_commit(reader, version):
         at = reader.after(at)
         if not reader.find(at) or reader.kind > _COMMIT:
             break
-        if at == 0 and (
-            reader.kind != _HEAD or reader.read_body() != 5 or reader.buf[0] > version
-        ):
+        if at == 0 and (reader.kind != _HEAD or reader.read_body() < 5 or reader.buf[0] > version):
             break
         at = reader.next
         if reader.kind == _COMMIT:
