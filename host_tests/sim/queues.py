@@ -111,7 +111,9 @@ def _unmatched(session, queue, rows, is_like):
 
 def _is_row(session, owed, row):
     if owed.packet_id:
-        return row.packet_id == owed.packet_id and row.key in (None, owed.msg.key())
+        is_other = owed.is_back and owed.qos == 1 and not row.flags & 8  # a copy in its place
+        found = row.packet_id == owed.packet_id and row.key in (None, owed.msg.key())
+        return found and not is_other
     return row.group == owed.group_slot and _is_same(session, owed, row)
 
 
