@@ -32,10 +32,12 @@ def make(config):
         return Host()
     if network is None:
         raise ValueError("link %s: this Python has no module network" % kind)
+    if config.get("hostname"):
+        network.hostname(config["hostname"])  # before there is an interface
     if kind == "station":
-        return Station(config["ssid"], config.get("password", ""), config.get("hostname"))
+        return Station(config["ssid"], config.get("password", ""))
     if kind == "access_point":
-        return AccessPoint(config["ssid"], config.get("password", ""), config.get("hostname"))
+        return AccessPoint(config["ssid"], config.get("password", ""))
     if kind == "ethernet":
         return Ethernet(config)
     if kind == "ppp":
@@ -64,6 +66,9 @@ class Host:
 
     def told(self):
         return "network: the system's"
+
+    def resolver(self):
+        """None: the system looks names up itself."""
 
 
 class Link:
@@ -115,6 +120,10 @@ class Link:
             return "%s: up, %s" % (self.name, self.interface().ifconfig()[0])
         return "%s: %s; it is tried again" % (self.name, self.why)
 
+    def resolver(self):
+        """The address of the network's DNS server."""
+        return self.interface().ifconfig()[3]
+
     def _try(self, now):
         self._since = now
         self._trying = True
@@ -147,13 +156,11 @@ class Link:
 class Station(Link):
     """A client of an access point that is there."""
 
-    def __init__(self, ssid, password, hostname):
+    def __init__(self, ssid, password):
         super().__init__()
         self.name = "wifi " + ssid
         self._ssid = ssid
         self._password = password
-        if hostname:
-            network.hostname(hostname)
         _kind("WLAN")
         self.nic = network.WLAN(network.STA_IF)
 
@@ -180,15 +187,13 @@ class Station(Link):
 class AccessPoint(Link):
     """An access point of the board's own, with its own DHCP and a fixed address."""
 
-    def __init__(self, ssid, password, hostname):
+    def __init__(self, ssid, password):
         super().__init__()
         if password and len(password) < _PASSWORD_MIN:
             raise ValueError("password: at least 8 characters, or none")
         self.name = "access point " + ssid
         self._ssid = ssid
         self._password = password
-        if hostname:
-            network.hostname(hostname)
         _kind("WLAN")
         self.nic = network.WLAN(network.AP_IF)
 
