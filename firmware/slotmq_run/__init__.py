@@ -1,3 +1,3 @@
 # slotmq_run: what a board needs around the broker. starts.py begins and counts,
 # boot.py runs it, links.py is the network, watch.py watchdog and LED, wall.py the time of day
-# with dns.py.
+# with dns.py, beside.py an application of the board's own.
