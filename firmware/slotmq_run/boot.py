@@ -6,7 +6,6 @@
 # On a computer, where there is neither `network` nor `machine`, it runs all the same.
 # Allocates between two turns of the broker, a little, when something changes.
 import json
-import os
 import time
 
 from slotmq import app
@@ -39,7 +38,6 @@ def run(folder, turns):
         raise starts.Safe("network.json: %r; `slotmq deploy` writes it" % error)
     led = watch.Led(config.get("led", "LED"))
     board = Board(folder, config, link, led, turns)
-    board.program = _program(folder)  # before the tables, which get what it leaves
     arguments = ["-c", folder + "slotmq.conf", "--board", config.get("board", "HOST")]
     try:
         status = app.main(arguments, on_ready=board.serve)
@@ -51,17 +49,6 @@ def run(folder, turns):
     return status
 
 
-def _program(folder):
-    # The application beside main.py, if there is one.
-    try:
-        os.stat(folder + "app.py")
-    except OSError:
-        return None
-    from slotmq_run import beside
-
-    return beside.load(folder)
-
-
 class Board:
     """What runs beside the broker, once in so many turns."""
 
@@ -70,40 +57,30 @@ class Board:
         self.link = link
         self.led = led
         self.turns = turns
-        self.young = True
-        self.began = self.last = 0
-        self.program = None
         self.dog = watch.Dog(config.get("watchdog", 8000))
         self.clock = wall.Clock(config.get("time"), link)
 
     def serve(self, broker):
-        """Turn the broker for ever, the application beside it."""
-        program = self.program
-        self.began = self.last = ticks_ms()
+        """Turn the broker for ever."""
+        began = last = ticks_ms()
+        young = True
         self.clock.follow(broker)
-        if program:
-            program.start(broker)
-        self.link.start(self.began)
+        self.link.start(began)
         self.dog.start()
-        if not program or not program.serve(self, broker):
-            while self.turn(broker, _TURN_MS):
-                pass
-
-    def turn(self, broker, ms):
-        """One turn, which waits so long at most, and what is due beside it; False: the last."""
-        broker.turn(ms)
-        self.dog.feed()  # only here: a loop that does not turn feeds nobody
-        now = ticks_ms()
-        if since(now, self.last) >= _STEP_MS:
-            self.last = now
-            self._step(now)
-        if self.young and since(now, self.began) >= _ALIVE_MS:
-            self.young = False
-            starts.forget(self.folder)
-        if self.turns:
-            self.turns -= 1
-            return self.turns > 0
-        return True
+        while True:
+            broker.turn(_TURN_MS)
+            self.dog.feed()  # only here: a loop that does not turn feeds nobody
+            now = ticks_ms()
+            if since(now, last) >= _STEP_MS:
+                last = now
+                self._step(now)
+            if young and since(now, began) >= _ALIVE_MS:
+                young = False
+                starts.forget(self.folder)
+            if self.turns:
+                self.turns -= 1
+                if not self.turns:
+                    return
 
     def _step(self, now):
         link = self.link

@@ -7,7 +7,7 @@ import unittest
 import board_case  # noqa: F401 - the folder of the firmware
 import scratch
 
-from slotmq_run import boot, starts
+from slotmq_run import beside, boot, starts
 
 HOST = '{"board": "RPI_PICO_W", "link": "host", "watchdog": 0}'
 
@@ -34,17 +34,17 @@ class App:
 
 class TestBeside(unittest.TestCase):
     def setUp(self):
-        self.kept = starts._load, boot.app, list(sys.path)
+        self.kept = starts._load, boot.app, boot.Board, list(sys.path)
         boot.app = App()
         self.seen = boot.app.broker.seen
-        starts._load = lambda: boot
+        starts._load = lambda: beside
         self.folder = scratch.path()
         os.mkdir(self.folder)  # noqa: PTH102
         self.folder += "/"
         self.write("network.json", HOST)
 
     def tearDown(self):
-        starts._load, boot.app, sys.path[:] = self.kept
+        starts._load, boot.app, boot.Board, sys.path[:] = self.kept
         sys.modules.pop("app", None)
 
     def write(self, name, text):
@@ -57,9 +57,15 @@ class TestBeside(unittest.TestCase):
         self.write("app.py", text)
         return starts.run(self.folder, turns)
 
-    def test_there_need_be_none(self):
-        self.assertEqual(starts.run(self.folder, 2), 0)
-        self.assertEqual(self.seen, ["tables", 250, 250])
+    def test_which_of_the_two_is_loaded(self):
+        before = os.getcwd()  # noqa: PTH109
+        os.chdir(self.folder)
+        try:
+            self.assertEqual(self.kept[0](), boot)
+            self.write("app.py", "")
+            self.assertEqual(self.kept[0](), beside)
+        finally:
+            os.chdir(before)
 
     def test_it_is_loaded_before_the_tables_and_started_before_the_first_turn(self):
         text = "import sys\nLOADED = []\n"
@@ -71,19 +77,19 @@ class TestBeside(unittest.TestCase):
     def test_a_function_is_called_between_two_turns(self):
         text = "def start(broker):\n return lambda: broker.seen.append('step')\n"
         self.assertEqual(self.run_it(text), 0)
-        self.assertEqual(self.seen, ["tables", 50, "step", 50, "step", 50])
+        self.assertEqual(self.seen, ["tables", 50, "step", 50, "step", 50, "step"])
 
     def test_a_coroutine_is_a_task_beside_the_turns(self):
         text = "import asyncio\nasync def start(broker):\n while True:\n"
         text += "  broker.seen.append('task')\n  await asyncio.sleep(0)\n"
         self.assertEqual(self.run_it(text), 0)
-        self.assertEqual(self.seen.count(0), 3)
+        self.assertEqual(self.seen.count(5), 3)
         self.assertTrue(self.seen.count("task") > 1)
 
     def test_one_that_has_ended_leaves_the_broker_running(self):
         text = "async def start(broker):\n broker.seen.append('task')\n"
         self.assertEqual(self.run_it(text), 0)
-        self.assertEqual(self.seen.count(0), 3)
+        self.assertEqual(self.seen.count(5), 3)
         self.assertEqual(self.seen.count("task"), 1)
 
     def test_what_cannot_be_loaded_is_safe_mode_at_once(self):
