@@ -1,5 +1,6 @@
 """`slotmq deploy --app`: an application of the user's own goes beside the broker."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(payload, "code", lambda *_: {"/main.py": b"new"})
+    monkeypatch.setattr(payload, "mains", lambda: (hashlib.sha256(b"new").hexdigest(),))
 
 
 @pytest.mark.usefixtures("tried")
