@@ -110,8 +110,9 @@ class Link:
             return False
         self._trying = False
         self._since = now
+        why = why or "no answer"
         changed = why != self.why
-        self.why = why or "no answer"
+        self.why = why
         return changed
 
     def told(self):

@@ -18,7 +18,7 @@ WALL = "/lib/slotmq_run/wall.py"  # MicroPython takes it before wall.mpy
 HANGS = b"""
 import time
 class Clock:
-    def __init__(self, source):
+    def __init__(self, source, link):
         pass
     def follow(self, broker):
         pass
