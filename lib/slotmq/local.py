@@ -79,10 +79,8 @@ def _is_busy():
 
 def ask(broker):
     """RuntimeError where a packet is only half handled: in may_..., and in what logs."""
-    if _is_busy() and broker.current != _NONE:
-        watch = getattr(broker, "watch", None)
-        if not watch or not watch.telling:
-            raise RuntimeError("in the midst of a packet: not from may_...")
+    if broker.current != _NONE and _is_busy():
+        raise RuntimeError("in the midst of a packet: not from may_...")
 
 
 def guard(broker):
