@@ -4,54 +4,42 @@
 #
 # start(broker) sets hooks, subscribes, publishes. What it returns decides what follows: nothing,
 # a function that is called between two turns, or a coroutine, that of `async def start(broker)`
-# too, which is a task of asyncio. What it raises ends the start as whatever else does. Stands
-# before boot.py, in the broker's turn; loaded only where there is an app.py. Allocates.
+# too, which is a task of asyncio. What it raises ends the start as whatever else does. Has its
+# part in the broker's turn; loaded only where there is an app.py, by starts.py. Of a stack of
+# 8 KB, as an RP2040 has it, one call more is all that there is room for. Allocates.
 import sys
 
-from slotmq_run import boot, starts
+from slotmq_run import starts, wall
 
 _WAIT_MS = 50  # of a turn, before the function is called again
 _TASK_MS = 5  # the same, before tasks go on
 
 
-def run(folder, turns):
-    """boot.run(), the application beside the broker."""
-    setattr(boot, "Board", _board(_start(folder)))  # noqa: B010 - a class is no variable
-    return boot.run(folder, turns)
-
-
-def _start(folder):
-    # Of app.py; Safe: no new start would mend it.
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+def prepare():
+    """boot.run() will run the application beside the broker. Safe: no new start would mend it."""
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # the folder it runs in
     try:
         app = __import__("app")
     except (ImportError, SyntaxError) as error:
         raise starts.Safe("app.py: %r" % error)
-    if not callable(getattr(app, "start", None)):
+    start = getattr(app, "start", None)
+    if not callable(start):
         raise starts.Safe("app.py has no start(broker)")
-    return app.start
 
+    class Clock(_Clock):
+        """The firmware's, which meets the broker before its first turn."""
 
-def _board(start):
-    # A Board whose broker turns with the application.
-    class Board(_Board):
-        def serve(self, broker):
+        def follow(self, broker):
+            super().follow(broker)
             made = start(broker)
-            if made is None:
-                super().serve(broker)
-                return
-            part = _part(broker.turn, made)
-            broker.turn = part.turn
-            try:
-                super().serve(broker)
-            finally:
-                part.end()
+            if made is not None:
+                broker.turn = _part(broker.turn, made).turn
 
-    return Board
+    setattr(wall, "Clock", Clock)  # noqa: B010 - a class is no variable
 
 
-_Board = boot.Board
+_Clock = wall.Clock
 
 
 def _part(turn, made):
@@ -73,9 +61,6 @@ class Steps:
         self._turn(_WAIT_MS)
         self._step()
 
-    def end(self):
-        """Nothing is open."""
-
 
 class Tasks:
     """The application as a task of asyncio, whose loop goes on after each turn."""
@@ -90,10 +75,14 @@ class Tasks:
         self._task = self._loop.create_task(self._run(coroutine))
 
     def turn(self, _ms):
-        self._turn(_TASK_MS)
-        self._loop.run_until_complete(self._round())
-        if self._error:
-            raise self._error
+        try:
+            self._turn(_TASK_MS)
+            self._loop.run_until_complete(self._round())
+            if self._error:
+                raise self._error
+        except BaseException:
+            self.end()
+            raise
 
     def end(self):
         """No task goes on; on a computer each hears of it."""

@@ -57,7 +57,7 @@ def _load():
     if "app.py" in os.listdir():
         from slotmq_run import beside
 
-        return beside
+        beside.prepare()
     from slotmq_run import boot
 
     return boot

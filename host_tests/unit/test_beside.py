@@ -7,7 +7,7 @@ import unittest
 import board_case  # noqa: F401 - the folder of the firmware
 import scratch
 
-from slotmq_run import beside, boot, starts
+from slotmq_run import boot, starts, wall
 
 HOST = '{"board": "RPI_PICO_W", "link": "host", "watchdog": 0}'
 
@@ -15,8 +15,12 @@ HOST = '{"board": "RPI_PICO_W", "link": "host", "watchdog": 0}'
 class Broker:
     def __init__(self):
         self.seen = []
+        self.left = 3
 
     def turn(self, ms):
+        if not self.left:
+            raise KeyboardInterrupt
+        self.left -= 1
         self.seen.append(ms)
 
 
@@ -28,44 +32,43 @@ class App:
 
     def main(self, arguments, on_ready):
         self.broker.seen.append("tables")
-        on_ready(self.broker)
+        try:
+            on_ready(self.broker)
+        except KeyboardInterrupt:
+            pass
         return 0
 
 
 class TestBeside(unittest.TestCase):
     def setUp(self):
-        self.kept = starts._load, boot.app, boot.Board, list(sys.path)
+        self.kept = boot.app, wall.Clock, list(sys.path), os.getcwd()  # noqa: PTH109
         boot.app = App()
         self.seen = boot.app.broker.seen
-        starts._load = lambda: beside
         self.folder = scratch.path()
         os.mkdir(self.folder)  # noqa: PTH102
         self.folder += "/"
+        os.chdir(self.folder)
         self.write("network.json", HOST)
 
     def tearDown(self):
-        starts._load, boot.app, boot.Board, sys.path[:] = self.kept
+        boot.app, wall.Clock, sys.path[:], before = self.kept
+        os.chdir(before)
         sys.modules.pop("app", None)
 
     def write(self, name, text):
         with open(self.folder + name, "w") as file:  # noqa: PTH123
             file.write(text)
 
-    def run_it(self, text, turns=3):
-        """With this app.py; the exit status."""
+    def run_it(self, text):
+        """A start with this app.py; its exit status."""
         sys.modules.pop("app", None)
         self.write("app.py", text)
-        return starts.run(self.folder, turns)
+        wall.Clock = self.kept[1]
+        return starts.run()
 
-    def test_which_of_the_two_is_loaded(self):
-        before = os.getcwd()  # noqa: PTH109
-        os.chdir(self.folder)
-        try:
-            self.assertEqual(self.kept[0](), boot)
-            self.write("app.py", "")
-            self.assertEqual(self.kept[0](), beside)
-        finally:
-            os.chdir(before)
+    def test_there_need_be_none(self):
+        self.assertEqual(starts.run(), 0)
+        self.assertEqual(self.seen, ["tables", 250, 250, 250])
 
     def test_it_is_loaded_before_the_tables_and_started_before_the_first_turn(self):
         text = "import sys\nLOADED = []\n"
@@ -96,7 +99,7 @@ class TestBeside(unittest.TestCase):
         for text in ("def start(broker:\n", "import nothing_of_that_name\n", "x = 1\n"):
             self.assertEqual(self.run_it(text), 1)
             self.assertEqual(self.seen, [])
-            self.assertFalse("slotmq.boots" in os.listdir(self.folder))  # noqa: PTH208
+            self.assertFalse("slotmq.boots" in os.listdir())  # noqa: PTH208
 
     def test_three_starts_that_it_ends_are_followed_by_safe_mode(self):
         for text in (

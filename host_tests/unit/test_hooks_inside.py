@@ -65,7 +65,7 @@ class TestSubscribeInOnConnect(unittest.TestCase):
             self.assertEqual(rest, [b"\x20\2\0\0", b"\x90\3\0\1\1", b"\x40\2\0\7"])
             self.assertEqual(sorted(client.messages), [(b"t", b"p", 1), (b"t", b"q", 0)])
             client.send(publish("t", b"r"))
-            world.turn(3)
+            world.turn(10)
             self.assertEqual(world.broker.hooks.told[-1], ("t", b"r"))
             self.assertEqual(broken(world.broker), [])
 

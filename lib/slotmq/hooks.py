@@ -50,18 +50,20 @@ class Watcher:
         loop = broker._loop()
         self.finish = loop.finish_turn
         loop.finish_turn = self.finish_turn
-        self.handlers = broker.first_handlers
-        first = list(self.handlers)
-        first[_CONNECT] = lambda _, conn, pkt, buf: self.handle(_CONNECT, conn, pkt, buf)
-        first[_AUTH_TYPE] = lambda _, conn, pkt, buf: self.handle(_AUTH_TYPE, conn, pkt, buf)
+        first = list(broker.first_handlers)
+        for kind in (_CONNECT, _AUTH_TYPE):
+            first[kind] = self.noted(first[kind])
         broker.first_handlers = tuple(first)
 
-    def handle(self, kind, conn, pkt, buf):
-        broker = self.broker
-        result = self.handlers[kind](broker, conn, pkt, buf)
-        if result == _ACCEPTED and broker.conns.session[conn] != _NONE:
-            self.note(conn, None)
-        return result
+    def noted(self, handler):
+        # The stack is deep there: one call more, and no method.
+        def handle(broker, conn, pkt, buf):
+            result = handler(broker, conn, pkt, buf)
+            if result == _ACCEPTED and broker.conns.session[conn] != _NONE:
+                self.note(conn, None)
+            return result
+
+        return handle
 
     def told(self, topic, payload, qos, retained):
         published = getattr(self.broker.hooks, "on_publish", None)
