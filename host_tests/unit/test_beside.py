@@ -35,7 +35,7 @@ class App:
         try:
             on_ready(self.broker)
         except KeyboardInterrupt:
-            pass
+            return 0
         return 0
 
 
@@ -64,6 +64,7 @@ class TestBeside(unittest.TestCase):
         sys.modules.pop("app", None)
         self.write("app.py", text)
         wall.Clock = self.kept[1]
+        boot.app.broker.left = 3
         return starts.run()
 
     def test_there_need_be_none(self):

@@ -56,11 +56,14 @@ class Watcher:
         broker.first_handlers = tuple(first)
 
     def noted(self, handler):
-        # The stack is deep there: one call more, and no method.
+        # The stack is deep there: one call more. With one name more around it the call would
+        # take heap, which is locked there.
+        inner = handler, self
+
         def handle(broker, conn, pkt, buf):
-            result = handler(broker, conn, pkt, buf)
+            result = inner[0](broker, conn, pkt, buf)
             if result == _ACCEPTED and broker.conns.session[conn] != _NONE:
-                self.note(conn, None)
+                inner[1].note(conn, None)
             return result
 
         return handle
