@@ -64,7 +64,8 @@ class TestBeside(unittest.TestCase):
         sys.modules.pop("app", None)
         self.write("app.py", text)
         wall.Clock = self.kept[1]
-        boot.app.broker.left = 3
+        boot.app = App()
+        self.seen = boot.app.broker.seen
         return starts.run()
 
     def test_there_need_be_none(self):

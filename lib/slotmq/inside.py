@@ -13,6 +13,7 @@ from slotmq.runtime import const
 
 _NONE = const(0xFFFF)
 _EMFILE = const(24)
+_LOST = const(9)
 _ROUNDS = const(4)  # of callbacks in one turn, before others are heard
 
 
@@ -52,9 +53,12 @@ def _open(one, packet):
     broker.may_connect = None
     s.allow_anonymous = s.allow_zero_length_clientid = True
     s.max_keepalive = 65535
+    code = -1
     try:
         code = one.say(packet)
     finally:
+        if code == -1:
+            broker.end(one.conn, _LOST)  # or it would wait for its CONNECT, in its slot
         broker.may_connect = asked
         s.allow_anonymous, s.allow_zero_length_clientid, s.max_keepalive = before
     if code:
@@ -114,17 +118,14 @@ class House:
         heap.lift()
         try:
             for _ in range(_ROUNDS):
-                if not self._deliver():
+                any_came = False
+                for one in self.clients:  # not a call of its own: callbacks want the stack
+                    if one.deliver():
+                        any_came = True
+                if not any_came:
                     return
                 self.finish()
             self.broker.scanning = True  # there is more: the next turn must not wait
         finally:
             heap.drop()
             self.busy = False
-
-    def _deliver(self):
-        any_came = False
-        for one in self.clients:
-            if one.deliver():
-                any_came = True
-        return any_came

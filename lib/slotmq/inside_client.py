@@ -123,25 +123,30 @@ class Client:
             while n and self.conn is not None:
                 packet = bytes(memoryview(self._inbox)[:n])
                 self._drop(0, n)
-                self._handle(packet)
+                topic, payload, qos = self._read(packet)
+                for name, callback in list(self._callbacks) if topic else ():
+                    if topic_matches(name, 0, len(name), topic, 0, len(topic)):
+                        callback(topic.decode(), payload, qos, packet[0] & 1)
                 n = self._whole(0)
         finally:
             if self.conn is not None:
                 self._go_on()
         return True
 
-    def _handle(self, packet):
+    def _read(self, packet):
+        # What is to be called back for; no topic: nothing is.
         kind = packet[0] >> 4
         at = 2
         while packet[at - 1] & 128:
             at += 1
         if kind == 3:
-            self._message(packet, at)
-        elif kind == 6:
+            return self._message(packet, at)
+        if kind == 6:
             packet_id = packet[at] << 8 | packet[at + 1]
             if packet_id in self._received:
                 self._received.remove(packet_id)
             self._ack(_PUBCOMP, packet_id)
+        return b"", b"", 0
 
     def _message(self, packet, at):
         qos = packet[0] >> 1 & 3
@@ -153,12 +158,9 @@ class Client:
             end += 2
         if qos == 2:
             if packet_id in self._received:
-                return
+                return b"", b"", 0
             self._received.append(packet_id)
-        payload = packet[end:]
-        for name, callback in list(self._callbacks):
-            if topic_matches(name, 0, len(name), topic, 0, len(topic)):
-                callback(topic.decode(), payload, qos, packet[0] & 1)
+        return topic, packet[end:], qos
 
     def _ack(self, first, packet_id):
         self._acks += bytes((first, 2, packet_id >> 8, packet_id & 255))
