@@ -23,8 +23,7 @@ def prepare():
         app = __import__("app")
     except (ImportError, SyntaxError) as error:
         raise starts.Safe("app.py: %r" % error)
-    start = getattr(app, "start", None)
-    if not callable(start):
+    if not hasattr(app, "start"):
         raise starts.Safe("app.py has no start(broker)")
 
     class Clock(_Clock):
@@ -32,7 +31,7 @@ def prepare():
 
         def follow(self, broker):
             super().follow(broker)
-            made = start(broker)
+            made = app.start(broker)
             if made is not None:
                 broker.turn = _part(broker.turn, made).turn
 
