@@ -7,6 +7,7 @@ from slotmq.journal_flash import FlashMedium
 _HEADER = 16
 _MAGIC = b"slotmqJ\x01"
 _BLOCK = 4096
+_GENERATIONS = 1 << 30
 
 
 class Chip:
@@ -34,17 +35,22 @@ class Image:
         self._data = data
         self._flash: FlashMedium | None = None
         self.end = len(data) - _HEADER
+        self.version = 0  # of the medium's format, where that is no reason to read it
 
     def generations(self) -> list[int]:
         """Those that there are, the newest first."""
         data = self._data
-        if data[:8] == _MAGIC and data[12:16] == crc32(data[:12]).to_bytes(4, "little"):
-            return [int.from_bytes(data[8:12], "little")]
+        if data[:7] == _MAGIC[:7] and data[12:16] == crc32(data[:12]).to_bytes(4, "little"):
+            generation = int.from_bytes(data[8:12], "little")
+            self.version = data[7]
+            if data[7] == _MAGIC[7] and generation < _GENERATIONS:
+                return [generation]
         if not data or len(data) % _BLOCK:
             return []
         self._flash = FlashMedium(Chip(data), 0)
         self.page = self._flash.page
         found: list[int] = self._flash.generations()
+        self.version = max(self.version, self._flash.is_foreign)
         return found
 
     def open(self, generation: int) -> None:

@@ -9,7 +9,7 @@
 # 8 KB, as an RP2040 has it, one call more is all that there is room for. Allocates.
 import sys
 
-from slotmq_run import starts, wall
+from slotmq_run import boot, starts
 
 _WAIT_MS = 50  # of a turn, before the function is called again
 _TASK_MS = 5  # the same, before tasks go on
@@ -26,19 +26,36 @@ def prepare():
     if not hasattr(app, "start"):
         raise starts.Safe("app.py has no start(broker)")
 
-    class Clock(_Clock):
-        """The firmware's, which meets the broker before its first turn."""
+    class Board(_Board):
+        """The firmware's, of which the application is a part."""
 
-        def follow(self, broker):
-            super().follow(broker)
-            made = app.start(broker)
-            if made is not None:
-                broker.turn = _part(broker.turn, made).turn
+        def __init__(self, *facts):
+            super().__init__(*facts)
+            self.clock = Beside(app.start, self.clock)
 
-    setattr(wall, "Clock", Clock)  # noqa: B010 - a class is no variable
+    setattr(boot, "Board", Board)  # noqa: B010 - a class is no variable
 
 
-_Clock = wall.Clock
+_Board = boot.Board
+
+
+class Beside:
+    """In the place of the firmware's clock, if it has one, which meets the broker first."""
+
+    def __init__(self, start, clock):
+        self._start = start
+        self._clock = clock
+
+    def follow(self, broker):
+        if self._clock:
+            self._clock.follow(broker)
+        made = self._start(broker)
+        if made is not None:
+            broker.turn = _part(broker.turn, made).turn
+
+    def step(self, now):
+        if self._clock:
+            self._clock.step(now)
 
 
 def _part(turn, made):

@@ -17,6 +17,7 @@ except ImportError:
 
 _BOOTS = "slotmq.boots"
 _DEAD = 3
+_LOAD_MS = 8000
 
 
 class Safe(Exception):
@@ -53,7 +54,19 @@ def forget(folder):
 
 
 def _load():
-    # Late, so that whatever is wrong with it is a start that was counted.
+    # Late, so that whatever is wrong with it is a start that was counted; MicroPython may hang
+    # on a file that was cut off.
+    from slotmq_run.watch import Dog
+
+    dog = Dog(_LOAD_MS)
+    dog.start()
+    try:
+        return _boot()
+    finally:
+        dog.release()  # who starts with a long journal feeds nobody
+
+
+def _boot():
     if "app.py" in os.listdir():
         from slotmq_run import beside
 

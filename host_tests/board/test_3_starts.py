@@ -71,12 +71,24 @@ def test_a_file_that_is_broken_is_safe_mode_after_three_starts(board: Deployed) 
     assert "\n1 of " in board.deploy()
 
 
+def test_a_file_that_was_cut_off_hangs_micropython_and_the_watchdog_ends_it(
+    board: Deployed,
+) -> None:
+    with Repl(board.board.device) as repl:
+        bites = board.board.figures()["bites"]
+        repl.write(CORE, repl.read(CORE)[:5000])
+        heard(repl, "slotmq: safe mode: 3 starts ended within a minute")
+    assert board.board.figures()["bites"] == bites + 3
+    assert "\n1 of " in board.deploy()
+
+
 def test_a_loop_that_stands_still_is_bitten_and_the_third_time_it_is_safe_mode(
     board: Deployed,
 ) -> None:
     with Repl(board.board.device) as repl:
         network = repl.read("/network.json")
-        repl.write("/network.json", json.dumps(json.loads(network) | {"watchdog": 2000}).encode())
+        hanging = json.loads(network) | {"watchdog": 2000, "time": "192.0.2.1"}
+        repl.write("/network.json", json.dumps(hanging).encode())
         repl.write(WALL, HANGS)
         began = board.board.figures()
         lines = heard(repl, "slotmq: safe mode: 3 starts ended within a minute")

@@ -7,7 +7,7 @@ import unittest
 import board_case  # noqa: F401 - the folder of the firmware
 import scratch
 
-from slotmq_run import boot, starts, wall
+from slotmq_run import boot, starts
 
 HOST = '{"board": "RPI_PICO_W", "link": "host", "watchdog": 0}'
 
@@ -41,7 +41,7 @@ class App:
 
 class TestBeside(unittest.TestCase):
     def setUp(self):
-        self.kept = boot.app, wall.Clock, list(sys.path), os.getcwd()  # noqa: PTH109
+        self.kept = boot.app, boot.Board, list(sys.path), os.getcwd()  # noqa: PTH109
         boot.app = App()
         self.seen = boot.app.broker.seen
         self.folder = scratch.path()
@@ -51,7 +51,7 @@ class TestBeside(unittest.TestCase):
         self.write("network.json", HOST)
 
     def tearDown(self):
-        boot.app, wall.Clock, sys.path[:], before = self.kept
+        boot.app, boot.Board, sys.path[:], before = self.kept
         os.chdir(before)
         sys.modules.pop("app", None)
 
@@ -63,7 +63,7 @@ class TestBeside(unittest.TestCase):
         """A start with this app.py; its exit status."""
         sys.modules.pop("app", None)
         self.write("app.py", text)
-        wall.Clock = self.kept[1]
+        boot.Board = self.kept[1]
         boot.app = App()
         self.seen = boot.app.broker.seen
         return starts.run()

@@ -52,15 +52,15 @@ class Machine:
 
 class TestBoot(unittest.TestCase):
     def setUp(self):
-        self.kept = starts._load, boot.app
+        self.kept = starts._boot, boot.app
         self.app = boot.app = App()
-        starts._load = lambda: boot  # other tests import the modules anew
+        starts._boot = lambda: boot  # other tests import the modules anew
         self.folder = scratch.path()
         os.mkdir(self.folder)  # noqa: PTH102
         self.folder += "/"
 
     def tearDown(self):
-        starts._load, boot.app = self.kept
+        starts._boot, boot.app = self.kept
 
     def write(self, name, text):
         with open(self.folder + name, "w") as file:  # noqa: PTH123
@@ -153,7 +153,7 @@ class TestBoot(unittest.TestCase):
         def fails():
             raise MemoryError
 
-        starts._load = fails
+        starts._boot = fails
         self.three_dead_starts_are_safe_mode()
         self.assertEqual(self.app.broker.turned, 0)
 
@@ -188,9 +188,39 @@ class TestBoot(unittest.TestCase):
         def fails():
             raise ImportError("a deploy was interrupted")
 
-        starts._load = fails
+        starts._boot = fails
         self.assertEqual(starts.run(self.folder), 1)
         self.assertEqual(self.files(), ["network.json"])
+
+    def test_what_hangs_while_it_is_loaded_is_bitten(self):
+        self.write("network.json", HOST)
+        dogs = []
+
+        class Dog:
+            def __init__(self, timeout_ms):
+                dogs.append(timeout_ms)
+
+            def start(self):
+                dogs.append("start")
+
+            def feed(self):
+                dogs.append("feed")
+
+            def release(self):
+                dogs.append("release")
+
+        def load():
+            dogs.append("load")
+            return boot
+
+        from slotmq_run import watch
+
+        kept, watch.Dog, starts._boot = watch.Dog, Dog, load
+        try:
+            self.assertEqual(starts.run(self.folder, turns=1), 0)
+        finally:
+            watch.Dog = kept
+        self.assertEqual(dogs[:4], [8000, "start", "load", "release"])
 
     def test_ctrl_c_while_it_loads_is_no_dead_start(self):
         self.write("network.json", HOST)
@@ -198,7 +228,7 @@ class TestBoot(unittest.TestCase):
         def fails():
             raise KeyboardInterrupt
 
-        starts._load = fails
+        starts._boot = fails
         with self.assertRaises(KeyboardInterrupt):
             starts.run(self.folder)
         self.assertEqual(self.files(), ["network.json"])

@@ -53,12 +53,17 @@ def read_back(broker, medium, say):
             _take_over(broker, reader, end)
             break
         kept = _as(medium.set_aside(generation))
-        say("generation %d is damaged, or of a newer version%s" % (generation, kept))
+        say("generation %d is %s%s" % (generation, _newer(torn) or "damaged", kept))
     if not generations:
         kept = medium.set_aside(0)
         if kept is not None:  # there was something
-            say("what is there cannot be read, or is of a newer version%s" % _as(kept))
+            newer = _newer(medium.is_foreign)
+            say("what is there %s%s" % ("is " + newer if newer else "cannot be read", _as(kept)))
     return newest
+
+
+def _newer(version):
+    return "of version %d, this broker knows 1" % version if version > 1 else ""
 
 
 def _as(name):
@@ -132,7 +137,7 @@ def _publish(broker, session, msg, is_expired):
     if five:
         five.publisher = session
     if not is_expired:
-        lifecycle.publish_stored(broker, msg)
+        lifecycle.publish_stored(broker, msg, session)
     unref(broker.queue, msg)
     if five:
         five.publisher = _NONE
