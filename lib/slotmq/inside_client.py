@@ -15,7 +15,7 @@ _BLOCKED = const(2)
 _ACCEPTED = const(15)
 _TYPE = const(0)
 _CONNECT = const(1)
-_SPARE = const(8)
+_LEAST = const(8)
 _PUBACK = const(0x40)
 _PUBREC = const(0x50)
 _PUBCOMP = const(0x70)
@@ -196,7 +196,7 @@ class Client:
         try:
             if not conns.is_empty(conn):
                 broker.flush(conn)
-            if readable(broker, conn) < _SPARE:
+            if readable(broker, conn) < _LEAST:
                 raise OSError(_EAGAIN)  # for its answer: callbacks have not taken what came
             start = self._end
             if broker.journal and broker.journal.most:
