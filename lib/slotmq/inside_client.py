@@ -123,7 +123,7 @@ class Client:
             while n and self.conn is not None:
                 packet = bytes(memoryview(self._inbox)[:n])
                 self._drop(0, n)
-                topic, payload, qos = self._read(packet)
+                topic, payload, qos = self._handle(packet)
                 for name, callback in list(self._callbacks) if topic else ():
                     if topic_matches(name, 0, len(name), topic, 0, len(topic)):
                         callback(topic.decode(), payload, qos, packet[0] & 1)
@@ -133,7 +133,7 @@ class Client:
                 self._go_on()
         return True
 
-    def _read(self, packet):
+    def _handle(self, packet):
         # What is to be called back for; no topic: nothing is.
         kind = packet[0] >> 4
         at = 2
