@@ -14,7 +14,7 @@ from slotmq import Broker, Limits, Settings
 from slotmq.journal_file import FileMedium
 from slotmq.journal_flash import FlashMedium
 from slotmq.restore import restore
-from slotmq_tools import cli
+from slotmq_tools import cli, journal_tables
 
 from .program import Run, conf
 from .wire.process import free_port
@@ -53,7 +53,8 @@ def test_everything_is_there(tmp_path: Path) -> None:
     properties: dict[str, Any] = {"will_delay": 40, "message_expiry": 70}
     will = codec.Will("will/topic", b"gone", 1, True, properties)
     writer.connect(codec.connect("writer", clean=False, session_expiry=900, will=will))
-    writer.publish("t/x", b"one", 1, message_expiry=50, content_type="text")
+    more: dict[str, Any] = {"content_type": "text", "user": (("from", "me"),)}
+    writer.publish("t/x", b"one", 1, message_expiry=50, **more)
     writer.send(codec.publish("u", b"held", 2, 77))
     writer.expect(codec.Ack(codec.PUBREC, 77))
     writer.publish("r", b"kept", 2, retain=True, message_expiry=500)
@@ -62,7 +63,7 @@ def test_everything_is_there(tmp_path: Path) -> None:
     writer.sock.close()
     found = tables(tmp_path / "slotmq.db", tmp_path / "out.sqlite")
     config = {row["key"]: row["value"] for row in found["config"]}
-    assert (config["format"], config["tail"]) == (1, "whole")
+    assert (config["format"], config["tail"]) == (2, "whole")
     away, there = found["clients"]
     assert (away["client_id"], away["expiry_s"], away["was_connected"]) == ("reader", 600, 0)
     assert 0 <= away["offline_s"] < 60
@@ -77,7 +78,7 @@ def test_everything_is_there(tmp_path: Path) -> None:
     assert (out["client_id"], out["direction"], out["topic"]) == ("reader", "out", "t/x")
     assert (out["payload"], out["qos"], out["identifier"]) == (b"one", 1, 300)
     assert 0 < out["expires_in_s"] <= 50
-    assert b"text" in out["properties"]
+    assert out["properties"] == "content-type=text; user-property=from=me"
     assert (held["direction"], held["packet_id"], held["payload"]) == ("in", 77, b"held")
     (kept,) = found["retain"]
     assert (kept["topic"], kept["payload"], kept["qos"]) == ("r", b"kept", 2)
@@ -156,6 +157,10 @@ def wrong(record: bytes, generation: bytes) -> bytes:
     return record + crc32(generation + record).to_bytes(4, "big")
 
 
+def headed(head: bytes, data: bytes) -> bytes:
+    return head + crc32(head).to_bytes(4, "little") + data[16:]
+
+
 @pytest.mark.parametrize(
     ("make", "complaint"),
     [
@@ -164,6 +169,12 @@ def wrong(record: bytes, generation: bytes) -> bytes:
         (lambda _: b"SQLite format 3\0" * 512, "not a journal's"),
         (lambda data: data[:20], "no whole commit"),
         (lambda data: b"x" + data[1:], "not a journal's"),
+        (lambda data: headed(data[:7] + b"\2" + data[8:12], data), "is of version 2, this"),
+        (lambda data: headed(data[:8] + b"\xff" * 4, data), "not a journal's"),
+        (
+            lambda data: data[:16] + wrong(b"\1\5\3" + data[19:23], data[19:23]) + data[27:],
+            "is of version 3, this program knows 2",
+        ),
         (
             lambda data: (
                 data
@@ -173,7 +184,17 @@ def wrong(record: bytes, generation: bytes) -> bytes:
             "contradict",
         ),
     ],
-    ids=["missing", "empty", "foreign", "cut", "damaged", "contradiction"],
+    ids=[
+        "missing",
+        "empty",
+        "foreign",
+        "cut",
+        "damaged",
+        "newer",
+        "last",
+        "newer-records",
+        "contradiction",
+    ],
 )
 def test_what_is_no_journal_is_told_in_one_line(tmp_path: Path, make: Any, complaint: str) -> None:
     file = tmp_path / "journal"
@@ -202,6 +223,18 @@ def test_a_database_that_cannot_be_written(tmp_path: Path) -> None:
     started(FileMedium(str(file), SNAPSHOT, 1 << 20))
     refused(file, "is there already", "--sqlite", str(file))
     refused(file, "unable to open", "--sqlite", str(tmp_path / "none" / "out"))
+
+
+def test_a_database_that_could_not_be_written_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, out = tmp_path / "journal", tmp_path / "out"
+    started(FileMedium(str(file), SNAPSHOT, 1 << 20))
+    with monkeypatch.context() as wrong:
+        wrong.setitem(journal_tables.TABLES, "retain", ("topic", "topic"))
+        refused(file, "duplicate column", "--sqlite", str(out))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["journal", "journal.room"]
+    assert len(tables(file, out)["retain"]) == 1
 
 
 def test_what_a_damaged_one_still_holds(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from . import boards, daemon, journal, journal_tables, launcher, mip, mpy, passwd
+from . import boards, daemon, journal, journal_tables, launcher, mip, mpy, orders, passwd
 from .deploy.commands import COMMANDS
 from .errors import ToolError
 from .harvest.command import harvest
@@ -93,6 +93,7 @@ def run(
     """Run the broker (the default command)."""
     if heap_kb and runtime != "micropython":
         raise click.UsageError("--heap is for --runtime micropython: CPython has no fixed heap")
+    orders.ignore_signals()
     argv = broker_argv(config=config, port=port, verbose=verbose, host=host, board=board)
     ready = _nothing
     if background:

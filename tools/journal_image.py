@@ -1,12 +1,14 @@
 """A journal's bytes as its own medium would give them: a file, or a copy of a flash region."""
 
 from binascii import crc32
+from typing import Any
 
 from slotmq.journal_flash import FlashMedium
 
 _HEADER = 16
 _MAGIC = b"slotmqJ\x01"
 _BLOCK = 4096
+_GENERATIONS = 1 << 30
 
 
 class Chip:
@@ -32,19 +34,24 @@ class Image:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._flash: FlashMedium | None = None
+        self._flash: Any = None
         self.end = len(data) - _HEADER
+        self.version = 0  # of the medium's format, where that is no reason to read it
 
     def generations(self) -> list[int]:
         """Those that there are, the newest first."""
         data = self._data
-        if data[:8] == _MAGIC and data[12:16] == crc32(data[:12]).to_bytes(4, "little"):
-            return [int.from_bytes(data[8:12], "little")]
+        if data[:7] == _MAGIC[:7] and data[12:16] == crc32(data[:12]).to_bytes(4, "little"):
+            generation = int.from_bytes(data[8:12], "little")
+            self.version = data[7]
+            if data[7] == _MAGIC[7] and generation < _GENERATIONS:
+                return [generation]
         if not data or len(data) % _BLOCK:
             return []
         self._flash = FlashMedium(Chip(data), 0)
         self.page = self._flash.page
         found: list[int] = self._flash.generations()
+        self.version = max(self.version, self._flash.is_foreign)
         return found
 
     def open(self, generation: int) -> None:

@@ -4,11 +4,13 @@ They are those of mosquitto 0.1's database.
 """
 
 import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 from .errors import ToolError
 from .journal import Kept, Message
+from .journal_properties import shown
 
 TABLES = {
     "config": ("key", "value"),
@@ -52,7 +54,7 @@ def rows(kept: Kept) -> dict[str, list[tuple[Any, ...]]]:
         ],
         "messages": [*_outgoing(kept), *_incoming(kept)],
         "retain": [
-            (one.topic, one.qos, one.payload, _left(kept, one), one.properties or None)
+            (one.topic, one.qos, one.payload, _left(kept, one), shown(one.properties))
             for one in kept.retained.values()
         ],
     }
@@ -102,7 +104,7 @@ def _text(message: Message | None) -> tuple[Any, ...]:
 
 
 def _about(kept: Kept, message: Message | None) -> tuple[Any, ...]:
-    return (_left(kept, message), message.properties or None) if message else (None, None)
+    return (_left(kept, message), shown(message.properties)) if message else (None, None)
 
 
 def _incoming(kept: Kept) -> list[tuple[Any, ...]]:
@@ -124,12 +126,20 @@ def write_sqlite(kept: Kept, path: Path) -> None:
     """The tables as a SQLite database, which must not be there yet."""
     if path.exists():
         raise ToolError(f"{path} is there already")
+    partial = path.with_name(f".{path.name}.partial")
     try:
-        with sqlite3.connect(path) as database:
-            for name, columns in TABLES.items():
-                database.execute(f"CREATE TABLE {name} ({', '.join(columns)})")
-                marks = ", ".join("?" * len(columns))
-                database.executemany(f"INSERT INTO {name} VALUES ({marks})", rows(kept)[name])
-        database.close()
-    except sqlite3.Error as error:
+        partial.unlink(missing_ok=True)  # of one that was killed
+        _write(kept, partial)
+        partial.replace(path)
+    except (OSError, sqlite3.Error) as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
         raise ToolError(f"{path}: {error}") from None
+
+
+def _write(kept: Kept, path: Path) -> None:
+    with closing(sqlite3.connect(path)) as database, database:
+        for name, columns in TABLES.items():
+            database.execute(f"CREATE TABLE {name} ({', '.join(columns)})")
+            marks = ", ".join("?" * len(columns))
+            database.executemany(f"INSERT INTO {name} VALUES ({marks})", rows(kept)[name])

@@ -24,6 +24,12 @@ BY_SIGNAL = {
 }
 
 
+def ignore_signals() -> None:
+    """Until pass_on_signals() end by none of those that do not ask for an end."""
+    for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, signal.SIG_IGN)
+
+
 def pass_on_signals(line: int) -> None:
     """From now on, answer each of the signals with its order on the descriptor `line`."""
     os.set_blocking(line, False)

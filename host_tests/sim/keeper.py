@@ -211,6 +211,10 @@ class Watched:
     def failed(self):
         return getattr(self.medium, "failed", False)
 
+    @property
+    def is_foreign(self):
+        return self.medium.is_foreign
+
     def begin(self, generation):
         heap.lift()
         try:

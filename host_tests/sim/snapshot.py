@@ -3,7 +3,7 @@
 #
 # Messages that are owed are shared with the model and not copied: what a client has been
 # given stays given, whatever the broker forgets.
-from .queues import ForGroup
+from .groups import ForGroup
 from .session import QUEUED, RELEASED, SENT_1, SENT_2
 
 

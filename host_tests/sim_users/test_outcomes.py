@@ -53,6 +53,14 @@ def test_ten_a_second_for_a_minute(simulated: Simulated) -> None:
     assert "Of 600 messages due 600 were delivered (100 %)" in words.text(outcome)
 
 
+def test_nothing_is_due_where_nobody_is_subscribed(simulated: Simulated) -> None:
+    outcome = simulated(TEN.replace("t/+", "u/+"))
+    assert summary(outcome) == (0, 0, 0, 0)
+    told = words.summary(outcome)
+    assert "No message was due: nobody published what somebody had subscribed to." in told
+    assert "%" not in told
+
+
 @pytest.mark.parametrize("qos", [0, 1, 2])
 @pytest.mark.parametrize("version", ["3.1", "3.1.1", "5.0"])
 def test_everything_is_delivered(simulated: Simulated, qos: int, version: str) -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from ..wire.process import free_port
+
 TIMEOUT_S = 20
 
 CHILD = """\
@@ -123,6 +125,35 @@ def test_a_signal_before_the_broker_listens_is_kept(start: Callable[..., Run]) -
     run.process.send_signal(signal.SIGTERM)
     assert run.process.wait(TIMEOUT_S) == 0
     assert run.noted()[-2:] == ["order s", "end"]
+
+
+def test_a_start_ends_by_no_signal_that_asks_for_none(runtime: str) -> None:
+    asks = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "slotmq_tools.entry", "--runtime", runtime, "-p", str(free_port())],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout
+    os.set_blocking(process.stdout.fileno(), False)
+    try:
+        wait_until(lambda: ignores(process.pid, *asks), "it does not ignore them")
+        while "listening" not in (process.stdout.readline() or ""):
+            for number in asks:
+                process.send_signal(number)
+            time.sleep(0.01)
+            assert process.poll() is None
+        process.terminate()
+        assert process.wait(2 * TIMEOUT_S) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ignores(pid: int, *numbers: int) -> bool:
+    status = Path(f"/proc/{pid}/status").read_text()
+    mask = int(status.partition("SigIgn:")[2].split()[0], 16)
+    return all(mask >> number - 1 & 1 for number in numbers)
 
 
 def test_output_passes_and_readiness_is_told(start: Callable[..., Run]) -> None:

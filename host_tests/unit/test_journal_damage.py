@@ -40,17 +40,27 @@ class TestFiles(FileCase):
         self.put(data)
         self.assertEqual(self.restart(), 0)
         self.assertEqual(self.aside(0), data)
-        self.assertIn("newer version", self.said[0])
+        self.assertIn("what is there is of version 2, this broker knows 1; kept", self.said[0])
+
+    def test_a_generation_beyond_the_last_one_is_no_header(self):
+        for number, is_one in ((0x3FFFFFFF, True), (0x40000000, False), (0xFFFFFFFF, False)):
+            head = self.whole[:8] + number.to_bytes(4, "little")
+            data = head + crc32(head).to_bytes(4, "little") + self.whole[HEADER:]
+            self.put(data)
+            self.assertEqual(self.start(), 0)
+            self.made.close()
+            self.assertEqual("what is there cannot be read" in self.said[0], not is_one)
+            self.assertEqual(self.aside(number if is_one else 0), data)
 
     def test_newer_records(self):
         generation = self.whole[HEADER + 3 : HEADER + 7]
-        head = b"\x01\x05\x02" + generation
+        head = b"\x01\x05\x03" + generation
         head += crc32(generation + head).to_bytes(4, "big")
         data = self.whole[:HEADER] + head + self.whole[HEADER + len(head) :]
         self.put(data)
         self.assertEqual(self.restart(), 0)
         self.assertEqual(self.aside(1), data)
-        self.assertIn("newer version", self.said[0])
+        self.assertIn("generation 1 is of version 3, this broker knows 2; kept", self.said[0])
 
     def test_what_is_foreign(self):
         for data in (b"", b"SQLite format 3\0" * 99, b"\xff" * 3000, self.whole[HEADER:], b"s"):
@@ -142,7 +152,20 @@ class TestFlash(Case):
             at = data.find(b"slotmqJ\x01")
         self.put(data)
         self.assertEqual(self.restart(), 0)
-        self.assertIn("newer version", self.said[0])
+        self.assertIn("what is there is of version 2, this broker knows 1", self.said[0])
+
+    def test_numbers_that_no_broker_reaches_are_no_header(self):
+        whole = self.whole
+        for at in (8, 12, 16):  # generation, birth, number
+            self.put(whole)
+            for block in range(0, len(whole), 1024):
+                for copy in (block, block + 128):
+                    head = whole[copy : copy + at] + b"\xff" * 4 + whole[copy + at + 4 : copy + 20]
+                    if whole[copy : copy + 8] == b"slotmqJ\x01":
+                        head += crc32(head).to_bytes(4, "little")
+                        self.device.data[copy : copy + 24] = head
+            self.assertEqual(self.restart(), 0)
+            self.assertIn("what is there cannot be read", self.said[0])
 
     def test_what_is_foreign(self):
         for byte in (b"\0", b"x"):

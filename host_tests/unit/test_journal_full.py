@@ -5,7 +5,7 @@ from fakes import IN, World
 from full_media import OnDisk, OnFlash, OnLittlefs
 from invariants import broken
 from journal_case import RESUMED, JournalCase
-from packets import PINGREQ, PUBACK, PUBREC, PUBREL, ack, connect, publish, subscribe
+from packets import PINGREQ, PINGRESP, PUBACK, PUBREC, PUBREL, ack, connect, publish, subscribe
 
 from slotmq import Broker, Limits, Settings
 from slotmq.places import snapshot_bytes
@@ -148,25 +148,27 @@ class FullCase(JournalCase):
             ],
         )
 
-    def test_what_is_no_lack_of_room_is_said_by_its_number(self):
+    def test_that_all_wait_is_said_and_what_is_no_lack_of_room_by_its_number(self):
         lines = []
         self.broker.log = lambda bit, text: lines.append(text)
         self.broker.log_mask = 2
+        before = self.medium.begin
+        for errno, why in ((28, "no room"), (5, "it cannot be written (error 5)")):
+            lines.clear()
 
-        def begin(generation):
-            raise OSError(5, "write")
+            def begin(generation, errno=errno):
+                raise OSError(errno, "write")
 
-        self.medium.begin, before = begin, self.medium.begin
-        self.broker.journal.compacted()
-        self.medium.begin = before
-        self.wait()
-        self.assertEqual(
-            lines,
-            [
-                "The journal: it cannot be written (error 5), nothing new is promised.",
-                "The journal: there is room again.",
-            ],
-        )
+            self.medium.begin = begin
+            self.broker.journal.compacted()
+            self.publisher.send(PINGREQ)
+            self.world.turn(5)
+            self.assertEqual(self.publisher.packets(), [])
+            self.medium.begin = before
+            self.wait()
+            self.assertEqual(self.publisher.packets(), [PINGRESP])
+            all_wait = f"The journal: {why}, all clients wait until that changes."
+            self.assertEqual(lines, [all_wait, "The journal: there is room again."])
 
     def closed(self):
         self.ids += 1

@@ -147,8 +147,7 @@ def begin(broker, medium, newest, say, *sync):
             broker.journal = None  # the start ends here: nothing is written any more
             medium.close()
             raise
-        waits = "; whoever is promised something waits until there is" if journal.always else ""
-        say("there is no room to write%s" % waits)
+        say("there is no room to write")
         note(journal, True)
     return journal
 
@@ -274,7 +273,10 @@ def note(journal, is_full, error=_ENOSPC):
     broker.apply_settings()
     if broker.log_mask & _WARNING:
         why = "no room" if error == _ENOSPC else "it cannot be written (error %s)" % error
-        what = why + ", nothing new is promised" if is_full else "there is room again"
+        waits = journal.always and not journal.whole
+        # Nothing leaves then, CONNACK and PINGRESP neither.
+        then = "all clients wait until that changes" if waits else "nothing new is promised"
+        what = "%s, %s" % (why, then) if is_full else "there is room again"
         broker.log(_WARNING, "The journal: %s." % what)
 
 

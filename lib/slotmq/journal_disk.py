@@ -8,6 +8,7 @@ from struct import pack, unpack
 from slotmq.runtime import MICROPYTHON, const
 
 _HEAD_BYTES = const(16)
+_BITS = const(30)  # of a generation
 _MAGIC = b"slotmqJ\x01"  # the last byte is the version of the format
 _ENOENT = const(2)
 _EISDIR = const(21)
@@ -37,6 +38,7 @@ def promises(path):
 
 
 def generations(medium):
+    medium.is_foreign = 0  # as of a region of flash, see journal_ring.py
     try:
         file = open(medium.path, "rb")
     except OSError as error:
@@ -44,10 +46,13 @@ def generations(medium):
         return []
     with file:
         head = _head(file)
+    medium.is_foreign = 1
     if len(head) == _HEAD_BYTES:
         magic, generation, crc = unpack("<8s2I", head)
-        if magic == _MAGIC and crc == crc32(head[:-4]):
-            return [generation]
+        if magic[:7] == _MAGIC[:7] and crc == crc32(head[:-4]):
+            medium.is_foreign = magic[7]
+            if magic == _MAGIC and not generation >> _BITS:
+                return [generation]
     return []
 
 

@@ -9,7 +9,9 @@ _COMMIT_BEGINS = b"\x0d\x04"  # type and length
 _CHUNK = const(60)
 _WINDOW = const(512)
 _PADDING = const(64)
-TORN = 1  # what follows the last COMMIT is not whole, as a power cut leaves it
+_FILE_HEADER = const(16)  # bytes of a file before the journal's
+_FS_BLOCK = const(512)  # the smallest of a file system
+TORN = 1  # one batch that is not whole follows the last COMMIT, as a power cut leaves it
 DAMAGED = 2  # what was committed follows, and cannot be reached any more
 
 
@@ -128,32 +130,60 @@ class Reader:
 
 
 def last_commit(reader, version):
-    """Where the last COMMIT ends, 0 if there is none of this version; and how what is behind
-    it is: 0, TORN or DAMAGED."""
+    """Where the last COMMIT ends, and how what is behind it is: 0, TORN or DAMAGED.
+
+    0 if there is none of this version; and of which it is, if that is a newer one."""
     at = end = 0
     while True:
         at = reader.after(at)
         if not reader.find(at) or reader.kind > _COMMIT:
             break
-        if at == 0 and (reader.kind != _HEAD or reader.read_body() < 5 or reader.buf[0] > version):
-            break
+        if at == 0:
+            if reader.kind != _HEAD or reader.read_body() < 5:
+                return 0, 0
+            if reader.buf[0] > version:
+                return 0, reader.buf[0]
         at = reader.next
         if reader.kind == _COMMIT:
             end = at
-    if _commits_again(reader, at):
+    if not end:
+        return 0, 0
+    is_hole = reader.medium.page == 1 and _has_hole(reader, at, reader.next)
+    again = _commits_again(reader, at)
+    if again and not (is_hole and _ends(reader, again)):
         return end, DAMAGED
-    return end, TORN if reader.read(at, 1) and reader.buf[0] != 0xFF else 0
+    return end, 0 if _ends(reader, at) else TORN
+
+
+def _ends(reader, at):
+    return not reader.read(at, 1) or reader.buf[0] == 0xFF
+
+
+def _has_hole(reader, at, end):
+    # A power cut may leave zeros where a block of a file was not written, though a later one
+    # was: from where it ended once, or from the block's beginning, to the block's end.
+    while at < end:
+        stop = at + _FS_BLOCK - (_FILE_HEADER + at) % _FS_BLOCK
+        while at < stop:
+            n = reader.read(at, min(_CHUNK, stop - at))
+            if not n or any(reader.buf[:n]):
+                break
+            at += n
+        if at == stop:
+            return True
+        at = stop
+    return False
 
 
 def _commits_again(reader, at):
-    # Is there a whole COMMIT from here on, wherever it stands?
+    # Where the next whole COMMIT from here on ends, wherever it stands; 0: there is none.
     while True:
         n = reader.read(at, _CHUNK)
         if n < len(_COMMIT_BEGINS):
-            return False
+            return 0
         found = bytes(reader.buf[:n]).find(_COMMIT_BEGINS)
         at += n - 1 if found < 0 else found
         if found >= 0:
             if reader.find(at):
-                return True
+                return reader.next
             at += 1

@@ -9,13 +9,14 @@ from slotmq.runtime import const
 _PAGE = const(256)
 _HEADER = const(24)  # bytes of one, of which there are two in the first page
 _SECOND = const(128)
+_BITS = const(30)  # of a generation, and of a birth
 _MAGIC = b"slotmqJ\x01"  # the last byte is the version of the format
 
 
 def generations(medium):
     numbers = {}  # one bit for each block that is there
     rotten = 0  # one for each of which the header was right once
-    medium.is_foreign = False  # has it bytes that are no generation's?
+    medium.is_foreign = 0  # has it bytes that are no generation's? 1, or of what version they are
     for block in range(medium.blocks):
         generation, birth, number = _head(medium, block)
         if number >= 0:
@@ -23,7 +24,7 @@ def generations(medium):
             numbers[key] = numbers.get(key, 0) | 1 << number
             medium.births = max(medium.births, birth)
         elif medium.buf[0] != 0xFF:
-            medium.is_foreign = True
+            medium.is_foreign = medium.is_foreign or 1
             rotten |= _has_rotted(medium.buf) << block
     medium.found = {
         key[0]: key + (bits,)
@@ -61,8 +62,11 @@ def _head(medium, block):
     medium.device.readblocks(block, buf, 0)
     for at in (0, _SECOND):
         magic, generation, birth, number, crc = unpack_from("<8s4I", buf, at)
-        if magic == _MAGIC and crc == crc32(buf[at : at + _HEADER - 4]):
-            return generation, birth, number
+        if magic[:7] == _MAGIC[:7] and crc == crc32(buf[at : at + _HEADER - 4]):
+            fits = number < medium.blocks and not (generation | birth) >> _BITS
+            if fits and magic == _MAGIC:
+                return generation, birth, number
+            medium.is_foreign = magic[7]
     return 0, 0, -1
 
 

@@ -84,7 +84,7 @@ def _keep(app, location):
     if ondemand.IS_SMALL:
         gc.threshold(-1)
         gc.collect()
-    if newest:
+    if newest or medium.is_foreign:
         _tell(broker)
     ondemand.tick(_LONG)
     control = ondemand.take("journal_control", broker.now)

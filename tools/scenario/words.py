@@ -79,6 +79,8 @@ def sentences(outcome: Outcome) -> Iterator[str]:
 def delivered(outcome: Outcome) -> str:
     """The sum of it in a sentence."""
     due, done = outcome.total("due"), outcome.total("delivered")
+    if not due:
+        return "No message was due: nobody published what somebody had subscribed to."
     lost, waiting = sum(outcome.causes.values()), outcome.total("waiting")
     told = f"Of {due:,} messages due {done:,} were delivered ({_percent(done, due)})"
     late = outcome.total("late")
@@ -90,8 +92,6 @@ def delivered(outcome: Outcome) -> str:
 
 
 def _percent(part: int, whole: int) -> str:
-    if not whole:
-        return "0 %"
     value = 100 * part / whole
     close = 0 < value < 0.05 or 99.95 <= value < 100
     return f"{value:.3f} %" if close else f"{value:.1f} %".replace(".0 %", " %")

@@ -4,9 +4,9 @@
 #
 # littlefs  a file is as it was when it was flushed or closed last, to the byte; to make,
 #           remove or rename one is done or not done
-# host      of what was not synced any beginning may be there, its last bytes garbage; names
-#           are there up to any change since the folder was synced, in their order; what
-#           was synced stays
+# host      of what was not synced any beginning may be there, its last bytes garbage, or all
+#           but one block, where it has zeros; names are there up to any change since the
+#           folder was synced, in their order; what was synced stays
 #
 # An operation is whatever changes something: opening to write, writing, flushing or syncing
 # a file, renaming, removing. After the one that is cut everything raises PowerCut, until
@@ -14,6 +14,7 @@
 from .flash import PowerCut
 
 NO_FILE, NO_SPACE = 2, 28
+BLOCK = 512  # of a host's file system, at least
 
 
 class Disk:
@@ -28,7 +29,7 @@ class Disk:
         self.is_on = True
         self.operations = 0
         self.most = -1  # bytes of all files together, -1: any number
-        self._left = 0  # operations until the power goes; 0: it stays
+        self._left = 0  # operations until the power goes; 0: it stays; -1: until a sync
         self.path = self  # for os.path.dirname
 
     def cut_at(self, operation):
@@ -40,10 +41,23 @@ class Disk:
         if not self.is_on:
             raise PowerCut("there is no power")
         self.operations += 1
-        if not self._left:
+        if self._left <= 0:
             return False
         self._left -= 1
         return not self._left
+
+    def cut_a_write(self):
+        """A write begins; True: it is cut. A computer's take no time: half of them pass, and the
+        sync that follows is cut."""
+        cut = self.step()
+        if cut and not self.is_littlefs and self.numbers.one_in(2):
+            self._left = -1
+            return False
+        return cut
+
+    def cut_a_sync(self):
+        cut = self.step()
+        return cut or self._left < 0
 
     def die(self):
         self.is_on = False
@@ -157,7 +171,7 @@ class File:
 
     def write(self, at, data):
         disk = self.disk
-        cut = disk.step()
+        cut = disk.cut_a_write()
         if 0 <= disk.most < disk.used() + len(data):
             raise OSError(NO_SPACE, "write")
         n = len(data)
@@ -172,7 +186,7 @@ class File:
             disk.die()
 
     def sync(self):
-        cut = self.disk.step()
+        cut = self.disk.cut_a_sync()
         if not cut or self.disk.numbers.one_in(2):
             self.synced = len(self.data)
         self.is_dirty = False
@@ -189,11 +203,21 @@ class File:
         more = len(self.data) - self.synced
         if self.disk.is_littlefs or more <= 0:
             return self.data[: self.synced]
+        first, last = self.synced // BLOCK, len(self.data) // BLOCK
+        if first < last and numbers.one_in(2):
+            return self._with_a_hole(numbers.between(first, last))
         n = self.synced + numbers.below(more + 1)
         found = self.data[:n]
         if numbers.one_in(3):
             for at in range(max(self.synced, n - 16), n):
                 found[at] = numbers.below(256)
+        return found
+
+    def _with_a_hole(self, block):
+        # Its length was written, and so were later blocks, as with delayed allocation.
+        found = bytearray(self.data)
+        for at in range(max(self.synced, block * BLOCK), min(len(found), (block + 1) * BLOCK)):
+            found[at] = 0
         return found
 
 
