@@ -1,3 +1,4 @@
 # slotmq_run: what a board needs around the broker. starts.py begins and counts, boot.py runs
 # it, links.py is the network with wifi.py or wired.py, watch.py watchdog and LED, wall.py the
-# time of day with dns.py. What a board's network.json does not ask for is not loaded.
+# time of day with dns.py, beside.py an application of the board's own.
+# What a board has no use for is not loaded.

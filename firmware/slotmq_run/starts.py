@@ -67,6 +67,10 @@ def _load():
 
 
 def _boot():
+    if "app.py" in os.listdir():
+        from slotmq_run import beside
+
+        beside.prepare()
     from slotmq_run import boot
 
     return boot

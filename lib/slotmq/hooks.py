@@ -7,9 +7,10 @@
 #                                                  subscription to #, which no hook is asked for
 #
 # Stands in the way of what a broker calls, so that one without hooks has no code for them.
-# A connection may end in the midst of a fan-out: on_disconnect is told behind the turn's last
-# writes, or those of a CONNECT. There a hook may publish, subscribe and make clients as between
-# two turns; what it hears of by that, it hears of later, so that no hook is called within itself.
+# A connection may end in the midst of a fan-out, and a client comes in deep in the stack, of which
+# an RP2040 has 8 KB: all is told behind the turn's last writes, in the order in which it happened.
+# There a hook may publish, subscribe and make clients as between two turns; what it hears of by
+# that, it hears of in the next turn, so that no hook is called within itself.
 # On the control plane: allocates. None of them may raise.
 from slotmq import heap, local
 from slotmq.runtime import const
@@ -42,7 +43,6 @@ class Watcher:
     def __init__(self, broker):
         self.broker = broker
         self.hears = False
-        self.telling = False
         self.news = []  # (client id, reason or None: it has come), not told yet
         local.guard(broker)
         self.end_it = broker.end
@@ -50,21 +50,23 @@ class Watcher:
         loop = broker._loop()
         self.finish = loop.finish_turn
         loop.finish_turn = self.finish_turn
-        self.handlers = broker.first_handlers
-        first = list(self.handlers)
-        first[_CONNECT] = lambda _, conn, pkt, buf: self.handle(_CONNECT, conn, pkt, buf)
-        first[_AUTH_TYPE] = lambda _, conn, pkt, buf: self.handle(_AUTH_TYPE, conn, pkt, buf)
+        first = list(broker.first_handlers)
+        for kind in (_CONNECT, _AUTH_TYPE):
+            first[kind] = self.noted(first[kind])
         broker.first_handlers = tuple(first)
 
-    def handle(self, kind, conn, pkt, buf):
-        broker = self.broker
-        heap.lift()
-        result = self.handlers[kind](broker, conn, pkt, buf)
-        if result == _ACCEPTED and broker.conns.session[conn] != _NONE:
-            self.news.append((broker.sessions.client_id(broker.conns.session[conn]), None))
-        self.tell()
-        heap.drop()
-        return result
+    def noted(self, handler):
+        # The stack is deep there: one call more. With one name more around it the call would
+        # take heap, which is locked there.
+        inner = handler, self
+
+        def handle(broker, conn, pkt, buf):
+            result = inner[0](broker, conn, pkt, buf)
+            if result == _ACCEPTED and broker.conns.session[conn] != _NONE:
+                inner[1].note(conn, None)
+            return result
+
+        return handle
 
     def told(self, topic, payload, qos, retained):
         published = getattr(self.broker.hooks, "on_publish", None)
@@ -73,41 +75,35 @@ class Watcher:
 
     def end(self, conn, reason):
         broker = self.broker
-        session = broker.conns.session[conn]
-        if session != _NONE and broker.conns.state[conn] != _ENDING:
-            heap.lift()
-            self.news.append((broker.sessions.client_id(session), reason))
-            heap.drop()
+        if broker.conns.session[conn] != _NONE and broker.conns.state[conn] != _ENDING:
+            self.note(conn, reason)
         self.end_it(conn, reason)
+
+    def note(self, conn, reason):
+        broker = self.broker
+        heap.lift()
+        self.news.append((broker.sessions.client_id(broker.conns.session[conn]), reason))
+        heap.drop()
+        broker.scanning = True  # one who comes between two turns is told of in the next at once
 
     def finish_turn(self):
         """The loop's, and what is not told yet is."""
         self.finish()
         if self.news:
-            self.tell()
+            broker = self.broker
+            broker.current = _NONE  # also where a hook has raised in the midst of a packet
+            heap.lift()
+            try:
+                for _ in range(len(self.news)):
+                    client_id, reason = self.news.pop(0)
+                    name = "on_connect" if reason is None else "on_disconnect"
+                    told = getattr(broker.hooks, name, None)
+                    if told and reason is None:
+                        told(client_id)
+                    elif told:
+                        told(client_id, reason)
+            finally:
+                heap.drop()
             self.finish()
             if self.news:
-                self.broker.scanning = True  # there is more: the next turn must not wait
-
-    def tell(self):
-        """All that has happened, in its order; not what hooks bring about meanwhile."""
-        if self.telling:
-            return
-        self.telling = True
-        heap.lift()
-        try:
-            for _ in range(len(self.news)):
-                client_id, reason = self.news.pop(0)
-                self._tell(client_id, reason)
-        finally:
-            self.telling = False
-            heap.drop()
-
-    def _tell(self, client_id, reason):
-        hooks = self.broker.hooks
-        if reason is None:
-            joined = getattr(hooks, "on_connect", None)
-            joined and joined(client_id)
-        else:
-            left = getattr(hooks, "on_disconnect", None)
-            left and left(client_id, reason)
+                broker.scanning = True  # there is more: the next turn must not wait

@@ -12,6 +12,8 @@ from slotmq.inside_words import connect_of, filter_of
 from slotmq.runtime import const
 
 _NONE = const(0xFFFF)
+_EMFILE = const(24)
+_LOST = const(9)
 _ROUNDS = const(4)  # of callbacks in one turn, before others are heard
 
 
@@ -25,8 +27,9 @@ def subscribe(broker, topic_filter, callback, qos=0):
     filter_of(broker, topic_filter, callback, qos)
     house = _house(broker)
     if house.own is None or not house.own.is_connected:
-        house.own = Client(house, connect_of(broker, "", True, None, local.checked))
-        _tell(broker)
+        own = Client(house)
+        _open(own, connect_of(broker, "", True, None, local.checked))
+        house.own = own
     return house.own.subscribe(topic_filter, callback, qos)
 
 
@@ -36,15 +39,30 @@ def client(broker, client_id="", clean=True, will=None):
     ValueError: id or will are none. OSError: no room. Where it may be called: as subscribe()."""
     local.ask(broker)
     packet = connect_of(broker, client_id, clean, will, local.checked)
-    one = Client(_house(broker), packet)
-    _tell(broker)
+    one = Client(_house(broker))
+    _open(one, packet)
     return one
 
 
-def _tell(broker):
-    # Hooks that are told hear of it, once it is as it will be.
-    watch = getattr(broker, "watch", None)
-    watch and watch.tell()
+def _open(one, packet):
+    # Whoever is part of the program need not say who it is.
+    broker = one.house.broker
+    s = broker.settings
+    asked = broker.may_connect
+    before = s.allow_anonymous, s.allow_zero_length_clientid, s.max_keepalive
+    broker.may_connect = None
+    s.allow_anonymous = s.allow_zero_length_clientid = True
+    s.max_keepalive = 65535
+    code = -1
+    try:
+        code = one.say(packet)
+    finally:
+        if code == -1:
+            broker.end(one.conn, _LOST)  # or it would wait for its CONNECT, in its slot
+        broker.may_connect = asked
+        s.allow_anonymous, s.allow_zero_length_clientid, s.max_keepalive = before
+    if code:
+        raise OSError(_EMFILE, "no room: limit connections, sessions, messages")
 
 
 def serve(broker):
@@ -100,17 +118,14 @@ class House:
         heap.lift()
         try:
             for _ in range(_ROUNDS):
-                if not self._deliver():
+                any_came = False
+                for one in self.clients:  # not a call of its own: callbacks want the stack
+                    if one.deliver():
+                        any_came = True
+                if not any_came:
                     return
                 self.finish()
             self.broker.scanning = True  # there is more: the next turn must not wait
         finally:
             heap.drop()
             self.busy = False
-
-    def _deliver(self):
-        any_came = False
-        for one in self.clients:
-            if one.deliver():
-                any_came = True
-        return any_came

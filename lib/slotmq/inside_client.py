@@ -4,15 +4,18 @@
 # Owns one slot of `connections`, the inbox of one packet of max_packet, and what it still
 # has to acknowledge. Speaks MQTT 3.1.1. Allocates, but for write(), which runs in the loop
 # with the heap locked.
-from slotmq import heap, local
+from slotmq import heap, local, ondemand
 from slotmq.inside_words import field, filter_of, said
 from slotmq.intake import readable, receive
-from slotmq.runtime import const, copy, topic_matches
+from slotmq.runtime import const, copy, new_packet, next_packet, topic_matches
 
 _NONE = const(0xFFFF)
 _ENDING = const(3)
 _BLOCKED = const(2)
-_LOST = const(9)
+_ACCEPTED = const(15)
+_TYPE = const(0)
+_CONNECT = const(1)
+_LEAST = const(8)
 _PUBACK = const(0x40)
 _PUBREC = const(0x50)
 _PUBCOMP = const(0x70)
@@ -26,7 +29,7 @@ class Client:
     """A client: subscribe, unsubscribe, publish, disconnect; between turns, in callbacks, and in
     hooks that are told."""
 
-    def __init__(self, house, packet):
+    def __init__(self, house):
         broker = house.broker
         self.house = house
         self._callbacks = []  # (filter, callback)
@@ -42,7 +45,6 @@ class Client:
         broker.conns.share[conn] = self.share
         house.loop.of_stream[self] = conn
         house.clients.append(self)
-        self._connect(packet)
 
     @property
     def is_connected(self):
@@ -93,8 +95,7 @@ class Client:
 
     def disconnect(self):
         """Leave in order: the will is not published."""
-        self._answer(b"\xe0\0")
-        self.house.broker.scanning = True  # so that the next turn does not wait
+        self.say(b"\xe0\0")
 
     # As a stream
 
@@ -122,7 +123,10 @@ class Client:
             while n and self.conn is not None:
                 packet = bytes(memoryview(self._inbox)[:n])
                 self._drop(0, n)
-                self._handle(packet)
+                topic, payload, qos = self._handle(packet)
+                for name, callback in list(self._callbacks) if topic else ():
+                    if topic_matches(name, 0, len(name), topic, 0, len(topic)):
+                        callback(topic.decode(), payload, qos, packet[0] & 1)
                 n = self._whole(0)
         finally:
             if self.conn is not None:
@@ -130,17 +134,19 @@ class Client:
         return True
 
     def _handle(self, packet):
+        # What is to be called back for; no topic: nothing is.
         kind = packet[0] >> 4
         at = 2
         while packet[at - 1] & 128:
             at += 1
         if kind == 3:
-            self._message(packet, at)
-        elif kind == 6:
+            return self._message(packet, at)
+        if kind == 6:
             packet_id = packet[at] << 8 | packet[at + 1]
             if packet_id in self._received:
                 self._received.remove(packet_id)
             self._ack(_PUBCOMP, packet_id)
+        return b"", b"", 0
 
     def _message(self, packet, at):
         qos = packet[0] >> 1 & 3
@@ -152,12 +158,9 @@ class Client:
             end += 2
         if qos == 2:
             if packet_id in self._received:
-                return
+                return b"", b"", 0
             self._received.append(packet_id)
-        payload = packet[end:]
-        for name, callback in list(self._callbacks):
-            if topic_matches(name, 0, len(name), topic, 0, len(topic)):
-                callback(topic.decode(), payload, qos, packet[0] & 1)
+        return topic, packet[end:], qos
 
     def _ack(self, first, packet_id):
         self._acks += bytes((first, 2, packet_id >> 8, packet_id & 255))
@@ -172,77 +175,55 @@ class Client:
             self._acks = self._acks[4:]
             receive(broker, self.conn, ack, 0, 4)
 
-    def _connect(self, packet):
-        # Whoever is part of the program need not say who it is.
-        broker = self.house.broker
-        s = broker.settings
-        asked = broker.may_connect
-        said = s.allow_anonymous, s.allow_zero_length_clientid, s.max_keepalive
-        broker.may_connect = None
-        s.allow_anonymous = s.allow_zero_length_clientid = True
-        s.max_keepalive = 65535
-        try:
-            code = self._answer(packet)
-        finally:
-            broker.may_connect = asked
-            s.allow_anonymous, s.allow_zero_length_clientid, s.max_keepalive = said
-        if code:
-            raise OSError(_EMFILE, "no room: limit connections, sessions, messages")
-
     def _ask(self, first, body):
         self._packet_id = self._packet_id % 65535 + 1
-        return self._answer(said(first, self._packet_id.to_bytes(2, "big") + body))
+        return self.say(said(first, self._packet_id.to_bytes(2, "big") + body))
 
-    def _answer(self, packet):
-        # Says it; -> the last byte of the answer, or None where that did not come yet. In the
-        # midst of another client's input, whose CONNECT a hook is told of, that goes on as if
-        # nothing had been; and hooks are told when all this is over.
+    def say(self, packet):
+        """Have a packet handled; -> the last byte of the answer, or None: it did not come yet.
+
+        Not by way of receive(), since the stack is small, and one in a piece needs none of it."""
         broker = self.house.broker
         local.ask(broker)
-        watch = getattr(broker, "watch", None)
-        before = broker.current, broker.held, broker.queued_to_self
-        telling = watch and watch.telling
-        broker.held = 0
-        if watch:
-            watch.telling = True
-        heap.lift()
-        try:
-            return self._answered(packet)
-        finally:
-            heap.drop()
-            broker.current, broker.held, broker.queued_to_self = before
-            if watch:
-                watch.telling = telling
-
-    def _answered(self, packet):
-        broker = self.house.broker
+        conns = broker.conns
         conn = self.conn
         if not self.is_connected:
             raise OSError(_ENOTCONN)
-        if not broker.conns.is_empty(conn):
+        pkt = new_packet(len(packet))
+        next_packet(packet, 0, len(packet), pkt)
+        kind = pkt[_TYPE]
+        heap.lift()
+        try:
+            if not conns.is_empty(conn):
+                broker.flush(conn)
+            if readable(broker, conn) < _LEAST:
+                raise OSError(_EAGAIN)  # for its answer: callbacks have not taken what came
+            start = self._end
+            if broker.journal and broker.journal.most:
+                control = ondemand.take("journal_control", broker.now)
+                control.full(broker.journal, kind, len(packet))
+            broker.current = conn
+            broker.held = 1
+            handlers = broker.first_handlers if kind == _CONNECT else broker.handlers
+            result = handlers[kind](broker, conn, pkt, packet)
+            if result and result != _ACCEPTED:
+                broker.end(conn, result)
+        finally:
+            broker.held = 0
+            broker.current = _NONE
+            if broker.full == 2:
+                broker.full = broker.subscriptions.full = False
+            heap.drop()
+        broker.go_on(conn)
+        if not conns.is_empty(conn):
             broker.flush(conn)
-        start = self._end
-        self._send(packet)
-        if not broker.conns.is_empty(conn):
-            broker.flush(conn)
+        broker.scanning = True  # so that the next turn does not wait
         n = self._whole(start)
         if not n:
             return None
         code = self._inbox[start + n - 1]
         self._drop(start, n)
         return code
-
-    def _send(self, packet):
-        broker = self.house.broker
-        at = 0
-        while at < len(packet):
-            n = min(readable(broker, self.conn), len(packet) - at)
-            if n <= 0 or not self.is_connected:
-                if at:
-                    broker.end(self.conn, _LOST)  # half a packet cannot be taken back
-                raise OSError(_EAGAIN)
-            receive(broker, self.conn, packet[at : at + n], 0, n)
-            at += n
 
     def _whole(self, at):
         # The length of the packet at `at`, if all of it is there, or 0.

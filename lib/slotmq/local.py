@@ -79,32 +79,35 @@ def _is_busy():
 
 def ask(broker):
     """RuntimeError where a packet is only half handled: in may_..., and in what logs."""
-    if _is_busy() and broker.current != _NONE:
-        watch = getattr(broker, "watch", None)
-        if not watch or not watch.telling:
-            raise RuntimeError("in the midst of a packet: not from may_...")
+    if broker.current != _NONE and _is_busy():
+        raise RuntimeError("in the midst of a packet: not from may_...")
 
 
 def guard(broker):
-    """From now on turn() and run() refuse to be called in the midst of a turn."""
+    """From now on turn() and run() refuse to be called in the midst of a turn.
+
+    As deep in the stack as Loop's own, and before the lock no larger (see there)."""
     loop = broker._loop()
-    turn = loop.turn
     run = loop.run
 
-    def idle():
-        if _is_busy():
-            raise RuntimeError("turn(), run(): not from a callback or one of the hooks")
-
     def turn_once(timeout_ms):
-        idle()
-        turn(timeout_ms)
+        _is_busy() and _refuse()
+        heap.lock()
+        try:
+            loop._turns(timeout_ms)
+        finally:
+            heap.unlock()
 
     def run_once():
-        idle()
+        _is_busy() and _refuse()
         run()
 
     loop.turn = turn_once
     loop.run = run_once
+
+
+def _refuse():
+    raise RuntimeError("turn(), run(): not from a callback or one of the hooks")
 
 
 def send(broker, topic, payload, qos, retain):

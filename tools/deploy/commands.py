@@ -59,6 +59,12 @@ _FOREVER_S = 10**9
     help="Replace a main.py that is not slotmq's, or keep it; the other one lies beside it.",
 )
 @click.option(
+    "--app",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="An application that runs beside the broker: its start(broker) is called before the"
+    " first turn.",
+)
+@click.option(
     "--force-board", "force", is_flag=True, help="Whatever the board says that it is, it is this."
 )
 def deploy(
@@ -76,6 +82,7 @@ def deploy(
     user: str | None,
     erase: bool,
     main: str | None,
+    app: Path | None,
     force: bool,
 ) -> None:
     """Put the broker onto a board, start it there and try it."""
@@ -98,7 +105,7 @@ def deploy(
         if ssid and password is None and (erase or not copying.knows_password(line, ssid)):
             password = _asked_for(ssid, line)
         network = payload.Network(links[0], ssid, password, hostname, source)
-        order = steps.Order(facts, config, network, who, way, main, force)
+        order = steps.Order(facts, config, network, who, way, main, app, force)
         steps.deploy(order, line, click.echo, erase)
 
 

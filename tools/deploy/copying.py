@@ -37,13 +37,20 @@ class Change:
 
 
 def plan(
-    board: boards.Board, conf: Path | None, network: payload.Network, main: str | None, repl: Repl
+    board: boards.Board,
+    conf: Path | None,
+    network: payload.Network,
+    main: str | None,
+    repl: Repl,
+    app: Path | None = None,
 ) -> Change:
     """What is to be done; ToolError: it is not to be done."""
     there = repl.hashes()
     wanted = payload.code(board.name, board.mpy_arch)
     wanted[payload.CONF] = payload.configuration(conf, board.name, network.time.startswith("$"))
     wanted[payload.NETWORK] = network.file(board.name, network_there(repl, there))
+    if app:
+        wanted[payload.APP] = payload.application(app)
     _make_room_for_main(wanted, main, there, repl)
     old = [path for path in payload.left_over(wanted, there) if path not in _MARKS]
     if OURS not in wanted and there.get(OURS) in payload.mains():

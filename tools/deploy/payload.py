@@ -6,6 +6,7 @@ board's limits are a module of their own; slotmq.conf and network.json are the u
 
 import hashlib
 import json
+import re
 import tempfile
 from dataclasses import dataclass
 from importlib import import_module
@@ -16,6 +17,7 @@ from typing import Any
 from .. import mpy
 from ..errors import ToolError
 
+APP = "/app.py"  # an application beside the broker, see docs/embedding.md
 CONF, NETWORK, BOOTS = "/slotmq.conf", "/network.json", "/slotmq.boots"
 # What deploy itself may remove: its own folders, in which nothing else has a place.
 OWN = ("/lib/slotmq/", "/lib/slotmq_boards/", "/lib/slotmq_run/")
@@ -108,6 +110,16 @@ def configuration(conf: Path | None, board: str, topic_time: bool) -> bytes:
         limits, _ = limits_of(conf, board)
         text += b"\n# One more, for the program on the board itself\n"
         text += b"limit connections %d\n" % (limits.connections + 1)
+    return text
+
+
+def application(file: Path) -> bytes:
+    """app.py; ToolError: no board could load it, or it has no start()."""
+    text = _read(file)
+    with tempfile.TemporaryDirectory() as folder:
+        mpy.compile_file(file, "app.py", Path(folder))
+    if not re.search(rb"\bstart\b", text):
+        raise ToolError(f"{file} has no start(broker): see docs/embedding.md")
     return text
 
 

@@ -51,6 +51,7 @@ class Order:
     login: reach.Login
     reach: tuple[str, int] | None
     main: str | None = None  # what becomes of a main.py that is not ours: keep, replace
+    app: Path | None = None  # the application beside the broker
     force: bool = False  # the board is not the one that was named, and is it nevertheless
 
 
@@ -74,7 +75,7 @@ def deploy(order: Order, repl: Repl, say: Say, erase: bool = False) -> None:
         if erase:
             say(copies.erase(repl, order.board.name))
             facts = probe(repl)  # there is more room now
-        change = copying.plan(order.board, order.conf, order.network, order.main, repl)
+        change = copying.plan(order.board, order.conf, order.network, order.main, repl, order.app)
         copying.check_room(change, facts.flash, repl)
     except ToolError:
         _leave(repl)

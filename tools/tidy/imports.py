@@ -128,7 +128,7 @@ RULE = (
     Row("retrying telling", "runtime"),
     # For the program that a broker is part of
     Row("inside", "heap inside_client inside_words local runtime serving"),
-    Row("inside_client", "heap inside_words intake local runtime"),
+    Row("inside_client", "heap inside_words intake local ondemand runtime"),
     Row("inside_words", "runtime"),
     Row("hooks", "heap local runtime"),
     Row("serving", "runtime", "asyncio"),

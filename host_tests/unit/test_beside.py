@@ -1,0 +1,124 @@
+"""An application beside the broker: what it may be, and what becomes of one that fails."""
+
+import os
+import sys
+import unittest
+
+import board_case  # noqa: F401 - the folder of the firmware
+import scratch
+
+from slotmq_run import boot, starts
+
+HOST = '{"board": "RPI_PICO_W", "link": "host", "watchdog": 0}'
+
+
+class Broker:
+    def __init__(self):
+        self.seen = []
+        self.left = 3
+
+    def turn(self, ms):
+        if not self.left:
+            raise KeyboardInterrupt
+        self.left -= 1
+        self.seen.append(ms)
+
+
+class App:
+    """In place of slotmq.app."""
+
+    def __init__(self):
+        self.broker = Broker()
+
+    def main(self, arguments, on_ready):
+        self.broker.seen.append("tables")
+        try:
+            on_ready(self.broker)
+        except KeyboardInterrupt:
+            return 0
+        return 0
+
+
+class TestBeside(unittest.TestCase):
+    def setUp(self):
+        self.kept = boot.app, boot.Board, list(sys.path), os.getcwd()  # noqa: PTH109
+        boot.app = App()
+        self.seen = boot.app.broker.seen
+        self.folder = scratch.path()
+        os.mkdir(self.folder)  # noqa: PTH102
+        self.folder += "/"
+        os.chdir(self.folder)
+        self.write("network.json", HOST)
+
+    def tearDown(self):
+        boot.app, boot.Board, sys.path[:], before = self.kept
+        os.chdir(before)
+        sys.modules.pop("app", None)
+
+    def write(self, name, text):
+        with open(self.folder + name, "w") as file:  # noqa: PTH123
+            file.write(text)
+
+    def run_it(self, text):
+        """A start with this app.py; its exit status."""
+        sys.modules.pop("app", None)
+        self.write("app.py", text)
+        boot.Board = self.kept[1]
+        boot.app = App()
+        self.seen = boot.app.broker.seen
+        return starts.run()
+
+    def test_there_need_be_none(self):
+        self.assertEqual(starts.run(), 0)
+        self.assertEqual(self.seen, ["tables", 250, 250, 250])
+
+    def test_it_is_loaded_before_the_tables_and_started_before_the_first_turn(self):
+        text = "import sys\nLOADED = []\n"
+        text += "def start(broker):\n broker.seen.append('start')\n"
+        self.assertEqual(self.run_it(text), 0)
+        self.assertEqual(self.seen, ["tables", "start", 250, 250, 250])
+        self.assertEqual(sys.modules["app"].LOADED, [])
+
+    def test_a_function_is_called_between_two_turns(self):
+        text = "def start(broker):\n return lambda: broker.seen.append('step')\n"
+        self.assertEqual(self.run_it(text), 0)
+        self.assertEqual(self.seen, ["tables", 50, "step", 50, "step", 50, "step"])
+
+    def test_a_coroutine_is_a_task_beside_the_turns(self):
+        text = "import asyncio\nasync def start(broker):\n while True:\n"
+        text += "  broker.seen.append('task')\n  await asyncio.sleep(0)\n"
+        self.assertEqual(self.run_it(text), 0)
+        self.assertEqual(self.seen.count(5), 3)
+        self.assertTrue(self.seen.count("task") > 1)
+
+    def test_one_that_has_ended_leaves_the_broker_running(self):
+        text = "async def start(broker):\n broker.seen.append('task')\n"
+        self.assertEqual(self.run_it(text), 0)
+        self.assertEqual(self.seen.count(5), 3)
+        self.assertEqual(self.seen.count("task"), 1)
+
+    def test_what_cannot_be_loaded_is_safe_mode_at_once(self):
+        for text in ("def start(broker:\n", "import nothing_of_that_name\n", "x = 1\n"):
+            self.assertEqual(self.run_it(text), 1)
+            self.assertEqual(self.seen, [])
+            self.assertFalse("slotmq.boots" in os.listdir())  # noqa: PTH208
+
+    def test_three_starts_that_it_ends_are_followed_by_safe_mode(self):
+        for text in (
+            "raise OSError(5)\n",
+            "def start(broker):\n raise OSError(5)\n",
+            "def start(broker):\n def step():\n  raise OSError(5)\n return step\n",
+            "async def start(broker):\n raise OSError(5)\n",
+        ):
+            for _ in range(3):
+                with self.assertRaises(OSError):
+                    self.run_it(text)
+            self.assertEqual(self.run_it(text), 1)
+
+    def test_what_start_returns_must_be_of_use(self):
+        with self.assertRaises(TypeError):
+            self.run_it("def start(broker):\n return 5\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
