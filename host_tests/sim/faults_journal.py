@@ -106,8 +106,8 @@ FAULTS = (
     Fault(
         "DUP is missing after a reboot",
         "restore_messages.py",
-        "        if deliveries.flags[slot] & 2:\n            deliveries.flags[slot] |= _DUP",
-        "        if deliveries.flags[slot] & 2:\n            pass",
+        "            deliveries.flags[slot] |= _DUP",
+        "            pass",
     ),
     Fault(
         "packet ids are given anew",

@@ -48,7 +48,8 @@ class Link:
         self.parsed = 0
         self.ended = self.reset = self.closed = self.vanished = False
         self.heard_ms = self.partial_ms = self.wrote_ms = world.clock.ms
-        self.blocked_turn = -9  # when a write did not take everything
+        self.blocked_turn = -9  # when a write did not take everything, or what had waited for one
+        self.waits = False
         self.opened_ms = world.clock.ms
 
     # The client's end
@@ -153,16 +154,21 @@ class Link:
         if self.reset:
             raise OSError(EPIPE if self.numbers.one_in(2) else ECONNRESET)
         weather = self.weather
+        if self.waits:
+            self.blocked_turn = self.world.turns
         if self.numbers.percent(weather.no_memory):
             self.blocked_turn = self.world.turns
+            self.waits = True
             raise OSError(ENOMEM)
         done = min(n, weather.capacity - (self.written - self.taken))
         if weather.writes < 3 * n:
             done = min(done, self.numbers.between(1, weather.writes))
         if done <= 0 or self.numbers.percent(weather.not_now):
             self.blocked_turn = self.world.turns
+            self.waits = True
             return None
-        if done < n:
+        self.waits = done < n
+        if self.waits:
             self.blocked_turn = self.world.turns
         self._carry(bytes(buf[off : off + done]))
         return done
