@@ -49,7 +49,7 @@ class Network:
         self._made_from = limits, settings
         self.is_off = False
         self.power_cuts = 0
-        self.journal = Journal(scenario.persistence, is_host=scenario.board == "HOST")
+        self.journal = Journal(scenario.persistence, scenario.board)
         self.clock.before_asked = self.settle
         self._start()
         each = [(group, n) for group in scenario.clients for n in range(1, group.count + 1)]
