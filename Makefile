@@ -12,6 +12,7 @@
 ## make test-spark          of these, the ones of the tables that Spark makes of recordings
 ## make test-cluster        the same under kill -9, on a cluster, and the demo
 ## make test-board          the broker on an emulated RP2040 (the first time builds its image)
+## make emulated            an emulated RP2040 to try it on, until Ctrl-C; it is kept in build/board
 ## make bench               all workloads and peers, into docs/benchmarks.md
 ## make bench-telemetry     the decoder and the tables, into docs/benchmarks-telemetry.md
 ## make bench-instructions  counts instructions and system calls
@@ -32,7 +33,7 @@ BIN := .venv/bin
 PACKAGES := .venv/packages
 HOST_CODE := tools boards host_tests
 
-.PHONY: run clients telemetry-demo bench-telemetry test test-spark test-cluster test-board java bench bench-instructions lint format setup clean help
+.PHONY: run clients telemetry-demo bench-telemetry test test-spark test-cluster test-board emulated java bench bench-instructions lint format setup clean help
 
 run: .venv/installed
 	$(BIN)/slotmq run --runtime "$(RUNTIME)" --board "$(BOARD)" \
@@ -71,6 +72,9 @@ test-board: .venv/installed-test
 	$(BIN)/python -m slotmq_tools.emulator
 	$(BIN)/python -m pytest -o addopts="-ra --strict-markers --strict-config" --timeout 900 -n 6 \
 		--dist loadfile host_tests/board
+
+emulated: .venv/installed-test
+	$(BIN)/python -m slotmq_tools.emulator --run build/board
 
 DEMO = build/telemetry
 

@@ -3,8 +3,10 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +25,7 @@ START = HERE / "fake_board/start.py"
 HEAP_KB = 256
 PATIENCE_S = 60
 ANCHOR, BY_HARVESTER = 4, 3  # of the recorder
+NOON = 1790000000  # of a day in 2026
 HOME = {"home": "secret"}
 UP = "wifi home: up, 192.168.1.7"
 
@@ -36,6 +39,7 @@ class Board:
         self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
         self.starts = 0
+        self.ports: dict[str, int] = {}  # of DNS and time servers, where there are some
         self.configure()
         self.network()
         self.air()
@@ -53,7 +57,8 @@ class Board:
     def air(self, *, home: bool = True, dhcp: bool = True, hang: bool = False) -> None:
         """What is around it from now on."""
         new = self.flash / "air.new"
-        new.write_text(json.dumps({"points": HOME if home else {}, "dhcp": dhcp, "hang": hang}))
+        facts = {"points": HOME if home else {}, "dhcp": dhcp, "hang": hang}
+        new.write_text(json.dumps(facts | self.ports))
         new.rename(self.flash / "air.json")
 
     def start(self) -> None:
@@ -194,6 +199,67 @@ def test_a_loop_that_does_not_turn_is_bitten_and_three_dead_starts_are_safe_mode
     # and the next one is a start as any other
     board.start()
     board.client(codec.connect("me")).sock.close()
+
+
+class Server:
+    """A UDP server on loopback that answers each packet with some."""
+
+    def __init__(self, answers: Callable[[bytes], list[bytes]]) -> None:
+        self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.sock.bind(("127.0.0.1", 0))
+        self.port: int = self.sock.getsockname()[1]
+        self.asked: list[bytes] = []
+        self.answers = answers
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            packet, peer = self.sock.recvfrom(512)
+            self.asked.append(packet)
+            for answer in self.answers(packet):
+                self.sock.sendto(answer, peer)
+
+
+def time_of_day(_packet: bytes) -> list[bytes]:
+    return [bytes(40) + (NOON + 2208988800).to_bytes(4, "big") + bytes(4)]
+
+
+def names(packet: bytes) -> list[bytes]:
+    """Wrong answers of every kind, and then the right one, behind another name."""
+    head, asked = packet[:2] + b"\x81\x80\0\1\0\2\0\0\0\0", packet[12:]
+    cname = b"\xc0\x0c\0\5\0\1\0\0\0\x3c\0\4\1b\xc0\x0c"
+    right = head + asked + cname + b"\1b\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4\x7f\0\0\1"
+    other_name = bytes([*asked[:1], asked[1] ^ 1, *asked[2:]])
+    wrong = [b"", packet, b"??" + right[2:], head + other_name + right[len(packet) :]]
+    return [*wrong, right]
+
+
+def test_a_time_servers_name_is_looked_up_among_answers_of_others(board: Board) -> None:
+    dns, ntp = Server(names), Server(time_of_day)
+    board.ports = {"dns": dns.port, "ntp": ntp.port}
+    board.air()
+    board.network(time="ntp.example")
+    board.start()
+    board.wait((board.flash / "rtc.json").exists, "time")
+    assert json.loads((board.flash / "rtc.json").read_text())[:3] == [2026, 9, 21]
+    assert (len(dns.asked), len(ntp.asked)) == (1, 1)
+    assert b"\3ntp\7example\0" in dns.asked[0]
+
+
+@pytest.mark.parametrize("cut", ["silent", "cut off"])
+def test_dns_that_gives_no_address_stops_nobody(board: Board, cut: str) -> None:
+    dns = Server(lambda packet: [names(packet)[-1][:-9]] if cut == "cut off" else [])
+    board.ports = {"dns": dns.port}
+    board.air()
+    board.network(time="ntp.example", watchdog=3000)
+    board.start()
+    board.wait(lambda: bool(dns.asked), "question")
+    client = board.client(codec.connect("me"))
+    for _ in range(3):
+        client.ping()
+    assert not (board.flash / "rtc.json").exists()
+    assert board.process and board.process.poll() is None
+    client.sock.close()
 
 
 def anchors(board: Board) -> list[int]:

@@ -63,7 +63,7 @@ def test_everything_is_there(tmp_path: Path) -> None:
     writer.sock.close()
     found = tables(tmp_path / "slotmq.db", tmp_path / "out.sqlite")
     config = {row["key"]: row["value"] for row in found["config"]}
-    assert (config["format"], config["tail"]) == (1, "whole")
+    assert (config["format"], config["tail"]) == (2, "whole")
     away, there = found["clients"]
     assert (away["client_id"], away["expiry_s"], away["was_connected"]) == ("reader", 600, 0)
     assert 0 <= away["offline_s"] < 60
@@ -172,10 +172,8 @@ def headed(head: bytes, data: bytes) -> bytes:
         (lambda data: headed(data[:7] + b"\2" + data[8:12], data), "is of version 2, this"),
         (lambda data: headed(data[:8] + b"\xff" * 4, data), "not a journal's"),
         (
-            lambda data: (
-                data[:16] + wrong(b"\1\5\2" + data[19:23], data[19:23]) + data[27:]
-            ),
-            "is of version 2, this program knows 1",
+            lambda data: data[:16] + wrong(b"\1\5\3" + data[19:23], data[19:23]) + data[27:],
+            "is of version 3, this program knows 2",
         ),
         (
             lambda data: (
@@ -186,7 +184,17 @@ def headed(head: bytes, data: bytes) -> bytes:
             "contradict",
         ),
     ],
-    ids="missing empty foreign cut damaged newer last newer-records contradiction".split(),
+    ids=[
+        "missing",
+        "empty",
+        "foreign",
+        "cut",
+        "damaged",
+        "newer",
+        "last",
+        "newer-records",
+        "contradiction",
+    ],
 )
 def test_what_is_no_journal_is_told_in_one_line(tmp_path: Path, make: Any, complaint: str) -> None:
     file = tmp_path / "journal"

@@ -11,6 +11,7 @@ from .wire5.client import Client
 ORIGIN = "e6614104035f2d2b0000000c00012345"  # board, boot, seq
 KEPT = bytes.fromhex("e6614104035f2d2b0c00000045230100").hex()  # as in the record
 WITH_ORIGIN = 16
+RETAIN = 4
 
 
 def join(address: tuple[str, int], name: str) -> Client:
@@ -69,3 +70,24 @@ def test_what_is_no_origin_is_none(tmp_path: Path, runtime: str, value: str) -> 
     client.sock.close()
     run.stop()
     assert messages(tmp_path) == [("t/1", 0, b"21.5".hex())]
+
+
+def test_a_will_is_recorded_when_it_is_published(tmp_path: Path, runtime: str) -> None:
+    run, address = begin(tmp_path, runtime)
+    at_once = Client(address)
+    will = codec.Will("w/1", b"gone", 1, retain=True)
+    assert at_once.connect(codec.connect("one", will=will)).code == 0
+    late = Client(address)
+    delayed = codec.Will("w/2", b"late", 2, properties={"will_delay": 2})
+    assert late.connect(codec.connect("two", will=delayed, session_expiry=60)).code == 0
+    watcher = join(address, "watcher")
+    watcher.subscribe("w/#", qos=2)
+    late.sock.close()
+    at_once.sock.close()
+    assert [watcher.next().topic for _ in range(2)] == ["w/1", "w/2"]
+    watcher.sock.close()
+    run.stop()
+    assert messages(tmp_path) == [
+        ("w/1", 1 | RETAIN, b"gone".hex()),
+        ("w/2", 2, b"late".hex()),
+    ]

@@ -59,7 +59,7 @@ class Scene:
 
     def begin(self) -> "Scene":
         record_file.look(self.rec)
-        record_control.begin(self.rec, [])
+        record_control.begin(self.rec)
         self.event(BOOT, b"\1")
         return self
 

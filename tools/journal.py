@@ -54,12 +54,12 @@ def read(path: Path) -> Kept:
     medium = Image(data)
     found = medium.generations()
     if not found:
-        why = _newer(medium.version) or "its header is not a journal's, or damaged"
+        why = _newer(medium.version, 1) or "its header is not a journal's, or damaged"
         raise ToolError(f"{path}: {why}")
     reader = Reader(medium, found[0], len(data))  # each record in one piece
     end, torn = last_commit(reader, VERSION)
     if not end:
-        raise ToolError(f"{path}: {_newer(torn) or 'it has no whole commit'}")
+        raise ToolError(f"{path}: {_newer(torn, VERSION) or 'it has no whole commit'}")
     kept = Kept(generation=found[0], bytes=end, torn=torn)
     try:
         _read_records(kept, reader, end)
@@ -68,8 +68,10 @@ def read(path: Path) -> Kept:
     return kept
 
 
-def _newer(version: int) -> str:
-    return f"it is of version {version}, this program knows {VERSION}" * (version > VERSION)
+def _newer(version: int, known: int) -> str:
+    if version <= known:
+        return ""
+    return f"it is of version {version}, this program knows {known}"
 
 
 def _read_records(kept: Kept, reader: Reader, end: int) -> None:
@@ -150,7 +152,7 @@ def _delivery(kept: Kept, body: bytes) -> None:
         "message": None if msg == _NONE else kept.messages[msg],
         "qos": body[6] >> 1 & 3,
         "retain": bool(body[6] & 1),
-        "state": "released" if msg == _NONE else "sent or queued",
+        "state": "released" if msg == _NONE else "sent" if body[6] & 8 else "queued",
         "identifier": u32(body, 9) or None,
     }
 

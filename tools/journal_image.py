@@ -1,6 +1,7 @@
 """A journal's bytes as its own medium would give them: a file, or a copy of a flash region."""
 
 from binascii import crc32
+from typing import Any
 
 from slotmq.journal_flash import FlashMedium
 
@@ -33,7 +34,7 @@ class Image:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._flash: FlashMedium | None = None
+        self._flash: Any = None
         self.end = len(data) - _HEADER
         self.version = 0  # of the medium's format, where that is no reason to read it
 

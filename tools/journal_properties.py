@@ -1,4 +1,4 @@
-"""Properties of MQTT 5.0 as text: those that a message keeps in a journal, by mosquitto's names."""
+"""Properties of MQTT 5.0 as text, by mosquitto's names: those that a journal keeps."""
 
 _NUMBERS = {0x01: ("payload-format-indicator", 1), 0x02: ("message-expiry-interval", 4)}
 _TEXTS = {0x03: "content-type", 0x08: "response-topic", 0x09: "correlation-data"}

@@ -1,4 +1,5 @@
-# links.py - ways onto a network, and how each is kept up.
+# links.py - ways onto a network, and how each is kept up: what they have in common. Kinds are
+# in wifi.py and wired.py, of which a board loads one.
 #
 # Every link has start(now), step(now) -> has it changed?, up, told(). step() is called
 # some times a second and never waits: what fails is tried again, after a pause that
@@ -15,14 +16,6 @@ _JOIN_MS = 20000  # how long one attempt may take, with DHCP
 _PAUSE_MS = 1000
 _LONGEST_PAUSE_MS = 30000
 _MASK = 0x3FFFFFFF
-_AP_ADDRESS = "192.168.4.1"
-_PASSWORD_MIN = 8
-# What status() says where it is no plain number of the way on: name, constants of ports
-_WHYS = (
-    ("wrong password", ("STAT_WRONG_PASSWORD",)),
-    ("no such access point", ("STAT_NO_AP_FOUND",)),
-    ("refused", ("STAT_CONNECT_FAIL", "STAT_ASSOC_FAIL", "STAT_HANDSHAKE_TIMEOUT")),
-)
 
 
 def make(config):
@@ -32,19 +25,21 @@ def make(config):
         return Host()
     if network is None:
         raise ValueError("link %s: this Python has no module network" % kind)
-    if kind == "station":
-        return Station(config["ssid"], config.get("password", ""), config.get("hostname"))
-    if kind == "access_point":
-        return AccessPoint(config["ssid"], config.get("password", ""), config.get("hostname"))
-    if kind == "ethernet":
-        return Ethernet(config)
-    if kind == "ppp":
-        return Serial(config)
+    if config.get("hostname"):
+        network.hostname(config["hostname"])  # before there is an interface
+    if kind in ("station", "access_point"):
+        from slotmq_run import wifi
+
+        return wifi.make(kind, config)
+    if kind in ("ethernet", "ppp"):
+        from slotmq_run import wired
+
+        return wired.make(kind, config)
     raise ValueError("link: expected station, access_point, ethernet, ppp or host")
 
 
-def _kind(name):
-    # What not every image has
+def made_by(name):
+    """What makes an interface of this kind; not every image has it."""
     kind = getattr(network, name, None)
     if kind is None:
         raise ValueError("this board's MicroPython has no network.%s" % name)
@@ -64,6 +59,9 @@ class Host:
 
     def told(self):
         return "network: the system's"
+
+    def resolver(self):
+        """None: the system looks names up itself."""
 
 
 class Link:
@@ -105,8 +103,9 @@ class Link:
             return False
         self._trying = False
         self._since = now
+        why = why or "no answer"
         changed = why != self.why
-        self.why = why or "no answer"
+        self.why = why
         return changed
 
     def told(self):
@@ -114,6 +113,10 @@ class Link:
         if self.up:
             return "%s: up, %s" % (self.name, self.interface().ifconfig()[0])
         return "%s: %s; it is tried again" % (self.name, self.why)
+
+    def resolver(self):
+        """The address of the network's DNS server."""
+        return self.interface().ifconfig()[3]
 
     def _try(self, now):
         self._since = now
@@ -142,123 +145,3 @@ class Link:
 
     def _failure(self):
         return ""
-
-
-class Station(Link):
-    """A client of an access point that is there."""
-
-    def __init__(self, ssid, password, hostname):
-        super().__init__()
-        self.name = "wifi " + ssid
-        self._ssid = ssid
-        self._password = password
-        if hostname:
-            network.hostname(hostname)
-        _kind("WLAN")
-        self.nic = network.WLAN(network.STA_IF)
-
-    def interface(self):
-        return self.nic
-
-    def begin(self):
-        self.nic.active(True)
-        try:
-            self.nic.disconnect()  # an ESP32 refuses to begin while it still tries
-        except OSError:
-            pass
-        self.nic.connect(self._ssid, self._password)
-
-    def _failure(self):
-        status = self.nic.status()
-        for why, names in _WHYS:
-            for name in names:
-                if status == getattr(network, name, None):
-                    return why
-        return ""
-
-
-class AccessPoint(Link):
-    """An access point of the board's own, with its own DHCP and a fixed address."""
-
-    def __init__(self, ssid, password, hostname):
-        super().__init__()
-        if password and len(password) < _PASSWORD_MIN:
-            raise ValueError("password: at least 8 characters, or none")
-        self.name = "access point " + ssid
-        self._ssid = ssid
-        self._password = password
-        if hostname:
-            network.hostname(hostname)
-        _kind("WLAN")
-        self.nic = network.WLAN(network.AP_IF)
-
-    def interface(self):
-        return self.nic
-
-    def begin(self):
-        nic = self.nic
-        if self._password:
-            mixed = network.WLAN.SEC_WPA_WPA2  # what every port has
-            nic.config(ssid=self._ssid, key=self._password, security=mixed)
-        else:
-            nic.config(ssid=self._ssid, security=network.WLAN.SEC_OPEN)
-        nic.active(True)
-        nic.ifconfig((_AP_ADDRESS, "255.255.255.0", _AP_ADDRESS, _AP_ADDRESS))
-
-    def _is_up(self):
-        return self.nic.active()  # whether or not anybody has joined
-
-
-class Ethernet(Link):
-    """A W5500 on SPI; pins as on WIZnet's board, unless network.json says otherwise."""
-
-    name = "ethernet"
-
-    def __init__(self, config):
-        super().__init__()
-        from machine import SPI, Pin
-
-        pins = config.get("pins", {})
-        spi = SPI(
-            config.get("spi", 0),
-            config.get("baudrate", 20000000),
-            mosi=Pin(pins.get("mosi", 19)),
-            miso=Pin(pins.get("miso", 16)),
-            sck=Pin(pins.get("sck", 18)),
-        )
-        cs, reset = Pin(pins.get("cs", 17)), Pin(pins.get("reset", 20))
-        self.nic = _kind("WIZNET5K")(spi, cs, reset)
-
-    def interface(self):
-        return self.nic
-
-    def begin(self):
-        self.nic.active(True)  # DHCP begins with it; ifconfig("dhcp") would wait for it
-
-
-class Serial(Link):
-    """PPP on a UART: a modem, or the emulated board."""
-
-    name = "ppp"
-
-    def __init__(self, config):
-        super().__init__()
-        from machine import UART, Pin
-
-        pins = config.get("pins", {})
-        uart = UART(
-            config.get("uart", 1),
-            baudrate=config.get("baudrate", 921600),
-            tx=Pin(pins.get("tx", 4)),
-            rx=Pin(pins.get("rx", 5)),
-            rxbuf=4096,
-            txbuf=4096,
-            timeout=0,
-        )
-        self.nic = _kind("PPP")(uart)
-
-    def interface(self):
-        return self.nic
-
-    def begin(self):
-        self.nic.connect()

@@ -2,11 +2,14 @@
 # seconds since 1970 to $SLOTMQ/time. The broker itself needs none.
 #
 # `time` in network.json is the server's name or address, "$SLOTMQ/time", or missing. A
-# question is one UDP packet; the answer is looked for in later steps, so nothing waits,
-# but for the server's name. It is asked again once a day, and after a minute without an
-# answer. A broker that records is told what a server has answered. Whoever publishes to
-# $SLOTMQ/time sets the clock only with `remote_admin true`.
+# question is one UDP packet, to the network's DNS server if there is a name, and to the time
+# server; the answer is looked for in later steps, so nothing waits. All of it begins anew
+# once a day, and after a minute without an answer. A broker that records is told what a
+# server has answered. Whoever publishes to $SLOTMQ/time sets the clock only with
+# `remote_admin true`.
+import os
 import socket
+import sys
 import time
 
 try:
@@ -16,6 +19,8 @@ except ImportError:
 
 TOPIC = "$SLOTMQ/time"
 _PORT = 123
+_DNS_PORT = 53
+_LONGEST = 512  # bytes of what DNS answers
 _ASK = b"\x1b" + bytes(47)
 _SECONDS_AT = 40
 _FRACTION_AT = 44
@@ -36,10 +41,12 @@ def set_clock(seconds):
 
 
 class Clock:
-    def __init__(self, source):
+    def __init__(self, source, link):
         self._server = None if source == TOPIC else source  # None: nobody is asked
         self._by_topic = source == TOPIC
+        self._link = link
         self._sock = None
+        self._question = b""  # DNS's, while that is asked
         self._next = 0  # ms since _asked
         self._asked = 0
         self.is_set = False
@@ -73,23 +80,50 @@ class Clock:
             self._ask(now, server)
 
     def _ask(self, now, server):
-        self._close()
         self._asked = now
         self._next = _RETRY_MS
+        self._question = b""
         try:
-            address = socket.getaddrinfo(server, _PORT)[0][-1]
-            self._sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            self._sock.setblocking(False)
-            self._sock.sendto(_ASK, address)
-        except OSError:
+            resolver = self._link.resolver()
+            if resolver is None or server.replace(".", "").isdigit():
+                self._send(_ASK, server, _PORT)
+            elif resolver.strip("0.") == "":
+                raise OSError("the network has no DNS server")
+            else:
+                self._question = _borrow("question", server, os.urandom(2))
+                self._send(self._question, resolver, _DNS_PORT)
+        except (OSError, ValueError):
             self._close()
+
+    def _send(self, packet, address, port):
+        # On a board the address is one in numbers, and getaddrinfo asks nobody.
+        self._close()
+        self._sock = sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sock.setblocking(False)
+        sock.connect(socket.getaddrinfo(address, port)[0][-1])  # others are not heard
+        sock.send(packet)
 
     def _look(self, sock, now):
         try:
-            answer = sock.recv(48)
+            answer = sock.recv(_LONGEST)
         except OSError:
             return  # not yet
-        self._close()
+        if not self._question:
+            self._close()
+            self._take(answer, now)
+            return
+        address = _borrow("answer", answer, self._question)
+        if address is not None:
+            self._question = b""
+            self._close()
+            if address:
+                self._asked = now
+                try:
+                    self._send(_ASK, address, _PORT)
+                except OSError:
+                    self._close()
+
+    def _take(self, answer, now):
         if len(answer) == 48:
             sent = int.from_bytes(answer[_SECONDS_AT : _SECONDS_AT + 4], "big")
             seconds = sent - _FROM_1900 + (1 << 32 if sent < 1 << 31 else 0)
@@ -108,3 +142,12 @@ class Clock:
         if self._sock:
             self._sock.close()
             self._sock = None
+
+
+def _borrow(function, *args):
+    # Of dns.py, which is there no longer than it is needed
+    package = __import__("slotmq_run.dns")
+    module = package.dns
+    del sys.modules["slotmq_run.dns"]
+    del package.dns
+    return getattr(module, function)(*args)

@@ -1,9 +1,8 @@
-# watch.py - the watchdog and the LED of a board, or of none, and its new start.
+# watch.py - the watchdog and the LED of a board, or of none.
 #
 # Dog resets a board whose loop stands still. It is let go of before the REPL gets the
 # board, or it would bite whoever types. Led shows one of three states.
 import sys
-import time
 
 try:
     import machine
@@ -46,14 +45,6 @@ class Dog:
             machine.mem32[control] = machine.mem32[control] & ~_ENABLE
         else:
             machine.WDT(timeout=_LONGEST_MS)  # an ESP32's cannot be stopped
-
-
-def restart(error):
-    """Tell of what ended the broker, and start the board again; a computer goes on."""
-    if hasattr(machine, "reset"):
-        getattr(sys, "print_exception", print)(error)
-        time.sleep(0.5)  # until it has been told
-        machine.reset()
 
 
 def _chip():

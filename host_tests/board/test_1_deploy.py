@@ -13,8 +13,11 @@ def test_a_wrong_board_is_refused_before_anything_is_written(board: Deployed) ->
     words = ["deploy", "--board", "ESP32_GENERIC", "--ppp", "--port", board.board.device]
     status, said = board.cli(*words)
     assert status == 1
+    assert "a Raspberry Pi Pico (emulated) with RP2040, not ESP32_GENERIC" in said
+    assert "--board RPI_PICO_W" in said
+    status, said = board.cli(*words, "--force-board")
+    assert status == 1
     assert "the board runs armv6m code, and ESP32_GENERIC is xtensawin" in said
-    assert "RPI_PICO_W" in said
 
 
 def test_a_port_that_nobody_listens_on(board: Deployed) -> None:

@@ -3,6 +3,7 @@ and what `slotmq build --mip` makes of them for every board."""
 
 import functools
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -101,3 +102,18 @@ def test_what_build_mip_makes_serves_with_the_boards_limits(tmp_path: Path) -> N
             said = repl.run(COMPILED)
     heard = [("state/a", b"on", qos, 0) for qos in (0, 1, 1)]
     assert said == f"('0.0.0.0', 1883) {heard}\r\n"
+
+
+def test_a_board_for_who_wants_to_try_it(tmp_path: Path) -> None:
+    """As the README has it."""
+    words = [sys.executable, "-m", "slotmq_tools.emulator", "--run", str(tmp_path / "board")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        first, command = process.stdout.readline(), process.stdout.readline().split()
+        assert "an emulated RP2040 is on" in first
+        device = command[command.index("--port") + 1]
+        with Repl(device) as repl:
+            assert repl.run("print(6 * 7)") == "42\r\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+    assert (tmp_path / "board/flash.bin").stat().st_size == 2 << 20

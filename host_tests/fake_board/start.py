@@ -1,7 +1,8 @@
 # start.py - firmware/main.py on a computer, with modules `network` and `machine` that a test
 # moves: what is around the board stands in air.json, in the folder that it runs in.
 #
-#   {"points": {ssid: password}, "dhcp": does it answer?, "hang": does the driver hang?}
+#   {"points": {ssid: password}, "dhcp": does it answer?, "hang": does the driver hang?,
+#    "dns": the port of loopback where the DNS server is, "ntp": and that of a time server}
 #
 # The watchdog is the kernel's alarm, so what it does not let live ends at once and in the
 # midst of anything, as on a board. The clock of the board is in rtc.json. Both runtimes.
@@ -42,7 +43,7 @@ class WLAN:
         self.wanted = None
 
     def ifconfig(self):
-        return (self.address, "255.255.255.0", "0.0.0.0", "0.0.0.0")
+        return (self.address, "255.255.255.0", "0.0.0.0", "127.0.0.1")
 
     def isconnected(self):
         while air()["hang"]:
@@ -93,4 +94,7 @@ class Machine:
 
 
 sys.modules["network"], sys.modules["machine"] = Network, Machine
+from slotmq_run import wall  # noqa: E402
+
+wall._DNS_PORT, wall._PORT = air().get("dns", 53), air().get("ntp", 123)
 import main  # noqa: E402,F401

@@ -139,4 +139,16 @@ FAULTS = (
         "            five.options[sub] = buf[5]\n",
         "",
     ),
+    Fault(
+        "what was never sent counts as sent after a start",
+        "restore_rows.py",
+        "        return not self.always or self.left.get(slot, at) >= at",
+        "        return True",
+    ),
+    Fault(
+        "HEAD says a window of one",
+        "journal_control.py",
+        "    journal.window = min(journal.broker.max_inflight, _NONE)",
+        "    journal.window = 1",
+    ),
 )

@@ -5,7 +5,7 @@
 # full one refused; what may be refused, and how often, is told by the broker's counters.
 # What each packet does is in handling.py, who is owed a message in owing.py, what is seen in
 # the tables only in learning.py.
-from . import handling, owing, peek, queues, retained
+from . import groups, handling, owing, peek, queues, retained
 from .learning import Learning
 from .session import Session
 
@@ -200,7 +200,7 @@ class Model(Learning):
         session.died_in = self.world.turns
         self.sessions.remove(session)
         self.died.append(session)
-        queues.pass_on(self, session)
+        groups.pass_on(self, session)
 
     def is_too_large(self, session, msg):
         most = session.packet_max

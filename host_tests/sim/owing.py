@@ -1,5 +1,5 @@
 # owing.py - a message goes out: what each session is owed of it, and each group.
-from . import queues
+from .groups import ForGroup
 from .messages import matches
 from .session import Owed
 
@@ -19,7 +19,7 @@ def publish(model, msg, sender, loose=False):
     for session in model.sessions + (model.died if loose else []):
         found |= owe(model, session, msg, sender, loose, groups)
     for key in sorted(groups):
-        model.groups.append(queues.ForGroup(msg, key, groups[key]))
+        model.groups.append(ForGroup(msg, key, groups[key], loose))
         model.world.seen["shared"] += 1
     return found or bool(groups)
 

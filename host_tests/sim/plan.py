@@ -65,6 +65,17 @@ class Plan:
         self.reboots.sort()
         self.quiet = numbers.choice((0, 0, 0, 80, 400))  # turns of nobody before each
 
+    def configure_again(self, numbers):
+        """Who starts it after a reboot may have changed its settings."""
+        if not numbers.one_in(3):
+            return
+        settings = self.settings
+        settings.max_inflight_messages = numbers.choice((0, 0, 1))
+        settings.queue_qos0_messages = numbers.one_in(5)
+        settings.persistent_client_expiration = numbers.choice((0, 0, 20))
+        settings.when_full["messages"] = numbers.choice(("drop_newest", "drop_oldest"))
+        settings.when_full["deliveries"] = numbers.choice(("drop_newest", "drop_oldest"))
+
     def cut_after(self, numbers):
         """So many operations of the medium until the power is cut."""
         most = CUTS["chip" if self.real else self.medium]

@@ -2,20 +2,8 @@
 #
 # Only where counters say that something was dropped may something be missing, and only as
 # much as they say. That is asked of the deliveries table in the window in which it happened.
-from . import peek
-from .session import DONE, QUEUED, SENT_1, Owed
-
-
-class ForGroup:
-    """A message that one member of a group gets."""
-
-    def __init__(self, msg, key, members):
-        self.msg = msg
-        self.key = key  # (share name, filter)
-        self.members = members  # (session, subscription)
-        self.qos = msg.qos
-        self.passed = False  # from a member whose session has ended?
-        self.is_going = self.is_given = False  # out, just now; to a member
+from . import groups, peek
+from .session import DONE, QUEUED, Owed
 
 
 def settle(model, grown):
@@ -47,7 +35,7 @@ def reconcile(model, grown):
         _forget_dropped(session, rows)
         tables.append((session, _unmatched(session, session.queue, rows, _is_row), rows))
     for wanted in model.groups:
-        wanted.may_be_nobodys = _may_be_nobodys(model, wanted)
+        wanted.may_be_nobodys = groups.may_be_nobodys(model, wanted)
     waiting = [wanted for wanted in model.groups if not _find_receiver(model, wanted, tables)]
     model.groups = []
     missing = []
@@ -111,7 +99,9 @@ def _unmatched(session, queue, rows, is_like):
 
 def _is_row(session, owed, row):
     if owed.packet_id:
-        return row.packet_id == owed.packet_id and row.key in (None, owed.msg.key())
+        is_other = owed.is_back and owed.qos == 1 and not row.flags & 8  # a copy in its place
+        found = row.packet_id == owed.packet_id and row.key in (None, owed.msg.key())
+        return found and not is_other
     return row.group == owed.group_slot and _is_same(session, owed, row)
 
 
@@ -186,34 +176,6 @@ def _identifiers(session, wanted):
     return None
 
 
-def _may_be_nobodys(model, wanted):
-    """May a message for a group have no receiver that is seen in a queue?
-
-    Where a member takes it at QoS 0, that one may get it, or nobody. Of messages without a
-    payload, which clear a topic, one is as another."""
-    found = (
-        wanted.passed
-        or wanted.is_going
-        or not wanted.msg.size
-        or model.retained.has_expired(wanted.msg)
-    )
-    for session, sub in wanted.members:
-        found = found or session.dead  # it went to one who is gone, and its place with it
-        raised = model.broker.upgrade_qos and not wanted.passed
-        qos = sub.qos if raised else min(sub.qos, wanted.qos)
-        if not qos:
-            found = True
-            owed = Owed(wanted.msg, 0, False, 1 if sub.as_published and wanted.msg.retain else 0)
-            owed.in_order = False
-            owed.group = wanted.key
-            owed.identifiers = [sub.identifier] if sub.identifier else []
-            owed.changes = session.changes
-            session.owe(owed)
-        elif model.is_too_large(session, wanted.msg):
-            found = True
-    return found
-
-
 def _drop(model, missing, lost, grown):
     """What is missing must have been counted: a message that found no slot, or a delivery."""
     refused = _refused(model, missing, lost, grown.messages)
@@ -261,34 +223,3 @@ def _anybody_has(model, missing, msg, seq):
             if same and other.qos and other.state != DONE and other not in lost:
                 return True
     return False
-
-
-def pass_on(model, session):
-    """A session has ended: what it had of its groups may go to other members."""
-    waiting = list(session.queue)
-    for key in session.owed:
-        for owed in session.owed[key]:
-            if owed.group is not None:
-                model.passed[key] = owed.msg
-    for row in session.owed.values():  # QoS 0, which may have waited for its sender's input
-        waiting += [owed for owed in row if not owed.qos and not owed.sent]
-    for owed in waiting:
-        if owed.group is None or owed.state not in (QUEUED, SENT_1):
-            continue
-        members = []
-        for other in model.sessions:
-            for sub in other.subscriptions:
-                if (sub.group, sub.filter) == owed.group:
-                    members.append((other, sub.before()))
-        if members:
-            passed = ForGroup(owed.msg, owed.group, members)
-            passed.qos = owed.qos
-            passed.passed = True
-            model.groups.append(passed)
-
-
-def passed(model, session, packet, key):
-    """At QoS 0 one may come from a member that is gone, without a place in a queue."""
-    msg = model.passed.get(key)
-    groups = [sub for sub in session.matching(packet.topic) if sub.group is not None]
-    return Owed(msg, 0, False, packet.retain) if msg and groups and not packet.qos else None

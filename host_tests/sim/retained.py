@@ -174,6 +174,6 @@ class Retained:
         """Was it given as often as there are subscriptions for it, some of them made anew?
 
         Then one of these may have had what was put down to another."""
-        subs = session.matching(msg.topic)
+        subs = [sub for sub in session.matching(msg.topic) if sub.group is None]
         again = [sub for sub in subs if len(sub.history) > 1]
         return again and session.given.get((msg.topic, msg.key()), 0) >= len(subs)

@@ -3,7 +3,7 @@
 #
 # Messages that are owed are shared with the model and not copied: what a client has been
 # given stays given, whatever the broker forgets.
-from .queues import ForGroup
+from .groups import ForGroup
 from .session import QUEUED, RELEASED, SENT_1, SENT_2
 
 
@@ -27,7 +27,9 @@ class Snapshot:
 
     def put_back(self, model):
         """The model knows this and nothing else."""
-        model.sessions = [kept.put_back(self.births) for kept in self.sessions]
+        model.sessions = [
+            kept.put_back(self.births, model.world.keeper.always) for kept in self.sessions
+        ]
         model.retained.kept = dict(self.retained)
         model.died = []
         model.groups = [_maybe(wanted) for wanted in self.groups]
@@ -57,7 +59,7 @@ class Kept:
         self.received = dict(session.received)
         self.changes = session.changes
 
-    def put_back(self, births):
+    def put_back(self, births, always):
         session = self.session
         session.link = None
         session.is_cut = self.is_connected
@@ -69,10 +71,10 @@ class Kept:
         session.received = dict(self.received)
         session.changes = self.changes
         session.ended = []
-        self._put_back_queue(session, births)
+        self._put_back_queue(session, births, always)
         return session
 
-    def _put_back_queue(self, session, births):
+    def _put_back_queue(self, session, births, always):
         waiting = [owed for owed, _, _ in self.queue]
         session.may_return = list(self.ended)  # of these the journal had not told yet
         for key in session.owed:
@@ -85,8 +87,11 @@ class Kept:
         session.queue = []
         session.in_flight = {}
         for owed, state, sure in self.queue:
+            first = owed.first_link
             return_to(session, owed, state)
             owed.sure = sure
+            if always and not owed.packet_id and first > session.links:
+                owed.first_link = first  # it came while nobody was there
         for scan in session.scans:
             scan.open = False
             scan.due = {}

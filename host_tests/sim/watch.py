@@ -13,7 +13,7 @@ from slotmq_tools.sim.decode import (
     UNSUBACK,
 )
 
-from . import content, peek, queues
+from . import content, groups, peek
 from .messages import number_of
 from .session import DONE, RELEASED, SENT_1, SENT_2
 
@@ -214,7 +214,7 @@ def _find(model, link, packet, key):
             if best is None or score > best[0]:
                 best = score, owed
     if best and best[0] < _MAYBE and link.level == 5:  # rather something with its identifiers
-        owed = queues.passed(model, session, packet, key)
+        owed = groups.passed(model, session, packet, key)
         if packet.retain:
             owed = model.retained.given(link, packet, key, True) or owed
         if owed:
@@ -230,7 +230,7 @@ def _find(model, link, packet, key):
             model.retained.credit(session, packet, key)
         return owed
     owed = model.retained.given(link, packet, key, False) if packet.retain else None
-    owed = owed or queues.passed(model, session, packet, key)
+    owed = owed or groups.passed(model, session, packet, key)
     if not owed and not packet.qos and model.world.plan.rots:
         # Of two states that differ in a will of QoS 0 only, the older one may have been found.
         owed = (session.owed.get(key) or [None])[-1]

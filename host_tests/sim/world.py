@@ -56,6 +56,8 @@ class World:
 
     def start(self):
         """A broker, as after power-on; what it remembers is the medium's affair."""
+        if self.keeper and self.model:
+            self.plan.configure_again(self.numbers)
         self.broker = Broker(self.plan.limits, self.plan.settings)
         self.window = None
         self.wrote = []

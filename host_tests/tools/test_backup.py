@@ -1,6 +1,7 @@
 """`slotmq backup` of a journal in raw flash, with a 32-bit MicroPython in the board's place."""
 
 import ast
+import json
 import os
 import random
 import subprocess
@@ -28,7 +29,10 @@ class Line:
     """What Repl gives: the files are a dict, the code runs on MicroPython."""
 
     def __init__(self, folder: Path) -> None:
-        self.files = {"/network.json": b'{"board": "ESP32_GENERIC_C3"}', "/main.py": b""}
+        self.files = {
+            "/network.json": b'{"board": "ESP32_GENERIC_C3"}',
+            "/lib/slotmq/hot.mpy": b"",
+        }
         (folder / "network.json").write_bytes(self.files["/network.json"])
         self.process = subprocess.Popen(
             micropython.command(32, HEAP_KB, BOARD),
@@ -87,6 +91,11 @@ def kept(blocks: int) -> bytes:
     return bytes(chip.data)
 
 
+def listed(folder: Path, *names: str) -> None:
+    """Make it the folder of a backup with these files."""
+    (folder / backup.LIST).write_text(json.dumps({"files": names}))
+
+
 def test_the_copy_is_what_inspect_reads(line: Any, tmp_path: Path) -> None:
     region = tmp_path / "region.bin"
     region.write_bytes(kept(12))
@@ -105,6 +114,7 @@ def test_it_comes_back_over_whatever_is_there(line: Any, tmp_path: Path) -> None
     content = kept(8)
     (saved / backup.REGION).write_bytes(content)
     (saved / "slotmq.conf").write_bytes(b"listener 1883\n")
+    listed(saved, "/slotmq.conf", backup.REGION)
     region = tmp_path / "region.bin"
     region.write_bytes(random.Random(6).randbytes(8 * BLOCK))
     assert backup.restore(line, saved) == ["/slotmq.conf", backup.REGION]
@@ -116,6 +126,7 @@ def test_a_board_without_one_has_files_only(line: Any, tmp_path: Path) -> None:
     folder = tmp_path / "saved"
     folder.mkdir()
     (folder / backup.REGION).write_bytes(b"of another time")
+    listed(folder, backup.REGION)
     assert backup.save(line, folder) == ["/network.json"]
     assert not (folder / backup.REGION).exists()
     (tmp_path / "region.bin").write_bytes(b"\xff" * 4 * BLOCK)  # one that nobody has used
@@ -131,6 +142,7 @@ def test_a_region_of_another_size_is_refused_before_anything_is_written(
     saved.mkdir()
     (saved / backup.REGION).write_bytes(kept(8))
     (saved / "slotmq.conf").write_bytes(b"x")
+    listed(saved, "/slotmq.conf", backup.REGION)
     with pytest.raises(ToolError, match=r"has 32,768 bytes, and the board's raw flash.*16,384"):
         backup.restore(line, saved)
     assert region.read_bytes() == bytes(4 * BLOCK)

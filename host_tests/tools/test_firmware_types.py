@@ -48,7 +48,7 @@ def test_what_finds_an_esp32s_raw_flash_fits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("port", stubs.PACKAGES)
 def test_what_no_board_has_would_be_found(port: str, tmp_path: Path) -> None:
-    text = (FIRMWARE / "slotmq_run/links.py").read_text()
+    text = (FIRMWARE / "slotmq_run/wifi.py").read_text()
     wrong = tmp_path / "wrong.py"
     wrong.write_text(text.replace("self.nic.disconnect()", "self.nic.disconect()"))
     (line,) = complaints(port, tmp_path, wrong)

@@ -27,12 +27,12 @@ def test_check_says_what_differs_and_writes_nothing(tmp_path: Path) -> None:
         done = CliRunner().invoke(golden_journal.main, [*args, str(tmp_path)])
         return done.exit_code, done.output
 
-    assert run("--check") == (1, "version-1.file: new\nversion-1.flash: new\n")
+    assert run("--check") == (1, "version-2.file: new\nversion-2.flash: new\n")
     assert run()[0] == 0
     assert run("--check") == (0, "")
-    (tmp_path / "version-1.file").write_bytes(b"x")
+    (tmp_path / "version-2.file").write_bytes(b"x")
     (tmp_path / "version-0.file").write_bytes(b"x")  # an older one, which nobody makes
-    assert run("--check") == (1, "version-1.file: differs\n")
-    assert (tmp_path / "version-1.file").read_bytes() == b"x"
+    assert run("--check") == (1, "version-2.file: differs\n")
+    assert (tmp_path / "version-2.file").read_bytes() == b"x"
     assert run()[0] == 0
     assert run("--check") == (0, "")

@@ -33,6 +33,7 @@ class Air:
         self.points = {}  # ssid: password
         self.dhcp_ms = 500
         self.attempts = 0
+        self.cable = True
 
 
 AIR = Air()
@@ -95,9 +96,30 @@ class WLAN:
         return self.status() == self.port["STAT_GOT_IP"]
 
 
+class WIZNET5K:
+    """With lwIP: the first active(True) starts DHCP, which goes on by itself."""
+
+    def __init__(self, spi, cs, reset):
+        self.wired = spi, cs, reset
+        self.since = None
+
+    def active(self, on):
+        assert on
+        if self.since is None:
+            AIR.attempts += 1
+            self.since = AIR.now
+
+    def isconnected(self):
+        return AIR.cable and self.since is not None and AIR.now - self.since >= AIR.dhcp_ms
+
+    def ifconfig(self):
+        return ("192.168.1.8", "255.255.255.0", "192.168.1.1", "192.168.1.1")
+
+
 class Network:
     STA_IF, AP_IF = 0, 1
     WLAN = WLAN
+    WIZNET5K = WIZNET5K
     name = None
 
     def hostname(self, name):
@@ -131,7 +153,8 @@ class Pin:
     OUT = 1
     changes = []  # noqa: RUF012 - of all pins
 
-    def __init__(self, name, _mode):
+    def __init__(self, name, _mode=None):
+        self.name = name
         if name == "none":
             raise ValueError("unknown named Pin")
         self.on = 0
@@ -144,7 +167,13 @@ class Pin:
         return None
 
 
-Machine.Pin = Pin
+class SPI:
+    def __init__(self, number, baudrate, mosi, miso, sck):
+        self.number, self.baudrate = number, baudrate
+        self.pins = mosi.name, miso.name, sck.name
+
+
+Machine.Pin, Machine.SPI = Pin, SPI
 
 
 def use(port):

@@ -54,13 +54,13 @@ class TestFiles(FileCase):
 
     def test_newer_records(self):
         generation = self.whole[HEADER + 3 : HEADER + 7]
-        head = b"\x01\x05\x02" + generation
+        head = b"\x01\x05\x03" + generation
         head += crc32(generation + head).to_bytes(4, "big")
         data = self.whole[:HEADER] + head + self.whole[HEADER + len(head) :]
         self.put(data)
         self.assertEqual(self.restart(), 0)
         self.assertEqual(self.aside(1), data)
-        self.assertIn("generation 1 is of version 2, this broker knows 1; kept", self.said[0])
+        self.assertIn("generation 1 is of version 3, this broker knows 2; kept", self.said[0])
 
     def test_what_is_foreign(self):
         for data in (b"", b"SQLite format 3\0" * 99, b"\xff" * 3000, self.whole[HEADER:], b"s"):
@@ -76,7 +76,7 @@ class TestFiles(FileCase):
             self.assertGreaterEqual(found, most)
             most = found
             kept = self.aside(1)
-            self.assertEqual(kept is not None, n < HEADER + 21)  # HEAD and the first COMMIT
+            self.assertEqual(kept is not None, n < HEADER + 24)  # HEAD and the first COMMIT
         self.assertEqual(most, TOPICS - 1)
 
     def test_a_byte_that_rots_anywhere(self):

@@ -53,7 +53,8 @@ class TestHoles(FileCase):
             end = min(begin // BLOCK * BLOCK + BLOCK, len(whole))
             self.put(self.with_zeros(begin, end)[: len(whole)])
             self.assertEqual(self.restart(), TOPICS + 1)
-            self.assertEqual(self.said, ["its end was cut off: what was written last does not count"])
+            said = "its end was cut off: what was written last does not count"
+            self.assertEqual(self.said, [said])
             self.assertIsNone(self.aside())
             begin, holes = end, holes + 1
         self.assertGreater(holes, 3)

@@ -163,8 +163,15 @@ class TestExpired(Version3):
         self.reboot_to(3)
         self.assertEqual(self.got("s"), [(b"t/new", b"new", 1)])
 
-    def test_one_that_may_have_been_sent_at_qos_2_goes_on(self):
+    def test_one_that_was_never_sent_at_qos_2(self):
         self.away("s", "t/+", 2)
+        self.published(2)
+        self.reboot_to(3)
+        self.assertEqual([text for _, text, _ in self.got("s")], [b"new"])
+
+    def test_one_that_was_sent_at_qos_2_goes_on(self):
+        reader = self.come(packets5.connect("s", clean=False, expiry=600))
+        self.assertEqual(self.send(reader, packets5.subscribe(1, "t/+", 2)), [0x20, 0x90])
         self.published(2)
         self.reboot_to(3)
         self.assertEqual([text for _, text, _ in self.got("s")], [b"old", b"new"])

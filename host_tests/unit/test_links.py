@@ -1,7 +1,9 @@
 """The firmware's network: it comes up, says why it does not, and never gives up."""
 
+import sys
 import unittest
 
+import board_case
 from board_case import AIR, ESP32, RP2, Pin, use
 
 HOME = {"link": "station", "ssid": "home", "password": "secret"}
@@ -105,6 +107,72 @@ class TestStation(Case):
             self.link.nic.connect = works
             self.run_for(32)
             self.assertTrue(self.link.up)
+
+
+class TestEthernet(Case):
+    def wired(self, **config):
+        self.start(RP2, HOME)
+        kept = sys.modules.get("machine")
+        sys.modules["machine"] = self.machine  # links.py takes its SPI when it is asked for
+        try:
+            self.link = self.links.make({"link": "ethernet"} | config)
+        finally:
+            del sys.modules["machine"]
+            if kept:
+                sys.modules["machine"] = kept
+
+    def test_it_comes_up_when_dhcp_has_answered(self):
+        self.wired()
+        AIR.dhcp_ms = 3000
+        self.link.start(0)
+        self.run_for(2)
+        self.assertEqual(self.told, [])
+        self.run_for(2)
+        self.assertEqual(self.told, ["ethernet: up, 192.168.1.8"])
+        self.assertEqual(self.link.resolver(), "192.168.1.1")
+
+    def test_a_cable_that_is_pulled_and_plugged_in(self):
+        self.wired()
+        self.link.start(0)
+        self.run_for(2)
+        AIR.cable = False
+        self.run_for(120)
+        self.assertEqual(self.told[1], "ethernet: lost; it is tried again")
+        AIR.cable = True
+        self.run_for(1)
+        self.assertEqual(self.told[-1], "ethernet: up, 192.168.1.8")
+        self.assertEqual(AIR.attempts, 1)  # the driver is not set up anew
+
+    def test_no_cable_is_told_once(self):
+        self.wired()
+        AIR.cable = False
+        self.link.start(0)
+        self.run_for(300)
+        self.assertEqual(self.told, ["ethernet: no answer; it is tried again"])
+
+    def test_its_pins_are_wiznets_or_those_of_network_json(self):
+        self.wired()
+        spi, cs, reset = self.link.nic.wired
+        self.assertEqual((spi.number, spi.pins, cs.name, reset.name), (0, (19, 16, 18), 17, 20))
+        pins = {"mosi": 11, "miso": 12, "sck": 10, "cs": 13, "reset": 15}
+        self.wired(spi=1, pins=pins, baudrate=10**7)
+        spi, cs, reset = self.link.nic.wired
+        self.assertEqual((spi.number, spi.pins, cs.name, reset.name), (1, (11, 12, 10), 13, 15))
+        self.assertEqual(spi.baudrate, 10**7)
+
+    def test_it_has_its_name_on_the_network(self):
+        self.wired(hostname="shed")
+        self.assertEqual(self.network.name, "shed")
+
+    def test_firmware_without_its_driver_is_told(self):
+        kept = board_case.Network.WIZNET5K
+        del board_case.Network.WIZNET5K
+        try:
+            with self.assertRaises(ValueError) as refused:
+                self.wired()
+        finally:
+            board_case.Network.WIZNET5K = kept
+        self.assertTrue("has no network.WIZNET5K" in str(refused.exception))
 
 
 class TestOthers(Case):

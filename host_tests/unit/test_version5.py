@@ -44,7 +44,7 @@ class TestMessages(Version5Case):
     def test_one_that_is_published_long_after_it_was_stored_is_swept(self):
         msg = self.store(b"held", retain=1, seconds=10)
         self.wait(90)
-        lifecycle.publish_stored(self.broker, msg)
+        lifecycle.publish_stored(self.broker, msg, NONE)
         unref(self.broker.queue, msg)
         self.wait(30)
         self.assertEqual(self.broker.messages.count[0], 0)
@@ -62,7 +62,7 @@ class TestMessages(Version5Case):
         msg = self.store(b"t", retain=1, seconds=9)
         self.five.props[msg] = 1  # its one byte is said to be properties
         self.assertTrue(self.five.is_empty(self.broker, msg))
-        lifecycle.publish_stored(self.broker, msg)
+        lifecycle.publish_stored(self.broker, msg, NONE)
         unref(self.broker.queue, msg)
         self.assertEqual(self.broker.retained.names.count(), 0)
         plain = self.store(b"t")

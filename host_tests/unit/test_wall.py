@@ -1,11 +1,13 @@
 """The firmware's clock: an NTP server that answers, one that does not, and $SLOTMQ/time."""
 
+import sys
 import unittest
 
 import board_case  # noqa: F401 - the folder of the firmware
 
 from slotmq_run import wall
 
+TIME, DNS = "192.168.1.9", "192.168.1.1"
 NOW = 1_790_000_000  # seconds since 1970
 
 
@@ -26,19 +28,19 @@ class Machine:
 
 
 class Socket:
-    """In place of the module, and of what it makes."""
+    """In place of the module, and of what it makes: a time server, and a DNS server."""
 
     AF_INET = SOCK_DGRAM = 1
 
     def __init__(self):
         self.asked = 0
-        self.answer = None
+        self.answers = []
         self.open = 0
-        self.known = True
+        self.questions = []  # to DNS
+        self.peer = None
 
     def getaddrinfo(self, name, port):
-        if not self.known:
-            raise OSError(-2)
+        assert name.replace(".", "").isdigit(), "a board would stand still now"
         return [(1, 1, 0, "", (name, port))]
 
     def socket(self, *_):
@@ -48,17 +50,31 @@ class Socket:
     def setblocking(self, on):
         assert not on
 
-    def sendto(self, data, address):
-        assert len(data) == 48 and address == ("time.example", 123)
+    def connect(self, peer):
+        self.peer = peer
+
+    def send(self, data):
+        if self.peer[1] == 53:
+            self.questions.append((self.peer[0], data))
+            return
+        assert len(data) == 48 and self.peer == (TIME, 123)
         self.asked += 1
 
     def recv(self, _n):
-        if self.answer is None:
+        if not self.answers:
             raise OSError(11)
-        return self.answer
+        return self.answers.pop(0)
 
     def close(self):
         self.open -= 1
+
+
+class Link:
+    def __init__(self, dns=DNS):
+        self.dns = dns
+
+    def resolver(self):
+        return self.dns
 
 
 class Settings:
@@ -96,10 +112,10 @@ class TestWall(unittest.TestCase):
         wall.socket, wall.machine = self.kept
 
     def answer(self, seconds, fraction=bytes(4)):
-        self.net.answer = bytes(40) + seconds.to_bytes(4, "big") + fraction
+        self.net.answers.append(bytes(40) + seconds.to_bytes(4, "big") + fraction)
 
     def clock(self):
-        clock = wall.Clock("time.example")
+        clock = wall.Clock(TIME, Link())
         clock.follow(Broker())
         return clock
 
@@ -117,19 +133,87 @@ class TestWall(unittest.TestCase):
         self.assertEqual(self.net.asked, 2)
 
     def test_no_answer_is_asked_for_again_after_a_minute(self):
-        clock = wall.Clock("time.example")
+        clock = wall.Clock(TIME, Link())
         for now in range(0, 150_000, 200):
             clock.step(now)
         self.assertEqual((self.net.asked, self.net.open), (3, 1))
         self.assertFalse(clock.is_set)
 
-    def test_a_name_that_nobody_knows_is_tried_again(self):
-        self.net.known = False
-        clock = self.clock()
+    def by_name(self, dns=DNS):
+        clock = wall.Clock("time.example", Link(dns))
+        clock.follow(Broker())
         clock.step(1)
-        self.net.known = True
-        clock.step(70_000)
+        return clock
+
+    def named(self, address, number=None):
+        """What DNS answers to the last question."""
+        asked = self.net.questions[-1][1]
+        record = b"\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4" + bytes(map(int, address.split(".")))
+        return (number or asked[:2]) + b"\x81\x80\0\1\0\1\0\0\0\0" + asked[12:] + record
+
+    def test_a_name_is_asked_of_the_networks_dns_server(self):
+        clock = self.by_name()
+        self.assertEqual(self.net.questions[0][0], DNS)
+        self.assertTrue(b"\4time\7example\0" in self.net.questions[0][1])
+        self.net.answers.append(self.named(TIME))
+        clock.step(200)
+        self.assertEqual((self.net.asked, self.net.open), (1, 1))
+        self.answer(NOW + 2208988800)
+        clock.step(400)
+        self.assertTrue(clock.is_set)
+        self.assertEqual(self.net.open, 0)
+
+    def test_how_long_dns_took_is_no_error_of_the_time(self):
+        clock = wall.Clock("time.example", Link())
+        broker = Broker()
+        broker.settings.record = [b"#"]
+        clock.follow(broker)
+        clock.step(1)
+        self.net.answers.append(self.named(TIME))
+        clock.step(5001)
+        self.answer(NOW + 2208988800)
+        clock.step(5201)
+        self.assertEqual(broker.published, [("$SLOTMQ/time", b"%d.000 200 ntp" % NOW)])
+
+    def test_answers_of_others_are_passed_over(self):
+        clock = self.by_name()
+        right = self.named(TIME)
+        for wrong in (b"", b"\0", right[:11], self.named(TIME, b"no"), bytes(512)):
+            self.net.answers.append(wrong)
+            clock.step(200)
+        self.assertEqual(self.net.asked, 0)
+        self.net.answers.append(right)
+        clock.step(400)
         self.assertEqual(self.net.asked, 1)
+
+    def test_dns_that_does_not_answer_is_asked_again_after_a_minute(self):
+        clock = self.by_name()
+        for now in range(200, 150_000, 200):
+            clock.step(now)
+        self.assertEqual((len(self.net.questions), self.net.asked, self.net.open), (3, 0, 1))
+        numbers = [question[:2] for _, question in self.net.questions]
+        self.assertTrue(len(set(numbers)) > 1)
+
+    def test_a_name_that_nobody_knows_is_asked_again_after_a_minute(self):
+        clock = self.by_name()
+        self.net.answers.append(self.named(TIME)[:-4])
+        clock.step(200)
+        self.assertEqual((self.net.asked, self.net.open), (0, 0))
+        clock.step(59_000)
+        self.assertEqual(len(self.net.questions), 1)
+        clock.step(60_100)
+        self.assertEqual(len(self.net.questions), 2)
+
+    def test_a_network_without_dns_and_a_name_that_is_none_are_tried_again(self):
+        self.by_name("0.0.0.0").step(61_000)
+        clock = wall.Clock("time..example", Link())
+        clock.step(1)
+        clock.step(61_000)
+        self.assertEqual((self.net.questions, self.net.open), ([], 0))
+
+    def test_dns_is_put_away_when_it_has_answered(self):
+        self.by_name()
+        self.assertTrue("slotmq_run.dns" not in sys.modules)
 
     def test_a_server_that_does_not_know_the_time_is_not_believed(self):
         clock = self.clock()
@@ -148,7 +232,7 @@ class TestWall(unittest.TestCase):
 
     def test_a_client_tells_it(self):
         broker = Broker()
-        clock = wall.Clock("$SLOTMQ/time")
+        clock = wall.Clock("$SLOTMQ/time", Link())
         clock.follow(broker)
         for wrong in (b"", b"noon", b"5", b"-1"):
             broker.tell(wrong)
@@ -160,21 +244,21 @@ class TestWall(unittest.TestCase):
 
     def test_a_harvester_tells_it_with_a_fraction_and_an_error(self):
         broker = Broker()
-        clock = wall.Clock("$SLOTMQ/time")
+        clock = wall.Clock("$SLOTMQ/time", Link())
         clock.follow(broker)
         broker.tell(b"%d.250 40 harvester" % NOW)
         self.assertEqual(self.rtc.when[4:7], (14, 13, 20))
 
     def test_nobody_tells_it_without_remote_admin(self):
         broker = Broker(remote_admin=False)
-        clock = wall.Clock("$SLOTMQ/time")
+        clock = wall.Clock("$SLOTMQ/time", Link())
         clock.follow(broker)
         self.assertEqual(broker.callbacks, [])
 
     def test_a_broker_that_records_is_told_the_servers_time(self):
         broker = Broker()
         broker.settings.record = [b"#"]
-        clock = wall.Clock("time.example")
+        clock = wall.Clock(TIME, Link())
         clock.follow(broker)
         clock.step(1)
         self.answer(NOW + 2208988800, b"\x40\0\0\0")
@@ -184,7 +268,7 @@ class TestWall(unittest.TestCase):
 
     def test_a_broker_that_records_nothing_is_told_nothing(self):
         broker = Broker()
-        clock = wall.Clock("time.example")
+        clock = wall.Clock(TIME, Link())
         clock.follow(broker)
         clock.step(1)
         self.answer(NOW + 2208988800)

@@ -75,7 +75,7 @@ class Version5Case(unittest.TestCase):
 
     def publish(self, topic=b"t", qos=1, seconds=None, retain=0):
         msg = self.store(topic, qos, seconds, retain)
-        lifecycle.publish_stored(self.broker, msg)
+        lifecycle.publish_stored(self.broker, msg, NONE)
         unref(self.broker.queue, msg)
 
     def waiting(self, session):

@@ -82,7 +82,7 @@ def handle_pubrel(broker, conn, pkt, buf):
         msg = sessions.remove_received(session, at)
         if msg != _NONE:
             broker.five.publisher = session
-            publish_stored(broker, msg)
+            publish_stored(broker, msg, session)
             broker.five.publisher = _NONE
             unref(broker.queue, msg)
     put_reason(broker, conn, _PUBCOMP, pkt[_PACKET_ID], 0 if at >= 0 else _NO_SUCH_ID)

@@ -57,7 +57,7 @@ def handle_pubrel(broker, conn, pkt, buf):
     if at >= 0:
         msg = sessions.remove_received(session, at)
         if msg != _NONE:
-            publish_stored(broker, msg)
+            publish_stored(broker, msg, session)
             unref(broker.queue, msg)
     put_ack(broker, conn, _PUBCOMP, pkt[_PACKET_ID])
     return _OK

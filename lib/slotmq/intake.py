@@ -11,6 +11,7 @@ from slotmq.encode import put_u16
 from slotmq.handle_acks import handle_puback, handle_pubcomp, handle_pubrec, handle_pubrel
 from slotmq.handle_control import handle_disconnect, handle_pingreq, handle_unexpected
 from slotmq.handle_publish import handle_publish
+from slotmq.lifecycle import publish_stored
 from slotmq.runtime import const, copy, next_packet
 
 _NONE = const(0xFFFF)
@@ -92,7 +93,8 @@ def by_type(publishing, subscribing, leaving, authenticating):
 
 
 _PUBLISHING = (handle_publish, handle_puback, handle_pubrec, handle_pubrel, handle_pubcomp)
-HANDLERS = by_type(_PUBLISHING, _subscribing, handle_disconnect, _NOT)
+# Behind them what publishes a will, so that a recorder may stand before it.
+HANDLERS = by_type(_PUBLISHING, _subscribing, handle_disconnect, _NOT) + (publish_stored,)
 
 
 def readable(broker, conn):

@@ -40,7 +40,7 @@ _RECEIVED = const(10)
 _RETAINED_ROW = const(11)
 _RETAINED_GONE = const(12)
 _COMMIT = const(13)
-VERSION = const(1)
+VERSION = const(2)
 
 
 class Journal:
@@ -54,6 +54,7 @@ class Journal:
         self.buf = bytearray(_FIELDS + 40 + max(limits.client_id_bytes, 4 * limits.received))
         self.crc = crc_state()
         self.delivery_rows = bytearray(limits.deliveries)  # of which has the journal one?
+        self.window = 0  # the largest of this generation, as its HEAD says
         self.records = 0  # since the last COMMIT
         self.commits = self.failures = 0
         self.snapshot = 0  # bytes of the last compaction

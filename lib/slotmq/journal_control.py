@@ -172,7 +172,11 @@ def make(journal):
     journal.records = 0
     buf = journal.buf
     buf[_FIELDS] = VERSION
-    journal.record(_HEAD, put_u32(buf, _FIELDS + 1, journal.generation))
+    # So many of QoS 2 may have been sent of which no row says so
+    journal.window = min(journal.broker.max_inflight, _NONE)
+    at = put_u16(buf, put_u32(buf, _FIELDS + 1, journal.generation), journal.window)
+    buf[at] = journal.always
+    journal.record(_HEAD, at + 1)
     journal.write()
     medium.switch()
     journal.snapshot = medium.end

@@ -9,8 +9,8 @@ _COMMIT_BEGINS = b"\x0d\x04"  # type and length
 _CHUNK = const(60)
 _WINDOW = const(512)
 _PADDING = const(64)
-_HEADER = const(16)  # bytes of a file before the journal's
-_BLOCK = const(512)  # the smallest of a file system
+_FILE_HEADER = const(16)  # bytes of a file before the journal's
+_FS_BLOCK = const(512)  # the smallest of a file system
 TORN = 1  # one batch that is not whole follows the last COMMIT, as a power cut leaves it
 DAMAGED = 2  # what was committed follows, and cannot be reached any more
 
@@ -139,7 +139,7 @@ def last_commit(reader, version):
         if not reader.find(at) or reader.kind > _COMMIT:
             break
         if at == 0:
-            if reader.kind != _HEAD or reader.read_body() != 5:
+            if reader.kind != _HEAD or reader.read_body() < 5:
                 return 0, 0
             if reader.buf[0] > version:
                 return 0, reader.buf[0]
@@ -163,7 +163,7 @@ def _has_hole(reader, at, end):
     # A power cut may leave zeros where a block of a file was not written, though a later one
     # was: from where it ended once, or from the block's beginning, to the block's end.
     while at < end:
-        stop = at + _BLOCK - (_HEADER + at) % _BLOCK
+        stop = at + _FS_BLOCK - (_FILE_HEADER + at) % _FS_BLOCK
         while at < stop:
             n = reader.read(at, min(_CHUNK, stop - at))
             if not n or any(reader.buf[:n]):

@@ -9,9 +9,10 @@ _NONE = const(0xFFFF)
 _LEFT = const(1)
 _EXTRA = const(8)
 _SHARE_CONNECTED = const(2)
+_OF_WILL = const(16)
 
 
-def publish_stored(broker, msg):
+def publish_stored(broker, msg, _session):
     """Publish a message that was stored earlier: a will, or one held until PUBREL."""
     held = broker.held
     broker.held = 1
@@ -75,7 +76,7 @@ def publish_will(broker, session):
             five.will_goes(broker, session, will)
         broker.messages.refs[will] += 1
         drop_will(broker, session)
-        publish_stored(broker, will)
+        broker.handlers[_OF_WILL](broker, will, session)
         unref(broker.queue, will)
         if five:
             five.publisher = _NONE

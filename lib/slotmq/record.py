@@ -28,6 +28,7 @@ _PUBLISH_TYPE = const(3)
 _SUBSCRIBE = const(8)
 _UNSUBSCRIBE = const(10)
 _AUTH_TYPE = const(15)
+_OF_WILL = const(16)
 _INFO = const(8)
 _WARNING = const(2)
 _BOOT = const(1)
@@ -110,11 +111,12 @@ def _stand_before(broker, taps):
     taps.joins = broker.first_handlers
     broker.first_handlers = _replaced(taps.joins, taps.let_in, _CONNECT, _AUTH_TYPE)
     taps.inner = broker.handlers[_PUBLISH_TYPE]
-    broker.handlers = _replaced(broker.handlers, taps.publish, _PUBLISH_TYPE)
+    handlers = _replaced(broker.handlers, taps.publish, _PUBLISH_TYPE)
+    broker.handlers = _replaced(handlers, taps.publish_will, _OF_WILL)
     five = broker.five
     if five:
         taps.inner5 = five.handlers[_PUBLISH_TYPE]
-        five.handlers = _replaced(five.handlers, taps.publish5, _PUBLISH_TYPE)
+        five.handlers = _replaced(five.handlers, taps.publish, _PUBLISH_TYPE)
     broker.publish = taps.publish_own
     taps.finish = broker.loop.finish_turn
     broker.loop.finish_turn = taps.finish_turn

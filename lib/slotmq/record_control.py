@@ -18,6 +18,7 @@ _CLIENT = const(8)
 _EVENT = const(3)
 _THIS = const(15)
 _UNWANTED = const(1)  # of marks, see recorder.py
+_EXTRA = const(8)  # of a message: it has properties
 _GOODBYE = const(1)  # reasons
 _TAKEN_OVER = const(7)
 _CONNECTED = const(2)  # events
@@ -45,14 +46,19 @@ def next_segment(rec, need):
     """Go on in a new segment that has room for so many bytes; is there one?"""
     try:
         there = record_file.look(rec)
-        gone = []
+        if not rec.is_open:
+            _clear_away(rec, there)
         if len(there) >= rec.most and rec.stops:
             _stop(rec)
             return False
-        finish(rec)
+        if not finish(rec):
+            return False
+        if rec.written:  # what it says of losses is there
+            rec.gaps = []
+            rec.written = 0
         while len(there) >= rec.most:
-            gone.append(_overwritten(rec, there))
-        begin(rec, gone)
+            rec.gaps.append(_overwritten(rec, there))
+        begin(rec)
     except OSError:
         rec.failed()
         return False
@@ -61,12 +67,17 @@ def next_segment(rec, need):
     return False  # it is longer than a segment
 
 
-def begin(rec, gone):
+def begin(rec):
     """Open the next segment and say what was lost."""
     o = rec.o
-    if rec.gap:
-        _note_loss(rec)
+    first = _first_lost(rec)
     rec.out[:SEGMENT_HEAD] = record_file.begin(rec, max(rec.newest, rec.segment) + 1)
+    # This takes in what a segment would have said that has failed before its first block.
+    rec.gaps = [lost for lost in rec.gaps if lost[0] == _OVERWRITTEN or lost[1] != rec.boot]
+    if o[_SEQ] > first:
+        rec.gaps.append((rec.gap, rec.boot, first, o[_SEQ] - first, _NO_SEGMENT))
+    rec.gap = 0
+    rec.lost_from = first
     o[_FILL] = SEGMENT_HEAD
     rec.done = 0
     o[_SPACE] = rec.size - SEGMENT_HEAD - (_GAP_BYTES if rec.stops else 0)
@@ -79,20 +90,33 @@ def begin(rec, gone):
     rec.is_open = True
     client = o[_CLIENT]
     o[_CLIENT] = _NONE
-    for lost in gone + rec.gaps:
+    for lost in rec.gaps:
         gap(rec, *lost)
-    rec.gaps = []
     _tell_time(rec)
     o[_CLIENT] = client
     rec.is_told = False
 
 
+def _clear_away(rec, there):
+    # The newest may have failed, or lost its power, before its first block: as if it had not been.
+    record_file.close(rec)
+    if there and 0 <= record_file.size(rec, there[-1]) < SEGMENT_HEAD:
+        rec.newest = there.pop() - 1
+        record_file.remove(rec, rec.newest + 1)
+        rec.segment = min(rec.segment, rec.newest)
+
+
 def finish(rec):
-    """The segment that is written is at its end; on a computer the next flush keeps it."""
-    if rec.is_open and (rec.flush() if ondemand.IS_SMALL else rec.settle(True)):
+    """The segment that is written is at its end; on a computer the next flush keeps it.
+
+    False: it has failed."""
+    if rec.is_open:
+        if not (rec.flush() if ondemand.IS_SMALL else rec.settle(True)):
+            return False
         rec.is_open = False
         rec.o[_SPACE] = 0
         record_file.close(rec)
+    return True
 
 
 def _stop(rec):
@@ -112,14 +136,15 @@ def _stop(rec):
     rec.retry_at = rec.now + _STOPPED_FOR
 
 
-def _note_loss(rec):
-    # What was lost while there was no segment, and of one that failed what is not whole.
-    first = rec.lost_from
-    if rec.gap != STOPPED and rec.segment >= 0 and record_file.header(rec, rec.segment):
-        first = record_file.end(rec, rec.segment)
-    if rec.o[_SEQ] > first:
-        rec.gaps.append((rec.gap, rec.boot, first, rec.o[_SEQ] - first, _NO_SEGMENT))
-    rec.gap = 0
+def _first_lost(rec):
+    # Since there has been no segment, and of one that failed what is not whole.
+    if not rec.gap:
+        return rec.o[_SEQ]
+    if rec.gap != STOPPED and rec.segment >= 0:
+        head = record_file.header(rec, rec.segment)
+        if head and head[0] == rec.boot:
+            return record_file.end(rec, rec.segment)
+    return rec.lost_from
 
 
 def _overwritten(rec, there):
@@ -216,6 +241,19 @@ def asked(taps, conn, kind):
         rec.o[_CLIENT] = broker.conns.session[conn]
         rec.put(_SUBSCRIBED if kind == _SUBSCRIBE else _UNSUBSCRIBED, _NONE, buf, at + 2, n)
         at += 2 + n + (1 if kind == _SUBSCRIBE else 0)
+
+
+def said(taps, msg, session):
+    """A will is published: a message that lies in a slot."""
+    messages = taps.broker.messages
+    name = bytearray(messages.topic_len[msg])
+    data = bytearray(messages.payload_len[msg])
+    messages.read_topic(msg, name, 0)
+    messages.arena.move(messages.first[msg], 2 + len(name), data, 0, len(data), 1)
+    flags = messages.flags[msg]
+    at = taps.broker.five.props[msg] if flags & _EXTRA else 0
+    flags = flags >> 1 & 3 | (flags & 1) << 2
+    taps.rec.message(session, name, 0, len(name), flags, data, at, len(data) - at)
 
 
 def close(rec):

@@ -101,6 +101,11 @@ def length(rec, segment):
         return rec.synced
     if segment >= rec.__dict__.get("unsynced", rec.segment):
         rec.flush()
+    return size(rec, segment)
+
+
+def size(rec, segment):
+    """Bytes of its file; -1: there is none."""
     try:
         return os.stat(path(rec, segment))[6]
     except OSError:

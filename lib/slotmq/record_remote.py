@@ -6,12 +6,13 @@ import binascii
 import json
 from struct import pack
 
-from slotmq import log, ondemand, record_file
+from slotmq import log, ondemand, record_file, retain
 from slotmq.record_control import anchor
 from slotmq.runtime import const
 
 _NONE = const(0xFFFF)
 _SEQ = const(4)
+_ROW = const(4)  # in a mark of a retained message: the journal has a row of the slot
 _NO_SEGMENT = 0xFFFFFFFF
 _WARNING = const(2)
 # Bytes, since a word in a text would be a name that is kept as it is everywhere (tools/pack)
@@ -24,19 +25,8 @@ _QUALITIES = {"harvester": 3, "ntp": 4}
 _OLDEST = const(1600000000)  # seconds: a time before is no time
 _ANSWER_HEAD = const(12)
 _AROUND = const(7)  # bytes of PUBLISH beside topic and payload, at most
-_ANSWER_MOST = const(1024)
-
-
-def read_origin(to, buf, at):
-    """32 hexadecimal digits: board, boot, seq; False: they are none."""
-    try:
-        data = binascii.unhexlify(bytes(buf[at : at + 32]))
-    except ValueError:
-        return False
-    # the board as it stands, the numbers with their lowest byte first
-    for i in range(16):
-        to[i if i < 8 else (i | 3) - (i & 3)] = data[i]
-    return True
+_ANSWER_MOST = const(1024)  # it is in the heap four times for a moment
+_FROM_COMPUTERS = const(16384)
 
 
 def publish(taps, topic, payload, qos, retain):
@@ -76,8 +66,33 @@ def tell(taps):
     record_file.look(rec)
     state = binascii.hexlify(rec.board), rec.boot, rec.first, rec.newest
     text = _STATE % (state + (record_file.length(rec, rec.newest), rec.o[_SEQ], rec.size))
-    _local(taps).send(taps.broker, _topic(taps, b"head"), text, 0, True)
+    name = _topic(taps, b"head")
+    if taps.broker.journal:
+        _take_out(taps.broker, name)
+    _local(taps).send(taps.broker, name, text, 0, True)
+    if taps.broker.journal:
+        _leave_out(taps.broker, name)
     rec.is_told = True
+
+
+# Each start makes a head of its own, so none is worth the journal's wear, which would have a
+# commit for each flush. It has a row of one only where a compaction took all there was.
+
+
+def _take_out(broker, name):
+    # Only then may the slots of its topic and its message be others'.
+    retained = broker.retained
+    slot = retained.find(name, 0, len(name))
+    if slot != _NONE and retained.mark[slot] & _ROW:
+        retain.keep(broker, name, 0, len(name), _NONE)
+        broker.journal.commit()
+
+
+def _leave_out(broker, name):
+    retained = broker.retained
+    slot = retained.find(name, 0, len(name))
+    if slot != _NONE and not retained.mark[slot] & _ROW:
+        retained.mark[slot] = 0
 
 
 def _topic(taps, what):
@@ -96,9 +111,8 @@ def _answer(taps, payload):
         length = _NO_SEGMENT
     else:
         most = taps.broker.pkt[10] - _AROUND - len(reply) - _ANSWER_HEAD
-        data = record_file.read(
-            taps.rec, segment, at, max(0, min(n, length - at, most, _ANSWER_MOST))
-        )
+        most = min(most, _ANSWER_MOST if ondemand.IS_SMALL else _FROM_COMPUTERS)
+        data = record_file.read(taps.rec, segment, at, max(0, min(n, length - at, most)))
     head = pack("<III", segment, at, length)
     local = _local(taps)
     local.checked(taps.broker, reply, b"", 0, False)

@@ -89,6 +89,7 @@ class Recorder:
     def put(self, kind, topic, buf, at, size):
         """A record of the client in the state; kind has the flags from bit 8 on."""
         o = self.o
+        missed = 1
         total = (
             _BEFORE + size + (_ORIGIN if kind >> 8 & _ORIGIN and kind & 255 == _OF_MESSAGE else 0)
         )
@@ -101,6 +102,7 @@ class Recorder:
                     add(0, 0, o, buf, at, size, 0)
                 else:
                     add(0, 0, o, buf, at, size, 1)
+                missed = 0  # its seq is taken
                 o[_FILL] += _BEFORE
                 if total - size > _BEFORE:
                     self._append(self.origin, 0, _ORIGIN)
@@ -108,7 +110,7 @@ class Recorder:
                 return True
         except OSError:
             self.failed()
-        o[_SEQ] += 1
+        o[_SEQ] += missed
         return False
 
     def topic(self, buf, off, n):
@@ -192,18 +194,19 @@ class Recorder:
             n -= piece
 
     def _settle(self):
-        # A whole block goes to the file.
+        # Whole blocks go to the file: two where the longest topic is as long as one.
         o = self.o
         block = o[_BLOCK]
-        rest = o[_FILL] - block
-        if rest >= 0:
+        while o[_FILL] >= block:
             self._write(self.done, block - self.done)
-            copy(self.out, 0, self.out, block, rest)
-            o[_FILL] = rest
+            o[_FILL] -= block
+            copy(self.out, 0, self.out, block, o[_FILL])
             self.done = 0
 
     def settle(self, rest=False):
         """A whole block goes to the file, and the rest; False: that failed."""
+        if not self.is_open:
+            return False  # behind what is torn nothing is written
         try:
             self._settle()
             n = self.o[_FILL] - self.done
@@ -226,7 +229,7 @@ class Recorder:
 
     def flush(self):
         """What waits is written and stays, whatever happens; False: it could not be."""
-        if not self.is_open or not self.settle(True):
+        if not self.settle(True):
             return False
         try:
             self.file.flush()
@@ -241,9 +244,10 @@ class Recorder:
 
     def failed(self):
         """The segment takes nothing more: what it has behind its last whole record is torn."""
+        if not self.gap:
+            self.gap = FAILED
+            if not self.is_open:  # else from its first record on, unless some of them are there
+                self.lost_from = self.o[_SEQ]
         self.is_open = False
         self.retry_at = self.now + _PAUSE
         self.o[_SPACE] = 0
-        if not self.gap:
-            self.gap = FAILED
-            self.lost_from = self.o[_SEQ]

@@ -14,6 +14,7 @@ from slotmq.runtime import const, finish, unref
 
 _NONE = const(0xFFFF)
 _QUEUED = const(0)
+_FORMAT = const(1)  # of the media
 _EXTRA = const(8)
 
 
@@ -53,17 +54,17 @@ def read_back(broker, medium, say):
             _take_over(broker, reader, end)
             break
         kept = _as(medium.set_aside(generation))
-        say("generation %d is %s%s" % (generation, _newer(torn) or "damaged", kept))
+        say("generation %d is %s%s" % (generation, _newer(torn, VERSION) or "damaged", kept))
     if not generations:
         kept = medium.set_aside(0)
         if kept is not None:  # there was something
-            newer = _newer(medium.is_foreign)
+            newer = _newer(medium.is_foreign, _FORMAT)
             say("what is there %s%s" % ("is " + newer if newer else "cannot be read", _as(kept)))
     return newest
 
 
-def _newer(version):
-    return "of version %d, this broker knows 1" % version if version > 1 else ""
+def _newer(version, known):
+    return "of version %d, this broker knows %d" % (version, known) if version > known else ""
 
 
 def _as(name):
@@ -137,7 +138,7 @@ def _publish(broker, session, msg, is_expired):
     if five:
         five.publisher = session
     if not is_expired:
-        lifecycle.publish_stored(broker, msg)
+        lifecycle.publish_stored(broker, msg, session)
     unref(broker.queue, msg)
     if five:
         five.publisher = _NONE

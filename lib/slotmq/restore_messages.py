@@ -127,6 +127,7 @@ class Messages:
         after = sessions.head[session] if before == _NONE else deliveries.next[before]
         deliveries.session[slot] = session
         deliveries.flags[slot] = buf[6] & ~_DUP
+        begun = buf[6] & _DUP or self.may_be_known(u16(buf, 2), at)
         deliveries.prev[slot] = before
         deliveries.next[slot] = after
         if before == _NONE:
@@ -145,20 +146,20 @@ class Messages:
             deliveries.state[slot] = _RELEASED
             sessions.inflight[session] += 1
         else:
-            self._queue(session, slot, msg)
+            self._queue(session, slot, msg, begun)
 
-    def _queue(self, session, slot, msg):
-        # It may have been sent, unless it is one of QoS 2 and as many of those as the window
-        # has stand before it: that they were released is always known.
+    def _queue(self, session, slot, msg, begun):
+        # begun: DUP, it was sent; or may it have been? Then it was, unless it is one of QoS 2 and
+        # as many of those as the window has stand before it: that these were released is known.
         deliveries = self.broker.deliveries
         deliveries.state[slot] = _QUEUED
         deliveries.msg[slot] = self.held(msg)
         self.broker.sessions.queued[session] += 1
-        if deliveries.flags[slot] & 2:
+        before = self.begun.get(session, 0)
+        is_counted = deliveries.flags[slot] & 2 == 0
+        if begun == _DUP or begun and not (is_counted and before >= self.window):
             deliveries.flags[slot] |= _DUP
-        elif self.begun.get(session, 0) < self.broker.max_inflight:
-            deliveries.flags[slot] |= _DUP
-            self.begun[session] = self.begun.get(session, 0) + 1
+            self.begun[session] = before + is_counted
 
     def _group(self, session, slot):
         # The group by which it came, as long as the session is in it.

@@ -40,6 +40,9 @@ class Restorer(Messages):
     def __init__(self, broker, reader):
         Messages.__init__(self, broker, reader)
         self.since = {}  # session in the journal: where its rows begin to count
+        self.left = {}  # and since where it has had no connection
+        self.window = _NONE  # so many of QoS 2 may have been sent of which no row says so
+        self.always = False  # was all else that was sent in a row before?
         self.connected = {}  # session here: how its connection stood
         self.due = []  # (session here, message) held until PUBREL, by a broker that does so
 
@@ -64,18 +67,30 @@ class Restorer(Messages):
             at = reader.after(at)
             reader.find(at, True)
             kind = reader.kind
-            n = reader.read_body(0, None if kind == _SESSION else 4)
+            n = reader.read_body(0, None if kind == _SESSION else 8)
             buf = reader.buf
             slot = u16(buf, 0)
             if kind == _COMMIT:
                 self.now = u32(buf, 0)
             elif kind in _ENDS:
                 self.rows.pop(_ENDS[kind] << 16 | slot, None)
-            elif kind != _HEAD:
+            elif kind == _HEAD:
+                self._head(buf, n)
+            else:
                 self.rows[kind << 16 | slot] = at
             if kind == _SESSION_GONE or kind == _SESSION and self._is_new(ids, slot, buf, n):
                 self.since[slot] = at
+                self.left.pop(slot, None)
+            if kind == _SESSION and buf[2] & _CONNECTED:
+                self.left.pop(slot, None)
+            elif kind == _SESSION:
+                self.left.setdefault(slot, at)
             at = reader.next
+
+    def _head(self, buf, n):
+        if n > 5:  # version 2
+            self.window = u16(buf, 5)
+            self.always = buf[7]
 
     def _is_new(self, ids, slot, buf, n):
         # One that ends with its connection has no rows, nor what the slot's last one had.
@@ -87,6 +102,12 @@ class Restorer(Messages):
     def counts(self, slot, at):
         """Does a row at `at` belong to the session that the slot has at the end?"""
         return slot in self.sessions and at > self.since[slot]
+
+    def may_be_known(self, slot, at):
+        """May a delivery whose row does not say so have been sent to the slot's session?
+
+        Not if it came while that had no connection, and has had none since."""
+        return not self.always or self.left.get(slot, at) >= at
 
     def _keys(self, kind):
         return sorted([key for key in self.rows if key >> 16 == kind])

@@ -17,6 +17,8 @@ def apply_settings(broker):
     broker.max_inflight = s.max_inflight_messages or limits.inflight
     broker.max_queued = s.max_queued_messages or limits.queued
     broker.deliveries.window[0] = broker.max_inflight
+    if broker.journal and min(broker.max_inflight, _NONE) > broker.journal.window:
+        broker.journal.whole = False  # the next generation says so
     broker.deliveries.window[1] = broker.max_queued
     broker.max_qos = s.max_qos
     broker.retain_available = s.retain_available

@@ -200,7 +200,7 @@ def publish_changed(s):
             msg = message(s, i)
             if msg != _NONE:
                 s.last[i] = mark
-                publish_stored(s.broker, msg)
+                publish_stored(s.broker, msg, _NONE)
                 unref(s.broker.queue, msg)
 
 

@@ -7,6 +7,7 @@
 # the steady state.
 from slotmq import heap, ondemand
 from slotmq.handle_publish import is_wanted
+from slotmq.lifecycle import publish_stored
 from slotmq.runtime import const, lane, next_packet
 
 _NONE = const(0xFFFF)
@@ -27,7 +28,9 @@ _TICKS = const(5)
 _CLIENT = const(8)
 _BEGAN = const(17)
 _ORIGIN_FLAG = const(16)
-_ORIGIN = b"\x26\0\x0dslotmq-origin\0\x20"
+_ORIGIN = b"\0\x0dslotmq-origin\0\x20"
+_FORMAT = const(1)  # Payload Format Indicator; the others are texts
+_USER_PROPERTY = const(0x26)
 _EACH = const(10)
 _HEAP = const(600)  # tenths of a second between two looks at it
 
@@ -52,6 +55,8 @@ class Taps:
         self.refused = 0  # of all tables at the last look
         self.counts = []  # of each, see record_control.py
         self.heap_at = broker.now
+        self.ask = self._once  # stands for the hook while a packet is handled
+        self.answer = None
         self.low = 0x3FFFFFFF  # bytes of heap that were free when there were fewest
         self.buf = None  # where the filters of a SUBSCRIBE are, buf[at:to]
         self.at = self.to = 0
@@ -107,41 +112,66 @@ class Taps:
             heap.drop()
 
     def publish(self, broker, conn, pkt, buf):
-        """PUBLISH of version 3."""
-        client = broker.conns.session[conn]
-        result = self.inner(broker, conn, pkt, buf)
-        if not result:
-            self._packet(conn, client, pkt, buf)
-        return result
-
-    def publish5(self, broker, conn, pkt, buf):
-        """PUBLISH of version 5, whose topic an alias may stand for."""
+        """PUBLISH; what may_publish has answered to the handler is not asked once more."""
         client = broker.conns.session[conn]
         flags = pkt[_FLAGS]
-        result = self.inner5(broker, conn, pkt, buf)
-        if not result:
-            s = broker.five.source
-            n = s.props
-            if n > 48 and self._find_origin(s):
-                flags |= _ORIGIN_FLAG
-            at = s.at + n
-            n = s.size - n
-            self._message(conn, client, flags, s.tbuf, s.topic, s.topic_len, s.buf, at, n)
+        is_5 = broker.conns.level[conn] == 5
+        hook = broker.may_publish
+        if hook:
+            self.answer = None
+            broker.may_publish = self.ask
+        try:
+            result = (self.inner5 if is_5 else self.inner)(broker, conn, pkt, buf)
+            if not result and is_5:
+                self._packet5(conn, client, flags)
+            elif not result:
+                self._packet(conn, client, pkt, buf)
+        finally:
+            broker.may_publish = hook
         return result
 
-    def _find_origin(self, source):
-        # The user property that tells which board has recorded the message before.
-        end = source.at + source.props
-        at = source.buf.find(_ORIGIN, source.at, end)
-        if at < 0 or at + 50 > end:
-            return False
-        heap.lift()
-        try:
-            return self._remote().read_origin(self.rec.origin, source.buf, at + 18)
-        except MemoryError:
-            return False
-        finally:
-            heap.drop()
+    def _packet5(self, conn, client, flags):
+        # Of version 5, where an alias may stand for the topic.
+        s = self.broker.five.source
+        n = s.props
+        if n > 48 and self._find_origin(s.buf, s.at, s.at + n):
+            flags |= _ORIGIN_FLAG
+        at = s.at + n
+        n = s.size - n
+        self._message(conn, client, flags, s.tbuf, s.topic, s.topic_len, s.buf, at, n)
+
+    def _once(self, client_id, topic):
+        if self.answer is None:
+            self.answer = self.broker.hooks.may_publish(client_id, topic)
+        return self.answer
+
+    def _find_origin(self, buf, at, end):
+        # The user property that tells which board has recorded the message before, among
+        # properties that were checked: 32 hexadecimal digits, the board as it stands, the
+        # numbers with their lowest byte first.
+        while at < end:
+            n = buf[at]
+            at += 1
+            if n == _USER_PROPERTY:
+                if buf.find(_ORIGIN, at, at + 17) == at:
+                    break
+                at += 2 + (buf[at] << 8 | buf[at + 1])
+            at += 1 if n == _FORMAT else 2 + (buf[at] << 8 | buf[at + 1])
+        for i in range(32 if at < end else 0):
+            n = buf[at + 17 + i]
+            n = (n & 31 or 9) + 9 if n >> 6 == 1 else n - 48 if n < 58 else 16
+            if not 0 <= n < 16:
+                return False
+            i >>= 1
+            if i > 7:
+                i = (i | 3) - (i & 3)
+            self.rec.origin[i] = self.rec.origin[i] << 4 & 240 | n
+        return at < end
+
+    def publish_will(self, broker, msg, session):
+        """A will goes out."""
+        publish_stored(broker, msg, session)
+        self.tell("said", msg, session)
 
     def publish_own(self, topic, payload=b"", qos=0, retain=False):
         """What the program itself publishes."""

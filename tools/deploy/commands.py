@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from .. import boards
+from ..errors import ToolError
 from . import backup as copies
-from . import payload, reach, repl, steps
+from . import copying, payload, reach, repl, steps
 from .options import PASSWORD, Address, asked, login
 from .options import port as port_option
 from .options import user as user_option
@@ -42,10 +43,8 @@ _FOREVER_S = 10**9
     "source",
     default="",
     metavar="SERVER",
-    help="Take the time from this NTP server (its address: to look a name up, where no DNS "
-    "answers, stops the broker for some 7 seconds), or, with `remote_admin true`, from "
-    "who publishes to "
-    "'$SLOTMQ/time'.",
+    help="Take the time from this NTP server, or, with `remote_admin true`, from who publishes "
+    "to '$SLOTMQ/time'.",
 )
 @click.option("--reach", "way", type=Address(), help="Where the broker is, seen from here.")
 @user_option
@@ -53,6 +52,14 @@ _FOREVER_S = 10**9
     "--erase",
     is_flag=True,
     help="Remove all files, and a journal in raw flash, from the board first.",
+)
+@click.option(
+    "--main",
+    type=click.Choice([copying.REPLACE, copying.KEEP]),
+    help="Replace a main.py that is not slotmq's, or keep it; the other one lies beside it.",
+)
+@click.option(
+    "--force-board", "force", is_flag=True, help="Whatever the board says that it is, it is this."
 )
 def deploy(
     board: str,
@@ -68,6 +75,8 @@ def deploy(
     way: tuple[str, int] | None,
     user: str | None,
     erase: bool,
+    main: str | None,
+    force: bool,
 ) -> None:
     """Put the broker onto a board, start it there and try it."""
     facts = boards.load(board)
@@ -84,11 +93,12 @@ def deploy(
     found = repl.find(device)
     ssid = wifi_ssid or access_point or ""
     password = _wifi_password(wifi_password_file) if ssid else None
+    who = login(user)
     with repl.Repl(found) as line:
-        if ssid and password is None and (erase or not steps.knows_password(line, ssid)):
-            password = asked(f"Password of {ssid} (empty: none)")
+        if ssid and password is None and (erase or not copying.knows_password(line, ssid)):
+            password = _asked_for(ssid, line)
         network = payload.Network(links[0], ssid, password, hostname, source)
-        order = steps.Order(facts, config, network, login(user), way)
+        order = steps.Order(facts, config, network, who, way, main, force)
         steps.deploy(order, line, click.echo, erase)
 
 
@@ -97,10 +107,9 @@ def deploy(
 @click.option("--seconds", type=float, default=_FOREVER_S, help="So long [until Ctrl-C].")
 def logs(device: str | None, seconds: float) -> None:
     """Show what the board prints, while the broker goes on."""
-    found = repl.find(device)
-    line = repl.listen(found)
+    line = repl.Listener(repl.find(device))
     try:
-        for text in repl.follow(lambda: line, None, seconds):
+        for text in line.lines(seconds):
             click.echo(text)
     except KeyboardInterrupt:
         pass
@@ -128,14 +137,24 @@ def backup(folder: Path, device: str | None, restore: bool) -> None:
 
     The broker stops for it and is started again. FOLDER has the network's password."""
     with repl.Repl(repl.find(device)) as line:
-        names = copies.restore(line, folder) if restore else copies.save(line, folder)
-        line.reset()
+        try:
+            names = copies.restore(line, folder) if restore else copies.save(line, folder)
+        finally:
+            line.reset()
     way = "written from" if restore else "saved in"
     click.echo(f"{len(names)} files {way} {folder}: {', '.join(names)}")
     time.sleep(0.1)  # the reset is on its way
 
 
 COMMANDS = (deploy, logs, status, backup)
+
+
+def _asked_for(ssid: str, line: repl.Repl) -> str:
+    try:
+        return asked(f"Password of {ssid} (empty: none)", PASSWORD)
+    except ToolError:
+        line.reset()  # what ran there goes on
+        raise
 
 
 def _wifi_password(file: Any) -> str | None:

@@ -1,6 +1,8 @@
 """Options that several commands have: where a board is, and who comes in."""
 
 import os
+import warnings
+from getpass import GetPassWarning
 from typing import Any
 
 import click
@@ -37,12 +39,15 @@ user = click.option(
 def login(name: str | None) -> Login:
     if name is None:
         return Login()
-    return Login(name, os.environ.get(LOGIN) or asked(f"Password of {name}"))
+    return Login(name, os.environ.get(LOGIN) or asked(f"Password of {name}", LOGIN))
 
 
-def asked(question: str) -> str:
-    try:
-        answer: str = click.prompt(question, hide_input=True, default="", show_default=False)
-    except click.Abort:
-        raise ToolError(f"no password was given: there is also ${PASSWORD}") from None
-    return answer
+def asked(question: str, variable: str) -> str:
+    """What was typed and not shown; ToolError: there is nobody to type it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", GetPassWarning)
+        try:
+            typed: str = click.prompt(question, hide_input=True, default="", show_default=False)
+            return typed
+        except (click.Abort, GetPassWarning):
+            raise ToolError(f"no password was given: there is also ${variable}") from None

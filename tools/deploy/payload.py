@@ -10,6 +10,7 @@ import tempfile
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from string import hexdigits
 from typing import Any
 
 from .. import mpy
@@ -19,9 +20,17 @@ CONF, NETWORK, BOOTS = "/slotmq.conf", "/network.json", "/slotmq.boots"
 # What deploy itself may remove: its own folders, in which nothing else has a place.
 OWN = ("/lib/slotmq/", "/lib/slotmq_boards/", "/lib/slotmq_run/")
 _FIRMWARE = Path(__file__).resolve().parents[2] / "firmware"
+_MAIN = _FIRMWARE / "main.py"
 _RUN = "slotmq_run"
+# Of main.py in earlier versions: what has one of these is ours.
+_MAINS = ("704fc428bb05823927888498a0cfb9f33168dcd61ce92a7d922c57ea6ad3d2e2",)
+NEW = ".new"  # behind the name of a file while it is written
 _OPEN = b"# No configuration was given: anybody on the network may come in.\n"
 _OPEN += b"listener 1883\nallow_anonymous true\n"
+_BY_HAND = ("pins", "led", "watchdog", "spi", "uart", "baudrate")  # of network.json
+_SSID_MAX = 32
+_PASSWORD = range(8, 64)  # WPA2's lengths
+_KEY = 64  # hexadecimal digits: what a password is made into
 
 
 @dataclass(frozen=True)
@@ -37,6 +46,22 @@ class Network:
     def __repr__(self) -> str:
         return f"Network({self.link}, {self.ssid})"
 
+    def check(self) -> None:
+        """ToolError: no Wi-Fi has such a name or password."""
+        if self.link not in ("station", "access_point"):
+            return
+        if not 0 < len(self.ssid.encode()) <= _SSID_MAX:
+            raise ToolError(f"{self.ssid!r}: the name of a network has 1 to {_SSID_MAX} bytes")
+        text = self.password
+        if not text or (len(text) in _PASSWORD and text.isascii() and text.isprintable()):
+            return
+        if self.link == "station" and len(text) == _KEY and not text.strip(hexdigits):
+            return
+        raise ToolError(
+            f"the password of {self.ssid} is none of WPA2: it takes {_PASSWORD[0]} to"
+            f" {_PASSWORD[-1]} characters of printable ASCII, or none at all for an open network"
+        )
+
     def file(self, board: str, there: dict[str, Any]) -> bytes:
         """network.json; `there` is what the board has now."""
         facts: dict[str, Any] = {"board": board, "link": self.link}
@@ -46,14 +71,7 @@ class Network:
         for name in ("hostname", "time"):
             if given := getattr(self, name):
                 facts[name] = given
-        for name in (
-            "pins",
-            "led",
-            "watchdog",
-            "spi",
-            "uart",
-            "baudrate",
-        ):  # somebody has put them there
+        for name in _BY_HAND:
             if name in there:
                 facts[name] = there[name]
         return json.dumps(facts).encode()
@@ -74,8 +92,13 @@ def code(board: str, arch: str) -> dict[str, bytes]:
         for source in sorted((_FIRMWARE / _RUN).glob("*.py")):
             made_of_it = mpy.compile_file(source, f"{_RUN}/{source.name}", Path(folder))
             files[f"/lib/{_RUN}/{made_of_it.name}"] = made_of_it.read_bytes()
-    files["/main.py"] = (_FIRMWARE / "main.py").read_bytes()
+    files["/main.py"] = _MAIN.read_bytes()
     return files
+
+
+def mains() -> tuple[str, ...]:
+    """SHA-256 of every main.py that deploy has ever written."""
+    return (hashlib.sha256(_MAIN.read_bytes()).hexdigest(), *_MAINS)
 
 
 def configuration(conf: Path | None, board: str, topic_time: bool) -> bytes:
@@ -115,8 +138,11 @@ def changed(wanted: dict[str, bytes], there: dict[str, str]) -> list[str]:
 
 
 def left_over(wanted: dict[str, bytes], there: dict[str, str]) -> list[str]:
-    """What an older version has left in our folders."""
-    return [path for path in there if path.startswith(OWN) and path not in wanted]
+    """What an older version has left in our folders, and what was not written to its end."""
+    cut_off = {path + NEW for path in wanted}
+    return [
+        path for path in there if path not in wanted and (path.startswith(OWN) or path in cut_off)
+    ]
 
 
 def _read(conf: Path) -> bytes:

@@ -37,7 +37,7 @@ class Client:
         try:
             client.connect(*address, keepalive=60)
         except OSError as error:
-            raise ToolError(self._unreachable(str(error))) from None
+            raise Unreachable(self._unreachable(str(error))) from None
         client.loop_start()
         reason = self.wait("connect")
         if reason != 0:
@@ -55,7 +55,7 @@ class Client:
             try:
                 got, what = self.events.get(timeout=max(0.001, deadline - time.monotonic()))
             except Empty:
-                raise ToolError(self._unreachable("no answer")) from None
+                raise Unreachable(self._unreachable("no answer")) from None
             if got == kind:
                 return what
 
@@ -70,8 +70,12 @@ class Client:
         host, port = self.address
         return (
             f"no MQTT at {host}:{port} ({why}): is this computer on the board's network, and does"
-            " no firewall stand between? `--reach HOST:PORT` names another way"
+            " no firewall stand between?"
         )
+
+
+class Unreachable(ToolError):
+    """Nobody answered there."""
 
 
 class Refused(ToolError):

@@ -18,13 +18,14 @@ from mpremote.transport_serial import SerialTransport
 from serial.tools import list_ports
 
 from ..errors import ToolError
+from .payload import NEW
 
 _ATTEMPTS = 3
 _PATIENCE_S = 120  # a board may have much to compile
 _BACK_S = 20  # how long a USB port may be away while its board starts
 _CHUNK = 1536  # bytes; base64 is a third longer, a text of bytes twice
 _QUIET_S = 0.2
-_HASHES = """
+_WALK = """
 import os
 def walk(folder):
     for name, kind, *_ in os.ilistdir(folder or "/"):
@@ -32,15 +33,25 @@ def walk(folder):
         if kind & 0x4000:
             walk(path)
         else:
-            digest = hashlib.sha256()
-            with open(path, "rb") as file:
-                while True:
-                    piece = file.read(512)
-                    if not piece:
-                        break
-                    digest.update(piece)
-            print(repr((path, digest.digest().hex())))
+            print(repr((path, of(path))))
+"""
+_HASHES = f"""
+{_WALK}
 import hashlib
+def of(path):
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while True:
+            piece = file.read(512)
+            if not piece:
+                return digest.digest().hex()
+            digest.update(piece)
+walk("")
+"""
+_SIZES = f"""
+{_WALK}
+def of(path):
+    return os.stat(path)[6]
 walk("")
 """
 
@@ -96,16 +107,25 @@ class Repl:
         """SHA-256 of every file on the board, by its path."""
         return dict(ast.literal_eval(line) for line in self.run(_HASHES).splitlines())
 
+    def sizes(self) -> dict[str, int]:
+        """The bytes of every file on the board, by its path."""
+        return dict(ast.literal_eval(line) for line in self.run(_SIZES).splitlines())
+
     def write(self, path: str, content: bytes) -> None:
-        """Write a file, and the folders it lies in; no part of it is shown in an error."""
+        """Write a file, and the folders it lies in; no part of it is shown in an error.
+
+        Whatever cuts it off, the old one is there, or the new one as a whole."""
         folders = path.split("/")[1:-1]
         for depth in range(len(folders)):
             self._make_folder("/" + "/".join(folders[: depth + 1]))
         pieces = [content[at : at + _CHUNK] for at in range(0, len(content), _CHUNK)]
         steps = [f"w(d({b2a_base64(piece, newline=False)!r}))" for piece in pieces]
-        begin = f"from binascii import a2b_base64 as d\nf = open({path!r}, 'wb')\nw = f.write"
+        begin = (
+            f"from binascii import a2b_base64 as d\nf = open({path + NEW!r}, 'wb')\nw = f.write"
+        )
+        end = f"f.close()\nimport os\nos.rename({path + NEW!r}, {path!r})"
         try:
-            for step in (begin, *steps, "f.close()"):
+            for step in (begin, *steps, end):
                 self._transport.exec(step)
         except TransportExecError as error:
             reason = (error.error_output.strip().splitlines() or ["failed"])[-1]
@@ -130,7 +150,10 @@ class Repl:
 
     def reset(self) -> None:
         """Let it start anew; it is no REPL afterwards, but lines() goes on."""
-        self._transport.exec_raw_no_follow("import machine; machine.reset()")
+        try:
+            self._transport.exec_raw_no_follow("import machine; machine.reset()")
+        except (TransportError, serial.SerialException, OSError) as error:
+            raise ToolError(f"{self.device}: the board went away ({error})") from None
 
     def lines(self, seconds: float) -> Iterator[str]:
         """What the board prints, line by line, for so long at most."""
@@ -161,9 +184,7 @@ class Repl:
         )
 
 
-def follow(
-    line: Callable[[], Any], again: Callable[[], None] | None, seconds: float
-) -> Iterator[str]:
+def follow(line: Callable[[], Any], again: Callable[[], None], seconds: float) -> Iterator[str]:
     """Lines that come in on a serial line, which may have to be opened again."""
     deadline = time.monotonic() + seconds
     heard = b""
@@ -172,8 +193,6 @@ def follow(
             line().timeout = _QUIET_S
             piece = line().read(max(1, line().in_waiting))
         except (serial.SerialException, OSError):
-            if again is None:
-                return
             again()
             continue
         heard += piece
@@ -182,12 +201,41 @@ def follow(
             yield text.decode(errors="replace").rstrip("\r")
 
 
-def listen(device: str) -> Any:
+class Listener:
     """The serial line alone: whatever runs on the board goes on."""
-    try:
-        return serial.serial_for_url(device, baudrate=115200, timeout=_QUIET_S)
-    except (serial.SerialException, OSError) as error:
-        raise ToolError(_why_not(device, error)) from None
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        try:
+            self._line = _listen(device)
+        except (serial.SerialException, OSError) as error:
+            raise ToolError(_why_not(device, error)) from None
+
+    def close(self) -> None:
+        self._line.close()
+
+    def lines(self, seconds: float) -> Iterator[str]:
+        """What the board prints, for so long at most; ToolError: it has gone for good."""
+        yield from follow(lambda: self._line, self._again, seconds)
+
+    def _again(self) -> None:
+        # A board with USB of its own takes its port away while it starts.
+        self._line.close()
+        deadline = time.monotonic() + _BACK_S
+        while True:
+            try:
+                self._line = _listen(self.device)
+                return
+            except (serial.SerialException, OSError):
+                if time.monotonic() > deadline:
+                    raise ToolError(
+                        f"{self.device}: the board has gone, and did not come back in {_BACK_S} s"
+                    ) from None
+            time.sleep(_QUIET_S)
+
+
+def _listen(device: str) -> Any:
+    return serial.serial_for_url(device, baudrate=115200, timeout=_QUIET_S)
 
 
 def _open(device: str, wait: int = 0) -> Any:

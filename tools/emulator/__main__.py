@@ -1,27 +1,57 @@
-"""Fetches and builds what the emulated board needs, and says where it is.
+"""Fetches and builds what the emulated board needs, or runs one for who wants to try it.
 
-python -m slotmq_tools.emulator
+python -m slotmq_tools.emulator [--run FOLDER]
 """
 
+import signal
 import sys
+from contextlib import suppress
+from pathlib import Path
+
+import click
 
 from ..errors import ToolError
 from . import image, toolchain
-from .board import command
+from .board import Board, command
+
+_PORT = 1883
 
 
-def main() -> int:
-    """Build; the exit status."""
+@click.command()
+@click.option(
+    "--run",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Switch a board on, until Ctrl-C; its flash stays in FOLDER.",
+)
+@click.option("--forward", default=_PORT, show_default=True, help="Its port that is offered here.")
+def main(folder: Path | None, forward: int) -> None:
+    """Build what the emulated board needs, once; and run it."""
     try:
         made = image.build()
         toolchain.slirp()
         words, _ = command(None)
+        if folder is None:
+            click.echo(f"image in {made.folder}, started by {words[0]}")
+        else:
+            _run(folder, forward)
     except ToolError as error:
         print(f"slotmq: {error}", file=sys.stderr)
-        return 1
-    print(f"image in {made.folder}, started by {words[0]}")
-    return 0
+        sys.exit(1)
+
+
+def _run(folder: Path, forward: int) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with Board(folder, [forward]) as board:
+        host, port = board.reach(forward)
+        click.echo(
+            f"an emulated RP2040 is on: its REPL is {board.device}, its port {forward} is"
+            f" {host}:{port}\n"
+            f"slotmq deploy --board RPI_PICO_W --ppp --port {board.device} --reach {host}:{port}"
+        )
+        with suppress(KeyboardInterrupt):
+            signal.pause()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

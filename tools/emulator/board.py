@@ -65,7 +65,7 @@ class Board:
         return _LOOPBACK, self._ports[port]
 
     def figures(self) -> dict[str, Any]:
-        """How often it was reset, what it erased, and how far its time is."""
+        """How often it was reset, and by its watchdog, what it erased, and how far its time is."""
         with socket.create_connection((_LOOPBACK, self._offers["control"]), timeout=10) as sock:
             pieces = iter(lambda: sock.recv(4096), b"")
             figures: dict[str, Any] = json.loads(b"".join(pieces))

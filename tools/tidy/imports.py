@@ -88,7 +88,7 @@ RULE = (
     Row(
         "*5", f"{_STEPS} *5 admit encode handle_* heap intake ondemand planting properties runtime"
     ),
-    Row("intake", "deliver encode handle_* heap ondemand runtime"),
+    Row("intake", "deliver encode handle_* heap lifecycle ondemand runtime"),
     Row("local", "deliver heap inside ondemand retain runtime"),
     # On what a journal lies: bytes of generations, and nothing of what they mean
     Row("journal_flash", "heap ondemand runtime", "binascii struct"),
@@ -99,12 +99,14 @@ RULE = (
     Row("journal*", "encode heap journal* ondemand runtime runtime_journal"),
     # The recorder, which stands before what the broker and its loop call
     Row("recorder", "heap ondemand runtime runtime_record", "os"),
-    Row("taps", "handle_publish heap ondemand runtime runtime_record"),
+    Row("taps", "handle_publish heap lifecycle ondemand runtime runtime_record"),
     Row("record_file", "runtime", "binascii os struct"),
     Row("record_disk", "heap record_file runtime", "os"),
     Row("record_control", "ondemand record_file recorder runtime", "gc struct"),
     Row(
-        "record_remote", "log ondemand record_control record_file runtime", "binascii json struct"
+        "record_remote",
+        "log ondemand record_control record_file retain runtime",
+        "binascii json struct",
     ),
     Row(
         "record",

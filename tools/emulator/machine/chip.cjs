@@ -16,6 +16,7 @@ const BOOT2 = 0x10000000;
 const WATCHDOG = 0x40058;
 const RING_OSCILLATOR = 0x40060;
 const SCRATCH0 = 0x0c;
+const BY_TIMER = 1; // the watchdog's reason
 // What the boot ROM's functions stop with; see rom.S.
 const ERASE = 0x13;
 const PROGRAM = 0x14;
@@ -31,6 +32,7 @@ class Chip {
     this.uarts = uarts;
     this.onMark = onMark;
     this.resets = 0;
+    this.bites = 0; // those of them that nobody asked for: the watchdog was not fed
     this.erases = 0;
     this.rom = new Uint32Array(4096);
     new Uint8Array(this.rom.buffer).set(readFileSync(files.rom));
@@ -65,6 +67,7 @@ class Chip {
   reset() {
     const before = this.mcu.peripherals[WATCHDOG];
     this.resets++;
+    this.bites += this.mcu.peripherals[WATCHDOG].reason === BY_TIMER ? 1 : 0;
     this.kept = Buffer.from(this.mcu.flash.subarray(0, FLASH_BYTES));
     this.start();
     const after = this.mcu.peripherals[WATCHDOG];
@@ -100,7 +103,10 @@ class Chip {
   // Who writes to a scratch register marks a moment, for counting between two of them.
   replaceWatchdog() {
     const watchdog = this.mcu.peripherals[WATCHDOG];
-    watchdog.onWatchdogTrigger = () => { this.resetWanted = true; };
+    watchdog.onWatchdogTrigger = () => {
+      this.resetWanted = true;
+      watchdog.alarm.enable = false; // else its counter, which is 0, makes it due again at once
+    };
     const write = watchdog.writeUint32.bind(watchdog);
     watchdog.writeUint32 = (offset, value) => {
       write(offset, value);

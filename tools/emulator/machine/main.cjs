@@ -81,7 +81,7 @@ function onReset() {
 
 function figures() {
   return {
-    resets: chip.resets, erases: chip.erases, instructions: clock.instructions,
+    resets: chip.resets, bites: chip.bites, erases: chip.erases, instructions: clock.instructions,
     seconds: chip.clock.nanosCounter / 1e9, // since it last began
     idle_seconds: clock.idleNanos / 1e9,
   };

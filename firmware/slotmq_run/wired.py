@@ -1,0 +1,62 @@
+# wired.py - Ethernet, and PPP on a serial line.
+from slotmq_run import links
+
+
+def make(kind, config):
+    """The link of network.json."""
+    return (Ethernet if kind == "ethernet" else Serial)(config)
+
+
+class Ethernet(links.Link):
+    """A W5500 on SPI; pins as on WIZnet's board, unless network.json says otherwise."""
+
+    name = "ethernet"
+
+    def __init__(self, config):
+        super().__init__()
+        from machine import SPI, Pin
+
+        pins = config.get("pins", {})
+        spi = SPI(
+            config.get("spi", 0),
+            config.get("baudrate", 20000000),
+            mosi=Pin(pins.get("mosi", 19)),
+            miso=Pin(pins.get("miso", 16)),
+            sck=Pin(pins.get("sck", 18)),
+        )
+        cs, reset = Pin(pins.get("cs", 17)), Pin(pins.get("reset", 20))
+        self.nic = links.made_by("WIZNET5K")(spi, cs, reset)
+
+    def interface(self):
+        return self.nic
+
+    def begin(self):
+        self.nic.active(True)  # DHCP begins with it; ifconfig("dhcp") would wait for it
+
+
+class Serial(links.Link):
+    """PPP on a UART: a modem, or the emulated board."""
+
+    name = "ppp"
+
+    def __init__(self, config):
+        super().__init__()
+        from machine import UART, Pin
+
+        pins = config.get("pins", {})
+        uart = UART(
+            config.get("uart", 1),
+            baudrate=config.get("baudrate", 921600),
+            tx=Pin(pins.get("tx", 4)),
+            rx=Pin(pins.get("rx", 5)),
+            rxbuf=4096,
+            txbuf=4096,
+            timeout=0,
+        )
+        self.nic = links.made_by("PPP")(uart)
+
+    def interface(self):
+        return self.nic
+
+    def begin(self):
+        self.nic.connect()

@@ -1,0 +1,102 @@
+"""Starts that fail: what a deploy has left half done, a file that is broken, a loop that stands
+still. The watchdog that bites is the chip's own, as the emulator has it."""
+
+import json
+import time
+
+import pytest
+
+from slotmq_tools.deploy import copying
+from slotmq_tools.deploy.repl import Repl
+from slotmq_tools.errors import ToolError
+
+from .conftest import Deployed
+
+PATIENCE_S = 120
+CORE = "/lib/slotmq/core.mpy"
+WALL = "/lib/slotmq_run/wall.py"  # MicroPython takes it before wall.mpy
+HANGS = b"""
+import time
+class Clock:
+    def __init__(self, source, link):
+        pass
+    def follow(self, broker):
+        pass
+    def step(self, now):
+        time.sleep(1000)
+"""
+
+
+class CutOff(Repl):
+    """The cable is pulled while this file is written."""
+
+    def write(self, path: str, content: bytes) -> None:
+        if path == CORE:
+            super().write(path + ".new", content[: len(content) // 2])
+            raise ToolError("pulled")
+        super().write(path, content)
+
+
+def heard(repl: Repl, last: str) -> list[str]:
+    """What it says from its reset on, until this comes."""
+    repl.reset()
+    lines: list[str] = []
+    for line in repl.lines(PATIENCE_S):
+        lines.append(line)
+        if last in line:
+            return lines
+    raise AssertionError(f"no {last}: {lines}")
+
+
+def test_a_deploy_that_is_cut_off_is_told_of_and_the_next_one_goes_on(board: Deployed) -> None:
+    with CutOff(board.board.device) as repl:
+        there = repl.hashes()
+        wanted = {CORE: repl.read(CORE) + b"newer", "/lib/slotmq/more.mpy": b"newer"}
+        change = copying.Change(wanted, sorted(wanted), [], there)
+        with pytest.raises(ToolError, match="pulled"):
+            copying.copy(change, repl, print)
+        heard(repl, "slotmq: safe mode: a deploy of slotmq was interrupted")
+    said = board.deploy()
+    assert " 1 removed" in said, said  # what was written of core.mpy
+    assert said.endswith(" ms\n")
+
+
+def test_a_file_that_is_broken_is_safe_mode_after_three_starts(board: Deployed) -> None:
+    with Repl(board.board.device) as repl:
+        resets = board.board.figures()["resets"]
+        repl.write(CORE, b"M\x05 of another MicroPython")
+        lines = heard(repl, "slotmq: safe mode: 3 starts ended within a minute")
+    assert board.board.figures()["resets"] == resets + 4  # that of the test is one
+    assert sum(line.startswith("Traceback") for line in lines) == 3, lines
+    assert "\n1 of " in board.deploy()
+
+
+def test_a_file_that_was_cut_off_hangs_micropython_and_the_watchdog_ends_it(
+    board: Deployed,
+) -> None:
+    with Repl(board.board.device) as repl:
+        bites = board.board.figures()["bites"]
+        repl.write(CORE, repl.read(CORE)[:5000])
+        heard(repl, "slotmq: safe mode: 3 starts ended within a minute")
+    assert board.board.figures()["bites"] == bites + 3
+    assert "\n1 of " in board.deploy()
+
+
+def test_a_loop_that_stands_still_is_bitten_and_the_third_time_it_is_safe_mode(
+    board: Deployed,
+) -> None:
+    with Repl(board.board.device) as repl:
+        network = repl.read("/network.json")
+        hanging = json.loads(network) | {"watchdog": 2000, "time": "192.0.2.1"}
+        repl.write("/network.json", json.dumps(hanging).encode())
+        repl.write(WALL, HANGS)
+        began = board.board.figures()
+        lines = heard(repl, "slotmq: safe mode: 3 starts ended within a minute")
+        ended = board.board.figures()
+        assert sum("board RPI_PICO_W" in line for line in lines) == 3, lines
+        assert (ended["bites"], ended["resets"]) == (began["bites"] + 3, began["resets"] + 4)
+        time.sleep(5)  # of safe mode: the dog is not let loose there
+        assert board.board.figures()["bites"] == ended["bites"]
+    with Repl(board.board.device) as repl:
+        repl.remove([WALL])
+    assert board.deploy().endswith(" ms\n")

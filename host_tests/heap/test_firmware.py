@@ -1,0 +1,76 @@
+"""deploy's check of the heap, and the start of what it deploys, on 32-bit MicroPython: what the
+check lets through starts, with the firmware's modules, and it does not ask for much more."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from host_tests.wire.process import free_port
+from slotmq_tools import boards, micropython, mpy
+from slotmq_tools.deploy import steps
+from slotmq_tools.heap import native
+
+FIRMWARE = Path(__file__).parents[2] / "firmware"
+SPARE = 14 * 1024  # that it may ask for too much: Wi-Fi's module and what pieces are too small
+WHAT_IS_FREE = "import gc\ngc.collect()\nprint(gc.mem_free())\n"
+PATIENCE_S = 20
+
+
+def start(board: str, folder: Path, heap: int, program: str) -> str:
+    """What it says within its heap until it listens or ends."""
+    target = micropython.find(32)
+    main = folder / "main.py"
+    main.write_text(program)
+    started = subprocess.Popen(
+        [*target.start, "-X", f"heapsize={heap}", main.name],
+        cwd=folder,
+        env=micropython.environment(Path("lib"), Path("firmware")),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert started.stdout
+    said = ""
+    for line in started.stdout:
+        said += line
+        if "listening on" in line:
+            break
+    started.kill()
+    started.wait(PATIENCE_S)
+    started.stdout.close()
+    return said
+
+
+@pytest.fixture
+def flash(tmp_path: Path) -> Path:
+    """What deploy writes, as the unix port takes it."""
+    (tmp_path / "lib").symlink_to(mpy.build_for(micropython.find(32)))
+    (tmp_path / "firmware").mkdir()
+    for source in (FIRMWARE / "slotmq_run").glob("*.py"):
+        mpy.compile_file(source, f"slotmq_run/{source.name}", tmp_path / "firmware")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["RPI_PICO_W", "ESP32_GENERIC", "W5500_EVB_PICO"])
+def test_what_deploy_lets_through_starts_and_it_asks_for_little_more(
+    name: str, flash: Path
+) -> None:
+    board = boards.load(name)
+    conf = f"listener {free_port()} 127.0.0.1\nallow_anonymous true\n"
+    (flash / "slotmq.conf").write_text(conf)
+    network = {"board": name, "link": "host", "time": "127.0.0.1"}
+    (flash / "network.json").write_text(json.dumps(network))
+    need, _ = steps.heap_needed(board, None)
+    if board.mcu.startswith("rp2"):  # the unix port keeps native code beside its heap
+        need -= native.on_a_board(mpy.build(board.mpy_arch))
+    heap = need
+    while (free := int(start(name, flash, heap, WHAT_IS_FREE))) < need:
+        heap += need - free
+    main = (FIRMWARE / "main.py").read_text()
+    said = start(name, flash, heap, main)
+    assert re.search(f"board {name}, .* listening on", said), said
+    said = start(name, flash, heap - SPARE, main)
+    assert "lower limit" in said or "MemoryError" in said, said

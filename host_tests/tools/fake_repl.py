@@ -1,0 +1,90 @@
+"""A board that is a dict of files, for the tests of deploy: it can be cut off, and it starts."""
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+from slotmq_tools import boards
+from slotmq_tools.deploy import payload, reach, steps
+from slotmq_tools.errors import ToolError
+
+BOARD = "RPI_PICO_W"
+PICO_W = "Raspberry Pi Pico W with RP2040"
+HEADLINE = (
+    "slotmq 0.1.0 on MicroPython 1.25.0 (32-bit), board RPI_PICO_W, heap 200 KB,"
+    " listening on 0.0.0.0:1884"
+)
+
+
+def probe(**changes: Any) -> tuple[Any, ...]:
+    facts = {"name": "micropython", "version": (1, 25, 0), "mpy": 4870, "machine": PICO_W}
+    return tuple((facts | {"heap": 200_000, "flash": 10**6} | changes).values())
+
+
+class FakeRepl:
+    """Files, and answers to the probe."""
+
+    def __init__(self, said: list[str] | None = None) -> None:
+        self.files: dict[str, bytes] = {}
+        self.probe: tuple[Any, ...] = probe()
+        self.said = said or []
+        self.written: list[str] = []
+        self.resets = 0
+        self.steps_left = 10**6  # until the cable is pulled
+
+    def value(self, code: str) -> Any:
+        if "region.ioctl" in code:
+            return None if "json" in code else 0  # there is no raw flash
+        return self.probe
+
+    def run(self, _code: str) -> str:
+        return ""
+
+    def hashes(self) -> dict[str, str]:
+        return {path: hashlib.sha256(each).hexdigest() for path, each in self.files.items()}
+
+    def sizes(self) -> dict[str, int]:
+        return {path: len(content) for path, content in self.files.items()}
+
+    def read(self, path: str) -> bytes:
+        return self.files[path]
+
+    def write(self, path: str, content: bytes) -> None:
+        self.files[path + payload.NEW] = content[: len(content) // 2]
+        self._step()
+        del self.files[path + payload.NEW]
+        self.written.append(path)
+        self.files[path] = content
+
+    def remove(self, paths: list[str]) -> None:
+        for path in paths:
+            self._step()
+            del self.files[path]
+
+    def _step(self) -> None:
+        if not self.steps_left:
+            raise ToolError("the board went away")
+        self.steps_left -= 1
+
+    def reset(self) -> None:
+        self.resets += 1
+
+    def lines(self, _seconds: float) -> Iterator[str]:
+        yield from self.said
+
+
+def order(**changes: Any) -> steps.Order:
+    wanted: dict[str, Any] = {
+        "board": boards.load(BOARD),
+        "conf": None,
+        "network": payload.Network("station", "home", "a secret"),
+        "login": reach.Login(),
+        "reach": None,
+    }
+    return steps.Order(**(wanted | changes))
+
+
+def deployed(board: FakeRepl, **changes: Any) -> list[str]:
+    said: list[str] = []
+    steps.deploy(order(**changes), board, said.append)  # type: ignore[arg-type]
+    return said

@@ -1,0 +1,84 @@
+"""The board's line from the outside: passwords that are asked for, logs of a board that goes,
+and what is said where nobody answers."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from click.testing import CliRunner
+
+from slotmq_tools.cli import main
+from slotmq_tools.deploy import options, reach, repl
+from slotmq_tools.errors import ToolError
+
+
+@pytest.fixture
+def nowhere() -> Iterator[tuple[str, int]]:
+    """An address that nobody listens on."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        yield sock.getsockname()
+
+
+def test_status_of_nobody_gives_its_own_advice(nowhere: tuple[str, int]) -> None:
+    told = CliRunner().invoke(main, ["status", "{}:{}".format(*nowhere)])
+    assert told.exit_code == 1
+    assert "is this computer on the board's network" in told.output
+    assert "--reach" not in told.output  # of which it knows nothing
+
+
+def test_without_a_terminal_a_password_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, nowhere: tuple[str, int]
+) -> None:
+    """getpass would warn, and show what is typed."""
+    monkeypatch.delenv(options.LOGIN, raising=False)
+    with pytest.raises(
+        ToolError, match=r"no password was given: there is also \$SLOTMQ_PASSWORD$"
+    ):
+        options.login("alice")
+    told = CliRunner().invoke(main, ["status", "{}:{}".format(*nowhere), "--user", "alice"])
+    assert told.exit_code == 1 and "$SLOTMQ_PASSWORD" in told.output
+    assert "Warning" not in told.output
+
+
+def test_a_password_in_the_environment_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(options.LOGIN, "sesame")
+    assert options.login("alice") == reach.Login("alice", "sesame")
+    assert options.login(None) == reach.Login()
+
+
+class Board:
+    """Prints a line each time somebody listens, and hangs up."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+        self.sock = socket.create_server(("127.0.0.1", 0))
+        self.device = "socket://{}:{}".format(*self.sock.getsockname())
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        for number in range(self.times):
+            peer, _ = self.sock.accept()
+            time.sleep(0.3)  # pyserial throws away what is there when it opens a line
+            peer.sendall(b"start %d\r\n" % number)
+            peer.close()
+        self.sock.close()
+
+
+def test_logs_go_on_when_a_board_has_started_anew_and_end_with_a_line_when_it_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(repl, "_BACK_S", 0.5)
+    told = CliRunner().invoke(main, ["logs", "--port", Board(2).device])
+    assert told.exit_code == 1
+    assert told.output.startswith("start 0\nstart 1\n")
+    assert "the board has gone, and did not come back in 0.5 s" in told.output
+
+
+def test_logs_end_when_their_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        device = "socket://{}:{}".format(*server.getsockname())
+        told = CliRunner().invoke(main, ["logs", "--port", device, "--seconds", "0.3"])
+    assert (told.exit_code, told.output) == (0, "")

@@ -1,0 +1,87 @@
+"""The firmware's question to DNS, and what it makes of answers, right and wrong ones."""
+
+import unittest
+
+import board_case  # noqa: F401 - the folder of the firmware
+
+from slotmq_run import dns
+
+NAME = b"\4pool\3ntp\3org\0"
+ASKED = b"\x12\x34\1\0\0\1\0\0\0\0\0\0" + NAME + b"\0\1\0\1"
+TO_NAME = b"\xc0\x0c"  # a pointer to where it stands in the question
+ADDRESS = b"\0\1\0\1\0\0\0\x3c\0\4\xc0\0\2\7"  # type A, for a minute
+OTHER_NAME = b"\0\5\0\1\0\0\0\x3c\0\6\3xyz" + TO_NAME  # CNAME, its end compressed
+IP6 = b"\0\x1c\0\1\0\0\0\x3c\0\x10" + bytes(16)
+OF_CHAOS = b"\0\1\0\3\0\0\0\x3c\0\4\1\2\3\4"
+
+
+def answered(*records, number=b"\x12\x34", flags=b"\x81\x80", asked=NAME):
+    count = len(records).to_bytes(2, "big")
+    head = number + flags + b"\0\1" + count + b"\0\0\0\0"
+    return head + asked + b"\0\1\0\1" + b"".join(records)
+
+
+GOOD = answered(TO_NAME + ADDRESS)
+
+
+class TestQuestion(unittest.TestCase):
+    def test_it_is_what_dns_understands(self):
+        self.assertEqual(dns.question("pool.ntp.org", b"\x12\x34"), ASKED)
+        self.assertEqual(dns.question("Pool.NTP.org.", b"\x12\x34"), ASKED)
+
+    def test_what_is_no_name(self):
+        for name in ("", ".", "a..b", ".a", "x" * 64 + ".org"):
+            with self.assertRaises(ValueError):
+                dns.question(name, b"12")
+
+
+class TestAnswer(unittest.TestCase):
+    def check(self, packet, expected):
+        self.assertEqual(dns.answer(packet, ASKED), expected)
+
+    def test_an_address(self):
+        self.check(GOOD, "192.0.2.7")
+
+    def test_behind_another_name_and_what_is_no_address(self):
+        self.check(
+            answered(TO_NAME + OTHER_NAME, TO_NAME + IP6, TO_NAME + OF_CHAOS, NAME + ADDRESS),
+            "192.0.2.7",
+        )
+
+    def test_a_server_that_writes_names_in_capitals(self):
+        self.check(answered(TO_NAME + ADDRESS, asked=b"\4POOL\3ntp\3ORG\0"), "192.0.2.7")
+
+    def test_an_answer_to_another_question_is_none(self):
+        self.check(answered(TO_NAME + ADDRESS, number=b"\x12\x35"), None)
+        self.check(answered(TO_NAME + ADDRESS, asked=b"\4poof\3ntp\3org\0"), None)
+        self.check(ASKED, None)  # the question itself
+        self.check(b"", None)
+
+    def test_no_such_name(self):
+        self.check(answered(flags=b"\x81\x83"), "")
+        self.check(answered(TO_NAME + IP6), "")
+
+    def test_cut_off_anywhere_it_is_no_address(self):
+        for end in range(len(GOOD)):
+            self.assertTrue(dns.answer(GOOD[:end], ASKED) in (None, ""))
+
+    def test_a_pointer_in_circles_is_not_followed(self):
+        here = len(answered())
+        circle = bytes((0xC0 | here >> 8, here & 255))
+        self.check(answered(circle + ADDRESS), "192.0.2.7")
+
+    def test_lengths_that_lead_nowhere(self):
+        for wrong in (b"\x40", b"\xbf", b"\x3f", TO_NAME + b"\0\5\0\1\0\0\0\0\xff\xff"):
+            self.check(answered(wrong), "")
+            self.check(answered(wrong + b"\0" * 20), "")
+
+    def test_any_byte_may_be_another(self):
+        """Whatever comes, it is an answer of one of three kinds."""
+        for at in range(len(GOOD)):
+            for value in (0, 1, 0x3F, 0x40, 0x80, 0xC0, 0xFF):
+                found = dns.answer(GOOD[:at] + bytes((value,)) + GOOD[at + 1 :], ASKED)
+                self.assertTrue(found is None or found == "" or found.count(".") == 3)
+
+
+if __name__ == "__main__":
+    unittest.main()

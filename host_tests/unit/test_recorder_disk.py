@@ -1,0 +1,158 @@
+"""The recorder on a disk that fails: each seq is a record or in one gap, whatever happened."""
+
+from struct import unpack
+
+from recorder_case import GAP, RecorderCase, records
+
+from slotmq import record_file
+
+FAILED, OVERWRITTEN = 3, 1
+ENDLESS = 1 << 29
+
+
+class Disk:
+    """What the recorder opens to write takes so many bytes more, together."""
+
+    def __init__(self):
+        self.left = ENDLESS
+        self.opens = True
+
+    def open(self, path, mode):
+        if "w" not in mode:
+            return open(path, mode)  # noqa: PTH123
+        if not self.opens:
+            raise OSError(5)
+        return File(self, open(path, mode))  # noqa: PTH123
+
+
+class File:
+    def __init__(self, disk, file):
+        self.disk = disk
+        self.file = file
+        self.flush = file.flush
+        self.close = file.close
+
+    def fileno(self):
+        return self.file.fileno()
+
+    def write(self, buf, off=0, n=-1):
+        n = len(buf) if n < 0 else n
+        piece = min(n, self.disk.left)
+        self.disk.left -= piece
+        self.file.write(bytes(buf[off : off + piece]))
+        self.file.flush()
+        if piece < n:
+            raise OSError(28)
+        return n
+
+
+class TestRecorderDisk(RecorderCase):
+    def setUp(self):
+        super().setUp()
+        self.disk = Disk()
+        record_file.open = self.disk.open
+
+    def tearDown(self):
+        super().tearDown()
+        del record_file.open
+
+    def again(self, rec):
+        """The disk takes everything, and the recorder has waited."""
+        self.disk.left = ENDLESS
+        self.disk.opens = True
+        rec.now += 200
+        self.say(rec, b"again")
+        self.assertTrue(rec.flush())
+
+    def found(self, rec):
+        """How often each seq is a record or in a gap, and the gaps."""
+        times = {}
+        gaps = []
+        for segment in record_file.look(rec):
+            for kind, reason, seq, payload in records(self.read(rec, segment)):
+                times[seq] = times.get(seq, 0) + 1
+                if kind == GAP:
+                    _, first, count, gone = unpack("<IIII", payload)
+                    gaps.append((reason, first, gone))
+                    for lost in range(first, first + count):
+                        times[lost] = times.get(lost, 0) + 1
+        return times, gaps
+
+    def check(self, rec, since=0):
+        times, gaps = self.found(rec)
+        times = {seq: count for seq, count in times.items() if seq >= since}
+        self.assertEqual(times, dict.fromkeys(range(since, rec.o[4]), 1))
+        return gaps
+
+    def first(self, rec):
+        """The seq of the oldest record that is there."""
+        return record_file.header(rec, record_file.look(rec)[0])[1]
+
+    def test_wherever_a_write_fails_each_seq_is_there_once(self):
+        for left in list(range(0, 40, 3)) + list(range(40, 1400, 41)):
+            rec = self.boot(size=1024, most=64)
+            self.disk.left = left
+            before = rec.o[4]
+            for n in range(40):
+                self.say(rec, b"%d" % n + b"x" * (n * 23 % 400), b"t/%d" % (n % 5))
+            self.assertTrue(rec.o[4] >= before + 40)
+            rec.flush()
+            self.again(rec)
+            self.assertEqual([reason for reason, _, _ in self.check(rec)], [FAILED])
+            self.empty(rec)
+
+    def test_a_write_that_fails_within_a_record_costs_one_seq(self):
+        rec = self.boot(size=4096)
+        self.say(rec, b"first")
+        self.disk.left = 300
+        before = rec.o[4]
+        self.say(rec, b"x" * 900)  # its header is made before its second block fails
+        self.assertEqual(rec.o[4], before + 1)
+        self.again(rec)
+        self.assertEqual(self.check(rec)[0][1], before)
+
+    def test_nothing_is_written_behind_what_is_torn(self):
+        rec = self.boot(size=4096)
+        self.say(rec, b"x" * 300)
+        self.disk.left = 100
+        self.say(rec, b"y" * 900)
+        torn = self.read(rec, 0)
+        self.disk.left = ENDLESS
+        for _ in range(3):
+            self.say(rec, b"z" * 300)
+            self.assertFalse(rec.settle(True) or rec.flush())
+        self.again(rec)
+        self.assertEqual(self.read(rec, 0), torn)
+
+    def test_a_disk_that_fails_for_long_costs_no_older_segment_and_no_memory(self):
+        rec = self.boot(size=1024, most=3)
+        for n in range(150):
+            self.say(rec, b"%03d" % n)
+        rec.flush()
+        there = record_file.look(rec)
+        self.disk.left = 0
+        for _ in range(50):
+            rec.now += 200
+            self.say(rec, b"x" * 300)
+            rec.flush()
+        self.assertEqual(set(there) - set(record_file.look(rec)), {there[0]})
+        self.assertTrue(len(rec.gaps) <= 3)
+        self.again(rec)
+        gaps = self.check(rec, since=self.first(rec))
+        self.assertEqual([reason for reason, _, _ in gaps].count(FAILED), 1)
+        self.assertEqual([gone for _, _, gone in gaps].count(there[0]), 1)
+
+    def test_what_was_overwritten_is_told_when_a_segment_can_be_opened_again(self):
+        rec = self.boot(size=1024, most=3)
+        while record_file.look(rec) != [0, 1, 2]:
+            self.say(rec, b"x" * 100)
+        rec.flush()
+        self.disk.opens = False
+        for _ in range(12):
+            self.say(rec, b"x" * 100)
+        for _ in range(5):
+            rec.now += 200
+            self.say(rec, b"lost")
+        self.again(rec)
+        gaps = self.check(rec)
+        self.assertEqual(sorted(reason for reason, _, _ in gaps), [OVERWRITTEN, FAILED])

@@ -1,0 +1,126 @@
+"""What deploy changes on a board: which files it writes, in which order, and what it leaves alone.
+
+A deploy may be cut off at any moment, by the cable or by power. Each file is written beside
+the old one and renamed, so it is the old or the new one. While more than one of them
+changes, a mark makes `import slotmq` fail with a line that says so: a board boots the old
+program, the new one, or says that a deploy was interrupted, and the next one goes on.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import boards
+from ..errors import ToolError
+from . import payload
+from .repl import Repl
+
+# MicroPython takes a package's __init__.py before its __init__.mpy.
+MARK = "/lib/slotmq/__init__.py"
+_MARKS = (MARK, MARK + payload.NEW)
+_INTERRUPTED = b"raise ImportError('a deploy of slotmq was interrupted')\n"
+MAIN, KEPT, OURS = "/main.py", "/main.own.py", "/slotmq_main.py"
+KEEP, REPLACE = "keep", "replace"
+_BLOCK = 4096
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is to become of a board's files."""
+
+    wanted: dict[str, bytes]
+    paths: list[str]  # of these, what the board has not yet
+    old: list[str]  # what goes
+    there: dict[str, str]
+
+
+def plan(
+    board: boards.Board, conf: Path | None, network: payload.Network, main: str | None, repl: Repl
+) -> Change:
+    """What is to be done; ToolError: it is not to be done."""
+    there = repl.hashes()
+    wanted = payload.code(board.name, board.mpy_arch)
+    wanted[payload.CONF] = payload.configuration(conf, board.name, network.time.startswith("$"))
+    wanted[payload.NETWORK] = network.file(board.name, network_there(repl, there))
+    _make_room_for_main(wanted, main, there, repl)
+    old = [path for path in payload.left_over(wanted, there) if path not in _MARKS]
+    if OURS not in wanted and there.get(OURS) in payload.mains():
+        old.append(OURS)
+    return Change(wanted, payload.changed(wanted, there), old, there)
+
+
+def _make_room_for_main(
+    wanted: dict[str, bytes], main: str | None, there: dict[str, str], repl: Repl
+) -> None:
+    if there.get(MAIN) in (None, *payload.mains()):
+        return
+    if main == KEEP:
+        wanted[OURS] = wanted.pop(MAIN)
+    elif main == REPLACE:
+        if KEPT in there and there[KEPT] != there[MAIN]:
+            raise ToolError(
+                f"{KEPT} is there already, from the last time: save it, and remove it with"
+                f" `mpremote rm :{KEPT}`"
+            )
+        wanted[KEPT] = repl.read(MAIN)
+    else:
+        raise ToolError(
+            f"the board has a main.py that is not slotmq's: `--main {REPLACE}` puts slotmq's in"
+            f" its place and leaves yours at {KEPT}, `--main {KEEP}` leaves yours where it is and"
+            f" puts slotmq's at {OURS}"
+        )
+
+
+def check_room(change: Change, free: int, repl: Repl) -> None:
+    """Is there flash for it, each file beside the one whose place it takes?"""
+    if _blocks(sum(len(change.wanted[path]) + _BLOCK for path in change.paths)) <= free:
+        return
+    sizes = repl.sizes()
+    free += sum(sizes[path] // _BLOCK * _BLOCK for path in change.old)
+    most = used = 0
+    for path in change.paths:
+        used += _blocks(len(change.wanted[path]))
+        most = max(most, used)
+        used -= sizes.get(path, 0) // _BLOCK * _BLOCK
+    if most > free:
+        raise ToolError(
+            f"{most:,} bytes are to be written and {free:,} are free:"
+            " `slotmq deploy --erase` makes room"
+        )
+
+
+def copy(change: Change, repl: Repl, say: Callable[[str], None]) -> None:
+    """Write what is not there yet, and remove what is not wanted any more."""
+    paths, old = change.paths, change.old
+    marked = len(paths) + len(old) > 1 or any(path in change.there for path in _MARKS)
+    if marked:
+        repl.write(MARK, _INTERRUPTED)
+    repl.remove([*old, *(path for path in change.there if path == payload.BOOTS)])
+    for path in paths:
+        repl.write(path, change.wanted[path])
+    if marked:
+        repl.remove([MARK])
+    say(f"{len(paths)} of {len(change.wanted)} files written, {len(old)} removed")
+
+
+def knows_password(repl: Repl, ssid: str) -> bool:
+    """Has the board the password of that network?"""
+    found = network_there(repl, repl.hashes())
+    return found.get("ssid") == ssid and "password" in found
+
+
+def network_there(repl: Repl, there: dict[str, str]) -> dict[str, Any]:
+    """What the board's network.json says."""
+    if payload.NETWORK not in there:
+        return {}
+    try:
+        found: dict[str, Any] = json.loads(repl.read(payload.NETWORK))
+    except ValueError:
+        return {}
+    return found
+
+
+def _blocks(size: int) -> int:
+    return -(-size // _BLOCK) * _BLOCK
