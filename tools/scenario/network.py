@@ -109,7 +109,7 @@ class Network:
         events, clock = self._events, self.clock
         end = until + self._begin_ms
         while clock.ms < end:
-            is_busy = self.broker.scanning or self.poller.awake and self.poller.is_busy()
+            is_busy = self._is_busy()
             turn = self._last_turn + (_TURN_MS if is_busy else self._wait_ms)
             if events and (self.is_off or events[0][0] <= turn or events[0][0] <= clock.ms):
                 clock.ms, _, act, what = heapq.heappop(events)
@@ -117,6 +117,10 @@ class Network:
             else:
                 clock.ms = max(turn, clock.ms)
                 self._turn(is_busy)
+
+    def _is_busy(self) -> bool:
+        poller = self.poller
+        return bool(self.broker.scanning or (poller.awake and poller.is_busy()))
 
     def _turn(self, is_busy: bool) -> None:
         self.turns += 1

@@ -162,7 +162,8 @@ def _wear(outcome: Outcome) -> str:
         return told + "; it does not wear."
     told += f": {_years(wear.years)} at this rate"
     if wear.medium == "littlefs":
-        told += f"; as a raw region of 256 KB, which stock firmware does not have, {_years(wear.raw_years)}"
+        told += "; as a raw region of 256 KB, which stock firmware does not have, "
+        told += _years(wear.raw_years)
     return told + "."
 
 
