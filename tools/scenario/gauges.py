@@ -47,6 +47,7 @@ class Gauges:
         self._most = dict.fromkeys((*MORE, "connections"), 0)
         self._bucket = -1  # that was looked at last
         self._connected = 0  # then
+        self._noted: tuple[int, ...] = ()
         self.curves = {name: [0] * BUCKETS for name in CURVES}
 
     def watch(self, broker: Any) -> None:
@@ -89,13 +90,15 @@ class Gauges:
             if at != self._bucket:
                 self._bucket = at
                 self.curves["queued"][at] = max(broker.sessions.queued)
-            self._note(at, used)
+                self._noted = ()
+            now = (broker.connected, broker.messages.count[0], used, broker.deliveries.count[0])
+            if now != self._noted:
+                self._noted = now
+                self._note(at, now)
 
-    def _note(self, at: int, used: int) -> None:
-        broker, curves = self._broker, self.curves
-        now = (broker.connected, broker.messages.count[0], used, broker.deliveries.count[0])
+    def _note(self, at: int, now: tuple[int, ...]) -> None:
         for name, value in zip(CURVES, now, strict=False):
-            row = curves[name]
+            row = self.curves[name]
             if value > row[at]:
                 row[at] = value
 

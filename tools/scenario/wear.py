@@ -61,7 +61,7 @@ class Journal:
             self._commits += self._journal.commits
         if not self._device:
             self._device = _flash(plan, self._size, snapshot, is_host=self._is_host)
-        medium = FlashMedium(self._device, snapshot)
+        medium = _Medium(self._device, snapshot)
         interval = getattr(broker.settings, "autosave_interval", _AUTOSAVE_S)
         try:
             always = plan.sync == "always"
@@ -98,6 +98,13 @@ class Journal:
         programmed, erased = commits * LITTLEFS_PROGRAMMED, commits * LITTLEFS_ERASED
         years = self._size * life / erased if erased else None
         return Wear(plan.medium, commits, programmed, erased, years, raw_years)
+
+
+class _Medium(FlashMedium):
+    """As on a board, where a loop needs no memory; here a slice is faster."""
+
+    def _blank(self, at: int) -> None:
+        self.buf[at:] = b"\xff" * (len(self.buf) - at)
 
 
 def _say_nothing(text: str) -> None:
