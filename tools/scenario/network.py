@@ -44,7 +44,8 @@ class Network:
         self.turns = self.packets_in = self.packets_out = self.wires = 0
         self._events: list[tuple[int, int, Callable[[Any], None], Any]] = []
         self._event = 0
-        self._last_turn = self._wait_ms = 0
+        self._last_turn = 0
+        self._wait_ms = 0  # with nothing to do; 0: not known yet
         self._window: tuple[Wire, list[tuple[Any, ...]]] | None = None
         self._made_from = limits, settings
         self.is_off = False
@@ -81,7 +82,7 @@ class Network:
     def _power_is_back(self, _: None) -> None:
         self.is_off = False
         self._start()
-        self._last_turn = self.clock.ms
+        self._last_turn, self._wait_ms = self.clock.ms, 0
         self.gauges.watch(self.broker)
         self.ledger.power_is_back()
         for device in self.devices:
@@ -109,7 +110,10 @@ class Network:
         events, clock = self._events, self.clock
         end = until + self._begin_ms
         while clock.ms < end:
-            is_busy = self._is_busy()
+            poller = self.poller
+            is_busy = bool(self.broker.scanning or (poller.awake and poller.is_busy()))
+            if not is_busy and not self._wait_ms:
+                self._wait_ms = wait_ms(self.broker)
             turn = self._last_turn + (_TURN_MS if is_busy else self._wait_ms)
             if events and (self.is_off or events[0][0] <= turn or events[0][0] <= clock.ms):
                 clock.ms, _, act, what = heapq.heappop(events)
@@ -117,10 +121,6 @@ class Network:
             else:
                 clock.ms = max(turn, clock.ms)
                 self._turn(is_busy)
-
-    def _is_busy(self) -> bool:
-        poller = self.poller
-        return bool(self.broker.scanning or (poller.awake and poller.is_busy()))
 
     def _turn(self, is_busy: bool) -> None:
         self.turns += 1
@@ -130,7 +130,7 @@ class Network:
         self._last_turn = self.clock.ms
         self.loop.turn(0)
         self.settle()
-        self._wait_ms = wait_ms(self.broker)
+        self._wait_ms = 0
         if is_busy or self.gauges.is_due():
             self.gauges.look(None)
 
