@@ -20,6 +20,7 @@ class Board:
     sockets: int
     listener_is_socket: bool  # does a listener take one of the sockets?
     network: str  # wifi, ethernet, or host: that is there already
+    files_kb: int  # of the flash that stock firmware gives its file system; 0: it is no flash
     machines: list[str]  # how the names begin that its firmware gives the board
     tables_bytes: dict[str, int]  # what a start leaves for the tables, by heap/room.py's WAYS
     sources: dict[str, str]

@@ -185,14 +185,21 @@ def _check_heap(rows, spare):
     # -> what to say if the sum fits, and the pieces that the free heap is in are too small.
     gc.collect()
     free = gc.mem_free() if MICROPYTHON else 0
-    size, owner = max([(row[1], row[0]) for row in rows])
+    sizes = sorted([(row[1], row[0]) for row in rows], reverse=True)
+    size, owner = sizes[0]
     need = sum([row[1] for row in rows])
     limit = {"messages": "message_bytes", "version 5": "subscriptions", "shared": "rx_bytes"}
     lower = "; lower limit %s (%s take %d)" % (limit.get(owner, owner), owner, size)
     told = "%s: the tables take %d bytes, and " % (_heap(), need)
     if MICROPYTHON and need + spare > free:
-        told += "%d are left for them beside %d for clients" % (max(0, free - spare), spare)
-        raise MemoryError(told + lower)
+        lack = need + spare - free
+        told += "%d are left for them beside %d for clients, " % (max(0, free - spare), spare)
+        for more, owner in sizes[1:]:
+            if size * 2 > lack * 3:
+                break
+            size += more
+            lower += ", %s (%d)" % (limit.get(owner, owner), more)
+        raise MemoryError("%s%d too few%s" % (told, lack, lower))
     return told + "the %d that are free lie in pieces too small for them%s" % (free, lower)
 
 

@@ -4,6 +4,7 @@ its network and comes again. It needs no time of its own for any of it.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..sim import decode, encode
@@ -64,16 +65,21 @@ class Device:
             return  # it comes with its network
         self.wire = wire = self.network.open(self)
         self.connects += 1
+        wire.post(self._connect, "connect")
+        self.network.after(_CONNECT_MS, self._give_up, wire)
+
+    @cached_property
+    def _connect(self) -> bytes:
         group = self.group
         props = b""
         if group.level == 5 and not group.clean:
             seconds = _NEVER if group.expiry < 0 else group.expiry // 1000
             props = b"\x11" + encode.number4(seconds)
-        data = encode.connect(
-            group.level, self.id, group.clean, group.keep_alive // 1000, props, self._will()
+        keep_alive = group.keep_alive // 1000
+        made: bytes = encode.connect(
+            group.level, self.id, group.clean, keep_alive, props, self._will()
         )
-        wire.post(data, "connect")
-        self.network.after(_CONNECT_MS, self._give_up, wire)
+        return made
 
     def _will(self) -> tuple[bytes, bytes, int, bool, bytes] | None:
         will = self.group.will

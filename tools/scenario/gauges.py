@@ -46,6 +46,8 @@ class Gauges:
         self.hits: dict[str, Hit] = {}
         self._most = dict.fromkeys((*MORE, "connections"), 0)
         self._bucket = -1  # that was looked at last
+        self._connected = 0  # then
+        self._noted: tuple[int, ...] = ()
         self.curves = {name: [0] * BUCKETS for name in CURVES}
 
     def watch(self, broker: Any) -> None:
@@ -61,32 +63,42 @@ class Gauges:
 
     # While it runs
 
+    def is_due(self) -> bool:
+        """Must a turn be looked at in which nothing came?"""
+        at = self._network.now() // self._bucket_ms
+        return at != self._bucket or self._broker.connected != self._connected
+
     def look(self, device: Device | None) -> None:
         """The broker has served this client, or has ended a turn."""
         broker = self._broker
         now = self._read_refused()
         if now != self._refused:
-            for name, more in self._since(now).items():
-                if more and name != "qos 0":
+            for name, after, before in zip(TABLES, now, self._refused, strict=False):
+                if after != before:
                     self._hit(self._limit(name), device.name if device else "")
             self._refused = now
         arena = broker.messages.arena
         used = (arena.blocks - arena.free_blocks()) * arena.size
         most = self._most
-        most["message_bytes"] = max(most["message_bytes"], used)
-        most["connections"] = max(most["connections"], broker.connected)
+        if used > most["message_bytes"]:
+            most["message_bytes"] = used
+        self._connected = broker.connected
+        if self._connected > most["connections"]:
+            most["connections"] = self._connected
         at = self._network.now() // self._bucket_ms
         if 0 <= at < BUCKETS:
             if at != self._bucket:
                 self._bucket = at
                 self.curves["queued"][at] = max(broker.sessions.queued)
-            self._note(at, used)
+                self._noted = ()
+            now = (broker.connected, broker.messages.count[0], used, broker.deliveries.count[0])
+            if now != self._noted:
+                self._noted = now
+                self._note(at, now)
 
-    def _note(self, at: int, used: int) -> None:
-        broker, curves = self._broker, self.curves
-        now = (broker.connected, broker.messages.count[0], used, broker.deliveries.count[0])
+    def _note(self, at: int, now: tuple[int, ...]) -> None:
         for name, value in zip(CURVES, now, strict=False):
-            row = curves[name]
+            row = self.curves[name]
             if value > row[at]:
                 row[at] = value
 
@@ -150,13 +162,15 @@ class Gauges:
         broker = self._broker
         five = broker.five
         subs, conns, sessions = broker.subscriptions, broker.conns, broker.sessions
+        dropped = broker.stats[_DROPPED] + broker.carried[_DROPPED] * 100_000_000
+        # fmt: off
         return [
-            *(conns.refused, sessions.refused, subs.refused, subs.nodes_refused),
-            *(broker.retained.refused, broker.messages.refused, broker.deliveries.refused),
-            *(sessions.ids_refused, conns.bigs[2]),
-            *((five.shares.refused, five.aliases.refused) if five else (0, 0)),
-            broker.stats[_DROPPED] + broker.carried[_DROPPED] * 100_000_000,
+            conns.refused, sessions.refused, subs.refused, subs.nodes_refused,
+            broker.retained.refused, broker.messages.refused, broker.deliveries.refused,
+            sessions.ids_refused, conns.bigs[2],
+            five.shares.refused if five else 0, five.aliases.refused if five else 0, dropped,
         ]
+        # fmt: on
 
     # Afterwards
 

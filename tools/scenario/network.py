@@ -1,8 +1,8 @@
 """The broker, its clients and the time: what is to happen next, and when the broker turns.
 
 Time goes in whole milliseconds and jumps to whatever comes next. A turn of the broker takes
-one; with nothing to do it turns as often as the real loop does, which looks at its timers
-four times a second. How fast a board's processor is, is not simulated.
+one; with nothing to do it turns when its timers need it. How fast a board's processor is, is
+not simulated.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from typing import Any
 from slotmq import Broker, Limits, Settings
 from slotmq.loop import Loop
 
-from ..sim.machine import Clock, Listener, Poller
+from ..sim.machine import PERIOD, Clock, Listener, Poller
 from ..sim.numbers import Numbers
 from ..sim.trace import Trace
 from .device import Device
 from .gauges import Gauges
+from .idle import WAIT_MS, wait_ms
 from .ledger import Ledger
 from .plan import Scenario
 from .wear import Journal
@@ -27,7 +28,6 @@ from .wire import Wire
 _WARM_UP_MS = 5000  # in which clients come in, before anything is counted
 _WAYS = 8  # of a link, from the first packet to SUBACK
 _TURN_MS = 1
-_IDLE_MS = 250  # the loop's own wait
 
 
 class Network:
@@ -36,7 +36,7 @@ class Network:
     def __init__(self, scenario: Scenario, limits: Limits, settings: Settings) -> None:
         self.scenario = scenario
         self.seed = scenario.seed
-        self.clock = Clock(0)
+        self.clock = _Clock(0)
         self._begin_ms = _WARM_UP_MS + _WAYS * max(
             link.latency + link.jitter for link in scenario.links.values()
         )
@@ -45,11 +45,12 @@ class Network:
         self._events: list[tuple[int, int, Callable[[Any], None], Any]] = []
         self._event = 0
         self._last_turn = 0
+        self._wait_ms = 0  # with nothing to do; 0: not known yet
         self._window: tuple[Wire, list[tuple[Any, ...]]] | None = None
         self._made_from = limits, settings
         self.is_off = False
         self.power_cuts = 0
-        self.journal = Journal(scenario.persistence, is_host=scenario.board == "HOST")
+        self.journal = Journal(scenario.persistence, scenario.board)
         self.clock.before_asked = self.settle
         self._start()
         each = [(group, n) for group in scenario.clients for n in range(1, group.count + 1)]
@@ -81,7 +82,7 @@ class Network:
     def _power_is_back(self, _: None) -> None:
         self.is_off = False
         self._start()
-        self._last_turn = self.clock.ms
+        self._last_turn, self._wait_ms = self.clock.ms, 0
         self.gauges.watch(self.broker)
         self.ledger.power_is_back()
         for device in self.devices:
@@ -97,7 +98,8 @@ class Network:
     def at(self, ms: float, act: Callable[[Any], None], what: Any = None) -> None:
         """Call act(what) at this time of the clock."""
         self._event += 1
-        heapq.heappush(self._events, (max(round(ms), self.clock.ms), self._event, act, what))
+        when, now = round(ms), self.clock.ms
+        heapq.heappush(self._events, (when if when > now else now, self._event, act, what))
 
     def after(self, ms: float, act: Callable[[Any], None], what: Any = None) -> None:
         """Call act(what) in so many milliseconds."""
@@ -108,35 +110,36 @@ class Network:
         events, clock = self._events, self.clock
         end = until + self._begin_ms
         while clock.ms < end:
-            turn = self._next_turn()
-            if events and events[0][0] <= max(turn, clock.ms):
-                ms, _, act, what = heapq.heappop(events)
-                clock.ms = ms
+            poller = self.poller
+            is_busy = bool(self.broker.scanning or (poller.awake and poller.is_busy()))
+            if not is_busy and not self._wait_ms:
+                self._wait_ms = wait_ms(self.broker)
+            turn = self._last_turn + (_TURN_MS if is_busy else self._wait_ms)
+            if events and (self.is_off or events[0][0] <= turn or events[0][0] <= clock.ms):
+                clock.ms, _, act, what = heapq.heappop(events)
                 act(what)
             else:
-                clock.ms = max(int(turn), clock.ms)
-                self._turn()
+                clock.ms = max(turn, clock.ms)
+                self._turn(is_busy)
 
-    def _next_turn(self) -> float:
-        if self.is_off:
-            return float("inf")
-        is_busy = self.poller.is_busy() or self.broker.scanning
-        return self._last_turn + (_TURN_MS if is_busy else _IDLE_MS)
-
-    def _turn(self) -> None:
+    def _turn(self, is_busy: bool) -> None:
         self.turns += 1
+        idle = (self.clock.ms - self._last_turn - 1) // WAIT_MS * WAIT_MS
+        if is_busy and idle > 0:
+            self.loop._keep_time((self._last_turn + idle) % PERIOD)  # as its last idle turn
         self._last_turn = self.clock.ms
         self.loop.turn(0)
         self.settle()
-        self.gauges.look(None)
+        self._wait_ms = 0
+        if is_busy or self.gauges.is_due():
+            self.gauges.look(None)
 
     # What links tell
 
     def settle(self) -> None:
         """The broker has made what it makes of the last read."""
-        window, self._window = self._window, None
-        if window:
-            wire, packets = window
+        if self._window:
+            (wire, packets), self._window = self._window, None
             self.ledger.was_handled(packets)
             self.gauges.look(wire.device)
 
@@ -173,17 +176,30 @@ class Network:
         return wire in self.listener.waiting
 
 
+class _Clock(Clock):
+    """As the one of tests, for CPython alone, whose heap has no lock."""
+
+    def ticks_ms(self) -> int:
+        if self.before_asked:
+            self.before_asked()
+        now: int = (self.base + self.ms) % PERIOD
+        return now
+
+    def ticks_diff(self, now: int, before: int) -> int:
+        return (now - before + PERIOD // 2) % PERIOD - PERIOD // 2
+
+
 class Awake(Poller):
     """A poller that looks only at those streams for which something has happened."""
 
     def __init__(self) -> None:
         super().__init__(None)
-        self._awake: dict[Any, None] = {}
+        self.awake: dict[Any, None] = {}
 
     def register(self, stream: Any, mask: int) -> None:
         """Look at this one from now on."""
         self.masks[stream] = mask
-        self._awake[stream] = None
+        self.awake[stream] = None
 
     def modify(self, stream: Any, mask: int) -> None:
         """Look for something else from now on."""
@@ -192,22 +208,22 @@ class Awake(Poller):
     def unregister(self, stream: Any) -> None:
         """Look at it no more."""
         del self.masks[stream]
-        self._awake.pop(stream, None)
+        self.awake.pop(stream, None)
 
     def wake(self, stream: Any) -> None:
         """Something has happened there."""
         if stream in self.masks:
-            self._awake[stream] = None
+            self.awake[stream] = None
 
     def is_busy(self) -> bool:
         """Is there anything to be served?"""
-        if self._awake:
-            for stream in list(self._awake):
+        if self.awake:
+            for stream in list(self.awake):
                 if not stream.events(self.masks[stream]):
-                    del self._awake[stream]
-        return bool(self._awake)
+                    del self.awake[stream]
+        return bool(self.awake)
 
     def ipoll(self, timeout_ms: int) -> list[tuple[Any, int]]:
         """All that are to be served."""
-        found = ((stream, stream.events(self.masks[stream])) for stream in self._awake)
+        found = ((stream, stream.events(self.masks[stream])) for stream in self.awake)
         return [(stream, event) for stream, event in found if event]

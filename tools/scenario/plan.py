@@ -126,10 +126,13 @@ class Persistence:
 
     medium: str = _key(
         kinds.one_of("flash", "littlefs"),
-        "raw flash, or a file (its wear is an estimate)",
-        "flash",
+        "a file, as on stock firmware (its wear is an estimate), or raw flash",
+        "littlefs",
     )
-    size: int = _key(kinds.size(32768, 1 << 28), "bytes of the region", 262144)
+    size: int = _key(
+        *(kinds.size(32768, 1 << 28), "bytes of the region, or of the file system", 0),
+        shown="256 KB, or the stock firmware's file system",
+    )
     block: int = _key(kinds.size(1024, 65536), "bytes that are erased together", 4096)
     endurance: int = _key(
         kinds.whole(1, 10**7), "erasures that a block bears (a typical NOR flash's)", 100_000

@@ -38,7 +38,9 @@ class Wire(Link):
     def _arrival(self, way: int, n: int) -> int:
         """When n bytes that are sent now are there."""
         link, numbers = self.link, self.numbers
-        free = max(self._free[way], self.network.clock.ms)
+        free, now = self._free[way], self.network.clock.ms
+        if free < now:
+            free = now
         if link.bandwidth:
             free += (n + _HEAD) * 1000 / link.bandwidth
         self._free[way] = free
@@ -47,8 +49,11 @@ class Wire(Link):
             at += numbers.below(link.jitter + 1)
         if link.loss and numbers.below(10000) < link.loss * 100:
             at += link.retransmission
-        self._last[way] = max(self._last[way], round(at))
-        return self._last[way]
+        last = round(at)
+        if last < self._last[way]:
+            return self._last[way]
+        self._last[way] = last
+        return last
 
     # The client's end
 
@@ -80,7 +85,14 @@ class Wire(Link):
             self.ended = True
             self.network.poller.wake(self)
 
-    # The broker's end
+    # The broker's end; the heap of CPython has no lock to be lifted
+
+    def readinto(self, buf: Any, n: int | None = None) -> Any:
+        self.network.settle()
+        return self._read(buf, len(buf) if n is None else n)
+
+    def write(self, buf: Any, off: int, n: int) -> Any:
+        return self._write(buf, off, n)
 
     def _carry(self, data: bytes) -> None:
         super()._carry(data)

@@ -158,10 +158,17 @@ def _wear(outcome: Outcome) -> str:
     told += f" {wear.programmed:,} bytes programmed, {wear.erased:,} erased"
     if wear.medium == "littlefs":
         told += " (an estimate from measurements)"
-    if wear.years is None:
+    if wear.years is None or wear.raw_years is None:
         return told + "; it does not wear."
-    years = f"{wear.years:,.1f} years" if wear.years < 1000 else "more than 1,000 years"
-    return told + f": {years} at this rate."
+    told += f": {_years(wear.years)} at this rate"
+    if wear.medium == "littlefs":
+        told += "; as a raw region of 256 KB, which stock firmware does not have, "
+        told += _years(wear.raw_years)
+    return told + "."
+
+
+def _years(years: float) -> str:
+    return f"{years:,.1f} years" if years < 1000 else "more than 1,000 years"
 
 
 # Tables

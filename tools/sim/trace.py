@@ -11,7 +11,7 @@ class Trace:
     def note(self, what, link, ms, data):
         """what: one byte, r w or another event; link: its number."""
         head = bytes((what, link >> 8 & 255, link & 255, ms >> 16 & 255, ms >> 8 & 255, ms & 255))
-        self.hash = binascii.crc32(data, binascii.crc32(head, self.hash))
+        self.hash = binascii.crc32(head + data, self.hash)
         if self.lines is not None:
             self.lines.append((ms, chr(what), link, bytes(data)))
 
