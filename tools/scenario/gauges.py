@@ -91,10 +91,10 @@ class Gauges:
                 self._bucket = at
                 self.curves["queued"][at] = max(broker.sessions.queued)
                 self._noted = ()
-            now = (broker.connected, broker.messages.count[0], used, broker.deliveries.count[0])
-            if now != self._noted:
-                self._noted = now
-                self._note(at, now)
+            held = (broker.connected, broker.messages.count[0], used, broker.deliveries.count[0])
+            if held != self._noted:
+                self._noted = held
+                self._note(at, held)
 
     def _note(self, at: int, now: tuple[int, ...]) -> None:
         for name, value in zip(CURVES, now, strict=False):

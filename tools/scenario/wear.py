@@ -103,6 +103,9 @@ class Journal:
 class _Medium(FlashMedium):
     """As on a board, where a loop needs no memory; here a slice is faster."""
 
+    def __init__(self, device: Any, snapshot: int) -> None:
+        super().__init__(device, snapshot)
+
     def _blank(self, at: int) -> None:
         self.buf[at:] = b"\xff" * (len(self.buf) - at)
 
