@@ -61,7 +61,7 @@ class Journal:
             self._commits += self._journal.commits
         if not self._device:
             self._device = _flash(plan, self._size, snapshot, is_host=self._is_host)
-        medium = _Medium(self._device, snapshot)
+        medium = _Medium(self._device, snapshot)  # type: ignore[no-untyped-call]
         interval = getattr(broker.settings, "autosave_interval", _AUTOSAVE_S)
         try:
             always = plan.sync == "always"
@@ -102,9 +102,6 @@ class Journal:
 
 class _Medium(FlashMedium):
     """As on a board, where a loop needs no memory; here a slice is faster."""
-
-    def __init__(self, device: Any, snapshot: int) -> None:
-        super().__init__(device, snapshot)
 
     def _blank(self, at: int) -> None:
         self.buf[at:] = b"\xff" * (len(self.buf) - at)
