@@ -83,9 +83,9 @@ def test_sessions_messages_and_retained_ones(keep: Keep, come: Come) -> None:
     publisher.expect(codec.Ack(codec.PUBREC, 77))
     publisher.release(77)
     reader = come(address, "reader", present=True)
-    reader.receive("t/1", PAYLOAD, 1, dup=True)
-    reader.receive("t/2", b"two", 2, dup=True)
-    reader.receive("t/3", b"half", 2, dup=True)
+    reader.receive("t/1", PAYLOAD, 1)
+    reader.receive("t/2", b"two", 2)
+    reader.receive("t/3", b"half", 2)
     reader.subscribe("r/+", qos=1)
     reader.receive("r/x", b"retained", 1, retain=True)
     run.stop()
@@ -224,7 +224,7 @@ def test_wills_of_a_killed_broker_and_of_a_stopped_one(keep: Keep, come: Come) -
         run, address = keep()
     watcher = come(address, "watcher", present=True)
     for n in range(2):
-        watcher.receive("will", b"%d" % n, 1, dup=True)
+        watcher.receive("will", b"%d" % n, 1)
     run.stop()
 
 
