@@ -44,7 +44,7 @@ clients: .venv/installed
 
 test: setup lint
 	$(BIN)/python -m slotmq_tools.heap
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 3
 	$(MAKE) test-spark
 
 # Each in one process, since every process would start a Spark of its own.
