@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -11,14 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from host_tests.wire import codec
-from host_tests.wire.client import Client
+from host_tests.embedded import PATIENCE_S, Program
 from host_tests.wire.process import free_port
 from slotmq_tools import micropython, mpy
 
 ROOT = Path(__file__).parents[1]
 FIRMWARE, EXAMPLES = ROOT / "firmware", ROOT / "examples"
-PATIENCE_S = 20
 HEAP_KB = 160  # a Pico W's; the firmware's modules are compiled in it, not before
 BAR = 24_000  # a client that comes in needs half of that for a moment
 # In place of a board's pins, which print what becomes of them. CPython has no ticks of time's.
@@ -37,16 +34,14 @@ class Pin:
 """
 
 
-class Board:
-    """The firmware in a process of its own; its flash is a folder."""
+class Board(Program):
+    """The firmware; its flash is a folder."""
 
     def __init__(self, runtime: str, flash: Path) -> None:
-        self.port = free_port()
+        port = free_port()
         network = {"board": "RPI_PICO_W", "link": "host", "led": None, "watchdog": 0}
         (flash / "network.json").write_text(json.dumps(network))
-        (flash / "slotmq.conf").write_text(
-            f"listener {self.port} 127.0.0.1\nallow_anonymous true\n"
-        )
+        (flash / "slotmq.conf").write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
         (flash / "machine.py").write_text(MACHINE)
         if runtime == "cpython":
             path = f"{FIRMWARE}:{flash}:{os.environ.get('PYTHONPATH', '')}"
@@ -56,36 +51,11 @@ class Board:
             imports = mpy.build_for(micropython.find(32))
             environment = micropython.environment(imports, FIRMWARE, flash)
             command = micropython.command(32, HEAP_KB, FIRMWARE / "main.py")
-        self.output = flash / "output"
-        with self.output.open("wb") as output:
-            self.process = subprocess.Popen(
-                command, cwd=flash, env=environment, stdout=output, stderr=output
-            )
-
-    def connect(self, name: str) -> Client:
-        deadline = time.monotonic() + PATIENCE_S
-        while True:
-            try:
-                client = Client(("127.0.0.1", self.port))
-                break
-            except ConnectionRefusedError:
-                assert time.monotonic() < deadline and self.process.poll() is None, self.said()
-                time.sleep(0.05)
-        assert client.connect(codec.connect(name)).code == 0
-        return client
-
-    def said(self) -> str:
-        return self.output.read_text(errors="replace")
+        super().__init__(flash, port, command, environment)
 
     def most_free(self) -> int:
         lines = [line.split() for line in self.said().splitlines()]
         return max((int(words[1]) for words in lines if words[:1] == ["free"]), default=0)
-
-    def says(self, text: str) -> None:
-        deadline = time.monotonic() + PATIENCE_S
-        while text not in self.said():
-            assert time.monotonic() < deadline, self.said()
-            time.sleep(0.05)
 
 
 Start = Callable[[str | Path], Board]
@@ -105,8 +75,7 @@ def start(runtime: str, tmp_path: Path) -> Iterator[Start]:
 
     yield start_one
     for one in running:
-        one.process.kill()
-        one.process.wait()
+        one.end()
 
 
 def test_a_sensor_and_a_relay(start: Start) -> None:

@@ -1,7 +1,6 @@
 """The three applications in examples/, on both runtimes, with clients of the network."""
 
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -9,22 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from host_tests.wire import codec
-from host_tests.wire.client import Client
+from host_tests.embedded import PATIENCE_S, Program
 from host_tests.wire.process import free_port
 from slotmq_tools import micropython, mpy
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 HEAP_KB = 256
-PATIENCE_S = 20
 
 
-class Example:
-    """An example that runs in a process of its own."""
+class Example(Program):
+    """One of the examples."""
 
     def __init__(self, runtime: str, folder: Path, port: int, code: str) -> None:
-        self.folder = folder
-        self.port = port
         script = folder / "run.py"
         script.write_text(f"import sys\nsys.path.append({str(EXAMPLES)!r})\n{code}\n")
         if runtime == "cpython":
@@ -33,26 +28,7 @@ class Example:
             target = micropython.find(32)
             command = micropython.command(32, HEAP_KB, script)
             environment = micropython.environment(mpy.build_for(target))
-        self.output = folder / "output"
-        with self.output.open("wb") as output:
-            self.process = subprocess.Popen(
-                command, cwd=folder, env=environment, stdout=output, stderr=output
-            )
-
-    def connect(self, name: str) -> Client:
-        deadline = time.monotonic() + PATIENCE_S
-        while True:
-            try:
-                client = Client(("127.0.0.1", self.port))
-                break
-            except ConnectionRefusedError:
-                assert time.monotonic() < deadline and self.process.poll() is None, self.said()
-                time.sleep(0.05)
-        assert client.connect(codec.connect(name)).code == 0
-        return client
-
-    def said(self) -> str:
-        return self.output.read_text(errors="replace")
+        super().__init__(folder, port, command, environment)
 
 
 Start = Callable[[str], Example]
@@ -69,8 +45,7 @@ def start(runtime: str, tmp_path: Path) -> Iterator[Start]:
 
     yield start_one
     for one in running:
-        one.process.kill()
-        one.process.wait()
+        one.end()
 
 
 def test_sensor_logger(start: Start) -> None:
