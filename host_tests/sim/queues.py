@@ -136,7 +136,7 @@ def _is_excused(model, session, owed):
 
 def _find_receiver(model, wanted, tables):
     for session, _, rows in tables:
-        for row in rows:
+        for row in rows[::-1]:  # it is among the last ones, and clears of a topic are alike
             if row.key == wanted.msg.key() and _is_of(model, session, row, wanted):
                 rows.remove(row)
                 _give(model, wanted, session, row)

@@ -111,7 +111,7 @@ class Retained:
                 if msg.key() != key:
                     continue
                 allowed += len(scan.may[topic])
-                score = 1 + 2 * (scan.due.get(topic) is msg)
+                score = 1 + 2 * (scan.due.get(topic) is msg) + (scan.link is link)
                 score += link.level == 5 and self.fits(scan, msg, packet, True)
                 if score > best and self.fits(scan, msg, packet, exactly):
                     found = scan, msg
