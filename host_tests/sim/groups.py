@@ -15,6 +15,12 @@ class ForGroup:
         self.is_going = self.is_given = False  # out, just now; to a member
 
 
+def granted(model, wanted, sub):
+    """The QoS at which a member gets it."""
+    raised = model.broker.upgrade_qos and not wanted.passed
+    return sub.qos if raised else min(sub.qos, wanted.qos)
+
+
 def may_be_nobodys(model, wanted):
     """May a message for a group have no receiver that is seen in a queue?
 
@@ -29,9 +35,7 @@ def may_be_nobodys(model, wanted):
     )
     for session, sub in wanted.members:
         found = found or session.dead  # it went to one who is gone, and its place with it
-        raised = model.broker.upgrade_qos and not wanted.passed
-        qos = sub.qos if raised else min(sub.qos, wanted.qos)
-        if not qos:
+        if not granted(model, wanted, sub):
             found = True
             owed = Owed(wanted.msg, 0, False, 1 if sub.as_published and wanted.msg.retain else 0)
             owed.in_order = False

@@ -149,7 +149,10 @@ def _is_of(model, session, row, wanted):
     name, topic_filter = wanted.key
     if row.group == peek.NONE or row.group != peek.group(model.broker, topic_filter, name):
         return False
-    return session in [member for member, _ in wanted.members]
+    qos = row.flags >> 1 & 3
+    return any(
+        who is session and groups.granted(model, wanted, sub) == qos for who, sub in wanted.members
+    )
 
 
 def _give(model, wanted, session, row):
