@@ -11,7 +11,7 @@ def handle_publish(model, link, packet, grown):
     session = link.session
     if msg.deadline is not None:
         msg = msg.again()
-    refused = grown.messages and qos and not peek.attached(model.world, link)
+    refused = grown.messages and qos
     if refused and model.settings.when_full["messages"] == "disconnect":
         link.deaf = True  # nothing has happened but that the connection ends
         return

@@ -28,7 +28,7 @@ def test_the_boards_of_the_presets() -> None:
 def test_facts_are_whole_and_say_where_they_are_from(name: str) -> None:
     board = boards.load(name)
     assert board.name == name
-    told = {"heap_kb", "sockets", "mpy_arch", "network", "machines", "tables_bytes"}
+    told = {"heap_kb", "sockets", "mpy_arch", "network", "machines", "tables_bytes", "files_kb"}
     assert set(board.sources) == told
     assert board.heap_kb > 0 < board.sockets
     assert board.network in ("wifi", "ethernet", "host")
