@@ -29,12 +29,11 @@ def content(path):
 
 class Case(unittest.TestCase):
     def setUp(self):
-        # A start collects garbage many times: what pytest has made need not be looked at.
-        getattr(gc, "freeze", gc.collect)()
+        gc.collect()
         self.said = []
 
     def tearDown(self):
-        getattr(gc, "unfreeze", gc.collect)()
+        gc.collect()
 
     def start(self):
         """A broker with what the medium holds; how many retained topics that are."""

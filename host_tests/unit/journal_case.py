@@ -19,14 +19,13 @@ class JournalCase(unittest.TestCase):
     limits = ()
 
     def setUp(self):
-        # A start collects garbage many times: what pytest has made need not be looked at.
-        getattr(gc, "freeze", gc.collect)()
+        gc.collect()
         self.said = []
         self.medium = MemoryMedium()
         self.start()
 
     def tearDown(self):
-        getattr(gc, "unfreeze", gc.collect)()
+        gc.collect()
 
     def start(self):
         settings = Settings(sys_interval=0, **dict(self.settings))

@@ -69,10 +69,10 @@ class Known:
 
 class Case(unittest.TestCase):
     def setUp(self):
-        getattr(gc, "freeze", gc.collect)()  # a start collects garbage many times
+        gc.collect()
 
     def tearDown(self):
-        getattr(gc, "unfreeze", gc.collect)()
+        gc.collect()
 
     def check(self, known, heard, medium, where):
         """What is there after a cut, and that life goes on with it."""
