@@ -128,10 +128,7 @@ class Story:
 
 class TestCuts(unittest.TestCase):
     def setUp(self):
-        gc.collect()
-
-    def tearDown(self):
-        gc.collect()
+        getattr(gc, "freeze", gc.collect)()  # a start collects garbage many times
 
     def check(self, story):
         self.assertEqual(story.publisher.todo, {})
