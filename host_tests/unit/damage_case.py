@@ -29,6 +29,7 @@ def content(path):
 
 class Case(unittest.TestCase):
     def setUp(self):
+        gc.collect()
         getattr(gc, "freeze", gc.collect)()  # a start collects garbage many times
         self.said = []
 

@@ -19,6 +19,7 @@ class JournalCase(unittest.TestCase):
     limits = ()
 
     def setUp(self):
+        gc.collect()
         getattr(gc, "freeze", gc.collect)()  # a start collects garbage many times
         self.said = []
         self.medium = MemoryMedium()

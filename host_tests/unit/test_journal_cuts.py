@@ -128,6 +128,7 @@ class Story:
 
 class TestCuts(unittest.TestCase):
     def setUp(self):
+        gc.collect()
         getattr(gc, "freeze", gc.collect)()  # a start collects garbage many times
 
     def check(self, story):

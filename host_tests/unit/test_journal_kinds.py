@@ -69,6 +69,7 @@ class Known:
 
 class Case(unittest.TestCase):
     def setUp(self):
+        gc.collect()
         getattr(gc, "freeze", gc.collect)()  # a start collects garbage many times
 
     def check(self, known, heard, medium, where):
