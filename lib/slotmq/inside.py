@@ -28,7 +28,7 @@ def subscribe(broker, topic_filter, callback, qos=0):
     house = _house(broker)
     if house.own is None or not house.own.is_connected:
         own = Client(house)
-        _open(own, connect_of(broker, "", True, None, local.checked))
+        _open(own, connect_of(broker, "", True, None))
         house.own = own
     return house.own.subscribe(topic_filter, callback, qos)
 
@@ -38,7 +38,7 @@ def client(broker, client_id="", clean=True, will=None):
 
     ValueError: id or will are none. OSError: no room. Where it may be called: as subscribe()."""
     local.ask(broker)
-    packet = connect_of(broker, client_id, clean, will, local.checked)
+    packet = connect_of(broker, client_id, clean, will)
     one = Client(_house(broker))
     _open(one, packet)
     return one

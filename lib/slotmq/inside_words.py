@@ -2,6 +2,7 @@
 # and whether it may be said: bad arguments end here, before anything has changed, and not as a
 # malformed packet, which would end the client. Owns nothing. Allocates. (A word in a text is a
 # name that keeps its length everywhere, tools/pack: so RETAIN and not retain.)
+from slotmq.local import checked, encoded
 from slotmq.runtime import const, filter_ok, utf8_ok
 
 _CLEAN = const(2)
@@ -27,8 +28,8 @@ def filter_of(broker, topic_filter, callback, qos):
     return name
 
 
-def connect_of(broker, client_id, clean, will, checked):
-    """CONNECT; ValueError: what it says is none. checked: local.py's, for the will."""
+def connect_of(broker, client_id, clean, will):
+    """CONNECT; ValueError: what it says is none."""
     name = encoded(client_id)
     most = broker.limits.client_id_bytes
     if len(name) > most or not utf8_ok(name, 0, len(name), 0):
@@ -64,7 +65,3 @@ def said(first, body):
 
 def field(value):
     return len(value).to_bytes(2, "big") + value
-
-
-def encoded(text):
-    return text.encode() if isinstance(text, str) else text

@@ -129,7 +129,7 @@ RULE = (
     # For the program that a broker is part of
     Row("inside", "heap inside_client inside_words local runtime serving"),
     Row("inside_client", "heap inside_words intake local ondemand runtime"),
-    Row("inside_words", "runtime"),
+    Row("inside_words", "local runtime"),
     Row("hooks", "heap local runtime"),
     Row("serving", "runtime", "asyncio"),
     Row(
