@@ -15,6 +15,20 @@ class Snapshot:
         self.retained = dict(model.retained.kept) if model else {}
         self.groups = list(model.later) if model else []
 
+    def parts(self):
+        """What is left of it in a file whose bits have turned: the first of its tables."""
+        sessions, received, deliveries = [Snapshot(None, self.ms) for _ in range(3)]
+        sessions.sessions = [Kept(kept.session) for kept in self.sessions]
+        received.sessions = [Kept(kept.session) for kept in self.sessions]
+        deliveries.sessions = self.sessions
+        for kept in sessions.sessions:
+            kept.received = {}
+        for kept in sessions.sessions + received.sessions:
+            kept.queue = kept.ended = []
+        for part in (sessions, received, deliveries):
+            part.births, part.groups = self.births, self.groups
+        return [sessions, received, deliveries]
+
     def runs_out(self, ms):
         """Was there something that expires or falls due, and had not until then?"""
         ends = [msg.deadline for msg in self.retained.values()]
