@@ -12,6 +12,8 @@ def handle_publish(model, link, packet, grown):
     if msg.deadline is not None:
         msg = msg.again()
     refused = grown.messages and qos
+    if refused and qos == 2:  # it may have been another's of QoS 0
+        refused = not peek.has_received(model.broker, session.name, packet_id)
     if refused and model.settings.when_full["messages"] == "disconnect":
         link.deaf = True  # nothing has happened but that the connection ends
         return
