@@ -27,6 +27,7 @@ class Model(Learning):
         self.going = []  # the message that is just going out: some have it, others will
         self.later = []  # groups that will have it
         self.spare = None  # what has been counted, perhaps for it
+        self.newly_refused = 0
         self.passed = {}  # keys of messages that may have gone to other members -> the message
         self.touched = []  # topics whose retained message was to change in this window
         self.fresh = []  # messages that were handed out in this window
@@ -82,6 +83,7 @@ class Model(Learning):
         counts = peek.Counts(self.broker)
         grown = counts.since(self.counts)
         self.counts = counts
+        self.newly_refused = grown.messages  # and not of a message that was going out before
         if self.spare:
             grown.messages += self.spare.messages
             grown.deliveries += self.spare.deliveries
