@@ -86,7 +86,7 @@ FAULTS = (
     ),
     Fault(
         "a session that has ended is never taken out",
-        "journal_control.py",
+        "journal_rows.py",
         "            journal.gone(_SESSION_GONE, marks, at)\n",
         "            marks[at] = 0\n",
     ),

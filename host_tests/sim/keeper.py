@@ -130,8 +130,10 @@ class Keeper:
 
     # What the medium tells
 
-    def begins(self):
-        """The journal begins to write: what there is now may be kept from now on."""
+    def begins(self, is_making):
+        """The journal begins to write: what there is now may be kept from now on.
+
+        is_making: all of it, beside what it had written."""
         world = self.world
         if self.booting:
             found = survival.adopt(world.model, self.candidates)
@@ -143,7 +145,10 @@ class Keeper:
         self.ms = world.clock.ms
         if self.is_armed or self.takes_all:
             doubted = world.model.learn_all()
-            self.candidates.append(Snapshot(world.model, self.ms))
+            full = Snapshot(world.model, self.ms)
+            if is_making and world.plan.rots and self.kind != "flash":
+                self.candidates += full.parts()
+            self.candidates.append(full)
             world.model.trust(doubted)
 
     def _judge(self, found):
@@ -218,8 +223,8 @@ class Watched:
     def begin(self, generation):
         heap.lift()
         try:
-            self._begins()
             self.is_making = True
+            self._begins()
             self.medium.begin(generation)
         except OSError:
             self.keeper.look_at_power()
@@ -276,7 +281,7 @@ class Watched:
         self.has_begun = True
         self.kinds = []
         self.ahead = 0
-        self.keeper.begins()
+        self.keeper.begins(self.is_making)
 
     def _is_kept(self):
         self.has_begun = False

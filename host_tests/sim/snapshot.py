@@ -15,6 +15,20 @@ class Snapshot:
         self.retained = dict(model.retained.kept) if model else {}
         self.groups = list(model.later) if model else []
 
+    def parts(self):
+        """What is left of it in a file whose bits have turned: the first of its tables."""
+        sessions, received, deliveries = [Snapshot(None, self.ms) for _ in range(3)]
+        sessions.sessions = [Kept(kept.session) for kept in self.sessions]
+        received.sessions = [Kept(kept.session) for kept in self.sessions]
+        deliveries.sessions = self.sessions
+        for kept in sessions.sessions:
+            kept.received = {}
+        for kept in sessions.sessions + received.sessions:
+            kept.lost, kept.queue, kept.ended = kept.queue, [], []
+        for part in (sessions, received, deliveries):
+            part.births, part.groups = self.births, self.groups
+        return [sessions, received, deliveries]
+
     def runs_out(self, ms):
         """Was there something that expires or falls due, and had not until then?"""
         ends = [msg.deadline for msg in self.retained.values()]
@@ -55,6 +69,7 @@ class Kept:
         self.will = session.will, session.will_delay, session.will_due
         self.subscriptions = [(sub, sub.before()) for sub in session.subscriptions]
         self.queue = [(owed, owed.state, owed.sure) for owed in session.queue]
+        self.lost = []  # as queue, in a file that has lost them
         self.ended = list(session.ended)
         self.received = dict(session.received)
         self.changes = session.changes
@@ -84,6 +99,8 @@ class Kept:
             session.owed[key] = [owed for owed in row if owed.born <= births or owed.is_scan]
             for owed in session.owed[key]:  # what was just going out, and not to this one yet
                 owed.sure = owed.sure and not (owed.qos and owed.state == QUEUED)
+        for owed, _, _ in self.lost:
+            owed.sure = False
         session.queue = []
         session.in_flight = {}
         for owed, state, sure in self.queue:

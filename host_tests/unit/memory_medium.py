@@ -17,6 +17,7 @@ class MemoryMedium:
         self.kept = kept or {}  # generation: bytes that are durable
         self.current = max(self.kept) if self.kept else 0
         self.making = None
+        self.is_open = True
         self.lost = b""  # appended, and not yet durable
         self.power = 1 << 30  # bytes until it is cut
         self.room = 1 << 30  # bytes until it is full
@@ -56,6 +57,7 @@ class MemoryMedium:
             heap.drop()
 
     def _begin(self, generation):
+        self.is_open = True
         self.making = generation
         self.kept[generation] = b""
         self.lost = b""
@@ -68,7 +70,7 @@ class MemoryMedium:
             heap.drop()
 
     def _append(self, buf, off, n):
-        if n > self.room:
+        if n > self.room or not self.is_open:
             raise OSError(28, "full")
         self.room -= n
         self.lost += bytes(buf[off : off + n])
@@ -105,7 +107,7 @@ class MemoryMedium:
             self.kept.pop(before, None)
 
     def close(self):
-        pass
+        self.is_open = False
 
     def set_aside(self, generation, is_needed=False):
         if not generation:

@@ -1,137 +1,24 @@
-# journal_control.py - what the journal does seldom: rows of sessions and subscriptions, which
-# CONNECT and SUBSCRIBE change, compaction, and room for the next one. Loaded on demand and
-# owns nothing; what must be remembered is the Journal's. The control plane: allocates.
+# journal_control.py - what the journal does seldom: a new generation, and room for the next one;
+# and, of journal_rows.py, rows that CONNECT and SUBSCRIBE change. Loaded on demand and owns
+# nothing; what must be remembered is the Journal's. The control plane: allocates.
 from slotmq.encode import put_u16, put_u32
 from slotmq.journal import VERSION, Journal
+from slotmq.journal_rows import is_gone, write  # noqa: F401 - the Journal takes it from here
 from slotmq.runtime import const
-from slotmq.runtime_journal import next_bit
 
 _NONE = const(0xFFFF)
 _NEVER = const(0x3FFFFFFF)
 _FIELDS = const(8)
-_ROW = const(4)
 _CHANGED = const(32)
 _KEPT = const(16)
+_NOTHING = const(-1)  # the snapshot of a medium that never had one
 _LOOK = const(100)  # tenths of a second between two looks for room
 _FAR = const(65536)  # bytes that the journal grows between two looks, where there is room
 _MARGIN = const(4096)  # where there is little
 _WARNING = const(2)
 _PUBLISH_TYPE = const(3)
 _ENOSPC = const(28)
-_EINVAL = const(22)
-# Types of records
-_HEAD = const(1)
-_SESSION = const(2)
-_SESSION_GONE = const(3)
-_SUBSCRIPTION = const(4)
-_SUBSCRIPTION_GONE = const(5)
-# Flags of a session's row
-_IS_CLEAN = const(1)
-_CONNECTED = const(2)
-_WILL = const(4)
-_MARKED = const(8)
-
-
-def write(journal):
-    """The rows of all sessions and subscriptions that have changed."""
-    if journal.broker.sessions.changed:
-        _sessions(journal, journal.broker.sessions)
-    if journal.broker.subscriptions.changed:
-        _subscriptions(journal, journal.broker.subscriptions)
-
-
-def _sessions(journal, sessions):
-    marks = sessions.mark
-    at = next_bit(marks, 0, sessions.slots, 1)
-    while at < sessions.slots:
-        is_used = sessions.used(at)
-        if is_used and (not sessions.clean[at] or sessions.will[at] != _NONE):
-            _session(journal, sessions, at)
-            marks[at] = marks[at] & ~1 | _ROW
-        else:
-            journal.gone(_SESSION_GONE, marks, at)
-        at = next_bit(marks, at + 1, sessions.slots, 1)
-    sessions.changed = False
-
-
-def _session(journal, sessions, session):
-    # slot, flags, when it was left, expiry, will: message, delay, when it is due, since
-    # when it is there; client id
-    buf = journal.buf
-    five = journal.broker.five
-    will = sessions.will[session]
-    flags = _IS_CLEAN if sessions.clean[session] else 0
-    if sessions.conn[session] != _NONE:
-        flags |= _CONNECTED
-    if will != _NONE:
-        flags |= _WILL
-        journal.message(will)
-    if five and five.marked[session]:
-        flags |= _MARKED
-    at = put_u16(buf, _FIELDS, session)
-    buf[at] = flags
-    at = put_u32(buf, at + 1, sessions.left[session])
-    at = put_u32(buf, at, five.expiry[session] if five else _NEVER)
-    at = put_u16(buf, at, will)
-    at = put_u32(buf, at, five.will_delay[session] if five else 0)
-    at = put_u32(buf, at, five.will_at[session] if five else 0)
-    at = put_u32(buf, at, five.will_since[session] if five else 0)
-    _must_fit(sessions.names.length[session], len(buf) - at)
-    at += sessions.names.read(session, buf, at)
-    journal.record(_SESSION, at)
-
-
-def _subscriptions(journal, subs):
-    marks = subs.mark
-    at = next_bit(marks, 0, subs.slots, 1)
-    while at < subs.slots:
-        session = subs.session[at]
-        if session == _NONE or journal.broker.sessions.clean[session]:
-            journal.gone(_SUBSCRIPTION_GONE, marks, at)
-        else:
-            _subscription(journal, subs, at, session)
-            marks[at] = _ROW
-        at = next_bit(marks, at + 1, subs.slots, 1)
-    subs.changed = False
-
-
-def _subscription(journal, subs, sub, session):
-    # slot, session, QoS, options, identifier, group, length of its name, it, the filter
-    buf = journal.buf
-    five = journal.broker.five
-    at = put_u16(buf, _FIELDS, sub)
-    at = put_u16(buf, at, session)
-    buf[at] = subs.qos[sub]
-    buf[at + 1] = five.options[sub] if five else 0
-    at = put_u32(buf, at + 2, five.identifier[sub] if five else 0)
-    share = five.share[sub] if five else _NONE
-    # Share name and filter together are no longer than a filter may be.
-    at = put_u16(buf, at, share)
-    text = bytearray(journal.broker.limits.topic_bytes)
-    n = five.shares.names.length[share] if share != _NONE else 0
-    _must_fit(n + _filter_length(subs, subs.node[sub]), len(text))
-    if n:
-        five.shares.names.read(share, text, 0)
-    start = subs.filter_text(subs.node[sub], text, len(text))
-    buf[at] = n
-    journal.record(_SUBSCRIPTION, at + 1, n + len(text) - start)
-    journal.put(text, 0, n)
-    journal.put(text, start, len(text) - start)
-    journal.close_record()
-
-
-def _filter_length(subs, node):
-    n = -1
-    while node != subs.root:
-        n += subs.nodes.length[node] + 1
-        node = subs.nodes.scope[node]
-    return n
-
-
-def _must_fit(n, room):
-    # What no start could read is not written: the generation that is there stays.
-    if n > room:
-        raise OSError(_EINVAL, "write")
+_HEAD = const(1)  # a type of records
 
 
 # A new generation
@@ -148,7 +35,8 @@ def begin(broker, medium, newest, say, *sync):
             medium.close()
             raise
         say("there is no room to write")
-        note(journal, True)
+        journal.snapshot = 0 if newest else _NOTHING
+        _failed(journal)
     return journal
 
 
@@ -158,13 +46,32 @@ def compact(journal):
         make(journal)
     except OSError as error:
         journal.failures += 1
-        note(journal, True, error.errno)
+        _failed(journal, error.errno)
+
+
+def _failed(journal, *error):
+    # Where nothing has ever been written, and there is nothing to write, nobody needs to wait.
+    broker = journal.broker
+    if journal.snapshot == _NOTHING and not broker.retained.names.count():
+        sessions = broker.sessions
+        at = 0
+        while at < sessions.slots and (not sessions.used(at) or is_gone(sessions, at)):
+            at += 1
+        if at == sessions.slots:
+            journal.medium.close()  # until the next attempt: a row would find no generation
+            journal.whole = True
+            journal.records = 0
+            journal.saved = broker.now
+            journal.retry_at = broker.now + _LOOK
+    note(journal, True, *error)
 
 
 def make(journal):
     """As compact(); OSError: it cannot be done."""
     medium = journal.medium
     journal.whole = False
+    # So many of QoS 2 may have been sent of which no row says so
+    journal.window = min(journal.broker.max_inflight, _NONE)
     journal.generation += 1
     put_u32(journal.seed, 0, journal.generation)
     medium.begin(journal.generation)
@@ -172,16 +79,30 @@ def make(journal):
     journal.records = 0
     buf = journal.buf
     buf[_FIELDS] = VERSION
-    # So many of QoS 2 may have been sent of which no row says so
-    journal.window = min(journal.broker.max_inflight, _NONE)
     at = put_u16(buf, put_u32(buf, _FIELDS + 1, journal.generation), journal.window)
     buf[at] = journal.always
     journal.record(_HEAD, at + 1)
+    if medium.page == 1:
+        _write_in_parts(journal)
     journal.write()
     medium.switch()
     journal.snapshot = medium.end
     journal.whole = True
     keep_room(journal)
+
+
+def _write_in_parts(journal):
+    # A COMMIT behind each table: of a file that rots those before it count, and there is no
+    # generation before it to go back to, as in flash. The last one is left to who calls.
+    broker = journal.broker
+    broker.sessions.ids_high[1] = broker.deliveries.count[4] = 0
+    broker.retained.changed = False
+    journal.write()
+    broker.sessions.ids_high[1] = 1
+    journal.write()
+    broker.deliveries.count[4] = 1
+    journal.write()
+    broker.retained.changed = True
 
 
 def _forget(journal):

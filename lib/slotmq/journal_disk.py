@@ -71,7 +71,6 @@ def set_aside(medium, generation, is_needed):
     if is_needed:
         return name if _copy(medium.path, name) else None
     close(medium)
-    medium.end = 0
     try:
         os.rename(medium.path, name)
     except OSError as error:
@@ -139,6 +138,7 @@ def close(medium):
     _close(medium.old)
     _close(medium.new)
     medium.old = medium.new = None
+    medium.end = 0
 
 
 def spare(medium, n):
