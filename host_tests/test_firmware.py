@@ -66,7 +66,7 @@ def _connected(port: int, process: subprocess.Popen[bytes], output: Path) -> Cli
 def test_a_boards_manifest_freezes_broker_and_firmware(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With MicroPython's functions, as far as manifests use them; `make test-board` has its own."""
+    """With MicroPython's functions, as far as manifests use them; `make test-board` has its."""
     frozen: list[str] = []
     ports: list[str] = []
 
