@@ -2,6 +2,7 @@
 
 repl.py      the board at the other end of a serial line, by mpremote's own code
 payload.py   which files a board gets: compiled modules, configuration, network
+frozen.py    which of them are in its firmware
 steps.py     what deploy does, one step after the other
 backup.py    the board's files in a folder here, and back
 flash.py     a journal that lies in raw flash, for backup.py

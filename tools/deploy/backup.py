@@ -15,7 +15,7 @@ from .repl import Repl
 
 REGION = "journal-in-flash.bin"
 LIST = "slotmq-backup.json"
-_CODE = (*payload.OWN, payload.BOOTS)
+_CODE = (*payload.OWN, *copying.MARKS, payload.BOOTS)
 _MAINS = (copying.MAIN, copying.OURS)
 
 

