@@ -17,7 +17,7 @@ from slotmq import Broker, Limits, Settings, restore
 from slotmq.journal_flash import FlashMedium
 from slotmq_tools import micropython, mpy
 from slotmq_tools.cli import main
-from slotmq_tools.deploy import backup, flash
+from slotmq_tools.deploy import backup, flash, saved
 from slotmq_tools.errors import ToolError
 
 BOARD = Path(__file__).with_name("repl_micropython.py")
@@ -93,7 +93,7 @@ def kept(blocks: int) -> bytes:
 
 def listed(folder: Path, *names: str) -> None:
     """Make it the folder of a backup with these files."""
-    (folder / backup.LIST).write_text(json.dumps({"files": names}))
+    (folder / saved.LIST).write_text(json.dumps({"files": names}))
 
 
 def test_the_copy_is_what_inspect_reads(line: Any, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from host_tests.tools.fake_repl import BOARD, FakeRepl
 from slotmq_tools import boards
-from slotmq_tools.deploy import backup, payload
+from slotmq_tools.deploy import backup, payload, saved
 from slotmq_tools.errors import ToolError
 
 THEIRS = b"import slotmq  # my own main.py\n"
@@ -108,7 +108,7 @@ def test_what_is_no_backup_is_not_restored(
     folder = tmp_path / "saved"
     folder.mkdir()
     if text:
-        (folder / backup.LIST).write_text(text)
+        (folder / saved.LIST).write_text(text)
     fresh: Any = FakeRepl()
     with pytest.raises(ToolError, match=complaint):
         backup.restore(fresh, folder)
@@ -117,7 +117,7 @@ def test_what_is_no_backup_is_not_restored(
 
 def test_the_list_names_what_was_saved(tmp_path: Path) -> None:
     backup.save(board(), tmp_path / "saved")
-    found = json.loads((tmp_path / "saved" / backup.LIST).read_text())
+    found = json.loads((tmp_path / "saved" / saved.LIST).read_text())
     assert found == {"files": ["/lib/mine.py", "/slotmq.conf"]}
 
 

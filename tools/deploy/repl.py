@@ -9,7 +9,7 @@ import io
 import time
 from binascii import b2a_base64
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any
 
 import serial
@@ -25,15 +25,19 @@ _PATIENCE_S = 120  # a board may have much to compile
 _BACK_S = 20  # how long a USB port may be away while its board starts
 _CHUNK = 1536  # bytes; base64 is a third longer, a text of bytes twice
 _QUIET_S = 0.2
+_GO_ON = b"\r\x03\x02\x04"  # Ctrl-C, Ctrl-B and Ctrl-D: no raw REPL, and a soft reset
 _WALK = """
 import os
 def walk(folder):
+    count = 0
     for name, kind, *_ in os.ilistdir(folder or "/"):
         path = folder + "/" + name
         if kind & 0x4000:
-            walk(path)
+            count += walk(path)
         else:
             print(repr((path, of(path))))
+            count += 1
+    return count
 """
 _HASHES = f"""
 {_WALK}
@@ -46,13 +50,13 @@ def of(path):
             if not piece:
                 return digest.digest().hex()
             digest.update(piece)
-walk("")
+print(walk(""))
 """
 _SIZES = f"""
 {_WALK}
 def of(path):
     return os.stat(path)[6]
-walk("")
+print(walk(""))
 """
 
 
@@ -75,8 +79,13 @@ class Repl:
 
     def __init__(self, device: str) -> None:
         self.device = device
+        self._is_busy = False
         self._transport = _open(device)
-        self._enter()
+        try:
+            self._enter()
+        except KeyboardInterrupt:
+            self._transport.serial.write(_GO_ON)
+            raise
 
     def close(self) -> None:
         self._transport.close()
@@ -90,7 +99,8 @@ class Repl:
     def run(self, code: str) -> str:
         """What the code prints; ToolError with the last line of its traceback."""
         try:
-            output, errors = self._transport.exec_raw(code, timeout=_PATIENCE_S)
+            with self._busy():
+                output, errors = self._transport.exec_raw(code, timeout=_PATIENCE_S)
         except (TransportError, serial.SerialException, OSError) as error:
             raise ToolError(f"{self.device}: the board went away ({error})") from None
         if errors:
@@ -100,16 +110,34 @@ class Repl:
         return text
 
     def value(self, code: str) -> Any:
-        """What the code prints, as a Python value."""
-        return ast.literal_eval(self.run(code))
+        """What the code prints, as a Python value, whatever else prints on this line."""
+        found = _literals(self.run(code))
+        if not found:
+            raise self._unreadable()
+        return found[-1]
 
     def hashes(self) -> dict[str, str]:
         """SHA-256 of every file on the board, by its path."""
-        return dict(ast.literal_eval(line) for line in self.run(_HASHES).splitlines())
+        return self._by_path(_HASHES)
 
     def sizes(self) -> dict[str, int]:
         """The bytes of every file on the board, by its path."""
-        return dict(ast.literal_eval(line) for line in self.run(_SIZES).splitlines())
+        return self._by_path(_SIZES)
+
+    def _by_path(self, code: str) -> dict[str, Any]:
+        # A row for each file, and at the end how many there are
+        for _ in range(_ATTEMPTS):
+            found = _literals(self.run(code))
+            rows = [each for each in found if isinstance(each, tuple) and len(each) == 2]
+            if found and found[-1] == len(rows):
+                return dict(rows)
+        raise self._unreadable()
+
+    def _unreadable(self) -> ToolError:
+        return ToolError(
+            f"{self.device}: the board's answer cannot be read, since something else prints on"
+            " this line: try again"
+        )
 
     def write(self, path: str, content: bytes) -> None:
         """Write a file, and the folders it lies in; no part of it is shown in an error.
@@ -138,9 +166,12 @@ class Repl:
     def read(self, path: str) -> bytes:
         """A file's content."""
         try:
-            content: bytes = self._transport.fs_readfile(path)
+            with self._busy():
+                content: bytes = self._transport.fs_readfile(path)
         except (OSError, TransportError) as error:
             raise ToolError(f"{path}: cannot be read from the board ({error})") from None
+        except (ValueError, SyntaxError):
+            raise self._unreadable() from None
         return bytes(content)
 
     def remove(self, paths: list[str]) -> None:
@@ -151,6 +182,8 @@ class Repl:
     def reset(self) -> None:
         """Let it start anew; it is no REPL afterwards, but lines() goes on."""
         try:
+            if self._is_busy:  # Ctrl-C came in the midst of something
+                self._transport.enter_raw_repl(soft_reset=False)
             self._transport.exec_raw_no_follow("import machine; machine.reset()")
         except (TransportError, serial.SerialException, OSError) as error:
             raise ToolError(f"{self.device}: the board went away ({error})") from None
@@ -158,6 +191,12 @@ class Repl:
     def lines(self, seconds: float) -> Iterator[str]:
         """What the board prints, line by line, for so long at most."""
         yield from follow(lambda: self._transport.serial, self._again, seconds)
+
+    @contextmanager
+    def _busy(self) -> Iterator[None]:
+        self._is_busy = True
+        yield
+        self._is_busy = False
 
     def _again(self) -> None:
         # A board with USB of its own takes its port away while it starts.
@@ -182,6 +221,15 @@ class Repl:
             f"{self.device} does not answer as MicroPython does ({reason}): press the board's"
             " reset button and try again, or put MicroPython on it first"
         )
+
+
+def _literals(text: str) -> list[Any]:
+    # The lines that are values; others are of a log.
+    found = []
+    for line in text.splitlines():
+        with suppress(ValueError, SyntaxError):
+            found.append(ast.literal_eval(line))
+    return found
 
 
 def follow(line: Callable[[], Any], again: Callable[[], None], seconds: float) -> Iterator[str]:
