@@ -17,7 +17,8 @@ _PROMPT = 'Type "help()" for'  # the REPL's: the program has ended
 _ADVICE = {
     "station": "check --wifi-ssid and the password, and whether the access point is in reach"
     " (2.4 GHz)",
-    "access_point": "reset the board, and look whether its `slotmq logs` say why",
+    "access_point": "its own access point does not begin: switch it off and on, and see what"
+    " `slotmq logs` shows",
     "ethernet": "check the cable, the pins, which are in the board's network.json if they are not"
     " those of WIZnet's board, and whether there is a DHCP server",
     "ppp": "check what is at the other end of the UART, its baud rate, and the pins in the board's"
