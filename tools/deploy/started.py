@@ -14,6 +14,13 @@ _HEADLINE = re.compile(r"slotmq \S+ on MicroPython")
 _PORT = re.compile(r"listening on \S+:(\d+)")
 _ADDRESS = re.compile(r": up, (\d+\.\d+\.\d+\.\d+)$")
 _PROMPT = 'Type "help()" for'  # the REPL's: the program has ended
+_NO_HEAP = (
+    "tables take",
+    "MemoryError",
+    "memory allocation",
+    "code does not fit",
+    "no heap is left",
+)
 _ADVICE = {
     "station": "check --wifi-ssid and the password, and whether the access point is in reach"
     " (2.4 GHz)",
@@ -85,7 +92,7 @@ def _join_it(ssid: str, address: str, port: int) -> str:
 def _why_not(line: str) -> str:
     if "network.json" in line:
         return "the board cannot use its network configuration: deploy again"
-    if "tables take" in line or "MemoryError" in line:
+    if any(words in line for words in _NO_HEAP):
         return "the tables do not fit: lower a limit in the configuration"
     return "the broker did not start; this is what the board said:"
 
