@@ -1,10 +1,9 @@
 # journal_control.py - what the journal does seldom: a new generation, and room for the next one;
 # and, of journal_rows.py, rows that CONNECT and SUBSCRIBE change. Loaded on demand and owns
 # nothing; what must be remembered is the Journal's. The control plane: allocates.
-from slotmq import journal_rows
 from slotmq.encode import put_u16, put_u32
 from slotmq.journal import VERSION, Journal
-from slotmq.journal_rows import is_gone
+from slotmq.journal_rows import is_gone, write  # noqa: F401 - the Journal takes it from here
 from slotmq.runtime import const
 
 _NONE = const(0xFFFF)
@@ -20,11 +19,6 @@ _WARNING = const(2)
 _PUBLISH_TYPE = const(3)
 _ENOSPC = const(28)
 _HEAD = const(1)  # a type of records
-
-
-def write(journal):
-    """The rows of journal_rows.py. (Packed, a file tells the names of its own module only.)"""
-    journal_rows.write(journal)
 
 
 # A new generation
