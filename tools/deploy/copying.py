@@ -19,7 +19,7 @@ from .repl import Repl
 # before what is in its firmware.
 MARK, MARK_FROZEN = "/lib/slotmq/__init__.py", "/slotmq.py"
 MARKS = tuple(mark + end for mark in (MARK, MARK_FROZEN) for end in ("", payload.NEW))
-_INTERRUPTED = b"raise ImportError('a deploy of slotmq was interrupted')\n"
+INTERRUPTED = b"raise ImportError('a deploy of slotmq was interrupted')\n"
 MAIN, KEPT, OURS = "/main.py", "/main.own.py", "/slotmq_main.py"
 KEEP, REPLACE = "keep", "replace"
 _BLOCK = 4096
@@ -98,7 +98,7 @@ def copy(change: Change, repl: Repl, say: Callable[[str], None]) -> None:
     marks = [path for path in change.there if path in MARKS]
     marked = bool(len(paths) + len(old) > 1 or marks)
     if marked:
-        repl.write(change.mark, _INTERRUPTED)
+        repl.write(change.mark, INTERRUPTED)
     # Of a mark that is written again nothing is left but itself.
     others = [path for path in marks if path.removesuffix(payload.NEW) != change.mark]
     repl.remove([*old, *others, *(path for path in change.there if path == payload.BOOTS)])

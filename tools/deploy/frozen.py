@@ -32,7 +32,7 @@ print(found)
 def packages(repl: Repl) -> dict[str, str]:
     """Those of PACKAGES that are in the board's firmware, with their versions."""
     found: dict[str, str] = repl.value(_ASK)
-    return found
+    return dict(sorted(found.items()))
 
 
 def check(found: dict[str, str]) -> None:
