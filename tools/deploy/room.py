@@ -20,6 +20,7 @@ from .configuration import Configuration
 # must stay free for clients.
 BESIDE_TABLES = 90 * 1024
 BESIDE_TABLES_FROZEN = 50 * 1024  # the same where all code is in the firmware
+_CODE = 96_000  # to load it: MQTT 5.0's part is there before it is known that nobody wants it
 _CLOCK = 2800  # of it, for who has one
 _RECORDER = 12800
 _TO_READ_BACK = 8192  # of what a journal takes more: free when it has been read
@@ -34,14 +35,16 @@ def needed(
 ) -> tuple[int, list[tuple[Any, ...]]]:
     """Bytes that must be free before anything is loaded, and the tables that are among them."""
     rows = tables(conf)
-    need = sum(row[1] for row in rows) - (0 if clock else _CLOCK)
+    need = sum(row[1] for row in rows)
     if records := bool(getattr(conf.settings, "record", ())):
         need += _RECORDER - (_TO_READ_BACK if conf.settings.persistence else 0)
     if frozen.all_in(in_firmware):
         kept = "kept" if conf.settings.persistence else ""
-        return need + BESIDE_TABLES_FROZEN + _more(board, kept), rows
-    need += BESIDE_TABLES + _more(board, way(conf))
-    return need + native_code(board, records), rows
+        need += BESIDE_TABLES_FROZEN + _more(board, kept)
+    else:
+        need = max(need + BESIDE_TABLES + _more(board, way(conf)), _CODE)
+        need += native_code(board, records)
+    return need - (0 if clock else _CLOCK), rows
 
 
 def tables(conf: Configuration) -> list[tuple[Any, ...]]:
