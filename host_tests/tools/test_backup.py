@@ -166,13 +166,14 @@ def test_an_erase_where_there_is_no_region(line: Any) -> None:
     assert backup.erase(line, "ESP32_GENERIC_C3") == "2 files removed"
 
 
-def test_a_block_that_comes_in_part_is_told() -> None:
+@pytest.mark.parametrize("said", ["AAAA\n", "\n\n\nAAA\n", "\n\n\nI (12) wifi: up\n"])
+def test_a_block_that_comes_in_part_is_told(said: str) -> None:
     class Half:
         def value(self, _code: str) -> tuple[int, int]:
             return 1, BLOCK
 
         def run(self, _code: str) -> str:
-            return "AAAA\n"
+            return said
 
     with pytest.raises(ToolError, match=r"block 0 .* in part"):
         flash.read(Half())  # type: ignore[arg-type]

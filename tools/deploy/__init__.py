@@ -1,6 +1,7 @@
 """`slotmq deploy` and what belongs to it: a broker on a board, from this computer.
 
 repl.py      the board at the other end of a serial line, by mpremote's own code
+answers.py   what it is asked about its files, and its answers
 payload.py   which files a board gets: compiled modules, configuration, network
 frozen.py    which of them are in its firmware
 configuration.py  slotmq.conf for a board, and what the broker makes of it

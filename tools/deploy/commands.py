@@ -2,6 +2,7 @@
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -110,13 +111,15 @@ def deploy(
     found = repl.find(device)
     ssid = wifi_ssid or access_point or ""
     password = _wifi_password(wifi_password_file) if ssid else None
+    network = payload.Network(links[0], ssid, password, hostname, source)
     who = login(user)
+    order = steps.Order(facts, config, network, who, way, main, app, force, no_conf)
+    steps.check_here(order)
     with repl.Repl(found) as line:
         with steps.as_it_was(line):
             if ssid and password is None and (erase or not copying.knows_password(line, ssid)):
                 password = asked(f"Password of {ssid} (empty: none)", PASSWORD)
-        network = payload.Network(links[0], ssid, password, hostname, source)
-        order = steps.Order(facts, config, network, who, way, main, app, force, no_conf)
+        order = replace(order, network=replace(network, password=password))
         steps.deploy(order, line, click.echo, erase)
 
 

@@ -4,12 +4,11 @@ mpremote does the talking; what it takes as a device (a serial port, or "socket:
 "rfc2217://" addresses) is taken here. What fails is a ToolError that says what to do.
 """
 
-import ast
 import io
 import time
 from binascii import b2a_base64
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 import serial
@@ -18,6 +17,7 @@ from mpremote.transport_serial import SerialTransport
 from serial.tools import list_ports
 
 from ..errors import ToolError
+from . import answers
 from .payload import NEW
 
 _ATTEMPTS = 3
@@ -26,38 +26,6 @@ _BACK_S = 20  # how long a USB port may be away while its board starts
 _CHUNK = 1536  # bytes; base64 is a third longer, a text of bytes twice
 _QUIET_S = 0.2
 _GO_ON = b"\r\x03\x02\x04"  # Ctrl-C, Ctrl-B and Ctrl-D: no raw REPL, and a soft reset
-_WALK = """
-import os
-def walk(folder):
-    count = 0
-    for name, kind, *_ in os.ilistdir(folder or "/"):
-        path = folder + "/" + name
-        if kind & 0x4000:
-            count += walk(path)
-        else:
-            print(repr((path, of(path))))
-            count += 1
-    return count
-"""
-_HASHES = f"""
-{_WALK}
-import hashlib
-def of(path):
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while True:
-            piece = file.read(512)
-            if not piece:
-                return digest.digest().hex()
-            digest.update(piece)
-print(walk(""))
-"""
-_SIZES = f"""
-{_WALK}
-def of(path):
-    return os.stat(path)[6]
-print(walk(""))
-"""
 
 
 def find(device: str | None) -> str:
@@ -111,26 +79,24 @@ class Repl:
 
     def value(self, code: str) -> Any:
         """What the code prints, as a Python value, whatever else prints on this line."""
-        found = _literals(self.run(code))
+        found = answers.literals(self.run(code))
         if not found:
             raise self._unreadable()
         return found[-1]
 
     def hashes(self) -> dict[str, str]:
         """SHA-256 of every file on the board, by its path."""
-        return self._by_path(_HASHES)
+        return self._by_path(answers.HASHES)
 
     def sizes(self) -> dict[str, int]:
         """The bytes of every file on the board, by its path."""
-        return self._by_path(_SIZES)
+        return self._by_path(answers.SIZES)
 
     def _by_path(self, code: str) -> dict[str, Any]:
-        # A row for each file, and at the end how many there are
         for _ in range(_ATTEMPTS):
-            found = _literals(self.run(code))
-            rows = [each for each in found if isinstance(each, tuple) and len(each) == 2]
-            if found and found[-1] == len(rows):
-                return dict(rows)
+            rows = answers.rows(self.run(code))
+            if rows is not None:
+                return rows
         raise self._unreadable()
 
     def _unreadable(self) -> ToolError:
@@ -221,15 +187,6 @@ class Repl:
             f"{self.device} does not answer as MicroPython does ({reason}): press the board's"
             " reset button and try again, or put MicroPython on it first"
         )
-
-
-def _literals(text: str) -> list[Any]:
-    # The lines that are values; others are of a log.
-    found = []
-    for line in text.splitlines():
-        with suppress(ValueError, SyntaxError):
-            found.append(ast.literal_eval(line))
-    return found
 
 
 def follow(line: Callable[[], Any], again: Callable[[], None], seconds: float) -> Iterator[str]:

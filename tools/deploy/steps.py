@@ -148,9 +148,17 @@ def probe(repl: Repl) -> Facts:
     return Facts(tuple(version), kind, machine, heap, flash, frozen.packages(repl))
 
 
-def check(order: Order, facts: Facts) -> None:
-    """Network, version and processor."""
+def check_here(order: Order) -> None:
+    """What takes no board: the broker that runs on it is not stopped for it."""
     order.network.check()
+    if order.app:
+        payload.application(order.app)
+    if order.conf:
+        configuration.read(configuration.given(order.conf), order.board.name)
+
+
+def check(order: Order, facts: Facts) -> None:
+    """Version and processor."""
     if facts.version[:2] < OLDEST:
         raise ToolError(
             f"the board has MicroPython {_dotted(facts.version)}, slotmq needs"
