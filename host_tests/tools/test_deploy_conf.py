@@ -1,5 +1,6 @@
 """Which slotmq.conf a board gets, what is checked of it here, and what goes with it."""
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -74,7 +75,9 @@ class TestWithoutOne:
 
     def test_what_the_board_has_is_checked_as_one_that_is_brought(self, board: FakeRepl) -> None:
         board.files["/slotmq.conf"] = b"listener 1883\nmax_qos 7\n"
-        with pytest.raises(ToolError, match=r"/slotmq\.conf of the board:2: max_qos"):
+        with pytest.raises(
+            ToolError, match=r"/slotmq\.conf of the board:2: max_qos.*-c FILE brings"
+        ):
             deployed(board)
         assert board.written == []
 
@@ -182,6 +185,22 @@ class TestUsers:
             deployed(board, conf=conf(tmp_path, "scram_file users"))
         assert SECRET not in str(refused.value)
         assert board.written == []
+
+    def test_nor_is_there_a_traceback_for_one_that_cannot_be_read(
+        self, board: FakeRepl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        users(tmp_path / "users")
+        file = conf(tmp_path, "scram_file users")
+        read_bytes = Path.read_bytes
+
+        def read(path: Path) -> bytes:
+            if path.name == "users":
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return read_bytes(path)
+
+        monkeypatch.setattr(Path, "read_bytes", read)
+        with pytest.raises(ToolError, match=r"users: Permission denied$"):
+            deployed(board, conf=file)
 
     @pytest.mark.parametrize("name", ["../users", "main.py", "/lib/slotmq/users", "network.json"])
     def test_a_name_of_something_else_is_refused(

@@ -105,6 +105,17 @@ def test_ctrl_c_before_anything_has_changed_lets_the_board_go_on(
     assert board.resets == 1
 
 
+def test_ctrl_c_while_it_is_written_says_what_to_do(
+    board: FakeRepl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_path: str, _content: bytes) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(board, "write", interrupted)
+    with pytest.raises(ToolError, match=r"cut off: .*deploy again"):
+        steps.deploy(order(), board, print)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("text", [b"[]", b"5", b'"x"', b"null", b"{", b"\xff"])
 @pytest.mark.usefixtures("tried")
 def test_a_network_json_that_is_none_is_written_anew(text: bytes, board: FakeRepl) -> None:

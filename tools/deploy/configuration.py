@@ -6,7 +6,6 @@ that it may name is copied beside it. No content of either is ever shown.
 """
 
 import io
-import tempfile
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -45,6 +44,11 @@ class Source:
     text: bytes = _OPEN
     folder: Path | None = None  # where files lie that it names; None: on the board
 
+    def refused(self, why: object) -> ToolError:
+        """What is said of one that a broker could not start with."""
+        way = "" if self.folder else " (-c FILE brings another one, --no-config none)"
+        return ToolError(f"{why}: the board would not start with it{way}")
+
 
 @dataclass(frozen=True)
 class Configuration:
@@ -59,7 +63,7 @@ class Configuration:
     @property
     def told(self) -> str:
         """What the user ought to know of it, if anything."""
-        return _IS_OPEN if self.text.startswith(_OPEN) else ""
+        return _IS_OPEN if self.text.partition(_ONE_MORE)[0] == _OPEN else ""
 
 
 def given(conf: Path) -> Source:
@@ -86,14 +90,14 @@ def make(
         text = source.text + _ONE_MORE + _room_for_one(limits)
         source = Source(source.name, text, source.folder)
         limits, settings = read(source, board)
-    _check(source.name, settings, limits)
+    _check(source, settings, limits)
     users = settings.scram_file
     if not users:
         return Configuration(source.text, limits, settings)
     path = _on_board(source.name, users)
     file = source.folder / users.lstrip("/") if source.folder else None
     if file and file.is_file():
-        found = {path: _users(file.read_bytes(), str(file))}
+        found = {path: _users(file)}
         return Configuration(source.text, limits, settings, found)
     if path not in there:
         lack = f"neither is {file} there, nor has the board" if file else "the board has no"
@@ -113,7 +117,7 @@ def read(source: Source, board: str) -> tuple[Any, Any]:
         reader.resize()
         return reader.limits, reader.finish()
     except (ConfError, ValueError) as error:
-        raise ToolError(f"{error}: the board would not start with it") from None
+        raise source.refused(error) from None
 
 
 def _unopened(dest: Any) -> Any:
@@ -138,17 +142,17 @@ def _room_for_one(limits: Any) -> bytes:
     return text
 
 
-def _check(name: str, settings: Any, limits: Any) -> None:
+def _check(source: Source, settings: Any, limits: Any) -> None:
     # What the parser leaves to the broker, and what no board has a use for
     listeners = [host or "" for host, _, _ in settings.listeners]
     if all(host.startswith(_LOOPBACK) for host in listeners):
-        raise ToolError(_NO_LISTENER.format(name))
+        raise ToolError(_NO_LISTENER.format(source.name))
     try:
         settings.check(limits)
         if hasattr(settings, "record"):
             _check_record(settings, limits)
     except ValueError as error:
-        raise ToolError(f"{name}: {error}: the board would not start with it") from None
+        raise source.refused(f"{source.name}: {error}") from None
 
 
 def _check_record(settings: Any, limits: Any) -> None:
@@ -169,13 +173,13 @@ def _on_board(name: str, file: str) -> str:
     return str(path)
 
 
-def _users(content: bytes, name: str) -> bytes:
-    """The file as it is; ToolError: the broker cannot use it. No part of it is shown."""
-    with tempfile.TemporaryDirectory() as folder:  # for its owner only
-        copy = Path(folder, "users")
-        copy.write_bytes(content)
-        try:
-            scram.Scram(str(copy))
-        except ValueError as error:
-            raise ToolError(str(error).replace(str(copy), name)) from None
+def _users(file: Path) -> bytes:
+    """Its content; ToolError: the broker cannot use it. No part of it is shown."""
+    try:
+        content = file.read_bytes()
+        scram.Scram(str(file))
+    except OSError as error:
+        raise ToolError(f"{file}: {error.strerror}") from None
+    except ValueError as error:
+        raise ToolError(str(error)) from None
     return content

@@ -40,11 +40,9 @@ def needed(
         need += _RECORDER - (_TO_READ_BACK if conf.settings.persistence else 0)
     if frozen.all_in(in_firmware):
         kept = "kept" if conf.settings.persistence else ""
-        need += BESIDE_TABLES_FROZEN + _more(board, kept)
-    else:
-        need = max(need + BESIDE_TABLES + _more(board, way(conf)), _CODE)
-        need += native_code(board, records)
-    return need - (0 if clock else _CLOCK), rows
+        return need + BESIDE_TABLES_FROZEN + _more(board, kept), rows
+    need = max(need + BESIDE_TABLES + _more(board, way(conf)), _CODE)
+    return need + native_code(board, records) - (0 if clock else _CLOCK), rows
 
 
 def tables(conf: Configuration) -> list[tuple[Any, ...]]:

@@ -66,9 +66,12 @@ def deploy(order: Order, repl: Repl, say: Say, erase: bool = False) -> None:
         check(order, facts)
         change = plan(order, repl, facts, say, erase)
         copying.check_room(change, facts.flash, repl, erase)
-    if erase:
-        say(copies.erase(repl, order.board.name))
-    copying.copy(change, repl, say)
+    try:
+        if erase:
+            say(copies.erase(repl, order.board.name))
+        copying.copy(change, repl, say)
+    except KeyboardInterrupt:
+        raise ToolError("cut off: the board has a part of it, and waits; deploy again") from None
     repl.reset()
     if copying.OURS in change.wanted:
         say(
