@@ -51,8 +51,8 @@ class Deployed:
         )
         return done.returncode, done.stdout + done.stderr
 
-    def deploy(self, conf: str = "", *options: object) -> str:
-        """Deploy with that configuration; what the command said."""
+    def deploy(self, conf: str | None = "", *options: object) -> str:
+        """Deploy with that configuration, or none, or the board's own; what the command said."""
         self.hang_up()
         words: list[object] = ["deploy", "--board", NAME, "--ppp", "--port", self.board.device]
         words += ["--reach", "{}:{}".format(*self.address), *options]
@@ -60,6 +60,8 @@ class Deployed:
             path = self.folder / "slotmq.conf"
             path.write_text(conf)
             words += ["-c", path]
+        elif conf is not None:
+            words += ["--no-config"]
         status, said = self.cli(*words)
         assert status == 0, said
         return said

@@ -9,10 +9,8 @@ program, the new one, or says that a deploy was interrupted, and the next one go
 import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from .. import boards
 from ..errors import ToolError
 from . import frozen, payload
 from .repl import Repl
@@ -39,21 +37,14 @@ class Change:
 
 
 def plan(
-    board: boards.Board,
-    conf: Path | None,
-    network: payload.Network,
+    wanted: dict[str, bytes],
     main: str | None,
     repl: Repl,
-    app: Path | None = None,
+    there: dict[str, str],
     in_firmware: Collection[str] = (),
 ) -> Change:
-    """What is to be done; ToolError: it is not to be done."""
-    there = repl.hashes()
-    wanted = frozen.without(payload.code(board.name, board.mpy_arch), in_firmware)
-    wanted[payload.CONF] = payload.configuration(conf, board.name, network.time.startswith("$"))
-    wanted[payload.NETWORK] = network.file(board.name, network_there(repl, there))
-    if app:
-        wanted[payload.APP] = payload.application(app)
+    """What is to be done that the board has these files; ToolError: it is not to be done."""
+    wanted = frozen.without(wanted, in_firmware)
     _make_room_for_main(wanted, main, there, repl)
     old = [path for path in payload.left_over(wanted, there) if path not in MARKS]
     if OURS not in wanted and there.get(OURS) in payload.mains():
@@ -84,22 +75,21 @@ def _make_room_for_main(
         )
 
 
-def check_room(change: Change, free: int, repl: Repl) -> None:
-    """Is there flash for it, each file beside the one whose place it takes?"""
+def check_room(change: Change, free: int, repl: Repl, erase: bool = False) -> None:
+    """Is there flash for it, each file beside the one whose place it takes, or after all went?"""
     if _blocks(sum(len(change.wanted[path]) + _BLOCK for path in change.paths)) <= free:
         return
     sizes = repl.sizes()
-    free += sum(sizes[path] // _BLOCK * _BLOCK for path in change.old)
+    gone = sizes if erase else change.old
+    free += sum(sizes[path] // _BLOCK * _BLOCK for path in gone)
     most = used = 0
     for path in change.paths:
         used += _blocks(len(change.wanted[path]))
         most = max(most, used)
-        used -= sizes.get(path, 0) // _BLOCK * _BLOCK
+        used -= sizes.get(path, 0) // _BLOCK * _BLOCK if not erase else 0
     if most > free:
-        raise ToolError(
-            f"{most:,} bytes are to be written and {free:,} are free:"
-            " `slotmq deploy --erase` makes room"
-        )
+        way = "that is all it has" if erase else "`slotmq deploy --erase` makes room"
+        raise ToolError(f"{most:,} bytes are to be written and {free:,} are free: {way}")
 
 
 def copy(change: Change, repl: Repl, say: Callable[[str], None]) -> None:
@@ -125,15 +115,20 @@ def knows_password(repl: Repl, ssid: str) -> bool:
     return found.get("ssid") == ssid and "password" in found
 
 
+def conf_there(repl: Repl, there: dict[str, str]) -> bytes | None:
+    """The board's slotmq.conf."""
+    return repl.read(payload.CONF) if payload.CONF in there else None
+
+
 def network_there(repl: Repl, there: dict[str, str]) -> dict[str, Any]:
     """What the board's network.json says."""
     if payload.NETWORK not in there:
         return {}
     try:
-        found: dict[str, Any] = json.loads(repl.read(payload.NETWORK))
+        found = json.loads(repl.read(payload.NETWORK))
     except ValueError:
         return {}
-    return found
+    return found if isinstance(found, dict) else {}
 
 
 def _blocks(size: int) -> int:
