@@ -104,9 +104,26 @@ class TestStation(Case):
             self.link.nic.connect = fails
             self.link.start(0)
             self.run_for(5)
+            self.assertEqual(len(self.told), 1)
+            self.assertTrue(self.told[0].startswith("wifi home: error "), self.told)
+            self.assertTrue(self.told[0].endswith("; it is tried again"))
             self.link.nic.connect = works
             self.run_for(32)
             self.assertTrue(self.link.up)
+
+    def test_what_a_driver_raises_is_told_once_until_it_is_another(self):
+        for _ in self.each():
+            AIR.points["home"] = "secret"
+            numbers = [5] * 4 + [12] * 100
+
+            def fails(*_):
+                raise OSError(numbers.pop(0))
+
+            self.link.nic.connect = fails
+            self.link.start(0)
+            self.run_for(600)
+            self.assertEqual(len(self.told), 2, self.told)
+            self.assertTrue(len(numbers) < 90)
 
 
 class TestEthernet(Case):
@@ -175,21 +192,55 @@ class TestEthernet(Case):
         self.assertTrue("has no network.WIZNET5K" in str(refused.exception))
 
 
-class TestOthers(Case):
-    def test_an_access_point_of_its_own(self):
-        config = {"link": "access_point", "ssid": "mine", "password": "long enough"}
-        self.start(RP2, config | {"hostname": "broker"})
+class TestAccessPoint(Case):
+    CONFIG = {"link": "access_point", "ssid": "mine", "password": "long enough"}  # noqa: RUF012
+
+    def begin(self, port):
+        self.start(port, self.CONFIG | {"hostname": "broker"})
         self.link.start(0)
         self.run_for(1)
         self.assertEqual(self.told, ["access point mine: up, 192.168.4.1"])
         self.assertEqual(self.link.nic.settings["security"], 4)
+        self.assertEqual(self.link.nic.settings["key"], "long enough")
         self.assertEqual(self.network.name, "broker")
 
+    def test_on_a_cyw43_it_has_its_name_from_the_first_moment(self):
+        self.begin(RP2)
+        self.assertEqual(self.link.nic.names, ["mine"])
+
+    def test_on_an_esp32_ten_may_join(self):
+        self.begin(ESP32)
+        self.assertEqual(self.link.nic.settings["max_clients"], 10)
+        self.assertEqual(self.link.nic.names[-1], "mine")
+
+    def test_one_that_cannot_be_set_up_is_not_there_and_tried_again(self):
+        for port in (RP2, ESP32):
+            self.start(port, self.CONFIG)
+            works = self.link.nic.config
+
+            def fails(**_):
+                raise OSError(5)
+
+            self.link.nic.config = fails
+            self.link.start(0)
+            self.run_for(600)
+            self.assertEqual(len(self.told), 1, self.told)
+            self.assertTrue(self.told[0].startswith("access point mine: error "))
+            self.assertFalse(self.link.up or self.link.nic.is_active)
+            self.link.nic.config = works
+            self.run_for(32)
+            self.assertEqual(self.told[1:], ["access point mine: up, 192.168.4.1"])
+
+
+class TestOthers(Case):
     def test_an_open_access_point(self):
-        self.start(ESP32, {"link": "access_point", "ssid": "mine"})
-        self.link.start(0)
-        self.run_for(1)
-        self.assertEqual(self.link.nic.settings, {"ssid": "mine", "security": 0})
+        for port in (RP2, ESP32):
+            self.start(port, {"link": "access_point", "ssid": "mine"})
+            self.link.start(0)
+            self.run_for(1)
+            settings = self.link.nic.settings
+            self.assertEqual((settings["ssid"], settings["security"]), ("mine", 0))
+            self.assertFalse("key" in settings)
 
     def test_what_cannot_be_used_is_refused_with_the_reason(self):
         self.start(RP2)
@@ -241,6 +292,14 @@ class TestWatch(Case):
         led.step(2500)
         led.show(self.watch.OFF)
         self.assertEqual(Pin.changes, [0, 1, 0, 1, 0])  # the fourth blink went on as UP
+
+    def test_the_alarm_blinks_on_every_port(self):
+        for port in (RP2, ESP32):
+            self.start(port)
+            self.watch.Led("LED").alarm()
+            self.assertEqual(Pin.changes, [1, 0] * 5)  # a second of it
+            # Nothing else holds the timer of an RP2040, which ends when it is collected.
+            self.assertEqual(self.watch._alarms, [self.machine])
 
     def test_a_board_without_that_led(self):
         self.start(RP2)
