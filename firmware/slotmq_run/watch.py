@@ -12,7 +12,7 @@ except ImportError:
 OFF, UP, JOINING = 0, 1, 2
 _BLINK_MS = 500
 _ALARM_HZ = 5
-_alarms = []  # an RP2040's timer ends where nothing holds it
+_alarms: list = []  # an RP2040's timer ends where nothing holds it
 # RP2040 and RP2350: the watchdog's control register, and the bit that lets it run
 _CONTROL = {"RP2040": 0x40058000, "RP2350": 0x400D8000}
 _ENABLE = 1 << 30
