@@ -2,6 +2,7 @@
 
 import unittest
 
+import packets
 import packets5
 from fakes import Client, Stream, World
 from invariants import broken
@@ -128,7 +129,7 @@ class TestOnPublish(unittest.TestCase):
         def may_subscribe(self, client_id, topic_filter, qos):
             return topic_filter != b"#"
 
-        def on_publish(self, topic, payload, qos, retained):
+        def on_publish(self, topic, payload):
             self.told.append((topic, payload))
 
     def test_it_hears_where_nobody_may_subscribe_to_all(self):
@@ -138,6 +139,27 @@ class TestOnPublish(unittest.TestCase):
         world.turn(3)
         self.assertEqual(client.packets(), [b"\x90\3\0\1\x80"])
         self.assertEqual(world.broker.hooks.told, [("t", b"x")])
+
+    def test_it_hears_what_is_published_in_every_way_and_not_what_was_retained_before(self):
+        for kind in (packets, packets5):
+            world = start()
+            world.broker.publish("before", b"x", retain=True)
+            world.turn(2)
+            world.broker.hooks = hooks = self.Hooks()
+            hooks.told = []
+            client = Client(Stream())
+            world.listener.waiting.append(client.stream)
+            client.send(kind.connect("c"))
+            world.turn(2)
+            expected = []
+            for qos in (0, 1, 2):
+                for retain in (0, 1):
+                    name = "t/%d%d" % (qos, retain)
+                    expected.append((name, b"x"))
+                    packet = kind.publish(name, b"x", qos, len(expected) if qos else 0)
+                    client.send(bytes((packet[0] | retain,)) + packet[1:])
+            world.turn(4)
+            self.assertEqual(hooks.told, expected)
 
     def test_where_there_is_no_connection_left_for_it_it_can_be_tried_again(self):
         world = start()
@@ -152,6 +174,35 @@ class TestOnPublish(unittest.TestCase):
         world.broker.publish("t", "x")
         world.turn(2)
         self.assertEqual(hooks.told, [("t", b"x")])
+
+
+class TestWithoutHeap(unittest.TestCase):
+    def test_a_hook_that_finds_none_ends_the_turn(self):
+        class Hooks:
+            def on_connect(self, client_id):
+                raise MemoryError
+
+        world = start(Hooks())
+        with self.assertRaises(MemoryError):
+            world.client("c")
+        self.assertEqual((heap._state[0], heap._state[1]), (0, 0))
+        self.assertEqual(world.broker.connected, 1)
+
+    def test_a_client_whose_packet_finds_none_is_let_go_and_nobody_else(self):
+        class Hooks:
+            def may_publish(self, client_id, topic):
+                if client_id == b"c":
+                    raise MemoryError
+                return True
+
+        world = start(Hooks())
+        client, other = world.client("c"), world.client("d")
+        client.send(publish("t", b"x"))
+        world.turn(3)
+        self.assertEqual(world.broker.connected, 1)
+        other.send(b"\xc0\0")
+        world.turn()
+        self.assertEqual(other.packets(), [b"\xd0\0"])
 
 
 class Everywhere:
@@ -197,7 +248,7 @@ class Told(Everywhere):
     def on_disconnect(self, client_id, reason):
         self.try_all("on_disconnect")
 
-    def on_publish(self, topic, payload, qos, retained):
+    def on_publish(self, topic, payload):
         self.try_all("on_publish")
 
 

@@ -192,8 +192,7 @@ class Broker:
         conn = self.current
         self.current = _NONE
         self.held = 0
-        if conn != _NONE:
-            self.end(conn, _FULL)
+        self.end(conn, _FULL)
 
     def closed(self, conn):
         """The stream is closed: let go of everything that hung on it."""

@@ -133,6 +133,8 @@ class Loop:
         except MemoryError:
             # The control plane finds no heap: whoever is being served is let go.
             heap.settle()
+            if broker.current == _NONE:
+                raise  # nobody is: it is the program's, a callback's or a hook's
             broker.out_of_memory()
 
     def _other_event(self, conn, stream, event):
