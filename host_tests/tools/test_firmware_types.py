@@ -14,8 +14,10 @@ EXAMPLES = sorted((FIRMWARE.parent / "examples").glob("*.py"))
 ON_A_COMPUTER = 'Module has no attribute "monotonic"'  # sensor_logger.py asks which it is on
 # What rp2's stubs do not know: Flash's arguments, and that ioctl answers these with a number.
 # The emulated board runs the file that uses them.
-FLASH = ('for "Flash"', '"Flash" defined in', "operand types for *", "left operand type for *")
-FLASH += ("Both left and right operands",)
+FLASH = (
+    *('for "Flash"', '"Flash" defined in', "operand types for *", "left operand type for *"),
+    "Both left and right operands",
+)
 CONFIG = """\
 [mypy]
 python_version = 3.11

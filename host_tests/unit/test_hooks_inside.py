@@ -154,7 +154,7 @@ class TestOnPublish(unittest.TestCase):
             expected = []
             for qos in (0, 1, 2):
                 for retain in (0, 1):
-                    name = "t/%d%d" % (qos, retain)
+                    name = f"t/{qos}{retain}"
                     expected.append((name, b"x"))
                     packet = kind.publish(name, b"x", qos, len(expected) if qos else 0)
                     client.send(bytes((packet[0] | retain,)) + packet[1:])
@@ -174,35 +174,6 @@ class TestOnPublish(unittest.TestCase):
         world.broker.publish("t", "x")
         world.turn(2)
         self.assertEqual(hooks.told, [("t", b"x")])
-
-
-class TestWithoutHeap(unittest.TestCase):
-    def test_a_hook_that_finds_none_ends_the_turn(self):
-        class Hooks:
-            def on_connect(self, client_id):
-                raise MemoryError
-
-        world = start(Hooks())
-        with self.assertRaises(MemoryError):
-            world.client("c")
-        self.assertEqual((heap._state[0], heap._state[1]), (0, 0))
-        self.assertEqual(world.broker.connected, 1)
-
-    def test_a_client_whose_packet_finds_none_is_let_go_and_nobody_else(self):
-        class Hooks:
-            def may_publish(self, client_id, topic):
-                if client_id == b"c":
-                    raise MemoryError
-                return True
-
-        world = start(Hooks())
-        client, other = world.client("c"), world.client("d")
-        client.send(publish("t", b"x"))
-        world.turn(3)
-        self.assertEqual(world.broker.connected, 1)
-        other.send(b"\xc0\0")
-        world.turn()
-        self.assertEqual(other.packets(), [b"\xd0\0"])
 
 
 class Everywhere:

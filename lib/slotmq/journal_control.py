@@ -22,7 +22,7 @@ _HEAD = const(1)  # a type of records
 
 
 def write(journal):
-    """The rows of journal_rows.py that have changed, whose names nobody outside knows when packed."""
+    """As journal_rows.py does, whose names nobody outside of this file knows when it is packed."""
     write_rows(journal)
 
 
