@@ -188,10 +188,12 @@ class Broker:
             ondemand.tell(self, "ended", conn, reason)
 
     def out_of_memory(self):
-        """The heap was too small for what the control plane had to do just now."""
+        """The heap was too small for what had to be done just now; was that for nobody?"""
         conn = self.current
         self.current = _NONE
         self.held = 0
+        if conn == _NONE:
+            return True
         self.end(conn, _FULL)
 
     def closed(self, conn):

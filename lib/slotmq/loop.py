@@ -131,11 +131,11 @@ class Loop:
                 if once:
                     return
         except MemoryError:
-            # The control plane finds no heap: whoever is being served is let go.
+            # The control plane finds no heap: whoever is being served is let go. Where nobody
+            # is, it is the program's, a callback's or a hook's.
             heap.settle()
-            if broker.current == _NONE:
-                raise  # nobody is: it is the program's, a callback's or a hook's
-            broker.out_of_memory()
+            if broker.out_of_memory():
+                raise
 
     def _other_event(self, conn, stream, event):
         if conn < 0:
