@@ -8,7 +8,7 @@ from .messages import EVERYTHING
 from .model import Broken
 from .plan import ClientPlan
 
-_TURNS = 3000  # that one group of clients may take to become quiet
+_TURNS = 6000  # that one group may take to become quiet; with retry_interval many come twice
 _ROUNDS = 8
 _ATTEMPTS = 10  # to connect, of one client
 

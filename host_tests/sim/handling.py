@@ -11,8 +11,8 @@ def handle_publish(model, link, packet, grown):
     session = link.session
     if msg.deadline is not None:
         msg = msg.again()
-    refused = grown.messages and qos
-    if refused and model.settings.when_full["messages"] == "disconnect":
+    ends = model.settings.when_full["messages"] == "disconnect"
+    if ends and qos and model.newly_refused and was_refused(model, link, qos, packet_id):
         link.deaf = True  # nothing has happened but that the connection ends
         return
     if qos == 2:
@@ -24,6 +24,16 @@ def handle_publish(model, link, packet, grown):
     found = is_wanted(model, msg) and owing.publish(model, msg, session)
     if qos:
         link.due.append(("ack", 4, packet_id, found))
+
+
+def was_refused(model, link, qos, packet_id):
+    """Something was: was it this, or another's of QoS 0, or a will?"""
+    if qos == 2:
+        return not peek.has_received(model.broker, link.session.name, packet_id)
+    wills = [session.name for session in model.sessions if session.will]
+    if [name for name in wills if not peek.has_will(model.broker, name)]:
+        return not peek.attached(model.world, link)
+    return True
 
 
 def is_wanted(model, msg):

@@ -24,7 +24,7 @@ class Snapshot:
         for kept in sessions.sessions:
             kept.received = {}
         for kept in sessions.sessions + received.sessions:
-            kept.queue = kept.ended = []
+            kept.lost, kept.queue, kept.ended = kept.queue, [], []
         for part in (sessions, received, deliveries):
             part.births, part.groups = self.births, self.groups
         return [sessions, received, deliveries]
@@ -69,6 +69,7 @@ class Kept:
         self.will = session.will, session.will_delay, session.will_due
         self.subscriptions = [(sub, sub.before()) for sub in session.subscriptions]
         self.queue = [(owed, owed.state, owed.sure) for owed in session.queue]
+        self.lost = []  # as queue, in a file that has lost them
         self.ended = list(session.ended)
         self.received = dict(session.received)
         self.changes = session.changes
@@ -98,6 +99,8 @@ class Kept:
             session.owed[key] = [owed for owed in row if owed.born <= births or owed.is_scan]
             for owed in session.owed[key]:  # what was just going out, and not to this one yet
                 owed.sure = owed.sure and not (owed.qos and owed.state == QUEUED)
+        for owed, _, _ in self.lost:
+            owed.sure = False
         session.queue = []
         session.in_flight = {}
         for owed, state, sure in self.queue:

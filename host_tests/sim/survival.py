@@ -169,9 +169,9 @@ def _qos(owed):
     return owed.qos << 1 | owed.retain  # as the flags of a row have it
 
 
-def _is_given_again(owed, row):
-    """Is the row no longer this, but the same given once more to a subscription made anew?"""
-    return owed.is_scan and owed.packet_id and row.key is not None and not row.flags & 8
+def _is_another(owed, row):
+    """Is the row no longer this, which was sent, but the same given or published once more?"""
+    return owed.packet_id and row.key is not None and not row.flags & 8
 
 
 def _take_back(model, session):
@@ -182,7 +182,7 @@ def _take_back(model, session):
         if row.packet_id in known:
             continue
         back = [owed for owed in session.may_return if _may_be(owed, row)]
-        back = [owed for owed in back if not _is_given_again(owed, row)]
+        back = [owed for owed in back if not _is_another(owed, row)]
         was_sent = [owed for owed in back if owed.packet_id]
         what = row.key, row.flags & 7
         if what in unsent and not was_sent:
@@ -193,7 +193,7 @@ def _take_back(model, session):
             session.may_return.remove(owed)
             return_to(session, owed, RELEASED if row.key is None else QUEUED)
             continue
-        again = [owed for owed in session.may_return if _is_given_again(owed, row)]
+        again = [owed for owed in session.may_return if owed.is_scan and _is_another(owed, row)]
         again = [owed for owed in again if owed.msg.key() == row.key]
         if again and row.flags & 1:
             model.retained.owed(session, again[0].msg, row.flags >> 1 & 3)
