@@ -9,8 +9,8 @@ LIMITS = Limits(
     sessions=8,
     # 112 KB hold the code as well, the broker's and the firmware's. So tables are much smaller
     # than a Pico W's; all of a client's messages are thought to be short.
-    subscriptions=21,  # three for each client
-    nodes=28,
+    subscriptions=24,  # three for each client
+    nodes=31,
     name_bytes=384,
     topic_bytes=112,
     client_id_bytes=32,
@@ -19,7 +19,7 @@ LIMITS = Limits(
     messages=24,
     message_bytes=2048,
     message_block=32,
-    deliveries=28,
+    deliveries=32,
     inflight=8,
     queued=12,
     max_packet=512,
@@ -27,8 +27,8 @@ LIMITS = Limits(
     rx_bytes=256,
     tail_bytes=32,
     reassembly=1,
-    routes=2,
-    route_entries=21,  # as many as subscriptions
-    shares=1,
+    routes=4,
+    route_entries=24,  # as many as subscriptions
+    shares=2,
     aliases=0,  # clients may use none
 )
