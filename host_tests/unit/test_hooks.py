@@ -107,6 +107,21 @@ class TestWithoutHeap(unittest.TestCase):
         self.assertEqual((heap._state[0], heap._state[1]), (0, 0))
         self.assertEqual(world.broker.connected, 1)
 
+    def test_what_the_broker_finds_none_for_between_two_packets_waits(self):
+        world = self.start(None)
+        client = world.client("c")
+
+        def fails():
+            raise MemoryError
+
+        world.broker.scanning = True
+        works, world.broker.scan_on = world.broker.scan_on, fails
+        world.turn(2)
+        world.broker.scan_on = works
+        client.send(b"\xc0\0")
+        world.turn(2)
+        self.assertEqual(client.packets(), [b"\xd0\0"])
+
     def test_a_client_whose_packet_finds_none_is_let_go_and_nobody_else(self):
         class Hooks:
             def may_publish(self, client_id, topic):

@@ -188,13 +188,14 @@ class Broker:
             ondemand.tell(self, "ended", conn, reason)
 
     def out_of_memory(self):
-        """The heap was too small for what had to be done just now; was that for nobody?"""
+        """The heap was too small for what had to be done just now; was that the program's?"""
         conn = self.current
         self.current = _NONE
         self.held = 0
-        if conn == _NONE:
+        if conn is None:
             return True
-        self.end(conn, _FULL)
+        if conn != _NONE:
+            self.end(conn, _FULL)
 
     def closed(self, conn):
         """The stream is closed: let go of everything that hung on it."""

@@ -104,6 +104,9 @@ class Watcher:
                         told(client_id)
                     elif told:
                         told(client_id, reason)
+            except MemoryError:
+                broker.current = None  # see Broker.out_of_memory
+                raise
             finally:
                 heap.drop()
             self.finish()

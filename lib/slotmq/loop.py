@@ -131,8 +131,8 @@ class Loop:
                 if once:
                     return
         except MemoryError:
-            # The control plane finds no heap: whoever is being served is let go. Where nobody
-            # is, it is the program's, a callback's or a hook's.
+            # The control plane finds no heap: whoever is being served is let go. A callback or a
+            # hook that finds none is the program's, and ends the turn.
             heap.settle()
             if broker.out_of_memory():
                 raise
