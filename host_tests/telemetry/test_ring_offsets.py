@@ -5,7 +5,7 @@ that was overwritten or made anew in between, all that is gone is named.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
@@ -13,6 +13,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from host_tests.harvest.recording import Recorder, records
 from slotmq_tools.deploy.reach import Login
 from slotmq_tools.errors import ToolError
+from slotmq_tools.harvest import network
 from slotmq_tools.harvest.network import Gone, Head
 from slotmq_tools.telemetry import ring_reading, ring_source
 from slotmq_tools.telemetry.ring_index import UNKNOWN, Gap, Position, Renewed, RingIndex, lost
@@ -180,7 +181,7 @@ def test_boots_far_apart_are_one_row() -> None:
 
 def test_a_look_that_fails_half_way_changes_nothing() -> None:
     board = recorder(400)
-    index, ring = RingIndex(), Ring()
+    index, ring = RingIndex(), cast(network.Ring, Ring())
     index.update(ring, ring.heads()[BOARD])
     before = index.pieces(Position(1, 0), index.end)
     for number in range(400):

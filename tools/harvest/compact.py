@@ -55,7 +55,7 @@ def _bundles(
     count = -(-len(keys) * size // most)
     bounds = [len(keys) * part // count for part in range(count + 1)]
     for begin, end in pairwise(bounds):
-        yield _bundle(manifest, {key: wanted[key] for key in keys[begin:end]}, size)
+        yield _bundle(manifest, {key: wanted[key] for key in sorted(keys[begin:end])}, size)
         done(100 * end / len(keys))
 
 
