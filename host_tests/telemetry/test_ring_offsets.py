@@ -155,6 +155,14 @@ def test_a_ring_that_was_made_anew_is_read_from_its_beginning(boot: int, again: 
     assert good(driver.rows(second, driver.plan(second))) == {max(numbers(fresh))}
 
 
+def test_a_ring_that_was_made_anew_and_is_longer_already_is_read_from_its_beginning() -> None:
+    recorder(100, boot=4710)
+    driver = Driver()
+    first = driver.plan({})
+    fresh = recorder(900, boot=5_000_000)
+    assert good(driver.rows(first, driver.plan(first))) == numbers(fresh)
+
+
 def test_what_is_gone_of_a_ring_that_was_made_anew_is_named_too() -> None:
     recorder(30, boot=4710)
     first = Driver().plan({})
