@@ -38,12 +38,9 @@ def test_a_batch_that_is_there_stays_when_spark_repeats_it(
         (to.folder / "bronze" / f"batch={name}").mkdir(parents=True)
 
     monkeypatch.setattr(bronze, "commit", commit)
-    for frames in ("what the ring had", "what it has yet"):  # a driver each
-        spark = MagicMock()
-        live.start(spark, lake, {}, None)
-        stream = spark.readStream.format().options().load().writeStream
-        take = stream.foreachBatch.call_args.args[0]
-        take(frames, 0)
+    started(lake)("what the ring had", 0)
+    take = started(lake)  # another driver
+    take("what it has yet", 0)
     assert [what for _, what in committed] == ["what the ring had"]
     take("the next", 1)
     names = [name for name, _ in committed]
@@ -51,6 +48,18 @@ def test_a_batch_that_is_there_stays_when_spark_repeats_it(
         "0000000000",
         "0000000001",
     ]
+    (lake.folder / live.CHECKPOINT / "spark").rmdir()  # then Spark counts anew
+    started(lake)("all of it", 0)
+    assert [what for _, what in committed[2:]] == ["all of it"]
+
+
+def started(lake: Lake) -> Any:
+    """What a stream does with each of its batches."""
+    spark = MagicMock()
+    live.start(spark, lake, {}, None)
+    (lake.folder / live.CHECKPOINT / "spark").mkdir(exist_ok=True)
+    stream = spark.readStream.format().options().load().writeStream
+    return stream.foreachBatch.call_args.args[0]
 
 
 class Queries:

@@ -100,9 +100,9 @@ def _waited(why: str, deadline: float | None) -> bool:
 
 
 def _name(checkpoint: Path) -> str:
-    """Of the stream: another checkpoint counts its batches anew."""
+    """Of the stream: another checkpoint counts its batches anew, under another name."""
     file = checkpoint / "name"
-    if not file.exists():
+    if not (file.exists() and (checkpoint / "spark").exists()):
         replace_file(file, uuid.uuid4().hex[:8].encode())
     return file.read_text()
 
