@@ -30,6 +30,7 @@ class Campaign:
 VILLAGE = Knobs(
     boards=3, boots=2, steps=60, segment_size=2048, ring=100, silences=0.01, cuts=0.5, fails=0,
     anchors=0.15, wrong_clocks=0.1, repeats=0.5, damage=0.05, bridges=0.5,
+    renewals=0,
 )  # fmt: skip
 
 
@@ -53,6 +54,7 @@ def knobs(random: Random) -> Knobs:
         repeats=random.choice((0, 0.4, 1)),
         damage=random.choice((0, 0.15, 0.5)),
         bridges=random.choice((0, 0.5)),
+        renewals=random.choice((0, 0, 0, 0.3)),
     )
 
 

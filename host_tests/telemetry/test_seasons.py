@@ -72,7 +72,7 @@ def test_clocks_anchors_and_losses_are_those_of_the_truth(knobs: Knobs, seed: in
     )
     assert by_identity(anchors, names) == by_identity(truth.anchors(), names)
     losses = [renamed(row) for row in found if row["answer"] == "loss"]
-    names = ("board", "boot", "first_seq", "last_seq", "reasons", "segments", "after_us",
+    names = ("board", "boot", "boots", "first_seq", "last_seq", "reasons", "segments", "after_us",
              "before_us")  # fmt: skip
     assert by_identity(losses, names) == by_identity(truth.losses(), names)
     pieces = {(r["board"], r["boot"], r["passed"]): r for r in found if r["answer"] == "piece"}

@@ -38,6 +38,7 @@ class Knobs:
     repeats: float = 0.4
     damage: float = 0.15
     bridges: float = 0.3
+    renewals: float = 0.1  # of a ring, before a boot
 
 
 @dataclass
@@ -75,6 +76,8 @@ def _live(season: Season, board: Board) -> None:
     season.boards.append(board)
     at = START + random.randrange(random.choice((60_000, DAY)))
     for boot in range(knobs.boots):
+        if random.random() < knobs.renewals:
+            board.renew()
         board.start(at)
         board.put(at, EVENT, 1, bytes((random.randrange(6),)))
         for step in range(random.randrange(knobs.steps + 1)):
