@@ -24,4 +24,5 @@ SEASONS = st.builds(
     damage=often,
     bridges=st.sampled_from((0.0, 0.5)),
     renewals=often,
+    compacts=st.sampled_from((0.0, 1.0)),
 )

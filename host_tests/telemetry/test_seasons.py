@@ -1,6 +1,6 @@
-"""Any season, drawn by its parameters: what the decoder, the clocks and the losses make of the
-harvest is the truth, exactly. Spark's part is repeated here in plain Python; that it does the
-same is shown in host_tests/spark.
+"""Any season, drawn by its parameters, other ones each time: what the decoder, the clocks and the
+losses make of the harvest is the truth, exactly. Spark's part is repeated here in plain Python;
+that it does the same is shown in host_tests/spark.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from .drawing import SEASONS
 Row = dict[str, Any]
 drawn = given(knobs=SEASONS, seed=st.integers(0, 2**32))
 some = settings(
-    max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+    max_examples=40, deadline=None, derandomize=False, print_blob=True,
+    suppress_health_check=list(HealthCheck),
+)  # fmt: skip
 
 
 def lived(folder: str, knobs: Knobs, seed: int) -> tuple[Truth, list[Row]]:

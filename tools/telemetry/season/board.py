@@ -36,6 +36,7 @@ class Board:
         self.boot, self.seq, self._number = 0, 0, 0
         self._started, self._on_flash = 0, 0
         self._lost: tuple[int, int] | None = None  # boot and number of the first, ring full
+        self.latest: tuple[bytes, str, str] | None = None  # payload, client and topic
         self.true_times: dict[tuple[int, int], int] = {}  # by boot and seq
 
     def renew(self) -> None:
