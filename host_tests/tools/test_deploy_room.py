@@ -1,6 +1,8 @@
 """deploy's check of the heap, by what the configuration asks for. What its figures are worth is
 measured in host_tests/heap/test_firmware.py."""
 
+from pathlib import Path
+
 import pytest
 
 from host_tests.tools.fake_repl import BOARD, HEADLINE, FakeRepl, deployed, probe
@@ -9,6 +11,7 @@ from slotmq_tools.deploy import configuration, payload, room
 from slotmq_tools.errors import ToolError
 
 NAMES = [name for name in boards.names() if boards.load(name).mpy_arch]
+PAGE = (Path(__file__).parents[2] / "boards/ESP32_GENERIC/README.md").read_text()
 FROZEN = ("slotmq", "slotmq_run")
 
 
@@ -52,3 +55,10 @@ def test_a_journal_for_which_there_is_no_room_is_refused(monkeypatch: pytest.Mon
         deployed(board)
     board.files["/slotmq.conf"] += b"mqtt_versions 3\n"
     deployed(board)
+
+
+def test_what_the_page_of_an_esp32_offers_with_a_journal_fits() -> None:
+    """In what is free of the heap that is counted on; the collector has its own tables in it."""
+    board = boards.load("ESP32_GENERIC")
+    offered = PAGE.split("```conf\npersistence true\n")[1].partition("```")[0].splitlines()
+    assert need(board.name, "persistence true", *offered) < board.heap_kb * 1024 * 128 // 131
