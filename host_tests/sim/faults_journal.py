@@ -100,7 +100,7 @@ FAULTS = (
     Fault(
         "what follows the last COMMIT counts",
         "journal_reader.py",
-        "        if reader.kind == _COMMIT:\n            end = at",
+        "        if kind == _COMMIT:\n            end = at",
         "        end = at",
     ),
     Fault(

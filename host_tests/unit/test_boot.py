@@ -137,6 +137,28 @@ class TestBoot(unittest.TestCase):
         self.app.status = 0
         self.assertEqual(starts.run(self.folder, turns=1), 0)
 
+    def test_a_clock_that_finds_no_heap_ends_nothing(self):
+        from slotmq_run import wall
+
+        asked = []
+
+        def fails(_clock, now):
+            asked.append(now)
+            raise MemoryError
+
+        def ticks():
+            asked.append(0)
+            return len(asked) * 1000
+
+        self.write("network.json", HOST.replace("}", ', "time": "192.0.2.1"}'))
+        kept = wall.Clock.step, boot.ticks_ms
+        wall.Clock.step, boot.ticks_ms = fails, ticks
+        try:
+            self.assertEqual(starts.run(self.folder, turns=3), 0)
+        finally:
+            wall.Clock.step, boot.ticks_ms = kept
+        self.assertEqual(len([now for now in asked if now]), 3)
+
     def test_so_may_a_driver_that_does_not_answer(self):
         self.write("network.json", HOST)
 
