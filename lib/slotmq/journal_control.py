@@ -3,7 +3,7 @@
 # nothing; what must be remembered is the Journal's. The control plane: allocates.
 from slotmq.encode import put_u16, put_u32
 from slotmq.journal import VERSION, Journal
-from slotmq.journal_rows import is_gone, write  # noqa: F401 - the Journal takes it from here
+from slotmq.journal_rows import is_gone, write_rows
 from slotmq.runtime import const
 
 _NONE = const(0xFFFF)
@@ -123,6 +123,13 @@ def _forget(journal):
 
 
 # Room for it
+
+
+def write(journal):
+    """The rows of all sessions and subscriptions that have changed.
+
+    A function of here: of a file that is loaded by name, only those keep theirs (tools/pack)."""
+    write_rows(journal)
 
 
 def keep_room(journal):

@@ -21,7 +21,7 @@ _WILL = const(4)
 _MARKED = const(8)
 
 
-def write(journal):
+def write_rows(journal):
     """The rows of all sessions and subscriptions that have changed."""
     if journal.broker.sessions.changed:
         _sessions(journal, journal.broker.sessions)
