@@ -161,7 +161,7 @@ FAULTS = (
         Fault(
             "a loss is told again in each segment",
             "record_control.py",
-            "            rec.gaps = []\n",
+            "        rec.gaps = []\n",
             "",
         ),
         f"{_RING}.test_every_loss_is_told_once",

@@ -39,7 +39,11 @@ _OVERWRITTEN = const(1)
 _STOPPED_FOR = const(600)  # tenths of a second, between two looks for room in a full ring
 _NO_SEGMENT = 0xFFFFFFFF
 _TO_THE_END = 0xFFFFFFFF  # records, how many nobody knows
-_STALE = const(0x20000000)  # ms: then the ticks no longer tell how long ago it was
+_U32_MOST = 0xFFFFFFFF
+_WRAP = const(30)  # bits of the ticks
+_HALF = const(0x20000000)  # of them
+_TELL_AGAIN = const(2592000)  # tenths of a second: 3 days, in which ticks wrap at most once
+_MOST_SEQ = const(0x3FF00000)  # a segment more, and a board could not count without the heap
 
 
 def next_segment(rec, need):
@@ -53,9 +57,7 @@ def next_segment(rec, need):
             return False
         if not finish(rec):
             return False
-        if rec.written:  # what it says of losses is there
-            rec.gaps = []
-            rec.written = 0
+        _forget_told(rec)
         while len(there) >= rec.most:
             rec.gaps.append(_overwritten(rec, there))
         begin(rec)
@@ -67,10 +69,18 @@ def next_segment(rec, need):
     return False  # it is longer than a segment
 
 
+def _forget_told(rec):
+    if rec.written:  # what the segment says of losses is there
+        rec.gaps = []
+        rec.written = 0
+
+
 def begin(rec):
     """Open the next segment and say what was lost."""
     o = rec.o
     first = _first_lost(rec)
+    if o[_SEQ] >= _MOST_SEQ:
+        first = _next_boot(rec, first)
     rec.out[:SEGMENT_HEAD] = record_file.begin(rec, max(rec.newest, rec.segment) + 1)
     # This takes in what a segment would have said that has failed before its first block.
     rec.gaps = [lost for lost in rec.gaps if lost[0] == _OVERWRITTEN or lost[1] != rec.boot]
@@ -95,6 +105,17 @@ def begin(rec):
     _tell_time(rec)
     o[_CLIENT] = client
     rec.is_told = False
+
+
+def _next_boot(rec, first):
+    # All numbers of this start are used: as if there had been another one. -> the first seq
+    record_file.keep(rec.folder, rec.board, rec.boot + 1)
+    _forget_told(rec)
+    if rec.o[_SEQ] > first:
+        rec.gaps.append((rec.gap, rec.boot, first, rec.o[_SEQ] - first, _NO_SEGMENT))
+    rec.boot += 1
+    rec.gap = rec.lost_from = rec.o[_SEQ] = 0
+    return 0
 
 
 def _clear_away(rec, there):
@@ -129,6 +150,8 @@ def _stop(rec):
         gap(rec, STOPPED, rec.boot, seq + 1, _TO_THE_END, _NO_SEGMENT)
         rec.o[_CLIENT] = client
         finish(rec)
+    if rec.gap and rec.o[_SEQ] >= _MOST_SEQ:
+        _next_boot(rec, rec.lost_from)
     if not rec.gap:
         rec.gap = STOPPED
         rec.lost_from = rec.o[_SEQ]
@@ -173,12 +196,13 @@ def event(rec, code, detail, client=_NONE, topic=_NONE):
     rec.put(_EVENT | code << 8, topic, detail, 0, len(detail))
 
 
-# Wall time: [quality, seconds, ms, ticks of then, error bound in ms]
+# Wall time: [quality, seconds, ms, ticks of then, error bound in ms, tenths of a second of then,
+# and of when it was told last]
 
 
 def anchor(rec, quality, seconds, ms, error):
     """What the time is now, and who says so."""
-    rec.wall = [quality, seconds, ms, rec.o[_TICKS], error]
+    rec.wall = [quality, seconds, ms, rec.o[_TICKS], error, rec.now, rec.now]
     rec.o[_CLIENT] = _NONE
     rec.put(_ANCHOR | quality << 8, _NONE, pack("<IHI", seconds, ms, error), 0, 10)
 
@@ -188,12 +212,23 @@ def _tell_time(rec):
     wall = rec.wall
     if not wall:
         return
+    wall[6] = rec.now
+    passed = _passed(rec, wall)
+    ms = wall[2] + passed
+    seconds = wall[1] + ms // 1000
+    error = wall[4] + passed // 10000  # of a crystal, 100 ppm
+    if seconds > _U32_MOST or error > _U32_MOST:
+        rec.wall = None  # what cannot be said is not known
+        return
+    detail = pack("<IHI", seconds, ms % 1000, error)
+    rec.put(_ANCHOR | wall[0] << 8, _NONE, detail, 0, 10)
+
+
+def _passed(rec, wall):
+    # Milliseconds since then: how often the ticks have begun anew, the tenths tell.
     passed = (rec.o[_TICKS] - wall[3]) & 0x3FFFFFFF
-    if passed < _STALE:
-        ms = wall[2] + passed
-        error = wall[4] + passed // 10000  # of a crystal, 100 ppm
-        detail = pack("<IHI", wall[1] + ms // 1000, ms % 1000, error)
-        rec.put(_ANCHOR | wall[0] << 8, _NONE, detail, 0, 10)
+    turns = ((rec.now - wall[5]) * 100 - passed + _HALF) >> _WRAP
+    return passed + (max(0, turns) << _WRAP)
 
 
 def note_boots(rec, boot):
@@ -289,6 +324,10 @@ def look(taps, _conn, _now):
         if counts[i] > (taps.counts[i] if taps.counts else 0):
             event(taps.rec, _TABLE_FULL, rows[i][0].encode())
     taps.counts = counts
+    rec = taps.rec
+    if rec.wall and rec.now - rec.wall[6] >= _TELL_AGAIN:
+        rec.o[_CLIENT] = _NONE
+        _tell_time(rec)
     if MICROPYTHON:
         gc.collect()
         free = gc.mem_free()
