@@ -173,14 +173,15 @@ class Client(Sender):
     def on_publish(self, packet):
         packet_id = packet.packet_id
         again = packet.qos == 2 and packet_id in self.received
-        if again and self.world.weak and packet.owed:
-            packet.owed.sure = False  # it may be another message
+        session = self.link.session
+        if again and packet.owed and (self.world.weak or self.received[packet_id] is not session):
+            packet.owed.sure = False  # another message: it has not read that its session was new
         if not again:
             self.world.application(self, packet)
         if packet.qos == 1:
             self.todo.append((encode.ack(PUBACK, packet_id), ("puback", packet_id)))
         elif packet.qos == 2:
-            self.received[packet_id] = True
+            self.received[packet_id] = session
             self.todo.append((encode.ack(PUBREC, packet_id), ("pubrec", packet_id, 0)))
 
     def on_puback(self, packet):

@@ -27,7 +27,8 @@ class Model(Learning):
         self.going = []  # the message that is just going out: some have it, others will
         self.later = []  # groups that will have it
         self.spare = None  # what has been counted, perhaps for it
-        self.newly_refused = 0
+        # Messages: when the last read began, and since then
+        self.refused_before = self.newly_refused = 0
         self.passed = {}  # keys of messages that may have gone to other members -> the message
         self.touched = []  # topics whose retained message was to change in this window
         self.fresh = []  # messages that were handed out in this window
@@ -83,7 +84,8 @@ class Model(Learning):
         counts = peek.Counts(self.broker)
         grown = counts.since(self.counts)
         self.counts = counts
-        self.newly_refused = grown.messages  # and not of a message that was going out before
+        self.newly_refused = counts.messages - self.refused_before
+        self.refused_before = counts.messages
         if self.spare:
             grown.messages += self.spare.messages
             grown.deliveries += self.spare.deliveries

@@ -154,9 +154,10 @@ def _check_last_words(model, link, packet, key):
     if found and found.msg.key() != key:
         found = None
     group = _group(model, link.session, packet, peek.NONE)
+    exact = found
     for owed in known or ():
         owed.first_link = 0  # it may have been sent, whatever was seen of it
-        fewer = not found or (not packet.qos and owed.last_words < found.last_words)
+        fewer = not found or (not exact and owed.last_words < found.last_words)
         if fewer and _fits(packet, owed) and owed.group_slot == group:
             found = owed
     if found:

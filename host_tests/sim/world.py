@@ -240,6 +240,7 @@ class World:
     # What links tell
 
     def was_read(self, link, packets):
+        self.model.refused_before = self.broker.messages.refused
         if packets:
             self.window = (link, packets, link.sizes, self.broker.stats[_BYTES_IN])
 
