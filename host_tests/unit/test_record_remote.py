@@ -66,13 +66,16 @@ class TestRecordRemote(Turns5):
     def tearDown(self):
         # what it has told is retained
         self.broker.recorder.remote = False
-        self.say(self.come(packets.connect("end")), packets.publish(self.topic("head"), b"", retain=True))
+        self.say(
+            self.come(packets.connect("end")),
+            packets.publish(self.topic("head"), b"", retain=True),
+        )
         record_file.close(self.rec)
         super().tearDown()
         ondemand.forget_all()
 
     def topic(self, what):
-        return "$SLOTMQ/record/%s/%s" % (hexlify(self.rec.board).decode(), what)
+        return f"$SLOTMQ/record/{hexlify(self.rec.board).decode()}/{what}"
 
     def say(self, client, data):
         client.send(data)

@@ -145,7 +145,8 @@ class TestRecorderNumbers(RecorderCase):
         gaps = []
         for kind, reason, _, payload in records(self.read(rec, rec.segment)):
             if kind == GAP:
-                gaps.append((reason,) + unpack("<III", payload[:12]))
+                boot, first, count = unpack("<III", payload[:12])
+                gaps.append((reason, boot, first, count))
         self.assertEqual(gaps[0][:3], (2, 7, lost_from))
         self.assertTrue(LAST_SEQ + 5 <= gaps[0][2] + gaps[0][3] <= LAST_SEQ + 6)
         self.assertEqual(gaps[1:], [(2, 8, 0, lost)])

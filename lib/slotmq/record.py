@@ -9,6 +9,7 @@ from struct import unpack
 from slotmq import log, ondemand, record_file
 from slotmq.app import borrow
 from slotmq.record_file import IDENTITY
+from slotmq.record_wall import anchor
 from slotmq.recorder import Recorder
 from slotmq.runtime import MICROPYTHON, const, filter_ok
 from slotmq.settings import ConfError
@@ -155,7 +156,7 @@ def _begin(rec, there, newest):
         seconds += _YEAR_2000
     if seconds > _CLOCK_IS_SET:
         whole = int(seconds)
-        control.anchor(rec, _RTC, whole, int((seconds - whole) * 1000), _RTC_ERROR)
+        anchor(rec, _RTC, whole, int((seconds - whole) * 1000), _RTC_ERROR)
     if rec.is_open:
         log.write(_INFO, "Recording: boot %d, segment %08x." % (rec.boot, rec.segment))
     else:

@@ -1,18 +1,18 @@
 # record_control.py - what the recorder does seldom: the next segment and room for it, and what
-# stands in front of one: which records were lost, and the wall time. Loaded on demand and owns
+# stands in front of one: which records were lost. Loaded on demand and owns
 # nothing; `rec` is a Recorder, what must be remembered is its. The control plane: allocates.
 import gc
 from struct import pack
 
 from slotmq import ondemand, record_file
 from slotmq.record_file import SEGMENT_HEAD
+from slotmq.record_wall import tell_time
 from slotmq.recorder import STOPPED
 from slotmq.runtime import MICROPYTHON, const
 
 _NONE = const(0xFFFF)
 _FILL = const(0)
 _SEQ = const(4)
-_TICKS = const(5)
 _SPACE = const(7)
 _CLIENT = const(8)
 _EVENT = const(3)
@@ -28,7 +28,6 @@ _TAKEOVER = const(5)
 _TABLE_FULL = const(7)
 _LOW = const(8)
 _STEP = const(1024)  # bytes of heap that there must be less for an event
-_ANCHOR = const(4)
 _GAP = const(5)
 _SUBSCRIBE = const(8)  # the packet
 _SUBSCRIBED = const(0x603)  # EVENT, with its flags from bit 8 on
@@ -39,9 +38,6 @@ _OVERWRITTEN = const(1)
 _STOPPED_FOR = const(600)  # tenths of a second, between two looks for room in a full ring
 _NO_SEGMENT = 0xFFFFFFFF
 _TO_THE_END = 0xFFFFFFFF  # records, how many nobody knows
-_U32_MOST = 0xFFFFFFFF
-_WRAP = const(30)  # bits of the ticks
-_HALF = const(0x20000000)  # of them
 _TELL_AGAIN = const(2592000)  # tenths of a second: 3 days, in which ticks wrap at most once
 _MOST_SEQ = const(0x3FF00000)  # a segment more, and a board could not count without the heap
 
@@ -102,7 +98,7 @@ def begin(rec):
     o[_CLIENT] = _NONE
     for lost in rec.gaps:
         gap(rec, *lost)
-    _tell_time(rec)
+    tell_time(rec)
     o[_CLIENT] = client
     rec.is_told = False
 
@@ -194,41 +190,6 @@ def event(rec, code, detail, client=_NONE, topic=_NONE):
     """Something has happened."""
     rec.o[_CLIENT] = client
     rec.put(_EVENT | code << 8, topic, detail, 0, len(detail))
-
-
-# Wall time: [quality, seconds, ms, ticks of then, error bound in ms, tenths of a second of then,
-# and of when it was told last]
-
-
-def anchor(rec, quality, seconds, ms, error):
-    """What the time is now, and who says so."""
-    rec.wall = [quality, seconds, ms, rec.o[_TICKS], error, rec.now, rec.now]
-    rec.o[_CLIENT] = _NONE
-    rec.put(_ANCHOR | quality << 8, _NONE, pack("<IHI", seconds, ms, error), 0, 10)
-
-
-def _tell_time(rec):
-    # A segment stands alone: the time that is known is told once more, as it has passed since.
-    wall = rec.wall
-    if not wall:
-        return
-    wall[6] = rec.now
-    passed = _passed(rec, wall)
-    ms = wall[2] + passed
-    seconds = wall[1] + ms // 1000
-    error = wall[4] + passed // 10000  # of a crystal, 100 ppm
-    if seconds > _U32_MOST or error > _U32_MOST:
-        rec.wall = None  # what cannot be said is not known
-        return
-    detail = pack("<IHI", seconds, ms % 1000, error)
-    rec.put(_ANCHOR | wall[0] << 8, _NONE, detail, 0, 10)
-
-
-def _passed(rec, wall):
-    # Milliseconds since then: how often the ticks have begun anew, the tenths tell.
-    passed = (rec.o[_TICKS] - wall[3]) & 0x3FFFFFFF
-    turns = ((rec.now - wall[5]) * 100 - passed + _HALF) >> _WRAP
-    return passed + (max(0, turns) << _WRAP)
 
 
 def note_boots(rec, boot):
@@ -327,7 +288,7 @@ def look(taps, _conn, _now):
     rec = taps.rec
     if rec.wall and rec.now - rec.wall[6] >= _TELL_AGAIN:
         rec.o[_CLIENT] = _NONE
-        _tell_time(rec)
+        tell_time(rec)
     if MICROPYTHON:
         gc.collect()
         free = gc.mem_free()

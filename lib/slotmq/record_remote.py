@@ -7,7 +7,7 @@ import json
 from struct import pack
 
 from slotmq import log, ondemand, record_file, retain
-from slotmq.record_control import anchor
+from slotmq.record_wall import anchor
 from slotmq.runtime import const
 
 _NONE = const(0xFFFF)

@@ -32,7 +32,7 @@ _ORIGIN = b"\0\x0dslotmq-origin\0\x20"
 _FORMAT = const(1)  # Payload Format Indicator; the others are texts
 _USER_PROPERTY = const(0x26)
 _EACH = const(10)
-_LOOK = const(6)  # tenths of a second: with the longest turn less than one between two looks
+_LOOK_AGAIN = const(6)  # tenths of a second: with the longest turn less than one
 _PACKET_ID = const(6)
 _HEAP = const(600)  # tenths of a second between two looks at it
 
@@ -250,7 +250,7 @@ class Taps:
         """The loop's, and what is due."""
         self.finish()
         if self.broker.now >= self.due:
-            self.due = self.broker.now + _LOOK
+            self.due = self.broker.now + _LOOK_AGAIN
             self._look(self.broker.now)
 
     def _look(self, now):
