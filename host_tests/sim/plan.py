@@ -56,7 +56,7 @@ class Plan:
         self.spare_bytes = numbers.choice((100, 4000, 30000))
         self.fills = ()  # steps from which on, and until when, the file system is full
         if self.medium in ("littlefs", "host") and numbers.one_in(6):
-            first = 1 + numbers.below(steps)
+            first = 0 if numbers.one_in(3) else 1 + numbers.below(steps)  # 0: before all else
             self.fills = (first, first + numbers.below(steps), numbers.choice((0, 300, 5000)))
         self.reboots = []
         for _ in range(numbers.choice((1, 1, 2, 3))):

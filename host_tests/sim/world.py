@@ -48,9 +48,14 @@ class World:
         self.links = []
         self.model = self.empty = None
         self.keeper = Keeper(self) if self.plan.medium else None
+        self._fill()
         self.start()
         plans = self.plan.clients
         self.clients = [Client(self, p) for p in plans if only is None or p.index in only]
+
+    def _fill(self):
+        if self.steps in self.plan.fills[:2]:
+            self.keeper.fill(self.plan.fills[2] if self.steps == self.plan.fills[0] else -1)
 
     # The broker
 
@@ -155,8 +160,7 @@ class World:
     def step(self):
         """Every client does something, or nothing; then the broker has a turn."""
         self.steps += 1
-        if self.steps in self.plan.fills[:2]:
-            self.keeper.fill(self.plan.fills[2] if self.steps == self.plan.fills[0] else -1)
+        self._fill()
         reboots = self.plan.reboots
         while reboots and reboots[0][0] == self.steps:
             self.reboot(reboots.pop(0)[1])

@@ -18,6 +18,7 @@ class MemoryMedium:
         self.current = max(self.kept) if self.kept else 0
         self.making = None
         self.is_open = True
+        self.error = 28  # ENOSPC
         self.lost = b""  # appended, and not yet durable
         self.power = 1 << 30  # bytes until it is cut
         self.room = 1 << 30  # bytes until it is full
@@ -71,7 +72,7 @@ class MemoryMedium:
 
     def _append(self, buf, off, n):
         if n > self.room or not self.is_open:
-            raise OSError(28, "full")
+            raise OSError(self.error, "full")
         self.room -= n
         self.lost += bytes(buf[off : off + n])
 

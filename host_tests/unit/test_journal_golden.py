@@ -225,3 +225,9 @@ class TestVersion1(unittest.TestCase):
 class TestVersion2(TestVersion1):
     file, flash = "version-2.file", "version-2.flash"
     there = VERSION_2
+
+
+class TestVersion2InOneCommit(TestVersion2):
+    """Before a file's first rows were committed table by table."""
+
+    file = "version-2-one-commit.file"

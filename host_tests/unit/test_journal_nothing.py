@@ -1,14 +1,16 @@
 """A first start on a full medium: nothing is promised, and who wants no promise is served."""
 
+import os
 import unittest
 
+from damage_case import FileCase
 from fakes import World
 from full_media import OnDisk
 from journal_case import CONNACK, RESUMED, JournalCase
 from memory_medium import MemoryMedium
 from packets import PUBACK, ack, connect, publish, subscribe
 
-from slotmq import Broker, Limits, Settings
+from slotmq import Broker, Limits, Settings, local
 from slotmq.places import snapshot_bytes
 from slotmq.restore import restore
 from slotmq.runtime import MICROPYTHON
@@ -80,6 +82,18 @@ class NothingThere(JournalCase):
 
 
 class TestMemory(InMemory, NothingThere):
+    def test_a_quota_is_a_lack_of_room(self):
+        self.medium.error = 122  # EDQUOT
+        self.start()
+        self.assertEqual(self.said[-1], "there is no room to write")
+
+    def test_that_nothing_is_written_is_said(self):
+        told = []
+        self.broker.log = lambda level, text: told.append(text)
+        self.broker.log_mask = 255
+        local.compact(self.broker)
+        self.assertEqual(told, ["The journal cannot be rewritten now."])
+
     def test_the_room_is_gone_again(self):
         """What was promised before that waits; nobody is told what is not kept."""
         self.free()
@@ -97,6 +111,27 @@ if not MICROPYTHON:  # a full littlefs has room for as little as this
     class TestFile(OnDisk, NothingThere):
         def fill(self):
             self.disk.room = self.disk.used()
+
+        def test_room_is_held_where_the_system_cannot_do_that(self):
+            """musl has no emulation of posix_fallocate, as on NFS."""
+
+            def cannot(file, off, n):
+                raise OSError(95, "not supported")
+
+            self.disk.posix_fallocate = cannot
+            self.free()
+            self.wait()
+            self.assertFalse(self.broker.full)
+            self.assertGreater(len(self.disk.names["/j/f.room"].data), 1000)
+
+    class TestPrivate(FileCase):
+        def test_nobody_else_may_read_it(self):
+            self.assertEqual(os.stat(self.path).st_mode & 0o777, 0o600)  # noqa: PTH116
+            with open(self.path, "wb") as file:  # noqa: PTH123
+                file.write(self.whole[:40] + bytes(9) + self.whole[49:])
+            self.start()
+            name = self.said[0].split()[-1]
+            self.assertEqual(os.stat(name).st_mode & 0o777, 0o600)  # noqa: PTH116
 
 
 class TestSomethingThere(JournalCase):

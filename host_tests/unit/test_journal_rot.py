@@ -1,11 +1,17 @@
 """A file begins with one COMMIT behind each table: a bit that turns in one of them leaves those
 before it."""
 
-from damage_case import HEADER, STEP, FileCase
+import os
+
+from damage_case import HEADER, STEP, FileCase, content
 from fakes import World
 from packets import PUBACK, PUBREC, ack, publish, subscribe
 
+from slotmq.journal_reader import Reader
+
 WHOLE = (2, 1, 2, 3)  # sessions, ids between PUBLISH and PUBREL, deliveries, retained messages
+EACH = 3 if STEP == 1 else 7  # bytes
+KINDS = [(0, 0, 0, 0), (2, 0, 0, 0), (2, 1, 0, 0), (2, 1, 2, 0), WHOLE]
 
 
 class TestTables(FileCase):
@@ -39,15 +45,41 @@ class TestTables(FileCase):
         broker.journal.medium.close()
         return found
 
-    def test_those_before_the_damage_are_there(self):
+    def damaged(self, data):
+        """What a start has of these bytes; it says so, and keeps a copy."""
+        with open(self.path, "wb") as file:  # noqa: PTH123
+            file.write(data)
+        found = self.there()
+        self.assertEqual(len(self.said), 1)
+        name = self.said[0][self.said[0].index("kept as ") + 8 :]
+        self.assertEqual(content(name), data)
+        os.remove(name)  # noqa: PTH107
+        lost = [n for n in range(4) if found[n] != WHOLE[n]]
+        self.assertEqual(lost, list(range(4))[4 - len(lost) :])  # what stands behind it
+        self.assertEqual([found[n] for n in lost], [0] * len(lost))
+        return found
+
+    def test_a_bit_that_turns(self):
         seen = set()
-        for at in range(HEADER, len(self.whole), max(STEP, 3)):
-            with open(self.path, "wb") as file:  # noqa: PTH123
-                file.write(self.whole[:at] + bytes([self.whole[at] ^ 4]) + self.whole[at + 1 :])
-            found = self.there()
-            self.assertEqual(len(self.said), 1)
-            lost = [n for n in range(4) if found[n] != WHOLE[n]]
-            self.assertEqual(lost, list(range(4))[4 - len(lost) :])  # what stands behind it
-            self.assertEqual([found[n] for n in lost], [0] * len(lost))
-            seen.add(found)
-        self.assertEqual(sorted(seen), [(0, 0, 0, 0), (2, 0, 0, 0), (2, 1, 0, 0), (2, 1, 2, 0)])
+        for at in range(HEADER, len(self.whole), EACH):
+            byte = bytes([self.whole[at] ^ 4])
+            seen.add(self.damaged(self.whole[:at] + byte + self.whole[at + 1 :]))
+        self.assertEqual(sorted(seen), KINDS)
+
+    def test_the_end_is_missing(self):
+        """No power cut does that to what was synced before the file had its name."""
+        size = len(self.whole)
+        seen = {self.damaged(self.whole[:n]) for n in range(HEADER, size, EACH)}
+        self.assertEqual(sorted(seen), KINDS)
+
+    def test_between_two_records(self):
+        medium = self.medium()
+        reader = Reader(medium, medium.generations()[0], 512)
+        at, places = 0, []
+        while at < medium.end:
+            self.assertTrue(reader.find(at))
+            places.append(at)
+            at = reader.next
+        medium.close()
+        seen = {self.damaged(self.whole[: HEADER + at]) for at in places[1:]}
+        self.assertEqual(sorted(seen), KINDS)

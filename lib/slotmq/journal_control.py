@@ -18,7 +18,13 @@ _MARGIN = const(4096)  # where there is little
 _WARNING = const(2)
 _PUBLISH_TYPE = const(3)
 _ENOSPC = const(28)
+_NO_ROOM = (28, 122)  # EDQUOT: of a user
 _HEAD = const(1)  # a type of records
+
+
+def write(journal):
+    """The rows of all sessions and subscriptions that have changed."""
+    write_rows(journal)
 
 
 # A new generation
@@ -30,7 +36,7 @@ def begin(broker, medium, newest, say, *sync):
     try:
         make(journal)
     except OSError as error:
-        if error.errno != _ENOSPC:
+        if error.errno not in _NO_ROOM:
             broker.journal = None  # the start ends here: nothing is written any more
             medium.close()
             raise
@@ -80,10 +86,16 @@ def make(journal):
     buf = journal.buf
     buf[_FIELDS] = VERSION
     at = put_u16(buf, put_u32(buf, _FIELDS + 1, journal.generation), journal.window)
-    buf[at] = journal.always
+    in_parts = medium.page == 1
+    buf[at] = journal.always | in_parts << 1
     journal.record(_HEAD, at + 1)
-    if medium.page == 1:
-        _write_in_parts(journal)
+    if in_parts:
+        clock = journal.clock
+        journal.clock = _NEVER  # no COMMIT for the time alone
+        try:
+            _write_in_parts(journal, journal.broker)
+        finally:
+            journal.clock = clock
     journal.write()
     medium.switch()
     journal.snapshot = medium.end
@@ -91,10 +103,10 @@ def make(journal):
     keep_room(journal)
 
 
-def _write_in_parts(journal):
+def _write_in_parts(journal, broker):
     # A COMMIT behind each table: of a file that rots those before it count, and there is no
-    # generation before it to go back to, as in flash. The last one is left to who calls.
-    broker = journal.broker
+    # generation before it to go back to, as in flash. Two say that all of them are there; the
+    # second one is left to who calls.
     broker.sessions.ids_high[1] = broker.deliveries.count[4] = 0
     broker.retained.changed = False
     journal.write()
@@ -103,6 +115,8 @@ def _write_in_parts(journal):
     broker.deliveries.count[4] = 1
     journal.write()
     broker.retained.changed = True
+    journal.write()
+    journal.records = 1
 
 
 def _forget(journal):

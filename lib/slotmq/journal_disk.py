@@ -12,6 +12,7 @@ _BITS = const(30)  # of a generation
 _MAGIC = b"slotmqJ\x01"  # the last byte is the version of the format
 _ENOENT = const(2)
 _EISDIR = const(21)
+_CANNOT = (22, 38, 95)  # EINVAL, ENOSYS, EOPNOTSUPP
 
 # The start
 
@@ -108,6 +109,7 @@ def begin(medium, generation):
     medium.spared = 0
     head = pack("<8sI", _MAGIC, generation)
     medium.new = open(medium.path + ".new", "wb")
+    _keep_private(medium.path + ".new")
     medium.new.write(head + pack("<I", crc32(head)))
     medium.end = 0
     medium.written += _HEAD_BYTES
@@ -163,8 +165,12 @@ def spare(medium, n):
 def _reserve(file, at, end):
     # Real bytes, not a hole.
     if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(file.fileno(), 0, end)
-        return
+        try:
+            os.posix_fallocate(file.fileno(), 0, end)
+            return
+        except OSError as error:  # not every file system and C library can do that
+            if error.errno not in _CANNOT:
+                raise
     zeros = bytes(256)
     while at < end:
         file.write(zeros)
@@ -176,6 +182,7 @@ def _copy(path, name):
     # Is it done? What it is a copy of goes on.
     try:
         with open(path, "rb") as file, open(name, "wb") as copy:
+            _keep_private(name)
             piece = file.read(512)
             while piece:
                 copy.write(piece)
@@ -192,6 +199,12 @@ def _copy(path, name):
     except OSError:
         pass
     return False
+
+
+def _keep_private(name):
+    # Messages are nobody's but the broker's, as mosquitto's are.
+    if not MICROPYTHON:
+        os.chmod(name, 0o600)
 
 
 def _free(name):

@@ -5,6 +5,7 @@ from slotmq.runtime_journal import crc_add, crc_put, crc_start, crc_state
 
 _HEAD = const(1)
 _COMMIT = const(13)
+_IN_PARTS = const(2)  # in HEAD: two COMMITs end its first rows
 _COMMIT_BEGINS = b"\x0d\x04"  # type and length
 _CHUNK = const(60)
 _WINDOW = const(512)
@@ -133,21 +134,28 @@ def last_commit(reader, version):
     """Where the last COMMIT ends, and how what is behind it is: 0, TORN or DAMAGED.
 
     0 if there is none of this version; and of which it is, if that is a newer one."""
-    at = end = 0
+    at = end = kind = 0
+    has_rows = True  # are the first rows, of all there was then, whole?
     while True:
         at = reader.after(at)
         if not reader.find(at) or reader.kind > _COMMIT:
             break
         if at == 0:
-            if reader.kind != _HEAD or reader.read_body() < 5:
+            n = reader.read_body()
+            if reader.kind != _HEAD or n < 5:
                 return 0, 0
             if reader.buf[0] > version:
                 return 0, reader.buf[0]
+            has_rows = n < 8 or not reader.buf[7] & _IN_PARTS
         at = reader.next
-        if reader.kind == _COMMIT:
+        has_rows = has_rows or kind == reader.kind == _COMMIT
+        kind = reader.kind
+        if kind == _COMMIT:
             end = at
     if not end:
         return 0, 0
+    if not has_rows:  # they were synced before anybody could see them
+        return end, DAMAGED
     is_hole = reader.medium.page == 1 and _has_hole(reader, at, reader.next)
     again = _commits_again(reader, at)
     if again and not (is_hole and _ends(reader, again)):

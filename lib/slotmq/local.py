@@ -36,7 +36,7 @@ def compact(broker):
     journal = broker.journal
     if not journal:
         return
-    if journal.compacted():
+    if journal.compacted() and journal.snapshot >= 0:
         if broker.log_mask & _NOTICE:
             broker.log(_NOTICE, "The journal is rewritten: %d bytes." % journal.medium.end)
     elif broker.log_mask & _WARNING:

@@ -90,7 +90,7 @@ class Restorer(Messages):
     def _head(self, buf, n):
         if n > 5:  # version 2
             self.window = u16(buf, 5)
-            self.always = buf[7]
+            self.always = buf[7] & 1
 
     def _is_new(self, ids, slot, buf, n):
         # One that ends with its connection has no rows, nor what the slot's last one had.
