@@ -139,13 +139,6 @@ def _forget(journal):
 # Room for it
 
 
-def write(journal):
-    """The rows of all sessions and subscriptions that have changed.
-
-    A function of here: of a file that is loaded by name, only those keep theirs (tools/pack)."""
-    write_rows(journal)
-
-
 def keep_room(journal):
     """See to room for the next generation, and for what comes until the next look.
 
