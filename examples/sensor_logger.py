@@ -14,6 +14,11 @@ def ticks_ms():
     return time.ticks_ms() if hasattr(time, "ticks_ms") else int(time.monotonic() * 1000)
 
 
+def since(now, then):
+    """Milliseconds between two of these moments, though a board's begin anew after 12 days."""
+    return (now - then) & 0x3FFFFFFF
+
+
 def read_sensor():
     """In your program: an ADC, I2C, whatever there is."""
     return 21.5
@@ -34,7 +39,7 @@ def main(port=1883, path="readings.csv", read=read_sensor, every_ms=_EVERY_MS, t
         turns -= 1
         broker.turn(50)
         now = ticks_ms()
-        if now - last >= every_ms:
+        if since(now, last) >= every_ms:
             last = now
             broker.publish("sensors/here", str(read()), 1, retain=True)
     broker.stop()

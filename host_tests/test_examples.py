@@ -63,6 +63,22 @@ def test_sensor_logger(start: Start) -> None:
     client.sock.close()
 
 
+def test_the_sensor_logger_goes_on_where_a_boards_milliseconds_begin_anew(start: Start) -> None:
+    """After 2 ** 30 of them, some twelve days; here in the sixth of twenty turns."""
+    example = start(
+        "import sensor_logger\n"
+        "now, read = [2**30 - 600], []\n"
+        "def ticks_ms():\n"
+        "    now[0] = (now[0] + 100) % 2**30\n"
+        "    return now[0]\n"
+        "sensor_logger.ticks_ms = ticks_ms\n"
+        "sensor_logger.main(PORT, read=lambda: read.append(now[0]), every_ms=100, turns=20)\n"
+        "print('read', len(read), min(read) < 2000)"
+    )
+    assert example.process.wait(PATIENCE_S) == 0, example.said()
+    assert example.said().splitlines()[-1] == "read 20 True"
+
+
 def test_relay_controller(start: Start) -> None:
     example = start(
         "import relay_controller\n"

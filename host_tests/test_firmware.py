@@ -66,11 +66,11 @@ def _connected(port: int, process: subprocess.Popen[bytes], output: Path) -> Cli
 def test_a_boards_manifest_freezes_broker_and_firmware(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With MicroPython's functions, as far as manifests use them."""
+    """With MicroPython's functions, as far as manifests use them; `make test-board` has its."""
     frozen: list[str] = []
     ports: list[str] = []
 
-    def package(folder: str, files: list[str] | None = None) -> None:
+    def package(folder: str, files: list[str] | None = None, **_: object) -> None:
         found = files or [each.name for each in Path(folder).glob("*.py")]
         assert all((Path(folder) / each).is_file() for each in found)
         frozen.extend(f"{folder}/{each}" for each in found)
@@ -85,7 +85,7 @@ def test_a_boards_manifest_freezes_broker_and_firmware(
         exec(file.read_text(), functions)
         os.chdir(before)
 
-    functions = {"include": include, "package": package, "metadata": lambda **_: None}
+    functions = {"include": include, "package": package}
     monkeypatch.chdir(ROOT)
     include(f"boards/{name}/manifest.py")
     assert len(ports) == 1 and ports[0].endswith("manifest.py")

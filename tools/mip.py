@@ -1,15 +1,22 @@
 """`slotmq build --mip`: a folder that `mpremote mip install` takes, for every board.
 
 Bytecode is the same for all of them; native code is not, so it goes as source, and the
-board compiles it. package.json lists the files as lib/package.json does the sources.
+board compiles it. package.json lists the files as lib/package.json does the sources. The folder
+is a package index too, of the layout that mip knows, in which a file's name is its hash.
 """
 
+import hashlib
 import json
 import shutil
 from importlib import metadata
 from pathlib import Path
 
 from . import mpy
+
+_NAME = "slotmq"
+_HASH = 8  # digits that are a file's name, as in micropython-lib's index
+_FORMAT = 1  # of the index's lists
+_VERSION_AT = 1  # of a .mpy file
 
 
 def write(folder: Path) -> int:
@@ -21,4 +28,25 @@ def write(folder: Path) -> int:
         shutil.copy(made / name, folder / name)
     package = {"urls": [[name, name] for name in names], "version": metadata.version("slotmq")}
     (folder / "package.json").write_text(json.dumps(package, indent=2) + "\n")
+    _write_index(folder, names)
     return len(names)
+
+
+def _write_index(folder: Path, names: list[str]) -> None:
+    # file/HA/HASH for each file; package/MPY/NAME/VERSION.json, where MPY is the version of .mpy
+    # files that a board loads.
+    hashes = []
+    for name in names:
+        content = (folder / name).read_bytes()
+        digest = hashlib.sha256(content).hexdigest()[:_HASH]
+        hashes.append([name, digest])
+        file = folder / "file" / digest[:2] / digest
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    kind = next(folder.glob("**/*.mpy")).read_bytes()[_VERSION_AT]
+    version = metadata.version("slotmq")
+    found = {"v": _FORMAT, "version": version, "hashes": hashes, "deps": []}
+    lists = folder / "package" / str(kind) / _NAME
+    lists.mkdir(parents=True, exist_ok=True)
+    for each in (version, "latest"):
+        (lists / f"{each}.json").write_text(json.dumps(found) + "\n")

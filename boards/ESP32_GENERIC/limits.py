@@ -6,19 +6,29 @@ from slotmq import Limits
 
 LIMITS = Limits(
     connections=7,  # 10 sockets: the listener, UDP for NTP, one in reserve, 7 clients
-    sessions=10,
-    # 112,000 bytes hold the code as well, so some tables are smaller than a Pico W's
-    nodes=64,
-    name_bytes=1024,
-    retained=24,
-    retained_name_bytes=768,
-    messages=48,
-    message_bytes=4096,
-    deliveries=60,
-    queued=20,
-    max_packet=1024,
-    tx_bytes=448,
-    rx_bytes=448,
-    routes=8,
+    sessions=8,
+    # 112 KB hold the code as well, the broker's and the firmware's. So tables are much smaller
+    # than a Pico W's; all of a client's messages are thought to be short.
+    subscriptions=24,  # three for each client
+    nodes=31,
+    name_bytes=384,
+    topic_bytes=96,
+    client_id_bytes=32,
+    retained=16,
+    retained_name_bytes=320,
+    messages=24,
+    message_bytes=2048,
+    message_block=32,
+    deliveries=32,
+    inflight=8,
+    queued=12,
+    max_packet=512,
+    tx_bytes=176,  # what is longer goes out in parts
+    rx_bytes=256,
+    tail_bytes=32,
+    reassembly=1,
+    routes=4,
+    route_entries=24,  # as many as subscriptions
+    shares=2,
     aliases=0,  # clients may use none
 )

@@ -2,8 +2,8 @@
 # MicroPython and one of slotmq:
 #   make -C ports/esp32 BOARD=ESP32_GENERIC \
 #       FROZEN_MANIFEST=/path/of/slotmq/boards/ESP32_GENERIC/manifest.py
-# Frozen, neither the broker's code nor the firmware's takes heap; `slotmq deploy` still writes
-# the preset, the configuration and main.py, as files.
+# Frozen, broker and firmware run from flash; `slotmq deploy` still writes the preset, the
+# configuration and main.py, as files, and no code: what is frozen goes before /lib.
 include("$(PORT_DIR)/boards/manifest.py")  # noqa: F821 - what the stock image has
 include("../../lib/manifest.py")  # noqa: F821
 include("../../firmware/manifest.py")  # noqa: F821

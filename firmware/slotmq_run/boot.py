@@ -2,7 +2,8 @@
 #
 # Owns network.json beside main.py, which `slotmq deploy` writes: how the board comes onto the
 # network. A configuration that cannot be used is safe mode (starts.py). Ctrl-C is an orderly end.
-# Any other end is a new start, as if the watchdog had bitten.
+# Any other end is a new start, as if the watchdog had bitten; so is a start that the machine
+# could not do: no heap, no socket, a driver that fails.
 # On a computer, where there is neither `network` nor `machine`, it runs all the same.
 # Allocates between two turns of the broker, a little, when something changes.
 import json
@@ -14,6 +15,8 @@ from slotmq_run import links, starts, watch
 _ALIVE_MS = 60000
 _TURN_MS = 250
 _STEP_MS = 200
+_CANNOT = 1  # the broker's status: what the machine could not do
+_UNUSABLE = "network.json: %r; `slotmq deploy` writes it"
 
 
 def ticks_ms():
@@ -30,12 +33,7 @@ def since(now, then):
 
 def run(folder, turns):
     """Run the board until Ctrl-C; the broker's exit status. `turns`: no more of them, if any."""
-    try:
-        with open(folder + "network.json") as file:
-            config = json.load(file)
-        link = links.make(config)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise starts.Safe("network.json: %r; `slotmq deploy` writes it" % error)
+    config, link = _network(folder + "network.json")
     led = watch.Led(config.get("led", "LED"))
     board = Board(folder, config, link, led, turns)
     arguments = ["-c", folder + "slotmq.conf", "--board", config.get("board", "HOST")]
@@ -43,10 +41,26 @@ def run(folder, turns):
         status = app.main(arguments, on_ready=board.serve)
     finally:
         board.dog.release()
+    if status == _CANNOT:
+        raise RuntimeError("the broker did not start: see the line above")  # perhaps it can anew
     if status:
         raise starts.Safe("the broker did not start: see the line above")
     led.show(watch.OFF)
     return status
+
+
+def _network(path):
+    # What network.json says, and the link that it names. A driver that raises OSError is not the
+    # file's fault.
+    try:
+        with open(path) as file:
+            config = json.load(file)
+    except (OSError, ValueError) as error:
+        raise starts.Safe(_UNUSABLE % error)
+    try:
+        return config, links.make(config)
+    except (ValueError, KeyError, TypeError) as error:
+        raise starts.Safe(_UNUSABLE % error)
 
 
 class Board:
@@ -68,10 +82,11 @@ class Board:
         """Turn the broker for ever."""
         began = last = ticks_ms()
         young = True
+        self.dog.start()
         if self.clock:
             self.clock.follow(broker)
+            self.dog.feed()
         self.link.start(began)
-        self.dog.start()
         while True:
             broker.turn(_TURN_MS)
             self.dog.feed()  # only here: a loop that does not turn feeds nobody

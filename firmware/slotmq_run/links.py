@@ -72,6 +72,7 @@ class Link:
     def __init__(self):
         self.up = False
         self.why = ""
+        self._told_why = ""  # what step() has last said is new
         self._since = 0
         self._pause = _PAUSE_MS
         self._trying = False
@@ -89,7 +90,7 @@ class Link:
             self._trying = False
             return not was
         if was:  # lost: the port may mend it itself, for as long as an attempt takes
-            self.why = "lost"
+            self.why = self._told_why = "lost"
             self._since = now
             self._trying = True
             return True
@@ -97,16 +98,20 @@ class Link:
             if waited >= self._pause:
                 self._pause = min(_LONGEST_PAUSE_MS, 2 * self._pause)
                 self._try(now)
-            return False
+            return self._is_new()  # a driver may have raised, in start() too
         why = self._failure()
         if not why and waited < _JOIN_MS:
             return False
         self._trying = False
         self._since = now
-        why = why or "no answer"
-        changed = why != self.why
-        self.why = why
-        return changed
+        self.why = why or "no answer"
+        return self._is_new()
+
+    def _is_new(self):
+        # Why it is not up: is that otherwise than what was told?
+        was = self._told_why
+        self._told_why = self.why
+        return was != self.why
 
     def told(self):
         """One line for people."""

@@ -12,6 +12,7 @@ except ImportError:
 OFF, UP, JOINING = 0, 1, 2
 _BLINK_MS = 500
 _ALARM_HZ = 5
+_alarms: list = []  # an RP2040's timer ends where nothing holds it
 # RP2040 and RP2350: the watchdog's control register, and the bit that lets it run
 _CONTROL = {"RP2040": 0x40058000, "RP2350": 0x400D8000}
 _ENABLE = 1 << 30
@@ -78,5 +79,9 @@ class Led:
         """Blink fast from now on, while nothing else runs."""
         pin = self._pin
         if pin:
-            timer = machine.Timer(-1)
+            try:
+                timer = machine.Timer(-1)
+            except ValueError:  # an ESP32 has hardware timers only
+                timer = machine.Timer(0)
             timer.init(freq=_ALARM_HZ * 2, callback=lambda _: pin.value(not pin.value()))
+            _alarms.append(timer)

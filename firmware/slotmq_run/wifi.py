@@ -4,6 +4,7 @@ from slotmq_run.links import network
 
 _AP_ADDRESS = "192.168.4.1"
 _PASSWORD_MIN = 8
+_STATIONS = 10  # that may join: the most of an ESP32-C3; Espressif's default is 4
 # What status() says where it is no plain number of the way on: name, constants of ports
 _WHYS = (
     ("wrong password", ("STAT_WRONG_PASSWORD",)),
@@ -59,6 +60,7 @@ class AccessPoint(links.Link):
         self.name = "access point " + ssid
         self._ssid = ssid
         self._password = password
+        self._is_made = False
         links.made_by("WLAN")
         self.nic = network.WLAN(network.AP_IF)
 
@@ -66,14 +68,37 @@ class AccessPoint(links.Link):
         return self.nic
 
     def begin(self):
+        self._is_made = False
+        try:
+            self._make()
+        except OSError:
+            self.nic.active(False)  # or it would be there under the port's own name
+            raise
+        self._is_made = True
+
+    def _make(self):
+        # A CYW43 is given its name before it is active, or it would be there under another for a
+        # moment, with a password that everybody knows. IDF may refuse an interface that is not up.
+        nic = self.nic
+        try:
+            self._settle()
+            nic.active(True)
+        except OSError:
+            nic.active(True)
+            self._settle()
+        nic.ifconfig((_AP_ADDRESS, "255.255.255.0", _AP_ADDRESS, _AP_ADDRESS))
+
+    def _settle(self):
         nic = self.nic
         if self._password:
             mixed = network.WLAN.SEC_WPA_WPA2  # what every port has
             nic.config(ssid=self._ssid, key=self._password, security=mixed)
         else:
             nic.config(ssid=self._ssid, security=network.WLAN.SEC_OPEN)
-        nic.active(True)
-        nic.ifconfig((_AP_ADDRESS, "255.255.255.0", _AP_ADDRESS, _AP_ADDRESS))
+        try:
+            nic.config(max_clients=_STATIONS)
+        except ValueError:
+            pass  # a CYW43 has no such setting
 
     def _is_up(self):
-        return self.nic.active()  # whether or not anybody has joined
+        return self._is_made and self.nic.active()  # whether or not anybody has joined

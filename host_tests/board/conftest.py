@@ -33,10 +33,10 @@ ANSWER_S = 60  # none comes so late but on a machine that is busy with others
 class Deployed:
     """A board with power, and what may be done to it."""
 
-    def __init__(self, folder: Path, own: bool = False) -> None:
+    def __init__(self, folder: Path, firmware: Path | None = None) -> None:
         self.folder = folder
-        self.own = own
-        self.board = Board(folder, [PORT], own=own)
+        self.firmware = firmware
+        self.board = Board(folder, [PORT], firmware=firmware)
         self.clients: list[Client] = []
 
     def cli(self, *words: object, secret: str = "") -> tuple[int, str]:
@@ -51,8 +51,8 @@ class Deployed:
         )
         return done.returncode, done.stdout + done.stderr
 
-    def deploy(self, conf: str = "", *options: object) -> str:
-        """Deploy with that configuration; what the command said."""
+    def deploy(self, conf: str | None = "", *options: object) -> str:
+        """Deploy with that configuration, or none, or the board's own; what the command said."""
         self.hang_up()
         words: list[object] = ["deploy", "--board", NAME, "--ppp", "--port", self.board.device]
         words += ["--reach", "{}:{}".format(*self.address), *options]
@@ -60,6 +60,8 @@ class Deployed:
             path = self.folder / "slotmq.conf"
             path.write_text(conf)
             words += ["-c", path]
+        elif conf is not None:
+            words += ["--no-config"]
         status, said = self.cli(*words)
         assert status == 0, said
         return said
@@ -92,7 +94,7 @@ class Deployed:
         """Switch it off and on; it serves again."""
         self.hang_up()
         self.board.close()
-        self.board = Board(self.folder, [PORT], own=self.own)
+        self.board = Board(self.folder, [PORT], firmware=self.firmware)
         self.wait_until(self.serves, "the board to serve again")
 
     def serves(self) -> bool:
@@ -124,14 +126,14 @@ class Deployed:
         return int(message.payload)
 
 
-def fresh(folder: Path, own: bool) -> None:
+def fresh(folder: Path, firmware: Path | None = None) -> None:
     """Flash of a board onto which nothing but a first deploy has been done."""
-    digest = hashlib.sha256(f"{image.build().folder} {own}".encode())
+    digest = hashlib.sha256(f"{image.build().folder} {firmware}".encode())
     for name, content in sorted(payload.code(NAME, boards.load(NAME).mpy_arch).items()):
         digest.update(f"{name} {len(content)}\n".encode() + content)
 
     def fill(made: Path) -> None:
-        deployed = Deployed(made, own)
+        deployed = Deployed(made, firmware)
         try:
             deployed.deploy()
         finally:
@@ -147,10 +149,10 @@ def board(
 ) -> Iterator[Deployed]:
     folder = tmp_path_factory.mktemp("board")
     blank = getattr(request.module, "BLANK", False)
-    own = getattr(request.module, "OWN", False)
+    firmware = getattr(request.module, "firmware", lambda: None)()
     if not blank:
-        fresh(folder, own)
-    deployed = Deployed(folder, own)
+        fresh(folder, firmware)
+    deployed = Deployed(folder, firmware)
     if not blank:
         deployed.wait_until(deployed.serves, "the broker")
     yield deployed

@@ -51,6 +51,12 @@ def test_a_second_time_it_writes_what_changed(board: Deployed) -> None:
     assert re.search(r"\n1 of \d+ files written", said), said
 
 
+def test_the_boards_own_configuration_stays(board: Deployed) -> None:
+    said = board.deploy(None)
+    assert "kept, as the board has it: slotmq.conf" in said
+    assert re.search(r"\n0 of \d+ files written", said), said
+
+
 def test_status_tells_what_sys_says(board: Deployed) -> None:
     status, said = board.cli("status", "{}:{}".format(*board.address))
     assert status == 0
@@ -59,11 +65,11 @@ def test_status_tells_what_sys_says(board: Deployed) -> None:
 
 def test_a_broker_that_cannot_start_is_reported_with_its_reason(board: Deployed) -> None:
     conf = board.folder / "missing.conf"
-    conf.write_text("listener 1883\nscram_file nowhere\n")
+    conf.write_text("listener 1883\npersistence true\npersistence_location nowhere\n")
     words = ["--board", NAME, "--ppp", "--port", board.board.device, "-c", conf]
     status, said = board.cli("deploy", *words)
     assert status == 1
-    assert "slotmq.conf:2: scram_file: expected a file that can be read" in said, said
+    assert "slotmq.conf:3: persistence_location: expected a folder that is there" in said, said
 
 
 def test_a_network_that_cannot_be_had_is_safe_mode_and_the_repl_answers(board: Deployed) -> None:

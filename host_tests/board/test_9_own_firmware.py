@@ -1,6 +1,7 @@
 """A firmware of one's own, as docs/firmware.md has it: a journal in raw flash, more clients."""
 
 import socket
+from pathlib import Path
 
 from click.testing import CliRunner
 
@@ -8,10 +9,10 @@ from host_tests.wire import codec
 from slotmq_tools.cli import main
 from slotmq_tools.deploy import backup
 from slotmq_tools.deploy.repl import Repl
+from slotmq_tools.emulator import image
 
 from .conftest import Deployed
 
-OWN = True
 CLIENTS = 8
 CONF = f"""\
 listener 1883
@@ -20,6 +21,10 @@ persistence true
 limit connections {CLIENTS}
 limit sessions 12
 """
+
+
+def firmware() -> Path:
+    return image.build().own
 
 
 def test_a_qos_1_message_outlives_power_cuts_in_raw_flash(board: Deployed) -> None:

@@ -40,16 +40,20 @@ def as_on_a_board(target: MicroPython, folder: Path) -> tuple[dict[str, str], Pa
 class Board(Program):
     """The program on 32-bit MicroPython with a board's limits and heap."""
 
-    def __init__(self, name: str, folder: Path, *more: str) -> None:
+    def __init__(self, name: str, folder: Path, *more: str, heap: int = 0) -> None:
         self.limits = limits_of(name)
         self.clients: list[Client] = []
         self.address = ("127.0.0.1", free_port())
-        heap = heap_of(name)
         target = micropython.find(32)
-        listen = ["--board", name, "--host", self.address[0], "-p", str(self.address[1])]
-        start = [*target.start, "-X", f"heapsize={heap}", str(BOOT), *listen, *more]
-        super().__init__(start, folder, *as_on_a_board(target, folder))
+        start = [*target.start, "-X", f"heapsize={heap or heap_of(name)}"]
+        environment, where = as_on_a_board(target, folder)
+        super().__init__([*start, *self.program(name, folder, *more)], folder, environment, where)
         self.wait_for(lambda: self.lines, "the broker to listen")
+
+    def program(self, name: str, folder: Path, *more: str) -> list[str]:
+        """What it runs, and with which arguments."""
+        host, port = self.address
+        return [str(BOOT), "--board", name, "--host", host, "-p", str(port), *more]
 
     def connect(self, name: str) -> Client:
         client = Client(self.address)
@@ -66,6 +70,19 @@ class Board(Program):
             clients[0].publish("news", b"m%d" % qos, qos)
             for client in clients:
                 client.receive("news", b"m%d" % qos, qos)
+        assert self.alive(), self.complaints()
+
+    def tells_sys(self, count: int) -> None:
+        """The most that is there at once: a client of version 5 comes in while $SYS is told."""
+        first = self.connect("first")
+        first.subscribe("$SYS/#")
+        assert len(first.publishes()) > 20
+        for n in range(count - 1):
+            client = client5.Client(self.address)
+            self.clients.append(client)
+            assert client.connect(codec5.connect(f"five{n}")).code == 0
+            client.subscribe("$SYS/#", qos=1)
+            assert len(client.receive_all()) > 20
         assert self.alive(), self.complaints()
 
     def close(self) -> None:
@@ -88,18 +105,7 @@ def test_it_serves_every_qos_to_every_client(board: Board) -> None:
 
 
 def test_what_is_loaded_on_demand_fits_too(board: Board) -> None:
-    """The most that is there at once: a client of version 5 comes in while $SYS is told."""
-    first = board.connect("first")
-    first.subscribe("$SYS/#")
-    assert len(first.publishes()) > 20
-    for n in range(board.limits.connections - 1):
-        client = client5.Client(board.address)
-        board.clients.append(client)
-        packet = codec5.connect(f"five{n}")
-        assert client.connect(packet).code == 0
-        client.subscribe("$SYS/#", qos=1)
-        assert len(client.receive_all()) > 20
-    assert board.alive(), board.complaints()
+    board.tells_sys(board.limits.connections)
 
 
 def test_the_client_too_many_is_told_so(board: Board) -> None:

@@ -3,33 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from slotmq_tools.telemetry.season.truth import Truth
-from slotmq_tools.telemetry.season.world import Knobs, season
+from slotmq_tools.telemetry.season.world import Knobs, Season, season
+
+from .gold_truth import GOLD
 
 Row = dict[str, Any]
 
 
-@dataclass
+@dataclass(eq=False)
 class Campaign:
     """What is in the folder, truly."""
 
     folder: Path
-    truths: list[Truth]
-    lines: int
+    seasons: list[Season] = field(default_factory=list)
+    lines: int = 0
 
+    @cached_property
+    def truths(self) -> list[Truth]:
+        return [Truth(season) for season in self.seasons]
+
+    @cache  # noqa: B019
     def all(self, table: str) -> list[Row]:
+        """The true rows of a table of silver or gold."""
+        if table in GOLD:
+            return list(GOLD[table](self.all))
         return [row for truth in self.truths for row in getattr(truth, table)()]
+
+    def compact(self) -> None:
+        """What tables have been made of becomes fewer bundles, in every second season."""
+        for one in self.seasons[::2]:
+            one.harvest.lines = self.lines
+            one.harvest.compact(late=True)
+            self.lines = one.harvest.lines
 
 
 # Boards that are near to each other and know the time: what is bridged can be recognised.
 VILLAGE = Knobs(
     boards=3, boots=2, steps=60, segment_size=2048, ring=100, silences=0.01, cuts=0.5, fails=0,
     anchors=0.15, wrong_clocks=0.1, repeats=0.5, damage=0.05, bridges=0.5,
+    renewals=0,
 )  # fmt: skip
 
 
@@ -53,6 +72,8 @@ def knobs(random: Random) -> Knobs:
         repeats=random.choice((0, 0.4, 1)),
         damage=random.choice((0, 0.15, 0.5)),
         bridges=random.choice((0, 0.5)),
+        renewals=random.choice((0, 0, 0, 0.3)),
+        compacts=random.choice((0, 0, 1)),
     )
 
 
@@ -63,9 +84,8 @@ def run(folder: Path, seeds: Iterable[int]) -> Campaign:
 
 def live(folder: Path, seasons: Iterable[tuple[Knobs, int]]) -> Campaign:
     """These seasons, each with its seed."""
-    made = Campaign(folder, [], 0)
+    made = Campaign(folder)
     for kind, seed in seasons:
-        lived = season(folder, seed, kind, made.lines)
-        made.lines = lived.harvest.lines
-        made.truths.append(Truth(lived))
+        made.seasons.append(season(folder, seed, kind, made.lines))
+        made.lines = made.seasons[-1].harvest.lines
     return made

@@ -10,7 +10,8 @@ from slotmq_tools.telemetry import build
 from slotmq_tools.telemetry.lake import Lake
 
 from .campaign import Campaign
-from .tables import differences, keyed, rows
+from .gold_truth import KEYS
+from .tables import differences, keyed, plain, rows
 
 
 @dataclass
@@ -28,5 +29,9 @@ class Made:
         return build.read(self.spark, self.lake, "gold", table, build.GOLD[table])
 
     def wrong(self, table: str) -> list[str]:
-        """The differences of a table of silver."""
-        return differences(rows(self.silver(table)), keyed(self.campaign.all(table)))
+        """The differences of a table of silver or gold."""
+        right = self.campaign.all(table)
+        if table in KEYS:
+            names = KEYS[table]
+            return differences(keyed(plain(self.gold(table)), names), keyed(right, names))
+        return differences(rows(self.silver(table)), keyed(right))

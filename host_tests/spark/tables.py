@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -29,10 +31,20 @@ def rows(table: DataFrame) -> Rows:
     return keyed(plain(table))
 
 
-def keyed(found: list[Row]) -> Rows:
-    made = {(r["board"], r["boot"], r.get("seq", r.get("first_seq"))): r for r in found}
+def keyed(found: list[Row], names: Sequence[str] = ()) -> Rows:
+    """By the columns that are the identity of a row."""
+    if not names:
+        names = ("board", "boot", "first_seq" if found and "first_seq" in found[0] else "seq")
+    made = {tuple(row[name] for name in names): row for row in found}
     assert len(made) == len(found), "an identity occurs twice"
     return made
+
+
+def same(one: Any, other: Any) -> bool:
+    """Numbers that were computed may differ where doubles are rounded."""
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-7, abs_tol=1e-9)
+    return bool(one == other)
 
 
 def differences(found: Rows, right: Rows) -> list[str]:
@@ -44,6 +56,6 @@ def differences(found: Rows, right: Rows) -> list[str]:
         told += [
             f"{key} {name}: {found[key].get(name)!r} is not {right[key].get(name)!r}"
             for name in columns
-            if found[key].get(name, "no column") != right[key].get(name, "no column")
+            if not same(found[key].get(name, "no column"), right[key].get(name, "no column"))
         ]
     return sorted(told)[:10]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from slotmq_tools.telemetry import bronze, build, manifest
+from slotmq_tools.telemetry import bridges, bronze, build, manifest, silver
 from slotmq_tools.telemetry.lake import Lake
 from slotmq_tools.telemetry.source import NAME
 
@@ -33,7 +33,9 @@ def test_the_seasons_have_what_is_to_be_shown(made: Made) -> None:
     assert any(row["origin_board"] for row in messages)
     assert any(row["uptime_ms"] >= 2**30 for row in messages)
     assert {row["believed"] for row in made.campaign.all("anchors")} == {True, False}
-    reasons = {reason for row in made.campaign.all("losses") for reason in row["reasons"]}
+    losses = made.campaign.all("losses")
+    assert any(row["boots"] > 10_000 for row in losses)
+    reasons = {reason for row in losses for reason in row["reasons"]}
     assert reasons == {"overwritten", "ring full", "write failed", "unexplained"}
 
 
@@ -57,6 +59,26 @@ def test_quarantine_has_every_bad_frame_with_its_place_and_reason(made: Made) ->
     ]
     assert Counter(tuple(row) for row in found.collect()) == Counter(right)
     assert len({reason for _, _, reason, _ in right}) >= 6
+
+
+def test_no_table_is_taken_for_small(made: Made) -> None:
+    """A year on the air makes a row of `solved` for each segment, a bridge one a message: what
+    Spark, by the size of the files, does not hand to everybody, nobody else does."""
+    frames, bad = bronze.read(made.spark, made.lake), bronze.quarantine(made.spark, made.lake)
+    records = silver.ordered(frames)
+    timed = silver.timed(records, silver.solved(silver.facts(records, bad)))
+    found = bridges.resolved(
+        silver.messages(timed), records, bridges.bridged(records), bridges.shared(records)
+    )
+    name = "spark.sql.autoBroadcastJoinThreshold"
+    before = made.spark.conf.get(name) or ""
+    made.spark.conf.set(name, -1)
+    try:
+        plan = found._jdf.queryExecution().executedPlan().toString()
+    finally:
+        made.spark.conf.set(name, before)
+    assert plan.count("SortMergeJoin") >= 6
+    assert "Broadcast" not in plan
 
 
 def test_bronze_has_every_good_frame_as_often_as_it_was_harvested(made: Made) -> None:

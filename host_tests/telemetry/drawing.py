@@ -23,4 +23,6 @@ SEASONS = st.builds(
     repeats=often,
     damage=often,
     bridges=st.sampled_from((0.0, 0.5)),
+    renewals=often,
+    compacts=st.sampled_from((0.0, 1.0)),
 )

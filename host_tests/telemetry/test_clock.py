@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -116,6 +118,21 @@ def test_without_anything_before_it_the_time_is_unknown() -> None:
     assert piece(boots, 1).at(0) is None
 
 
+def test_a_ring_that_was_made_anew_says_nothing_of_when_it_was() -> None:
+    """It goes on with a random boot, which may be higher or lower than those before."""
+    far = 2**27
+    boots = [
+        boot(1, 1000, NOW, anchor(1, 1000, NOW)),
+        boot(far, 4000, NOW + DAY),
+        boot(far + 1, 1000, NOW + DAY, anchor(1, 0, NOW + 60_000)),
+        boot(2 * far, 1000, NOW + DAY),
+        boot(2 * far + 1, 1000, NOW + DAY, anchor(1, 0, NOW + 90_000)),
+    ]
+    assert [piece(boots, number).kind for number in (far, 2 * far)] == [UNKNOWN, UNKNOWN]
+    near = [boots[0], replace(boots[1], boot=2), *boots[2:]]
+    assert piece([*near[:2], replace(near[2], boot=3)], 2).kind == BETWEEN
+
+
 def test_neighbours_that_leave_no_room_make_no_time() -> None:
     boots = [
         boot(1, 0, None, anchor(1, 0, NOW)),
@@ -123,6 +140,33 @@ def test_neighbours_that_leave_no_room_make_no_time() -> None:
         boot(3, 0, None, anchor(1, 0, NOW + 1000)),
     ]
     assert piece(boots, 2).at(0) is None
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 10**7), st.integers(-2500, 2500), st.sampled_from((1, 2, 4)),
+            st.sampled_from((5, 40, 900)),
+        )
+    )
+)  # fmt: skip
+def test_the_believed_are_those_that_agree_with_all_that_are_better(
+    drawn: list[tuple[int, int, int, int]],
+) -> None:
+    anchors = [
+        anchor(i, uptime, NOW + uptime + off, quality, error)
+        for i, (uptime, off, quality, error) in enumerate(sorted(drawn))
+    ]
+    chosen: list[Anchor] = []
+    for one in sorted(anchors, key=lambda a: (-a.quality, a.error_ms, a.seq)):
+        if all(
+            abs(one.offset - other.offset)
+            <= (one.error_ms + other.error_ms) * MS + 2 * ROUNDED
+            + 100 * abs(one.uptime - other.uptime)
+            for other in chosen
+        ):  # fmt: skip
+            chosen.append(one)
+    assert {a.seq for a in believed(anchors)} == {a.seq for a in chosen}
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**7), st.integers(-40, 40), st.sampled_from((5, 40)))))
@@ -138,6 +182,6 @@ def test_bounds_from_there_and_back_are_those_of_all_with_all(
     for here, bound in zip(anchors, tightened(anchors), strict=True):
         apart = [abs(other.uptime - here.uptime) * 100 for other in anchors]
         pairs = list(zip(anchors, apart, strict=True))
-        assert bound.low == max(other.offset - other.error - far for other, far in pairs)
-        assert bound.high == min(other.offset + other.error + far for other, far in pairs)
+        assert bound.low == max(other.low - far for other, far in pairs)
+        assert bound.high == min(other.high + far for other, far in pairs)
         assert bound.low <= bound.high

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
 from slotmq_tools.telemetry.losses import NO_SEGMENT, TO_THE_END, Hole, Loss, Told, losses
 
 
@@ -44,3 +49,35 @@ def test_a_ring_that_was_full_loses_to_the_end_or_until_there_are_records_again(
 def test_a_boot_that_nobody_tells_of_is_lost_without_a_number() -> None:
     assert losses([], {1: 5, 3: 5}, []) == [Loss(Hole(2, 0, None), ["unexplained"], [])]
     assert losses([], {}, []) == []
+
+
+def test_boots_in_a_row_that_nobody_tells_of_are_one_loss() -> None:
+    far = 5 + 2**28
+    assert losses([], {1: 5, 5: 5, far: 5}, [told(3, 0, 4, 9), told(6, 0, 0)]) == [
+        Loss(Hole(3, 0, 3), ["overwritten"], [9]),
+        Loss(Hole(2, 0, None, 1), ["unexplained"], []),
+        Loss(Hole(4, 0, None, 1), ["unexplained"], []),
+        Loss(Hole(6, 0, None, 2**28 - 1), ["unexplained"], []),
+    ]
+
+
+@given(st.lists(st.integers(0, 60), unique=True), st.lists(st.tuples(*[st.integers(0, 9)] * 3)))
+def test_holes_are_explained_as_by_looking_at_all_with_all(
+    numbers: list[int], drawn: list[tuple[int, int, int]]
+) -> None:
+    """Numbers that are there, and losses that are told in every order and overlap."""
+    every = [
+        Told(1, 7 * first, TO_THE_END if count == 9 else 4 * count, "told", segment)
+        for first, count, segment in drawn
+    ]
+    there = sorted(numbers)
+    holes = [Hole(1, a + 1, b - 1) for a, b in pairwise([-1, *there]) if b - a > 1]
+    found = losses(holes, {1: there[-1]} if there else {}, every)
+    assert {loss.hole for loss in found} >= set(holes)
+    for loss in found:
+        end = loss.hole.last if loss.hole.last is not None else TO_THE_END
+        assert loss.segments == sorted({
+            one.segment
+            for one in every
+            if max(one.first, loss.hole.first) < min(one.first + one.count, end + 1)
+        })  # fmt: skip

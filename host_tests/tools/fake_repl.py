@@ -27,6 +27,7 @@ class FakeRepl:
     def __init__(self, said: list[str] | None = None) -> None:
         self.files: dict[str, bytes] = {}
         self.probe: tuple[Any, ...] = probe()
+        self.frozen: dict[str, str] = {}
         self.said = said or []
         self.written: list[str] = []
         self.resets = 0
@@ -35,6 +36,8 @@ class FakeRepl:
     def value(self, code: str) -> Any:
         if "region.ioctl" in code:
             return None if "json" in code else 0  # there is no raw flash
+        if ".frozen" in code:
+            return self.frozen
         return self.probe
 
     def run(self, _code: str) -> str:

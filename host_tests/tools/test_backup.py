@@ -17,7 +17,7 @@ from slotmq import Broker, Limits, Settings, restore
 from slotmq.journal_flash import FlashMedium
 from slotmq_tools import micropython, mpy
 from slotmq_tools.cli import main
-from slotmq_tools.deploy import backup, flash
+from slotmq_tools.deploy import backup, flash, saved
 from slotmq_tools.errors import ToolError
 
 BOARD = Path(__file__).with_name("repl_micropython.py")
@@ -93,7 +93,7 @@ def kept(blocks: int) -> bytes:
 
 def listed(folder: Path, *names: str) -> None:
     """Make it the folder of a backup with these files."""
-    (folder / backup.LIST).write_text(json.dumps({"files": names}))
+    (folder / saved.LIST).write_text(json.dumps({"files": names}))
 
 
 def test_the_copy_is_what_inspect_reads(line: Any, tmp_path: Path) -> None:
@@ -166,13 +166,14 @@ def test_an_erase_where_there_is_no_region(line: Any) -> None:
     assert backup.erase(line, "ESP32_GENERIC_C3") == "2 files removed"
 
 
-def test_a_block_that_comes_in_part_is_told() -> None:
+@pytest.mark.parametrize("said", ["AAAA\n", "\n\n\nAAA\n", "\n\n\nI (12) wifi: up\n"])
+def test_a_block_that_comes_in_part_is_told(said: str) -> None:
     class Half:
         def value(self, _code: str) -> tuple[int, int]:
             return 1, BLOCK
 
         def run(self, _code: str) -> str:
-            return "AAAA\n"
+            return said
 
     with pytest.raises(ToolError, match=r"block 0 .* in part"):
         flash.read(Half())  # type: ignore[arg-type]

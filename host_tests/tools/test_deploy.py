@@ -44,7 +44,7 @@ def test_only_what_changed_is_copied_and_what_is_old_removed(tried: list[object]
     board.written.clear()
     said = deployed(board, network=payload.Network("station", "home", None))
     assert board.written == []
-    assert "0 of" in said[1] and "1 removed" in said[1]
+    assert "0 of" in said[2] and "1 removed" in said[2]
     assert {"/lib/slotmq/old.mpy", "/slotmq.boots"} & board.files.keys() == set()
     assert "/lib/mine.py" in board.files
 

@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -82,3 +83,31 @@ def test_logs_end_when_their_time_is_over(monkeypatch: pytest.MonkeyPatch) -> No
         device = "socket://{}:{}".format(*server.getsockname())
         told = CliRunner().invoke(main, ["logs", "--port", device, "--seconds", "0.3"])
     assert (told.exit_code, told.output) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("option", "content", "complaint"),
+    [
+        ("--app", None, "No such file"),
+        ("--app", "def begin(broker): pass\n", "has no start(broker)"),
+        ("-c", "listener 1883\nmax_qos 7\n", "mine:2: max_qos"),
+        ("--hostname", "x" * 33, "--hostname takes 1 to 32 letters"),
+    ],
+)
+def test_what_takes_no_board_is_told_before_one_is_stopped(
+    option: str, content: str | None, complaint: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine"
+    if content and option != "--hostname":
+        file.write_text(content)
+    words = ["deploy", "--board", "W5500_EVB_PICO", "--port", "/dev/nowhere", option]
+    told = CliRunner().invoke(main, [*words, str(content if option == "--hostname" else file)])
+    assert told.exit_code == 1
+    assert complaint in told.output and "nowhere" not in told.output
+
+
+def test_a_configuration_and_none_are_not_both(tmp_path: Path) -> None:
+    words = ["deploy", "--board", "W5500_EVB_PICO", "--no-config", "-c", str(tmp_path / "x")]
+    told = CliRunner().invoke(main, words)
+    assert told.exit_code == 2
+    assert "one of --config and --no-config" in told.output

@@ -1,6 +1,7 @@
 """`slotmq build --mip`: installed from a server on loopback, it serves in a Pico W's heap."""
 
 import functools
+import hashlib
 import json
 import shutil
 import threading
@@ -21,6 +22,7 @@ from slotmq_tools.heap import native
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).with_name("mip_micropython.py")
+LIST = ROOT / "lib/package.json"
 PICO = boards.load("RPI_PICO_W")
 
 NATIVE = ("hot", "hot_journal", "hot_record", "hot_record_words")
@@ -36,6 +38,7 @@ class Flash:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.asked: list[str] = []  # for the hashes of these
 
     def fs_exists(self, path: str) -> bool:
         return self._place(path).exists()
@@ -45,6 +48,17 @@ class Flash:
 
     def fs_writefile(self, path: str, data: bytes, **_: object) -> None:
         self._place(path).write_bytes(data)
+
+    def fs_hashfile(self, path: str, algorithm: str) -> bytes:
+        assert algorithm == "sha256"
+        self.asked.append(path)
+        return hashlib.sha256(self._place(path).read_bytes()).digest()
+
+    def exec(self, statement: str) -> None:
+        assert statement == "import sys"
+
+    def eval(self, _expression: str) -> int:
+        return micropython.find(32).mpy & 0xFF
 
     def _place(self, path: str) -> Path:
         return self.folder / path.lstrip("/")
@@ -67,6 +81,11 @@ def installed(server: str, flash: Path) -> Path:
     flash.mkdir()
     mip._install_package(Flash(flash), f"{server}/package.json", "no index", "/lib", None, True)
     return flash / "lib"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (file for file in folder.rglob("*") if file.is_file())
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
 def test_it_serves_in_a_pico_ws_heap(server: str, tmp_path: Path) -> None:
@@ -98,7 +117,7 @@ def test_a_board_gets_what_the_list_has_and_native_code_as_source(
 ) -> None:
     lib = installed(server, tmp_path / "flash")
     listed = json.loads((tmp_path / "built/package.json").read_text())
-    assert listed["version"] == json.loads((ROOT / "lib/package.json").read_text())["version"]
+    assert listed["version"] == json.loads(LIST.read_text())["version"]
     targets = [target for target, _ in listed["urls"]]
     assert targets == sorted(targets)
     there = {str(file.relative_to(lib)) for file in lib.rglob("*") if file.is_file()}
@@ -107,6 +126,24 @@ def test_a_board_gets_what_the_list_has_and_native_code_as_source(
     assert sources == {f"slotmq/{name}.py" for name in NATIVE}
     for file in lib.rglob("*.mpy"):
         assert file.read_bytes()[2] >> 2 == 0, f"{file} is bound to an architecture"
+
+
+@pytest.mark.parametrize("version", [None, json.loads(LIST.read_text())["version"]])
+def test_an_index_has_the_same_by_its_name(
+    server: str, tmp_path: Path, version: str | None
+) -> None:
+    """As `mpremote mip install --index URL slotmq` asks for it, and a second time for nothing."""
+    lib = installed(server, tmp_path / "flash")
+    other = tmp_path / "other"
+    other.mkdir()
+    for times in range(2):
+        board = Flash(other)
+        mip._install_package(board, "slotmq", server, "/lib", version, True)
+        assert contents(other / "lib") == contents(lib)
+        for file in (tmp_path / "built/file").rglob("*") if not times else ():
+            if file.is_file():
+                file.unlink()  # what is there is not fetched
+    assert len(board.asked) == len(contents(lib))
 
 
 @pytest.mark.parametrize("words", [[], ["--mip", "--board", "RPI_PICO_W"]])

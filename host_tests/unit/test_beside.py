@@ -79,6 +79,26 @@ class TestBeside(unittest.TestCase):
         self.assertEqual(self.seen, ["tables", "start", 250, 250, 250])
         self.assertEqual(sys.modules["app"].LOADED, [])
 
+    def test_the_watchdog_runs_before_it_is_started_and_it_has_all_of_its_time(self):
+        done = []
+
+        class Dog(boot.watch.Dog):
+            def start(self):
+                done.append("dog")
+
+            def feed(self):
+                done.append("fed")
+
+        kept, boot.watch.Dog = boot.watch.Dog, Dog
+        boot.done = done
+        text = "from slotmq_run import boot\n"
+        text += "def start(broker):\n boot.done.append('start')\n"
+        try:
+            self.assertEqual(self.run_it(text), 0)
+        finally:
+            boot.watch.Dog = kept
+        self.assertEqual(done[-6:-2], ["dog", "start", "fed", "fed"])  # and then each turn
+
     def test_a_function_is_called_between_two_turns(self):
         text = "def start(broker):\n return lambda: broker.seen.append('step')\n"
         self.assertEqual(self.run_it(text), 0)

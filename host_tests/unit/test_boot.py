@@ -128,6 +128,26 @@ class TestBoot(unittest.TestCase):
         self.write("network.json", HOST)
         self.app.status = 3
         self.assertEqual(starts.run(self.folder, turns=1), 1)
+        self.assertEqual(self.files(), ["network.json"])
+
+    def test_what_the_machine_cannot_do_may_pass_and_three_such_starts_are_safe_mode(self):
+        self.write("network.json", HOST)
+        self.app.status = 1
+        self.three_dead_starts_are_safe_mode()
+        self.app.status = 0
+        self.assertEqual(starts.run(self.folder, turns=1), 0)
+
+    def test_so_may_a_driver_that_does_not_answer(self):
+        self.write("network.json", HOST)
+
+        def fails(_config):
+            raise OSError(110)
+
+        kept, boot.links.make = boot.links.make, fails
+        try:
+            self.three_dead_starts_are_safe_mode()
+        finally:
+            boot.links.make = kept
 
     def test_ctrl_c_is_an_orderly_end(self):
         self.write("network.json", HOST)

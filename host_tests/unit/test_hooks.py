@@ -1,4 +1,5 @@
-"""Hooks that publish while the broker is in the midst of something disturb nothing of it."""
+"""Hooks that publish while the broker is in the midst of something disturb nothing of it, and what
+becomes of those that find no heap."""
 
 import unittest
 
@@ -7,7 +8,7 @@ import packets5
 from fakes import Client, Stream, World
 from invariants import broken
 
-from slotmq import Broker, Limits, Settings
+from slotmq import Broker, Limits, Settings, heap
 
 _RESET = 104
 _PAYLOAD = bytes(90)  # two of them fill a buffer
@@ -87,6 +88,55 @@ class TestInTheMidstOfAFanOut(unittest.TestCase):
 
     def test_version_5_at_qos_1(self):
         self.check(packets5, 1)
+
+
+class TestWithoutHeap(unittest.TestCase):
+    def start(self, hooks):
+        world = World(Broker(settings=Settings(sys_interval=0)))
+        world.broker.hooks = hooks
+        return world
+
+    def test_a_hook_that_finds_none_ends_the_turn(self):
+        class Hooks:
+            def on_connect(self, client_id):
+                raise MemoryError
+
+        world = self.start(Hooks())
+        with self.assertRaises(MemoryError):
+            world.client("c")
+        self.assertEqual((heap._state[0], heap._state[1]), (0, 0))
+        self.assertEqual(world.broker.connected, 1)
+
+    def test_what_the_broker_finds_none_for_between_two_packets_waits(self):
+        world = self.start(None)
+        client = world.client("c")
+
+        def fails():
+            raise MemoryError
+
+        world.broker.scanning = True
+        works, world.broker.scan_on = world.broker.scan_on, fails
+        world.turn(2)
+        world.broker.scan_on = works
+        client.send(b"\xc0\0")
+        world.turn(2)
+        self.assertEqual(client.packets(), [b"\xd0\0"])
+
+    def test_a_client_whose_packet_finds_none_is_let_go_and_nobody_else(self):
+        class Hooks:
+            def may_publish(self, client_id, topic):
+                if client_id == b"c":
+                    raise MemoryError
+                return True
+
+        world = self.start(Hooks())
+        client, other = world.client("c"), world.client("d")
+        client.send(packets.publish("t", b"x"))
+        world.turn(3)
+        self.assertEqual(world.broker.connected, 1)
+        other.send(b"\xc0\0")
+        world.turn()
+        self.assertEqual(other.packets(), [b"\xd0\0"])
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import unittest
 
+import packets
 import packets5
 from fakes import Client, Stream, World
 from invariants import broken
@@ -128,7 +129,7 @@ class TestOnPublish(unittest.TestCase):
         def may_subscribe(self, client_id, topic_filter, qos):
             return topic_filter != b"#"
 
-        def on_publish(self, topic, payload, qos, retained):
+        def on_publish(self, topic, payload):
             self.told.append((topic, payload))
 
     def test_it_hears_where_nobody_may_subscribe_to_all(self):
@@ -138,6 +139,27 @@ class TestOnPublish(unittest.TestCase):
         world.turn(3)
         self.assertEqual(client.packets(), [b"\x90\3\0\1\x80"])
         self.assertEqual(world.broker.hooks.told, [("t", b"x")])
+
+    def test_it_hears_what_is_published_in_every_way_and_not_what_was_retained_before(self):
+        for kind in (packets, packets5):
+            world = start()
+            world.broker.publish("before", b"x", retain=True)
+            world.turn(2)
+            world.broker.hooks = hooks = self.Hooks()
+            hooks.told = []
+            client = Client(Stream())
+            world.listener.waiting.append(client.stream)
+            client.send(kind.connect("c"))
+            world.turn(2)
+            expected = []
+            for qos in (0, 1, 2):
+                for retain in (0, 1):
+                    name = f"t/{qos}{retain}"
+                    expected.append((name, b"x"))
+                    packet = kind.publish(name, b"x", qos, len(expected) if qos else 0)
+                    client.send(bytes((packet[0] | retain,)) + packet[1:])
+            world.turn(4)
+            self.assertEqual(hooks.told, expected)
 
     def test_where_there_is_no_connection_left_for_it_it_can_be_tried_again(self):
         world = start()
@@ -197,7 +219,7 @@ class Told(Everywhere):
     def on_disconnect(self, client_id, reason):
         self.try_all("on_disconnect")
 
-    def on_publish(self, topic, payload, qos, retained):
+    def on_publish(self, topic, payload):
         self.try_all("on_publish")
 
 

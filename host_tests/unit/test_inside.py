@@ -108,6 +108,22 @@ class TestInside(unittest.TestCase):
         self.assertEqual(len(self.heard), 1)
         self.assertEqual(self.broker.deliveries.count[0], 0)
 
+    def test_so_does_one_that_finds_no_heap(self):
+        """Which is no client's fault: nobody is let go for it, and it is not passed over."""
+
+        def fails(*_):
+            raise MemoryError
+
+        self.broker.subscribe("t", fails)
+        client = self.world.client("c")
+        client.send(publish("t", b"x", 1, packet_id=3))
+        with self.assertRaises(MemoryError):
+            self.world.turn(2)
+        self.assertEqual(client.packets(), [b"\x40\x02\0\x03"])
+        self.world.turn(2)
+        self.assertEqual(self.broker.connected, 2)
+        self.assertEqual(broken(self.broker), [])
+
     def test_a_filter_that_is_none_is_refused(self):
         for name in ("", "a#", "a/+b", "#/a"):
             with self.assertRaises(ValueError):
@@ -148,8 +164,8 @@ class Hooks:
     def on_disconnect(self, client_id, reason):
         self.told.append(("out", client_id, reason))
 
-    def on_publish(self, topic, payload, qos, retained):
-        self.told.append((topic, payload, qos))
+    def on_publish(self, topic, payload):
+        self.told.append((topic, payload))
 
 
 class TestHooks(unittest.TestCase):
@@ -165,7 +181,7 @@ class TestHooks(unittest.TestCase):
         client.leave()
         world.turn(2)
         seen = [each for each in hooks.told if each[1] != b"auto-00000001"]
-        self.assertEqual(seen, [("in", b"c"), ("t", b"p", 0), ("out", b"c", 9)])
+        self.assertEqual(seen, [("in", b"c"), ("t", b"p"), ("out", b"c", 9)])
         world.broker.hooks = None
         world.client("d")
         self.assertEqual(hooks.told[-1], ("out", b"c", 9))

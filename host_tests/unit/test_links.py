@@ -4,7 +4,7 @@ import sys
 import unittest
 
 import board_case
-from board_case import AIR, ESP32, RP2, Pin, use
+from board_case import AIR, ESP32, RP2, use
 
 HOME = {"link": "station", "ssid": "home", "password": "secret"}
 STEP_MS = 200
@@ -104,9 +104,26 @@ class TestStation(Case):
             self.link.nic.connect = fails
             self.link.start(0)
             self.run_for(5)
+            self.assertEqual(len(self.told), 1)
+            self.assertTrue(self.told[0].startswith("wifi home: error "), self.told)
+            self.assertTrue(self.told[0].endswith("; it is tried again"))
             self.link.nic.connect = works
             self.run_for(32)
             self.assertTrue(self.link.up)
+
+    def test_what_a_driver_raises_is_told_once_until_it_is_another(self):
+        for _ in self.each():
+            AIR.points["home"] = "secret"
+            numbers = [5] * 4 + [12] * 100
+
+            def fails(*_, numbers=numbers):
+                raise OSError(numbers.pop(0))
+
+            self.link.nic.connect = fails
+            self.link.start(0)
+            self.run_for(600)
+            self.assertEqual(len(self.told), 2, self.told)
+            self.assertTrue(len(numbers) < 90)
 
 
 class TestEthernet(Case):
@@ -175,21 +192,55 @@ class TestEthernet(Case):
         self.assertTrue("has no network.WIZNET5K" in str(refused.exception))
 
 
-class TestOthers(Case):
-    def test_an_access_point_of_its_own(self):
-        config = {"link": "access_point", "ssid": "mine", "password": "long enough"}
-        self.start(RP2, config | {"hostname": "broker"})
+class TestAccessPoint(Case):
+    CONFIG = {"link": "access_point", "ssid": "mine", "password": "long enough"}  # noqa: RUF012
+
+    def begin(self, port):
+        self.start(port, self.CONFIG | {"hostname": "broker"})
         self.link.start(0)
         self.run_for(1)
         self.assertEqual(self.told, ["access point mine: up, 192.168.4.1"])
         self.assertEqual(self.link.nic.settings["security"], 4)
+        self.assertEqual(self.link.nic.settings["key"], "long enough")
         self.assertEqual(self.network.name, "broker")
 
+    def test_on_a_cyw43_it_has_its_name_from_the_first_moment(self):
+        self.begin(RP2)
+        self.assertEqual(self.link.nic.names, ["mine"])
+
+    def test_on_an_esp32_ten_may_join(self):
+        self.begin(ESP32)
+        self.assertEqual(self.link.nic.settings["max_clients"], 10)
+        self.assertEqual(self.link.nic.names[-1], "mine")
+
+    def test_one_that_cannot_be_set_up_is_not_there_and_tried_again(self):
+        for port in (RP2, ESP32):
+            self.start(port, self.CONFIG)
+            works = self.link.nic.config
+
+            def fails(**_):
+                raise OSError(5)
+
+            self.link.nic.config = fails
+            self.link.start(0)
+            self.run_for(600)
+            self.assertEqual(len(self.told), 1, self.told)
+            self.assertTrue(self.told[0].startswith("access point mine: error "))
+            self.assertFalse(self.link.up or self.link.nic.is_active)
+            self.link.nic.config = works
+            self.run_for(32)
+            self.assertEqual(self.told[1:], ["access point mine: up, 192.168.4.1"])
+
+
+class TestOthers(Case):
     def test_an_open_access_point(self):
-        self.start(ESP32, {"link": "access_point", "ssid": "mine"})
-        self.link.start(0)
-        self.run_for(1)
-        self.assertEqual(self.link.nic.settings, {"ssid": "mine", "security": 0})
+        for port in (RP2, ESP32):
+            self.start(port, {"link": "access_point", "ssid": "mine"})
+            self.link.start(0)
+            self.run_for(1)
+            settings = self.link.nic.settings
+            self.assertEqual((settings["ssid"], settings["security"]), ("mine", 0))
+            self.assertFalse("key" in settings)
 
     def test_what_cannot_be_used_is_refused_with_the_reason(self):
         self.start(RP2)
@@ -208,46 +259,6 @@ class TestOthers(Case):
         link = self.links.make({"link": "host"})
         link.start(0)
         self.assertTrue(link.up and not link.step(0))
-
-
-class TestWatch(Case):
-    def test_the_dog_of_an_rp2_is_let_go(self):
-        self.start(RP2)
-        dog = self.watch.Dog(8000)
-        dog.feed()
-        self.assertEqual(self.machine.fed, 0)
-        self.watch._chip = lambda: "Raspberry Pi Pico W with RP2040"
-        dog.start()
-        dog.feed()
-        dog.release()
-        self.assertEqual(self.machine.dogs, [8000])
-        self.assertEqual(self.machine.mem32, {0x40058000: 5})
-
-    def test_the_dog_of_an_esp32_gets_longer_patience(self):
-        self.start(ESP32)
-        self.watch._chip = lambda: "Generic ESP32 module with ESP32"
-        dog = self.watch.Dog(8000)
-        dog.start()
-        dog.release()
-        self.assertEqual(self.machine.dogs, [8000, 0x7FFFFFF])
-
-    def test_the_led(self):
-        self.start(RP2)
-        led = self.watch.Led("LED")
-        led.show(self.watch.JOINING)
-        for now in range(0, 2000, 100):
-            led.step(now)
-        led.show(self.watch.UP)
-        led.step(2500)
-        led.show(self.watch.OFF)
-        self.assertEqual(Pin.changes, [0, 1, 0, 1, 0])  # the fourth blink went on as UP
-
-    def test_a_board_without_that_led(self):
-        self.start(RP2)
-        led = self.watch.Led("none")
-        led.show(self.watch.UP)
-        led.alarm()
-        self.assertEqual(Pin.changes, [])
 
 
 if __name__ == "__main__":

@@ -188,10 +188,12 @@ class Broker:
             ondemand.tell(self, "ended", conn, reason)
 
     def out_of_memory(self):
-        """The heap was too small for what the control plane had to do just now."""
+        """The heap was too small for what had to be done just now; was that the program's?"""
         conn = self.current
         self.current = _NONE
         self.held = 0
+        if conn is None:
+            return True
         if conn != _NONE:
             self.end(conn, _FULL)
 

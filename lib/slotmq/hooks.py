@@ -3,8 +3,10 @@
 #   on_connect(client_id)                          a client has been let in, also one of the
 #                                                  program's own
 #   on_disconnect(client_id, reason)               it leaves, or is lost; reason as in telling.py
-#   on_publish(topic, payload, qos, retained)      a message; takes a connection and a
-#                                                  subscription to #, which no hook is asked for
+#   on_publish(topic, payload)                     a message that is published; takes a
+#                                                  connection and a subscription to # at QoS 0,
+#                                                  which no hook is asked for: what QoS or RETAIN
+#                                                  it came with is not known here
 #
 # Stands in the way of what a broker calls, so that one without hooks has no code for them.
 # A connection may end in the midst of a fan-out, and a client comes in deep in the stack, of which
@@ -68,10 +70,10 @@ class Watcher:
 
         return handle
 
-    def told(self, topic, payload, qos, retained):
+    def told(self, topic, payload, _qos, retained):
         published = getattr(self.broker.hooks, "on_publish", None)
-        if published:
-            published(topic, payload, qos, retained)
+        if published and not retained:  # that was published before there was somebody to hear it
+            published(topic, payload)
 
     def end(self, conn, reason):
         broker = self.broker
@@ -102,6 +104,9 @@ class Watcher:
                         told(client_id)
                     elif told:
                         told(client_id, reason)
+            except MemoryError:
+                broker.current = None  # see Broker.out_of_memory
+                raise
             finally:
                 heap.drop()
             self.finish()

@@ -126,7 +126,11 @@ class Client:
                 topic, payload, qos = self._handle(packet)
                 for name, callback in list(self._callbacks) if topic else ():
                     if topic_matches(name, 0, len(name), topic, 0, len(topic)):
-                        callback(topic.decode(), payload, qos, packet[0] & 1)
+                        try:
+                            callback(topic.decode(), payload, qos, packet[0] & 1)
+                        except MemoryError:
+                            self.house.broker.current = None  # see Broker.out_of_memory
+                            raise
                 n = self._whole(0)
         finally:
             if self.conn is not None:

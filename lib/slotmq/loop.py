@@ -131,9 +131,11 @@ class Loop:
                 if once:
                     return
         except MemoryError:
-            # The control plane finds no heap: whoever is being served is let go.
+            # The control plane finds no heap: whoever is being served is let go. A callback or a
+            # hook that finds none is the program's, and ends the turn.
             heap.settle()
-            broker.out_of_memory()
+            if broker.out_of_memory():
+                raise
 
     def _other_event(self, conn, stream, event):
         if conn < 0:

@@ -2,13 +2,13 @@
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from .. import boards
-from ..errors import ToolError
 from . import backup as copies
 from . import copying, payload, reach, repl, steps
 from .options import PASSWORD, Address, asked, login
@@ -26,7 +26,14 @@ _FOREVER_S = 10**9
     "-c",
     "--config",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The broker's configuration [anybody may come in on port 1883].",
+    help="The broker's configuration [the board's own; if it has none: anybody may come in on"
+    " port 1883].",
+)
+@click.option(
+    "--no-config",
+    "no_conf",
+    is_flag=True,
+    help="None, whatever the board has: anybody may come in.",
 )
 @click.option("--wifi-ssid", metavar="NAME", help="Join this network.")
 @click.option("--access-point", metavar="NAME", help="Be an access point of this name.")
@@ -37,14 +44,15 @@ _FOREVER_S = 10**9
 )
 @click.option("--ethernet", is_flag=True, help="Use Ethernet (the default of such boards).")
 @click.option("--ppp", is_flag=True, help="Use PPP on UART 1: a modem, or the emulated board.")
-@click.option("--hostname", default="", help="The board's name on the network.")
+@click.option(
+    "--hostname", help="The board's name on the network [as before]; '' for one that it makes up."
+)
 @click.option(
     "--time",
     "source",
-    default="",
     metavar="SERVER",
     help="Take the time from this NTP server, or, with `remote_admin true`, from who publishes "
-    "to '$SLOTMQ/time'.",
+    "to '$SLOTMQ/time' [as before]; '' for none.",
 )
 @click.option("--reach", "way", type=Address(), help="Where the broker is, seen from here.")
 @user_option
@@ -71,13 +79,14 @@ def deploy(
     board: str,
     device: str | None,
     config: Path | None,
+    no_conf: bool,
     wifi_ssid: str | None,
     access_point: str | None,
     wifi_password_file: Any,
     ethernet: bool,
     ppp: bool,
-    hostname: str,
-    source: str,
+    hostname: str | None,
+    source: str | None,
     way: tuple[str, int] | None,
     user: str | None,
     erase: bool,
@@ -97,15 +106,20 @@ def deploy(
     links = [name for name, wanted in chosen.items() if wanted]
     if len(links) != 1:
         raise click.UsageError("one of --wifi-ssid, --access-point, --ethernet or --ppp")
+    if config and no_conf:
+        raise click.UsageError("one of --config and --no-config")
     found = repl.find(device)
     ssid = wifi_ssid or access_point or ""
     password = _wifi_password(wifi_password_file) if ssid else None
+    network = payload.Network(links[0], ssid, password, hostname, source)
     who = login(user)
+    order = steps.Order(facts, config, network, who, way, main, app, force, no_conf)
+    steps.check_here(order)
     with repl.Repl(found) as line:
-        if ssid and password is None and (erase or not copying.knows_password(line, ssid)):
-            password = _asked_for(ssid, line)
-        network = payload.Network(links[0], ssid, password, hostname, source)
-        order = steps.Order(facts, config, network, who, way, main, app, force)
+        with steps.as_it_was(line):
+            if ssid and password is None and (erase or not copying.knows_password(line, ssid)):
+                password = asked(f"Password of {ssid} (empty: none)", PASSWORD)
+        order = replace(order, network=replace(network, password=password))
         steps.deploy(order, line, click.echo, erase)
 
 
@@ -154,14 +168,6 @@ def backup(folder: Path, device: str | None, restore: bool) -> None:
 
 
 COMMANDS = (deploy, logs, status, backup)
-
-
-def _asked_for(ssid: str, line: repl.Repl) -> str:
-    try:
-        return asked(f"Password of {ssid} (empty: none)", PASSWORD)
-    except ToolError:
-        line.reset()  # what ran there goes on
-        raise
 
 
 def _wifi_password(file: Any) -> str | None:

@@ -7,20 +7,19 @@ program, the new one, or says that a deploy was interrupted, and the next one go
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from .. import boards
 from ..errors import ToolError
-from . import payload
+from . import frozen, payload
 from .repl import Repl
 
-# MicroPython takes a package's __init__.py before its __init__.mpy.
-MARK = "/lib/slotmq/__init__.py"
-_MARKS = (MARK, MARK + payload.NEW)
-_INTERRUPTED = b"raise ImportError('a deploy of slotmq was interrupted')\n"
+# MicroPython takes a package's __init__.py before its __init__.mpy, and what lies beside main.py
+# before what is in its firmware.
+MARK, MARK_FROZEN = "/lib/slotmq/__init__.py", "/slotmq.py"
+MARKS = tuple(mark + end for mark in (MARK, MARK_FROZEN) for end in ("", payload.NEW))
+INTERRUPTED = b"raise ImportError('a deploy of slotmq was interrupted')\n"
 MAIN, KEPT, OURS = "/main.py", "/main.own.py", "/slotmq_main.py"
 KEEP, REPLACE = "keep", "replace"
 _BLOCK = 4096
@@ -34,28 +33,24 @@ class Change:
     paths: list[str]  # of these, what the board has not yet
     old: list[str]  # what goes
     there: dict[str, str]
+    mark: str = MARK
 
 
 def plan(
-    board: boards.Board,
-    conf: Path | None,
-    network: payload.Network,
+    wanted: dict[str, bytes],
     main: str | None,
     repl: Repl,
-    app: Path | None = None,
+    there: dict[str, str],
+    in_firmware: Collection[str] = (),
 ) -> Change:
-    """What is to be done; ToolError: it is not to be done."""
-    there = repl.hashes()
-    wanted = payload.code(board.name, board.mpy_arch)
-    wanted[payload.CONF] = payload.configuration(conf, board.name, network.time.startswith("$"))
-    wanted[payload.NETWORK] = network.file(board.name, network_there(repl, there))
-    if app:
-        wanted[payload.APP] = payload.application(app)
+    """What is to be done that the board has these files; ToolError: it is not to be done."""
+    wanted = frozen.without(wanted, in_firmware)
     _make_room_for_main(wanted, main, there, repl)
-    old = [path for path in payload.left_over(wanted, there) if path not in _MARKS]
+    old = [path for path in payload.left_over(wanted, there) if path not in MARKS]
     if OURS not in wanted and there.get(OURS) in payload.mains():
         old.append(OURS)
-    return Change(wanted, payload.changed(wanted, there), old, there)
+    mark = MARK_FROZEN if "slotmq" in in_firmware else MARK
+    return Change(wanted, payload.changed(wanted, there), old, there, mark)
 
 
 def _make_room_for_main(
@@ -80,35 +75,37 @@ def _make_room_for_main(
         )
 
 
-def check_room(change: Change, free: int, repl: Repl) -> None:
-    """Is there flash for it, each file beside the one whose place it takes?"""
+def check_room(change: Change, free: int, repl: Repl, erase: bool = False) -> None:
+    """Is there flash for it, each file beside the one whose place it takes, or after all went?"""
     if _blocks(sum(len(change.wanted[path]) + _BLOCK for path in change.paths)) <= free:
         return
     sizes = repl.sizes()
-    free += sum(sizes[path] // _BLOCK * _BLOCK for path in change.old)
+    gone = sizes if erase else change.old
+    free += sum(sizes[path] // _BLOCK * _BLOCK for path in gone)
     most = used = 0
     for path in change.paths:
         used += _blocks(len(change.wanted[path]))
         most = max(most, used)
-        used -= sizes.get(path, 0) // _BLOCK * _BLOCK
+        used -= sizes.get(path, 0) // _BLOCK * _BLOCK if not erase else 0
     if most > free:
-        raise ToolError(
-            f"{most:,} bytes are to be written and {free:,} are free:"
-            " `slotmq deploy --erase` makes room"
-        )
+        way = "that is all it has" if erase else "`slotmq deploy --erase` makes room"
+        raise ToolError(f"{most:,} bytes are to be written and {free:,} are free: {way}")
 
 
 def copy(change: Change, repl: Repl, say: Callable[[str], None]) -> None:
     """Write what is not there yet, and remove what is not wanted any more."""
     paths, old = change.paths, change.old
-    marked = len(paths) + len(old) > 1 or any(path in change.there for path in _MARKS)
+    marks = [path for path in change.there if path in MARKS]
+    marked = bool(len(paths) + len(old) > 1 or marks)
     if marked:
-        repl.write(MARK, _INTERRUPTED)
-    repl.remove([*old, *(path for path in change.there if path == payload.BOOTS)])
+        repl.write(change.mark, INTERRUPTED)
+    # Of a mark that is written again nothing is left but itself.
+    others = [path for path in marks if path.removesuffix(payload.NEW) != change.mark]
+    repl.remove([*old, *others, *(path for path in change.there if path == payload.BOOTS)])
     for path in paths:
         repl.write(path, change.wanted[path])
     if marked:
-        repl.remove([MARK])
+        repl.remove([change.mark])
     say(f"{len(paths)} of {len(change.wanted)} files written, {len(old)} removed")
 
 
@@ -118,15 +115,20 @@ def knows_password(repl: Repl, ssid: str) -> bool:
     return found.get("ssid") == ssid and "password" in found
 
 
+def conf_there(repl: Repl, there: dict[str, str]) -> bytes | None:
+    """The board's slotmq.conf."""
+    return repl.read(payload.CONF) if payload.CONF in there else None
+
+
 def network_there(repl: Repl, there: dict[str, str]) -> dict[str, Any]:
     """What the board's network.json says."""
     if payload.NETWORK not in there:
         return {}
     try:
-        found: dict[str, Any] = json.loads(repl.read(payload.NETWORK))
+        found = json.loads(repl.read(payload.NETWORK))
     except ValueError:
         return {}
-    return found
+    return found if isinstance(found, dict) else {}
 
 
 def _blocks(size: int) -> int:

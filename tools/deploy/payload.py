@@ -1,17 +1,17 @@
 """Which files a board gets, as a dict from path to content.
 
 The broker and the firmware's modules are compiled for the board's processor, the
-board's limits are a module of their own; slotmq.conf and network.json are the user's.
+board's limits are a module of their own; network.json is the user's, as slotmq.conf is, of
+which configuration.py knows.
 """
 
 import hashlib
 import json
 import re
 import tempfile
-from dataclasses import dataclass
-from importlib import import_module
+from dataclasses import dataclass, replace
 from pathlib import Path
-from string import hexdigits
+from string import ascii_letters, digits, hexdigits
 from typing import Any
 
 from .. import mpy
@@ -27,9 +27,11 @@ _RUN = "slotmq_run"
 # Of main.py in earlier versions: what has one of these is ours.
 _MAINS = ("704fc428bb05823927888498a0cfb9f33168dcd61ce92a7d922c57ea6ad3d2e2",)
 NEW = ".new"  # behind the name of a file while it is written
-_OPEN = b"# No configuration was given: anybody on the network may come in.\n"
-_OPEN += b"listener 1883\nallow_anonymous true\n"
 _BY_HAND = ("pins", "led", "watchdog", "spi", "uart", "baudrate")  # of network.json
+_KEPT = ("hostname", "time")  # unless something else is said
+TOPIC = "$SLOTMQ/time"
+_HOSTNAME_MAX = 32  # MicroPython's MICROPY_PY_NETWORK_HOSTNAME_MAX_LEN
+_OF_HOSTNAMES = f"{ascii_letters}{digits}-_."
 _SSID_MAX = 32
 _PASSWORD = range(8, 64)  # WPA2's lengths
 _KEY = 64  # hexadecimal digits: what a password is made into
@@ -41,15 +43,23 @@ class Network:
 
     link: str
     ssid: str = ""
-    password: str | None = None  # None: the one that the board has
-    hostname: str = ""
-    time: str = ""
+    # None, here and below: as the board has it
+    password: str | None = None
+    hostname: str | None = None
+    time: str | None = None
 
     def __repr__(self) -> str:
         return f"Network({self.link}, {self.ssid})"
 
     def check(self) -> None:
-        """ToolError: no Wi-Fi has such a name or password."""
+        """ToolError: no board takes such a host name, no Wi-Fi such a name or password."""
+        name = self.hostname or ""
+        if len(name) > _HOSTNAME_MAX or name.strip(_OF_HOSTNAMES):
+            raise ToolError(
+                f"{name!r}: --hostname takes 1 to {_HOSTNAME_MAX} letters, digits and hyphens"
+            )
+        if (self.time or "").startswith("$") and not self.by_topic:
+            raise ToolError(f"{self.time}: --time takes a server, or '{TOPIC}'")
         if self.link not in ("station", "access_point"):
             return
         if not 0 < len(self.ssid.encode()) <= _SSID_MAX:
@@ -64,13 +74,26 @@ class Network:
             f" {_PASSWORD[-1]} characters of printable ASCII, or none at all for an open network"
         )
 
+    @property
+    def by_topic(self) -> bool:
+        """Does the time come from who publishes it?"""
+        return self.time == TOPIC
+
+    def kept(self, there: dict[str, Any]) -> "Network":
+        """With what the board has, where nothing else was said."""
+        names = [name for name in _KEPT if getattr(self, name) is None]
+        texts = {name: there.get(name) for name in names}
+        return replace(
+            self, **{n: text if isinstance(text, str) else "" for n, text in texts.items()}
+        )
+
     def file(self, board: str, there: dict[str, Any]) -> bytes:
         """network.json; `there` is what the board has now."""
         facts: dict[str, Any] = {"board": board, "link": self.link}
         if self.link in ("station", "access_point"):
             facts["ssid"] = self.ssid
             facts["password"] = self._password(there)
-        for name in ("hostname", "time"):
+        for name in _KEPT:
             if given := getattr(self, name):
                 facts[name] = given
         for name in _BY_HAND:
@@ -103,16 +126,6 @@ def mains() -> tuple[str, ...]:
     return (hashlib.sha256(_MAIN.read_bytes()).hexdigest(), *_MAINS)
 
 
-def configuration(conf: Path | None, board: str, topic_time: bool) -> bytes:
-    """slotmq.conf, checked here with the broker's own parser."""
-    text = _OPEN if conf is None else _read(conf)
-    if topic_time:
-        limits, _ = limits_of(conf, board)
-        text += b"\n# One more, for the program on the board itself\n"
-        text += b"limit connections %d\n" % (limits.connections + 1)
-    return text
-
-
 def application(file: Path) -> bytes:
     """app.py; ToolError: no board could load it, or it has no start()."""
     text = _read(file)
@@ -121,22 +134,6 @@ def application(file: Path) -> bytes:
     if not re.search(rb"\bstart\b", text):
         raise ToolError(f"{file} has no start(broker): see docs/embedding.md")
     return text
-
-
-def limits_of(conf: Path | None, board: str) -> tuple[Any, Any]:
-    """The board's limits as the configuration changes them, and the settings."""
-    from slotmq import Settings
-    from slotmq import conf as parser
-    from slotmq.settings import ConfError
-
-    limits = import_module(f"slotmq_boards.{board}.limits").LIMITS
-    if conf is None:
-        return limits, Settings()
-    try:
-        settings, limits, _ = parser.load(str(conf), limits)
-    except (ConfError, ValueError, OSError) as error:
-        raise ToolError(f"{error}: the board would not start with it") from None
-    return limits, settings
 
 
 def changed(wanted: dict[str, bytes], there: dict[str, str]) -> list[str]:

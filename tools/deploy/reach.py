@@ -11,6 +11,15 @@ from paho.mqtt.enums import CallbackAPIVersion
 from ..errors import ToolError
 
 _PATIENCE_S = 15
+_LONGEST_S = 30  # that $SYS is listened to
+_BEHIND_S = 5  # a message may come so much later than its acknowledgement
+_TOPIC = "slotmq/deploy"
+_PAYLOAD = b"is it there?"
+_WHO_FORBIDS = "a hook (`may_publish`) or a limit on what may be published forbids it"
+_NO_SYS = (
+    "the broker publishes no $SYS (`sys_interval` is 0), or lets this client have none"
+    " (the hook `may_subscribe`)"
+)
 _NOT_AUTHORIZED = ("Not authorized", "Bad user name or password")
 
 
@@ -32,14 +41,22 @@ class Client:
         if login.user is not None:
             client.username_pw_set(login.user, login.password)
         client.on_connect = lambda _c, _u, _f, reason, _p: self.events.put(("connect", reason))
-        client.on_subscribe = lambda *_: self.events.put(("subscribe", None))
+        client.on_subscribe = lambda _c, _u, _m, reasons, _p: self.events.put(
+            ("subscribe", reasons[0])
+        )
+        client.on_publish = lambda *_: self.events.put(("published", None))
+        client.on_disconnect = lambda *_: self.events.put(("disconnect", None))
         client.on_message = lambda _c, _u, message: self.events.put(("message", message))
         try:
             client.connect(*address, keepalive=60)
         except OSError as error:
             raise Unreachable(self._unreachable(str(error))) from None
         client.loop_start()
-        reason = self.wait("connect")
+        try:
+            reason = self.wait("connect")
+        except ToolError:
+            self.close()
+            raise
         if reason != 0:
             self.close()
             raise Refused(f"{address[0]}:{address[1]}: {reason}")
@@ -52,16 +69,29 @@ class Client:
         """The next event of that kind."""
         deadline = time.monotonic() + seconds
         while True:
-            try:
-                got, what = self.events.get(timeout=max(0.001, deadline - time.monotonic()))
-            except Empty:
-                raise Unreachable(self._unreachable("no answer")) from None
+            got, what = self.next(deadline - time.monotonic())
             if got == kind:
                 return what
+            if got == "disconnect" and kind != "connect":  # which is tried again
+                raise Closed("the broker closed the connection")
 
-    def subscribe(self, topic: str, qos: int = 0) -> None:
+    def next(self, seconds: float) -> tuple[str, Any]:
+        """The next event, and what about it."""
+        try:
+            return self.events.get(timeout=max(0.001, seconds))
+        except Empty:
+            raise Unreachable(self._unreachable("no answer")) from None
+
+    def subscribe(self, topic: str, qos: int = 0) -> int:
+        """-> the QoS that is granted; Refused: none is."""
         self._client.subscribe(topic, qos)
-        self.wait("subscribe")
+        granted = self.wait("subscribe")
+        if granted.is_failure:
+            raise Refused(
+                f"the broker lets this client not subscribe to {topic}: a hook (`may_subscribe`)"
+                " forbids it"
+            )
+        return int(granted.value)
 
     def publish(self, topic: str, payload: bytes, qos: int) -> None:
         self._client.publish(topic, payload, qos)
@@ -79,7 +109,11 @@ class Unreachable(ToolError):
 
 
 class Refused(ToolError):
-    """The broker answered, and let nobody in."""
+    """The broker answered, and did not let this client."""
+
+
+class Closed(ToolError):
+    """The broker was there, and has ended the connection."""
 
 
 def try_out(address: tuple[str, int], login: Login) -> str:
@@ -91,30 +125,54 @@ def try_out(address: tuple[str, int], login: Login) -> str:
             return f"{error}: it answers and asks for a login, as configured"
         raise
     try:
-        client.subscribe("slotmq/deploy", 1)
-        began = time.monotonic()
-        client.publish("slotmq/deploy", b"is it there?", 1)
-        message = client.wait("message")
-        took = (time.monotonic() - began) * 1000
-        if message.payload != b"is it there?":
-            raise ToolError(f"the broker answered {message.payload!r}")
+        return _there_and_back(client)
+    except Refused as error:
+        return f"it answers, and no message was tried: {error}"
     finally:
         client.close()
-    return f"a message came back in {took:.0f} ms"
+
+
+def _there_and_back(client: Client) -> str:
+    qos = client.subscribe(_TOPIC, 1)
+    began = time.monotonic()
+    client.publish(_TOPIC, _PAYLOAD, qos)
+    sent = False  # and acknowledged, if that is due
+    while True:
+        try:
+            kind, what = client.next(_BEHIND_S if sent else _PATIENCE_S)
+        except Unreachable:
+            if sent:
+                return f"it answers, and passes no message to {_TOPIC} on: {_WHO_FORBIDS}"
+            raise
+        sent = sent or kind == "published"
+        if kind == "disconnect":
+            raise ToolError(
+                f"the broker closes the connection of who publishes to {_TOPIC}: {_WHO_FORBIDS}"
+            )
+        if kind == "message":
+            break
+    if what.payload != _PAYLOAD:
+        raise ToolError(f"the broker answered {what.payload!r}")
+    return f"a message came back in {(time.monotonic() - began) * 1000:.0f} ms"
 
 
 def system_topics(address: tuple[str, int], login: Login, seconds: float = 2) -> dict[str, str]:
-    """What $SYS says, by topic."""
+    """What $SYS says, by topic: until nothing new has come for so long."""
     client = Client(address, login)
     found: dict[str, str] = {}
     try:
         client.subscribe("$SYS/#")
-        while True:
-            message = client.wait("message", seconds)
+        deadline = time.monotonic() + seconds
+        end = time.monotonic() + _LONGEST_S
+        while (left := min(deadline, end) - time.monotonic()) > 0:
+            message = client.wait("message", left)
+            if message.topic not in found:  # others tell again, every sys_interval
+                deadline = time.monotonic() + seconds
             found[message.topic] = message.payload.decode(errors="replace")
-    except ToolError:
-        if not found:
-            raise ToolError("the broker publishes no $SYS: `sys_interval` is 0") from None
-        return found
+    except Unreachable:
+        pass  # nothing more comes
     finally:
         client.close()
+    if not found:
+        raise ToolError(_NO_SYS)
+    return found

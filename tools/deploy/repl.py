@@ -4,12 +4,11 @@ mpremote does the talking; what it takes as a device (a serial port, or "socket:
 "rfc2217://" addresses) is taken here. What fails is a ToolError that says what to do.
 """
 
-import ast
 import io
 import time
 from binascii import b2a_base64
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 import serial
@@ -18,6 +17,7 @@ from mpremote.transport_serial import SerialTransport
 from serial.tools import list_ports
 
 from ..errors import ToolError
+from . import answers
 from .payload import NEW
 
 _ATTEMPTS = 3
@@ -25,35 +25,7 @@ _PATIENCE_S = 120  # a board may have much to compile
 _BACK_S = 20  # how long a USB port may be away while its board starts
 _CHUNK = 1536  # bytes; base64 is a third longer, a text of bytes twice
 _QUIET_S = 0.2
-_WALK = """
-import os
-def walk(folder):
-    for name, kind, *_ in os.ilistdir(folder or "/"):
-        path = folder + "/" + name
-        if kind & 0x4000:
-            walk(path)
-        else:
-            print(repr((path, of(path))))
-"""
-_HASHES = f"""
-{_WALK}
-import hashlib
-def of(path):
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while True:
-            piece = file.read(512)
-            if not piece:
-                return digest.digest().hex()
-            digest.update(piece)
-walk("")
-"""
-_SIZES = f"""
-{_WALK}
-def of(path):
-    return os.stat(path)[6]
-walk("")
-"""
+_GO_ON = b"\r\x03\x02\x04"  # Ctrl-C, Ctrl-B and Ctrl-D: no raw REPL, and a soft reset
 
 
 def find(device: str | None) -> str:
@@ -75,8 +47,13 @@ class Repl:
 
     def __init__(self, device: str) -> None:
         self.device = device
+        self._is_busy = False
         self._transport = _open(device)
-        self._enter()
+        try:
+            self._enter()
+        except KeyboardInterrupt:
+            self._transport.serial.write(_GO_ON)
+            raise
 
     def close(self) -> None:
         self._transport.close()
@@ -90,7 +67,8 @@ class Repl:
     def run(self, code: str) -> str:
         """What the code prints; ToolError with the last line of its traceback."""
         try:
-            output, errors = self._transport.exec_raw(code, timeout=_PATIENCE_S)
+            with self._busy():
+                output, errors = self._transport.exec_raw(code, timeout=_PATIENCE_S)
         except (TransportError, serial.SerialException, OSError) as error:
             raise ToolError(f"{self.device}: the board went away ({error})") from None
         if errors:
@@ -100,16 +78,32 @@ class Repl:
         return text
 
     def value(self, code: str) -> Any:
-        """What the code prints, as a Python value."""
-        return ast.literal_eval(self.run(code))
+        """What the code prints, as a Python value, whatever else prints on this line."""
+        found = answers.literals(self.run(code))
+        if not found:
+            raise self._unreadable()
+        return found[-1]
 
     def hashes(self) -> dict[str, str]:
         """SHA-256 of every file on the board, by its path."""
-        return dict(ast.literal_eval(line) for line in self.run(_HASHES).splitlines())
+        return self._by_path(answers.HASHES)
 
     def sizes(self) -> dict[str, int]:
         """The bytes of every file on the board, by its path."""
-        return dict(ast.literal_eval(line) for line in self.run(_SIZES).splitlines())
+        return self._by_path(answers.SIZES)
+
+    def _by_path(self, code: str) -> dict[str, Any]:
+        for _ in range(_ATTEMPTS):
+            rows = answers.rows(self.run(code))
+            if rows is not None:
+                return rows
+        raise self._unreadable()
+
+    def _unreadable(self) -> ToolError:
+        return ToolError(
+            f"{self.device}: the board's answer cannot be read, since something else prints on"
+            " this line: try again"
+        )
 
     def write(self, path: str, content: bytes) -> None:
         """Write a file, and the folders it lies in; no part of it is shown in an error.
@@ -138,9 +132,12 @@ class Repl:
     def read(self, path: str) -> bytes:
         """A file's content."""
         try:
-            content: bytes = self._transport.fs_readfile(path)
+            with self._busy():
+                content: bytes = self._transport.fs_readfile(path)
         except (OSError, TransportError) as error:
             raise ToolError(f"{path}: cannot be read from the board ({error})") from None
+        except (ValueError, SyntaxError):
+            raise self._unreadable() from None
         return bytes(content)
 
     def remove(self, paths: list[str]) -> None:
@@ -151,6 +148,8 @@ class Repl:
     def reset(self) -> None:
         """Let it start anew; it is no REPL afterwards, but lines() goes on."""
         try:
+            if self._is_busy:  # Ctrl-C came in the midst of something
+                self._transport.enter_raw_repl(soft_reset=False)
             self._transport.exec_raw_no_follow("import machine; machine.reset()")
         except (TransportError, serial.SerialException, OSError) as error:
             raise ToolError(f"{self.device}: the board went away ({error})") from None
@@ -158,6 +157,12 @@ class Repl:
     def lines(self, seconds: float) -> Iterator[str]:
         """What the board prints, line by line, for so long at most."""
         yield from follow(lambda: self._transport.serial, self._again, seconds)
+
+    @contextmanager
+    def _busy(self) -> Iterator[None]:
+        self._is_busy = True
+        yield
+        self._is_busy = False
 
     def _again(self) -> None:
         # A board with USB of its own takes its port away while it starts.

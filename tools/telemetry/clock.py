@@ -10,13 +10,17 @@ that brought it; of the rest the better kind first (NTP, harvester, message, RTC
 smaller error, then the earlier; one that contradicts those before is not believed.
 
 A boot without an anchor lies between its neighbours: after the last record of the boot before
-it, and before the first of the one behind it and the harvest that brought it.
+it, and before the first of the one behind it and the harvest that brought it. Neighbours are of
+one life: a board whose ring was made anew goes on with a boot that was drawn at random, and
+nobody knows what was earlier.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 MS = 1_000_000  # ns
 ROUNDED = 2 * MS
@@ -24,6 +28,7 @@ DRIFT_PPM = 100  # 1 ppm of 1 ms is 1 ns
 EARLIEST_MS = 1_704_067_200_000  # 2024: clocks that were never set start in 1970, 2000 or 2021
 HARVEST_SLACK_MS = 60_000  # the clock of who harvests
 NTP = 4
+LIFE = 10_000  # boots that are further apart are of two lives
 
 ANCHORED, BETWEEN, UNKNOWN = "anchored", "between", "unknown"
 
@@ -44,8 +49,12 @@ class Anchor:
         return (self.wall_ms - self.uptime) * MS
 
     @property
-    def error(self) -> int:
-        return self.error_ms * MS + ROUNDED
+    def low(self) -> int:
+        return self.offset - self.error_ms * MS - ROUNDED
+
+    @property
+    def high(self) -> int:
+        return self.offset + self.error_ms * MS + ROUNDED
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,10 @@ class Boot:
     last: int
     harvested_ms: int | None  # of the last
     anchors: tuple[Anchor, ...] = ()  # in the order of seq
+
+    @cached_property
+    def trusted(self) -> list[Anchor]:
+        return believed(self.anchors)
 
 
 @dataclass(frozen=True)
@@ -94,10 +107,53 @@ class Piece:
 def believed(anchors: Sequence[Anchor]) -> list[Anchor]:
     """The anchors that do not contradict better ones, in the order of seq."""
     chosen: list[Anchor] = []
+    highs, lows = Ceiling(), Ceiling()  # of those chosen; lows with their sign turned
     for anchor in sorted(anchors, key=lambda a: (-a.quality, a.error_ms, a.seq)):
-        if _is_possible(anchor) and all(_agree(anchor, other) for other in chosen):
+        if not _is_possible(anchor):
+            continue
+        over, under = highs.at(anchor.uptime), lows.at(anchor.uptime)
+        if over is None or under is None or (anchor.low <= over and -anchor.high <= under):
             chosen.append(anchor)
+            highs.lower(anchor.uptime, anchor.high)
+            lows.lower(anchor.uptime, -anchor.low)
     return sorted(chosen, key=lambda a: a.seq)
+
+
+class Ceiling:
+    """The least of many upper bounds, each of which widens away from its uptime.
+
+    Only bounds that are the least at their own uptime are kept. Of these, the nearest on
+    either side is the least of its side.
+    """
+
+    def __init__(self) -> None:
+        self._uptimes: list[int] = []  # in order
+        self._bounds: list[int] = []
+
+    def at(self, uptime: int) -> int | None:
+        """None: there is no bound yet."""
+        place = bisect_left(self._uptimes, uptime)
+        near = range(max(0, place - 1), min(place + 1, len(self._uptimes)))
+        return min((self._from(i, uptime) for i in near), default=None)
+
+    def lower(self, uptime: int, bound: int) -> None:
+        """One more bound."""
+        there = self.at(uptime)
+        if there is not None and there <= bound:
+            return
+        begin = end = bisect_left(self._uptimes, uptime)
+        while begin and self._is_above(begin - 1, uptime, bound):
+            begin -= 1
+        while end < len(self._uptimes) and self._is_above(end, uptime, bound):
+            end += 1
+        self._uptimes[begin:end] = [uptime]
+        self._bounds[begin:end] = [bound]
+
+    def _from(self, i: int, uptime: int) -> int:
+        return self._bounds[i] + abs(uptime - self._uptimes[i]) * DRIFT_PPM
+
+    def _is_above(self, i: int, uptime: int, bound: int) -> bool:
+        return bound + abs(uptime - self._uptimes[i]) * DRIFT_PPM <= self._bounds[i]
 
 
 def _is_possible(anchor: Anchor) -> bool:
@@ -108,15 +164,10 @@ def _is_possible(anchor: Anchor) -> bool:
     return anchor.wall_ms - anchor.error_ms <= anchor.harvested_ms + HARVEST_SLACK_MS
 
 
-def _agree(one: Anchor, other: Anchor) -> bool:
-    drift = abs(one.uptime - other.uptime) * DRIFT_PPM
-    return abs(one.offset - other.offset) <= one.error + other.error + drift
-
-
 def tightened(anchors: Sequence[Anchor]) -> list[Bound]:
     """At each anchor the bounds that follow from all of them; there and back once each."""
-    lows = [anchor.offset - anchor.error for anchor in anchors]
-    highs = [anchor.offset + anchor.error for anchor in anchors]
+    lows = [anchor.low for anchor in anchors]
+    highs = [anchor.high for anchor in anchors]
     count = len(anchors)
     for order in (range(1, count), range(count - 2, -1, -1)):
         step = 1 if order.step < 0 else -1
@@ -129,13 +180,24 @@ def tightened(anchors: Sequence[Anchor]) -> list[Bound]:
 
 def pieces(boots: Sequence[Boot]) -> list[Piece]:
     """The pieces of every boot of one board; `boots` are in order."""
-    trusted = [believed(boot.anchors) for boot in boots]
-    bounds = [tightened(anchors) for anchors in trusted]
+    return [piece for life in _lives(boots) for piece in _of_life(life)]
+
+
+def _lives(boots: Sequence[Boot]) -> Iterator[Sequence[Boot]]:
+    begin = 0
+    for i in range(1, len(boots) + 1):
+        if i == len(boots) or boots[i].boot - boots[i - 1].boot > LIFE:
+            yield boots[begin:i]
+            begin = i
+
+
+def _of_life(boots: Sequence[Boot]) -> list[Piece]:
+    bounds = [tightened(boot.trusted) for boot in boots]
     ends = _ends(boots, bounds)
     found: list[Piece] = []
-    for boot, anchors, own, (start, end) in zip(boots, trusted, bounds, ends, strict=True):
+    for boot, own, (start, end) in zip(boots, bounds, ends, strict=True):
         if own:
-            found += _around(boot, anchors, own)
+            found += _around(boot, own)
             continue
         known = start.low is not None and end.high is not None
         kind = BETWEEN if known else UNKNOWN
@@ -143,8 +205,8 @@ def pieces(boots: Sequence[Boot]) -> list[Piece]:
     return found
 
 
-def _around(boot: Boot, anchors: Sequence[Anchor], own: Sequence[Bound]) -> Iterator[Piece]:
-    seqs = {anchor.seq: i for i, anchor in enumerate(anchors)}
+def _around(boot: Boot, own: Sequence[Bound]) -> Iterator[Piece]:
+    seqs = {anchor.seq: i for i, anchor in enumerate(boot.trusted)}
     latest = -1  # of those that are believed
     for passed in range(len(boot.anchors) + 1):
         if passed:

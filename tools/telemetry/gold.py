@@ -18,9 +18,9 @@ COUNTER = "n"  # the field in which a publisher counts its messages
 _NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
 
 
-def seconds(column: str) -> Column:
-    """Unix time with a fraction."""
-    return f.unix_micros(column) / f.lit(1_000_000.0)
+def seconds(since: str, until: str) -> Column:
+    """Between two times, with a fraction."""
+    return (f.unix_micros(until) - f.unix_micros(since)) / f.lit(1_000_000.0)
 
 
 def window_start() -> Column:
@@ -88,7 +88,7 @@ def silences(messages: DataFrame) -> DataFrame:
         .select("board", "topic", "boot", "seq", "wall")
         .withColumn("after", f.lag("wall").over(own))
         .withColumn("restarted", f.lag("boot").over(own) != f.col("boot"))
-        .withColumn("seconds", seconds("wall") - seconds("after"))
+        .withColumn("seconds", seconds("after", "wall"))
         .where("after is not null")
     )
     usual = steps.groupBy("board", "topic").agg(
@@ -105,9 +105,7 @@ def gaps(losses: DataFrame) -> DataFrame:
     names = f.transform(
         "segments", lambda number: f.concat(f.lpad(f.lower(f.hex(number)), 8, "0"), f.lit(".seg"))
     )
-    return losses.withColumn("files", names).withColumn(
-        "seconds", seconds("before") - seconds("after")
-    )
+    return losses.withColumn("files", names).withColumn("seconds", seconds("after", "before"))
 
 
 def sensors(numbers: DataFrame) -> DataFrame:
@@ -131,8 +129,8 @@ def sensors(numbers: DataFrame) -> DataFrame:
         f.count("*").alias("same"), f.min("wall").alias("same_since")
     )
     found = whole.join(last, ["topic", "field", "_last_run"])
-    still = (seconds("last") - seconds("same_since")) >= FLAT_S
-    lasting = (seconds("last") - seconds("first")) >= DRIFT_S
+    still = seconds("same_since", "last") >= FLAT_S
+    lasting = seconds("first", "last") >= DRIFT_S
     return found.withColumn("flat", (f.col("same") >= FLAT_COUNT) & still).withColumn(
         "drifts",
         (f.col("count") >= DRIFT_COUNT)

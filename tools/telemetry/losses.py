@@ -1,13 +1,17 @@
 """What is missing of one board, and what is known of why; without Spark.
 
 A hole is a run of numbers that no record has. GAP records and frames in quarantine explain
-holes, and tell of losses behind the last record of a boot and of boots that left none.
+holes, and tell of losses behind the last record of a boot and of boots that left none. Boots in
+a row of which nothing is known are one loss, however many they are: a board whose ring was made
+anew goes on with a boot that was drawn at random.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 UNEXPLAINED = "unexplained"
 QUARANTINED = "quarantined"
@@ -30,11 +34,6 @@ class Told:
         """None: to the end of the boot, or until there are records again."""
         return None if self.count == TO_THE_END else self.first + self.count - 1
 
-    def meets(self, hole: Hole) -> bool:
-        """Whether it tells of a number in the hole."""
-        starts = hole.last is None or self.first <= hole.last
-        return self.count > 0 and starts and (self.last is None or self.last >= hole.first)
-
 
 @dataclass(frozen=True)
 class Hole:
@@ -43,6 +42,7 @@ class Hole:
     boot: int
     first: int
     last: int | None
+    boots: int = 1  # this and those behind it, all without a record
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,19 @@ class Loss:
 def losses(holes: Sequence[Hole], lasts: dict[int, int], told: Sequence[Told]) -> list[Loss]:
     """`holes` are those between records, `lasts` the last number of each boot with records."""
     every = [*holes, *_behind(lasts, told)]
-    boots = lasts.keys() | {one.boot for one in told}
-    seen = lasts.keys() | {hole.boot for hole in every}
-    if boots:
-        missing = [boot for boot in range(min(boots), max(boots)) if boot not in seen]
-        every += [Hole(boot, 0, None) for boot in missing]
+    if boots := lasts.keys() | {one.boot for one in told}:
+        seen = lasts.keys() | {hole.boot for hole in every}
+        known = sorted({min(boots) - 1, *seen, max(boots)})
+        every += [Hole(a + 1, 0, None, b - a - 1) for a, b in pairwise(known) if b - a > 1]
     by_boot: dict[int, list[Told]] = {}
     for one in told:
         by_boot.setdefault(one.boot, []).append(one)
-    return [_explained(hole, by_boot.get(hole.boot, [])) for hole in every]
+    of_boot: dict[int, list[Hole]] = {}
+    for hole in every:
+        of_boot.setdefault(hole.boot, []).append(hole)
+    return [
+        loss for boot, some in of_boot.items() for loss in _explained(some, by_boot.get(boot, []))
+    ]
 
 
 def _behind(lasts: dict[int, int], told: Sequence[Told]) -> list[Hole]:
@@ -82,8 +86,30 @@ def _behind(lasts: dict[int, int], told: Sequence[Told]) -> list[Hole]:
     return list(found.values())
 
 
-def _explained(hole: Hole, told: Sequence[Told]) -> Loss:
-    fitting = [one for one in told if one.meets(hole)]
-    reasons = sorted({one.reason for one in fitting}) or [UNEXPLAINED]
-    segments = sorted({one.segment for one in fitting} - {NO_SEGMENT})
-    return Loss(hole, reasons, segments)
+def _explained(holes: Sequence[Hole], told: Sequence[Told]) -> Iterable[Loss]:
+    """The holes of one boot. Each that is told finds its holes, which do not overlap."""
+    holes = sorted(holes, key=lambda hole: hole.first)
+    firsts = [hole.first for hole in holes]
+    lasts = [TO_THE_END if hole.last is None else hole.last for hole in holes]
+    fitting: list[set[tuple[str, int]]] = [set() for _ in holes]
+    for one in {*_closed(told), *_open(told)}:
+        begin = bisect_left(lasts, one.first)
+        end = len(holes) if one.last is None else bisect_right(firsts, one.last)
+        for some in fitting[begin:end]:
+            some.add((one.reason, one.segment))
+    for hole, some in zip(holes, fitting, strict=True):
+        reasons = sorted({reason for reason, _ in some}) or [UNEXPLAINED]
+        yield Loss(hole, reasons, sorted({segment for _, segment in some} - {NO_SEGMENT}))
+
+
+def _closed(told: Sequence[Told]) -> Iterable[Told]:
+    return (one for one in told if one.count > 0 and one.last is not None)
+
+
+def _open(told: Sequence[Told]) -> Iterable[Told]:
+    """Those without an end; of each kind the first, which tells of all that the others do."""
+    first: dict[tuple[str, int], Told] = {}
+    for one in (one for one in told if one.last is None):
+        there = first.setdefault((one.reason, one.segment), one)
+        first[one.reason, one.segment] = min(there, one, key=lambda each: each.first)
+    return first.values()

@@ -11,6 +11,7 @@ import matplotlib as mpl
 from matplotlib import dates
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 Row = dict[str, Any]
 GREEN, RED, BLUE = "#2f6f4f", "#b3362b", "#3b6ea5"
@@ -20,6 +21,8 @@ BOARDS = 40
 
 def _svg(figure: Figure) -> str:
     FigureCanvasSVG(figure)
+    for words in figure.findobj(Text):
+        words.set_parse_math(False)  # it is a topic, whatever its dollars enclose
     out = io.StringIO()
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "slotmq"}):
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
@@ -31,10 +34,11 @@ def traffic(rows: Sequence[Row], most: Sequence[Row]) -> str:
     """Messages an hour of the topics that have the most."""
     figure = Figure(figsize=(10, 3.2), layout="constrained")
     axes = figure.subplots()
-    for topic in [row["topic"] for row in most[:LINES]]:
+    topics = [row["topic"] for row in most[:LINES]]
+    for topic in topics:
         points = sorted((r["start"], r["messages"]) for r in rows if r["topic"] == topic)
         axes.plot([p[0] for p in points], [p[1] for p in points], ".-", label=topic, linewidth=1)
-    _finish(axes, "messages an hour", bool(most))
+    _finish(axes, "messages an hour", axes.get_lines(), topics)
     return _svg(figure)
 
 
@@ -89,16 +93,16 @@ def boards(rows: Sequence[Row]) -> str:
     figure = Figure(figsize=(10, 0.3 * len(some) + 1), layout="constrained")
     axes = figure.subplots()
     places = range(len(some))
-    axes.barh(places, [row["messages"] for row in some], color=GREEN, label="messages")
-    lost = [row["lost"] for row in some]
-    axes.barh(places, lost, left=[row["messages"] for row in some], color=RED, label="lost")
+    messages, lost = ([row[name] for row in some] for name in ("messages", "lost"))
+    bars = [axes.barh(places, messages, color=GREEN)]
+    bars.append(axes.barh(places, lost, left=messages, color=RED))
     axes.set_yticks(places, [row["board"] for row in some], fontsize=8)
-    _finish(axes, "", bool(some))
+    _finish(axes, "", bars, ("messages", "lost"))
     return _svg(figure)
 
 
-def _finish(axes: Any, label: str, has_lines: bool) -> None:
+def _finish(axes: Any, label: str, drawn: Sequence[Any], names: Sequence[str]) -> None:
     axes.set_ylabel(label)
     axes.grid(alpha=0.3)
-    if has_lines:
-        axes.legend(fontsize=8, loc="best")
+    if drawn:
+        axes.legend(drawn, names, fontsize=8, loc="best")

@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import ToolError
@@ -45,7 +46,7 @@ def write(lake: Lake, file: Path) -> None:
     text = page(lake)
     made = file.with_name(f".{file.name}.part")
     try:
-        made.write_text(text)
+        made.write_text(text, "utf-8")
         made.replace(file)
     except OSError as error:
         made.unlink(missing_ok=True)
@@ -54,13 +55,22 @@ def write(lake: Lake, file: Path) -> None:
 
 def table(lake: Lake, name: str) -> list[Row]:
     """All rows of a table of gold: they are few by their nature."""
-    rows: list[Row] = pq.read_table(lake.folder / "gold" / name).to_pylist()
+    path = lake.folder / "gold" / name
+    try:
+        rows: list[Row] = pq.read_table(path).to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        why = str(error).splitlines()[0]
+        raise ToolError(f"{path} cannot be read: {why}") from None
     return rows
 
 
 def page(lake: Lake) -> str:
     """The whole text."""
-    sections = list(_sections(lake))
+    try:
+        sections = list(_sections(lake))
+    except KeyError as error:
+        told = f"no column {error}, as another version has made it; run `slotmq telemetry gold`"
+        raise ToolError(f"{lake.folder}: a table of gold has {told}") from None
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
@@ -118,7 +128,7 @@ def _boards(boards: list[Row]) -> Section:
 
 
 def _gaps(boards: list[Row], gaps: list[Row]) -> Section:
-    heads = ("board", "boot", "lost", "reasons", "files", "after", "before")
+    heads = ("board", "boot", "boots", "lost", "reasons", "files", "after", "before")
     longest = sorted(gaps, key=lambda row: -(row["lost"] or 0))
     words = "Green is recorded, red is a gap in it. A gap without times is in the table only."
     return Section("Gaps", words, pictures.gaps(boards, gaps), heads, longest)

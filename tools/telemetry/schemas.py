@@ -61,8 +61,8 @@ SOLVED = _schema(
     "board string, answer string, boot long, passed long, clock string,"
     "before_ms long, before_low long, before_high long,"
     "after_ms long, after_low long, after_high long,"
-    "seq long, last long, believed bool, quality string, anchor_us long, error_ms long,"
-    "reasons strings, segments longs, from_us long, to_us long"
+    "seq long, last long, boots long, believed bool, quality string, anchor_us long,"
+    "error_ms long, reasons strings, segments longs, from_us long, to_us long"
 )
 
 _WHOSE = "board string, boot long, segment long, seq long, uptime_ms long,"
@@ -81,8 +81,8 @@ ANCHORS = _schema(
     "board string, boot long, seq long, quality string, believed bool, anchor time, error_ms long"
 )
 LOSSES = _schema(
-    "board string, boot long, first_seq long, last_seq long, lost long, reasons strings,"
-    "segments longs, after time, before time"
+    "board string, boot long, boots long, first_seq long, last_seq long, lost long,"
+    "reasons strings, segments longs, after time, before time"
 )
 
 TRAFFIC = _schema(
@@ -98,8 +98,8 @@ SILENCES = _schema(
     "restarted bool"
 )
 GAPS = _schema(
-    "board string, boot long, first_seq long, last_seq long, lost long, reasons strings,"
-    "files strings, after time, before time, seconds double"
+    "board string, boot long, boots long, first_seq long, last_seq long, lost long,"
+    "reasons strings, files strings, after time, before time, seconds double"
 )
 SENSORS = _schema(
     "topic string, field string, count long, first time, last time, drift_per_day double,"

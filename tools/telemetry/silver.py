@@ -5,7 +5,8 @@
     timed     ordered, with the wall time
 
 `ordered` and `solved` are written once and read several times: they are the two places at
-which all rows, or all of a board's facts, have to be together.
+which all rows, or all of a board's facts, have to be together. No table is said to be small:
+Spark sees by the files' sizes whether it is.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def timed(records: DataFrame, answers: DataFrame) -> DataFrame:
     )  # fmt: skip
     low = f.greatest(*(_bound(side, "low") for side in ("before", "after")))
     high = f.least(*(_bound(side, "high") for side in ("before", "after")))
-    both = records.join(f.broadcast(pieces), ["board", "boot", "passed"], "left")
+    both = records.join(pieces, ["board", "boot", "passed"], "left")
     fits = f.col("_least") <= f.col("_most")
     known = both.withColumn("_least", low).withColumn("_most", high)
     up = f.col("uptime_ms") * MS
@@ -122,15 +123,8 @@ def _bound(side: str, what: str) -> Column:
 
 def messages(records: DataFrame) -> DataFrame:
     """Messages of `timed`, before what several brokers have recorded is put together."""
-    has_origin = f.col("flags").bitwiseAND(s.HAS_ORIGIN) != 0
-    body = f.expr(f"substring(payload, {s.ORIGIN_SIZE + 1})")
-    origin = f.when(has_origin, f.lower(f.hex(f.expr("substring(payload, 1, 8)"))))
     rows = (
-        records.where(f.col("type") == s.MESSAGE)
-        .withColumn("origin_board", origin)
-        .withColumn("origin_boot", f.when(has_origin, little_endian("payload", 9)))
-        .withColumn("origin_seq", f.when(has_origin, little_endian("payload", 13)))
-        .withColumn("payload", f.when(has_origin, body).otherwise(f.col("payload")))
+        with_origin(records.where(f.col("type") == s.MESSAGE))
         .withColumn("qos", f.col("flags").bitwiseAND(3))
         .withColumn("retain", f.col("flags").bitwiseAND(s.RETAIN) != 0)
         .withColumn("dup", f.col("flags").bitwiseAND(s.DUP) != 0)
@@ -138,6 +132,19 @@ def messages(records: DataFrame) -> DataFrame:
         .withColumn("day", f.to_date("wall"))
     )
     return typed(rows)
+
+
+def with_origin(rows: DataFrame) -> DataFrame:
+    """Whose message it first was, where the record says so, and the payload without that."""
+    has_origin = f.col("flags").bitwiseAND(s.HAS_ORIGIN) != 0
+    body = f.expr(f"substring(payload, {s.ORIGIN_SIZE + 1})")
+    origin = f.when(has_origin, f.lower(f.hex(f.expr("substring(payload, 1, 8)"))))
+    return (
+        rows.withColumn("origin_board", origin)
+        .withColumn("origin_boot", f.when(has_origin, little_endian("payload", 9)))
+        .withColumn("origin_seq", f.when(has_origin, little_endian("payload", 13)))
+        .withColumn("payload", f.when(has_origin, body).otherwise(f.col("payload")))
+    )
 
 
 def events(records: DataFrame) -> DataFrame:

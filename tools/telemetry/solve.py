@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from . import segment as s
-from .clock import UNKNOWN, Anchor, Boot, Bound, Piece, believed, pieces
+from .clock import UNKNOWN, Anchor, Boot, Bound, Piece, pieces
 from .losses import NO_SEGMENT, QUARANTINED, Hole, Loss, Told, losses
 
 _BOUND = [(f"{side}_{what}", pa.int64()) for side in ("before", "after") for what in
@@ -23,6 +23,7 @@ ANSWERS = pa.schema(
         *_BOUND,
         ("seq", pa.int64()),  # of an anchor; of a loss the first
         ("last", pa.int64()),
+        ("boots", pa.int64()),
         ("believed", pa.bool_()),
         ("quality", pa.string()),
         ("anchor_us", pa.int64()),
@@ -47,11 +48,11 @@ def solve(table: pa.Table) -> pa.Table:
 def answers(rows: list[Row]) -> list[Row]:
     """The same, as rows."""
     board = rows[0]["board"]
-    boots = [_boot(row, rows) for row in _of(rows, "boot")]
+    boots = [*_boots(rows)]
     clock = {(piece.boot, piece.passed): piece for piece in pieces(boots)}
     found = [_piece(piece) for piece in clock.values()]
     for boot in boots:
-        trusted = {anchor.seq for anchor in believed(boot.anchors)}
+        trusted = {anchor.seq for anchor in boot.trusted}
         found += [_anchor(boot, anchor, anchor.seq in trusted) for anchor in boot.anchors]
     found += _losses(rows, clock)
     return [{"board": board, **row} for row in found]
@@ -61,19 +62,16 @@ def _of(rows: Iterable[Row], fact: str) -> list[Row]:
     return sorted((r for r in rows if r["fact"] == fact), key=lambda r: (r["boot"], r["seq"]))
 
 
-def _boot(row: Row, rows: list[Row]) -> Boot:
-    own = [each for each in _of(rows, "anchor") if each["boot"] == row["boot"]]
-    anchors = []
-    for each in own:
-        seconds, ms, error = s.TIME.unpack(each["payload"])
-        wall = seconds * 1000 + ms
-        anchors.append(
-            Anchor(
-                each["seq"], each["uptime_ms"], each["flags"], wall, error, each["harvested_ms"]
-            )
-        )
-    harvested = row["harvested_ms"]
-    return Boot(row["boot"], row["uptime_before"], row["uptime_ms"], harvested, tuple(anchors))
+def _boots(rows: list[Row]) -> Iterable[Boot]:
+    anchors: dict[int, list[Anchor]] = {}
+    for row in _of(rows, "anchor"):
+        seconds, ms, error = s.TIME.unpack(row["payload"])
+        about = row["flags"], seconds * 1000 + ms, error, row["harvested_ms"]
+        anchors.setdefault(row["boot"], []).append(Anchor(row["seq"], row["uptime_ms"], *about))
+    for row in _of(rows, "boot"):
+        ends = row["uptime_before"], row["uptime_ms"]
+        own = tuple(anchors.get(row["boot"], ()))
+        yield Boot(row["boot"], *ends, row["harvested_ms"], own)
 
 
 def _piece(piece: Piece) -> Row:
@@ -125,7 +123,7 @@ def _loss(
     """A loss, and when: between the records around it, or behind the last of its boot."""
     hole = loss.hole
     row: Row = {"answer": "loss", "boot": hole.boot, "seq": hole.first, "last": hole.last}
-    row |= {"reasons": loss.reasons, "segments": loss.segments}
+    row |= {"boots": hole.boots, "reasons": loss.reasons, "segments": loss.segments}
     if after is not None:
         if after["passed_before"] is not None:
             row["from_us"] = _wall(

@@ -36,7 +36,17 @@ class Board:
         self.boot, self.seq, self._number = 0, 0, 0
         self._started, self._on_flash = 0, 0
         self._lost: tuple[int, int] | None = None  # boot and number of the first, ring full
+        self.latest: tuple[bytes, str, str] | None = None  # payload, client and topic
         self.true_times: dict[tuple[int, int], int] = {}  # by boot and seq
+
+    def renew(self) -> None:
+        """Its ring is formatted, or loses the file that says which boot this is: the next one
+        is drawn at random, as on its very first day."""
+        drawn = self._random.getrandbits(24) << 4
+        if self._random.random() < 0.5:
+            self.ring, self._number, self.boot = [], 0, drawn
+        else:
+            self.boot = max(self.boot, drawn)
 
     def start(self, at: int) -> None:
         """The next boot."""

@@ -44,19 +44,48 @@ class Harvest:
     taken: list[Taken] = field(default_factory=list)
     bad: list[Bad] = field(default_factory=list)
     lines: int = 0
+    sound: dict[int, tuple[int, list[Segment]]] = field(default_factory=dict)  # by line
+
+    def compact(self, *, late: bool = False) -> None:
+        """The bundles without damage become one, in which each segment is once and as full as
+        it was found, as if the last of them were all; their lines stay, empty.
+
+        `late`: bronze has taken them already."""
+        if not self.sound:
+            return
+        fullest: dict[tuple[bytes, int, int], Segment] = {}
+        latest = max(at for at, _ in self.sound.values())
+        for copy in (copy for _, copies in self.sound.values() for copy in copies):
+            key = (bytes(copy.data[8:16]), copy.boot, copy.number)
+            if key not in fullest or len(copy.data) > len(fullest[key].data):
+                fullest[key] = copy
+        manifest = self.folder / "MANIFEST.jsonl"
+        told = [json.loads(line) for line in manifest.read_text().splitlines()]
+        for line in self.sound:
+            (self.folder / told[line]["path"]).unlink()
+            told[line] |= {"path": "", "size": 0, "sha256": "", "segments": []}
+        manifest.write_text("".join(json.dumps(line) + "\n" for line in told))
+        if not late:
+            self.taken = [taken for taken in self.taken if taken.line not in self.sound]
+            self.bad = [bad for bad in self.bad if bad.line not in self.sound]
+        self.sound.clear()
+        self.bundle([fullest[key] for key in sorted(fullest)], latest)
 
     def bundle(self, copies: list[Segment], at: int, damage: float = 0.0) -> None:
         """One bundle of these segments, some of them damaged on their way."""
         (self.folder / "bundles").mkdir(parents=True, exist_ok=True)
         path = f"bundles/{self.lines:04}.smq"
-        data = b""
+        data, is_sound = b"", True
         for copy in copies:
             hurt = self.random.random() < damage
+            is_sound = is_sound and not hurt
             data += (self._damaged if hurt else self._whole)(copy, path, len(data), at)
         end = len(data)
         if copies and self.random.random() < damage / 2:
             end -= self.random.randrange(1, self.size)
             self._cut(end, path)
+        if is_sound and end == len(data):
+            self.sound[self.lines] = (at, copies)
         (self.folder / path).write_bytes(data[:end])
         told = {
             "path": path, "size": len(data), "sha256": hashlib.sha256(data).hexdigest(),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 from .harvest import Harvest, Taken
@@ -19,6 +19,7 @@ Key = tuple[str, int, int]
 Row = dict[str, Any]
 _SLACK = 60_000  # ms, of a harvester's clock
 _ROUNDED = 2
+_FAR = 10_000  # boots; nobody knows which of two lives was earlier
 _SINCE = 1_704_067_200_000
 _EVENTS = (
     "boot", "connect", "disconnect", "will", "takeover", "subscribe", "table full",
@@ -138,7 +139,7 @@ class Truth:
         anchors = self._believed(board, boot)
         if anchors:
             return max(self._range(anchor, uptime)[0] for anchor in anchors)
-        before = [other for other in self.boots[board] if other < boot]
+        before = [other for other in self.boots[board] if boot - _FAR <= other < boot]
         if not before:
             return None
         reached = self._low(board, before[-1], self._ends(board, before[-1])[1])
@@ -151,7 +152,7 @@ class Truth:
             return min(self._range(anchor, uptime)[1] for anchor in anchors)
         last = self.first[board, boot, self.seqs[board, boot][-1]]
         limits = [(last.harvested_ms + _SLACK) * 10**6]
-        behind = [other for other in self.boots[board] if other > boot]
+        behind = [other for other in self.boots[board] if boot + _FAR >= other > boot]
         if behind:
             start = self._high(board, behind[0], self._ends(board, behind[0])[0])
             limits += [] if start is None else [start]
@@ -248,9 +249,13 @@ class Truth:
                 told[key[0], boot].append((first, count, _REASONS[entry.flags - 1], segment))
         found: list[Row] = []
         for board in {key[0] for key in [*self.seqs, *told]}:
-            boots = {b for name, b in [*self.seqs, *told] if name == board}
-            for boot in range(min(boots), max(boots) + 1):
+            boots = sorted({b for name, b in [*self.seqs, *told] if name == board})
+            for boot in boots:
                 found += self._of_boot(board, boot, told[board, boot])
+            for one, other in pairwise(boots):
+                if other - one > 1:
+                    row = self._loss(board, one + 1, 0, None, [])
+                    found.append(row | {"boots": other - one - 1})
         return found
 
     def _of_boot(self, board: str, boot: int, told: list[_Told]) -> Iterable[Row]:
@@ -280,7 +285,7 @@ class Truth:
             for seq in (first - 1, end + 1)
         ]
         return {
-            "board": board, "boot": boot, "first_seq": first, "last_seq": last,
+            "board": board, "boot": boot, "boots": 1, "first_seq": first, "last_seq": last,
             "lost": None if last is None else last - first + 1,
             "reasons": sorted({reason for reason, _ in fitting}) or ["unexplained"],
             "segments": sorted({segment for _, segment in fitting} - {0xFFFFFFFF}),

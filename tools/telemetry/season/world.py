@@ -38,6 +38,8 @@ class Knobs:
     repeats: float = 0.4
     damage: float = 0.15
     bridges: float = 0.3
+    renewals: float = 0.1  # of a ring, before a boot
+    compacts: float = 0.2
 
 
 @dataclass
@@ -67,6 +69,8 @@ def season(folder: Path, seed: int, knobs: Knobs, lines: int = 0) -> Season:
         name = bytes((0x28, 0x6F)) + random.randbytes(random.choice((4, 6)))
         _live(made, Board(name, make, random.randint(-80, 80), random))
     _repeat(made)
+    if random.random() < knobs.compacts:
+        made.harvest.compact()
     return made
 
 
@@ -75,6 +79,8 @@ def _live(season: Season, board: Board) -> None:
     season.boards.append(board)
     at = START + random.randrange(random.choice((60_000, DAY)))
     for boot in range(knobs.boots):
+        if random.random() < knobs.renewals:
+            board.renew()
         board.start(at)
         board.put(at, EVENT, 1, bytes((random.randrange(6),)))
         for step in range(random.randrange(knobs.steps + 1)):
@@ -109,28 +115,38 @@ def _step(season: Season, board: Board, at: int, count: int) -> None:
     elif chance < knobs.anchors + knobs.harvests + 0.15:
         _event(board, at, random)
     else:
-        payload = draw(random, count)
+        _message(season, board, at, count)
+
+
+def _message(season: Season, board: Board, at: int, count: int) -> None:
+    """Now and then one comes again, or its publisher counts backwards."""
+    random = season.random
+    if board.latest is None or random.random() < 0.9:
+        back = random.randrange(40) if random.random() < 0.1 else 0
+        payload = draw(random, max(0, count - back))
         season.payloads[payload.data] = payload
         number = len(season.boards) * random.randrange(2)
-        client, topic = (
-            f"sensor-{random.randrange(4)}",
-            f"{season.place}/{number}/t{random.randrange(3)}",
-        )
+        topic = f"{season.place}/{number}/t{random.randrange(3)}"
+        board.latest = payload.data, f"sensor-{random.randrange(4)}", topic
         flags = random.choice((0, 1, 2, 4, 5, 9, 10))
-        found = board.put(at, MESSAGE, flags, payload.data, client, topic)
-        season.sent.append((at, *found, topic, payload.data))
+    else:
+        flags = random.choice((2, 10, 10))
+    found = board.put(at, MESSAGE, flags, *board.latest)
+    season.sent.append((at, *found, board.latest[2], board.latest[0]))
 
 
 def _event(board: Board, at: int, random: Random) -> None:
     client = f"sensor-{random.randrange(4)}"
+    reason, heap = bytes((random.choice((0, 8)),)), w.le(random.choice((5000, 20480)), 4)
     code, detail, who = random.choice(
         (
-            (2, b"\x04", client), (3, b"\x00", client), (4, b"", client), (5, b"", client),
-            (6, b"site/#", client), (7, b"queued", None), (8, w.le(20480, 4), None),
+            (2, b"\x04", client), (3, reason, client), (4, b"", client), (5, b"", client),
+            (6, b"site/#", client), (7, b"queued", None), (8, heap, None),
             (9, b"site/#", client), (77, b"?", None),
         )
     )  # fmt: skip
-    board.put(at, EVENT, code, detail, who)
+    for _ in range(random.choice((1, 1, 1, 6))):
+        board.put(at, EVENT, code, detail, who)
 
 
 def _anchor(season: Season, board: Board, at: int) -> None:

@@ -1,0 +1,31 @@
+"""Every board's manifest.py, frozen by MicroPython's own tools for that board's processor."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from slotmq_tools import boards
+from slotmq_tools.emulator import frozen
+
+ROOT = Path(__file__).parents[2]
+FOR_BOARDS = [name for name in boards.names() if boards.load(name).mpy_arch]
+OURS = ("slotmq/", "slotmq_run/")
+THEIRS = {"_boot.py", "asyncio/core.py"}  # of the stock image
+
+
+def test_the_boards_are_all_there() -> None:
+    assert sorted(file.parent.name for file in ROOT.glob("boards/*/manifest.py")) == FOR_BOARDS
+
+
+@pytest.mark.parametrize("name", FOR_BOARDS)
+def test_it_freezes_broker_and_firmware_beside_what_stock_has(name: str, tmp_path: Path) -> None:
+    text = frozen.content(name, tmp_path)
+    found = frozen.modules(text)
+    listed = json.loads((ROOT / "lib/package.json").read_text())["urls"]
+    files = {target for target, _ in listed}
+    files |= {f"slotmq_run/{file.name}" for file in (ROOT / "firmware/slotmq_run").glob("*.py")}
+    assert {file for file in found if file.startswith(OURS)} == files
+    assert set(found) > files | THEIRS
+    # Native code stands there as it was compiled for the processor.
+    assert "// frozen native code for file slotmq/hot.py" in text

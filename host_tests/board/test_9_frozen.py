@@ -1,0 +1,132 @@
+"""A firmware that has the broker frozen in it, by boards/RPI_PICO_W/manifest.py as it is: what
+`slotmq deploy` does with it, and how much heap its code leaves."""
+
+from pathlib import Path
+from typing import Any
+
+from host_tests.wire5 import client as five
+from host_tests.wire5 import codec as codec5
+from slotmq_tools import boards
+from slotmq_tools.deploy import copying, steps
+from slotmq_tools.deploy.frozen import PACKAGES
+from slotmq_tools.deploy.repl import Repl
+from slotmq_tools.emulator import frozen
+
+from .conftest import ANSWER_S, NAME, PORT, Deployed
+
+BLANK = True
+OPEN = "listener 1883\nallow_anonymous true\n"
+# It tells how many bytes of heap are free, without garbage.
+APP = """\
+import gc
+import time
+
+
+def start(broker):
+    then = [time.ticks_ms()]
+
+    def step():
+        if time.ticks_diff(time.ticks_ms(), then[0]) > 500:
+            then[0] = time.ticks_ms()
+            gc.collect()
+            broker.publish("free", str(gc.mem_free()))
+
+    return step
+"""
+CLIENTS = 4
+TOLD = "slotmq: safe mode: a deploy of slotmq was interrupted"
+SETTLED = 5  # of its messages: what was loaded on demand has gone
+LEAST = 120_000  # bytes free; where the code lies in files it is 73,000
+
+
+def firmware() -> Path:
+    return frozen.build()
+
+
+def connect5(board: Deployed, name: str) -> Any:
+    client = five.Client(board.board.reach(PORT))
+    client.sock.settimeout(ANSWER_S)
+    board.clients.append(client)
+    assert client.connect(codec5.connect(name)).code == 0
+    return client
+
+
+def four(board: Deployed) -> list[Any]:
+    """Two clients of each version."""
+    return [board.connect("a"), board.connect("b"), connect5(board, "c"), connect5(board, "d")]
+
+
+def code(board: Deployed) -> set[str]:
+    """What lies on the board beside what its user has written."""
+    with Repl(board.board.device) as repl:
+        return {path for path in repl.hashes() if path.startswith("/lib/") or "main" in path}
+
+
+def test_deploy_writes_preset_configuration_and_main_and_no_code(board: Deployed) -> None:
+    app = board.folder / "free.py"
+    app.write_text(APP)
+    said = board.deploy(OPEN, "--app", app)
+    assert "\nfrozen in its firmware, and not copied: slotmq, slotmq_run\n" in said, said
+    assert "\n7 of 7 files written, 0 removed\n" in said, said
+    assert said.endswith(" ms\n")  # a message came back
+
+
+def test_four_clients_are_served_and_the_code_takes_no_heap(board: Deployed) -> None:
+    clients = four(board)
+    for client in clients:
+        client.subscribe("all", qos=2)
+    for n, client in enumerate(clients):
+        for qos in (0, 1, 2):
+            client.publish("all", b"%d" % n * 100 * qos, qos)
+            for each in clients:
+                each.receive("all", b"%d" % n * 100 * qos, qos)
+    clients[0].subscribe("free", qos=0)
+    free = [int(clients[0].receive_many(1)[0].payload) for _ in range(SETTLED)]
+    assert free[-1] >= LEAST, free
+
+
+def test_what_is_frozen_runs_whatever_lies_in_lib(board: Deployed) -> None:
+    """As on a board that had the broker in files before its firmware had it."""
+    board.hang_up()
+    with Repl(board.board.device) as repl:
+        repl.write("/lib/slotmq/core.mpy", b"of another version")
+        for name in PACKAGES:
+            repl.write(f"/lib/{name}/__init__.py", b"raise ImportError('of /lib')\n")
+        said = repl.run("import slotmq, slotmq_run\nprint(slotmq.__file__, slotmq_run.__file__)")
+    assert said.split() == ["slotmq/__init__.py", "slotmq_run/__init__.py"]
+
+
+def test_a_deploy_that_is_cut_off_is_told_of(board: Deployed) -> None:
+    with Repl(board.board.device) as repl:
+        repl.write(copying.MARK_FROZEN, copying.INTERRUPTED)
+        repl.reset()
+        lines = (line for line in repl.lines(ANSWER_S) if line.startswith("slotmq"))
+        assert next(lines).startswith(TOLD)
+
+
+def test_the_largest_tables_that_deploy_lets_through_start_and_no_old_code_stays(
+    board: Deployed,
+) -> None:
+    with Repl(board.board.device) as repl:
+        heap = steps.probe(repl).heap
+    conf = f"{OPEN}limit message_bytes {largest(board.folder / 'large.conf', heap)}\n"
+    board.deploy(conf)
+    clients = four(board)
+    for client in clients:
+        client.subscribe("all", qos=1)
+    clients[0].publish("all", b"x" * 1000, 1)
+    for client in clients:
+        client.receive("all", b"x" * 1000, 1)
+    board.hang_up()
+    boards_files = (f"{NAME}/limits.mpy", f"{NAME}/region.mpy", "__init__.mpy")
+    assert code(board) == {"/main.py", *(f"/lib/slotmq_boards/{name}" for name in boards_files)}
+
+
+def largest(conf: Path, heap: int) -> int:
+    """The most bytes of messages for which deploy finds that heap large enough."""
+    facts, size, block = boards.load(NAME), 100_352, 2048
+    while True:
+        conf.write_text(f"{OPEN}limit message_bytes {size}\n")
+        if steps.heap_needed(facts, conf, PACKAGES)[0] > heap:
+            return size - block
+        size += block

@@ -1,0 +1,101 @@
+"""Work grows with what a board has recorded, and not with its square: counted, as no clock can,
+in calls of functions. A year on the air makes 157,000 segments, and an anchor in each.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from slotmq_tools.telemetry.clock import Anchor, believed
+from slotmq_tools.telemetry.losses import Hole, Told, losses
+from slotmq_tools.telemetry.solve import answers
+
+NOW = 1_780_000_000_000
+HOUR = 3_600_000
+FEW, MANY = 400, 1600
+
+
+def calls(work: Callable[[], object]) -> int:
+    """How many functions written in Python, and generators, were entered or gone on with."""
+    count = 0
+
+    def counted(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(counted)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def is_linear(work: Callable[[int], Callable[[], object]]) -> bool:
+    """Four times the data make less than five times the calls; squared they were sixteen."""
+    return calls(work(MANY)) < 5 * calls(work(FEW))
+
+
+def rising(count: int) -> list[Anchor]:
+    """One an hour, each with a little more error than the one before."""
+    return [Anchor(i, i * HOUR, 4, NOW + i * HOUR, 50 + i, None) for i in range(count)]
+
+
+def mixed(count: int) -> list[Anchor]:
+    """Of every kind, and some contradict others."""
+    random = Random(1)
+    return [
+        Anchor(i, i * HOUR, random.choice((1, 2, 4)), NOW + i * HOUR + random.randint(-900, 900),
+               random.randrange(2000), None)
+        for i in range(count)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("anchors", [rising, mixed])
+def test_believing_anchors_is_linear(anchors: Callable[[int], list[Anchor]]) -> None:
+    assert is_linear(lambda count: lambda: believed(anchors(count)))
+
+
+def boots(count: int) -> list[dict[str, Any]]:
+    """The facts of so many boots, each with one anchor."""
+    row: dict[str, Any] = {"board": "a", "flags": 1, "passed": 1, "passed_before": 0,
+                           "hole": None, "harvested_ms": NOW, "uptime_before": 0}  # fmt: skip
+    found: list[dict[str, Any]] = []
+    for boot in range(1, count + 1):
+        wall = struct.pack("<IHI", NOW // 1000 - (count - boot) * 3600, 0, 60_000)
+        found.append(row | {"fact": "boot", "boot": boot, "seq": 50, "uptime_ms": 60_000})
+        found.append(
+            row | {"fact": "anchor", "boot": boot, "seq": 1, "uptime_ms": 9, "payload": wall}
+        )
+    return found
+
+
+def test_solving_boots_is_linear() -> None:
+    assert is_linear(lambda count: lambda: answers(boots(count)))
+
+
+def test_explaining_holes_is_linear() -> None:
+    """Of a ring that was overwritten all the time and harvested now and then."""
+
+    def some(count: int) -> Callable[[], object]:
+        told = [Told(1, 50 * i, 50, "overwritten", i) for i in range(count)]
+        told += [Told(1, 50 * i, 0xFFFFFFFF, "ring full", 0xFFFFFFFF) for i in range(count)]
+        holes = [Hole(1, 200 * i + 50, 200 * i + 149) for i in range(count // 4)]
+        return lambda: losses(holes, {1: 50 * count}, told)
+
+    assert is_linear(some)
+
+
+def test_boots_far_apart_are_one_loss() -> None:
+    """A ring that was formatted begins with a random boot: up to 2**28 lie between."""
+
+    def apart(distance: int) -> Callable[[], object]:
+        return lambda: losses([], {5: 10, 5 + distance: 3}, [])
+
+    assert calls(apart(2**28)) == calls(apart(100))

