@@ -161,7 +161,7 @@ FAULTS = (
         Fault(
             "a loss is told again in each segment",
             "record_control.py",
-            "            rec.gaps = []\n",
+            "        rec.gaps = []\n",
             "",
         ),
         f"{_RING}.test_every_loss_is_told_once",
@@ -179,7 +179,7 @@ FAULTS = (
     Planted(
         Fault(
             "an anchor's quality is wrong",
-            "record_control.py",
+            "record_wall.py",
             "    rec.put(_ANCHOR | quality << 8, _NONE, pack",
             "    rec.put(_ANCHOR | 1 << 8, _NONE, pack",
         ),
@@ -188,7 +188,7 @@ FAULTS = (
     Planted(
         Fault(
             "the error bound of an anchor does not grow",
-            "record_control.py",
+            "record_wall.py",
             "wall[4] + passed // 10000",
             "wall[4]",
         ),

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from .faults_record import FAULTS, Planted
+from .faults_record import FAULTS as OF_RECORDS
+from .faults_record import Planted
+from .faults_record_told import FAULTS as OF_WHAT_IT_IS_TOLD
 from .sim.planted import LIB, plant
 
+FAULTS = OF_RECORDS + OF_WHAT_IT_IS_TOLD
 UNIT = Path(__file__).parent / "unit"
 TIMEOUT_S = 120
 

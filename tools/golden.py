@@ -19,7 +19,7 @@ from zlib import crc32
 
 import click
 
-from slotmq import Limits, record_control, record_file
+from slotmq import Limits, record_control, record_file, record_wall
 from slotmq.arrays import u16
 from slotmq.recorder import Recorder
 from slotmq.runtime import Names  # type: ignore[attr-defined]
@@ -82,7 +82,7 @@ class Scene:
         self.rec.message(client, buf, 0, len(name), flags, buf, len(name), len(payload))
 
     def anchor(self, quality: int, seconds: int, ms: int, error: int) -> None:
-        record_control.anchor(self.rec, quality, seconds, ms, error)
+        record_wall.anchor(self.rec, quality, seconds, ms, error)
 
     def end(self) -> None:
         assert self.rec.flush()

@@ -33,8 +33,10 @@ class Line:
     def run(self, code: str) -> str:
         found = micropython.find(32)
         program = self.flash / "code.py"
-        program.write_text(code.replace('"/record', f'"{self.flash}/record').replace(
-            "'/record", f"'{self.flash}/record"))  # fmt: skip
+        for path in ("/record", "/slotmq.conf", "/sd"):
+            code = code.replace(f'"{path}', f'"{self.flash}{path}')
+            code = code.replace(f"'{path}", f"'{self.flash}{path}")
+        program.write_text(code)
         command = micropython.command(32, 160, program, [])
         assert found
         ran = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -137,12 +139,33 @@ def test_a_board_without_recordings(flash: Path, harvest: Callable[..., Result])
     assert "no segment of a recorder" in harvest(status=1).output
 
 
+def test_where_the_ring_is_the_board_knows_or_it_is_told(
+    flash: Path, harvest: Callable[..., Result], folder: Folder
+) -> None:
+    elsewhere = flash.parent / "sd" / "my ring"
+    elsewhere.mkdir(parents=True)
+    one = recorder(messages=300)
+    written(one, elsewhere)
+    conf = flash.parent / "slotmq.conf"
+    text = "# record_location /record\nrecord #\n\nrecord_location /old\n"
+    conf.write_text(text)
+    assert "there is no /old/*.seg" in harvest(status=1).output
+    assert "there is no /sd/none/*.seg" in harvest("--location", "/sd/none", status=1).output
+    conf.write_text(text + "  record_location \t sd/my ring/ \n")
+    assert f"{len(one.segments)} segments" in harvest().output
+    assert folder.identities() == identities(one)
+    conf.unlink()
+    assert "nothing new" in harvest("--location", "/sd/my ring").output
+
+
 def test_options_that_do_not_go_together(folder: Folder) -> None:
     for options, complaint in (
         (["--port", "x", "--broker", "y"], "not both"),
         (["--port", "x", "--set-time"], "--set-time goes with --broker"),
         (["--port", "x", "--board", "aa"], "--board goes with --broker"),
         (["--broker", "x", "--delete"], "goes with --port"),
+        (["--broker", "x", "--location", "/sd"], "--location goes with --port"),
+        (["--compact", "--location", "/sd"], "--location goes with --port"),
     ):
         result = CliRunner().invoke(main, ["harvest", str(folder.path), *options])
         assert result.exit_code == 2 and complaint in result.output

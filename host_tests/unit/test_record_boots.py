@@ -40,3 +40,8 @@ class TestRecordBoots(unittest.TestCase):
         board, _, _ = self.boot()
         os.remove(self.folder + "00000000.seg")  # noqa: PTH107
         self.assertEqual(self.boot(), (board, 2, 0))
+
+    def test_a_boot_whose_numbers_end_became_another_one(self):
+        board, _, _ = self.boot()
+        record_file.keep(self.folder, board, 2)  # as record_control.py does then
+        self.assertEqual(self.boot()[:2], (board, 3))

@@ -94,3 +94,60 @@ class TestRecorder(RecorderCase):
         for segment in record_file.look(rec):
             every += [seq for _, _, seq, _ in records(self.read(rec, segment))]
         self.assertEqual(every, list(range(len(every))))
+
+
+LAST_SEQ = 0x3FF00000
+SEQ = 4
+
+
+class TestRecorderNumbers(RecorderCase):
+    """So many records that their numbers end: the board would need its heap for larger ones."""
+
+    def kept(self):
+        with open(self.folder + "ring", "rb") as file:  # noqa: PTH123
+            return unpack("<I", file.read()[8:12])[0]
+
+    def test_the_next_segment_is_of_the_next_boot(self):
+        rec = self.boot(boot=7, size=1024, most=64)
+        rec.o[SEQ] = LAST_SEQ - 3
+        for n in range(60):
+            self.say(rec, b"%d" % n)
+        rec.flush()
+        there = record_file.look(rec)
+        boots = [record_file.header(rec, segment)[0] for segment in there]
+        self.assertEqual(sorted(set(boots)), [7, 8])
+        self.assertEqual(self.kept(), 8)
+        first = there[boots.index(8)]
+        self.assertEqual(record_file.header(rec, first), (8, 0))
+        every = [r for segment in there for r in records(self.read(rec, segment))]
+        self.assertFalse(GAP in [r[0] for r in every])
+        found = [data for segment in there for data in self.payloads(self.read(rec, segment))]
+        self.assertEqual(found, [b"%d" % n for n in range(60)])
+        numbers = [r[2] for segment in there[first:] for r in records(self.read(rec, segment))]
+        self.assertEqual(numbers, list(range(len(numbers))))
+
+    def test_a_full_ring_tells_how_many_of_each_boot_it_has_lost(self):
+        rec = self.boot(boot=7, size=1024, most=2, stops=True)
+        for n in range(150):
+            self.say(rec, b"%03d" % n)
+        lost_from = rec.lost_from
+        rec.o[SEQ] = LAST_SEQ + 5
+        for _ in range(3):  # looks for room
+            rec.now += 700
+            self.say(rec, b"lost")
+        self.assertEqual((rec.boot, self.kept()), (8, 8))
+        self.assertTrue(rec.o[SEQ] < 10)
+        record_file.remove(rec, 0)
+        rec.now += 700
+        lost = rec.o[SEQ]
+        self.say(rec, b"again")
+        self.assertTrue(rec.flush())
+        gaps = []
+        for kind, reason, _, payload in records(self.read(rec, rec.segment)):
+            if kind == GAP:
+                boot, first, count = unpack("<III", payload[:12])
+                gaps.append((reason, boot, first, count))
+        self.assertEqual(gaps[0][:3], (2, 7, lost_from))
+        self.assertTrue(LAST_SEQ + 5 <= gaps[0][2] + gaps[0][3] <= LAST_SEQ + 6)
+        self.assertEqual(gaps[1:], [(2, 8, 0, lost)])
+        self.assertEqual(self.payloads(self.read(rec, rec.segment)), [b"again"])

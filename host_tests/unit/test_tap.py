@@ -68,6 +68,12 @@ class TestTap(unittest.TestCase):
                 wanted = [(2, flags, seq + k, CLIENT, b"t", payload) for k in range(2)]
                 self.assertEqual((taken, found), (2 * len(said), wanted))
 
+    def test_headers_that_differ_in_their_seq_only_and_by_any_number_of_bits(self):
+        for bits in range(1, 30):
+            self.o[SEQ] = (1 << bits) - 2
+            _, found = self.record(publish("t", b"x" * bits) * 4)
+            self.assertEqual([each[2] for each in found], [(1 << bits) + k for k in range(-2, 2)])
+
     def test_topics_that_differ_late_early_and_not(self):
         names = ["room/1/temperature", "room/2/temperature", "t", "t", "room/2/temperature"]
         said = b"".join([publish(name, b"%d" % k) for k, name in enumerate(names)])

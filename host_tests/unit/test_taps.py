@@ -10,7 +10,7 @@ import scratch
 from recorder_case import ANCHOR, messages, records
 from turns5_case import Turns5
 
-from slotmq import record, record_file
+from slotmq import Limits, record, record_file
 
 RETAIN, ORIGIN = 4, 16
 FROM = b"e6614104035f2d2b0000000c00012345"  # board, boot, seq
@@ -45,8 +45,9 @@ def retained(connect):
 
 
 class TestTaps(Turns5):
-    def start(self, limits=None, remote=False, **settings):
+    def start(self, limits=None, remote=False, interval=10, **settings):
         super().start(limits, **settings)
+        self.broker.settings.record_flush_interval = interval
         self.broker.settings.remote_admin = remote
         self.broker.settings.record_segment_size = 4096
         self.broker.settings.record = (b"#",)
@@ -86,6 +87,60 @@ class TestTaps(Turns5):
         self.assertEqual(self.found(), sent)
         every = [record[2] for data in self.segments() for record in records(data)]
         self.assertEqual(every, list(range(len(every))))
+
+    # What is sent again
+
+    def test_what_the_receive_list_suppresses_is_recorded_once(self):
+        for kind, name in ((packets, b"old"), (packets5, b"new")):
+            client = self.come(kind.connect(name.decode()))
+            before = len(self.found())
+            for n, topic in ((7, "t"), (9, "t"), (11, "u")):
+                first = kind.publish(topic, b"%d" % n, 2, n)
+                again = bytes((first[0] | 8,)) + first[1:]
+                self.say(client, first + again + first)  # the last has no DUP, and ought to
+                self.say(client, again)
+                acks = client.packets()
+                self.assertEqual([data[0] for data in acks[-4:]], [0x50] * 4)
+                self.say(client, packets.ack(0x62, n) + first)  # the id is free again
+                self.say(client, packets.ack(0x62, n))
+            payloads = [each[3] for each in self.found()[before:]]
+            self.assertEqual(payloads, [b"7", b"7", b"9", b"9", b"11", b"11"])
+
+    def test_a_duplicate_of_qos_1_is_a_message_each_time_as_for_others(self):
+        client = self.come(packets.connect("c"))
+        said = packets.publish("t", b"x", 1, 7, dup=True)
+        self.say(client, said + said)
+        self.assertEqual(self.found(), [(b"c", b"t", 9, b"x")] * 2)
+
+    # Waiting
+
+    def test_nothing_waits_longer_than_the_flush_interval(self):
+        for interval in (1, 2, 10):
+            self.tearDown()
+            self.start(interval=interval)
+            client = self.come(packets.connect("c"))
+            waits = []
+            waiting = []
+            for n in range(120 * interval):
+                if n % 3 == 0:
+                    client.send(packets.publish("t", b"%d" % n))
+                    waiting.append(self.world.clock.ms)
+                self.world.turn(1, ms=230)  # the loop waits for 250 at most
+                if self.rec.synced == self.rec.written and self.rec.done == self.rec.o[0]:
+                    waits += [self.world.clock.ms - ms for ms in waiting]
+                    waiting = []
+            self.assertTrue(max(waits) <= 1000 * interval, (interval, max(waits)))
+            self.assertTrue(max(waits) >= 500 * interval, (interval, max(waits)))
+
+    def test_a_topic_longer_than_all_that_others_have_finds_room(self):
+        self.tearDown()
+        self.start(Limits(routes=1, topic_bytes=512))
+        client = self.come(packets.connect("c"))
+        sent = []
+        for n in (1, 15, 16, 17, 500, 512, 1, 511):
+            sent.append((b"c", b"t" * n, 0, b"%d" % n))
+            self.say(client, packets.publish("t" * n, b"%d" % n))
+        self.assertEqual(self.found(), sent)
 
     # Time
 
@@ -130,10 +185,11 @@ class TestTaps(Turns5):
             for client, kind, name in ((old, packets, b"old"), (new, packets5, b"new")):
                 for topic in ("t" + str(qos), "closed"):
                     hooks.about = []
-                    self.say(client, kind.publish(topic, name, qos, qos and 7 + 2 * len(sent)))
+                    packet_id = qos and 7 + len(sent)
+                    self.say(client, kind.publish(topic, name, qos, packet_id))
                     self.assertEqual(hooks.about, [topic.encode()])
+                    self.say(client, packets.ack(0x62, packet_id or 1))
                 sent.append((name, b"t%d" % qos, qos, name))
-                self.say(client, packets.ack(0x62, 5 + 2 * len(sent)))
         self.assertEqual(self.found(), sent)
 
     def test_a_hook_is_asked_for_the_next_message_anew(self):

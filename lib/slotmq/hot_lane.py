@@ -189,7 +189,7 @@ def accept(c, conn: int, slot: int, buf) -> int:
         conn = at + counts[session]
         while at < conn:
             if not ids[at] ^ p[_PACKET_ID]:
-                return 1
+                return 0  # a duplicate: who records what the lane takes must not see it
             at += 1
         if counts[session] >= o[_S_MOST]:
             return 0

@@ -101,8 +101,7 @@ def accept(broker, conn, session, buf, at, end):
     sessions = broker.sessions
     if qos == 2:
         if sessions.find_received(session, packet_id) >= 0:
-            put_ack(queue, conn, 0x50, packet_id)
-            return n
+            return 0
         if sessions.id_count[session] == sessions.received or sessions.id_msg is not None:
             return 0
     pool = broker.subscriptions.pool

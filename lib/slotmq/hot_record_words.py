@@ -33,6 +33,7 @@ _FOUND = const(20)  # of each PUBLISH: topic and first byte; where it begins; pa
 _COUNT = const(21)  # bytes of those
 _MOST = const(1024)
 _BYTES = const(5120)
+_STEPS = const(5376)  # where they end, what a step of seq does to the CRC of a header
 _MOST_BYTES = const(65534)  # of a record
 # Where each has its table, entries of it, where the field lies in a word, and bits to shift
 _FIELDS = (0, 2048, 0, 32), (2048, 2048, 11, 32), (4096, 1024, 22, 32), (_BYTES, 256, 0, 8)
@@ -49,12 +50,14 @@ _N_CHAIN = const(11)
 
 def make(out, block, topics, clients, sessions, names):
     # As hot_record.make(); names: those of the topics
-    words = array("I", bytes(4 * (_BYTES + 256)))
+    words = array("I", bytes(4 * (_STEPS + 32)))
     for at, n, bits, steps in _FIELDS:
         for i in range(1, n):
             low = i & -i  # what several bits do is what each does, taken together
             alone = _crc(i << bits, steps) if i == low else words[at + low]
             words[at + i] = words[at + i - low] ^ alone
+    for i in range(32):  # that many low bits change, with two words behind them
+        words[_STEPS + i] = _crc((2 << i) - 1, 96)
     found = array("I", bytes(16 * _MOST))
     more = names.state, words, found, 0
     made, kept = hot_record.make(out, block, topics, clients, sessions, None, more)
@@ -205,39 +208,55 @@ def _lay(i: int, d: int, s: int, o: ptr32, buf: ptr8, end: int) -> int:
     return end
 
 
-# The CRC of the records of the buffer from `fill` on.
+# The CRC of the records of the buffer from `fill` on. Where a header differs from the one before
+# in its seq only, so does its CRC, by what _STEPS has: a CRC is linear.
 @micropython.viper
 def _seal(i: int, crc: int, s: int, o: ptr32, fill: int):
     words = ptr32(int(o) - o[_WORDS])
+    high = int(words) + 4 * 2048
+    top = int(words) + 4 * 4096
     end = int(o) - o[_O_OUT] + o[_FILL]
     p = int(o) - o[_O_OUT] + fill
+    head = length = ids = -1
     while p < end:
-        s = p + 4
-        stop = p + ptr16(s)[0]
-        crc = -1
-        while s < stop - 15:
+        stop = p + ptr16(p)[2]
+        last = stop - 15
+        if ptr32(p)[1] ^ length | ptr32(p)[4] ^ ids:
+            length = ptr32(p)[1]
+            ids = ptr32(p)[4]
+            crc = -1 ^ length
+            i = words[crc & 0x7FF] ^ ptr32((crc >> 9 & 0x1FFC) + high)[0]
+            crc = ptr32((crc >> 20 & 0xFFC) + top)[0] ^ i ^ ptr32(p)[2]
+            i = words[crc & 0x7FF] ^ ptr32((crc >> 9 & 0x1FFC) + high)[0]
+            crc = ptr32((crc >> 20 & 0xFFC) + top)[0] ^ i ^ ptr32(p)[3]
+            i = words[crc & 0x7FF] ^ ptr32((crc >> 9 & 0x1FFC) + high)[0]
+            crc = ptr32((crc >> 20 & 0xFFC) + top)[0] ^ i ^ ids
+            i = words[crc & 0x7FF] ^ ptr32((crc >> 9 & 0x1FFC) + high)[0]
+            crc = ptr32((crc >> 20 & 0xFFC) + top)[0] ^ i
+        else:
+            i = ptr32(p)[2]
+            s = int(words) + 4 * _STEPS
+            while not i & 1:
+                i >>= 1
+                s += 4
+            crc = head ^ ptr32(s)[0]
+        head = crc
+        s = p + _BEFORE
+        while s < last:
             crc ^= ptr32(s)[0]
-            i = words[crc & 0x7FF]
-            i ^= ptr32((crc >> 9 & 0x1FFC) + int(words))[2048]
-            crc = ptr32((crc >> 20 & 0xFFC) + int(words))[4096] ^ i
-            crc ^= ptr32(s)[1]
-            i = words[crc & 0x7FF]
-            i ^= ptr32((crc >> 9 & 0x1FFC) + int(words))[2048]
-            crc = ptr32((crc >> 20 & 0xFFC) + int(words))[4096] ^ i
-            crc ^= ptr32(s)[2]
-            i = words[crc & 0x7FF]
-            i ^= ptr32((crc >> 9 & 0x1FFC) + int(words))[2048]
-            crc = ptr32((crc >> 20 & 0xFFC) + int(words))[4096] ^ i
-            crc ^= ptr32(s)[3]
-            i = words[crc & 0x7FF]
-            i ^= ptr32((crc >> 9 & 0x1FFC) + int(words))[2048]
-            crc = ptr32((crc >> 20 & 0xFFC) + int(words))[4096] ^ i
+            i = words[crc & 0x7FF] ^ ptr32((crc >> 9 & 0x1FFC) + high)[0]
+            crc = ptr32((crc >> 20 & 0xFFC) + top)[0] ^ i ^ ptr32(s)[1]
+            i = words[crc & 0x7FF] ^ ptr32((crc >> 9 & 0x1FFC) + high)[0]
+            crc = ptr32((crc >> 20 & 0xFFC) + top)[0] ^ i ^ ptr32(s)[2]
+            i = words[crc & 0x7FF] ^ ptr32((crc >> 9 & 0x1FFC) + high)[0]
+            crc = ptr32((crc >> 20 & 0xFFC) + top)[0] ^ i ^ ptr32(s)[3]
+            i = words[crc & 0x7FF] ^ ptr32((crc >> 9 & 0x1FFC) + high)[0]
+            crc = ptr32((crc >> 20 & 0xFFC) + top)[0] ^ i
             s += 16
         while s < stop - 3:
             crc ^= ptr32(s)[0]
-            i = words[crc & 0x7FF]
-            i ^= ptr32((crc >> 9 & 0x1FFC) + int(words))[2048]
-            crc = ptr32((crc >> 20 & 0xFFC) + int(words))[4096] ^ i
+            i = words[crc & 0x7FF] ^ ptr32((crc >> 9 & 0x1FFC) + high)[0]
+            crc = ptr32((crc >> 20 & 0xFFC) + top)[0] ^ i
             s += 4
         while s < stop:
             i = words[((crc ^ ptr8(s)[0]) & 255) + _BYTES]

@@ -4,10 +4,12 @@ import gc
 import os
 import time
 from binascii import crc32
-from struct import pack, unpack
+from struct import unpack
 
 from slotmq import log, ondemand, record_file
 from slotmq.app import borrow
+from slotmq.record_file import IDENTITY
+from slotmq.record_wall import anchor
 from slotmq.recorder import Recorder
 from slotmq.runtime import MICROPYTHON, const, filter_ok
 from slotmq.settings import ConfError
@@ -32,7 +34,6 @@ _OF_WILL = const(16)
 _INFO = const(8)
 _WARNING = const(2)
 _BOOT = const(1)
-_IDENTITY = "ring"
 _EEXIST = const(17)
 _YEAR_2000 = const(946684800)  # where the clocks of most boards begin
 _CLOCK_IS_SET = const(1700000000)
@@ -55,7 +56,7 @@ def keep(app):
     try:
         _make(location)
         # a board has no second broker
-        lock = None if MICROPYTHON else borrow("places", "lock", location + _IDENTITY)
+        lock = None if MICROPYTHON else borrow("places", "lock", location + IDENTITY)
         if lock is False:
             what = "a ring that no other broker keeps, not " + location
             raise OSError(_wrong(app, "record_location", what))
@@ -88,6 +89,7 @@ def attach(broker, settings, location):
     rec.board, rec.boot = _identity(location, newest)
     remote = _setting(settings, "remote_admin")
     broker._loop()
+    rec.now = broker.now
     taps = Taps(broker, rec, _setting(settings, "record_flush_interval"), remote)
     _stand_before(broker, taps)
     if _setting(settings, "record_events"):
@@ -154,7 +156,7 @@ def _begin(rec, there, newest):
         seconds += _YEAR_2000
     if seconds > _CLOCK_IS_SET:
         whole = int(seconds)
-        control.anchor(rec, _RTC, whole, int((seconds - whole) * 1000), _RTC_ERROR)
+        anchor(rec, _RTC, whole, int((seconds - whole) * 1000), _RTC_ERROR)
     if rec.is_open:
         log.write(_INFO, "Recording: boot %d, segment %08x." % (rec.boot, rec.segment))
     else:
@@ -194,21 +196,14 @@ def _cause():
 
 def _identity(folder, newest):
     # The board's id, and the number of this start, which is kept before anything else is.
-    path = folder + _IDENTITY
-    board, boot = _read(path)
+    board, boot = _read(folder + IDENTITY)
     unique = _unique()
     if unique and unique != board:
         # another board's files, or none: a ring that is lost must not begin again with 1
         boot = int.from_bytes(os.urandom(3), "big") << 4
     board = unique or board or os.urandom(8)
     boot = max(boot, newest[0] if newest else 0) + 1
-    data = board + pack("<I", boot)
-    with open(path + ".new", "wb") as file:
-        file.write(data + pack("<I", crc32(data)))
-        file.flush()
-        if hasattr(os, "fsync"):
-            os.fsync(file.fileno())
-    os.rename(path + ".new", path)
+    record_file.keep(folder, board, boot)
     return board, boot
 
 

@@ -1,18 +1,18 @@
 # record_control.py - what the recorder does seldom: the next segment and room for it, and what
-# stands in front of one: which records were lost, and the wall time. Loaded on demand and owns
+# stands in front of one: which records were lost. Loaded on demand and owns
 # nothing; `rec` is a Recorder, what must be remembered is its. The control plane: allocates.
 import gc
 from struct import pack
 
 from slotmq import ondemand, record_file
 from slotmq.record_file import SEGMENT_HEAD
+from slotmq.record_wall import tell_time
 from slotmq.recorder import STOPPED
 from slotmq.runtime import MICROPYTHON, const
 
 _NONE = const(0xFFFF)
 _FILL = const(0)
 _SEQ = const(4)
-_TICKS = const(5)
 _SPACE = const(7)
 _CLIENT = const(8)
 _EVENT = const(3)
@@ -28,7 +28,6 @@ _TAKEOVER = const(5)
 _TABLE_FULL = const(7)
 _LOW = const(8)
 _STEP = const(1024)  # bytes of heap that there must be less for an event
-_ANCHOR = const(4)
 _GAP = const(5)
 _SUBSCRIBE = const(8)  # the packet
 _SUBSCRIBED = const(0x603)  # EVENT, with its flags from bit 8 on
@@ -39,7 +38,8 @@ _OVERWRITTEN = const(1)
 _STOPPED_FOR = const(600)  # tenths of a second, between two looks for room in a full ring
 _NO_SEGMENT = 0xFFFFFFFF
 _TO_THE_END = 0xFFFFFFFF  # records, how many nobody knows
-_STALE = const(0x20000000)  # ms: then the ticks no longer tell how long ago it was
+_TELL_AGAIN = const(2592000)  # tenths of a second: 3 days, in which ticks wrap at most once
+_MOST_SEQ = const(0x3FF00000)  # a segment more, and a board could not count without the heap
 
 
 def next_segment(rec, need):
@@ -53,9 +53,7 @@ def next_segment(rec, need):
             return False
         if not finish(rec):
             return False
-        if rec.written:  # what it says of losses is there
-            rec.gaps = []
-            rec.written = 0
+        _forget_told(rec)
         while len(there) >= rec.most:
             rec.gaps.append(_overwritten(rec, there))
         begin(rec)
@@ -67,10 +65,18 @@ def next_segment(rec, need):
     return False  # it is longer than a segment
 
 
+def _forget_told(rec):
+    if rec.written:  # what the segment says of losses is there
+        rec.gaps = []
+        rec.written = 0
+
+
 def begin(rec):
     """Open the next segment and say what was lost."""
     o = rec.o
     first = _first_lost(rec)
+    if o[_SEQ] >= _MOST_SEQ:
+        first = _next_boot(rec, first)
     rec.out[:SEGMENT_HEAD] = record_file.begin(rec, max(rec.newest, rec.segment) + 1)
     # This takes in what a segment would have said that has failed before its first block.
     rec.gaps = [lost for lost in rec.gaps if lost[0] == _OVERWRITTEN or lost[1] != rec.boot]
@@ -92,9 +98,20 @@ def begin(rec):
     o[_CLIENT] = _NONE
     for lost in rec.gaps:
         gap(rec, *lost)
-    _tell_time(rec)
+    tell_time(rec)
     o[_CLIENT] = client
     rec.is_told = False
+
+
+def _next_boot(rec, first):
+    # All numbers of this start are used: as if there had been another one. -> the first seq
+    record_file.keep(rec.folder, rec.board, rec.boot + 1)
+    _forget_told(rec)
+    if rec.o[_SEQ] > first:
+        rec.gaps.append((rec.gap, rec.boot, first, rec.o[_SEQ] - first, _NO_SEGMENT))
+    rec.boot += 1
+    rec.gap = rec.lost_from = rec.o[_SEQ] = 0
+    return 0
 
 
 def _clear_away(rec, there):
@@ -129,6 +146,8 @@ def _stop(rec):
         gap(rec, STOPPED, rec.boot, seq + 1, _TO_THE_END, _NO_SEGMENT)
         rec.o[_CLIENT] = client
         finish(rec)
+    if rec.gap and rec.o[_SEQ] >= _MOST_SEQ:
+        _next_boot(rec, rec.lost_from)
     if not rec.gap:
         rec.gap = STOPPED
         rec.lost_from = rec.o[_SEQ]
@@ -171,29 +190,6 @@ def event(rec, code, detail, client=_NONE, topic=_NONE):
     """Something has happened."""
     rec.o[_CLIENT] = client
     rec.put(_EVENT | code << 8, topic, detail, 0, len(detail))
-
-
-# Wall time: [quality, seconds, ms, ticks of then, error bound in ms]
-
-
-def anchor(rec, quality, seconds, ms, error):
-    """What the time is now, and who says so."""
-    rec.wall = [quality, seconds, ms, rec.o[_TICKS], error]
-    rec.o[_CLIENT] = _NONE
-    rec.put(_ANCHOR | quality << 8, _NONE, pack("<IHI", seconds, ms, error), 0, 10)
-
-
-def _tell_time(rec):
-    # A segment stands alone: the time that is known is told once more, as it has passed since.
-    wall = rec.wall
-    if not wall:
-        return
-    passed = (rec.o[_TICKS] - wall[3]) & 0x3FFFFFFF
-    if passed < _STALE:
-        ms = wall[2] + passed
-        error = wall[4] + passed // 10000  # of a crystal, 100 ppm
-        detail = pack("<IHI", wall[1] + ms // 1000, ms % 1000, error)
-        rec.put(_ANCHOR | wall[0] << 8, _NONE, detail, 0, 10)
 
 
 def note_boots(rec, boot):
@@ -289,6 +285,10 @@ def look(taps, _conn, _now):
         if counts[i] > (taps.counts[i] if taps.counts else 0):
             event(taps.rec, _TABLE_FULL, rows[i][0].encode())
     taps.counts = counts
+    rec = taps.rec
+    if rec.wall and rec.now - rec.wall[6] >= _TELL_AGAIN:
+        rec.o[_CLIENT] = _NONE
+        tell_time(rec)
     if MICROPYTHON:
         gc.collect()
         free = gc.mem_free()

@@ -8,6 +8,7 @@ from struct import pack, unpack
 from slotmq.runtime import const
 
 SEGMENT_HEAD = const(32)  # bytes before the first record
+IDENTITY = "ring"  # the file of who the board is
 _MAGIC = b"SLMR\x01\0"
 _SEQ = const(4)  # of the Recorder's state
 _DIGITS = const(8)  # of a segment's name
@@ -32,6 +33,18 @@ def look(rec):
     if found:
         rec.first, rec.newest = found[0], found[-1]
     return found
+
+
+def keep(folder, board, boot):
+    """Who the board is, and the number of this start."""
+    name = folder + IDENTITY
+    data = board + pack("<I", boot)
+    with open(name + ".new", "wb") as file:
+        file.write(data + pack("<I", crc32(data)))
+        file.flush()
+        if hasattr(os, "fsync"):
+            os.fsync(file.fileno())
+    os.rename(name + ".new", name)
 
 
 def begin(rec, segment):

@@ -7,13 +7,13 @@ import json
 from struct import pack
 
 from slotmq import log, ondemand, record_file, retain
-from slotmq.record_control import anchor
+from slotmq.record_wall import anchor
 from slotmq.runtime import const
 
 _NONE = const(0xFFFF)
 _SEQ = const(4)
 _ROW = const(4)  # in a mark of a retained message: the journal has a row of the slot
-_NO_SEGMENT = 0xFFFFFFFF
+_U32_MOST = 0xFFFFFFFF  # and of a length: there is no such segment
 _WARNING = const(2)
 # Bytes, since a word in a text would be a name that is kept as it is everywhere (tools/pack)
 _STATE = b"""\
@@ -52,7 +52,9 @@ def _told(taps, name, payload):
             _set_time(taps, payload)
         elif name == _topic(taps, b"get"):
             _answer(taps, payload)
-    except (ValueError, KeyError, TypeError, OSError):
+    except MemoryError:
+        raise
+    except Exception:  # whatever a client says: it must not end the broker
         log.write(_WARNING, "The recorder: %s: not understood." % str(name, "utf-8"))
 
 
@@ -61,7 +63,14 @@ def _local(taps):
 
 
 def tell(taps):
-    """The state of the ring, retained."""
+    """The state of the ring, retained; what cannot be told now is told after the next flush."""
+    try:
+        _tell(taps)
+    except (OSError, ValueError):
+        pass
+
+
+def _tell(taps):
     rec = taps.rec
     record_file.look(rec)
     state = binascii.hexlify(rec.board), rec.boot, rec.first, rec.newest
@@ -102,14 +111,17 @@ def _topic(taps, what):
 def _answer(taps, payload):
     asked = json.loads(payload)
     segment, at, n = [int(asked[str(key, "utf-8")]) for key in _ASKED]
-    reply = asked["reply"].encode()
-    if at < 0 or n < 0 or segment < 0 or reply[:1] == b"$":
+    reply = asked["reply"]
+    if not isinstance(reply, str) or reply[:1] == "$" or min(segment, at, n) < 0:
         raise ValueError
+    if max(segment, at) > _U32_MOST:
+        raise ValueError
+    reply = reply.encode()
     length = record_file.length(taps.rec, segment)
     data = b""
     if length < 0:
-        length = _NO_SEGMENT
-    else:
+        length = _U32_MOST
+    elif at < length:
         most = taps.broker.pkt[10] - _AROUND - len(reply) - _ANSWER_HEAD
         most = min(most, _ANSWER_MOST if ondemand.IS_SMALL else _FROM_COMPUTERS)
         data = record_file.read(taps.rec, segment, at, max(0, min(n, length - at, most)))
@@ -126,7 +138,9 @@ def _set_time(taps, payload):
     seconds, ms = int(seconds), int((fraction + "000")[:3])
     error = int(words[1]) if len(words) > 1 else 1000
     quality = _QUALITIES[words[2]] if len(words) > 2 else _BY_MESSAGE
-    if not _OLDEST < seconds < 1 << 32 or not 0 <= error < 1 << 32 or ms < 0 or len(words) > 3:
+    if not _OLDEST < seconds <= _U32_MOST or not 0 <= error <= _U32_MOST:
+        raise ValueError
+    if ms < 0 or len(words) > 3:
         raise ValueError
     taps.clock()
     anchor(taps.rec, quality, seconds, ms, error)

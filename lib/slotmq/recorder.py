@@ -62,7 +62,9 @@ class Recorder:
         self.out = bytearray(block + max(limits.topic_bytes, limits.client_id_bytes) + _BEFORE)
         self.origin = bytearray(_ORIGIN)
         n = min(limits.routes * 3 // 2, _TOPICS_MOST)
-        self.topics = Names(n, n // 2 * limits.route_topic_bytes)
+        # the longest one must find room where all others have made way
+        size = max(n // 2 * limits.route_topic_bytes, limits.topic_bytes + 15)
+        self.topics = Names(n, size)
         self.marks = bytearray(self.topics.slots), bytearray(clients.slots)
         make, self.tap = best()
         self.o, self.kept = make(self.out, block, *self.marks, sessions, self.topics)
@@ -70,7 +72,7 @@ class Recorder:
         self.done = 0  # bytes of the buffer's block that are written
         self.is_open = False  # is there a segment that takes records?
         # The longest record; what follows GAP's own room behind a segment's header
-        self.longest = min(_MOST_BYTES, size - 32 - (36 if stops else 0))
+        self.longest = min(_MOST_BYTES, self.size - 32 - (36 if stops else 0))
         self.gap = 0  # why records are being lost
         self.lost_from = 0
         self.gaps = []  # what is still to be said of losses: reason, boot, seq, number, segment

@@ -32,6 +32,8 @@ _ORIGIN = b"\0\x0dslotmq-origin\0\x20"
 _FORMAT = const(1)  # Payload Format Indicator; the others are texts
 _USER_PROPERTY = const(0x26)
 _EACH = const(10)
+_LOOK_AGAIN = const(6)  # tenths of a second: with the longest turn less than one
+_PACKET_ID = const(6)
 _HEAP = const(600)  # tenths of a second between two looks at it
 
 
@@ -44,7 +46,8 @@ class Taps:
         self.topics = rec.topics
         self.remote = remote
         self.events = False  # are they recorded too? What they need is below
-        self.interval = flush_s * _EACH
+        # Looked at before that, so that nothing waits longer
+        self.interval = (flush_s - 1) * _EACH
         self.due = self.flushed = broker.now  # tenths of a second
         self.lock = None  # the open file that keeps others from this ring
         self.ticks_ms = broker.loop.at_hand[4]
@@ -116,16 +119,19 @@ class Taps:
         client = broker.conns.session[conn]
         flags = pkt[_FLAGS]
         is_5 = broker.conns.level[conn] == 5
+        # what the receive list suppresses is acknowledged once more, and no message
+        is_new = not flags & 4 or broker.sessions.find_received(client, pkt[_PACKET_ID]) < 0
         hook = broker.may_publish
         if hook:
             self.answer = None
             broker.may_publish = self.ask
         try:
             result = (self.inner5 if is_5 else self.inner)(broker, conn, pkt, buf)
-            if not result and is_5:
-                self._packet5(conn, client, flags)
-            elif not result:
-                self._packet(conn, client, pkt, buf)
+            if not result and is_new:
+                if is_5:
+                    self._packet5(conn, client, flags)
+                else:
+                    self._packet(conn, client, pkt, buf)
         finally:
             broker.may_publish = hook
         return result
@@ -227,7 +233,7 @@ class Taps:
         return result
 
     def look(self, now):
-        """Once a second: is a table full that was not, is there less heap than ever?"""
+        """At each look: is a table full that was not, is there less heap than ever?"""
         b = self.broker
         s = b.subscriptions
         refused = b.conns.refused + b.sessions.refused + s.refused + b.messages.refused
@@ -244,7 +250,7 @@ class Taps:
         """The loop's, and what is due."""
         self.finish()
         if self.broker.now >= self.due:
-            self.due = self.broker.now + _EACH
+            self.due = self.broker.now + _LOOK_AGAIN
             self._look(self.broker.now)
 
     def _look(self, now):

@@ -28,10 +28,11 @@ _TOLD = 5  # lines of each complaint
 @click.option("--board", "boards", multiple=True, metavar="ID", help="Only this one's [all].")
 @click.option("--set-time", is_flag=True, help="Tell the boards what time it is, first.")
 @click.option("--delete", is_flag=True, help="With --port: remove there what is safe here.")
+@click.option("--location", metavar="PATH", help="With --port: the ring's folder [as configured].")
 @click.option("--compact", "compacts", is_flag=True, help="Small bundles into 8 to 32 MB.")
 def harvest(
     folder: Path, address: tuple[str, int] | None, device: str | None, user: str | None,
-    boards: tuple[str, ...], set_time: bool, delete: bool, compacts: bool,
+    boards: tuple[str, ...], set_time: bool, delete: bool, location: str | None, compacts: bool,
 ) -> None:  # fmt: skip
     """Fetch what boards have recorded into FOLDER.
 
@@ -45,11 +46,13 @@ def harvest(
     from .manifest import locked
 
     _check_options(address, device, boards, set_time, delete, compacts)
+    if location is not None and (address is not None or (compacts and device is None)):
+        raise click.UsageError("--location goes with --port: a running broker knows its own")
     with locked(folder) as manifest:
         if address is not None:
             _network(address, login(user), set(boards), set_time, manifest)
         elif device is not None or not compacts:
-            _usb(device, delete, manifest)
+            _usb(device, delete, location, manifest)
         if compacts:
             _compact(manifest)
 
@@ -96,7 +99,7 @@ def _set_time(ring: Ring) -> None:
         click.echo(f"the way there took longer, and it may be {known} ms: set it again", err=True)
 
 
-def _usb(device: str | None, delete: bool, manifest: Manifest) -> None:
+def _usb(device: str | None, delete: bool, location: str | None, manifest: Manifest) -> None:
     from ..deploy.repl import Repl, find
     from . import gather
     from .store import Store
@@ -107,7 +110,7 @@ def _usb(device: str | None, delete: bool, manifest: Manifest) -> None:
         try:
             with bar("harvest") as done:
                 report = gather.over_usb(
-                    Files(line), Store(manifest), found, _safe(done), delete=delete
+                    Files(line, location), Store(manifest), found, _safe(done), delete=delete
                 )
         finally:
             line.reset()

@@ -4,6 +4,7 @@ What the board runs is a few lines that print; nothing is installed there or mou
 """
 
 import ast
+import posixpath
 from binascii import a2b_base64
 from collections.abc import Iterator
 from typing import Protocol
@@ -11,9 +12,20 @@ from typing import Protocol
 from ..errors import ToolError
 from .segments import HEADER, Header, NotASegment, header
 
-FOLDER = "/record"
+_CONF = "/slotmq.conf"
+_KEY = "record_location"
+_DEFAULT = "record"  # of that key
 _PIECE = 6144  # bytes a call: what is printed has its place in a board's heap line by line
 _LINE = 768
+_WHERE = """
+try:
+    with open({conf!r}) as file:
+        for line in file:
+            if line.split(None, 1)[:1] == [{key!r}]:
+                print(repr(line))
+except OSError:
+    pass
+"""
 _LIST = """
 import os
 try:
@@ -50,8 +62,9 @@ class Line(Protocol):
 class Files:
     """The segments of the board at the other end of the line; nobody writes to them now."""
 
-    def __init__(self, line: Line, folder: str = FOLDER) -> None:
-        self._line, self._folder = line, folder
+    def __init__(self, line: Line, folder: str | None = None) -> None:
+        """`folder`: where the ring lies, if not where the board's configuration says."""
+        self._line, self._folder = line, folder or _location(line)
         self.paths: dict[Header, tuple[str, int]] = {}
         self.refused: list[str] = []
 
@@ -83,3 +96,12 @@ class Files:
     def remove(self, segments: list[Header]) -> None:
         """Away with them: their bundle is safe."""
         self._line.remove([self.paths[each][0] for each in segments])
+
+
+def _location(line: Line) -> str:
+    """Where the board's broker records to; on a board the current folder is the root."""
+    found = _DEFAULT
+    for printed in line.run(_WHERE.format(conf=_CONF, key=_KEY)).splitlines():
+        words = ast.literal_eval(printed).strip().split(None, 1)
+        found = words[1] if len(words) > 1 else found
+    return posixpath.join("/", found).rstrip("/")

@@ -102,15 +102,17 @@ RULE = (
     Row("taps", "handle_publish heap lifecycle ondemand runtime runtime_record"),
     Row("record_file", "runtime", "binascii os struct"),
     Row("record_disk", "heap record_file runtime", "os"),
-    Row("record_control", "ondemand record_file recorder runtime", "gc struct"),
+    Row("record_wall", "runtime", "struct"),
+    Row("record_control", "ondemand record_file record_wall recorder runtime", "gc struct"),
     Row(
         "record_remote",
-        "log ondemand record_control record_file retain runtime",
+        "log ondemand record_file record_wall retain runtime",
         "binascii json struct",
     ),
     Row(
         "record",
-        "app log ondemand places record_disk record_file recorder runtime settings taps",
+        "app log ondemand places record_disk record_file record_wall recorder runtime settings"
+        " taps",
         "binascii gc machine os struct time",
     ),
     Row("keeping", "app log ondemand places restore runtime settings", "gc sys"),
