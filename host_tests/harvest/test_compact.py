@@ -67,6 +67,43 @@ def test_a_reader_of_the_lines_meets_each_segment_once(folder: Folder) -> None:
     assert [(part.bundle.line, part.start, part.end) for part in read] == [(2, 0, size)]
 
 
+def test_a_record_is_never_later_than_its_line_nor_much_earlier(folder: Folder) -> None:
+    """Nor is it by what `--compact` makes of it a week after the harvests."""
+    boards = [recorder(f"{number:016x}", 20) for number in (3, 1, 2, 0)]
+    for one in boards:
+        kept(folder, one)
+    path = folder.path / "MANIFEST.jsonl"
+    lines = [line | {"harvested": 1000.0 + day} for day, line in enumerate(folder.lines())]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert compacted(folder, 4 * 4096, 2 * 4096) == (4, 2)
+    assert [line["harvested"] for line in folder.lines()] == [1000, 1001, 1002, 1003, 1001, 1003]
+    there = [[segment[0] for segment in line["segments"]] for line in folder.lines()[4:]]
+    assert there == [[f"{number:016x}" for number in pair] for pair in ((1, 3), (0, 2))]
+
+
+def test_bundles_that_a_killed_run_left_go_with_the_next(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = recorder(A, 200), recorder(B, 200)
+    kept(folder, one)
+    kept(folder, other)
+    size = (len(one.segments) + len(other.segments)) * 4096
+    (folder.path / "bundles" / "notes.smq").write_text("somebody's own")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", killed)
+        with pytest.raises(KeyboardInterrupt):
+            compacted(folder, size, 2 * size)
+    assert len(list((folder.path / "bundles").iterdir())) == 4
+    compacted(folder, size, 2 * size)
+    (line,) = (line for line in folder.lines() if line["path"])
+    left = {f"bundles/{path.name}" for path in (folder.path / "bundles").iterdir()}
+    assert left == {line["path"], "bundles/notes.smq"}
+
+
+def killed(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_more_than_one_bundle_holds_goes_into_equal_shares(folder: Folder) -> None:
     for number in range(12):
         kept(folder, recorder(f"{number:016x}", 20))
@@ -112,6 +149,26 @@ def test_two_harvests_at_once_and_a_manifest_of_something_else(folder: Folder) -
     (folder.path / "MANIFEST.jsonl").write_text("hello\n")
     result = CliRunner().invoke(main, ["harvest", str(folder.path), "--compact"])
     assert result.exit_code == 1 and "MANIFEST.jsonl:1: this is no line" in result.output
+
+
+WRONG = {"size": "1", "path": "../x", "segments": [1], "harvested": None, "growing": [["a", 1]]}
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["{}", '"hello"', "7", "[" * 3000, *({key: value} for key, value in WRONG.items())],
+    ids=str,
+)
+def test_what_is_no_line_of_a_manifest_is_named(
+    folder: Folder, line: str | dict[str, object]
+) -> None:
+    kept(folder, recorder(A, 20))
+    path = folder.path / "MANIFEST.jsonl"
+    text = line if isinstance(line, str) else json.dumps(folder.lines()[0] | line)
+    path.write_text(path.read_text() + text + "\n")
+    result = CliRunner().invoke(main, ["harvest", str(folder.path), "--compact"])
+    assert result.exit_code == 1
+    assert result.output == f"Error: {path}:2: this is no line of a manifest\n"
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:

@@ -1,20 +1,16 @@
 """`slotmq harvest --broker`: everything comes once, whatever is lost or damaged on the way."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
-import paho.mqtt.client as paho
 import pytest
 from click.testing import Result
-from paho.mqtt.enums import CallbackAPIVersion
 
-from host_tests.wire.process import BrokerProcess
 from slotmq_tools.harvest import network
 
 from .conftest import A, Attach, B, Folder, identities, recorder
 
-HEAD = b"""{"board":"00000000000000b%b","boot":1,"first":0,"segment":%d,"length":9,"next":1,
-"size":512}"""
 Harvest = Callable[..., Result]
 
 
@@ -171,6 +167,55 @@ def test_a_board_that_was_emptied_begins_anew(
     assert folder.identities() == before | identities(fresh)
 
 
+def test_a_ring_that_was_made_anew_is_fetched_whole_at_every_harvest(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    """Its first segments are harvested again and again, those behind have old numbers too."""
+    boards = attach(recorder(messages=1000))
+    harvest()
+    before = folder.identities()
+    fresh = recorder(messages=100, boot=4711)
+    boards.recorders[A] = fresh
+    for _ in range(2):
+        boards.published()
+        harvest()
+        assert folder.identities() == before | identities(fresh)
+        for number in range(400):
+            fresh.message("room/1", b"%d" % number)
+    assert fresh.newest < max(number for _, _, number in dict(folder.segments()))
+
+
+def test_a_number_that_only_an_older_ring_had_vouches_for_nothing(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    boards = attach(recorder(messages=700))
+    harvest()
+    before = folder.identities()
+    fresh = boards.recorders[A] = recorder(messages=700, boot=4711)
+    assert fresh.newest > 2
+    whole = fresh.segments[1]
+    fresh.segments[1] = b"\x00" * 500  # cannot be read just now
+    boards.published()
+    harvest()
+    fresh.segments[1] = whole
+    harvest()
+    assert folder.identities() == before | identities(fresh)
+
+
+def test_of_boots_that_are_near_one_header_is_asked_for(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    one = recorder(messages=20)
+    for _ in range(6):
+        one.start()
+    boards = attach(one)
+    harvest()
+    boards.requests.clear()
+    harvest()
+    assert boards.requests == [(A, one.newest - 1, 0), (A, one.newest, 0)]
+    assert folder.identities() == identities(one)
+
+
 def test_only_the_board_that_was_asked_for(
     attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
@@ -184,52 +229,33 @@ def test_only_the_board_that_was_asked_for(
 def test_the_time_is_told_with_its_bound(attach: Attach, harvest: Harvest) -> None:
     boards = attach(recorder(messages=1))
     said = harvest("--set-time").output
+    assert len(boards.times) == 1
     seconds, bound, quality = boards.times[0].split()
     assert float(seconds) > 1.7e9 and quality == "harvester"
     assert f"to within {bound} ms" in said
+
+
+def test_a_time_that_was_long_on_its_way_is_told_to_be_set_again(
+    attach: Attach, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boards = attach(recorder(messages=1))
+    took = iter([10, 20, 10])
+
+    def there_and_back(ring: network.Ring) -> int:
+        time.sleep(next(took, 60) / 1000)
+        return 10
+
+    monkeypatch.setattr(network.Ring, "_there_and_back", there_and_back)
+    said = harvest("--set-time").output
+    assert boards.times[0].split()[1:] == ["25", "harvester"]
+    assert "to within 25 ms" in said
+    assert int(said.partition("it may be ")[2].split()[0]) >= 60
 
 
 def test_no_boards_and_no_broker(attach: Attach, harvest: Harvest, tmp_path: Path) -> None:
     assert "remote_admin true" in harvest(status=1).output
     gone = harvest("--broker", "127.0.0.1:1", status=1).output
     assert gone.count("\n") == 1 and "no MQTT at 127.0.0.1:1" in gone
-
-
-@pytest.mark.parametrize(
-    "head",
-    [
-        b"hello",
-        b"[]",
-        b'{"board":"00000000000000bb"}',
-        HEAD % (b"a", 0),  # of another board than its topic says
-        HEAD % (b"b", 4_000_000_000),  # segments
-    ],
-)
-def test_a_head_that_no_board_says_is_passed_over(
-    attach: Attach, harvest: Harvest, folder: Folder, field: BrokerProcess, head: bytes
-) -> None:
-    one = recorder(A, 20)
-    attach(one)
-    client = paho.Client(CallbackAPIVersion.VERSION2)
-    client.connect(*field.address)
-    client.loop_start()
-    topic = f"$SLOTMQ/record/{B}/head"
-    client.publish(topic, head, 1, retain=True).wait_for_publish(10)
-    harvest()
-    assert folder.identities() == identities(one)
-    client.disconnect()
-    client.loop_stop()
-
-
-def test_what_is_no_segment_is_told_and_left(
-    attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
-    one = recorder(messages=300)
-    one.segments[1] = b"\x00" * 500
-    attach(one)
-    assert "segment 1: this is no segment" in harvest().output
-    assert (A, 1, 1) not in dict(folder.segments())
-    assert len(folder.segments()) == len(one.segments) - 1
 
 
 def test_a_kill_between_bundle_and_line_leaves_nothing_behind(

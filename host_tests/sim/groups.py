@@ -34,7 +34,9 @@ def may_be_nobodys(model, wanted):
         or (wanted.loose and not _has_members(wanted))
     )
     for session, sub in wanted.members:
-        found = found or session.dead  # it went to one who is gone, and its place with it
+        if session.dead:  # it went to one who is gone, and its place with it, or to another
+            found = True
+            model.passed[wanted.msg.key()] = wanted.msg
         if not granted(model, wanted, sub):
             found = True
             owed = Owed(wanted.msg, 0, False, 1 if sub.as_published and wanted.msg.retain else 0)

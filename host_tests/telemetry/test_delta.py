@@ -88,6 +88,18 @@ def test_silver_is_replaced_when_it_was_made_anew(lake: Lake, tmp_path: Path) ->
     assert DeltaTable(str(made)).metadata().partition_columns == ["day"]
 
 
+@pytest.mark.parametrize("target", ["file/t", "foo://bucket"])
+def test_a_target_that_cannot_be_written_is_one_line(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    batch(lake, "lines-0-1", range(5))
+    with pytest.raises(ToolError) as failed:
+        list(delta.bring(lake, target))
+    assert str(failed.value).startswith(f"{target}: ") and "\n" not in str(failed.value)
+
+
 def test_without_tables_or_the_package_one_line_says_so(
     lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

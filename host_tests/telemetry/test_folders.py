@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
+from unittest.mock import ANY
 
 import pytest
 from click.testing import CliRunner
 
 from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
-from slotmq_tools.telemetry import manifest, session, source
+from slotmq_tools.telemetry import bronze, bronze_files, manifest, session, source
+from slotmq_tools.telemetry.bronze_files import BAD, GOOD
 from slotmq_tools.telemetry.lake import Lake
 
 LINE = {"path": "bundles/1.smq", "size": 2048, "segment_size": 512, "harvested": 17.5}
@@ -32,6 +35,7 @@ def test_a_line_that_is_still_being_written_is_not_there(tmp_path: Path) -> None
     ("line", "words"),
     [
         ("{", "line 2 is no line of a manifest"),
+        ("[" * 3000, "line 2 is no line of a manifest"),
         ("[]", "line 2 is no line of a manifest"),
         ({**LINE, "size": None}, "line 2 is no line of a manifest"),
         ({**LINE, "segment_size": 0}, "line 2: no bundle has these sizes"),
@@ -95,6 +99,85 @@ def test_a_batch_that_was_not_finished_is_written_again(tmp_path: Path) -> None:
             lake.add_batch("bronze", "lines-0-1", written)
     assert lake.batches() == ["lines-0-1"]
     assert (lake.folder / "bronze/batch=lines-0-1/part.parquet").read_text() == "whole"
+
+
+@pytest.fixture
+def decoded(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Stands for Spark's tasks; the bundles that each run was given."""
+    found: list[list[str]] = []
+
+    def decode(_spark: object, _folder: Path, bundles: list[Any], target: Path) -> None:
+        found.append([bundle.path for bundle in bundles])
+        for kind in (GOOD, BAD):
+            (target / kind).mkdir(parents=True)
+
+    monkeypatch.setattr(bronze_files, "decode", decode)
+    return found
+
+
+def bundles(count: int, of: int = 17) -> list[dict[str, object]]:
+    return [{**LINE, "path": f"bundles/{n}.smq", "harvested": of + n} for n in range(count)]
+
+
+def folder(path: Path, *lines: object) -> Path:
+    path.mkdir(exist_ok=True)
+    return harvest(path, *lines)
+
+
+@pytest.mark.parametrize("lines", [1, 2, 3, 9])
+def test_another_harvest_folder_is_refused(
+    tmp_path: Path, decoded: list[list[str]], lines: int
+) -> None:
+    lake = Lake(tmp_path / "tables").made()
+    bronze.ingest(ANY, folder(tmp_path / "one", *bundles(3)), lake)
+    with pytest.raises(ToolError, match="the tables of another harvest folder"):
+        bronze.ingest(ANY, folder(tmp_path / "other", *bundles(lines, of=99)), lake)
+    assert len(decoded) == 1 and len(lake.batches()) == 1
+
+
+def test_a_folder_that_was_moved_compacted_and_filled_is_the_same(
+    tmp_path: Path, decoded: list[list[str]]
+) -> None:
+    lake = Lake(tmp_path / "tables").made()
+    bronze.ingest(ANY, folder(tmp_path / "one", *bundles(3)), lake)
+    empty = [{**line, "path": "", "size": 0} for line in bundles(3)]
+    moved = folder(tmp_path / "moved", *empty, {**LINE, "path": "bundles/large.smq"})
+    assert bronze.ingest(ANY, moved, lake) == bronze.Taken(3, 4)
+    assert bronze.ingest(ANY, moved, lake) == bronze.Taken(4, 4)
+    assert decoded[1:] == [["bundles/large.smq"]]
+
+
+def test_tables_without_a_mark_refuse_a_folder_that_is_too_short(
+    tmp_path: Path, decoded: list[list[str]]
+) -> None:
+    lake = Lake(tmp_path / "tables").made()
+    (lake.folder / "bronze/batch=lines-00000000-00000003").mkdir(parents=True)
+    with pytest.raises(ToolError, match="another harvest folder"):
+        bronze.ingest(ANY, folder(tmp_path / "one", *bundles(2)), lake)
+    assert decoded == []
+    assert bronze.ingest(ANY, folder(tmp_path / "two", *bundles(4)), lake).first == 3
+
+
+def test_what_was_in_quarantine_only_when_a_run_was_killed_goes(
+    tmp_path: Path, decoded: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = Lake(tmp_path / "tables").made()
+    with monkeypatch.context() as patch:
+        patch.setattr(Lake, "add_batch", killed_before_bronze)
+        with pytest.raises(KeyboardInterrupt):
+            bronze.ingest(ANY, folder(tmp_path / "one", *bundles(3)), lake)
+    assert lake.batches("quarantine") == ["lines-00000000-00000003"]
+    (lake.folder / "quarantine/batch=live-x-0").mkdir()  # another process is at it
+    bronze.ingest(ANY, folder(tmp_path / "one", *bundles(5)), lake)
+    assert lake.batches() == ["lines-00000000-00000005"]
+    assert lake.batches("quarantine") == ["lines-00000000-00000005", "live-x-0"]
+
+
+def killed_before_bronze(lake: Lake, table: str, batch: str, written: Path) -> None:
+    if table == "bronze":
+        raise KeyboardInterrupt
+    (lake.folder / table).mkdir()
+    written.replace(lake.folder / table / f"batch={batch}")
 
 
 def test_java_is_asked_for_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

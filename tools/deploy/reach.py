@@ -12,7 +12,7 @@ from ..errors import ToolError
 
 _PATIENCE_S = 15
 _LONGEST_S = 30  # that $SYS is listened to
-_BEHIND_S = 3  # a message may come so much later than its acknowledgement
+_BEHIND_S = 5  # a message may come so much later than its acknowledgement
 _TOPIC = "slotmq/deploy"
 _PAYLOAD = b"is it there?"
 _WHO_FORBIDS = "a hook (`may_publish`) or a limit on what may be published forbids it"

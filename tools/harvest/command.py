@@ -15,6 +15,7 @@ from ..progress import bar
 if TYPE_CHECKING:
     from .gather import Done, Report
     from .manifest import Manifest
+    from .network import Ring
 
 _TOLD = 5  # lines of each complaint
 
@@ -73,20 +74,26 @@ def _check_options(
 def _network(
     address: tuple[str, int], who: Any, boards: set[str], set_time: bool, manifest: Manifest
 ) -> None:
-    from . import gather
-    from .network import Ring
+    from . import gather, network
     from .store import Store
 
-    ring = Ring(address, who)
+    ring = network.Ring(address, who)
     try:
         if set_time:
-            click.echo(f"the boards' time is set, to within {ring.set_time()} ms")
+            _set_time(ring)
         source = f"mqtt://{address[0]}:{address[1]}"
         with bar("harvest") as done:
             report = gather.over_network(ring, boards, Store(manifest), source, _safe(done))
     finally:
         ring.close()
     _tell(report)
+
+
+def _set_time(ring: Ring) -> None:
+    told, known = ring.set_time()
+    click.echo(f"the boards' time is set, to within {told} ms")
+    if known > told:
+        click.echo(f"the way there took longer, and it may be {known} ms: set it again", err=True)
 
 
 def _usb(device: str | None, delete: bool, manifest: Manifest) -> None:

@@ -2,14 +2,17 @@
 
 What was harvested twice is kept once. New lines go behind the old ones, and an old
 one stays as an empty line, since line numbers are offsets of streams.
+
+A line has one time of harvest, which is the latest of what was merged: what is recorded is
+never later than that, and no anchor is disbelieved that was not before. Neighbours in time
+go together, so that it is not much later than it was either.
 """
 
-import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from .manifest import Copy, Key, Line, Manifest
-from .store import Writer, check
+from .store import Writer, check, sweep
 
 MEGABYTE = 1 << 20
 LEAST, MOST = 8 * MEGABYTE, 32 * MEGABYTE
@@ -19,6 +22,7 @@ def compact(
     manifest: Manifest, done: Callable[[float], None], least: int = LEAST, most: int = MOST
 ) -> tuple[int, int]:
     """-> how many bundles went, and how many came. Less than `least` bytes stay as they are."""
+    sweep(manifest)
     small = [line for line in manifest.lines if line.segments and line.size < least]
     for line in small:
         check(manifest.folder, line)
@@ -47,17 +51,18 @@ def _bundles(
     done: Callable[[float], None],
 ) -> Iterator[Line]:  # fmt: skip
     """Equal shares, so that none is much smaller than the others."""
-    keys = sorted(wanted)
+    keys = sorted(wanted, key=lambda key: (wanted[key].line.harvested, key))
     count = -(-len(keys) * size // most)
     bounds = [len(keys) * part // count for part in range(count + 1)]
     for begin, end in pairwise(bounds):
-        yield _bundle(manifest, {key: wanted[key] for key in keys[begin:end]}, size)
+        yield _bundle(manifest, {key: wanted[key] for key in sorted(keys[begin:end])}, size)
         done(100 * end / len(keys))
 
 
 def _bundle(manifest: Manifest, wanted: dict[Key, Copy], size: int) -> Line:
     writer = Writer(manifest.folder)
-    line = Line("", 0, "", size, [], round(time.time(), 3), "compacted")
+    latest = max(copy.line.harvested for copy in wanted.values())
+    line = Line("", 0, "", size, [], latest, "compacted")
     for key, copy in wanted.items():
         with (manifest.folder / copy.line.path).open("rb") as file:
             file.seek(copy.index * size)

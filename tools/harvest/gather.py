@@ -17,6 +17,7 @@ from .usb import Files
 
 Done = Callable[[float], None]
 Fetch = Callable[[int], Iterable[bytes]]  # the bytes of a segment from this offset on
+_NEAR = 64  # starts; a ring that is made anew counts on from a number drawn by lot of 2**28
 
 
 @dataclass
@@ -98,26 +99,42 @@ def _chosen(heads: dict[str, Head], only: set[str]) -> list[Head]:
 
 
 def _wanted(ring: Ring, head: Head, store: Store) -> Iterator[_Wanted]:
-    """What the folder has for certain is left out. A board that was emptied counts its
-    segments anew, so one header is looked at; if it is another's, all are."""
+    """What the folder has for certain is left out."""
     known = store.manifest.copies()
-    mine = {key: copy.grown for key, copy in known.items() if key[0] == head.board}
-    sealed = {number for (_, _, number), grown in mine.items() if grown is None}
-    waits = [each for each in store.waiting() if each.key[0] == head.board and not each.growing]
-    mine |= {each.key: None for each in waits}
-    sealed |= {each.key[2] for each in waits}
+    sealed = {key for key, copy in known.items() if copy.grown is None}
+    sealed |= {each.key for each in store.waiting() if not each.growing}
     there = range(head.first, head.segment + 1)
-    oldest = min(sealed.intersection(there), default=None)
-    if oldest is not None:
-        try:
-            found = header(ring.read(head.board, oldest, 0, HEADER.size))
-        except (Gone, NotASegment):
-            sealed = set()
-        else:
-            sealed = sealed if (found.board, found.boot, oldest) in mine else set()
+    mine = {key[2]: set[int]() for key in sealed}
+    for board, boot, number in sealed:
+        if board == head.board and number in there:
+            mine[number].add(boot)
+    certain = _certain(ring, head.board, mine)
     for number in there:
-        if number not in sealed:
+        if number not in certain:
             yield _Wanted(head, number)
+
+
+def _certain(ring: Ring, board: str, mine: dict[int, set[int]]) -> set[int]:
+    """Of the segments that the folder has (of which boots?) those that are the ring's.
+
+    A board that was emptied counts its segments anew, and the folder may have the same number
+    of several rings. So headers are looked at, from the newest on; one that is known vouches
+    for those before it whose boots are not far from its own.
+    """
+    certain: set[int] = set()
+    for number in sorted(mine, reverse=True):
+        if number in certain or not mine[number]:
+            continue
+        try:
+            boot = header(ring.read(board, number, 0, HEADER.size)).boot
+        except (Gone, NotASegment):
+            continue
+        if boot in mine[number]:
+            certain |= {
+                each for each, boots in mine.items()
+                if each <= number and any(0 <= boot - one <= _NEAR for one in boots)
+            }  # fmt: skip
+    return certain
 
 
 def _from_ring(ring: Ring, wanted: _Wanted, store: Store) -> bytes | None:

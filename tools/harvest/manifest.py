@@ -54,17 +54,16 @@ class Manifest:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._path = folder / NAME
-        self.lines = [Line(**entry) for entry in self._entries()]
+        self.lines = list(self._read())
 
-    def _entries(self) -> Iterator[dict[str, Any]]:
+    def _read(self) -> Iterator[Line]:
         text = self._path.read_bytes() if self._path.exists() else b""
         for number, line in enumerate(text.splitlines(keepends=True), 1):
             if not line.endswith(b"\n"):
                 return
             try:
-                entry = json.loads(line)
-                yield {name: entry[name] for name in Line.__annotations__ if name in entry}
-            except (ValueError, TypeError):
+                yield _line(json.loads(line))
+            except (ValueError, TypeError, KeyError, RecursionError):
                 raise ToolError(f"{self._path}:{number}: this is no line of a manifest") from None
 
     def append(self, line: Line) -> None:
@@ -100,6 +99,31 @@ class Manifest:
 def fuller(last: int, grown: int | None, there: Copy) -> bool:
     """Does a copy have more, or the certainty that no more will come?"""
     return (last, grown is None) > (there.last, there.grown is None)
+
+
+def _line(told: Any) -> Line:
+    """What a line says, if it is one; ValueError, TypeError or KeyError."""
+    entry = {name: told[name] for name in Line.__annotations__ if name != "growing"}
+    line = Line(**entry, growing=told.get("growing", []))
+    texts = (line.path, line.sha256, line.source)
+    parts = Path(line.path).parts
+    right = (
+        all(isinstance(text, str) for text in texts)
+        and isinstance(line.size, int)
+        and isinstance(line.segment_size, int)
+        and isinstance(line.harvested, int | float)
+        and all(_numbered(each, 4) for each in line.segments)
+        and all(_numbered(each, 3) for each in line.growing)
+        and (line.path == "" or (len(parts) == 2 and parts[0] == BUNDLES))
+    )
+    if not right:
+        raise ValueError
+    return line
+
+
+def _numbered(entry: list[Any], count: int) -> bool:
+    board, *numbers = entry
+    return isinstance(board, str) and [type(one) for one in numbers] == [int] * count
 
 
 def _written(line: Line) -> bytes:

@@ -8,6 +8,7 @@ on the disk.
 
 import hashlib
 import os
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from .manifest import BUNDLES, Key, Line, Manifest, fuller, replace_file, sync_f
 from .segments import Header, NotASegment, Scan, header, padded, scan
 
 PARTIAL = "partial"
+_BUNDLE = re.compile(r"[0-9a-f]{16}\.smq")
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Store:
         for path in sorted(self._partial.iterdir()):
             if path.suffix not in (".seg", ".open") or path.name.startswith("."):
                 continue
-            one = Waiting(path, scan(path.read_bytes()), path.suffix == ".open")
+            one = Waiting(path, _scanned(path), path.suffix == ".open")
             grown = 0 if one.growing else None
             there = copies.get(one.key)
             if there and not fuller(one.scan.last, grown, there):
@@ -106,6 +108,21 @@ class Store:
         with (self.folder / there.line.path).open("rb") as file:
             file.seek(there.index * there.line.segment_size)
             return file.read(there.grown)
+
+
+def _scanned(path: Path) -> Scan:
+    try:
+        return scan(path.read_bytes())
+    except NotASegment as error:
+        raise ToolError(f"{path}: {error}; no harvest wrote it: move it away") from None
+
+
+def sweep(manifest: Manifest) -> None:
+    """Remove the bundles that no line has, of a run that was killed between the two."""
+    named = {line.path for line in manifest.lines}
+    for path in (manifest.folder / BUNDLES).glob("*.smq"):
+        if f"{BUNDLES}/{path.name}" not in named and _BUNDLE.fullmatch(path.name):
+            path.unlink()
 
 
 class Writer:

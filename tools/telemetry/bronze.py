@@ -1,19 +1,27 @@
-"""Bronze and quarantine: every frame of the lines of the manifest that are not there yet."""
+"""Bronze and quarantine: every frame of the lines of the manifest that are not there yet.
+
+A folder of tables has one harvest folder, since the lines that it has are counted. Which one it
+is, a mark of these lines tells, so that the folder may be moved and compacted.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from ..errors import ToolError
 from . import bronze_files, manifest
 from .bronze_files import BAD, GOOD
 from .lake import Lake
+from .manifest import Bundle
 from .schemas import BRONZE, QUARANTINE
 
+_FOLDER = "harvest"  # what is remembered of it
 _LINES = re.compile(r"lines-(\d+)-(\d+)")
 
 
@@ -27,16 +35,40 @@ class Taken:
 
 def ingest(spark: SparkSession, harvest: Path, lake: Lake) -> Taken:
     """Read the lines that bronze has not got; running it again does nothing."""
-    first = done(lake)
-    taken = Taken(first, manifest.count(harvest))
-    bundles = manifest.read(harvest, first, taken.last)
-    if taken.last <= first:
+    bundles = manifest.read(harvest)
+    taken = Taken(done(lake), len(bundles))
+    first = taken.first
+    _check_folder(lake, harvest, bundles, first)
+    if taken.last == first:
         return taken
     batch = f"lines-{first:08}-{taken.last:08}"
     with lake.staging(batch) as written:
-        bronze_files.decode(spark, harvest, bundles, written)
+        bronze_files.decode(spark, harvest, bundles[first:], written)
+        lake.remember(_FOLDER, {"lines": taken.last, "mark": manifest.mark(bundles)})
+        _drop_halves(lake)
         _publish(lake, batch, written)
     return taken
+
+
+def _check_folder(lake: Lake, harvest: Path, bundles: Sequence[Bundle], first: int) -> None:
+    """ToolError if the lines that bronze has are another folder's."""
+    known = lake.remembered(_FOLDER)
+    lines = int(known.get("lines", first))
+    right = known.get("mark", manifest.mark(bundles[:lines])) == manifest.mark(bundles[:lines])
+    if len(bundles) < max(lines, first) or not right:
+        raise ToolError(
+            f"{lake.folder} has the tables of another harvest folder than {harvest}: give each"
+            " folder tables of its own, or harvest into one"
+        )
+
+
+def _drop_halves(lake: Lake) -> None:
+    """What a run that was killed had put into quarantine, but not into bronze: the lines may
+    come in a batch of another name now."""
+    there = lake.batches()
+    for name in lake.batches("quarantine"):
+        if _LINES.fullmatch(name) and name not in there:
+            lake.drop_batch("quarantine", name)
 
 
 def done(lake: Lake) -> int:

@@ -30,11 +30,17 @@ def bring(lake: Lake, target: str) -> Iterator[tuple[str, int]]:
         raise ToolError("Delta tables need `pip install 'slotmq[delta]'`")
     if not lake.has("bronze"):
         raise ToolError(f"{lake.folder} has no bronze: there is nothing to bring")
-    for name in _GROWING:
-        yield from _grown(lake, name, f"{target}/{name}")
-    for name in _MADE:
-        if lake.has(name):
-            yield from _made(lake.folder / name, f"{target}/{name}", name)
+    from deltalake.exceptions import DeltaError
+
+    try:
+        for name in _GROWING:
+            yield from _grown(lake, name, f"{target}/{name}")
+        for name in _MADE:
+            if lake.has(name):
+                yield from _made(lake.folder / name, f"{target}/{name}", name)
+    except (DeltaError, ValueError, OSError) as error:
+        told = " ".join(str(error).split())
+        raise ToolError(f"{target}: {told}") from None
 
 
 def _grown(lake: Lake, name: str, target: str) -> Iterator[tuple[str, int]]:

@@ -3,6 +3,7 @@
     bronze/batch=.../       good frames; a batch arrives by one rename, quarantine before it
     quarantine/batch=.../   bad frames
     silver, gold            links to .versions/..., changed by one rename
+    .NAME.json              what is remembered of where the tables come from
 
 Everything is written in .staging first. Any glob below bronze, quarantine, silver or gold
 therefore sees whole tables only.
@@ -10,13 +11,16 @@ therefore sees whole tables only.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from ..errors import ToolError
+from ..harvest.manifest import replace_file
 
 _KEPT = 2  # versions: the newest, and the one that somebody may still be reading
 
@@ -36,9 +40,26 @@ class Lake:
             raise ToolError(f"{self.folder}: {error.strerror}") from None
         return self
 
-    def batches(self) -> list[str]:
-        """The names of the batches that bronze has."""
-        return sorted(path.name.removeprefix("batch=") for path in self.folder.glob("bronze/*=*"))
+    def batches(self, table: str = "bronze") -> list[str]:
+        """The names of the batches that a table has."""
+        there = self.folder.glob(f"{table}/batch=*")
+        return sorted(path.name.removeprefix("batch=") for path in there)
+
+    def remembered(self, name: str) -> dict[str, Any]:
+        """What `remember` was told; {} if it was not."""
+        path = self._memory(name)
+        try:
+            told = json.loads(path.read_text()) if path.exists() else {}
+        except (OSError, ValueError) as error:
+            raise ToolError(f"{path} cannot be read: {error}") from None
+        return told if isinstance(told, dict) else {}
+
+    def remember(self, name: str, told: dict[str, Any]) -> None:
+        """On the disk when it returns."""
+        replace_file(self._memory(name), json.dumps(told).encode())
+
+    def _memory(self, name: str) -> Path:
+        return self.folder / f".{name}.json"
 
     def has(self, name: str) -> bool:
         """Whether there is bronze, silver or gold."""
@@ -71,6 +92,10 @@ class Lake:
             shutil.rmtree(target)
         written.replace(target)
         _sync_folder(target.parent)
+
+    def drop_batch(self, table: str, batch: str) -> None:
+        """A batch that was never whole goes."""
+        shutil.rmtree(self.folder / table / f"batch={batch}")
 
     def publish(self, name: str, written: Path) -> None:
         """Let `written`, with its tables, be what `name` shows from now on."""

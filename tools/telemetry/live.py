@@ -1,16 +1,22 @@
 """`slotmq telemetry live`: from the boards' rings into bronze, a micro-batch at a time.
 
-A batch of the stream is a batch of bronze, of the same name whenever it is repeated: it
-arrives by one rename and takes the place of what a killed run had written of it. So every
-record is in bronze once, whoever was killed and when. Silver and gold are made from bronze
-as after a harvest, and take a record once that came both ways.
+A batch of the stream is a batch of bronze, of the same name whenever it is repeated. It
+arrives by one rename, and one that is there stays: the rings may have forgotten since what it
+has. So every record is in bronze once, whoever was killed and when. Silver and gold are made
+from bronze as after a harvest, and take a record once that came both ways.
+
+A board that goes away in the middle of a batch ends the query, which is started again until
+the board is back.
 """
 
 from __future__ import annotations
 
+import re
+import time
 import uuid
 from pathlib import Path
 
+import click
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -19,9 +25,12 @@ from ..errors import ToolError
 from ..harvest.manifest import replace_file
 from . import bronze
 from .lake import Lake
+from .ring_reading import Away
 from .ring_source import NAME, RingSource
 
 CHECKPOINT = ".live"  # in the folder of the tables
+_AGAIN_S = 10.0
+_OURS = re.compile(r"slotmq_tools\.[\w.]*\b(\w+): (.+)")  # an error's line in a traceback
 
 
 def start(
@@ -33,7 +42,9 @@ def start(
     name = _name(checkpoint)
 
     def take(frames: DataFrame, number: int) -> None:
-        bronze.commit(lake, f"live-{name}-{number:010}", frames)
+        batch = f"live-{name}-{number:010}"
+        if batch not in lake.batches():  # else Spark was killed before it wrote that down
+            bronze.commit(lake, batch, frames)
 
     writer = spark.readStream.format(NAME).options(**options).load().writeStream
     writer = writer.foreachBatch(take).option("checkpointLocation", str(checkpoint / "spark"))
@@ -46,28 +57,57 @@ def run(
     seconds: float | None = None,
 ) -> int:  # fmt: skip
     """Until it ends by itself, or after so many seconds, or on Ctrl-C; -> records read."""
-    query = start(spark, lake, options, every)
+    deadline = None if seconds is None else time.monotonic() + seconds
+    found = 0
+    while True:
+        query = start(spark, lake, options, every)
+        try:
+            query.awaitTermination(_left(deadline))  # type: ignore[arg-type]
+            away = None
+        except StreamingQueryException as error:
+            away = _away(error, every)
+        except KeyboardInterrupt:
+            away = None
+        if query.isActive:
+            query.stop()
+        found += sum(progress.numInputRows for progress in query.recentProgress)
+        if away is None or not _waited(away, deadline):
+            return found
+        options = options | {"waits": "true"}
+
+
+def _left(deadline: float | None) -> float | None:
+    return None if deadline is None else max(0.001, deadline - time.monotonic())
+
+
+def _away(error: StreamingQueryException, every: float | None) -> str:
+    """Why a board has to be waited for; ToolError if that is not it, or nobody waits."""
+    name, told = _reason(error)
+    if name != Away.__name__ or every is None:
+        raise ToolError(told) from None
+    return told
+
+
+def _waited(why: str, deadline: float | None) -> bool:
+    """False: it is time to end."""
+    click.echo(f"{why}; again in {_AGAIN_S:g} s", err=True)
+    left = _left(deadline)
     try:
-        query.awaitTermination(seconds)  # type: ignore[arg-type]
-    except StreamingQueryException as error:
-        raise ToolError(_reason(error)) from None
+        time.sleep(_AGAIN_S if left is None else min(_AGAIN_S, left))
     except KeyboardInterrupt:
-        pass
-    if query.isActive:
-        query.stop()
-    return sum(progress.numInputRows for progress in query.recentProgress)
+        return False
+    return deadline is None or time.monotonic() < deadline
 
 
 def _name(checkpoint: Path) -> str:
-    """Of the stream: another checkpoint counts its batches anew."""
+    """Of the stream: another checkpoint counts its batches anew, under another name."""
     file = checkpoint / "name"
-    if not file.exists():
+    if not (file.exists() and (checkpoint / "spark").exists()):
         replace_file(file, uuid.uuid4().hex[:8].encode())
     return file.read_text()
 
 
-def _reason(error: StreamingQueryException) -> str:
-    """The line of a Python traceback that says it."""
-    lines = [line.strip() for line in str(error).splitlines()]
-    ours = [line for line in lines if "ToolError: " in line]
-    return ours[-1].partition("ToolError: ")[2] if ours else lines[0]
+def _reason(error: StreamingQueryException) -> tuple[str, str]:
+    """The line of a Python traceback that says it: the kind of error, and in which words."""
+    ours = _OURS.findall(str(error))
+    return ours[-1] if ours else ("", str(error).splitlines()[0])

@@ -14,6 +14,7 @@ from ..harvest.network import Gone, Head, Ring
 from ..harvest.segments import HEADER, NotASegment, header, scan
 
 UNKNOWN = 0xFFFFFFFF  # how many records a gap has, where nobody can say
+NEAR = 1000  # starts; a boot farther on, or one that is lower, is of a ring that was made anew
 _RECORD = 40  # bytes, more or less
 
 
@@ -42,6 +43,13 @@ class Gap(NamedTuple):
     lost: int  # how many, or UNKNOWN
 
 
+class Renewed(NamedTuple):
+    """The ring was made anew, and its boots are counted from a number drawn by lot."""
+
+    before: int  # the boot that was read last
+    boot: int  # the first that there is now
+
+
 class RingIndex:
     """One board."""
 
@@ -52,44 +60,44 @@ class RingIndex:
         self.end = Position(0, 0)
 
     def update(self, ring: Ring, head: Head) -> None:
-        """Ask for what is new."""
+        """Ask for what is new. If that fails, all is as it was."""
         if head == self._head:
             return
-        if self._head is None or head.segment != self._head.segment:
-            self._tail = b""
-        if self._head is not None and (head.boot, head.segment) < self._newest():
-            self._starts = {}  # the board was emptied
-        there = range(head.first, head.segment + 1)
-        self._starts = {number: at for number, at in self._starts.items() if number in there}
-        for number in there:
-            if number not in self._starts:
-                self._look(ring, head.board, number)
-        self._extend(ring, head)
-        self._head = head
+        known, tail = self._starts, self._tail
+        if self._is_new(head):
+            known, tail = {}, b""
+        elif self._head is None or head.segment != self._head.segment:
+            tail = b""
+        starts: dict[int, Position] = {}
+        for number in range(head.first, head.segment + 1):
+            at = known.get(number) or _look(ring, head.board, number)
+            if at is not None:
+                starts[number] = at
+        self._extend(ring, head, starts, tail)
 
-    def _newest(self) -> tuple[int, int]:
-        assert self._head is not None
-        return self._head.boot, self._head.segment
+    def _is_new(self, head: Head) -> bool:
+        """Was the board emptied?"""
+        if self._head is None:
+            return False
+        boots = head.boot - self._head.boot
+        return head.segment < self._head.segment or not 0 <= boots <= NEAR
 
-    def _look(self, ring: Ring, board: str, number: int) -> None:
-        try:
-            found = header(ring.read(board, number, 0, HEADER.size))
-        except (Gone, NotASegment):
-            return  # the records that it had are a gap
-        self._starts[number] = Position(found.boot, found.first)
+    def _extend(self, ring: Ring, head: Head, starts: dict[int, Position], tail: bytes) -> None:
+        """By what the newest segment has more than its `tail`; then all of it is known."""
+        if head.segment in starts:
+            try:
+                tail += ring.read(head.board, head.segment, len(tail), head.length)
+                found = scan(tail)
+                end = Position(found.header.boot, found.last + 1)
+            except (Gone, NotASegment):
+                end, tail = starts.pop(head.segment), b""
+        else:
+            end = max(starts.values(), default=Position(0, 0))
+        self._starts, self._tail, self._head, self.end = starts, tail, head, end
 
-    def _extend(self, ring: Ring, head: Head) -> None:
-        if head.segment not in self._starts:
-            self.end = max(self._starts.values(), default=Position(0, 0))
-            return
-        try:
-            self._tail += ring.read(head.board, head.segment, len(self._tail), head.length)
-            found = scan(self._tail)
-        except (Gone, NotASegment):
-            self._tail = b""
-            self.end = self._starts.pop(head.segment)
-            return
-        self.end = Position(found.header.boot, found.last + 1)
+    def is_behind(self, position: Position) -> bool:
+        """Is what was read of another ring, that no boot of this one follows on?"""
+        return self._head is not None and self._head.boot < position.boot
 
     @property
     def oldest(self) -> Position:
@@ -133,13 +141,29 @@ class RingIndex:
             found.append(Piece(number, begin.boot, first, stop, sealed))
         return found
 
-    def gaps(self, start: Position, end: Position) -> list[Gap]:
-        """What was overwritten between two positions."""
-        oldest = min(self.oldest, end)
-        if oldest <= start:
-            return []
-        if oldest.boot == start.boot:
-            return [Gap(start.boot, start.seq, oldest.seq - start.seq)]
-        found = [Gap(start.boot, start.seq, UNKNOWN)]
+    def gaps(self, start: Position, end: Position) -> list[Gap | Renewed]:
+        """What the ring has no more, of all between two positions."""
+        gone = not self._starts or self.is_behind(start)
+        oldest = end if gone else min(self.oldest, end)
+        return lost(start, oldest) if oldest > start else []
+
+
+def _look(ring: Ring, board: str, number: int) -> Position | None:
+    """Where a segment begins; the records of one that cannot be known are a gap."""
+    try:
+        found = header(ring.read(board, number, 0, HEADER.size))
+    except (Gone, NotASegment):
+        return None
+    return Position(found.boot, found.first)
+
+
+def lost(start: Position, oldest: Position) -> list[Gap | Renewed]:
+    """All from one position up to another, which may be one of a ring that was made anew."""
+    if oldest.boot == start.boot:
+        return [Gap(start.boot, start.seq, oldest.seq - start.seq)]
+    found: list[Gap | Renewed] = [Gap(start.boot, start.seq, UNKNOWN)]
+    if 0 < oldest.boot - start.boot <= NEAR:
         found += [Gap(boot, 0, UNKNOWN) for boot in range(start.boot + 1, oldest.boot)]
-        return found + ([Gap(oldest.boot, 0, oldest.seq)] if oldest.seq else [])
+    else:
+        found.append(Renewed(start.boot, oldest.boot))
+    return found + ([Gap(oldest.boot, 0, oldest.seq)] if oldest.seq else [])

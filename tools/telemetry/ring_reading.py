@@ -19,7 +19,7 @@ from ..harvest.network import Gone, Ring
 from ..harvest.segments import NotASegment, header
 from . import segment as s
 from .decode import Place, bad_batch, decode
-from .ring_index import UNKNOWN, Gap, Piece
+from .ring_index import UNKNOWN, Gap, Piece, Renewed
 
 OVERWRITTEN = "overwritten"
 _ATTEMPTS = 3
@@ -33,12 +33,16 @@ class Work(NamedTuple):
     address: tuple[str, int]
     board: str
     pieces: Sequence[Piece]
-    gaps: Sequence[Gap]
+    gaps: Sequence[Gap | Renewed]
+
+
+class Away(ToolError):
+    """What is planned cannot be read now; it stays planned until its board is back."""
 
 
 def frames(work: Work, login: Login) -> Iterator[Any]:
     """Arrow batches of one task. A connection that breaks is made anew."""
-    yield from (_gap_row(work, gap) for gap in work.gaps)
+    yield from (_row(work, gap) for gap in work.gaps)
     ring: Ring | None = None
     try:
         for piece in work.pieces:
@@ -47,12 +51,12 @@ def frames(work: Work, login: Login) -> Iterator[Any]:
                     ring = ring or Ring(work.address, login)
                     data = _fetched(ring, work.board, piece)
                     break
-                except ToolError:
+                except ToolError as error:
                     if ring is not None:
                         ring.close()
                     ring = None
                     if attempt == _ATTEMPTS - 1:
-                        raise
+                        raise Away(str(error)) from None
                     time.sleep(_PAUSE_S)
             yield from _frames(work, piece, data)
     finally:
@@ -72,7 +76,7 @@ def _fetched(ring: Ring, board: str, piece: Piece) -> bytes | None:
 def _frames(work: Work, piece: Piece, data: bytes | None) -> Iterator[pa.RecordBatch]:
     if data is None:
         lost = UNKNOWN if piece.end is None else piece.end - piece.first
-        yield _gap_row(work, Gap(piece.boot, piece.first, lost))
+        yield _row(work, Gap(piece.boot, piece.first, lost))
         return
     place = Place(_source(work), _LIVE, 0, int(time.time() * 1000))
     for batch in decode(data, len(data), place, sealed=False):
@@ -90,12 +94,14 @@ def _wanted(batch: pa.RecordBatch, piece: Piece) -> Any:
     return pc.fill_null(inside, piece.sealed)
 
 
-def _gap_row(work: Work, gap: Gap) -> pa.RecordBatch:
-    payload = s.LOSS.pack(gap.boot, gap.first, gap.lost, UNKNOWN)
-    row = {
-        "board": work.board, "boot": gap.boot, "seq": gap.first, "type": s.GAP, "flags": 1,
-        "payload": payload, "line": _LIVE, "file": _source(work), "reason": OVERWRITTEN,
-    }  # fmt: skip
+def _row(work: Work, gap: Gap | Renewed) -> pa.RecordBatch:
+    row = {"board": work.board, "boot": gap.boot, "type": s.GAP, "flags": 1, "line": _LIVE}
+    row["file"] = _source(work)
+    if isinstance(gap, Renewed):
+        row["reason"] = f"made anew: boot {gap.boot} follows boot {gap.before}"
+    else:
+        row |= {"seq": gap.first, "reason": OVERWRITTEN}
+        row["payload"] = s.LOSS.pack(gap.boot, gap.first, gap.lost, UNKNOWN)
     return bad_batch([row])
 
 

@@ -2,9 +2,11 @@
 
 Options: `brokers`, HOST:PORT separated by commas; `user`, whose password is in
 $SLOTMQ_PASSWORD of the driver; `boards`, ids separated by commas (all); and
-`maxRecordsPerTrigger`. The offset is {board: [boot, seq]} of the next record: what Spark has
-planned it can ask for again, whoever was killed meanwhile. The driver plans, the executors
-fetch; a broker that does not answer has nothing new. Rows are those of schemas.FRAMES.
+`maxRecordsPerTrigger`; with `waits` it does not matter if no broker answers at the start. The
+offset is {board: [boot, seq]} of the next record, and where a board is met for the first time,
+or its ring was made anew, [boot, seq, boot, seq]: the next record, and the one begun with. So
+what Spark has planned it can ask for again, whoever was killed meanwhile. The driver plans, the
+executors fetch; a broker that does not answer has nothing new. Rows are those of schemas.FRAMES.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ from ..deploy.options import LOGIN, Address
 from ..deploy.reach import Login
 from ..errors import ToolError
 from ..harvest.network import Ring
-from .ring_index import Position, RingIndex
-from .ring_reading import Work, frames
+from .ring_index import Position, RingIndex, lost
+from .ring_reading import Away, Work, frames
 from .schemas import FRAMES
 
 NAME = "slotmq_ring"
@@ -63,8 +65,9 @@ class _Field:
         try:
             for board, head in ring.heads().items():
                 if not self.only or board in self.only:
-                    self.indices.setdefault(board, RingIndex()).update(ring, head)
-                    self.where[board] = address
+                    index = self.indices.get(board) or RingIndex()
+                    index.update(ring, head)
+                    self.indices[board], self.where[board] = index, address
         except ToolError as error:
             return error
         finally:
@@ -82,7 +85,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         limit = options.get("maxrecordspertrigger")
         self._limit = int(limit) if limit else None
         self._target: dict[str, Position] | None = None
-        self._reached = False
+        self._reached = "waits" in options
 
     def __getstate__(self) -> dict[str, Any]:
         """What executors need of it."""
@@ -126,30 +129,42 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end = ends[board]
             if share is not None:
                 end = min(end, self._driver.indices[board].limited(begins[board], share))
-            found[board] = list(end)
+            known = board in start and begins[board] == _next(start[board])
+            found[board] = [*end] if known else [*end, *begins[board]]
         return found
 
     def _begin(self, start: Offset, board: str) -> Position:
-        return Position(*start[board]) if board in start else self._driver.indices[board].oldest
+        index = self._driver.indices[board]
+        if board in start and not index.is_behind(_next(start[board])):
+            return _next(start[board])
+        return index.oldest
 
     def reportLatestOffset(self) -> Offset:  # noqa: N802
         return {board: list(end) for board, end in self._driver.ends().items()}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         if not end.keys() <= self._driver.indices.keys():
-            self._driver.update()  # planned by one that was killed
+            try:
+                self._driver.update()  # planned by one that was killed
+            except ToolError as error:
+                raise Away(str(error)) from None
+            self._reached = True
         return [InputPartition(work) for work in self._works(start, end)]
 
     def _works(self, start: Offset, end: Offset) -> Iterator[Work]:
         for board, last in end.items():
+            before = start.get(board)
+            if last == before:
+                continue
             index = self._driver.indices.get(board)
             if index is None:
-                raise ToolError(f"board {board} is not behind these brokers now")
-            begin = self._begin(start, board)
-            until = Position(*last)
-            if until > begin:
-                pieces, gaps = index.pieces(begin, until), index.gaps(begin, until)
-                yield Work(self._driver.where[board], board, pieces, gaps)
+                raise Away(f"board {board} is not behind these brokers now")
+            begin = Position(*last[2:]) if last[2:] else _next(before or [*index.oldest])
+            gaps = index.gaps(begin, _next(last))
+            if before is not None and begin != _next(before):
+                gaps = [*lost(_next(before), begin), *gaps]
+            pieces = index.pieces(begin, _next(last))
+            yield Work(self._driver.where[board], board, pieces, gaps)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         # Spark asks for a partition of nothing where there are none.
@@ -161,6 +176,11 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def stop(self) -> None:
         """No connection outlives a question."""
+
+
+def _next(offset: list[int]) -> Position:
+    """The next record, of a board's part of an offset."""
+    return Position(*offset[:2])
 
 
 class RingSource(DataSource):

@@ -4,8 +4,10 @@ once, and what was overwritten is a loss with its reason.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -14,6 +16,7 @@ from host_tests.harvest.conftest import A, B, identities, recorder
 from host_tests.harvest.fake_board import FakeBoards
 from host_tests.harvest.recording import Recorder
 from host_tests.spark.tables import rows
+from host_tests.wire import process
 from host_tests.wire.process import BrokerProcess
 from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest.manifest import locked
@@ -73,6 +76,82 @@ def test_live_and_harvest_make_one_table(
     assert (loss["board"], loss["boot"], loss["first_seq"]) == (A, 1, last + 1)
     assert loss["last_seq"] == min(seq for _, _, seq in identities(one)) - 1
     assert loss["reasons"] == ["overwritten"]
+
+
+def dies_behind_its_commit(patch: pytest.MonkeyPatch) -> None:
+    """Spark does not write down that the batch is done."""
+    commit = bronze.commit
+
+    def committed(*arguments: Any) -> None:
+        commit(*arguments)
+        raise ToolError("the power went")
+
+    patch.setattr(bronze, "commit", committed)
+
+
+def identities_of(spark: SparkSession, lake: Lake) -> list[tuple[str, int, int]]:
+    found = bronze.read(spark, lake).select("board", "boot", "seq").collect()
+    return sorted((row["board"], row["boot"], row["seq"]) for row in found)
+
+
+def test_a_batch_that_is_there_stays_whatever_the_ring_has_forgotten(
+    spark: SparkSession, tmp_path: Path, field: BrokerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = recorder(A, 300)
+    boards = FakeBoards(field.address, [one])
+    lake = Lake(tmp_path / "tables").made()
+    try:
+        with monkeypatch.context() as patch, pytest.raises(ToolError, match="the power went"):
+            dies_behind_its_commit(patch)
+            live.run(spark, lake, options(field), None)
+        seen = identities(one)
+        one.keeps = 2
+        for number in range(600):
+            one.message("room/1", b"%d" % number)
+        boards.published()
+        live.run(spark, lake, options(field), None)
+    finally:
+        boards.close()
+    assert identities_of(spark, lake) == sorted(seen | identities(one))
+    (gap,) = bronze.quarantine(spark, lake).collect()
+    assert (gap["reason"], gap["seq"]) == ("overwritten", len(seen))
+
+
+def test_a_board_that_goes_away_with_a_batch_planned_is_waited_for(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = recorder(A, 300)
+    brokers = [BrokerProcess("cpython", "\n", tmp_path)]
+    boards = [FakeBoards(brokers[0].address, [one])]
+    lake = Lake(tmp_path / "tables").made()
+    waits: list[str] = []
+
+    def cut(_count: int, answer: bytes) -> bytes:
+        number, offset = struct.unpack_from("<II", answer)
+        if number == 0 and offset:  # what only the task asks for
+            brokers[0].process.kill()
+        return answer
+
+    def waited(why: str, _deadline: object) -> bool:
+        waits.append(why)
+        brokers.append(BrokerProcess("cpython", "\n", tmp_path))
+        boards.append(FakeBoards(brokers[1].address, [one]))
+        return True
+
+    boards[0].spoil = cut
+    monkeypatch.setattr(process, "free_port", lambda: brokers[0].address[1])
+    monkeypatch.setattr(live, "_waited", waited)
+    dies_behind_its_commit(monkeypatch)  # which ends it
+    try:
+        with pytest.raises(ToolError, match="the power went"):
+            live.run(spark, lake, options(brokers[0]), 0.1)
+    finally:
+        for each in boards:
+            each.close()
+        for broker in brokers[1:]:
+            broker.stop()
+    assert len(waits) == 1 and "no MQTT at" in waits[0] and "\n" not in waits[0]
+    assert identities_of(spark, lake) == sorted(identities(one))
 
 
 def test_no_broker_is_one_line(spark: SparkSession, tmp_path: Path) -> None:

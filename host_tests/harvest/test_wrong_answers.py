@@ -1,0 +1,83 @@
+"""`slotmq harvest --broker`: what is no head, no answer, no segment or no file of a harvest is
+passed over or named, and the rest comes.
+"""
+
+from collections.abc import Callable
+
+import paho.mqtt.client as paho
+import pytest
+from click.testing import Result
+from paho.mqtt.enums import CallbackAPIVersion
+
+from host_tests.wire.process import BrokerProcess
+from slotmq_tools.harvest import network
+
+from .conftest import A, Attach, B, Folder, identities, recorder
+
+HEAD = b"""{"board":"00000000000000b%b","boot":1,"first":0,"segment":%d,"length":9,"next":1,
+"size":512}"""
+Harvest = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "_AGAIN_S", 0.3)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"hello",
+        b"[]",
+        b'{"board":"00000000000000bb"}',
+        HEAD % (b"a", 0),  # of another board than its topic says
+        HEAD % (b"b", 4_000_000_000),  # segments
+        (HEAD % (b"b", 0)).replace(b"512", b"1e999"),
+        b"[" * 3000,
+    ],
+)
+def test_a_head_that_no_board_says_is_passed_over(
+    attach: Attach, harvest: Harvest, folder: Folder, field: BrokerProcess, head: bytes
+) -> None:
+    one = recorder(A, 20)
+    attach(one)
+    client = paho.Client(CallbackAPIVersion.VERSION2)
+    client.connect(*field.address)
+    client.loop_start()
+    topic = f"$SLOTMQ/record/{B}/head"
+    client.publish(topic, head, 1, retain=True).wait_for_publish(10)
+    harvest()
+    assert folder.identities() == identities(one)
+    client.disconnect()
+    client.loop_stop()
+
+
+def test_an_answer_that_is_none_is_asked_for_again(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    one = recorder(messages=120)
+    boards = attach(one)
+    boards.spoil = lambda count, answer: answer[: count % 12] if count % 5 == 0 else answer
+    harvest()
+    assert folder.identities() == identities(one)
+
+
+def test_a_file_that_no_harvest_wrote_is_named(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    attach(recorder(messages=20))
+    (folder.path / "partial").mkdir(parents=True)
+    (folder.path / "partial" / "x.seg").write_text("something else")
+    said = harvest(status=1).output.splitlines()[-1]
+    assert said.startswith("Error: ") and "partial/x.seg: 14 bytes are too few" in said
+
+
+def test_what_is_no_segment_is_told_and_left(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    one = recorder(messages=300)
+    one.segments[1] = b"\x00" * 500
+    attach(one)
+    assert "segment 1: this is no segment" in harvest().output
+    assert (A, 1, 1) not in dict(folder.segments())
+    assert len(folder.segments()) == len(one.segments) - 1

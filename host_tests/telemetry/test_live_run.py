@@ -1,0 +1,132 @@
+"""`slotmq telemetry live` around Spark, which is not there: what becomes of a batch that comes
+again, and of a board that goes away.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+from pyspark.errors import StreamingQueryException
+
+from slotmq_tools.errors import ToolError
+from slotmq_tools.telemetry import bronze, live
+from slotmq_tools.telemetry.lake import Lake
+
+AWAY = """[FOREACH] Traceback (most recent call last):
+  File "ring_reading.py", line 50, in frames
+slotmq_tools.telemetry.ring_reading.Away: no MQTT at 10.0.0.1:1883 (refused)
+"""
+UNREACHABLE = "x\nslotmq_tools.deploy.reach.Unreachable: no MQTT at 10.0.0.1:1883 (refused)\n"
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path / "tables").made()
+
+
+def test_a_batch_that_is_there_stays_when_spark_repeats_it(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    committed: list[tuple[str, object]] = []
+
+    def commit(to: Lake, name: str, frames: object) -> None:
+        committed.append((name, frames))
+        (to.folder / "bronze" / f"batch={name}").mkdir(parents=True)
+
+    monkeypatch.setattr(bronze, "commit", commit)
+    started(lake)("what the ring had", 0)
+    take = started(lake)  # another driver
+    take("what it has yet", 0)
+    assert [what for _, what in committed] == ["what the ring had"]
+    take("the next", 1)
+    names = [name for name, _ in committed]
+    assert names == lake.batches() and [name[-10:] for name in names] == [
+        "0000000000",
+        "0000000001",
+    ]
+    (lake.folder / live.CHECKPOINT / "spark").rmdir()  # then Spark counts anew
+    started(lake)("all of it", 0)
+    assert [what for _, what in committed[2:]] == ["all of it"]
+
+
+def started(lake: Lake) -> Any:
+    """What a stream does with each of its batches."""
+    spark = MagicMock()
+    live.start(spark, lake, {}, None)
+    (lake.folder / live.CHECKPOINT / "spark").mkdir(exist_ok=True)
+    stream = spark.readStream.format().options().load().writeStream
+    return stream.foreachBatch.call_args.args[0]
+
+
+class Queries:
+    """What becomes of each query that is started: it ends, or breaks with these words."""
+
+    def __init__(self, *ends: str | type[BaseException] | None) -> None:
+        self._ends = list(ends)
+        self.options: list[dict[str, str]] = []
+
+    def start(self, _spark: Any, _lake: Lake, options: dict[str, str], _every: Any) -> Any:
+        self.options.append(options)
+        end = self._ends.pop(0)
+
+        def wait(_seconds: float | None) -> None:
+            if isinstance(end, str):
+                raise StreamingQueryException(end)
+            if end is not None:
+                raise end
+
+        progress = [SimpleNamespace(numInputRows=10)]
+        return SimpleNamespace(awaitTermination=wait, isActive=False, recentProgress=progress)
+
+
+@pytest.fixture
+def queries(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def of(*ends: str | type[BaseException] | None) -> Queries:
+        made = Queries(*ends)
+        monkeypatch.setattr(live, "start", made.start)
+        return made
+
+    monkeypatch.setattr(live, "_AGAIN_S", 0)
+    return of
+
+
+def run(lake: Lake, every: float | None, seconds: float | None = None) -> int:
+    return live.run(MagicMock(), lake, {"brokers": "10.0.0.1:1883"}, every, seconds)
+
+
+def test_a_board_that_goes_away_is_waited_for(
+    lake: Lake, queries: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = queries(AWAY, AWAY, None)
+    assert run(lake, 5.0) == 30
+    assert [options.get("waits") for options in made.options] == [None, "true", "true"]
+    told = "no MQTT at 10.0.0.1:1883 (refused); again in 0 s\n"
+    assert capsys.readouterr().err == 2 * told
+
+
+def test_ctrl_c_ends_the_waiting(lake: Lake, queries: Any) -> None:
+    made = queries(AWAY, KeyboardInterrupt)
+    assert run(lake, 5.0) == 20
+    assert len(made.options) == 2
+
+
+def test_the_time_that_was_given_ends_the_waiting(
+    lake: Lake, queries: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = queries(AWAY, AWAY)
+    monkeypatch.setattr(live, "_AGAIN_S", 3600)
+    assert run(lake, 5.0, 0.001) == 10
+    assert len(made.options) == 1
+
+
+@pytest.mark.parametrize(("words", "every"), [(AWAY, None), (UNREACHABLE, 5.0)])
+def test_what_will_not_pass_is_one_line(
+    lake: Lake, queries: Any, words: str, every: float | None
+) -> None:
+    queries(words)
+    with pytest.raises(ToolError, match=r"^no MQTT at 10\.0\.0\.1:1883 \(refused\)$"):
+        run(lake, every)

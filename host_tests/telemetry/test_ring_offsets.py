@@ -1,0 +1,227 @@
+"""What the live source plans, and plans again after a kill, without Spark or a network: of a ring
+that was overwritten or made anew in between, all that is gone is named.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
+
+from host_tests.harvest.recording import Recorder, records
+from slotmq_tools.deploy.reach import Login
+from slotmq_tools.errors import ToolError
+from slotmq_tools.harvest import network
+from slotmq_tools.harvest.network import Gone, Head
+from slotmq_tools.telemetry import ring_reading, ring_source
+from slotmq_tools.telemetry.ring_index import UNKNOWN, Gap, Position, Renewed, RingIndex, lost
+from slotmq_tools.telemetry.ring_reading import Away, Work
+from slotmq_tools.telemetry.ring_source import Offset, RingSource
+from slotmq_tools.telemetry.schemas import FRAMES
+
+BOARD = "00000000000000aa"
+Row = dict[str, Any]
+
+
+class Ring:
+    """The boards of a broker, without the way; without a board nobody answers."""
+
+    boards: tuple[Recorder, ...] = ()
+    silent: frozenset[int] = frozenset()  # segments
+
+    def __init__(self, *_: object) -> None:
+        if not self.boards:
+            raise ToolError("nobody is there")
+
+    def heads(self) -> dict[str, Head]:
+        return {each.name: Head(**each.state()) for each in self.boards}  # type: ignore[arg-type]
+
+    def read(self, board: str, segment: int, begin: int, end: int | None) -> bytes:
+        (one,) = (each for each in self.boards if each.name == board)
+        if segment in self.silent:
+            raise ToolError("no answer")
+        if segment not in one.segments:
+            raise Gone(segment)
+        return one.segments[segment][begin:end]
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ring_source, "Ring", Ring)
+    monkeypatch.setattr(ring_reading, "Ring", Ring)
+    monkeypatch.setattr(ring_reading, "_PAUSE_S", 0)
+    Ring.boards, Ring.silent = (), frozenset()
+
+
+def recorder(messages: int, boot: int = 0, **options: Any) -> Recorder:
+    board = Recorder(BOARD, boot=boot, **options)
+    board.start()
+    for number in range(messages):
+        board.message("room/1", b"%d" % number)
+    Ring.boards = (board,)
+    return board
+
+
+class Driver:
+    """A driver's life: after a kill there is a new one, with what Spark has written down."""
+
+    def __init__(self, **options: str) -> None:
+        source = RingSource({"brokers": "127.0.0.1:1883", **options})
+        self.reader: Any = source.streamReader(FRAMES)
+
+    def plan(self, start: Offset, limit: ReadLimit | None = None) -> Offset:
+        planned = self.reader.latestOffset(start, limit or ReadAllAvailable())
+        read: Offset = json.loads(json.dumps(planned))
+        return read
+
+    def works(self, start: Offset, end: Offset) -> list[Work]:
+        return [partition.value for partition in self.reader.partitions(start, end)]
+
+    def rows(self, start: Offset, end: Offset) -> list[Row]:
+        work = self.works(start, end)
+        batches = (batch for each in work for batch in ring_reading.frames(each, Login()))
+        return [row for batch in batches for row in batch.to_pylist()]
+
+
+def numbers(board: Recorder) -> set[int]:
+    """What a ring has of one boot."""
+    return {seq for segment in board.segments.values() for seq, _ in records(segment)}
+
+
+def good(rows: list[Row]) -> set[int]:
+    return {row["seq"] for row in rows if row["reason"] is None}
+
+
+def test_a_first_batch_that_is_repeated_names_what_was_overwritten_meanwhile() -> None:
+    board = recorder(400)
+    before = numbers(board)
+    end = Driver().plan({})
+    board.keeps = 2
+    for number in range(900):
+        board.message("room/1", b"%d" % number)
+    work = Driver().works({}, end)
+    assert [each.gaps for each in work] == [[Gap(1, 0, len(before))]]
+    assert good(Driver().rows({}, end)) == set()
+
+
+def test_a_batch_is_planned_from_where_it_begins_and_not_again() -> None:
+    board = recorder(200)
+    driver = Driver()
+    first = driver.plan({}, ReadMaxRows(50))
+    assert first == {BOARD: [1, 50, 1, 0]}
+    second = driver.plan(first, ReadMaxRows(50))
+    assert second == {BOARD: [1, 100]}
+    found = driver.rows({}, first) + driver.rows(first, second)
+    assert [row["seq"] for row in found] == list(range(100))
+    last = driver.plan(second)
+    assert driver.plan(last) == last and driver.works(last, last) == []
+    assert last == {BOARD: [1, len(numbers(board))]}
+
+
+def test_a_board_with_nothing_new_stays_as_it_is_beside_one_with_more() -> None:
+    board = recorder(20)
+    first = Driver().plan({})
+    other = Recorder("00000000000000bb")
+    other.start()
+    Ring.boards = (board, other)
+    second = Driver().plan(first)
+    assert second == {**first, other.name: [1, 1, 1, 0]}
+    assert [work.board for work in Driver().works(first, second)] == [other.name]
+
+
+@pytest.mark.parametrize("boot", [3, 5_000_000])
+@pytest.mark.parametrize("again", [True, False], ids=["another driver", "the same"])
+def test_a_ring_that_was_made_anew_is_read_from_its_beginning(boot: int, again: bool) -> None:
+    recorder(300, boot=4710)
+    driver = Driver()
+    first = driver.plan({})
+    fresh = recorder(100, boot=boot)
+    driver = Driver() if again else driver
+    second = driver.plan(first)
+    rows = driver.rows(first, second)
+    assert good(rows) == numbers(fresh)
+    told = [(row["boot"], row["seq"], row["reason"]) for row in rows if row["reason"]]
+    assert told == [
+        (4711, first[BOARD][1], "overwritten"),
+        (boot + 1, None, f"made anew: boot {boot + 1} follows boot 4711"),
+    ]
+    assert driver.plan(second) == second
+    fresh.message("room/1", b"goes on")
+    assert good(driver.rows(second, driver.plan(second))) == {max(numbers(fresh))}
+
+
+def test_a_ring_that_was_made_anew_and_is_longer_already_is_read_from_its_beginning() -> None:
+    recorder(100, boot=4710)
+    driver = Driver()
+    first = driver.plan({})
+    fresh = recorder(900, boot=5_000_000)
+    assert good(driver.rows(first, driver.plan(first))) == numbers(fresh)
+
+
+def test_what_is_gone_of_a_ring_that_was_made_anew_is_named_too() -> None:
+    recorder(30, boot=4710)
+    first = Driver().plan({})
+    fresh = recorder(900, boot=2, keeps=2)
+    second = Driver().plan(first)
+    (work,) = Driver().works(first, second)
+    assert work.gaps[1:] == [Renewed(4711, 3), Gap(3, 0, min(numbers(fresh)))]
+
+
+@pytest.mark.parametrize("boot", [3, 5_000_000])
+def test_a_planned_batch_of_a_ring_that_is_no_more_is_a_gap(boot: int) -> None:
+    before = numbers(recorder(300, boot=4710))
+    end = Driver().plan({})
+    recorder(100, boot=boot)
+    (work,) = Driver().works({}, end)
+    assert (work.pieces, work.gaps) == ([], [Gap(4711, 0, len(before))])
+
+
+def test_boots_far_apart_are_one_row() -> None:
+    found = lost(Position(4, 9), Position(5_000_000, 7))
+    assert found == [Gap(4, 9, UNKNOWN), Renewed(4, 5_000_000), Gap(5_000_000, 0, 7)]
+    assert len(lost(Position(4, 9), Position(8, 7))) == 5
+
+
+def test_a_look_that_fails_half_way_changes_nothing() -> None:
+    board = recorder(400)
+    index, ring = RingIndex(), cast(network.Ring, Ring())
+    index.update(ring, ring.heads()[BOARD])
+    before = index.pieces(Position(1, 0), index.end)
+    for number in range(400):
+        board.message("room/1", b"%d" % number)
+    Ring.silent = frozenset({board.newest - 1})
+    with pytest.raises(ToolError):
+        index.update(ring, ring.heads()[BOARD])
+    assert index.pieces(Position(1, 0), index.end) == before
+    assert index.gaps(Position(1, 0), index.end) == []
+    Ring.silent = frozenset()
+    index.update(ring, ring.heads()[BOARD])
+    assert index.end == Position(1, max(numbers(board)) + 1)
+
+
+def test_a_planned_batch_waits_for_its_board() -> None:
+    board = recorder(30)
+    end = Driver().plan({})
+    (work,) = Driver().works({}, end)
+    Ring.boards = ()
+    with pytest.raises(Away, match="nobody is there"):
+        list(ring_reading.frames(work, Login()))
+    with pytest.raises(Away, match="nobody is there"):
+        Driver().works({}, end)
+    Ring.boards = (Recorder("00000000000000bb"),)
+    Ring.boards[0].start()
+    with pytest.raises(Away, match=f"board {BOARD} is not behind these brokers now"):
+        Driver().works({}, end)
+    Ring.boards = (board,)
+    assert good(Driver().rows({}, end)) == numbers(board)
+
+
+def test_at_the_start_somebody_must_answer_but_not_when_it_is_started_again() -> None:
+    with pytest.raises(ToolError, match="nobody is there"):
+        Driver().plan({})
+    assert Driver(waits="true").plan({BOARD: [1, 5]}) == {BOARD: [1, 5]}
