@@ -223,6 +223,12 @@ def _anybody_has(model, missing, msg, seq):
     for session in model.sessions:
         for other in session.owed.get(msg.key(), ()):
             same = other.msg is msg and other.seq == seq
-            if same and other.qos and other.state != DONE and other not in lost:
+            waits = same and other.qos and other.state != DONE and other not in lost
+            if waits and not _may_be_retained(session, msg):
                 return True
     return False
+
+
+def _may_be_retained(session, msg):
+    # What is in its queue may be the retained one, for a subscription that has just been made.
+    return any(msg.topic in scan.due for scan in session.scans)

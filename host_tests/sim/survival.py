@@ -161,7 +161,8 @@ def _listed(table):
 
 def _may_be(owed, row):
     if owed.packet_id:
-        return owed.packet_id == row.packet_id and row.key in (None, owed.msg.key())
+        is_same = row.key == owed.msg.key() and row.flags >> 1 & 3 == owed.qos
+        return owed.packet_id == row.packet_id and (row.key is None or is_same)
     return row.key == owed.msg.key() and _qos(owed) == row.flags & 7
 
 
