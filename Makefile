@@ -10,7 +10,7 @@
 ## make telemetry-demo      boards record here, are harvested, and become tables and a page
 ## make test                the tests of all that runs on a computer, but for those of the next two
 ## make test-spark          of these, the ones of the tables that Spark makes of recordings
-## make test-cluster        the same under kill -9, on a cluster, and the demo
+## make test-telemetry      the same under kill -9, on a cluster, and the demo
 ## make test-board          the broker on an emulated RP2040 (the first time builds its image)
 ## make emulated            an emulated RP2040 to try it on, until Ctrl-C; it is kept in build/board
 ## make bench               all workloads and peers, into docs/benchmarks.md
@@ -33,7 +33,7 @@ BIN := .venv/bin
 PACKAGES := .venv/packages
 HOST_CODE := tools boards host_tests
 
-.PHONY: run clients telemetry-demo bench-telemetry test test-spark test-cluster test-board emulated java bench bench-instructions lint format setup clean help
+.PHONY: run clients telemetry-demo bench-telemetry test test-spark test-telemetry test-board emulated java bench bench-instructions lint format setup clean help
 
 run: .venv/installed
 	$(BIN)/slotmq run --runtime "$(RUNTIME)" --board "$(BOARD)" \
@@ -51,7 +51,7 @@ test: setup lint
 test-spark: setup java
 	$(SPARK_TESTS) --ignore host_tests/spark/slow host_tests/spark
 
-test-cluster: setup java
+test-telemetry: setup java
 	$(SPARK_TESTS) host_tests/spark/slow
 
 # Spark's libraries have warnings.
