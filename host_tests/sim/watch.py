@@ -15,7 +15,7 @@ from slotmq_tools.sim.decode import (
 
 from . import content, groups, peek
 from .messages import number_of
-from .session import DONE, RELEASED, SENT_1, SENT_2
+from .session import DONE, RELEASED, SENT_1, SENT_2, Owed
 
 _EXACT, _MAYBE = 4, 2  # how like its identifiers are
 
@@ -234,7 +234,8 @@ def _find(model, link, packet, key):
     owed = owed or groups.passed(model, session, packet, key)
     if not owed and not packet.qos and model.world.plan.rots:
         # Of two states that differ in a will of QoS 0 only, the older one may have been found.
-        owed = (session.owed.get(key) or [None])[-1]
+        known = session.owed.get(key)
+        owed = Owed(known[-1].msg, 0, False, packet.retain) if known else None
     if not owed:
         known = session.owed.get(key)
         what = (link.number, packet.qos, packet.retain, packet.dup, key, session.name, known)
