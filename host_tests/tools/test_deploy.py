@@ -114,7 +114,7 @@ def test_nothing_is_erased_before_all_is_checked(
 ) -> None:
     erased: list[str] = []
 
-    def erase(_repl: FakeRepl, name: str) -> str:
+    def erase(_repl: FakeRepl, name: str, _stays: object) -> str:
         erased.append(name)
         return "all is gone"
 

@@ -33,8 +33,11 @@ def test_it_lies_beside_main_py_as_it_was_written() -> None:
 def test_a_deploy_without_one_leaves_what_is_there() -> None:
     board = FakeRepl(SAID)
     deployed(board, app=EXAMPLES / "app.py")
-    deployed(board)
+    said = deployed(board)
     assert board.files["/app.py"] == (EXAMPLES / "app.py").read_bytes()
+    assert any(line.startswith("kept") and "app.py" in line for line in said)
+    said = deployed(board, app=EXAMPLES / "app.py")
+    assert not any("app.py" in line for line in said)
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,51 @@ class TestOneMoreForTheBoardItself:
         deployed(board, network=payload.Network("station", "home", None, time="pool.ntp.org"))
         assert board.files["/slotmq.conf"] == conf(tmp_path, "remote_admin true").read_bytes()
 
+    @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+    def test_what_was_written_behind_it_stays(
+        self, end: bytes, board: FakeRepl, tmp_path: Path
+    ) -> None:
+        file = conf(tmp_path, "remote_admin true")
+        deployed(board, conf=file, network=BY_TOPIC)
+        behind = b"max_qos 1\nlimit route_entries 64\n"
+        board.files["/slotmq.conf"] = (board.files["/slotmq.conf"] + behind).replace(b"\n", end)
+        for _ in range(2):
+            deployed(board, network=AGAIN)
+            assert board.files["/slotmq.conf"].startswith(
+                (file.read_bytes() + behind).replace(b"\n", end)
+            )
+            assert board.files["/slotmq.conf"].count(b"limit connections") == 1
+        deployed(board, network=payload.Network("station", "home", None, time=""))
+        assert board.files["/slotmq.conf"] == (file.read_bytes() + behind).replace(b"\n", end)
+
+    def test_who_closes_the_open_broker_of_a_first_deploy_is_not_told_that_it_is_open(
+        self, board: FakeRepl
+    ) -> None:
+        deployed(board, network=BY_TOPIC)
+        board.files["/slotmq.conf"] += b"allow_anonymous false\n"
+        said = deployed(board, network=AGAIN)
+        assert b"allow_anonymous false" in board.files["/slotmq.conf"]
+        assert any(line.startswith("kept") and "slotmq.conf" in line for line in said)
+        assert not any("anybody" in line for line in said)
+
+    def test_a_backup_that_is_edited_and_deployed_has_it_once(
+        self, board: FakeRepl, tmp_path: Path
+    ) -> None:
+        deployed(board, conf=conf(tmp_path, "remote_admin true"), network=BY_TOPIC)
+        first = board.files["/slotmq.conf"]
+        for _ in range(3):
+            (tmp_path / "saved.conf").write_bytes(board.files["/slotmq.conf"])
+            deployed(board, conf=tmp_path / "saved.conf", network=AGAIN)
+            assert board.files["/slotmq.conf"] == first
+
+    def test_those_that_came_with_earlier_rounds_go_and_no_two_lines_become_one(self) -> None:
+        marker = b"\n# One more, for the program on the board itself\nlimit connections %d\n"
+        text = b"listener 1883" + marker % 5 + b"limit sessions 5\n" + marker % 6 + b"max_qos 1"
+        assert configuration.kept(text).text == b"listener 1883\nmax_qos 1"
+        assert configuration.kept(b"listener 1883" + marker % 5).text == b"listener 1883"
+        lines = b"limit sessions 9\nlimit route_entries 64\n"
+        assert configuration.kept(marker % 5 + lines).text == lines
+
     def test_a_board_that_cannot_have_it_is_told_before_anything_is_written(
         self, board: FakeRepl, tmp_path: Path
     ) -> None:
@@ -202,7 +247,9 @@ class TestUsers:
         with pytest.raises(ToolError, match=r"users: Permission denied$"):
             deployed(board, conf=file)
 
-    @pytest.mark.parametrize("name", ["../users", "main.py", "/lib/slotmq/users", "network.json"])
+    @pytest.mark.parametrize(
+        "name", ["../users", "main.py", "/lib/slotmq/users", "network.json", "slotmq.py"]
+    )
     def test_a_name_of_something_else_is_refused(
         self, name: str, board: FakeRepl, tmp_path: Path
     ) -> None:

@@ -1,16 +1,20 @@
 """Whatever can fail on this computer fails before anything on the board has changed, an erase
 too; and what ran there goes on."""
 
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from host_tests.tools.fake_repl import HEADLINE, FakeRepl, order, probe
-from slotmq_tools.deploy import payload, steps
+from host_tests.tools.fake_repl import BOARD, HEADLINE, FakeRepl, order, probe
+from slotmq_tools import passwd
+from slotmq_tools.deploy import commands, payload, repl, steps
 from slotmq_tools.errors import ToolError
 
 SAID = [HEADLINE, "wifi home: up, 192.168.1.7"]
+AGAIN = payload.Network("station", "home", None)
 JOURNAL = {"/slotmq.db": b"what was promised", "/mine.txt": b"the user's"}
 
 
@@ -82,12 +86,80 @@ def test_what_goes_makes_room(board: FakeRepl) -> None:
 
 
 @pytest.mark.usefixtures("tried")
-def test_nothing_of_what_goes_is_kept(board: FakeRepl) -> None:
-    board.files["/slotmq.conf"] = b"listener 1999\n"
-    board.files["/network.json"] = b'{"ssid": "home", "password": "old", "hostname": "shed"}'
-    erased(board)
-    assert b"1999" not in board.files["/slotmq.conf"]
-    assert b"shed" not in board.files["/network.json"]
+class TestWhatIsNotSaid:
+    """The advice that `--erase` makes room opens no broker that was closed."""
+
+    @pytest.fixture(autouse=True)
+    def closed(self, board: FakeRepl, tmp_path: Path) -> dict[str, bytes]:
+        """Files of a broker that lets in only who it knows, by pins of its own."""
+        passwd.put(tmp_path / "users", "alice", "sesame", passwd.ITERATIONS)
+        found = {
+            "/slotmq.conf": b"listener 1999\nallow_anonymous false\nscram_file /users\n",
+            "/network.json": b'{"board": "RPI_PICO_W", "link": "station", "ssid": "home",'
+            b' "password": "its own", "hostname": "shed", "pins": [2, 3], "spi": 1}',
+            "/users": (tmp_path / "users").read_bytes(),
+            "/app.py": b"def start(broker):\n    pass\n",
+        }
+        board.files |= found
+        return found
+
+    def test_it_stays_and_that_is_told(self, board: FakeRepl, closed: dict[str, bytes]) -> None:
+        said = erased(board, network=AGAIN)
+        assert "2 files removed" in said
+        assert board.files == closed | {"/lib/slotmq/core.mpy": b"new" * 3000}
+        (kept,) = [line for line in said if line.startswith("kept")]
+        assert all(name in kept for name in ("slotmq.conf", "/users", "app.py", "shed"))
+        assert not any("anybody" in line for line in said)
+
+    def test_the_password_is_not_asked_for_where_it_stays(
+        self, board: FakeRepl, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("SLOTMQ_WIFI_PASSWORD", raising=False)
+        monkeypatch.setattr(repl, "Repl", lambda _: nullcontext(board))
+        words = ["--board", BOARD, "--port", "x", "--wifi-ssid", "home", "--erase"]
+        told = CliRunner().invoke(commands.deploy, words)
+        assert told.exit_code == 0, told.output
+        assert b"its own" in board.files["/network.json"]
+        told = CliRunner().invoke(commands.deploy, [*words, "--no-config"])
+        assert "no password was given" in str(told.exception)
+        assert b"its own" in board.files["/network.json"]
+
+    def test_nor_is_it_lost_where_that_is_cut_off(
+        self, board: FakeRepl, closed: dict[str, bytes]
+    ) -> None:
+        whole = dict(board.files)
+        for steps_left in range(8):
+            board.files, board.steps_left = dict(whole), steps_left
+            with suppress(ToolError):
+                erased(board, network=AGAIN)
+            assert closed.items() <= board.files.items(), steps_left
+
+    def test_what_could_not_be_used_is_found_before_anything_goes(self, board: FakeRepl) -> None:
+        del board.files["/users"]
+        before = dict(board.files)
+        with pytest.raises(ToolError, match="the board has no /users"):
+            erased(board, network=AGAIN)
+        assert board.files == before
+
+    def test_what_stays_makes_no_room(self, board: FakeRepl) -> None:
+        board.probe = probe(flash=0)
+        board.files["/app.py"] += b"#" * 40960
+        before = dict(board.files)
+        with pytest.raises(ToolError, match="and 0 are free: that is all it has"):
+            erased(board, network=AGAIN)
+        assert board.files == before
+
+    def test_another_configuration_leaves_the_rest(self, board: FakeRepl, tmp_path: Path) -> None:
+        (tmp_path / "mine.conf").write_bytes(b"listener 1883\nallow_anonymous true\n")
+        erased(board, network=AGAIN, conf=tmp_path / "mine.conf")
+        assert b"1999" not in board.files["/slotmq.conf"] and "/users" not in board.files
+        assert b'"pins": [2, 3]' in board.files["/network.json"]
+
+    def test_without_configuration_nothing_stays(self, board: FakeRepl) -> None:
+        erased(board, no_conf=True)
+        assert board.files.keys() == {"/lib/slotmq/core.mpy", "/slotmq.conf", "/network.json"}
+        assert b"1999" not in board.files["/slotmq.conf"]
+        assert b"shed" not in board.files["/network.json"]
 
 
 @pytest.mark.parametrize("step", ["hashes", "sizes"])

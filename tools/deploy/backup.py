@@ -5,6 +5,7 @@ raw flash is one file more, for `slotmq inspect`. The folder is for its owner on
 network.json has the network's password; saved.py owns it.
 """
 
+from collections.abc import Collection
 from pathlib import Path
 
 from . import copying, flash, payload, saved
@@ -42,10 +43,10 @@ def restore(repl: Repl, folder: Path) -> list[str]:
     return list(contents) + [REGION] * (region is not None)
 
 
-def erase(repl: Repl, board: str) -> str:
-    """Remove every file, and a journal in raw flash; -> what was there."""
+def erase(repl: Repl, board: str, stays: Collection[str] = ()) -> str:
+    """Remove every other file, and a journal in raw flash; -> what was there."""
     blocks = flash.erase(repl, board)
-    paths = sorted(repl.hashes())
+    paths = sorted(path for path in repl.hashes() if path not in stays)
     repl.remove(paths)
     journal = f", {blocks} blocks of a journal in raw flash erased" if blocks else ""
     return f"{len(paths)} files removed{journal}"

@@ -59,7 +59,8 @@ _FOREVER_S = 10**9
 @click.option(
     "--erase",
     is_flag=True,
-    help="Remove all files, and a journal in raw flash, from the board first.",
+    help="First remove all files from the board but slotmq.conf, its users, network.json and"
+    " app.py, and a journal in raw flash; with --no-config all of them.",
 )
 @click.option(
     "--main",
@@ -110,6 +111,7 @@ def deploy(
         raise click.UsageError("one of --config and --no-config")
     found = repl.find(device)
     ssid = wifi_ssid or access_point or ""
+    anew = erase and no_conf
     password = _wifi_password(wifi_password_file) if ssid else None
     network = payload.Network(links[0], ssid, password, hostname, source)
     who = login(user)
@@ -117,7 +119,7 @@ def deploy(
     steps.check_here(order)
     with repl.Repl(found) as line:
         with steps.as_it_was(line):
-            if ssid and password is None and (erase or not copying.knows_password(line, ssid)):
+            if ssid and password is None and (anew or not copying.knows_password(line, ssid)):
                 password = asked(f"Password of {ssid} (empty: none)", PASSWORD)
         order = replace(order, network=replace(network, password=password))
         steps.deploy(order, line, click.echo, erase)

@@ -6,6 +6,7 @@ that it may name is copied beside it. No content of either is ever shown.
 """
 
 import io
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -19,13 +20,21 @@ from slotmq.hot_cpython import filter_ok
 from slotmq.settings import ConfError
 
 from ..errors import ToolError
-from .payload import APP, BOOTS, CONF, NETWORK, OWN
+from .copying import MARKS
+from .payload import APP, BOOTS, CONF, NETWORK, NEW, OWN
 
 # Names that a file of users cannot have
-_TAKEN = (CONF, NETWORK, APP, BOOTS, "/main.py", "/main.own.py", "/slotmq_main.py")
+_OURS = (CONF, NETWORK, APP, BOOTS, "/main.py", "/main.own.py", "/slotmq_main.py")
+_TAKEN = (*MARKS, *_OURS, *(name + NEW for name in _OURS))
 _OPEN = b"# No configuration was given: anybody on the network may come in.\n"
 _OPEN += b"listener 1883\nallow_anonymous true\n"
 _ONE_MORE = b"\n# One more, for the program on the board itself\n"
+# That, and the lines of _room_for_one() behind it; an editor may have changed how lines end.
+_ONE_MORE_THERE = re.compile(
+    rb"(?:(?:^|\r?\n)" + _ONE_MORE.strip() + rb"(?:\r?\n|$)"
+    rb"(?:limit connections (\d+)(?:\r?\n|$)(?:limit sessions \1(?:\r?\n|$))?"
+    rb"(?:limit route_entries \1(?:\r?\n|$))?)?)+"
+)
 _LOOPBACK = ("127.", "::1", "localhost")
 _IS_OPEN = (
     "no configuration: anybody on the network may come in, on port 1883 (-c FILE brings one)"
@@ -63,20 +72,29 @@ class Configuration:
     @property
     def told(self) -> str:
         """What the user ought to know of it, if anything."""
-        return _IS_OPEN if self.text.partition(_ONE_MORE)[0] == _OPEN else ""
+        return _IS_OPEN if _without_one_more(self.text) == _OPEN else ""
 
 
 def given(conf: Path) -> Source:
-    """The user's file."""
+    """The user's file, without what deploy has added to it: it may come from a backup."""
     try:
-        return Source(str(conf), conf.read_bytes(), conf.parent)
+        return Source(str(conf), _without_one_more(conf.read_bytes()), conf.parent)
     except OSError as error:
         raise ToolError(f"{conf}: {error.strerror}") from None
 
 
 def kept(text: bytes) -> Source:
     """The board's own, without what deploy has added to it."""
-    return Source(f"{CONF} of the board", text.partition(_ONE_MORE)[0])
+    return Source(f"{CONF} of the board", _without_one_more(text))
+
+
+def _without_one_more(text: bytes) -> bytes:
+    # What stands before and behind it is the user's, and no two lines of it become one.
+    def between(found: re.Match[bytes]) -> bytes:
+        before, behind = text[: found.start()], text[found.end() :]
+        return b"\n" if before and behind and not before.endswith(b"\n") else b""
+
+    return _ONE_MORE_THERE.sub(between, text)
 
 
 def make(

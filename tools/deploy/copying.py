@@ -32,7 +32,7 @@ class Change:
     wanted: dict[str, bytes]
     paths: list[str]  # of these, what the board has not yet
     old: list[str]  # what goes
-    there: dict[str, str]
+    there: dict[str, str]  # after an erase: what it has left
     mark: str = MARK
 
 
@@ -80,13 +80,13 @@ def check_room(change: Change, free: int, repl: Repl, erase: bool = False) -> No
     if _blocks(sum(len(change.wanted[path]) + _BLOCK for path in change.paths)) <= free:
         return
     sizes = repl.sizes()
-    gone = sizes if erase else change.old
+    gone = [path for path in sizes if path not in change.there] if erase else change.old
     free += sum(sizes[path] // _BLOCK * _BLOCK for path in gone)
     most = used = 0
     for path in change.paths:
         used += _blocks(len(change.wanted[path]))
         most = max(most, used)
-        used -= sizes.get(path, 0) // _BLOCK * _BLOCK if not erase else 0
+        used -= sizes[path] // _BLOCK * _BLOCK if path in change.there else 0
     if most > free:
         way = "that is all it has" if erase else "`slotmq deploy --erase` makes room"
         raise ToolError(f"{most:,} bytes are to be written and {free:,} are free: {way}")

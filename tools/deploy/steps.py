@@ -68,7 +68,7 @@ def deploy(order: Order, repl: Repl, say: Say, erase: bool = False) -> None:
         copying.check_room(change, facts.flash, repl, erase)
     try:
         if erase:
-            say(copies.erase(repl, order.board.name))
+            say(copies.erase(repl, order.board.name, change.there))
         copying.copy(change, repl, say)
     except KeyboardInterrupt:
         raise ToolError("cut off: the board has a part of it, and waits; deploy again") from None
@@ -96,7 +96,7 @@ def as_it_was(repl: Repl) -> Iterator[None]:
 
 def plan(order: Order, repl: Repl, facts: Facts, say: Say, erase: bool = False) -> copying.Change:
     """What is to become of the board's files; ToolError: it would be of no use."""
-    there = {} if erase else repl.hashes()
+    there = {} if erase and order.no_conf else repl.hashes()
     before = copying.network_there(repl, there)
     network = order.network.kept(before)
     network.check()
@@ -109,7 +109,10 @@ def plan(order: Order, repl: Repl, facts: Facts, say: Say, erase: bool = False) 
     wanted[payload.NETWORK] = network.file(order.board.name, before)
     if order.app:
         wanted[payload.APP] = payload.application(order.app)
-    _tell(order, network, conf, payload.CONF in there, say)
+    if erase:
+        stays = (payload.CONF, payload.NETWORK, payload.APP, conf.there)
+        there = {path: there[path] for path in stays if path in there}
+    _tell(order, network, conf, there, say)
     return copying.plan(wanted, order.main, repl, there, facts.frozen)
 
 
@@ -124,16 +127,18 @@ def _tell(
     order: Order,
     network: payload.Network,
     conf: configuration.Configuration,
-    had_one: bool,
+    there: Collection[str],
     say: Say,
 ) -> None:
     # What was not said now, and is nevertheless so
     if conf.told:
         say(conf.told)
     kept = []
-    if had_one and not (order.conf or order.no_conf or conf.told):
+    if payload.CONF in there and not (order.conf or order.no_conf or conf.told):
         kept.append("slotmq.conf (-c FILE brings another, --no-config none)")
     kept += [conf.there] if conf.there else []
+    if payload.APP in there and not order.app:
+        kept.append("app.py (--app FILE brings another)")
     for name in ("hostname", "time"):
         if getattr(order.network, name) is None and (text := getattr(network, name)):
             kept.append(f"--{name} {text}")
