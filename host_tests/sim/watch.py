@@ -162,7 +162,8 @@ def _check_last_words(model, link, packet, key):
             found = owed
     if found:
         found.last_words += 1
-    packet.owed = found or (known[0] if known else None)
+    same = [owed for owed in known or () if owed.qos == packet.qos]
+    packet.owed = found or (same[0] if same else None)
 
 
 def _group(model, session, packet, unknown):

@@ -148,6 +148,7 @@ def test_a_board_that_goes_away_with_a_batch_planned_is_waited_for(
     finally:
         for each in boards:
             each.close()
+        brokers[0].process.kill()  # if it was not
         for broker in brokers[1:]:
             broker.stop()
     assert len(waits) == 1 and "no MQTT at" in waits[0] and "\n" not in waits[0]
