@@ -1,4 +1,4 @@
-"""The journal that the pages of a Pico W and of a W5500 board offer, with the firmware's modules."""
+"""The journal that the pages of a Pico W and of a W5500 board offer, beside the firmware."""
 
 from pathlib import Path
 
