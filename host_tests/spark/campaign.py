@@ -72,7 +72,7 @@ def knobs(random: Random) -> Knobs:
         repeats=random.choice((0, 0.4, 1)),
         damage=random.choice((0, 0.15, 0.5)),
         bridges=random.choice((0, 0.5)),
-        renewals=random.choice((0, 0, 0, 0.3)),
+        renewals=random.choice((0, 0, 0.2, 0.5)),
         compacts=random.choice((0, 0, 1)),
     )
 

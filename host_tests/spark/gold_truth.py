@@ -119,7 +119,7 @@ def sensors(silver: Silver) -> Iterator[Row]:
 
 def line(rows: list[Row]) -> tuple[float | None, float | None]:
     """Slope a day and r² of the line that fits best."""
-    xs = [Fraction(row["wall_us"] / DAY_US) for row in rows]
+    xs = [Fraction(row["wall_us"], DAY_US) for row in rows]
     ys = [Fraction(row["value"]) for row in rows]
     x, y = sum(xs) / len(xs), sum(ys) / len(ys)
     xx, yy = sum((each - x) ** 2 for each in xs), sum((each - y) ** 2 for each in ys)

@@ -114,12 +114,13 @@ class TestInside(unittest.TestCase):
         def fails(*_):
             raise MemoryError
 
-        self.broker.subscribe("t", fails)
         client = self.world.client("c")
-        client.send(publish("t", b"x", 1, packet_id=3))
-        with self.assertRaises(MemoryError):
-            self.world.turn(2)
-        self.assertEqual(client.packets(), [b"\x40\x02\0\x03"])
+        for qos in range(3):
+            self.broker.subscribe(f"t{qos}", fails, qos)
+            client.send(publish(f"t{qos}", b"x", qos, packet_id=3))
+            with self.assertRaises(MemoryError):
+                self.world.turn(3)
+        self.assertEqual(client.packets(), [b"\x40\x02\0\x03", b"\x50\x02\0\x03"])
         self.world.turn(2)
         self.assertEqual(self.broker.connected, 2)
         self.assertEqual(broken(self.broker), [])

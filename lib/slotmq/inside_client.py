@@ -119,6 +119,7 @@ class Client:
         n = self._whole(0)
         if not n:
             return False
+        out_of_heap = False
         try:
             while n and self.conn is not None:
                 packet = bytes(memoryview(self._inbox)[:n])
@@ -129,12 +130,14 @@ class Client:
                         try:
                             callback(topic.decode(), payload, qos, packet[0] & 1)
                         except MemoryError:
-                            self.house.broker.current = None  # see Broker.out_of_memory
+                            out_of_heap = True
                             raise
                 n = self._whole(0)
         finally:
             if self.conn is not None:
                 self._go_on()
+            if out_of_heap:
+                self.house.broker.current = None  # see Broker.out_of_memory
         return True
 
     def _handle(self, packet):

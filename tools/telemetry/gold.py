@@ -113,17 +113,20 @@ def sensors(numbers: DataFrame) -> DataFrame:
     own = Window.partitionBy("topic", "field").orderBy("wall", "board", "boot", "seq")
     so_far = own.rowsBetween(Window.unboundedPreceding, 0)
     changed = f.coalesce((f.col("value") != f.lag("value").over(own)).cast("long"), f.lit(0))
-    runs = numbers.withColumn("_changed", changed).withColumn(
-        "_run", f.sum("_changed").over(so_far)
+    # Counted from the first, since squares of days since 1970 leave too few digits.
+    since = f.unix_micros("wall") - f.unix_micros(f.first("wall").over(so_far))
+    runs = (
+        numbers.withColumn("_changed", changed)
+        .withColumn("_run", f.sum("_changed").over(so_far))
+        .withColumn("_days", since / f.lit(86_400_000_000.0))
     )
-    days = f.unix_micros("wall") / f.lit(86_400_000_000.0)
     whole = runs.groupBy("topic", "field").agg(
         f.count("*").alias("count"),
         f.min("wall").alias("first"),
         f.max("wall").alias("last"),
         f.max("_run").alias("_last_run"),
-        f.regr_slope("value", days).alias("drift_per_day"),
-        f.regr_r2("value", days).alias("drift_r2"),
+        f.regr_slope("value", "_days").alias("drift_per_day"),
+        f.regr_r2("value", "_days").alias("drift_r2"),
     )
     last = runs.groupBy("topic", "field", f.col("_run").alias("_last_run")).agg(
         f.count("*").alias("same"), f.min("wall").alias("same_since")
