@@ -282,3 +282,18 @@ def test_a_broker_that_only_the_board_would_reach_is_refused(
     file.write_text(text)
     with pytest.raises(ToolError, match=r"no listener for the network: .*`listener 1883`"):
         deployed(board, conf=file)
+
+
+class TestMoreThanSockets:
+    def test_it_is_said(self, board: FakeRepl, tmp_path: Path) -> None:
+        more = conf(
+            tmp_path, "limit connections 6", "limit sessions 8", "limit message_bytes 4096"
+        )
+        said = deployed(board, conf=more)
+        assert any("limit connections 6: stock firmware has sockets for 4" in it for it in said)
+
+    @pytest.mark.parametrize("time", ["", "$SLOTMQ/time"])
+    def test_the_presets_are_there(self, time: str, board: FakeRepl, tmp_path: Path) -> None:
+        network = payload.Network("station", "home", "a secret", time=time)
+        said = deployed(board, conf=conf(tmp_path), network=network)
+        assert not any("sockets" in line for line in said)

@@ -123,10 +123,14 @@ def make(
     return Configuration(source.text, limits, settings, there=path)
 
 
+def preset(board: str) -> Any:
+    """The board's limits, with as many connections as its stock firmware has sockets for."""
+    return import_module(f"slotmq_boards.{board}.limits").LIMITS
+
+
 def read(source: Source, board: str) -> tuple[Any, Any]:
     """The board's limits as the configuration changes them, and the settings."""
-    preset = import_module(f"slotmq_boards.{board}.limits").LIMITS
-    reader: Any = parser._Reader(source.name, preset)
+    reader: Any = parser._Reader(source.name, preset(board))
     reader.dest = _unopened(reader.dest)
     try:
         for line in io.BytesIO(source.text):
