@@ -148,7 +148,8 @@ def _tell(
     if conf.limits.connections - network.by_topic > sockets:
         say(
             f"limit connections {conf.limits.connections}: stock firmware has sockets for"
-            f" {sockets} clients, and who comes beyond them hears nothing; docs/firmware.md tells of more"
+            f" {sockets} clients, and who comes beyond them hears nothing;"
+            " docs/firmware.md tells of more"
         )
     if network.by_topic and not getattr(conf.settings, "remote_admin", False):
         say(f"--time '{payload.TOPIC}' sets no clock without `remote_admin true` in slotmq.conf")
