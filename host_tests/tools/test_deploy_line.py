@@ -82,7 +82,8 @@ def test_logs_end_when_their_time_is_over(monkeypatch: pytest.MonkeyPatch) -> No
     with socket.create_server(("127.0.0.1", 0)) as server:
         device = "socket://{}:{}".format(*server.getsockname())
         told = CliRunner().invoke(main, ["logs", "--port", device, "--seconds", "0.3"])
-    assert (told.exit_code, told.output) == (0, "")
+    assert (told.exit_code, told.stdout) == (0, "")
+    assert "the board has said nothing" in told.stderr
 
 
 @pytest.mark.parametrize(

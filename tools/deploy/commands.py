@@ -131,13 +131,23 @@ def deploy(
 def logs(device: str | None, seconds: float) -> None:
     """Show what the board prints, while the broker goes on."""
     line = repl.Listener(repl.find(device))
+    said = False
     try:
         for text in line.lines(seconds):
+            said = True
             click.echo(text)
     except KeyboardInterrupt:
         pass
     finally:
         line.close()
+    if not said:
+        click.echo(_SILENT, err=True)
+
+
+_SILENT = (
+    "the board has said nothing: a broker says who comes and goes; one in safe mode, whose LED"
+    " blinks fast, says why when it starts (press its reset while this listens)"
+)
 
 
 @click.command()

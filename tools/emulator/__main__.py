@@ -3,9 +3,11 @@
 python -m slotmq_tools.emulator [--run FOLDER]
 """
 
+import fcntl
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
@@ -40,9 +42,20 @@ def main(folder: Path | None, forward: int) -> None:
         sys.exit(1)
 
 
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    # Two would write one flash, and the last to end would have it.
+    with (folder / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ToolError(f"{folder}: an emulated board is on there already") from None
+        yield
+
+
 def _run(folder: Path, forward: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    with Board(folder, [forward]) as board:
+    with _alone(folder), Board(folder, [forward]) as board:
         host, port = board.reach(forward)
         click.echo(
             f"an emulated RP2040 is on: its REPL is {board.device}, its port {forward} is"
