@@ -55,6 +55,8 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def _run(folder: Path, forward: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    # Also where a shell has started it in the background, which ignores Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with _alone(folder), Board(folder, [forward]) as board:
         host, port = board.reach(forward)
         click.echo(
