@@ -160,3 +160,16 @@ class TestStatus:
         assert told.exit_code == 1
         assert "not subscribe to $SYS/#: a hook (`may_subscribe`) forbids it" in told.output
         assert "sys_interval" not in told.output
+
+
+def test_a_broker_that_is_full_is_told_as_such() -> None:
+    with serving(max_connections=1) as address:
+        first = reach.Client(address, reach.Login())
+        with pytest.raises(reach.Refused, match="all its connections are taken"):
+            reach.Client(address, reach.Login())
+        first.close()
+
+
+def test_an_application_that_fails_is_named() -> None:
+    assert "--app FILE" in started._why_not('File "app.py", line 1, in <module> ImportError: x')
+    assert "app" not in started._why_not('File "main.py", line 1, in <module>')

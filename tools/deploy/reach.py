@@ -20,6 +20,7 @@ _NO_SYS = (
     "the broker publishes no $SYS (`sys_interval` is 0), or lets this client have none"
     " (the hook `may_subscribe`)"
 )
+_FULL = " (all its connections are taken; try again when a client has gone)"
 _NOT_AUTHORIZED = ("Not authorized", "Bad user name or password")
 
 
@@ -59,7 +60,8 @@ class Client:
             raise
         if reason != 0:
             self.close()
-            raise Refused(f"{address[0]}:{address[1]}: {reason}")
+            why = _FULL if str(reason) == "Server unavailable" else ""
+            raise Refused(f"{address[0]}:{address[1]}: {reason}{why}")
 
     def close(self) -> None:
         self._client.disconnect()

@@ -94,6 +94,11 @@ def _why_not(line: str) -> str:
         return "the board cannot use its network configuration: deploy again"
     if any(words in line for words in _NO_HEAP):
         return "the tables do not fit: lower a limit in the configuration"
+    if "app.py" in line:
+        return (
+            "the application beside the broker fails: deploy again with --app FILE, or without"
+            " one after `mpremote fs rm :app.py`; this is what the board said:"
+        )
     return "the broker did not start; this is what the board said:"
 
 
