@@ -154,27 +154,15 @@ def test_what_was_overwritten_is_told_and_the_rest_comes(
     assert folder.identities() == identities(one)
 
 
-def test_a_board_that_was_emptied_begins_anew(
-    attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
-    boards = attach(recorder(messages=300))
-    harvest()
-    before = folder.identities()
-    fresh = recorder(messages=400, boot=7)
-    boards.recorders[A] = fresh
-    boards.published()
-    harvest()
-    assert folder.identities() == before | identities(fresh)
-
-
+@pytest.mark.parametrize("boot", [7, 4711])
 def test_a_ring_that_was_made_anew_is_fetched_whole_at_every_harvest(
-    attach: Attach, harvest: Harvest, folder: Folder
+    boot: int, attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
     """Its first segments are harvested again and again, those behind have old numbers too."""
     boards = attach(recorder(messages=1000))
     harvest()
     before = folder.identities()
-    fresh = recorder(messages=100, boot=4711)
+    fresh = recorder(messages=100, boot=boot)
     boards.recorders[A] = fresh
     for _ in range(2):
         boards.published()
