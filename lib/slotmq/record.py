@@ -18,7 +18,7 @@ from slotmq.taps import Taps
 # Settings beside `record`
 DEFAULTS = {
     "record_location": "record",  # the folder
-    "record_segment_size": 16384,  # on a computer 64 times as much
+    "record_segment_size": 16384,  # on a computer 256 times as much
     "record_budget": 262144,  # bytes of all segments; the same
     "record_full": "drop_oldest",
     "record_flush_interval": 10,  # seconds that a record waits at most
@@ -39,7 +39,7 @@ _YEAR_2000 = const(946684800)  # where the clocks of most boards begin
 _CLOCK_IS_SET = const(1700000000)
 _RTC = const(1)
 _RTC_ERROR = const(60000)  # ms
-_COMPUTERS = const(6)  # bits by which sizes are larger on one
+_COMPUTERS = const(8)  # bits by which sizes are larger on one, which writes 100 MB a second
 
 
 def keep(app):
