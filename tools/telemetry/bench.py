@@ -11,8 +11,10 @@ from __future__ import annotations
 import os
 import platform
 import tempfile
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -29,6 +31,7 @@ from .lake import Lake
 PAGE = Path(__file__).parents[2] / "docs/benchmarks-telemetry.md"
 LEAST_RATIO, MOST_GROWTH = 0.5, 2.2
 ROUNDS = 3
+_LOOK_S = 0.2
 PLAIN, TASKS, ROWS = (
     "a plain process",
     "Spark, local[2], as bronze is made",
@@ -45,31 +48,62 @@ class Cost:
     memory: int  # bytes that all processes held at the end
 
 
-def cpu() -> float:
-    """CPU seconds so far, of this process and all below it, those that have ended too."""
-    total = 0.0
-    for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
-        try:
-            total += sum(process.cpu_times()[:4])
-        except psutil.NoSuchProcess:  # pragma: no cover - it ended meanwhile
-            continue
-    return total
+class Meter:
+    """CPU seconds of this process and of all below it, those too that have ended.
+
+    Spark's daemon lets its workers end without waiting for them, so that no parent is told what
+    they took: each is looked at some times a second, and what was seen last of it counts.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[psutil.Process, float] = {}
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
+        self._looking = threading.Thread(target=self._look_often, daemon=True)
+
+    def __enter__(self) -> Meter:
+        self._looking.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._looking.join()
+
+    def _look_often(self) -> None:
+        while not self._ended.wait(_LOOK_S):
+            self.cpu()
+
+    def cpu(self) -> float:
+        """Seconds so far."""
+        with self._lock:
+            for process in everybody():
+                with suppress(psutil.NoSuchProcess):
+                    times = process.cpu_times()
+                    self._seen[process] = times.user + times.system
+            return sum(self._seen.values())
+
+    def cost(self, work: Callable[[], object], name: str = "") -> Cost:
+        """What it takes; with a name it is told at once, since all of it takes long."""
+        before, start = self.cpu(), time.monotonic()
+        work()
+        found = Cost(self.cpu() - before, time.monotonic() - start, memory())
+        if name:
+            click.echo(f"{name}: {found.cpu:.1f} CPU s, {found.wall:.1f} s", err=True)
+        return found
+
+
+def everybody() -> list[psutil.Process]:
+    """This process and all below it."""
+    return [psutil.Process(), *psutil.Process().children(recursive=True)]
 
 
 def memory() -> int:
     """Bytes that this process and all below it hold."""
-    every = [psutil.Process(), *psutil.Process().children(recursive=True)]
-    return sum(process.memory_info().rss for process in every if process.is_running())
-
-
-def cost(work: Callable[[], object], name: str = "") -> Cost:
-    """What it takes; with a name it is told at once, since all of it takes long."""
-    before, start = cpu(), time.monotonic()
-    work()
-    found = Cost(cpu() - before, time.monotonic() - start, memory())
-    if name:
-        click.echo(f"{name}: {found.cpu:.1f} CPU s, {found.wall:.1f} s", err=True)
-    return found
+    held = 0
+    for process in everybody():
+        with suppress(psutil.NoSuchProcess):
+            held += process.memory_info().rss
+    return held
 
 
 def plain(folder: Path) -> int:
@@ -91,23 +125,23 @@ def spark_reads(spark: SparkSession, folder: Path) -> None:
     frames.write.format("noop").mode("overwrite").save()
 
 
-def decoders(spark: SparkSession, folder: Path) -> dict[str, Cost]:
+def decoders(meter: Meter, spark: SparkSession, folder: Path) -> dict[str, Cost]:
     """Each in turns, so that all meet the same machine; of ROUNDS the one with the least CPU."""
     ways: dict[str, Callable[[], object]] = {
         PLAIN: lambda: plain(folder),
         TASKS: lambda: spark_decodes(spark, folder),
         ROWS: lambda: spark_reads(spark, folder),
     }
-    rounds = [{name: cost(way, name) for name, way in ways.items()} for _ in range(ROUNDS)]
+    rounds = [{name: meter.cost(way, name) for name, way in ways.items()} for _ in range(ROUNDS)]
     return {name: min((each[name] for each in rounds), key=lambda c: c.cpu) for name in ways}
 
 
-def pipeline(spark: SparkSession, folder: Path, lake: Lake) -> dict[str, Cost]:
+def pipeline(meter: Meter, spark: SparkSession, folder: Path, lake: Lake) -> dict[str, Cost]:
     """Every step, on its own."""
     return {
-        "bronze": cost(lambda: bronze.ingest(spark, folder, lake), "bronze"),
-        "silver": cost(lambda: build.build_silver(spark, lake), "silver"),
-        "gold": cost(lambda: build.build_gold(spark, lake), "gold"),
+        "bronze": meter.cost(lambda: bronze.ingest(spark, folder, lake), "bronze"),
+        "silver": meter.cost(lambda: build.build_silver(spark, lake), "silver"),
+        "gold": meter.cost(lambda: build.build_gold(spark, lake), "gold"),
     }
 
 
@@ -118,7 +152,7 @@ _WINDOWS = (
 )
 
 
-def windows(spark: SparkSession, lake: Lake) -> dict[str, Cost]:
+def windows(meter: Meter, spark: SparkSession, lake: Lake) -> dict[str, Cost]:
     """One query, the numbers of each topic in each hour, on the same files."""
     rows = build.read(spark, lake, "silver", "messages", build.SILVER["messages"])
     rows.createOrReplaceTempView("messages")
@@ -131,8 +165,8 @@ def windows(spark: SparkSession, lake: Lake) -> dict[str, Cost]:
     duck = duckdb.connect(config={"threads": 2})
     ask = _WINDOWS.format(files)
     return {
-        "Spark": cost(lambda: spark.sql(text).write.format("noop").mode("overwrite").save()),
-        "DuckDB": cost(lambda: duck.execute(ask).fetchall()),
+        "Spark": meter.cost(lambda: spark.sql(text).write.format("noop").mode("overwrite").save()),
+        "DuckDB": meter.cost(lambda: duck.execute(ask).fetchall()),
     }
 
 
@@ -154,20 +188,20 @@ class Figures:
         return whole / half
 
 
-def measure(records: int, folder: Path) -> Figures:
+def measure(meter: Meter, records: int, folder: Path) -> Figures:
     sizes = (records // 2, records)
     for size in sizes:
         bench_data.make(folder / f"{size}", size)
     spark = session.start("local[2]", {"spark.driver.memory": "2g"})
     warm = folder / "warm"
     bench_data.make(warm, 200_000)
-    pipeline(spark, warm, Lake(folder / "warm-tables").made())
-    found = decoders(spark, folder / f"{records}")
+    pipeline(meter, spark, warm, Lake(folder / "warm-tables").made())
+    found = decoders(meter, spark, folder / f"{records}")
     steps = {}
     for size in sizes:
         lake = Lake(folder / f"tables-{size}").made()
-        steps[size] = pipeline(spark, folder / f"{size}", lake)
-    asked = windows(spark, lake)
+        steps[size] = pipeline(meter, spark, folder / f"{size}", lake)
+    asked = windows(meter, spark, lake)
     spark.stop()
     return Figures(records, found, steps, asked)
 
@@ -229,8 +263,8 @@ def main(records: int, file: Path | None) -> None:
     """Measure the decoder and the tables."""
     options: list[Any] = [f"--records {records}"] if records != 4_000_000 else []
     command = " ".join(["python -m slotmq_tools.telemetry.bench", *options])
-    with tempfile.TemporaryDirectory() as folder:
-        figures = measure(records, Path(folder))
+    with tempfile.TemporaryDirectory() as folder, Meter() as meter:
+        figures = measure(meter, records, Path(folder))
     text = page(figures, command)
     click.echo(text)
     if target := file or (PAGE if not options else None):
