@@ -97,7 +97,7 @@ def test_what_is_no_record_behind_the_size_is_told_in_bytes(
     attach: Attach, harvest: Callable[..., Result], folder: Folder
 ) -> None:
     one, _ = with_a_long_one(behind=0)
-    one.segments[1] = one.segments[1].ljust(one.size + 24, b"\x00")
+    one.segments[1] = one.segments[1].ljust(one.size + 24, b"\x11")
     attach(one)
     assert "its last 24 bytes are not in the bundle" in harvest(status=1).output
     assert folder.identities() == identities(one)

@@ -111,9 +111,7 @@ def test_what_is_in_quarantine_alone_is_written_again_and_what_is_in_bronze_stay
     assert list((lake.folder / ".staging").iterdir()) == []
 
 
-def test_who_is_in_the_way_is_named(
-    tmp_path: Path, decoded: list[list[str]]
-) -> None:
+def test_who_is_in_the_way_is_named(tmp_path: Path, decoded: list[list[str]]) -> None:
     lake, one = Lake(tmp_path / "tables").made(), folder(tmp_path / "one", *bundles(3))
     (lake.folder / "quarantine/batch=lines-00000000-00000003").mkdir(parents=True)
     told = re.escape(f"{lake.folder}: process {os.getpid()} on {platform.node()} is making its ")

@@ -131,7 +131,9 @@ def _plan(log: Path, number: int) -> str:
     sync_folder(folder)
     ends = [folder / str(each) for each in (number - 1, number)]
     told = [path.read_bytes().split(b"\n", 2) for path in ends if path.exists()]
-    mark = hashlib.sha256(b"\n".join(each[-1] for each in told))  # behind version, and when and how
+    mark = hashlib.sha256(
+        b"\n".join(each[-1] for each in told)
+    )  # behind version, and when and how
     return mark.hexdigest()[:8]
 
 
