@@ -40,6 +40,15 @@ FAULTS = (
     ),
     Planted(
         Fault(
+            "a definition that a new segment takes too is not reckoned with",
+            "recorder.py",
+            "            need = _BEFORE + self.topics.length[topic]\n            most += need\n",
+            "            need = _BEFORE + self.topics.length[topic]\n",
+        ),
+        f"{_RING}.test_a_segment_is_never_longer_than_its_size",
+    ),
+    Planted(
+        Fault(
             "a write that fails behind the header takes two",
             "recorder.py",
             "                missed = 0  # its seq is taken\n",
