@@ -60,9 +60,7 @@ def next_segment(rec, need):
     except OSError:
         rec.failed()
         return False
-    if rec.o[_SPACE] >= need:
-        return True
-    return False  # it is longer than a segment
+    return rec.o[_SPACE] >= need  # else many GAPs have taken its room
 
 
 def _forget_told(rec):
@@ -200,12 +198,11 @@ def note_boots(rec, boot):
 
 def stay(taps, _conn, _now):
     """Three days are over, in which nothing need have passed: the ticks are told, and the time."""
-    rec = taps.rec
-    if rec.wall:
-        rec.o[_CLIENT] = _NONE
-        tell_time(rec)
+    if taps.rec.wall:
+        taps.rec.o[_CLIENT] = _NONE
+        tell_time(taps.rec)
     else:
-        event(rec, _TIME_PASSES, b"")
+        event(taps.rec, _TIME_PASSES, b"")
 
 
 # Clients
