@@ -42,8 +42,9 @@ FAULTS = (
         Fault(
             "a definition that a new segment takes too is not reckoned with",
             "recorder.py",
-            "            need = _BEFORE + self.topics.length[topic]\n            most += need\n",
-            "            need = _BEFORE + self.topics.length[topic]\n",
+            "            total += _BEFORE + self.topics.length[topic]\n",
+            "            new = self.marks[0][topic] != self.o[_THIS]\n"
+            "            total += new * (_BEFORE + self.topics.length[topic])\n",
         ),
         f"{_RING}.test_a_segment_is_never_longer_than_its_size",
     ),

@@ -136,26 +136,20 @@ class Recorder:
         return slot
 
     def _has_room(self, total, topic):
-        # Room for the record and for its definitions, in a new segment if need be.
+        # Room for the record and for its definitions, in a new segment if need be, which has
+        # none of them: so they are reckoned with wherever it goes.
         client = self.o[_CLIENT]
-        most = total  # a new segment has none of them
         if topic != _NONE:
-            need = _BEFORE + self.topics.length[topic]
-            most += need
-            if self.marks[0][topic] != self.o[_THIS]:
-                total += need
+            total += _BEFORE + self.topics.length[topic]
         if client != _NONE:
-            need = _BEFORE + self.clients.length[client]
-            most += need
-            if self.marks[1][client] != self.o[_THIS]:
-                total += need
+            total += _BEFORE + self.clients.length[client]
         if self.o[_SPACE] >= total:
             return True
-        if self.now < self.retry_at or most > self.longest:
+        if self.now < self.retry_at or total > self.longest:
             return False
         heap.lift()
         try:
-            return ondemand.take("record_control", self.now).next_segment(self, most)
+            return ondemand.take("record_control", self.now).next_segment(self, total)
         except MemoryError:
             self.retry_at = self.now + _SOON
             return False
