@@ -84,9 +84,10 @@ def beyond(data: bytes) -> str | None:
         return None
     lost = scan(data).last - scan(kept).last
     told = f"{lost} records" if lost else f"{len(data) - len(kept)} bytes"
+    what = "record is" if lost == 1 else f"{told} are"
     return (
-        f"it has {len(data)} bytes and says that it has {len(kept)}: its last {told} are not in"
-        " the bundle"
+        f"it has {len(data)} bytes and says that it has {len(kept)}: its last {what} not in the"
+        " bundle"
     )
 
 
