@@ -100,7 +100,7 @@ def test_bundles_that_a_killed_run_left_go_with_the_next(
     assert left == {line["path"], "bundles/notes.smq"}
 
 
-def killed(*_: object) -> None:
+def killed(*_: object, **_options: object) -> None:
     raise KeyboardInterrupt
 
 

@@ -241,7 +241,8 @@ def test_a_time_that_was_long_on_its_way_is_told_to_be_set_again(
 
 
 def test_no_boards_and_no_broker(attach: Attach, harvest: Harvest, tmp_path: Path) -> None:
-    assert "remote_admin true" in harvest(status=1).output
+    said = harvest(status=1).output
+    assert "remote_admin true" in said and "after `record_flush_interval` (10 s)" in said
     gone = harvest("--broker", "127.0.0.1:1", status=1).output
     assert gone.count("\n") == 1 and "no MQTT at 127.0.0.1:1" in gone
 

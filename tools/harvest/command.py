@@ -129,9 +129,12 @@ def _compact(manifest: Manifest) -> None:
     with bar("compact") as done:
         gone, fresh = compact.compact(manifest, _safe(done))
     if not gone:
-        click.echo("nothing to compact: small bundles are kept until there are 8 MB of them")
+        click.echo(
+            "nothing to compact: small bundles are kept until there are 8 MB of them, or half of"
+            " what they have was harvested twice"
+        )
     else:
-        click.echo(f"{gone} bundles became {fresh}")
+        click.echo(f"bundles that went: {gone}, that came: {fresh}")
 
 
 def _safe(done: Any) -> Done:

@@ -1,7 +1,8 @@
 """`slotmq harvest --compact`: many small bundles become few of 8 to 32 MB.
 
 What was harvested twice is kept once. New lines go behind the old ones, and an old
-one stays as an empty line, since line numbers are offsets of streams.
+one stays as an empty line, since line numbers are offsets of streams. A bundle of which nothing
+is needed any more goes; one that is needed in part is written anew if that is worth it.
 
 A line has one time of harvest, which is the latest of what was merged: what is recorded is
 never later than that, and no anchor is disbelieved that was not before. Neighbours in time
@@ -11,41 +12,84 @@ go together, so that it is not much later than it was either.
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
+from .damage import Damage, check
 from .manifest import Copy, Key, Line, Manifest
-from .store import Writer, check, sweep
+from .store import Writer, sweep
 
 MEGABYTE = 1 << 20
 LEAST, MOST = 8 * MEGABYTE, 32 * MEGABYTE
+_POOR = 4  # a large bundle is written anew where one in so many of its segments is superseded
+Needed = dict[int, dict[Key, Copy]]  # by the identity of the line that has them
 
 
 def compact(
     manifest: Manifest, done: Callable[[float], None], least: int = LEAST, most: int = MOST
 ) -> tuple[int, int]:
-    """-> how many bundles went, and how many came. Less than `least` bytes stay as they are, and
-    so does a bundle in which not every segment lies where its number says."""
+    """-> how many bundles went, and how many came. Less than `least` bytes stay as they are, if
+    not half of them are superseded, and so does a bundle in which not every segment lies where
+    its number says."""
     sweep(manifest)
-    small = [line for line in manifest.lines
-             if line.segments and line.size < least and line.is_even]  # fmt: skip
-    for line in small:
-        check(manifest.folder, line)
-    copies = manifest.copies()
-    gone: list[Line] = []
+    damage = Damage(manifest)
+    needed, some = _chosen(manifest, damage, least)
+    gone = [line for line in some if id(line) not in needed]
+    gone += [line for line in manifest.lines
+             if damage.is_known(line) and not damage.lacking(line.path)]  # fmt: skip
     fresh: list[Line] = []
-    for size in sorted({line.segment_size for line in small}):
-        old = [line for line in small if line.segment_size == size]
-        wanted = {key: copy for key, copy in copies.items() if copy.line in old}
-        if len(wanted) * size >= least:
+    some = [line for line in some if id(line) in needed]
+    for size in sorted({line.segment_size for line in some}):
+        old = [line for line in some if line.segment_size == size]
+        wanted = {key: copy for line in old for key, copy in needed[id(line)].items()}
+        if _is_worth_it(sum(line.size for line in old), len(wanted) * size, least):
             gone += old
             fresh += _bundles(manifest, wanted, size, most, done)
     if gone:
-        source = ", ".join(line.path for line in fresh)
-        kept = [line.compacted(f"now in {source}") if line in gone else line
-                for line in manifest.lines]  # fmt: skip
-        manifest.replace([*kept, *fresh])
-        still = {line.path for line in manifest.lines}
-        for path in {line.path for line in gone} - still:
-            (manifest.folder / path).unlink()
+        _replace(manifest, gone, fresh)
     return len(gone), len(fresh)
+
+
+def _chosen(manifest: Manifest, damage: Damage, least: int) -> tuple[Needed, list[Line]]:
+    """The copies to keep, and the bundles that are small, or have much beside these.
+
+    Neither what is taken from is damaged, nor what makes something superseded."""
+    small = [line for line in manifest.lines
+             if line.segments and line.size < least and line.is_even]  # fmt: skip
+    for line in small:
+        if not damage.is_sound(line) and damage.lacking(line.path):
+            check(manifest.folder, line)
+    while True:
+        copies = damage.copies()
+        needed: Needed = {}
+        for key, copy in copies.items():
+            needed.setdefault(id(copy.line), {})[key] = copy
+        some = [line for line in manifest.lines
+                if line.segments and line.is_even and not damage.is_known(line)
+                and (line.size < least or _is_poor(line, needed))]  # fmt: skip
+        keys = {
+            (board, boot, number) for line in some for board, boot, number, *_ in line.segments
+        }
+        if all(damage.is_sound(each) for each in [*some, *(copies[key].line for key in keys)]):
+            return needed, some
+
+
+def _is_poor(line: Line, needed: Needed) -> bool:
+    count = len(line.segments)
+    return (count - len(needed.get(id(line), ()))) * _POOR >= count
+
+
+def _is_worth_it(size: int, wanted: int, least: int) -> bool:
+    superseded = size - wanted
+    return wanted >= least or superseded >= least or superseded * 2 >= size
+
+
+def _replace(manifest: Manifest, gone: list[Line], fresh: list[Line]) -> None:
+    """New lines behind the old ones, which lose their bundles."""
+    source = f"now in {', '.join(line.path for line in fresh)}" if fresh else "superseded"
+    empty = {id(line) for line in gone}
+    kept = [line.compacted(source) if id(line) in empty else line for line in manifest.lines]
+    manifest.replace([*kept, *fresh])
+    still = {line.path for line in manifest.lines}
+    for path in {line.path for line in gone} - still:
+        (manifest.folder / path).unlink(missing_ok=True)
 
 
 def _bundles(

@@ -13,10 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ..errors import ToolError
+from .damage import check
 from .manifest import Key, Line
 from .network import Gone, Head, Ring
 from .segments import HEADER, Header, NotASegment, beyond, header, scan
-from .store import Store, check, same_segment
+from .store import Store, same_segment
 from .usb import Files
 
 Done = Callable[[float], None]
@@ -64,7 +65,7 @@ def over_network(ring: Ring, only: Iterable[str], store: Store, source: str, don
                 _fetch(ring, each, store, report)
         so_far += each.head.size / size * 100
         done(so_far)
-    report.lines = store.bundle(source)
+    _bundle(store, source, report)
     return report
 
 
@@ -98,7 +99,9 @@ def over_usb(files: Files, store: Store, source: str, done: Done, *, delete: boo
     report = Report()
     there = files.headers()
     report.bad += files.refused
-    copies = store.manifest.copies()
+    for board in {each.board for each in there}:
+        store.damage.doubt(board, {each.segment for each in there})
+    copies = store.damage.copies()
     for count, each in enumerate(there):
         copy = copies.get((each.board, each.boot, each.segment))
         if copy is None or copy.grown is not None:
@@ -106,7 +109,7 @@ def over_usb(files: Files, store: Store, source: str, done: Done, *, delete: boo
             data = _whole(store, each, begun, lambda at, one=each: files.fetch(one, at))  # type: ignore[misc]
             _keep(store, data, growing=False, report=report)
         done((count + 1) / len(there) * 100)
-    report.lines = store.bundle(source)
+    _bundle(store, source, report)
     if delete:
         _delete(files, there[:-1], store, report)
     return report
@@ -118,17 +121,19 @@ def _chosen(heads: dict[str, Head], only: set[str]) -> list[Head]:
     if not heads:
         raise ToolError(
             "no board tells of recordings here: does its configuration have `record` and"
-            " `remote_admin true`?"
+            " `remote_admin true`? One that has just started tells when its first records are"
+            " flushed, after `record_flush_interval` (10 s)"
         )
     return [heads[board] for board in sorted(heads) if not only or board in only]
 
 
 def _wanted(ring: Ring, head: Head, store: Store) -> Iterator[_Wanted]:
     """What the folder has for certain is left out."""
-    known = store.manifest.copies()
+    there = range(head.first, head.segment + 1)
+    store.damage.doubt(head.board, there)
+    known = store.damage.copies()
     sealed = {key for key, copy in known.items() if copy.grown is None}
     sealed |= {each.key for each in store.waiting() if not each.growing}
-    there = range(head.first, head.segment + 1)
     mine = {key[2]: set[int]() for key in sealed}
     for board, boot, number in sealed:
         if board == head.board and number in there:
@@ -171,7 +176,7 @@ def _from_ring(ring: Ring, wanted: _Wanted, store: Store) -> bytes | None:
         raise NotASegment(f"it is segment {beginning.segment} of board {beginning.board}")
     begun = _begun(store, beginning)
     key: Key = (beginning.board, beginning.boot, beginning.segment)
-    copy = store.manifest.copies().get(key)
+    copy = store.damage.copies().get(key)
     if copy is not None and (copy.grown is None or (wanted.growing and copy.grown >= head.length)):
         return None
     return _whole(store, beginning, begun, lambda at: ring.fetch(head.board, number, at, end))
@@ -218,8 +223,15 @@ def _keep(store: Store, data: bytes, growing: bool, report: Report) -> None:
         report.bad.append(f"{which}: torn at byte {found.end}")
 
 
+def _bundle(store: Store, source: str, report: Report) -> None:
+    """What came; and what is still lacking of bundles that were damaged on this disk."""
+    report.lines = store.bundle(source)
+    for told, lacking in store.damage.told():
+        (report.missing if lacking else report.bad).append(told)
+
+
 def _delete(files: Files, there: list[Header], store: Store, report: Report) -> None:
-    copies = store.manifest.copies()
+    copies = store.damage.copies()
     safe = []
     for each in there:
         copy = copies.get((each.board, each.boot, each.segment))

@@ -7,7 +7,7 @@ A line without its newline was cut by a crash, and is none. The folder's lock is
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -90,10 +90,13 @@ class Manifest:
         replace_file(self._path, b"".join(map(_written, lines)))
         self.lines = lines
 
-    def copies(self) -> dict[Key, Copy]:
-        """The fullest copy of every segment, of those that can be found in their bundles."""
+    def copies(self, without: Container[str] = ()) -> dict[Key, Copy]:
+        """The fullest copy of every segment, of those that can be found in their bundles, but
+        for the bundles with these paths."""
         found: dict[Key, Copy] = {}
-        for line in filter(lambda each: each.is_even, self.lines):
+        for line in self.lines:
+            if not line.is_even or line.path in without:
+                continue
             grown = {(board, boot, number): length for board, boot, number, length in line.growing}
             for index, (board, boot, number, _, last) in enumerate(line.segments):
                 key = (board, boot, number)

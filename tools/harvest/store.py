@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ToolError
+from .damage import Damage
 from .manifest import BUNDLES, Key, Line, Manifest, fuller, replace_file, sync_folder
 from .segments import Header, NotASegment, Scan, fitting, header, padded, scan
 
@@ -41,6 +42,7 @@ class Store:
     def __init__(self, manifest: Manifest) -> None:
         self.manifest = manifest
         self.folder = manifest.folder
+        self.damage = Damage(manifest)
         self._partial = self.folder / PARTIAL
         self._partial.mkdir(exist_ok=True)
 
@@ -64,7 +66,7 @@ class Store:
 
     def waiting(self) -> list[Waiting]:
         """The segments that no line has yet, in order; what a line has is removed."""
-        copies = self.manifest.copies()
+        copies = self.damage.copies()
         best: dict[Key, Waiting] = {}
         for path in sorted(self._partial.iterdir()):
             if path.suffix not in (".seg", ".open") or path.name.startswith("."):
@@ -100,11 +102,12 @@ class Store:
                 line.growing.append([*each.key, len(data)])
         line.path, line.size, line.sha256 = writer.close()
         self.manifest.append(line)
+        self.damage.mended(line.path)
         return line
 
     def known(self, key: Key) -> bytes | None:
         """What a bundle has of a segment that was still growing."""
-        there = self.manifest.copies().get(key)
+        there = self.damage.copies().get(key)
         if there is None or there.grown is None:
             return None
         with (self.folder / there.line.path).open("rb") as file:
@@ -153,18 +156,6 @@ class Writer:
         self._fresh.replace(path)
         sync_folder(self._folder)
         return f"{BUNDLES}/{path.name}", self._size, digest
-
-
-def check(folder: Path, line: Line) -> None:
-    """Is the bundle on the disk what its line says? ToolError if not."""
-    path = folder / line.path
-    try:
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise ToolError(f"{path}: {error.strerror}") from None
-    if digest != line.sha256:
-        raise ToolError(f"{path}: it is not what was harvested (SHA-256 differs)")
 
 
 def same_segment(piece: bytes, segment: Header) -> bool:

@@ -1,0 +1,128 @@
+"""A bundle that was damaged or removed on this disk: a harvest fetches again what boards still
+have of it, and names it, and not the board.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from .conftest import A, Attach, B, Folder, identities, recorder
+from .test_usb import flash, written
+from .test_usb import harvest as by_cable
+
+__all__ = ["by_cable", "flash"]  # fixtures
+Harvest = Callable[..., Result]
+
+
+def shortened(bundle: Path) -> None:
+    bundle.write_bytes(b"hello")
+
+
+def changed(bundle: Path) -> None:
+    bundle.write_bytes(b"hello" + bundle.read_bytes()[5:])
+
+
+DAMAGES = pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (shortened, "it has 5 bytes instead of 4,096"),
+        (changed, "it is not what was harvested (SHA-256 differs)"),
+        (Path.unlink, "it is missing"),
+    ],
+    ids=["shortened", "changed", "missing"],
+)
+
+
+def sound(folder: Folder, bundle: Path) -> Folder:
+    """The folder without the lines of a bundle that is lost."""
+    path = folder.path / "MANIFEST.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if bundle.name not in line))
+    return folder
+
+
+@DAMAGES
+def test_the_segment_that_was_growing_is_fetched_whole(
+    attach: Attach, harvest: Harvest, folder: Folder, damage: Callable[[Path], None], told: str
+) -> None:
+    one = recorder(messages=30)
+    boards = attach(one)
+    harvest()
+    (bundle,) = (folder.path / "bundles").iterdir()
+    damage(bundle)
+    one.message("room/1", b"one more")
+    boards.published()
+    said = harvest().output
+    assert f"{bundle}: {told}; 1 of its 1 segments are here again" in said
+    assert len(said.splitlines()) == 3 and "no segment" not in said  # the bar, this, and what came
+    assert "nothing new" in harvest().output and told not in harvest().output
+    assert sound(folder, bundle).identities() == identities(one)
+
+
+@DAMAGES
+def test_it_is_made_again_where_nothing_is_new(
+    attach: Attach, harvest: Harvest, folder: Folder, damage: Callable[[Path], None], told: str
+) -> None:
+    one = recorder(messages=30)
+    attach(one)
+    harvest()
+    (bundle,) = (folder.path / "bundles").iterdir()
+    before = bundle.read_bytes()
+    damage(bundle)
+    assert told in harvest().output
+    assert bundle.read_bytes() == before
+    assert "nothing new" in harvest().output and told not in harvest().output
+    assert folder.identities() == identities(one)
+
+
+@pytest.mark.parametrize("older_is_damaged_too", [False, True])
+def test_an_older_copy_is_begun_with_only_if_it_is_sound(
+    attach: Attach, harvest: Harvest, folder: Folder, older_is_damaged_too: bool
+) -> None:
+    one = recorder(messages=30)
+    boards = attach(one)
+    harvest()
+    length = len(one.segments[0])
+    one.message("room/1", b"one more")
+    boards.published()
+    harvest()
+    bundles = [folder.path / line["path"] for line in folder.lines()]
+    for bundle in bundles[not older_is_damaged_too :]:
+        changed(bundle)
+    boards.requests.clear()
+    said = harvest().output
+    assert ((A, 0, length) in boards.requests) is not older_is_damaged_too
+    assert said.count("SHA-256 differs") == 1 + older_is_damaged_too
+
+
+def test_of_a_missing_bundle_everything_that_boards_still_have_comes(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    one, other = recorder(A, 300), recorder(B, 20)
+    boards = attach(one, other)
+    harvest()
+    (bundle,) = (folder.path / "bundles").iterdir()
+    bundle.unlink()
+    count = len(one.segments) + len(other.segments)
+    del one.segments[0]
+    one.message("room/1", b"more")
+    boards.published()
+    for _ in range(2):  # what is lost stays lost
+        said = harvest(status=1).output
+        assert f"{bundle}: it is missing; {count - 1} of its {count} segments are here" in said
+    assert sound(folder, bundle).identities() == identities(one, other)
+
+
+def test_by_cable_too(flash: Path, by_cable: Harvest, folder: Folder) -> None:
+    one = recorder(messages=300)
+    written(one, flash)
+    by_cable()
+    (bundle,) = (folder.path / "bundles").iterdir()
+    bundle.unlink()
+    count = len(one.segments)
+    said = by_cable("--delete").output
+    assert f"{bundle}: it is missing; {count} of its {count} segments are here again" in said
+    assert folder.identities() == identities(one)
+    assert [path.name for path in flash.iterdir()] == [f"{one.newest:08x}.seg"]

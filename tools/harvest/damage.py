@@ -1,0 +1,101 @@
+"""Bundles that are not what their lines say: they are missing, or were changed on this disk.
+
+What such a bundle had counts as not there, so that a harvest fetches it again. Whether a file is
+there and has its size is looked at for all of them; read is only what something is built upon.
+"""
+
+import hashlib
+from collections.abc import Container, Iterator
+from pathlib import Path
+
+from ..errors import ToolError
+from .manifest import Copy, Key, Line, Manifest, fuller
+
+
+class Damage:
+    """What of a folder is damaged, and the copies that are not."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        self._manifest = manifest
+        self._damaged: set[str] = set()  # paths of bundles
+        self._sound: set[str] = set()
+        self._found: dict[str, str] = {}  # what is wrong with those that had something of value
+        wrong = {line.path: _wrong_size(manifest.folder / line.path, line.size)
+                 for line in manifest.lines if line.path}  # fmt: skip
+        self._damaged |= {path for path, why in wrong.items() if why}
+        self._found |= {path: wrong[path] for path in self._damaged if self.lacking(path)}
+
+    def copies(self) -> dict[Key, Copy]:
+        """The fullest copy of every segment, of those that are not damaged."""
+        return self._manifest.copies(without=self._damaged)
+
+    def is_sound(self, line: Line) -> bool:
+        """Is a bundle what was harvested? It is read once."""
+        if line.path not in self._sound | self._damaged:
+            try:
+                check(self._manifest.folder, line)
+                self._sound.add(line.path)
+            except ToolError as error:
+                self._damaged.add(line.path)
+                self._found[line.path] = str(error).partition(f"{line.path}: ")[2]
+        return line.path in self._sound
+
+    def is_known(self, line: Line) -> bool:
+        """Is it known to be damaged? Nothing is read for that."""
+        return line.path in self._damaged
+
+    def doubt(self, board: str, numbers: Container[int]) -> None:
+        """Read what a harvest would build upon: the beginnings of segments that were growing."""
+        while not all(
+            self.is_sound(copy.line)
+            for (whose, _, number), copy in self.copies().items()
+            if whose == board and number in numbers and copy.grown is not None
+        ):
+            pass  # a copy that is less full takes the place of the damaged one
+
+    def mended(self, path: str) -> None:
+        """The same bundle was just written anew."""
+        self._damaged.discard(path)
+        self._sound.add(path)
+
+    def lacking(self, path: str) -> int:
+        """How many segments of this bundle no sound one has as full."""
+        copies = self.copies()
+        (line, *_) = (line for line in self._manifest.lines if line.path == path)
+        grown = {tuple(key): length for *key, length in line.growing}
+        return sum(
+            key not in copies or fuller(last, grown.get(key), copies[key])
+            for key, last in ((tuple(key), last) for *key, _, last in line.segments)
+        )
+
+    def told(self) -> Iterator[tuple[str, int]]:
+        """A line of each that was damaged, and how many of its segments are lacking by now."""
+        for path, why in sorted(self._found.items()):
+            lacking = self.lacking(path)
+            (line, *_) = (line for line in self._manifest.lines if line.path == path)
+            count = len(line.segments)
+            here = f"{count - lacking} of its {count} segments are here again"
+            yield f"{self._manifest.folder / path}: {why}; {here}", lacking
+
+
+def _wrong_size(path: Path, size: int) -> str:
+    """What is wrong with a file at first sight; empty if it is as large as it ought to be."""
+    try:
+        found = path.stat().st_size
+    except FileNotFoundError:
+        return "it is missing"
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+    return f"it has {found:,} bytes instead of {size:,}" if found != size else ""
+
+
+def check(folder: Path, line: Line) -> None:
+    """Is the bundle on the disk what its line says? ToolError if not."""
+    path = folder / line.path
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ToolError(f"{path}: {error.strerror}") from None
+    if digest != line.sha256:
+        raise ToolError(f"{path}: it is not what was harvested (SHA-256 differs)")
