@@ -33,7 +33,7 @@ def compact(
     needed, some = _chosen(manifest, damage, least)
     gone = [line for line in some if id(line) not in needed]
     gone += [line for line in manifest.lines
-             if damage.is_known(line) and not damage.lacking(line.path)]  # fmt: skip
+             if damage.is_known(line) and not damage.lacking(line)]  # fmt: skip
     fresh: list[Line] = []
     some = [line for line in some if id(line) in needed]
     for size in sorted({line.segment_size for line in some}):
@@ -54,7 +54,7 @@ def _chosen(manifest: Manifest, damage: Damage, least: int) -> tuple[Needed, lis
     small = [line for line in manifest.lines
              if line.segments and line.size < least and line.is_even]  # fmt: skip
     for line in small:
-        if not damage.is_sound(line) and damage.lacking(line.path):
+        if not damage.is_sound(line) and damage.lacking(line):
             check(manifest.folder, line)
     while True:
         copies = damage.copies()

@@ -20,10 +20,14 @@ class Damage:
         self._damaged: set[str] = set()  # paths of bundles
         self._sound: set[str] = set()
         self._found: dict[str, str] = {}  # what is wrong with those that had something of value
-        wrong = {line.path: _wrong_size(manifest.folder / line.path, line.size)
-                 for line in manifest.lines if line.path}  # fmt: skip
-        self._damaged |= {path for path, why in wrong.items() if why}
-        self._found |= {path: wrong[path] for path in self._damaged if self.lacking(path)}
+        self._lines = {line.path: line for line in manifest.lines if line.path}
+        for path, line in self._lines.items():
+            if why := _wrong_size(manifest.folder / path, line.size):
+                self._damaged.add(path)
+                self._found[path] = why
+        copies = self.copies()
+        for path in [path for path in self._found if not _lacking(self._lines[path], copies)]:
+            del self._found[path]
 
     def copies(self) -> dict[Key, Copy]:
         """The fullest copy of every segment, of those that are not damaged."""
@@ -58,24 +62,27 @@ class Damage:
         self._damaged.discard(path)
         self._sound.add(path)
 
-    def lacking(self, path: str) -> int:
+    def lacking(self, line: Line) -> int:
         """How many segments of this bundle no sound one has as full."""
-        copies = self.copies()
-        (line, *_) = (line for line in self._manifest.lines if line.path == path)
-        grown = {tuple(key): length for *key, length in line.growing}
-        return sum(
-            key not in copies or fuller(last, grown.get(key), copies[key])
-            for key, last in ((tuple(key), last) for *key, _, last in line.segments)
-        )
+        return _lacking(line, self.copies())
 
     def told(self) -> Iterator[tuple[str, int]]:
         """A line of each that was damaged, and how many of its segments are lacking by now."""
+        copies = self.copies()
         for path, why in sorted(self._found.items()):
-            lacking = self.lacking(path)
-            (line, *_) = (line for line in self._manifest.lines if line.path == path)
-            count = len(line.segments)
+            line = self._lines[path]
+            lacking, count = _lacking(line, copies), len(line.segments)
             here = f"{count - lacking} of its {count} segments are here again"
             yield f"{self._manifest.folder / path}: {why}; {here}", lacking
+
+
+def _lacking(line: Line, copies: dict[Key, Copy]) -> int:
+    count = 0
+    grown = {tuple(key): length for *key, length in line.growing}
+    for board, boot, number, _, last in line.segments:
+        key = (board, boot, number)
+        count += key not in copies or fuller(last, grown.get(key), copies[key])
+    return count
 
 
 def _wrong_size(path: Path, size: int) -> str:
