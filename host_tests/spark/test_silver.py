@@ -42,8 +42,8 @@ def test_the_seasons_have_what_is_to_be_shown(made: Made) -> None:
 def test_the_true_time_is_never_further_away_than_the_error(made: Made) -> None:
     looked_at = 0
     for truth in made.campaign.truths:
-        for board, boot, seq, at in truth.true_times():
-            wall = truth.wall((board, boot, seq))
+        for key, at in truth.true_times():
+            wall = truth.wall(key)
             if wall is not None:
                 looked_at += 1
                 assert abs(wall[0] - at * 1000) <= wall[1]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from slotmq_tools.telemetry.clock import Anchor, believed
+from slotmq_tools.telemetry.believing import Anchor, believed
 from slotmq_tools.telemetry.losses import Hole, Told, losses
 from slotmq_tools.telemetry.solve import answers
 
@@ -65,7 +65,8 @@ def test_believing_anchors_is_linear(anchors: Callable[[int], list[Anchor]]) -> 
 def boots(count: int) -> list[dict[str, Any]]:
     """The facts of so many boots, each with one anchor."""
     row: dict[str, Any] = {"board": "a", "flags": 1, "passed": 1, "passed_before": 0,
-                           "hole": None, "harvested_ms": NOW, "uptime_before": 0}  # fmt: skip
+                           "hole": None, "stretch": 0, "harvested_ms": NOW,
+                           "uptime_before": 0}  # fmt: skip
     found: list[dict[str, Any]] = []
     for boot in range(1, count + 1):
         wall = struct.pack("<IHI", NOW // 1000 - (count - boot) * 3600, 0, 60_000)
