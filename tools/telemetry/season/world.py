@@ -188,12 +188,17 @@ def _bridge(season: Season, board: Board, since: int, until: int) -> int:
 def _flood(season: Season, board: Board, since: int, until: int) -> None:
     """Somebody comes by before, perhaps; what is recorded then is overwritten many times."""
     random, knobs = season.random, season.knobs
+    if random.random() < 5 * knobs.anchors:
+        _anchor(season, board, since)
     if random.random() < 0.7:
         _harvest(season, board, since)
     times = sorted(random.randrange(since, until) for _ in range(3 * min(knobs.ring, 16)))
     for at in times:
         board.wait(at)
         board.put(at, EVENT, 77, b"?" * (knobs.segment_size // 2))
+    if random.random() < 5 * knobs.anchors:
+        board.wait(until)
+        _anchor(season, board, until)
 
 
 def _harvest(season: Season, board: Board, at: int) -> None:
