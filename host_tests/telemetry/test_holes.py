@@ -1,4 +1,4 @@
-"""Holes, in which the ticks may have begun anew unseen: who knows how often, or that nobody does."""
+"""Holes, in which the ticks may have begun anew unseen: who knows how often, and who does not."""
 
 from __future__ import annotations
 

@@ -261,12 +261,9 @@ class _Anchored:
         if least is None or most is None or least > most:
             return Piece(*what, None, None, UNKNOWN)
         if least == most:
-            before, after = (
-                self._own[max(0, latest) : latest + 1],
-                self._own[latest + 1 : latest + 2],
-            )
-            around = (bound[0].later(-base) if bound else None for bound in (before, after))
-            return Piece(*what, *around, ANCHORED)
+            before = self._own[latest].later(-base) if latest >= 0 else None
+            after = self._own[latest + 1].later(-base) if latest + 1 < len(self._own) else None
+            return Piece(*what, before, after, ANCHORED)
         stretch = self._boot.stretches[i]
         low, high = self._earliest(stretch.first, least), self._latest(stretch.last, most)
         start, end = _held(stretch.first, low, stretch.last, high)
