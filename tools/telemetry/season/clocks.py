@@ -77,6 +77,11 @@ class Clocks:
             return self._seen[key]
         return self._seen[key] + max(0, least - certain[0]) * _PERIOD
 
+    def hidden(self, key: Key) -> int:
+        """How many wraps were truly in the holes between its boot's first record and it."""
+        board, boot, _ = key
+        return self._true_wraps(board, boot, self._run_of[key]) - self._true_wraps(board, boot, 0)
+
     # Anchors
 
     @cache  # noqa: B019
