@@ -40,6 +40,16 @@ FAULTS = (
     ),
     Planted(
         Fault(
+            "a definition that a new segment takes too is not reckoned with",
+            "recorder.py",
+            "            total += _BEFORE + self.topics.length[topic]\n",
+            "            new = self.marks[0][topic] != self.o[_THIS]\n"
+            "            total += new * (_BEFORE + self.topics.length[topic])\n",
+        ),
+        f"{_RING}.test_a_segment_is_never_longer_than_its_size",
+    ),
+    Planted(
+        Fault(
             "a write that fails behind the header takes two",
             "recorder.py",
             "                missed = 0  # its seq is taken\n",

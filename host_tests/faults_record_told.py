@@ -31,11 +31,20 @@ FAULTS = (
     Planted(
         Fault(
             "ticks begin anew unseen while nothing passes",
-            "record_control.py",
-            "rec.now - rec.wall[6] >= _TELL_AGAIN",
-            "False",
+            "taps.py",
+            "        if now - self.stayed >= _STAY:",
+            "        if False:",
         ),
         f"{_REMOTE}.test_the_time_is_told_again_while_nothing_passes",
+    ),
+    Planted(
+        Fault(
+            "a worse time takes the place of a better one",
+            "record_wall.py",
+            "    if not wall or quality >= wall[0] or error <= _error(wall, _passed(rec, wall)):",
+            "    if True:",
+        ),
+        f"{_TIME}.test_a_worse_time_does_not_take_the_place_of_a_better_one",
     ),
     # Clients
     Planted(

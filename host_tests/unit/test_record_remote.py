@@ -7,7 +7,7 @@ from struct import pack, unpack
 
 import packets
 import scratch
-from recorder_case import ANCHOR, records
+from recorder_case import ANCHOR, EVENT, whole_records
 from turns5_case import Turns5
 
 from slotmq import ondemand, record, record_file
@@ -138,16 +138,28 @@ class TestRecordRemote(Turns5):
         self.say(client, b"\xc0\0")
         self.assertTrue(b"\xd0\0" in client.packets())
 
-    def test_the_time_is_told_again_while_nothing_passes(self):
-        self.broker.recorder.events = True
+    def days(self, kind, flags):
+        """Such records of eight days in which nothing passes."""
         client = self.come(packets.connect("c", keep_alive=0))
-        self.say(client, packets.publish("$SLOTMQ/time", b"1795320988 40 ntp"))
+        if kind == ANCHOR:
+            self.say(client, packets.publish("$SLOTMQ/time", b"1795320988 40 ntp"))
         for _ in range(8 * 24):
             self.world.turn(2, ms=1800000)
         self.assertTrue(self.rec.flush())
         found = []
         for segment in record_file.look(self.rec):
             with open(record_file.path(self.rec, segment), "rb") as file:  # noqa: PTH123
-                found += [r for r in records(file.read()) if r[0] == ANCHOR and r[1] == 4]
-        days = [(unpack("<I", each[3][:4])[0] - 1795320988) // 86400 for each in found]
-        self.assertEqual(days, [0, 3, 6])
+                found += [r for r in whole_records(file.read()) if r[:2] == (kind, flags)]
+        return found
+
+    def test_the_time_is_told_again_while_nothing_passes(self):
+        for events in (True, False):
+            self.tearDown()
+            self.start()
+            self.broker.recorder.events = events
+            found = self.days(ANCHOR, 4)
+            days = [(unpack("<I", each[3][:4])[0] - 1795320988) // 86400 for each in found]
+            self.assertEqual(days, [0, 3, 6])
+
+    def test_where_none_is_known_the_ticks_are_told(self):
+        self.assertEqual(len(self.days(EVENT, 10)), 2)

@@ -62,3 +62,14 @@ class TestRecordTime(RecorderCase):
             self.assertEqual(self.told(rec), [])
             self.assertTrue(rec.is_open)
             self.empty(rec)
+
+    def test_a_worse_time_does_not_take_the_place_of_a_better_one(self):
+        rec = self.boot()
+        self.at(rec, 0)
+        record_wall.anchor(rec, NTP, BEGAN, 0, 50)
+        self.at(rec, 100)
+        record_wall.anchor(rec, BY_MESSAGE, BEGAN + 7000, 0, 5000)
+        self.assertEqual(self.told(rec), [(NTP, (BEGAN + 100) * 1000, 60)])
+        self.at(rec, DAY)  # what is known may be wrong by 8.69 s now
+        record_wall.anchor(rec, BY_MESSAGE, BEGAN + DAY, 0, 5000)
+        self.assertEqual(self.told(rec), [(BY_MESSAGE, (BEGAN + DAY) * 1000, 5000)])

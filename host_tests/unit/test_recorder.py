@@ -73,6 +73,27 @@ class TestRecorder(RecorderCase):
         self.assertEqual(unpack("<IIII", found[-1][3])[1], found[-1][2] + 1)
         self.assertEqual(record_file.look(rec), [0, 1])
 
+    def test_a_segment_is_never_longer_than_its_size(self):
+        """With definitions that the one before had, and the next one has none of."""
+        topic = b"t" * 200
+        for size in range(500, 1025, 5):
+            rec = self.boot(size=1024, most=16)
+            long = b"x" * size
+            said = [b"0", long, long, b"1", long, long, b"2"]
+            for payload in said:
+                self.say(rec, payload, topic)
+            rec.flush()
+            data = [self.read(rec, segment) for segment in record_file.look(rec)]
+            self.assertTrue(max(len(each) for each in data) <= 1024, size)
+            found = [self.payloads(each) for each in data]
+            self.assertTrue(all(found))  # what does not fit costs no segment
+            found = [payload for each in found for payload in each]
+            if size > 1024 - 134 - 220 - 20:  # its topic, and its header
+                found = [payload for payload in found if payload != long]
+                said = said[::3]
+            self.assertEqual(found, said)
+            self.empty(rec)
+
     def test_a_buffer_that_has_two_blocks_behind_it_is_written(self):
         rec = self.boot(size=65536)
         self.assertTrue(len(rec.out) > 2 * rec.o[1])  # topics may be as long as a block

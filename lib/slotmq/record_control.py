@@ -27,6 +27,7 @@ _WILL = const(4)
 _TAKEOVER = const(5)
 _TABLE_FULL = const(7)
 _LOW = const(8)
+_TIME_PASSES = const(10)
 _STEP = const(1024)  # bytes of heap that there must be less for an event
 _GAP = const(5)
 _SUBSCRIBE = const(8)  # the packet
@@ -38,7 +39,6 @@ _OVERWRITTEN = const(1)
 _STOPPED_FOR = const(600)  # tenths of a second, between two looks for room in a full ring
 _NO_SEGMENT = 0xFFFFFFFF
 _TO_THE_END = 0xFFFFFFFF  # records, how many nobody knows
-_TELL_AGAIN = const(2592000)  # tenths of a second: 3 days, in which ticks wrap at most once
 _MOST_SEQ = const(0x3FF00000)  # a segment more, and a board could not count without the heap
 
 
@@ -60,9 +60,7 @@ def next_segment(rec, need):
     except OSError:
         rec.failed()
         return False
-    if rec.o[_SPACE] >= need:
-        return True
-    return False  # it is longer than a segment
+    return rec.o[_SPACE] >= need  # else many GAPs have taken its room
 
 
 def _forget_told(rec):
@@ -198,6 +196,15 @@ def note_boots(rec, boot):
         rec.gaps.append((STOPPED, lost, 0, _TO_THE_END, _NO_SEGMENT))
 
 
+def stay(taps, _conn, _now):
+    """Three days are over, in which nothing need have passed: the ticks are told, and the time."""
+    if taps.rec.wall:
+        taps.rec.o[_CLIENT] = _NONE
+        tell_time(taps.rec)
+    else:
+        event(taps.rec, _TIME_PASSES, b"")
+
+
 # Clients
 
 
@@ -285,10 +292,6 @@ def look(taps, _conn, _now):
         if counts[i] > (taps.counts[i] if taps.counts else 0):
             event(taps.rec, _TABLE_FULL, rows[i][0].encode())
     taps.counts = counts
-    rec = taps.rec
-    if rec.wall and rec.now - rec.wall[6] >= _TELL_AGAIN:
-        rec.o[_CLIENT] = _NONE
-        tell_time(rec)
     if MICROPYTHON:
         gc.collect()
         free = gc.mem_free()

@@ -78,10 +78,10 @@ def _tell(taps):
     name = _topic(taps, b"head")
     if taps.broker.journal:
         _take_out(taps.broker, name)
-    _local(taps).send(taps.broker, name, text, 0, True)
+    is_told = _local(taps).send(taps.broker, name, text, 0, True)
     if taps.broker.journal:
         _leave_out(taps.broker, name)
-    rec.is_told = True
+    rec.is_told = is_told  # where a table is full, after the next flush
 
 
 # Each start makes a head of its own, so none is worth the journal's wear, which would have a

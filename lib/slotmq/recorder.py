@@ -71,8 +71,9 @@ class Recorder:
         self.hand = 0  # the topic that makes way for the next one
         self.done = 0  # bytes of the buffer's block that are written
         self.is_open = False  # is there a segment that takes records?
-        # The longest record; what follows GAP's own room behind a segment's header
-        self.longest = min(_MOST_BYTES, self.size - 32 - (36 if stops else 0))
+        # The longest record with its definitions: behind a segment's header stand two GAPs and an
+        # ANCHOR, and where the ring stops at its end one
+        self.longest = min(_MOST_BYTES, self.size - 134 - (36 if stops else 0))
         self.gap = 0  # why records are being lost
         self.lost_from = 0
         self.gaps = []  # what is still to be said of losses: reason, boot, seq, number, segment
@@ -135,20 +136,20 @@ class Recorder:
         return slot
 
     def _has_room(self, total, topic):
-        # Room for the record and for its definitions, in a new segment if need be.
+        # Room for the record and for its definitions, in a new segment if need be, which has
+        # none of them: so they are reckoned with wherever it goes.
         client = self.o[_CLIENT]
-        need = total
-        if topic != _NONE and self.marks[0][topic] != self.o[_THIS]:
-            need += _BEFORE + self.topics.length[topic]
-        if client != _NONE and self.marks[1][client] != self.o[_THIS]:
-            need += _BEFORE + self.clients.length[client]
-        if self.o[_SPACE] >= need:
+        if topic != _NONE:
+            total += _BEFORE + self.topics.length[topic]
+        if client != _NONE:
+            total += _BEFORE + self.clients.length[client]
+        if self.o[_SPACE] >= total:
             return True
-        if self.now < self.retry_at or need > self.longest:
+        if self.now < self.retry_at or total > self.longest:
             return False
         heap.lift()
         try:
-            return ondemand.take("record_control", self.now).next_segment(self, need)
+            return ondemand.take("record_control", self.now).next_segment(self, total)
         except MemoryError:
             self.retry_at = self.now + _SOON
             return False

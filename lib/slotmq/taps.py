@@ -35,6 +35,7 @@ _EACH = const(10)
 _LOOK_AGAIN = const(6)  # tenths of a second: with the longest turn less than one
 _PACKET_ID = const(6)
 _HEAP = const(600)  # tenths of a second between two looks at it
+_STAY = const(2592000)  # 3 days: four looks before the ticks are what they were
 
 
 class Taps:
@@ -48,7 +49,7 @@ class Taps:
         self.events = False  # are they recorded too? What they need is below
         # Looked at before that, so that nothing waits longer
         self.interval = (flush_s - 1) * _EACH
-        self.due = self.flushed = broker.now  # tenths of a second
+        self.due = self.flushed = self.stayed = broker.now  # tenths of a second
         self.lock = None  # the open file that keeps others from this ring
         self.ticks_ms = broker.loop.at_hand[4]
         self.o[_BEGAN] = self.ticks_ms()
@@ -257,6 +258,9 @@ class Taps:
         self.clock()
         if self.events:
             self.look(now)
+        if now - self.stayed >= _STAY:
+            self.stayed = now
+            self.tell("stay", 0, now)
         if now - self.flushed < self.interval:
             return
         self.flushed = now

@@ -33,6 +33,7 @@ EVENTS = {
     7: "table full",
     8: "heap low-water",
     9: "unsubscribe",
+    10: "time passes",
 }
 QUALITIES = {1: "rtc", 2: "message", 3: "harvester", 4: "ntp"}
 GAPS = {1: "overwritten", 2: "ring full", 3: "write failed"}
