@@ -105,7 +105,11 @@ def test_solving_stretches_is_linear() -> None:
             if i % 2:
                 found.append(row | at | {"fact": "anchor", "payload": wall})
             if i:
-                at |= {"uptime_before": i * HOUR - HOUR // 2, "passed_before": i // 2}
+                at |= {
+                    "stretch_before": i - 1,
+                    "uptime_before": i * HOUR - HOUR // 2,
+                    "passed_before": i // 2,
+                }
                 found.append(
                     row | at | {"fact": "hole", "hole": 10 * i - 5, "passed": (i + 1) // 2}
                 )

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slotmq_tools.telemetry import manifest, segment, source
+from slotmq_tools.telemetry.believing import MISSING
 from slotmq_tools.telemetry.clock import UNKNOWN, Bound, Piece
 from slotmq_tools.telemetry.season.truth import Truth
 from slotmq_tools.telemetry.season.world import Knobs, season
@@ -121,7 +122,8 @@ def ordered(frames: list[Row]) -> dict[str, list[Row]]:
             "passed_before": last["passed"] if same else None,
             "harvested_before": last["harvested_ms"] if same else None,
             "hole": hole,
-            "stretch": last["stretch"] + (same and hole is not None),
+            "stretch": last["stretch"] + (same and row["seq"] > last["seq"] + 1 + MISSING),
+            "stretch_before": last["stretch"] if same else None,
         }
         boards[row["board"]].append(row)
         before = row

@@ -4,10 +4,11 @@ None from before the recorder existed, none later than the harvest that brought 
 the better kind first (NTP, harvester, message, RTC), then the smaller error, then the earlier;
 one that contradicts those before is not believed.
 
-Between records without a number missing the ticks begin anew once at most, which shows in them.
-Where numbers are missing begins another stretch, and nobody sees how often they did: a stretch
-is moved by as many wraps as make its best anchor agree with those of the others. No number of
-wraps that fits is a contradiction; more than one, and the anchor says too little.
+A board takes a number every three days, so between records with no more than three missing the
+ticks begin anew once at most, which shows in them. Where more are missing begins another stretch,
+and nobody sees how often they did: a stretch is moved by as many wraps as make its best anchor
+agree with those of the others. No number of wraps that fits is a contradiction; more than one,
+and the anchor says too little.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ DRIFT_PPM = 100  # 1 ppm of 1 ms is 1 ns
 EARLIEST_MS = 1_704_067_200_000  # 2024: clocks that were never set start in 1970, 2000 or 2021
 HARVEST_SLACK_MS = 60_000  # the clock of who harvests
 NTP = 4
+MISSING = 3  # numbers: more begin a stretch; four times three days are less than a wrap
 
 
 @dataclass(frozen=True)

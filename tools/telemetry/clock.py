@@ -33,7 +33,7 @@ ANCHORED, BETWEEN, UNKNOWN = "anchored", "between", "unknown"
 
 @dataclass(frozen=True)
 class Stretch:
-    """Records of a boot with no number missing between them."""
+    """Records of a boot with few numbers missing between them."""
 
     first: int  # uptime of its first record as the ticks show it, ms
     last: int

@@ -54,8 +54,8 @@ QUARANTINE = StructType([*FRAMES])
 # What is needed of a board to know its clock and its losses (silver.facts).
 FACTS = _schema(
     "board string, fact string, boot long, seq long, uptime_ms long, uptime_before long,"
-    "passed long, passed_before long, stretch long, hole long, flags int, payload binary,"
-    "harvested_ms long, harvested_before long"
+    "passed long, passed_before long, stretch long, stretch_before long, hole long,"
+    "flags int, payload binary, harvested_ms long, harvested_before long"
 )
 # What follows from them (solve.py).
 SOLVED = _schema(

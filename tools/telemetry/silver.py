@@ -1,7 +1,7 @@
 """Silver: one row a message and one an event, without doubles, on one clock, gaps named.
 
     ordered   frames once each, in the order of their numbers; ticks without the wraps that
-              show in them; a stretch ends where a number is missing (believing.py)
+              show in them; a stretch ends where numbers are missing (believing.py)
     solved    per board: what its anchors say of its clock, and what is missing (solve.py)
     timed     ordered, with the wall time
 
@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
 from . import segment as s
-from .believing import DRIFT_PPM, MS
+from .believing import DRIFT_PPM, MISSING, MS
 from .clock import UNKNOWN
 from .payloads import typed
 from .ring_reading import OVERWRITTEN
@@ -52,14 +52,16 @@ def ordered(frames: DataFrame) -> DataFrame:
         .withColumn("passed_before", f.lag("passed").over(boot))
         .withColumn("harvested_before", f.lag("harvested_ms").over(boot))
         .withColumn("hole", f.when(f.col("seq") > f.col("_before") + 1, f.col("_before") + 1))
-        .withColumn("stretch", f.sum(_behind_a_hole()).over(so_far))
+        .withColumn("stretch", f.sum(_begins_stretch()).over(so_far))
+        .withColumn("stretch_before", f.lag("stretch").over(boot))
         .drop("_copy", "_wrapped", "_before", "ticks", "crc", "line", "offset")
     )
 
 
-def _behind_a_hole() -> Column:
-    """1 where a number is missing between this record and the one before."""
-    return f.col("hole").isNotNull().cast("long") * f.col("uptime_before").isNotNull().cast("long")
+def _begins_stretch() -> Column:
+    """1 where so much is missing between this record and the one before."""
+    missing = f.col("seq") - f.col("_before") - 1
+    return ((missing > MISSING) & f.col("uptime_before").isNotNull()).cast("long")
 
 
 def facts(records: DataFrame, quarantine: DataFrame) -> DataFrame:

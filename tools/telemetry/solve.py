@@ -75,7 +75,7 @@ def _boots(rows: list[Row]) -> Iterable[Boot]:
         own.append(Anchor(row["seq"], row["uptime_ms"], *about))
     holes: dict[int, list[Row]] = {}
     for row in _of(rows, "hole"):
-        if row["uptime_before"] is not None:  # else before the first record
+        if row["stretch_before"] not in (None, row["stretch"]):
             holes.setdefault(row["boot"], []).append(row)
     for row in _of(rows, "boot"):
         boot, between = row["boot"], holes.get(row["boot"], [])
@@ -140,7 +140,7 @@ def _loss(loss: Loss, after: Row | None, boot: Row | None, clock: Clock) -> Row:
         where = hole.boot, after["stretch"], after["passed"]
         row["to_us"] = _wall(clock[where], after["uptime_ms"])
         if after["passed_before"] is not None:
-            where = hole.boot, after["stretch"] - 1, after["passed_before"]
+            where = hole.boot, after["stretch_before"], after["passed_before"]
             row["from_us"] = _wall(clock[where], after["uptime_before"])
     elif boot is not None:
         where = hole.boot, boot["stretch"], boot["passed"]

@@ -1,7 +1,7 @@
 """What can be known of when each record was, worked out the plain and slow way.
 
-It begins with what is true. Of each stretch (records of a boot with no number missing between
-them) it asks how many wraps more or fewer than the true ones the harvest could be taken for; a
+It begins with what is true. Of each stretch (records of a boot with at most three numbers missing
+in a row) it asks how many wraps more or fewer than the true ones the harvest could be taken for; a
 true number that is the only one must be found, and where there are others the bounds must hold
 for all of them. Every anchor is looked at for every record.
 """
@@ -48,8 +48,12 @@ class Clocks:
         self._runs: dict[tuple[str, int], list[list[Key]]] = {}
         for (board, boot), keys in groupby(sorted(first), key=lambda key: key[:2]):
             self._boots.setdefault(board, []).append(boot)
-            runs = groupby(enumerate(keys), key=lambda pair: pair[1][2] - pair[0])
-            self._runs[board, boot] = [[key for _, key in run] for _, run in runs]
+            runs: list[list[Key]] = []
+            for key in keys:
+                if not runs or key[2] > runs[-1][-1][2] + 4:
+                    runs.append([])
+                runs[-1].append(key)
+            self._runs[board, boot] = runs
         self._run_of = {
             key: i for runs in self._runs.values() for i, run in enumerate(runs) for key in run
         }
