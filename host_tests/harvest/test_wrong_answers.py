@@ -3,6 +3,7 @@ passed over or named, and the rest comes.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import paho.mqtt.client as paho
 import pytest
@@ -11,8 +12,10 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from host_tests.wire.process import BrokerProcess
 from slotmq_tools.harvest import network
+from slotmq_tools.telemetry import manifest
 
 from .conftest import A, Attach, B, Folder, identities, recorder
+from .recording import Recorder
 
 HEAD = b"""{"board":"00000000000000b%b","boot":1,"first":0,"segment":%d,"length":9,"next":1,
 "size":512}"""
@@ -33,6 +36,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
         HEAD % (b"a", 0),  # of another board than its topic says
         HEAD % (b"b", 4_000_000_000),  # segments
         (HEAD % (b"b", 0)).replace(b"512", b"1e999"),
+        (HEAD % (b"b", 0)).replace(b"512", b"0"),
+        (HEAD % (b"b", 0)).replace(b'first":0', b'first":-1'),
         b"[" * 3000,
     ],
 )
@@ -41,15 +46,62 @@ def test_a_head_that_no_board_says_is_passed_over(
 ) -> None:
     one = recorder(A, 20)
     attach(one)
+    forged(field, f"$SLOTMQ/record/{B}/head", head)
+    harvest()
+    assert folder.identities() == identities(one)
+
+
+def forged(field: BrokerProcess, topic: str, head: bytes) -> None:
+    """Any client can publish it, and goes."""
     client = paho.Client(CallbackAPIVersion.VERSION2)
     client.connect(*field.address)
     client.loop_start()
-    topic = f"$SLOTMQ/record/{B}/head"
     client.publish(topic, head, 1, retain=True).wait_for_publish(10)
-    harvest()
-    assert folder.identities() == identities(one)
     client.disconnect()
     client.loop_stop()
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["in front of it", "behind it"])
+def test_a_board_that_does_not_answer_keeps_no_other_from_its_bundle(
+    attach: Attach, harvest: Harvest, folder: Folder, field: BrokerProcess, before: bool
+) -> None:
+    one, other = recorder(A, 20), B.replace("b", "0" if before else "c")
+    boards = attach(one)
+    head = (HEAD % (b"b", 9)).replace(B.encode(), other.encode())
+    forged(field, f"$SLOTMQ/record/{other}/head", head)
+    said = harvest(status=1).output
+    assert said.count(f"board {other} does not answer") == said.count("does not answer") == 1
+    assert folder.identities() == identities(one)
+    one.message("room/1", b"later")
+    one.start()
+    boards.published()
+    harvest(status=1)
+    assert folder.identities() == identities(one)
+
+
+@pytest.mark.parametrize("of", [{"name": B}, {"newest": 4}], ids=["board", "number"])
+def test_a_segment_that_was_not_asked_for_is_left(
+    attach: Attach, harvest: Harvest, folder: Folder, of: dict[str, Any]
+) -> None:
+    one, other = recorder(A, 20), Recorder(**{"name": A, **of})
+    other.start()
+    one.segments[1] = other.segments[other.newest]
+    one.newest = 1
+    one.start()
+    attach(one)
+    assert f"segment 1: it is segment {other.newest} of board {other.name}" in harvest().output
+    assert {number for (_, _, number), _ in folder.segments()} == {0, 2}
+
+
+def test_a_segment_without_a_size_makes_no_line_that_no_reader_takes(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    one = recorder(A, 20)
+    one.segments[0] = recorder(A, 1, size=0).segments[0]
+    one.start()
+    attach(one)
+    assert "segment 0: its header says that it has no size" in harvest().output
+    assert [bundle.segment_size for bundle in manifest.read(folder.path)] == [one.size]
 
 
 def test_an_answer_that_is_none_is_asked_for_again(

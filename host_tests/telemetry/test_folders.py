@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
+import os
+import platform
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,7 +18,7 @@ from click.testing import CliRunner
 
 from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
-from slotmq_tools.telemetry import bronze, bronze_files, manifest, session, source
+from slotmq_tools.telemetry import bronze, bronze_files, build, live, manifest, session, source
 from slotmq_tools.telemetry.bronze_files import BAD, GOOD
 from slotmq_tools.telemetry.lake import Lake
 
@@ -90,15 +95,50 @@ def test_a_run_that_fails_leaves_nothing_to_read(tmp_path: Path) -> None:
     assert list(tmp_path.rglob("half")) == []
 
 
-def test_a_batch_that_was_not_finished_is_written_again(tmp_path: Path) -> None:
+def test_what_is_in_quarantine_alone_is_written_again_and_what_is_in_bronze_stays(
+    tmp_path: Path,
+) -> None:
     lake = Lake(tmp_path / "tables").made()
-    for text in ("half", "whole"):
-        with lake.staging("batch") as written:
-            written.mkdir()
-            (written / "part.parquet").write_text(text)
-            lake.add_batch("bronze", "lines-0-1", written)
+    for text in ("first", "second"):
+        for table in ("quarantine", "bronze"):
+            with lake.staging("batch") as written:
+                written.mkdir()
+                (written / "part.parquet").write_text(text)
+                lake.add_batch(table, "lines-0-1", written)
     assert lake.batches() == ["lines-0-1"]
-    assert (lake.folder / "bronze/batch=lines-0-1/part.parquet").read_text() == "whole"
+    assert (lake.folder / "quarantine/batch=lines-0-1/part.parquet").read_text() == "second"
+    assert (lake.folder / "bronze/batch=lines-0-1/part.parquet").read_text() == "first"
+    assert list((lake.folder / ".staging").iterdir()) == []
+
+
+def test_who_is_in_the_way_is_named(tmp_path: Path, decoded: list[list[str]]) -> None:
+    lake, one = Lake(tmp_path / "tables").made(), folder(tmp_path / "one", *bundles(3))
+    (lake.folder / "quarantine/batch=lines-00000000-00000003").mkdir(parents=True)
+    told = re.escape(f"{lake.folder}: process {os.getpid()} on {platform.node()} is making its ")
+    with Lake(lake.folder).locked("bronze"), pytest.raises(ToolError, match=f"^{told}bronze$"):
+        bronze.ingest(ANY, one, lake)
+    assert len(lake.batches("quarantine")) == 1  # it may be the other one's, and is needed
+    with lake.locked("live"):  # which has batches of its own
+        bronze.ingest(ANY, one, lake)
+    assert len(decoded) == 1
+    for name, make in (("silver", build.build_silver), ("gold", build.build_gold)):
+        (lake.folder / "silver").mkdir(exist_ok=True)
+        with lake.locked(name), pytest.raises(ToolError, match=f"^{told}{name}$"):
+            make(ANY, lake)
+    with lake.locked("live"), pytest.raises(ToolError, match=f"^{told}live$"):
+        live.run(ANY, lake, {}, None)
+
+
+def test_where_there_are_no_locks_nobody_is_kept_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr(fcntl, "flock", refused)
+    lake = Lake(tmp_path / "tables").made()
+    with lake.locked("bronze"):
+        assert not lake.has("bronze")
 
 
 @pytest.fixture

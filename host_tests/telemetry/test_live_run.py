@@ -4,6 +4,7 @@ again, and of a board that goes away.
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -33,30 +34,72 @@ def test_a_batch_that_is_there_stays_when_spark_repeats_it(
 ) -> None:
     committed: list[tuple[str, object]] = []
 
-    def commit(to: Lake, name: str, frames: object) -> None:
+    def commit(to: Lake, name: str, frames: object) -> int:
         committed.append((name, frames))
         (to.folder / "bronze" / f"batch={name}").mkdir(parents=True)
+        return 7
 
     monkeypatch.setattr(bronze, "commit", commit)
-    started(lake)("what the ring had", 0)
+    take = started(lake)
+    planned(lake, 0, 100)
+    take("what the ring had", 0)
     take = started(lake)  # another driver
     take("what it has yet", 0)
     assert [what for _, what in committed] == ["what the ring had"]
+    planned(lake, 1, 200)
     take("the next", 1)
     names = [name for name, _ in committed]
-    assert names == lake.batches() and [name[-10:] for name in names] == [
+    assert names == lake.batches() and [name.split("-")[2] for name in names] == [
         "0000000000",
         "0000000001",
     ]
-    (lake.folder / live.CHECKPOINT / "spark").rmdir()  # then Spark counts anew
-    started(lake)("all of it", 0)
+    shutil.rmtree(lake.folder / live.CHECKPOINT / "spark")  # then Spark counts anew
+    take = started(lake)
+    planned(lake, 0, 100)
+    take("all of it", 0)
     assert [what for _, what in committed[2:]] == ["all of it"]
 
 
-def started(lake: Lake) -> Any:
+def test_what_is_planned_anew_and_farther_is_another_batch(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut of the computer took the plan, and left the batch."""
+    committed: list[object] = []
+
+    def commit(to: Lake, name: str, frames: object) -> int:
+        committed.append(frames)
+        (to.folder / "bronze" / f"batch={name}").mkdir(parents=True)
+        return 7
+
+    monkeypatch.setattr(bronze, "commit", commit)
+    counted: list[int] = []
+    take = started(lake, counted)
+    planned(lake, 0, 100)
+    take("the first", 0)
+    planned(lake, 1, 200)
+    take("100 to 200", 1)
+    planned(lake, 1, 200, at=17)
+    take("the same, planned later", 1)
+    planned(lake, 1, 300)
+    take("100 to 300", 1)
+    planned(lake, 0, 150)  # two of them were taken
+    take("150 to 300", 1)
+    assert committed == ["the first", "100 to 200", "100 to 300", "150 to 300"]
+    assert counted == [7] * 4
+
+
+def planned(lake: Lake, number: int, end: int, at: int = 0) -> None:
+    """What Spark writes before a batch begins, under its number."""
+    log = lake.folder / live.CHECKPOINT / "spark/offsets"
+    log.mkdir(parents=True, exist_ok=True)
+    (log / f"{number}").write_text(f'v1\n{{"batchTimestampMs":{at}}}\n{{"aa":[1,{end}]}}')
+
+
+def started(lake: Lake, counted: list[int] | None = None) -> Any:
     """What a stream does with each of its batches."""
     spark = MagicMock()
-    live.start(spark, lake, {}, None)
+    count = (counted if counted is not None else []).append
+    live.start(spark, lake, {}, None, count)
     (lake.folder / live.CHECKPOINT / "spark").mkdir(exist_ok=True)
     stream = spark.readStream.format().options().load().writeStream
     return stream.foreachBatch.call_args.args[0]
@@ -69,8 +112,12 @@ class Queries:
         self._ends = list(ends)
         self.options: list[dict[str, str]] = []
 
-    def start(self, _spark: Any, _lake: Lake, options: dict[str, str], _every: Any) -> Any:
+    def start(
+        self, _spark: Any, _lake: Lake, options: dict[str, str], _every: Any, count: Any
+    ) -> Any:
         self.options.append(options)
+        for _ in range(5):
+            count(2)
         end = self._ends.pop(0)
 
         def wait(_seconds: float | None) -> None:
@@ -79,8 +126,7 @@ class Queries:
             if end is not None:
                 raise end
 
-        progress = [SimpleNamespace(numInputRows=10)]
-        return SimpleNamespace(awaitTermination=wait, isActive=False, recentProgress=progress)
+        return SimpleNamespace(awaitTermination=wait, isActive=False, recentProgress=[])
 
 
 @pytest.fixture

@@ -1,9 +1,11 @@
 """What the benchmark counts: the CPU of processes too that end and that nobody waits for."""
 
+import mmap
 import subprocess
 import sys
+import time
 
-from slotmq_tools.telemetry.bench import Meter
+from slotmq_tools.telemetry.bench import _LOOK_S, Meter
 
 _WORKER_S = 1.0
 # As Spark's daemon does it: its workers end, and it is not told what they took.
@@ -24,6 +26,17 @@ def test_a_worker_that_has_ended_counts() -> None:
     with Meter() as meter:
         found = meter.cost(lambda: subprocess.run([sys.executable, "-c", _DAEMON], check=True))
     assert found.cpu > _WORKER_S / 2
+
+
+def test_memory_is_what_was_held_at_most_while_it_ran() -> None:
+    def holds(megabytes: int) -> None:
+        held = bytearray(megabytes << 20)  # of zeros that nobody has touched
+        held[:: mmap.PAGESIZE] = b"x" * len(held[:: mmap.PAGESIZE])
+        time.sleep(3 * _LOOK_S)
+
+    with Meter() as meter:
+        much, little = meter.cost(lambda: holds(128)), meter.cost(lambda: holds(1))
+    assert 64 << 20 < much.memory - little.memory < 192 << 20
 
 
 def test_what_was_counted_does_not_become_less() -> None:

@@ -177,6 +177,68 @@ def test_of_the_newest_segment_the_driver_asks_only_for_what_is_new(
     assert stream.ring.asked == [(0, length)]
 
 
+def test_of_the_newest_segment_a_task_asks_only_for_what_it_needs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And knows what was defined before it, in the order in which that was done."""
+    board = started(20)
+    stream = Stream(board, monkeypatch)
+    stream.batch()
+    board.topics.clear()  # so that all are defined anew, with other numbers
+    for number in (2, 1, 0):
+        board.message(f"room/{number}", b"between")
+    stream.batch()
+    begin = len(board.segments[0])
+    for number in range(3):
+        board.message(f"room/{number}", b"%d" % number)
+    end = len(board.segments[0])
+    asked: list[tuple[int, int, int | None]] = []
+    work, _ = stream.plan()
+    board.message("room/1", b"too late")
+    monkeypatch.setattr(ring_reading, "Ring", watched(asked))
+    rows = [row for batch in ring_reading.frames(work, Login()) for row in batch.to_pylist()]
+    assert [(row["topic"], row["payload"], row["reason"]) for row in rows] == [
+        (f"room/{number}", b"%d" % number, None) for number in range(3)
+    ]
+    assert rows[0]["offset"] == begin
+    assert asked == [(0, 0, 32), (0, begin, end)]
+
+
+def watched(asked: list[tuple[int, int, int | None]]) -> type[Ring]:
+    class Watched(Ring):
+        def read(self, board: str, segment: int, begin: int, end: int | None) -> bytes:
+            asked.append((segment, begin, end))
+            return super().read(board, segment, begin, end)
+
+    return Watched
+
+
+def test_a_backlog_in_the_newest_segment_is_fetched_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    board = started(3000, size=1 << 20)
+    stream = Stream(board, monkeypatch)
+    asked: list[tuple[int, int, int | None]] = []
+    monkeypatch.setattr(ring_reading, "Ring", watched(asked))
+    while stream.batch(500):
+        pass
+    fetched = sum((end or len(board.segments[0])) - begin for _, begin, end in asked)
+    assert sorted(stream.rows) == sorted(written(board))
+    assert len(board.segments[0]) < fetched < len(board.segments[0]) + 1000
+
+
+def test_a_newest_segment_whose_number_another_has_by_now_is_a_gap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    board = started(20)
+    stream = Stream(board, monkeypatch)
+    work, end = stream.plan()
+    fresh = started(20, boot=board.boot)
+    board.segments[0] = fresh.segments[0]
+    stream.run(work, end)
+    assert stream.rows == [] and stream.gaps == [Gap(1, 0, end.seq)]
+
+
 def test_a_record_that_is_half_on_flash_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     board = started(20)
     stream = Stream(board, monkeypatch)

@@ -5,6 +5,7 @@ that was overwritten or made anew in between, all that is gone is named.
 from __future__ import annotations
 
 import json
+import time
 from typing import Any, cast
 
 import pytest
@@ -225,3 +226,28 @@ def test_at_the_start_somebody_must_answer_but_not_when_it_is_started_again() ->
     with pytest.raises(ToolError, match="nobody is there"):
         Driver().plan({})
     assert Driver(waits="true").plan({BOARD: [1, 5]}) == {BOARD: [1, 5]}
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["in front of it", "behind it"])
+def test_a_board_that_does_not_answer_keeps_no_other_from_its_batch(
+    before: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board, other = recorder(20), Recorder("00000000000000bb", newest=50)
+    other.start()
+    Ring.boards, Ring.silent = (other, board) if before else (board, other), frozenset({51})
+    driver = Driver()
+    for _ in range(2):
+        assert set(driver.plan({})) == {BOARD}
+    assert capsys.readouterr().err == "no answer; it is asked again in 2 minutes\n"
+    Ring.silent = frozenset()
+    assert set(driver.plan({})) == {BOARD}
+    later = time.monotonic() + 121
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    assert set(driver.plan({})) == {BOARD, other.name}
+
+
+def test_at_the_start_one_board_must_answer() -> None:
+    board = recorder(20)
+    Ring.silent = frozenset(board.segments)
+    with pytest.raises(ToolError, match="no answer"):
+        Driver().plan({})

@@ -41,20 +41,24 @@ def harvest(
     in), whose broker stops for it and is started again. Only what FOLDER has not is fetched,
     and every CRC is verified. What is whole becomes one bundle in FOLDER/bundles and a line
     in FOLDER/MANIFEST.jsonl, which `slotmq telemetry` reads. A harvest that was interrupted
-    goes on where it stopped.
+    goes on where it stopped. What is there and could not be got (a board is silent, say) is named,
+    the rest is kept, and the exit code is 1.
     """
     from .manifest import locked
 
+    report = None
     _check_options(address, device, boards, set_time, delete, compacts)
     if location is not None and (address is not None or (compacts and device is None)):
         raise click.UsageError("--location goes with --port: a running broker knows its own")
     with locked(folder) as manifest:
         if address is not None:
-            _network(address, login(user), set(boards), set_time, manifest)
+            report = _network(address, login(user), set(boards), set_time, manifest)
         elif device is not None or not compacts:
-            _usb(device, delete, location, manifest)
+            report = _usb(device, delete, location, manifest)
         if compacts:
             _compact(manifest)
+    if report is not None and report.missing:
+        raise SystemExit(1)
 
 
 def _check_options(
@@ -76,7 +80,7 @@ def _check_options(
 
 def _network(
     address: tuple[str, int], who: Any, boards: set[str], set_time: bool, manifest: Manifest
-) -> None:
+) -> Report:
     from . import gather, network
     from .store import Store
 
@@ -90,6 +94,7 @@ def _network(
     finally:
         ring.close()
     _tell(report)
+    return report
 
 
 def _set_time(ring: Ring) -> None:
@@ -99,7 +104,7 @@ def _set_time(ring: Ring) -> None:
         click.echo(f"the way there took longer, and it may be {known} ms: set it again", err=True)
 
 
-def _usb(device: str | None, delete: bool, location: str | None, manifest: Manifest) -> None:
+def _usb(device: str | None, delete: bool, location: str | None, manifest: Manifest) -> Report:
     from ..deploy.repl import Repl, find
     from . import gather
     from .store import Store
@@ -115,6 +120,7 @@ def _usb(device: str | None, delete: bool, location: str | None, manifest: Manif
         finally:
             line.reset()
     _tell(report)
+    return report
 
 
 def _compact(manifest: Manifest) -> None:
@@ -134,7 +140,7 @@ def _safe(done: Any) -> Done:
 
 
 def _tell(report: Report) -> None:
-    for complaints in (report.gone, report.bad):
+    for complaints in (report.gone, report.bad, report.missing):
         for text in complaints[:_TOLD]:
             click.echo(text, err=True)
         if len(complaints) > _TOLD:

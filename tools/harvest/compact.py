@@ -21,9 +21,11 @@ LEAST, MOST = 8 * MEGABYTE, 32 * MEGABYTE
 def compact(
     manifest: Manifest, done: Callable[[float], None], least: int = LEAST, most: int = MOST
 ) -> tuple[int, int]:
-    """-> how many bundles went, and how many came. Less than `least` bytes stay as they are."""
+    """-> how many bundles went, and how many came. Less than `least` bytes stay as they are, and
+    so does a bundle in which not every segment lies where its number says."""
     sweep(manifest)
-    small = [line for line in manifest.lines if line.segments and line.size < least]
+    small = [line for line in manifest.lines
+             if line.segments and line.size < least and line.is_even]  # fmt: skip
     for line in small:
         check(manifest.folder, line)
     copies = manifest.copies()

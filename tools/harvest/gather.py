@@ -1,17 +1,21 @@
 """A harvest: what is new on a board, fetched, verified, and made into a bundle.
 
+A board that is silent, or of which only a head is there that anybody may have published, keeps
+none of the others from their bundle: it is named at the end.
+
 Boards are never changed before the bundle and its line are on this disk and were read
 back. What comes with a wrong CRC is fetched once more; if it is wrong again it is so on
 the flash, and is kept as it is, for the pipeline to name.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ..errors import ToolError
 from .manifest import Key, Line
 from .network import Gone, Head, Ring
-from .segments import HEADER, Header, NotASegment, header, scan
+from .segments import HEADER, Header, NotASegment, beyond, header, scan
 from .store import Store, check, same_segment
 from .usb import Files
 
@@ -27,6 +31,8 @@ class Report:
     fetched: int = 0  # segments
     gone: list[str] = field(default_factory=list)
     bad: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)  # what is there and was not got
+    silent: set[str] = field(default_factory=set)  # boards
     lines: list[Line] = field(default_factory=list)
 
 
@@ -46,25 +52,44 @@ def over_network(ring: Ring, only: Iterable[str], store: Store, source: str, don
     """Every board of a broker, or only those."""
     heads = _chosen(ring.heads(), set(only))
     report = Report()
-    wanted = [each for head in heads for each in _wanted(ring, head, store)]
+    wanted: list[_Wanted] = []
+    for head in heads:
+        with _going_on(head.board, report):
+            wanted += _wanted(ring, head, store)
     size = sum(each.head.size for each in wanted) or 1
     so_far = 0.0
     for each in wanted:
-        part = each.head.size / size * 100
-        board = each.head.board
-        try:
-            data = _from_ring(ring, each, store)
-        except Gone:
-            report.gone.append(f"board {board}: segment {each.segment} was overwritten")
-        except NotASegment as error:
-            report.bad.append(f"board {board}: segment {each.segment}: {error}")
-        else:
-            if data is not None:
-                _keep(store, data, each.growing, report)
-        so_far += part
+        if each.head.board not in report.silent:
+            with _going_on(each.head.board, report):
+                _fetch(ring, each, store, report)
+        so_far += each.head.size / size * 100
         done(so_far)
     report.lines = store.bundle(source)
     return report
+
+
+@contextmanager
+def _going_on(board: str, report: Report) -> Iterator[None]:
+    """With the other boards, if this one fails."""
+    try:
+        yield
+    except ToolError as error:
+        told = str(error)
+        report.missing.append(told if board in told else f"board {board}: {told}")
+        report.silent.add(board)
+
+
+def _fetch(ring: Ring, wanted: _Wanted, store: Store, report: Report) -> None:
+    which = f"board {wanted.head.board}: segment {wanted.segment}"
+    try:
+        data = _from_ring(ring, wanted, store)
+    except Gone:
+        report.gone.append(f"{which} was overwritten")
+    except NotASegment as error:
+        report.bad.append(f"{which}: {error}")
+    else:
+        if data is not None:
+            _keep(store, data, wanted.growing, report)
 
 
 def over_usb(files: Files, store: Store, source: str, done: Done, *, delete: bool) -> Report:
@@ -83,7 +108,7 @@ def over_usb(files: Files, store: Store, source: str, done: Done, *, delete: boo
         done((count + 1) / len(there) * 100)
     report.lines = store.bundle(source)
     if delete:
-        _delete(files, there[:-1], store)
+        _delete(files, there[:-1], store, report)
     return report
 
 
@@ -142,6 +167,8 @@ def _from_ring(ring: Ring, wanted: _Wanted, store: Store) -> bytes | None:
     head, number = wanted.head, wanted.segment
     end = head.length if wanted.growing else None
     beginning = header(ring.read(head.board, number, 0, HEADER.size))
+    if (beginning.board, beginning.segment) != (head.board, number):
+        raise NotASegment(f"it is segment {beginning.segment} of board {beginning.board}")
     begun = _begun(store, beginning)
     key: Key = (beginning.board, beginning.boot, beginning.segment)
     copy = store.manifest.copies().get(key)
@@ -184,18 +211,22 @@ def _gathered(store: Store, segment: Header, begun: bytes, fetch: Fetch) -> byte
 def _keep(store: Store, data: bytes, growing: bool, report: Report) -> None:
     found = store.keep(data, growing=growing).scan
     report.fetched += 1
-    if found.torn and not growing:
-        report.bad.append(
-            f"board {found.header.board}: segment {found.header.segment}: torn at byte {found.end}"
-        )
+    which = f"board {found.header.board}: segment {found.header.segment}"
+    if told := beyond(data):
+        report.missing.append(f"{which}: {told}")
+    elif found.torn and not growing:
+        report.bad.append(f"{which}: torn at byte {found.end}")
 
 
-def _delete(files: Files, there: list[Header], store: Store) -> None:
+def _delete(files: Files, there: list[Header], store: Store, report: Report) -> None:
     copies = store.manifest.copies()
     safe = []
     for each in there:
         copy = copies.get((each.board, each.boot, each.segment))
-        if copy is not None and copy.grown is None:
+        path, length = files.paths[each]
+        if length > each.size:
+            report.missing.append(f"{path}: stays on the board, as it is longer than its bundle")
+        elif copy is not None and copy.grown is None:
             safe.append(each)
     bundles = {copies[each.board, each.boot, each.segment].line.path for each in safe}
     for line in store.manifest.lines:

@@ -33,6 +33,12 @@ class Line:
     source: str
     growing: list[list[Any]] = field(default_factory=list)  # [board, boot, segment, bytes]
 
+    @property
+    def is_even(self) -> bool:
+        """Does every segment lie where its number says? An older slotmq wrote those that were
+        longer than their size as they were, and what follows one cannot be found."""
+        return self.size == self.segment_size * len(self.segments)
+
     def compacted(self, source: str) -> "Line":
         """The same line when its segments are in another bundle."""
         return Line("", 0, "", self.segment_size, [], self.harvested, source)
@@ -85,9 +91,9 @@ class Manifest:
         self.lines = lines
 
     def copies(self) -> dict[Key, Copy]:
-        """The fullest copy of every segment."""
+        """The fullest copy of every segment, of those that can be found in their bundles."""
         found: dict[Key, Copy] = {}
-        for line in self.lines:
+        for line in filter(lambda each: each.is_even, self.lines):
             grown = {(board, boot, number): length for board, boot, number, length in line.growing}
             for index, (board, boot, number, _, last) in enumerate(line.segments):
                 key = (board, boot, number)

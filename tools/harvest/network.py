@@ -7,6 +7,7 @@ what a full table dropped.
 
 import json
 import math
+import re
 import struct
 import time
 import uuid
@@ -198,6 +199,8 @@ class _Fetch:
         return True
 
 
+_BOARD = re.compile("[0-9a-f]{16}")
+_SIZES = range(256, 256 << 16, 256)
 _NUMBERS = ("boot", "first", "segment", "length", "next", "size")
 
 
@@ -208,5 +211,12 @@ def _head(topic: str, payload: bytes) -> Head | None:
         head = Head(str(said["board"]), *(int(said[name]) for name in _NUMBERS))
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
-    right = topic == f"{ROOT}/{head.board}/head" and 0 <= head.segment - head.first < _MOST
+    numbers = [head.boot, head.first, head.segment, head.length, head.next]
+    right = (
+        topic == f"{ROOT}/{head.board}/head"
+        and _BOARD.fullmatch(head.board)
+        and all(0 <= number <= NONE for number in numbers)
+        and 0 <= head.segment - head.first < _MOST
+        and head.size in _SIZES
+    )
     return head if right else None

@@ -9,6 +9,7 @@ HEADER = struct.Struct("<4sBBH8sIIII")
 _RECORD = struct.Struct("<IHBBI")  # crc, length, type, flags, seq
 RECORD_LEN = 20
 _ERASED = 0xFFFF
+_UNIT = 256  # bytes, of which a header counts the size of a segment
 
 
 class NotASegment(Exception):
@@ -48,7 +49,9 @@ def header(data: bytes) -> Header:
         raise NotASegment(f"format {version} is newer than this slotmq, which knows {VERSION}")
     if zlib.crc32(data[: HEADER.size - 4]) != crc:
         raise NotASegment("the header's CRC is wrong")
-    return Header(board.hex(), boot, segment, first, units * 256)
+    if not units:
+        raise NotASegment("its header says that it has no size")
+    return Header(board.hex(), boot, segment, first, units * _UNIT)
 
 
 def scan(data: bytes) -> Scan:
@@ -69,6 +72,25 @@ def scan(data: bytes) -> Scan:
     return Scan(head, at, last, torn, torn and (cut or end - at < RECORD_LEN))
 
 
+def fitting(data: bytes) -> bytes:
+    """What a bundle can hold of it: no more than its header's size, which places what follows."""
+    return data[: header(data).size]
+
+
+def beyond(data: bytes) -> str | None:
+    """What of it a bundle cannot hold, in words: a faulty recorder wrote more than its size."""
+    kept = fitting(data)
+    if len(kept) == len(data):
+        return None
+    lost = scan(data).last - scan(kept).last
+    told = f"{lost} records" if lost else f"{len(data) - len(kept)} bytes"
+    what = "record is" if lost == 1 else f"{told} are"
+    return (
+        f"it has {len(data)} bytes and says that it has {len(kept)}: its last {what} not in the"
+        " bundle"
+    )
+
+
 def padded(data: bytes, size: int) -> bytes:
-    """As it lies in a bundle: erased flash behind it."""
-    return data + b"\xff" * (size - len(data))
+    """As it lies in a bundle, at exactly this size: erased flash behind it."""
+    return data[:size].ljust(size, b"\xff")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..errors import ToolError
 from .manifest import BUNDLES, Key, Line, Manifest, fuller, replace_file, sync_folder
-from .segments import Header, NotASegment, Scan, header, padded, scan
+from .segments import Header, NotASegment, Scan, fitting, header, padded, scan
 
 PARTIAL = "partial"
 _BUNDLE = re.compile(r"[0-9a-f]{16}\.smq")
@@ -50,7 +50,9 @@ class Store:
 
     def keep(self, data: bytes, *, growing: bool) -> Waiting:
         """A segment is whole, as far as the board has it: behind its records nothing is kept
-        of one that grows, where the next record may be half written."""
+        of one that grows, where the next record may be half written; nor is what is behind the
+        size that its header has (segments.beyond says what that was)."""
+        data = fitting(data)
         found = scan(data)
         head = found.header
         content = data[: found.end] if growing else data
@@ -112,7 +114,7 @@ class Store:
 
 def _scanned(path: Path) -> Scan:
     try:
-        return scan(path.read_bytes())
+        return scan(fitting(path.read_bytes()))
     except NotASegment as error:
         raise ToolError(f"{path}: {error}; no harvest wrote it: move it away") from None
 

@@ -45,18 +45,20 @@ class Cost:
 
     cpu: float
     wall: float
-    memory: int  # bytes that all processes held at the end
+    memory: int  # bytes that all processes held at most, as often as they were looked at
 
 
 class Meter:
-    """CPU seconds of this process and of all below it, those too that have ended.
+    """CPU seconds and memory of this process and of all below it, those too that have ended.
 
     Spark's daemon lets its workers end without waiting for them, so that no parent is told what
-    they took: each is looked at some times a second, and what was seen last of it counts.
+    they took: each is looked at some times a second, and what was seen last of it counts. Of the
+    memory of all together what counts is the most that was seen at once.
     """
 
     def __init__(self) -> None:
         self._seen: dict[psutil.Process, float] = {}
+        self._most = 0
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._looking = threading.Thread(target=self._look_often, daemon=True)
@@ -76,17 +78,22 @@ class Meter:
     def cpu(self) -> float:
         """Seconds so far."""
         with self._lock:
+            held = 0
             for process in everybody():
                 with suppress(psutil.NoSuchProcess):
                     times = process.cpu_times()
                     self._seen[process] = times.user + times.system
+                    held += process.memory_info().rss
+            self._most = max(self._most, held)
             return sum(self._seen.values())
 
     def cost(self, work: Callable[[], object], name: str = "") -> Cost:
         """What it takes; with a name it is told at once, since all of it takes long."""
+        with self._lock:
+            self._most = 0
         before, start = self.cpu(), time.monotonic()
         work()
-        found = Cost(self.cpu() - before, time.monotonic() - start, memory())
+        found = Cost(self.cpu() - before, time.monotonic() - start, self._most)
         if name:
             click.echo(f"{name}: {found.cpu:.1f} CPU s, {found.wall:.1f} s", err=True)
         return found
@@ -95,15 +102,6 @@ class Meter:
 def everybody() -> list[psutil.Process]:
     """This process and all below it."""
     return [psutil.Process(), *psutil.Process().children(recursive=True)]
-
-
-def memory() -> int:
-    """Bytes that this process and all below it hold."""
-    held = 0
-    for process in everybody():
-        with suppress(psutil.NoSuchProcess):
-            held += process.memory_info().rss
-    return held
 
 
 def plain(folder: Path) -> int:
@@ -239,10 +237,10 @@ def page(figures: Figures, command: str) -> str:
         "| --- |" + " ---: |" * 4,
         *(_step(name, figures) for name in ("bronze", "silver", "gold")),
         f"\nTwice the records take {wall:.2f} times the time and {cpu_growth:.2f} times the CPU"
-        f" (target: at most {MOST_GROWTH}). All processes together held "
+        f" (target: at most {MOST_GROWTH}). All processes together held at most "
         + " and ".join(f"{max(c.memory for c in s.values()) >> 20:,} MB"
                        for s in figures.steps.values())
-        + ".\n",
+        + f" at once while the steps ran, looked at {1 / _LOOK_S:.0f} times a second.\n",
         "| numbers of each topic in each hour, from the same files | CPU s | wall s |",
         "| --- | ---: | ---: |",
         *(f"| {n} | {c.cpu:.1f} | {c.wall:.1f} |" for n, c in figures.windows.items()),

@@ -35,6 +35,11 @@ class Taken:
 
 def ingest(spark: SparkSession, harvest: Path, lake: Lake) -> Taken:
     """Read the lines that bronze has not got; running it again does nothing."""
+    with lake.locked("bronze"):
+        return _ingest(spark, harvest, lake)
+
+
+def _ingest(spark: SparkSession, harvest: Path, lake: Lake) -> Taken:
     bundles = manifest.read(harvest)
     taken = Taken(done(lake), len(bundles))
     first = taken.first
@@ -77,13 +82,15 @@ def done(lake: Lake) -> int:
     return max((int(match[2]) for match in found if match), default=0)
 
 
-def commit(lake: Lake, batch: str, frames: DataFrame) -> None:
-    """Write frames, good and bad ones, as one batch."""
+def commit(lake: Lake, batch: str, frames: DataFrame) -> int:
+    """Write frames, good and bad ones, as one batch; -> how many were good."""
     name, _, good = GOOD.partition("=")
     kind = f.when(f.col("reason").isNull(), good).otherwise(BAD.partition("=")[2])
     with lake.staging(batch) as written:
         frames.withColumn(name, kind).write.partitionBy(name).parquet(str(written))
+        count = bronze_files.rows(written / GOOD)
         _publish(lake, batch, written)
+    return count
 
 
 def _publish(lake: Lake, batch: str, written: Path) -> None:

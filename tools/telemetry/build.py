@@ -31,7 +31,11 @@ _BY_DAY = ("messages", "events")
 
 def build_silver(spark: SparkSession, lake: Lake) -> None:
     """Make all of silver anew from bronze, and publish it at once."""
-    lake.need("bronze")
+    with lake.need("bronze").locked("silver"):
+        _build_silver(spark, lake)
+
+
+def _build_silver(spark: SparkSession, lake: Lake) -> None:
     frames, bad = bronze.read(spark, lake), bronze.quarantine(spark, lake)
     with lake.staging("silver-steps") as steps, lake.staging("silver") as written:
         records = kept(spark, silver.ordered(frames), steps / "ordered")
@@ -52,7 +56,11 @@ def build_silver(spark: SparkSession, lake: Lake) -> None:
 
 def build_gold(spark: SparkSession, lake: Lake) -> None:
     """Make all of gold anew from silver, and publish it at once."""
-    lake.need("silver")
+    with lake.need("silver").locked("gold"):
+        _build_gold(spark, lake)
+
+
+def _build_gold(spark: SparkSession, lake: Lake) -> None:
     messages, events, believed, lost = (
         read(spark, lake, "silver", name, schema) for name, schema in SILVER.items()
     )

@@ -4,6 +4,7 @@
     quarantine/batch=.../   bad frames
     silver, gold            links to .versions/..., changed by one rename
     .NAME.json              what is remembered of where the tables come from
+    .NAME.lock              held by the process that makes them, which it names
 
 Everything is written in .staging first. Any glob below bronze, quarantine, silver or gold
 therefore sees whole tables only.
@@ -11,8 +12,10 @@ therefore sees whole tables only.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import platform
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +25,7 @@ from typing import Any
 from ..errors import ToolError
 from ..harvest.manifest import replace_file
 
+LAST = "bronze"  # of the tables of a batch: what is there of it says that all is
 _KEPT = 2  # versions: the newest, and the one that somebody may still be reading
 
 
@@ -73,6 +77,26 @@ class Lake:
         return self
 
     @contextmanager
+    def locked(self, name: str) -> Iterator[None]:
+        """While nobody else makes the same here; ToolError says who does."""
+        with self._lock(name).open("a+") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                lock.seek(0)
+                who = lock.read().strip() or "another process"
+                raise ToolError(f"{self.folder}: {who} is making its {name}") from None
+            except OSError:
+                pass  # a file system without locks keeps nobody away
+            lock.truncate(0)
+            lock.write(f"process {os.getpid()} on {platform.node()}\n")
+            lock.flush()
+            yield
+
+    def _lock(self, name: str) -> Path:
+        return self.folder / f".{name}.lock"
+
+    @contextmanager
     def staging(self, name: str) -> Iterator[Path]:
         """A folder to write in, empty, and gone afterwards but for what was committed."""
         path = self.folder / ".staging" / f"{name}-{os.getpid()}"
@@ -83,13 +107,15 @@ class Lake:
             shutil.rmtree(path, ignore_errors=True)
 
     def add_batch(self, table: str, batch: str, written: Path) -> None:
-        """Let `written` be a batch of `table`."""
+        """Let `written` be a batch of `table`; one of bronze that is there is whole and stays."""
         target = self.folder / table / f"batch={batch}"
         target.parent.mkdir(exist_ok=True)
         written.mkdir(exist_ok=True, parents=True)
         _sync(written)
-        if target.exists():  # of a run that was stopped before it was done
-            shutil.rmtree(target)
+        if target.exists():
+            if table == LAST:
+                return
+            shutil.rmtree(target)  # of a run that was stopped before it was done
         written.replace(target)
         _sync_folder(target.parent)
 

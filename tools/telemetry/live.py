@@ -2,8 +2,10 @@
 
 A batch of the stream is a batch of bronze, of the same name whenever it is repeated. It
 arrives by one rename, and one that is there stays: the rings may have forgotten since what it
-has. So every record is in bronze once, whoever was killed and when. Silver and gold are made
-from bronze as after a harvest, and take a record once that came both ways.
+has. So every record is in bronze once, whoever was killed and when. The name tells the plan, too:
+where a power cut took what Spark had planned though not the batch, Spark plans its number anew and
+farther, and that is another batch, which has some records of the first once more. Silver and gold
+are made from bronze as after a harvest, and take a record once that came twice.
 
 A board that goes away in the middle of a batch ends the query, which is started again until
 the board is back.
@@ -11,9 +13,12 @@ the board is back.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -22,7 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ..errors import ToolError
-from ..harvest.manifest import replace_file
+from ..harvest.manifest import replace_file, sync_folder
 from . import bronze
 from .lake import Lake
 from .ring_reading import Away
@@ -34,17 +39,19 @@ _OURS = re.compile(r"slotmq_tools\.[\w.]*\b(\w+): (.+)")  # an error's line in a
 
 
 def start(
-    spark: SparkSession, lake: Lake, options: dict[str, str], every: float | None
-) -> StreamingQuery:
-    """The running query; with `every` None it ends when it has what is there now."""
+    spark: SparkSession, lake: Lake, options: dict[str, str], every: float | None,
+    count: Callable[[int], None],
+) -> StreamingQuery:  # fmt: skip
+    """The running query, which counts its records; with `every` None it ends when it has what
+    is there now."""
     spark.dataSource.register(RingSource)
     checkpoint = lake.made().folder / CHECKPOINT
     name = _name(checkpoint)
 
     def take(frames: DataFrame, number: int) -> None:
-        batch = f"live-{name}-{number:010}"
+        batch = f"live-{name}-{number:010}-{_plan(checkpoint / 'spark', number)}"
         if batch not in lake.batches():  # else Spark was killed before it wrote that down
-            bronze.commit(lake, batch, frames)
+            count(bronze.commit(lake, batch, frames))
 
     writer = spark.readStream.format(NAME).options(**options).load().writeStream
     writer = writer.foreachBatch(take).option("checkpointLocation", str(checkpoint / "spark"))
@@ -57,10 +64,19 @@ def run(
     seconds: float | None = None,
 ) -> int:  # fmt: skip
     """Until it ends by itself, or after so many seconds, or on Ctrl-C; -> records read."""
+    with lake.made().locked("live"):
+        return sum(_batches(spark, lake, options, every, seconds))
+
+
+def _batches(
+    spark: SparkSession, lake: Lake, options: dict[str, str], every: float | None,
+    seconds: float | None,
+) -> list[int]:  # fmt: skip
+    """The records of each."""
     deadline = None if seconds is None else time.monotonic() + seconds
-    found = 0
+    found: list[int] = []
     while True:
-        query = start(spark, lake, options, every)
+        query = start(spark, lake, options, every, found.append)
         try:
             query.awaitTermination(_left(deadline))  # type: ignore[arg-type]
             away = None
@@ -70,7 +86,6 @@ def run(
             away = None
         if query.isActive:
             query.stop()
-        found += sum(progress.numInputRows for progress in query.recentProgress)
         if away is None or not _waited(away, deadline):
             return found
         options = options | {"waits": "true"}
@@ -105,6 +120,21 @@ def _name(checkpoint: Path) -> str:
     if not (file.exists() and (checkpoint / "spark").exists()):
         replace_file(file, uuid.uuid4().hex[:8].encode())
     return file.read_text()
+
+
+def _plan(log: Path, number: int) -> str:
+    """A batch's own: a mark of the offsets that it begins and ends with, which are on the disk
+    before it is, as far as the disk can be believed."""
+    folder = log / "offsets"
+    with (folder / str(number)).open("rb") as file:
+        os.fsync(file.fileno())
+    sync_folder(folder)
+    ends = [folder / str(each) for each in (number - 1, number)]
+    told = [path.read_bytes().split(b"\n", 2) for path in ends if path.exists()]
+    mark = hashlib.sha256(
+        b"\n".join(each[-1] for each in told)
+    )  # behind version, and when and how
+    return mark.hexdigest()[:8]
 
 
 def _reason(error: StreamingQueryException) -> tuple[str, str]:

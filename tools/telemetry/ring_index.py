@@ -2,7 +2,8 @@
 written. Positions are (boot, seq) of the next record; without Spark.
 
 A segment's header is asked for once. Of the newest segment only what is new is fetched, to
-know the last record that is whole: a position never lies behind what is on flash.
+know the last record that is whole: a position never lies behind what is on flash. So of that one
+the driver knows where records lie, and which definitions stand before them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 
 from ..harvest.network import Gone, Head, Ring
 from ..harvest.segments import HEADER, NotASegment, header, scan
+from . import segment as s
 
 UNKNOWN = 0xFFFFFFFF  # how many records a gap has, where nobody can say
 NEAR = 1000  # starts; a boot farther on, or one that is lower, is of a ring that was made anew
@@ -25,6 +27,14 @@ class Position(NamedTuple):
     seq: int
 
 
+class Bytes(NamedTuple):
+    """Where in a segment wanted records lie, and what of it must be known to read them."""
+
+    begin: int
+    end: int
+    before: bytes  # its header, and the definitions before `begin`
+
+
 class Piece(NamedTuple):
     """What is wanted of a segment: seq from `first` up to, not including, `end`."""
 
@@ -33,6 +43,7 @@ class Piece(NamedTuple):
     first: int
     end: int | None  # None: as far as it goes
     sealed: bool  # is its end part of what is wanted, so that a torn tail is to be told?
+    part: Bytes | None = None  # None: nobody knows, and all of it is to be fetched
 
 
 class Gap(NamedTuple):
@@ -138,14 +149,37 @@ class RingIndex:
             last = min(after, end)
             stop = last.seq if last.boot == begin.boot else None
             sealed = number != max(self._starts) and after <= end
-            found.append(Piece(number, begin.boot, first, stop, sealed))
+            part = self._part(number, first, last)
+            found.append(Piece(number, begin.boot, first, stop, sealed, part))
         return found
+
+    def _part(self, number: int, first: int, last: Position) -> Bytes | None:
+        """Where it lies, of the newest segment, if that is known to have so many."""
+        if self._head is None or number != self._head.segment or last > self.end:
+            return None
+        return lying(self._tail, first, last.seq)
 
     def gaps(self, start: Position, end: Position) -> list[Gap | Renewed]:
         """What the ring has no more, of all between two positions."""
         gone = not self._starts or self.is_behind(start)
         oldest = end if gone else min(self.oldest, end)
         return lost(start, oldest) if oldest > start else []
+
+
+def lying(segment: bytes, first: int, last: int) -> Bytes:
+    """The records from `first` up to, not including, `last`, of a segment that has them whole."""
+    at = begin = HEADER.size
+    before = [segment[:at]]
+    while at + s.RECORD_SIZE <= len(segment):
+        _, length, kind, _, seq, *_ = s.RECORD.unpack_from(segment, at)
+        if seq >= last or length < s.RECORD_SIZE:
+            break
+        if seq < first:
+            begin = at + length
+            if kind == s.DEF:
+                before.append(segment[at:begin])
+        at += length
+    return Bytes(begin, at, b"".join(before))
 
 
 def _look(ring: Ring, board: str, number: int) -> Position | None:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from ..deploy.reach import Login
 from ..errors import ToolError
 from ..harvest.network import Gone, Ring
-from ..harvest.segments import NotASegment, header
+from ..harvest.segments import HEADER, NotASegment, header
 from . import segment as s
 from .decode import Place, bad_batch, decode
 from .ring_index import UNKNOWN, Gap, Piece, Renewed
@@ -65,8 +65,15 @@ def frames(work: Work, login: Login) -> Iterator[Any]:
 
 
 def _fetched(ring: Ring, board: str, piece: Piece) -> bytes | None:
-    """The segment as it is now; None if another one has its number, or none."""
+    """The segment as it is now, or of it what is wanted behind what the driver knows; None if
+    another one has its number, or none."""
+    part = piece.part
     try:
+        if part is not None:
+            beginning = ring.read(board, piece.segment, 0, HEADER.size)
+            if beginning != part.before[: HEADER.size]:
+                return None
+            return part.before + ring.read(board, piece.segment, part.begin, part.end)
         data = ring.read(board, piece.segment, 0, None)
         return data if header(data).boot == piece.boot else None
     except (Gone, NotASegment):
@@ -78,7 +85,8 @@ def _frames(work: Work, piece: Piece, data: bytes | None) -> Iterator[pa.RecordB
         lost = UNKNOWN if piece.end is None else piece.end - piece.first
         yield _row(work, Gap(piece.boot, piece.first, lost))
         return
-    place = Place(_source(work), _LIVE, 0, int(time.time() * 1000))
+    left_out = piece.part.begin - len(piece.part.before) if piece.part else 0
+    place = Place(_source(work), _LIVE, left_out, int(time.time() * 1000))
     for batch in decode(data, len(data), place, sealed=False):
         kept = batch.filter(_wanted(batch, piece))
         if kept.num_rows:

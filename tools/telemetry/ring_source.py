@@ -2,7 +2,9 @@
 
 Options: `brokers`, HOST:PORT separated by commas; `user`, whose password is in
 $SLOTMQ_PASSWORD of the driver; `boards`, ids separated by commas (all); and
-`maxRecordsPerTrigger`; with `waits` it does not matter if no broker answers at the start. The
+`maxRecordsPerTrigger`; with `waits` it does not matter if no broker answers at the start. A board
+that does not answer, or of which only a head is there, which anybody may have published, is left
+out for some minutes. The
 offset is {board: [boot, seq]} of the next record, and where a board is met for the first time,
 or its ring was made anew, [boot, seq, boot, seq]: the next record, and the one begun with. So
 what Spark has planned it can ask for again, whoever was killed meanwhile. The driver plans, the
@@ -12,10 +14,12 @@ executors fetch; a broker that does not answer has nothing new. Rows are those o
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import click
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
@@ -28,12 +32,13 @@ from pyspark.sql.types import StructType
 from ..deploy.options import LOGIN, Address
 from ..deploy.reach import Login
 from ..errors import ToolError
-from ..harvest.network import Ring
+from ..harvest.network import Head, Ring
 from .ring_index import Position, RingIndex, lost
 from .ring_reading import Away, Work, frames
 from .schemas import FRAMES
 
 NAME = "slotmq_ring"
+_SILENT_S = 120.0
 Offset = dict[str, list[int]]
 
 
@@ -49,9 +54,10 @@ class _Field:
         self.login = Login(options.get("user"), os.environ.get(LOGIN))
         self.indices: dict[str, RingIndex] = {}
         self.where: dict[str, tuple[str, int]] = {}
+        self._silent: dict[str, float] = {}  # boards: until when
 
     def update(self) -> None:
-        """Ask every broker; ToolError if none of them answers."""
+        """Ask every broker; ToolError if none of them, or none of their boards, answers."""
         with ThreadPoolExecutor(len(self.addresses)) as pool:
             failed = [error for error in pool.map(self._ask, self.addresses) if error]
         if len(failed) == len(self.addresses):
@@ -63,15 +69,28 @@ class _Field:
         except ToolError as error:
             return error
         try:
-            for board, head in ring.heads().items():
-                if not self.only or board in self.only:
-                    index = self.indices.get(board) or RingIndex()
-                    index.update(ring, head)
-                    self.indices[board], self.where[board] = index, address
+            heads = ring.heads()
+            chosen = [board for board in heads if not self.only or board in self.only]
+            failed = [self._look(ring, address, heads[board]) for board in chosen]
         except ToolError as error:
             return error
         finally:
             ring.close()
+        return next((error for error in failed if all(failed)), None)
+
+    def _look(self, ring: Ring, address: tuple[str, int], head: Head) -> ToolError | None:
+        """At one board, whose silence keeps none of the others."""
+        board = head.board
+        if self._silent.get(board, 0) > time.monotonic():
+            return ToolError(f"board {board} did not answer a short while ago")
+        index = self.indices.get(board) or RingIndex()
+        try:
+            index.update(ring, head)
+        except ToolError as error:
+            self._silent[board] = time.monotonic() + _SILENT_S
+            click.echo(f"{error}; it is asked again in {_SILENT_S / 60:g} minutes", err=True)
+            return error
+        self.indices[board], self.where[board] = index, address
         return None
 
     def ends(self) -> dict[str, Position]:

@@ -117,6 +117,29 @@ def test_a_batch_that_is_there_stays_whatever_the_ring_has_forgotten(
     assert (gap["reason"], gap["seq"]) == ("overwritten", len(seen))
 
 
+def test_a_plan_that_a_power_cut_took_is_made_anew_and_nothing_is_lost(
+    spark: SparkSession, tmp_path: Path, field: BrokerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = recorder(A, 300)
+    boards = FakeBoards(field.address, [one])
+    lake = Lake(tmp_path / "tables").made()
+    try:
+        with monkeypatch.context() as patch, pytest.raises(ToolError, match="the power went"):
+            dies_behind_its_commit(patch)
+            live.run(spark, lake, options(field), None)
+        for path in (lake.folder / live.CHECKPOINT / "spark/offsets").iterdir():
+            path.unlink()
+        for number in range(300):
+            one.message("room/1", b"%d" % number)
+        boards.published()
+        found = live.run(spark, lake, options(field), None)
+    finally:
+        boards.close()
+    assert len(lake.batches()) == 3  # of the first and its second plan some are there twice
+    assert set(identities_of(spark, lake)) == identities(one)
+    assert found == len(identities(one))
+
+
 def test_a_board_that_goes_away_with_a_batch_planned_is_waited_for(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
