@@ -64,6 +64,7 @@ def knobs(random: Random) -> Knobs:
         ring=random.choice((2, 8, 100)),
         stops=random.random() < 0.3,
         silences=random.choice((0, 0.03, 0.2)),
+        floods=random.choice((0, 0.3, 1)),
         cuts=random.choice((0, 0.7, 1)),
         fails=random.choice((0, 0.05)),
         anchors=random.choice((0, 0.05, 0.2)),

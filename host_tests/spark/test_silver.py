@@ -33,6 +33,14 @@ def test_the_seasons_have_what_is_to_be_shown(made: Made) -> None:
     assert any(row["origin_board"] for row in messages)
     assert any(row["uptime_ms"] >= 2**30 for row in messages)
     assert {row["believed"] for row in made.campaign.all("anchors")} == {True, False}
+    behind = [
+        truth.wall(key)
+        for truth in made.campaign.truths
+        for key in truth.entries
+        if truth.clocks.hidden(key)
+    ]
+    assert {wall[2] for wall in behind if wall} == {"anchored", "between"}
+    assert None in behind
     losses = made.campaign.all("losses")
     assert any(row["boots"] > 10_000 for row in losses)
     reasons = {reason for row in losses for reason in row["reasons"]}
@@ -42,8 +50,8 @@ def test_the_seasons_have_what_is_to_be_shown(made: Made) -> None:
 def test_the_true_time_is_never_further_away_than_the_error(made: Made) -> None:
     looked_at = 0
     for truth in made.campaign.truths:
-        for board, boot, seq, at in truth.true_times():
-            wall = truth.wall((board, boot, seq))
+        for key, at in truth.true_times():
+            wall = truth.wall(key)
             if wall is not None:
                 looked_at += 1
                 assert abs(wall[0] - at * 1000) <= wall[1]

@@ -16,6 +16,7 @@ SEASONS = st.builds(
     ring=st.sampled_from((8, 2, 3, 100)),
     stops=st.booleans(),
     silences=st.sampled_from((0.0, 0.02, 0.3)),
+    floods=st.sampled_from((0.5, 0.0, 1.0)),
     cuts=often,
     fails=st.sampled_from((0.0, 0.05)),
     anchors=st.sampled_from((0.05, 0.02, 0.1, 0.3, 0.0)),

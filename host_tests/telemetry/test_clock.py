@@ -7,17 +7,14 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slotmq_tools.telemetry.believing import HARVEST_SLACK_MS, MS, ROUNDED, Anchor, believed
 from slotmq_tools.telemetry.clock import (
     ANCHORED,
     BETWEEN,
-    HARVEST_SLACK_MS,
-    MS,
-    ROUNDED,
     UNKNOWN,
-    Anchor,
     Boot,
     Piece,
-    believed,
+    Stretch,
     pieces,
     tightened,
 )
@@ -39,7 +36,7 @@ def anchor(
 
 
 def boot(number: int, last: int, harvested: int | None, *anchors: Anchor) -> Boot:
-    return Boot(number, 0, last, harvested, anchors)
+    return Boot(number, (Stretch(0, last, harvested, anchors),))
 
 
 def piece(boots: list[Boot], number: int, passed: int = 0) -> Piece:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from slotmq_tools.telemetry.clock import Anchor, believed
+from slotmq_tools.telemetry.believing import Anchor, believed
 from slotmq_tools.telemetry.losses import Hole, Told, losses
 from slotmq_tools.telemetry.solve import answers
 
@@ -57,7 +57,15 @@ def mixed(count: int) -> list[Anchor]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("anchors", [rising, mixed])
+def holed(count: int) -> list[Anchor]:
+    """Each behind a hole, in which the ticks have begun anew unseen."""
+    period = 2**30
+    return [
+        Anchor(i, i * HOUR, 4, NOW + i * (HOUR + period), 50 + i, None, i) for i in range(count)
+    ]
+
+
+@pytest.mark.parametrize("anchors", [rising, mixed, holed])
 def test_believing_anchors_is_linear(anchors: Callable[[int], list[Anchor]]) -> None:
     assert is_linear(lambda count: lambda: believed(anchors(count)))
 
@@ -65,7 +73,8 @@ def test_believing_anchors_is_linear(anchors: Callable[[int], list[Anchor]]) -> 
 def boots(count: int) -> list[dict[str, Any]]:
     """The facts of so many boots, each with one anchor."""
     row: dict[str, Any] = {"board": "a", "flags": 1, "passed": 1, "passed_before": 0,
-                           "hole": None, "harvested_ms": NOW, "uptime_before": 0}  # fmt: skip
+                           "hole": None, "stretch": 0, "harvested_ms": NOW,
+                           "uptime_before": 0}  # fmt: skip
     found: list[dict[str, Any]] = []
     for boot in range(1, count + 1):
         wall = struct.pack("<IHI", NOW // 1000 - (count - boot) * 3600, 0, 60_000)
@@ -78,6 +87,35 @@ def boots(count: int) -> list[dict[str, Any]]:
 
 def test_solving_boots_is_linear() -> None:
     assert is_linear(lambda count: lambda: answers(boots(count)))
+
+
+def test_solving_stretches_is_linear() -> None:
+    """A boot whose every second stretch has an anchor."""
+
+    def some(count: int) -> Callable[[], object]:
+        row: dict[str, Any] = {"board": "a", "boot": 1, "flags": 1, "harvested_ms": NOW,
+                               "harvested_before": NOW, "stretch": count - 1}  # fmt: skip
+        found = [
+            row | {"fact": "boot", "seq": 10 * count, "uptime_ms": count * HOUR,
+                   "uptime_before": 0, "passed": count // 2}
+        ]  # fmt: skip
+        for i in range(count):
+            at: dict[str, Any] = {"uptime_ms": i * HOUR, "seq": 10 * i, "stretch": i}
+            wall = struct.pack("<IHI", NOW // 1000 - (count - i) * 3600, 0, 60_000)
+            if i % 2:
+                found.append(row | at | {"fact": "anchor", "payload": wall})
+            if i:
+                at |= {
+                    "stretch_before": i - 1,
+                    "uptime_before": i * HOUR - HOUR // 2,
+                    "passed_before": i // 2,
+                }
+                found.append(
+                    row | at | {"fact": "hole", "hole": 10 * i - 5, "passed": (i + 1) // 2}
+                )
+        return lambda: answers(found)
+
+    assert is_linear(some)
 
 
 def test_explaining_holes_is_linear() -> None:

@@ -43,6 +43,24 @@ def test_a_wrong_folder_is_one_line(
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+WITHOUT_SPARK = [
+    (["live", "tables", "--broker", "127.0.0.1:1", "--once"], "127.0.0.1:1"),
+    (["bronze", "harvest", "tables", "--master", "nonsense"], "nonsense is no master of Spark"),
+]
+
+
+@pytest.mark.parametrize(("words", "complaint"), WITHOUT_SPARK, ids=["live", "master"])
+def test_what_needs_no_spark_is_told_before_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], complaint: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("harvest").mkdir()
+    Path("harvest/MANIFEST.jsonl").touch()
+    done = CliRunner().invoke(main, ["telemetry", *words])
+    (line,) = done.output.splitlines()
+    assert done.exit_code == 1 and line.startswith("Error: ") and complaint in line
+
+
 def test_no_rights_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_args: object, **_options: object) -> None:
         raise PermissionError(13, "Permission denied", str(tmp_path))

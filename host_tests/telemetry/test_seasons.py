@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slotmq_tools.telemetry import manifest, segment, source
+from slotmq_tools.telemetry.believing import MISSING
 from slotmq_tools.telemetry.clock import UNKNOWN, Bound, Piece
 from slotmq_tools.telemetry.season.truth import Truth
 from slotmq_tools.telemetry.season.world import Knobs, season
@@ -76,11 +77,21 @@ def test_clocks_anchors_and_losses_are_those_of_the_truth(knobs: Knobs, seed: in
     names = ("board", "boot", "boots", "first_seq", "last_seq", "reasons", "segments", "after_us",
              "before_us")  # fmt: skip
     assert by_identity(losses, names) == by_identity(truth.losses(), names)
-    pieces = {(r["board"], r["boot"], r["passed"]): r for r in found if r["answer"] == "piece"}
+    pieces = {where(row): row for row in found if row["answer"] == "piece"}
+    true_times = dict(truth.true_times())
     for record in (row for board in records.values() for row in board):
         key = (record["board"], record["boot"], record["seq"])
-        piece = pieces[record["board"], record["boot"], record["passed"]]
-        assert wall(piece, record["uptime_ms"]) == truth.wall(key)
+        piece = pieces[where(record)]
+        time = wall(piece, record["uptime_ms"])
+        assert time is None or abs(time[0] - true_times[key] * 1000) <= time[1]
+        assert time == truth.wall(key)
+        assert record["uptime_ms"] + piece["wraps"] * segment.TICKS_PERIOD == truth.clocks.uptime(
+            key
+        )
+
+
+def where(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("board", "boot", "stretch", "passed"))
 
 
 def by_identity(rows: list[Row], names: tuple[str, ...]) -> list[str]:
@@ -100,15 +111,19 @@ def ordered(frames: list[Row]) -> dict[str, list[Row]]:
     before: Row = {}
     for _, row in sorted(once.items()):
         same = bool(before) and (before["board"], before["boot"]) == (row["board"], row["boot"])
-        last = before if same else {"seq": -1, "ticks": 0, "wraps": 0, "passed": 0}
+        last = before if same else {"seq": -1, "ticks": 0, "wraps": 0, "passed": 0, "stretch": 0}
         wraps = last["wraps"] + (row["ticks"] < last["ticks"])
+        hole = last["seq"] + 1 if row["seq"] > last["seq"] + 1 else None
         row |= {
             "wraps": wraps,
             "uptime_ms": row["ticks"] + wraps * segment.TICKS_PERIOD,
             "passed": last["passed"] + (row["type"] == segment.ANCHOR),
             "uptime_before": last.get("uptime_ms"),
             "passed_before": last["passed"] if same else None,
-            "hole": last["seq"] + 1 if row["seq"] > last["seq"] + 1 else None,
+            "harvested_before": last["harvested_ms"] if same else None,
+            "hole": hole,
+            "stretch": last["stretch"] + (same and row["seq"] > last["seq"] + 1 + MISSING),
+            "stretch_before": last["stretch"] if same else None,
         }
         boards[row["board"]].append(row)
         before = row
@@ -134,7 +149,10 @@ def wall(piece: Row, uptime: int) -> tuple[int, int, str] | None:
         else None
         for side in ("before", "after")
     )
-    both = Piece(piece["boot"], piece["passed"], before, after, piece["clock"]).at(uptime)
+    both = Piece(
+        piece["boot"], piece["stretch"], piece["passed"], piece["wraps"], before, after,
+        piece["clock"],
+    ).at(uptime)  # fmt: skip
     if both is None or piece["clock"] == UNKNOWN:
         return None
     return sum(both) // 2000, (both[1] - both[0]) // 2000 + 2, piece["clock"]

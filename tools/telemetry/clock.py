@@ -4,57 +4,41 @@ What is sought is the offset between wall time and a board's own uptime. An anch
 at its moment: within its error, plus two milliseconds for what was rounded away. Away from
 the anchor the bounds widen by what a crystal may be off. All bounds of a boot hold at once,
 so that each record gets their intersection: the estimate is its middle, the error half of it.
-
-Which anchors are believed: none from before the recorder existed, none later than the harvest
-that brought it; of the rest the better kind first (NTP, harvester, message, RTC), then the
-smaller error, then the earlier; one that contradicts those before is not believed.
+Which anchors are believed, and what a stretch is, says believing.py.
 
 A boot without an anchor lies between its neighbours: after the last record of the boot before
 it, and before the first of the one behind it and the harvest that brought it. Neighbours are of
 one life: a board whose ring was made anew goes on with a boot that was drawn at random, and
 nobody knows what was earlier.
+
+So does a stretch without an anchor, in a boot that has some: it has as many wraps as the
+stretch before it or more, and no more than the one behind it and than its harvest leave room
+for. Where one number of wraps is left, the anchors around it bound it as if there was no hole.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
-MS = 1_000_000  # ns
-ROUNDED = 2 * MS
-DRIFT_PPM = 100  # 1 ppm of 1 ms is 1 ns
-EARLIEST_MS = 1_704_067_200_000  # 2024: clocks that were never set start in 1970, 2000 or 2021
-HARVEST_SLACK_MS = 60_000  # the clock of who harvests
-NTP = 4
+from .believing import DRIFT_PPM, HARVEST_SLACK_MS, MS, Anchor, believed
+from .segment import TICKS_PERIOD
+
 LIFE = 10_000  # boots that are further apart are of two lives
 
 ANCHORED, BETWEEN, UNKNOWN = "anchored", "between", "unknown"
 
 
 @dataclass(frozen=True)
-class Anchor:
-    """A record that says what time it was."""
+class Stretch:
+    """Records of a boot with few numbers missing between them."""
 
-    seq: int
-    uptime: int  # ms
-    quality: int
-    wall_ms: int
-    error_ms: int
-    harvested_ms: int | None
-
-    @property
-    def offset(self) -> int:
-        return (self.wall_ms - self.uptime) * MS
-
-    @property
-    def low(self) -> int:
-        return self.offset - self.error_ms * MS - ROUNDED
-
-    @property
-    def high(self) -> int:
-        return self.offset + self.error_ms * MS + ROUNDED
+    first: int  # uptime of its first record as the ticks show it, ms
+    last: int
+    harvested_ms: int | None  # of the last
+    anchors: tuple[Anchor, ...] = ()  # in the order of seq
 
 
 @dataclass(frozen=True)
@@ -62,10 +46,19 @@ class Boot:
     """A boot, as far as there are records of it."""
 
     boot: int
-    first: int  # uptime of its first record, ms
-    last: int
-    harvested_ms: int | None  # of the last
-    anchors: tuple[Anchor, ...] = ()  # in the order of seq
+    stretches: tuple[Stretch, ...]  # in order
+
+    @property
+    def first(self) -> int:
+        return self.stretches[0].first
+
+    @property
+    def last(self) -> int:
+        return self.stretches[-1].last
+
+    @property
+    def anchors(self) -> list[Anchor]:
+        return [anchor for stretch in self.stretches for anchor in stretch.anchors]
 
     @cached_property
     def trusted(self) -> list[Anchor]:
@@ -80,19 +73,29 @@ class Bound:
     low: int | None
     high: int | None
 
+    def later(self, wraps: int) -> Bound:
+        """The same where uptimes are by so many wraps more."""
+        apart = wraps * TICKS_PERIOD
+        low, high = (None if at is None else at - apart * MS for at in (self.low, self.high))
+        return Bound(self.uptime + apart, low, high)
+
 
 @dataclass(frozen=True)
 class Piece:
-    """The nearest bounds around the records that have `passed` anchors before them."""
+    """The nearest bounds around the records of a stretch that have `passed` anchors of their
+    boot before them."""
 
     boot: int
+    stretch: int
     passed: int
+    wraps: int  # to be added to the uptimes
     before: Bound | None
     after: Bound | None
     kind: str
 
     def at(self, uptime: int) -> tuple[int, int] | None:
         """The least and the greatest wall time at this uptime, in ns."""
+        uptime += self.wraps * TICKS_PERIOD
         lows, highs = [], []
         for bound in (self.before, self.after):
             if bound is not None:
@@ -102,66 +105,6 @@ class Piece:
         if not lows or not highs or max(lows) > min(highs):
             return None
         return max(lows) + uptime * MS, min(highs) + uptime * MS
-
-
-def believed(anchors: Sequence[Anchor]) -> list[Anchor]:
-    """The anchors that do not contradict better ones, in the order of seq."""
-    chosen: list[Anchor] = []
-    highs, lows = Ceiling(), Ceiling()  # of those chosen; lows with their sign turned
-    for anchor in sorted(anchors, key=lambda a: (-a.quality, a.error_ms, a.seq)):
-        if not _is_possible(anchor):
-            continue
-        over, under = highs.at(anchor.uptime), lows.at(anchor.uptime)
-        if over is None or under is None or (anchor.low <= over and -anchor.high <= under):
-            chosen.append(anchor)
-            highs.lower(anchor.uptime, anchor.high)
-            lows.lower(anchor.uptime, -anchor.low)
-    return sorted(chosen, key=lambda a: a.seq)
-
-
-class Ceiling:
-    """The least of many upper bounds, each of which widens away from its uptime.
-
-    Only bounds that are the least at their own uptime are kept. Of these, the nearest on
-    either side is the least of its side.
-    """
-
-    def __init__(self) -> None:
-        self._uptimes: list[int] = []  # in order
-        self._bounds: list[int] = []
-
-    def at(self, uptime: int) -> int | None:
-        """None: there is no bound yet."""
-        place = bisect_left(self._uptimes, uptime)
-        near = range(max(0, place - 1), min(place + 1, len(self._uptimes)))
-        return min((self._from(i, uptime) for i in near), default=None)
-
-    def lower(self, uptime: int, bound: int) -> None:
-        """One more bound."""
-        there = self.at(uptime)
-        if there is not None and there <= bound:
-            return
-        begin = end = bisect_left(self._uptimes, uptime)
-        while begin and self._is_above(begin - 1, uptime, bound):
-            begin -= 1
-        while end < len(self._uptimes) and self._is_above(end, uptime, bound):
-            end += 1
-        self._uptimes[begin:end] = [uptime]
-        self._bounds[begin:end] = [bound]
-
-    def _from(self, i: int, uptime: int) -> int:
-        return self._bounds[i] + abs(uptime - self._uptimes[i]) * DRIFT_PPM
-
-    def _is_above(self, i: int, uptime: int, bound: int) -> bool:
-        return bound + abs(uptime - self._uptimes[i]) * DRIFT_PPM <= self._bounds[i]
-
-
-def _is_possible(anchor: Anchor) -> bool:
-    if anchor.wall_ms < EARLIEST_MS:
-        return False
-    if anchor.quality == NTP or anchor.harvested_ms is None:
-        return True
-    return anchor.wall_ms - anchor.error_ms <= anchor.harvested_ms + HARVEST_SLACK_MS
 
 
 def tightened(anchors: Sequence[Anchor]) -> list[Bound]:
@@ -192,66 +135,151 @@ def _lives(boots: Sequence[Boot]) -> Iterator[Sequence[Boot]]:
 
 
 def _of_life(boots: Sequence[Boot]) -> list[Piece]:
-    bounds = [tightened(boot.trusted) for boot in boots]
-    ends = _ends(boots, bounds)
-    found: list[Piece] = []
-    for boot, own, (start, end) in zip(boots, bounds, ends, strict=True):
-        if own:
-            found += _around(boot, own)
-            continue
-        known = start.low is not None and end.high is not None
-        kind = BETWEEN if known else UNKNOWN
-        found += [Piece(boot.boot, n, start, end, kind) for n in range(len(boot.anchors) + 1)]
-    return found
-
-
-def _around(boot: Boot, own: Sequence[Bound]) -> Iterator[Piece]:
-    seqs = {anchor.seq: i for i, anchor in enumerate(boot.trusted)}
-    latest = -1  # of those that are believed
-    for passed in range(len(boot.anchors) + 1):
-        if passed:
-            latest = seqs.get(boot.anchors[passed - 1].seq, latest)
-        before = own[latest] if latest >= 0 else None
-        after = own[latest + 1] if latest + 1 < len(own) else None
-        yield Piece(boot.boot, passed, before, after, ANCHORED)
-
-
-def _ends(boots: Sequence[Boot], bounds: Sequence[list[Bound]]) -> list[tuple[Bound, Bound]]:
-    """For each boot the lower bound at its first record, and the upper one at its last, as
-    they follow from the other boots; of use for one without anchors."""
-    lows: list[int | None] = []
-    wall: int | None = None  # the earliest end of the boots so far
-    for boot, own in zip(boots, bounds, strict=True):
-        low = None if wall is None else wall - boot.first * MS
-        lows.append(low)
-        reached = _lowest(own, boot, low)
-        wall = wall if reached is None else reached + boot.last * MS
-    highs: list[int | None] = []
-    wall = None  # the latest start of the boots behind
-    for boot, own in zip(reversed(boots), reversed(bounds), strict=True):
-        limits = [wall] if wall is not None else []
-        if boot.harvested_ms is not None:
-            limits.append((boot.harvested_ms + HARVEST_SLACK_MS) * MS)
-        high = min(limits) - boot.last * MS if limits else None
-        highs.append(high)
-        reached = _highest(own, boot, high)
-        wall = wall if reached is None else reached + boot.first * MS
-    highs.reverse()
-    return [
-        (Bound(boot.first, low, None), Bound(boot.last, None, high))
-        for boot, low, high in zip(boots, lows, highs, strict=True)
+    """Times go from each boot to the next one and back: none begins before the one before it
+    has ended."""
+    clocks: list[_Anchored | _Between] = [
+        _Anchored(boot) if boot.trusted else _Between(boot) for boot in boots
     ]
+    wall: int | None = None
+    for clock in clocks:
+        wall = clock.begins_after(wall)
+    wall = None
+    for clock in reversed(clocks):
+        wall = clock.ends_before(wall)
+    return [piece for clock in clocks for piece in clock.pieces()]
 
 
-def _lowest(own: Sequence[Bound], boot: Boot, low: int | None) -> int | None:
-    """The lower bound of the offset at the boot's last record."""
-    if own and own[-1].low is not None:
-        return own[-1].low - (boot.last - own[-1].uptime) * DRIFT_PPM
-    return None if low is None else low - (boot.last - boot.first) * DRIFT_PPM
+def _limit(wall: int | None, harvested_ms: int | None) -> int | None:
+    harvest = [] if harvested_ms is None else [(harvested_ms + HARVEST_SLACK_MS) * MS]
+    return min([*harvest, *([] if wall is None else [wall])], default=None)
 
 
-def _highest(own: Sequence[Bound], boot: Boot, high: int | None) -> int | None:
-    """The upper bound of the offset at the boot's first record."""
-    if own and own[0].high is not None:
-        return own[0].high + (own[0].uptime - boot.first) * DRIFT_PPM
-    return None if high is None else high + (boot.last - boot.first) * DRIFT_PPM
+class _Between:
+    """The clock of a boot without anchors."""
+
+    def __init__(self, boot: Boot) -> None:
+        self._boot = boot
+        self._low: int | None = None  # wall time of its first record, ns
+        self._high: int | None = None  # of its last
+        self._lasts = (boot.last - boot.first) * (MS - DRIFT_PPM)  # at least, ns
+
+    def begins_after(self, wall: int | None) -> int | None:
+        """When it ends at the earliest."""
+        self._low = wall
+        return None if wall is None else wall + self._lasts
+
+    def ends_before(self, wall: int | None) -> int | None:
+        """When it begins at the latest."""
+        self._high = _limit(wall, self._boot.stretches[-1].harvested_ms)
+        return None if self._high is None else self._high - self._lasts
+
+    def pieces(self) -> Iterator[Piece]:
+        start, end = _held(self._boot.first, self._low, self._boot.last, self._high)
+        kind = UNKNOWN if self._low is None or self._high is None else BETWEEN
+        passed = 0
+        for i, stretch in enumerate(self._boot.stretches):
+            for n in range(len(stretch.anchors) + 1):
+                yield Piece(self._boot.boot, i, passed + n, 0, start, end, kind)
+            passed += len(stretch.anchors)
+
+
+def _held(first: int, low: int | None, last: int, high: int | None) -> tuple[Bound, Bound]:
+    """Bounds by the wall times of a first and a last record."""
+    start = Bound(first, None if low is None else low - first * MS, None)
+    return start, Bound(last, None, None if high is None else high - last * MS)
+
+
+class _Anchored:
+    """The clock of a boot with anchors: the least and the most wraps of each stretch."""
+
+    def __init__(self, boot: Boot) -> None:
+        self._boot = boot
+        self._own = tightened(boot.trusted)
+        self._uptimes = [bound.uptime for bound in self._own]
+        self._known = {anchor.stretch: anchor.wraps for anchor in boot.trusted}
+        self._least: list[int | None] = []
+        self._most: list[int | None] = []
+
+    def begins_after(self, wall: int | None) -> int | None:
+        """When it ends at the earliest."""
+        first, last = self._boot.first, self._boot.last
+        wraps = None if wall is None else _first(partial(self._latest, first), wall)
+        if wraps is not None and wraps > self._known[min(self._known)]:
+            wraps = None  # the boot before contradicts
+        for i in range(len(self._boot.stretches)):
+            wraps = self._known.get(i, wraps)
+            self._least.append(wraps)
+        assert wraps is not None
+        return self._earliest(last, wraps)
+
+    def ends_before(self, wall: int | None) -> int | None:
+        """When it begins at the latest."""
+        wraps: int | None = None
+        for i, stretch in reversed([*enumerate(self._boot.stretches)]):
+            limit = _limit(wall, stretch.harvested_ms)
+            if i in self._known:
+                wraps = self._known[i]
+            elif limit is not None:
+                room = _last(partial(self._earliest, stretch.last), limit)
+                wraps = room if wraps is None else min(wraps, room)
+            self._most.append(wraps)
+        self._most.reverse()
+        return None if wraps is None else self._latest(self._boot.first, wraps)
+
+    def _earliest(self, uptime: int, wraps: int) -> int:
+        """Wall time at this uptime at the earliest, with so many wraps before it."""
+        uptime += wraps * TICKS_PERIOD
+        near = self._near(uptime)
+        lows = (b.low - abs(uptime - b.uptime) * DRIFT_PPM for b in near if b.low is not None)
+        return max(lows) + uptime * MS
+
+    def _latest(self, uptime: int, wraps: int) -> int:
+        uptime += wraps * TICKS_PERIOD
+        near = self._near(uptime)
+        highs = (b.high + abs(uptime - b.uptime) * DRIFT_PPM for b in near if b.high is not None)
+        return min(highs) + uptime * MS
+
+    def _near(self, uptime: int) -> Sequence[Bound]:
+        place = bisect_left(self._uptimes, uptime)
+        return self._own[max(0, place - 1) : place + 1]
+
+    def pieces(self) -> Iterator[Piece]:
+        trusted = {anchor.seq: i for i, anchor in enumerate(self._boot.trusted)}
+        pairs = zip(self._least, self._most, strict=True)
+        base = next(least for least, most in pairs if least is not None and least == most)
+        passed, latest = 0, -1  # anchors, and the last that is believed
+        for i, stretch in enumerate(self._boot.stretches):
+            yield self._piece(i, passed, base, latest)
+            for anchor in stretch.anchors:
+                passed, latest = passed + 1, trusted.get(anchor.seq, latest)
+                yield self._piece(i, passed, base, latest)
+
+    def _piece(self, i: int, passed: int, base: int, latest: int) -> Piece:
+        least, most = self._least[i], self._most[i]
+        wraps = 0 if least is None else max(0, least - base)
+        what = self._boot.boot, i, passed, wraps
+        if least is None or most is None or least > most:
+            return Piece(*what, None, None, UNKNOWN)
+        if least == most:
+            before = self._own[latest].later(-base) if latest >= 0 else None
+            after = self._own[latest + 1].later(-base) if latest + 1 < len(self._own) else None
+            return Piece(*what, before, after, ANCHORED)
+        stretch = self._boot.stretches[i]
+        low, high = self._earliest(stretch.first, least), self._latest(stretch.last, most)
+        start, end = _held(stretch.first, low, stretch.last, high)
+        return Piece(*what, start.later(wraps), end.later(wraps), BETWEEN)
+
+
+def _first(wall: Callable[[int], int], at: int) -> int:
+    """The fewest wraps with which `wall` is not before `at`."""
+    wraps = (at - wall(0)) // (TICKS_PERIOD * MS)
+    while wall(wraps) < at:
+        wraps += 1
+    while wall(wraps - 1) >= at:
+        wraps -= 1
+    return wraps
+
+
+def _last(wall: Callable[[int], int], at: int) -> int:
+    """The most wraps with which `wall` is not behind `at`."""
+    return _first(wall, at + 1) - 1

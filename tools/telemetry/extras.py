@@ -5,11 +5,14 @@ What they need is loaded when they are called.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from ..deploy.options import Address
+from ..deploy.options import LOGIN, Address
+from ..errors import ToolError
 
 _EVERY_S = 5.0
 _folder = click.Path(path_type=Path, file_okay=False)
@@ -47,12 +50,29 @@ def live(
     options |= {"boards": ",".join(boards)} if boards else {}
     options |= {"maxRecordsPerTrigger": str(most)} if most else {}
     lake = Lake(tables).made()
+    if once:
+        _need_one(brokers, user)
     spark = session(master)
     try:
         found = run(spark, lake, options, None if once else every, seconds)
     finally:
         spark.stop()
     click.echo(f"{found:,} records")
+
+
+def _need_one(brokers: Sequence[tuple[str, int]], user: str | None) -> None:
+    """ToolError if no broker answers: told before Spark starts, which takes longer."""
+    from ..deploy.reach import Login
+    from ..harvest.network import Ring
+
+    failed = []
+    for address in brokers:
+        try:
+            Ring(address, Login(user, os.environ.get(LOGIN))).close()
+        except ToolError as error:
+            failed.append(error)
+    if len(failed) == len(brokers):
+        raise failed[0]
 
 
 @click.command(short_help="Keep the tables as Delta tables too.")

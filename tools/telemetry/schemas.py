@@ -54,11 +54,12 @@ QUARANTINE = StructType([*FRAMES])
 # What is needed of a board to know its clock and its losses (silver.facts).
 FACTS = _schema(
     "board string, fact string, boot long, seq long, uptime_ms long, uptime_before long,"
-    "passed long, passed_before long, hole long, flags int, payload binary, harvested_ms long"
+    "passed long, passed_before long, stretch long, stretch_before long, hole long,"
+    "flags int, payload binary, harvested_ms long, harvested_before long"
 )
 # What follows from them (solve.py).
 SOLVED = _schema(
-    "board string, answer string, boot long, passed long, clock string,"
+    "board string, answer string, boot long, stretch long, passed long, wraps long, clock string,"
     "before_ms long, before_low long, before_high long,"
     "after_ms long, after_low long, after_high long,"
     "seq long, last long, boots long, believed bool, quality string, anchor_us long,"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from importlib import util
@@ -24,6 +25,7 @@ for a do
 done
 exec "{java}" "$@"
 """
+_MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|(spark|k8s)://.+|yarn")
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -47,6 +49,10 @@ def start(master: str | None = None, settings: dict[str, str] | None = None) -> 
 
     Without a master it is local[2].
     """
+    if master is not None and not _MASTER.fullmatch(master):
+        raise ToolError(
+            f"{master} is no master of Spark: local[CORES], spark://HOST:PORT, yarn, k8s://..."
+        )
     java = find_java()
     if java is not None:
         os.environ["JAVA_HOME"] = str(java)

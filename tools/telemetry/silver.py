@@ -1,6 +1,7 @@
 """Silver: one row a message and one an event, without doubles, on one clock, gaps named.
 
-    ordered   frames once each, in the order of their numbers; ticks without wraps
+    ordered   frames once each, in the order of their numbers; ticks without the wraps that
+              show in them; a stretch ends where numbers are missing (believing.py)
     solved    per board: what its anchors say of its clock, and what is missing (solve.py)
     timed     ordered, with the wall time
 
@@ -15,7 +16,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
 from . import segment as s
-from .clock import DRIFT_PPM, MS, UNKNOWN
+from .believing import DRIFT_PPM, MISSING, MS
+from .clock import UNKNOWN
 from .payloads import typed
 from .ring_reading import OVERWRITTEN
 from .schemas import FACTS, SOLVED
@@ -48,9 +50,18 @@ def ordered(frames: DataFrame) -> DataFrame:
         .withColumn("_before", f.coalesce(f.lag("seq").over(boot), f.lit(-1)))
         .withColumn("uptime_before", f.lag("uptime_ms").over(boot))
         .withColumn("passed_before", f.lag("passed").over(boot))
+        .withColumn("harvested_before", f.lag("harvested_ms").over(boot))
         .withColumn("hole", f.when(f.col("seq") > f.col("_before") + 1, f.col("_before") + 1))
+        .withColumn("stretch", f.sum(_begins_stretch()).over(so_far))
+        .withColumn("stretch_before", f.lag("stretch").over(boot))
         .drop("_copy", "_wrapped", "_before", "ticks", "crc", "line", "offset")
     )
+
+
+def _begins_stretch() -> Column:
+    """1 where so much is missing between this record and the one before."""
+    missing = f.col("seq") - f.col("_before") - 1
+    return ((missing > MISSING) & f.col("uptime_before").isNotNull()).cast("long")
 
 
 def facts(records: DataFrame, quarantine: DataFrame) -> DataFrame:
@@ -61,6 +72,7 @@ def facts(records: DataFrame, quarantine: DataFrame) -> DataFrame:
         f.max("uptime_ms").alias("uptime_ms"),
         f.max("seq").alias("seq"),
         f.max("passed").alias("passed"),
+        f.max("stretch").alias("stretch"),
         f.max_by("harvested_ms", "seq").alias("harvested_ms"),
     )
     kinds = f.when(f.col("type") == s.ANCHOR, "anchor").when(f.col("type") == s.GAP, "told")
@@ -97,17 +109,21 @@ def solved(found: DataFrame) -> DataFrame:
 def timed(records: DataFrame, answers: DataFrame) -> DataFrame:
     """Records with `wall`, `wall_error_us` and `clock`."""
     pieces = answers.where("answer = 'piece'").select(
-        "board", "boot", "passed", "clock",
+        "board", "boot", "stretch", "passed", "wraps", "clock",
         *(f"{side}_{what}" for side in ("before", "after") for what in ("ms", "low", "high")),
     )  # fmt: skip
+    by = ["board", "boot", "stretch", "passed"]
+    wrapped = f.coalesce("wraps", f.lit(0)) * f.lit(s.TICKS_PERIOD)
+    both = records.join(pieces, by, "left")
+    known = both.withColumn("uptime_ms", f.col("uptime_ms") + wrapped)
     low = f.greatest(*(_bound(side, "low") for side in ("before", "after")))
     high = f.least(*(_bound(side, "high") for side in ("before", "after")))
-    both = records.join(pieces, ["board", "boot", "passed"], "left")
     fits = f.col("_least") <= f.col("_most")
-    known = both.withColumn("_least", low).withColumn("_most", high)
     up = f.col("uptime_ms") * MS
     return (
-        known.withColumn("_low", f.when(fits, f.col("_least") + up))
+        known.withColumn("_least", low)
+        .withColumn("_most", high)
+        .withColumn("_low", f.when(fits, f.col("_least") + up))
         .withColumn("_high", f.when(fits, f.col("_most") + up))
         .withColumn("wall", f.timestamp_micros(f.expr("(_low + _high) div 2000")))
         .withColumn("wall_error_us", f.expr("(_high - _low) div 2000 + 2"))

@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from . import segment as s
-from .clock import UNKNOWN, Anchor, Boot, Bound, Piece, pieces
+from .believing import Anchor
+from .clock import UNKNOWN, Boot, Bound, Piece, Stretch, pieces
 from .losses import NO_SEGMENT, QUARANTINED, Hole, Loss, Told, losses
 
 _BOUND = [(f"{side}_{what}", pa.int64()) for side in ("before", "after") for what in
@@ -18,7 +19,9 @@ ANSWERS = pa.schema(
         ("board", pa.string()),
         ("answer", pa.string()),  # piece, anchor, loss
         ("boot", pa.int64()),
+        ("stretch", pa.int64()),
         ("passed", pa.int64()),
+        ("wraps", pa.int64()),
         ("clock", pa.string()),
         *_BOUND,
         ("seq", pa.int64()),  # of an anchor; of a loss the first
@@ -35,6 +38,7 @@ ANSWERS = pa.schema(
     ]
 )
 Row = dict[str, Any]
+Clock = dict[tuple[int, int, int], Piece]  # by boot, stretch and anchors that have passed
 
 
 def solve(table: pa.Table) -> pa.Table:
@@ -49,7 +53,7 @@ def answers(rows: list[Row]) -> list[Row]:
     """The same, as rows."""
     board = rows[0]["board"]
     boots = [*_boots(rows)]
-    clock = {(piece.boot, piece.passed): piece for piece in pieces(boots)}
+    clock = {(piece.boot, piece.stretch, piece.passed): piece for piece in pieces(boots)}
     found = [_piece(piece) for piece in clock.values()]
     for boot in boots:
         trusted = {anchor.seq for anchor in boot.trusted}
@@ -63,20 +67,30 @@ def _of(rows: Iterable[Row], fact: str) -> list[Row]:
 
 
 def _boots(rows: list[Row]) -> Iterable[Boot]:
-    anchors: dict[int, list[Anchor]] = {}
+    anchors: dict[tuple[int, int], list[Anchor]] = {}
     for row in _of(rows, "anchor"):
         seconds, ms, error = s.TIME.unpack(row["payload"])
-        about = row["flags"], seconds * 1000 + ms, error, row["harvested_ms"]
-        anchors.setdefault(row["boot"], []).append(Anchor(row["seq"], row["uptime_ms"], *about))
+        about = row["flags"], seconds * 1000 + ms, error, row["harvested_ms"], row["stretch"]
+        own = anchors.setdefault((row["boot"], row["stretch"]), [])
+        own.append(Anchor(row["seq"], row["uptime_ms"], *about))
+    holes: dict[int, list[Row]] = {}
+    for row in _of(rows, "hole"):
+        if row["stretch_before"] not in (None, row["stretch"]):
+            holes.setdefault(row["boot"], []).append(row)
     for row in _of(rows, "boot"):
-        ends = row["uptime_before"], row["uptime_ms"]
-        own = tuple(anchors.get(row["boot"], ()))
-        yield Boot(row["boot"], *ends, row["harvested_ms"], own)
+        boot, between = row["boot"], holes.get(row["boot"], [])
+        firsts = [row["uptime_before"], *(hole["uptime_ms"] for hole in between)]
+        lasts = [(hole["uptime_before"], hole["harvested_before"]) for hole in between]
+        lasts.append((row["uptime_ms"], row["harvested_ms"]))
+        ends = enumerate(zip(firsts, lasts, strict=True))
+        yield Boot(boot, tuple(
+            Stretch(first, *last, tuple(anchors.get((boot, i), ()))) for i, (first, last) in ends
+        ))  # fmt: skip
 
 
 def _piece(piece: Piece) -> Row:
-    row: Row = {"answer": "piece", "boot": piece.boot, "passed": piece.passed}
-    row["clock"] = piece.kind
+    row: Row = {"answer": "piece", "boot": piece.boot, "stretch": piece.stretch}
+    row |= {"passed": piece.passed, "wraps": piece.wraps, "clock": piece.kind}
     for side, bound in (("before", piece.before), ("after", piece.after)):
         uptime, low, high = _parts(bound)
         row |= {f"{side}_ms": uptime, f"{side}_low": low, f"{side}_high": high}
@@ -99,7 +113,7 @@ def _anchor(boot: Boot, anchor: Anchor, trusted: bool) -> Row:
     }
 
 
-def _losses(rows: list[Row], clock: dict[tuple[int, int], Piece]) -> Iterable[Row]:
+def _losses(rows: list[Row], clock: Clock) -> Iterable[Row]:
     boots = {row["boot"]: row for row in _of(rows, "boot")}
     behind = {(row["boot"], row["hole"]): row for row in _of(rows, "hole")}
     holes = [Hole(row["boot"], row["hole"], row["seq"] - 1) for row in behind.values()]
@@ -117,26 +131,24 @@ def _told(rows: list[Row]) -> Iterable[Told]:
         yield Told(row["boot"], row["seq"], 1, QUARANTINED, NO_SEGMENT)
 
 
-def _loss(
-    loss: Loss, after: Row | None, boot: Row | None, clock: dict[tuple[int, int], Piece]
-) -> Row:
+def _loss(loss: Loss, after: Row | None, boot: Row | None, clock: Clock) -> Row:
     """A loss, and when: between the records around it, or behind the last of its boot."""
     hole = loss.hole
     row: Row = {"answer": "loss", "boot": hole.boot, "seq": hole.first, "last": hole.last}
     row |= {"boots": hole.boots, "reasons": loss.reasons, "segments": loss.segments}
     if after is not None:
+        where = hole.boot, after["stretch"], after["passed"]
+        row["to_us"] = _wall(clock[where], after["uptime_ms"])
         if after["passed_before"] is not None:
-            row["from_us"] = _wall(
-                clock, hole.boot, after["passed_before"], after["uptime_before"]
-            )
-        row["to_us"] = _wall(clock, hole.boot, after["passed"], after["uptime_ms"])
+            where = hole.boot, after["stretch_before"], after["passed_before"]
+            row["from_us"] = _wall(clock[where], after["uptime_before"])
     elif boot is not None:
-        row["from_us"] = _wall(clock, hole.boot, boot["passed"], boot["uptime_ms"])
+        where = hole.boot, boot["stretch"], boot["passed"]
+        row["from_us"] = _wall(clock[where], boot["uptime_ms"])
     return row
 
 
-def _wall(clock: dict[tuple[int, int], Piece], boot: int, passed: int, uptime: int) -> int | None:
+def _wall(piece: Piece, uptime: int) -> int | None:
     """In microseconds, as `silver.timed` has it."""
-    piece = clock[boot, passed]
     both = piece.at(uptime) if piece.kind != UNKNOWN else None
     return sum(both) // 2000 if both else None

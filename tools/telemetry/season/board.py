@@ -13,6 +13,7 @@ OVERWRITTEN, RING_FULL, WRITE_FAILED = 1, 2, 3
 NO_SEGMENT = 0xFFFFFFFF
 TO_THE_END = 0xFFFFFFFF
 GAP_SIZE = 36
+SILENT = 3 * 86_400_000  # ms; then a board records something of its own
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Board:
         self._make, self._drift, self._random = make, drift_ppm, random
         self.ring: list[Segment] = []
         self.boot, self.seq, self._number = 0, 0, 0
-        self._started, self._on_flash = 0, 0
+        self._started, self._on_flash, self._recorded = 0, 0, 0
         self._lost: tuple[int, int] | None = None  # boot and number of the first, ring full
         self.latest: tuple[bytes, str, str] | None = None  # payload, client and topic
         self.true_times: dict[tuple[int, int], int] = {}  # by boot and seq
@@ -51,6 +52,7 @@ class Board:
     def start(self, at: int) -> None:
         """The next boot."""
         self.boot, self.seq, self._started, self._lost = self.boot + 1, 0, at, None
+        self._recorded = at
         self._open(at)
 
     def uptime(self, at: int) -> int:
@@ -58,11 +60,17 @@ class Board:
         elapsed = at - self._started
         return elapsed + elapsed * self._drift // 1_000_000
 
+    def wait(self, until: int) -> None:
+        """Nothing passes; it says now and then that it is there."""
+        while self._recorded + SILENT < until:
+            self.put(self._recorded + SILENT, EVENT, 8, w.le(20480, 4))
+
     def put(
         self, at: int, kind: int, flags: int, payload: bytes,
         client: str | None = None, topic: str | None = None,
     ) -> tuple[str, int, int]:  # fmt: skip
         """Record something; its identity, whether it gets to the flash or not."""
+        self._recorded = at
         names = [(i, text) for i, text in enumerate((client, topic)) if text is not None]
         segment = self._room(at, names, len(payload))
         if segment is None:

@@ -1,7 +1,7 @@
 """What silver must hold after a season, worked out the plain and slow way from what happened.
 
-Nothing is shared with the pipeline but the rules: every bound is looked at for every record,
-numbers are sets, doubles are found by comparing all with all.
+Nothing is shared with the pipeline but the rules: numbers are sets, doubles are found by
+comparing all with all, and times are those of clocks.py.
 """
 
 from __future__ import annotations
@@ -11,16 +11,12 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby, pairwise
 from typing import Any
 
+from .clocks import Clocks, told
 from .harvest import Harvest, Taken
 from .world import Season
-from .writer import Entry
 
 Key = tuple[str, int, int]
 Row = dict[str, Any]
-_SLACK = 60_000  # ms, of a harvester's clock
-_ROUNDED = 2
-_FAR = 10_000  # boots; nobody knows which of two lives was earlier
-_SINCE = 1_704_067_200_000
 _EVENTS = (
     "boot", "connect", "disconnect", "will", "takeover", "subscribe", "table full",
     "heap low-water", "unsubscribe",
@@ -55,130 +51,45 @@ class Truth:
             if boot not in self.boots[board]:
                 self.boots[board].append(boot)
             self.seqs[board, boot].append(seq)
-        self.uptimes = dict(self._uptimes())
-        self.wraps_lost = {key[0] for key in self.entries if self._apart(key)}
-
-    def _uptimes(self) -> Iterable[tuple[Key, int]]:
-        """As little time has passed between two records as their ticks allow."""
-        for (board, boot), seqs in self.seqs.items():
-            now = 0
-            for seq in seqs:
-                ticks = self.entries[board, boot, seq].uptime % 2**30
-                while now % 2**30 != ticks:
-                    now += (ticks - now) % 2**30
-                yield (board, boot, seq), now
-
-    def _apart(self, key: Key) -> bool:
-        """Whether more wraps have happened in its boot than can be seen."""
-        board, boot, _ = key
-        first = (board, boot, self.seqs[board, boot][0])
-        truly = self.entries[key].uptime - self.entries[first].uptime
-        return truly != self.uptimes[key] - self.uptimes[first]
+        self.clocks = Clocks(self.first)
 
     @property
     def harvest(self) -> Harvest:
         """What lies in the folder."""
         return self._season.harvest
 
-    def true_times(self) -> Iterator[tuple[str, int, int, int]]:
-        """When each record truly was, in ms; not of boards that have lost a wrap of the ticks
-        between two records, which nobody can know."""
+    def true_times(self) -> Iterator[tuple[Key, int]]:
+        """When each record truly was, in ms."""
         for board in self._season.boards:
             for (boot, seq), at in board.true_times.items():
-                if board.hex not in self.wraps_lost and (board.hex, boot, seq) in self.entries:
-                    yield board.hex, boot, seq, at
+                if (board.hex, boot, seq) in self.entries:
+                    yield (board.hex, boot, seq), at
 
-    # Clocks
+    def wall(self, key: Key) -> tuple[int, int, str] | None:
+        """Estimate, error in µs, and how it is known."""
+        return self.clocks.wall(key)
+
+    # Tables
 
     def anchors(self) -> list[Row]:
         """Every anchor, and whether it is to be believed."""
         found = []
         for key, entry in self.entries.items():
             if entry.kind == 4:
-                wall, error = self._told(entry)
+                wall, error = told(entry)
                 found.append({
                     "board": key[0], "boot": key[1], "seq": key[2], "error_ms": error,
                     "quality": _QUALITIES[entry.flags - 1], "anchor_us": wall * 1000,
-                    "believed": key in self._believed(*key[:2]),
+                    "believed": key in self.clocks.believed(*key[:2]),
                 })  # fmt: skip
         return found
-
-    def _told(self, entry: Entry) -> tuple[int, int]:
-        data = entry.payload
-        return _number(data[:4]) * 1000 + _number(data[4:6]), _number(data[6:])
-
-    def _believed(self, board: str, boot: int) -> list[Key]:
-        keys = [(board, boot, seq) for seq in self.seqs[board, boot]]
-        keys = [key for key in keys if self.entries[key].kind == 4]
-        chosen: list[Key] = []
-        for key in sorted(
-            keys,
-            key=lambda k: (-self.entries[k].flags, self._told(self.entries[k])[1], k[2]),
-        ):
-            wall, error = self._told(self.entries[key])
-            late = wall - error > self.first[key].harvested_ms + _SLACK
-            if wall < _SINCE or (late and self.entries[key].flags != 4):
-                continue
-            low, high = self._range(key, self.uptimes[key])
-            if all(
-                low <= self._range(other, self.uptimes[key])[1]
-                and high >= self._range(other, self.uptimes[key])[0]
-                for other in chosen
-            ):
-                chosen.append(key)
-        return chosen
-
-    def _range(self, anchor: Key, uptime: int) -> tuple[int, int]:
-        """The wall time in ns at this uptime, if the anchor is right."""
-        wall, error = self._told(self.entries[anchor])
-        apart = uptime - self.uptimes[anchor]
-        middle, spread = (wall + apart) * 10**6, (error + _ROUNDED) * 10**6 + abs(apart) * 100
-        return middle - spread, middle + spread
-
-    def _low(self, board: str, boot: int, uptime: int) -> int | None:
-        anchors = self._believed(board, boot)
-        if anchors:
-            return max(self._range(anchor, uptime)[0] for anchor in anchors)
-        before = [other for other in self.boots[board] if boot - _FAR <= other < boot]
-        if not before:
-            return None
-        reached = self._low(board, before[-1], self._ends(board, before[-1])[1])
-        passed = uptime - self._ends(board, boot)[0]
-        return None if reached is None else reached + passed * (10**6 - 100)
-
-    def _high(self, board: str, boot: int, uptime: int) -> int | None:
-        anchors = self._believed(board, boot)
-        if anchors:
-            return min(self._range(anchor, uptime)[1] for anchor in anchors)
-        last = self.first[board, boot, self.seqs[board, boot][-1]]
-        limits = [(last.harvested_ms + _SLACK) * 10**6]
-        behind = [other for other in self.boots[board] if boot + _FAR >= other > boot]
-        if behind:
-            start = self._high(board, behind[0], self._ends(board, behind[0])[0])
-            limits += [] if start is None else [start]
-        left = self._ends(board, boot)[1] - uptime
-        return min(limits) - left * (10**6 - 100)
-
-    def _ends(self, board: str, boot: int) -> tuple[int, int]:
-        seqs = self.seqs[board, boot]
-        return self.uptimes[board, boot, seqs[0]], self.uptimes[board, boot, seqs[-1]]
-
-    def wall(self, key: Key) -> tuple[int, int, str] | None:
-        """Estimate, error in µs, and how it is known."""
-        low, high = self._low(*key[:2], self.uptimes[key]), self._high(*key[:2], self.uptimes[key])
-        if low is None or high is None or low > high:
-            return None
-        how = "anchored" if self._believed(*key[:2]) else "between"
-        return (low + high) // 2000, (high - low) // 2000 + 2, how
-
-    # Tables
 
     def _common(self, key: Key) -> Row:
         wall = self.wall(key) or (None, None, "unknown")
         entry = self.entries[key]
         return {
             "board": key[0], "boot": key[1], "seq": key[2], "segment": entry.segment,
-            "uptime_ms": self.uptimes[key], "wall_us": wall[0], "wall_error_us": wall[1],
+            "uptime_ms": self.clocks.uptime(key), "wall_us": wall[0], "wall_error_us": wall[1],
             "clock": wall[2], "client": entry.client, "copies": self.copies[key],
             "conflict": False,
         }  # fmt: skip

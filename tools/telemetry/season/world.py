@@ -29,6 +29,7 @@ class Knobs:
     ring: int = 4
     stops: bool = False
     silences: float = 0.05  # long ones: with a few the ticks wrap
+    floods: float = 0.2  # of those: so much is recorded that the ring is overwritten
     cuts: float = 0.7
     fails: float = 0.03
     anchors: float = 0.08
@@ -86,7 +87,10 @@ def _live(season: Season, board: Board) -> None:
         for step in range(random.randrange(knobs.steps + 1)):
             late = at + _pause(random, knobs)
             if random.random() < knobs.bridges:
-                _bridge(season, board, at, late)
+                at = _bridge(season, board, at, late)
+            if late - at > DAY and random.random() < knobs.floods:
+                _flood(season, board, at, late)
+            board.wait(late)
             at = late
             _step(season, board, at, boot * 1000 + step)
         if random.random() < knobs.cuts:
@@ -99,7 +103,7 @@ def _live(season: Season, board: Board) -> None:
 
 def _pause(random: Random, knobs: Knobs) -> int:
     if random.random() < knobs.silences:
-        return random.randrange(2 * DAY, 12 * DAY)
+        return random.randrange(2 * DAY, 40 * DAY)
     return random.choice((0, 1, 40, 1000, 60_000, random.randrange(HOUR)))
 
 
@@ -157,7 +161,7 @@ def _anchor(season: Season, board: Board, at: int) -> None:
         wall = at + random.randint(-error, error)
         quality = random.choice((RTC, TOLD, HARVESTER, NTP))
     else:
-        wall = random.choice((978_307_200_000, 1_609_459_200_000, at + 4000 * DAY)) + at % DAY
+        wall = random.choice((978_307_200_000, 1_609_459_200_000, at + 9000 * DAY)) + at % DAY
         quality = random.choice((RTC, TOLD))
         season.false_anchors.add((board.hex, board.boot, board.seq))
     payload = w.le(wall // 1000, 4) + w.le(wall % 1000, 2) + w.le(error, 4)
@@ -166,15 +170,35 @@ def _anchor(season: Season, board: Board, at: int) -> None:
         season.false_anchors.add(found)
 
 
-def _bridge(season: Season, board: Board, since: int, until: int) -> None:
-    """Messages of other boards in that time, published here too: with their origin, or not."""
-    random = season.random
-    for at, name, boot, seq, topic, data in list(season.sent):
+def _bridge(season: Season, board: Board, since: int, until: int) -> int:
+    """Messages of other boards in that time, published here too: with their origin, or not.
+    Returns when the last one was."""
+    random, now = season.random, since
+    for at, name, boot, seq, topic, data in sorted(season.sent):
         if not since <= at < until - 2000 or name == board.hex or random.random() < 0.5:
             continue
         origin = bytes.fromhex(name) + w.le(boot, 4) + w.le(seq, 4)
         flags, head = random.choice(((HAS_ORIGIN, origin), (0, b"")))
-        board.put(at + random.randrange(2000), MESSAGE, flags, head + data, "bridge", topic)
+        now = max(now, at + random.randrange(2000))
+        board.wait(now)
+        board.put(now, MESSAGE, flags, head + data, "bridge", topic)
+    return now
+
+
+def _flood(season: Season, board: Board, since: int, until: int) -> None:
+    """Somebody comes by before, perhaps; what is recorded then is overwritten many times."""
+    random, knobs = season.random, season.knobs
+    if random.random() < 5 * knobs.anchors:
+        _anchor(season, board, since)
+    if random.random() < 0.7:
+        _harvest(season, board, since)
+    times = sorted(random.randrange(since, until) for _ in range(3 * min(knobs.ring, 16)))
+    for at in times:
+        board.wait(at)
+        board.put(at, EVENT, 77, b"?" * (knobs.segment_size // 2))
+    if random.random() < 5 * knobs.anchors:
+        board.wait(until)
+        _anchor(season, board, until)
 
 
 def _harvest(season: Season, board: Board, at: int) -> None:
