@@ -200,9 +200,24 @@ def boards(silver: Silver) -> Iterator[Row]:
             "reasons": sorted({reason for row in losses for reason in row["reasons"]}),
             "anchors": len(anchors), "wrong_anchors": wrong,
             "least_heap": min(heaps, default=None), "refusals": len(full),
+            "most_connected": most_connected(events),
             "full": sorted(set(full)),
         }  # fmt: skip
         yield row | {"advice": list(advice(row))}
+
+
+def most_connected(events: list[Row]) -> int:
+    """Clients of one boot between their CONNECT and their end, at most."""
+    most = 0
+    for rows in by(events, "boot").values():
+        there: set[str] = set()
+        for row in sorted(rows, key=lambda each: each["seq"]):
+            if row["event"] == "connect" and row["client"] is not None:
+                there.add(row["client"])
+            elif row["event"] == "disconnect":
+                there.discard(row["client"])
+            most = max(most, len(there))
+    return most
 
 
 def advice(board: Row) -> Iterator[str]:

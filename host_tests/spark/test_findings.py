@@ -124,6 +124,20 @@ def test_a_board_is_advised_which_limit_to_raise(spark: SparkSession) -> None:
     ]
 
 
+def test_most_clients_at_once_are_told_whatever_was_lost_between(spark: SparkSession) -> None:
+    said = (
+        (1, "connect", "a"), (1, "connect", "b"), (1, "disconnect", "a"), (1, "connect", "c"),
+        (1, "connect", "c"), (1, "disconnect", "d"), (1, "disconnect", "b"), (2, "connect", "a"),
+        (2, "connect", "b"), (2, "connect", "c"), (2, "disconnect", "c"), (2, "connect", "c"),
+    )  # fmt: skip
+    rows = [event(name, boot=boot, seq=seq, client=client)
+            for seq, (boot, name, client) in enumerate(said)]  # fmt: skip
+    found = gold_health.most_connected(table(spark, EVENTS, rows)).collect()
+    assert [row["most_connected"] for row in found] == [3]
+    found = gold_health.most_connected(table(spark, EVENTS, rows[:7])).collect()
+    assert [row["most_connected"] for row in found] == [2]
+
+
 def test_another_record_with_the_same_identity_is_marked(spark: SparkSession) -> None:
     from slotmq_tools.telemetry import silver
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
 FLAPPING = 5  # connects within the minutes below
@@ -48,6 +48,22 @@ def sessions(events: DataFrame, messages: DataFrame) -> DataFrame:
     )
 
 
+def most_connected(events: DataFrame) -> DataFrame:
+    """Per board: most clients that were connected at once in a boot, as far as is recorded."""
+    boot = Window.partitionBy("board", "boot").orderBy("seq")
+    came_before = f.lag(of("connect"), 1, False).over(
+        Window.partitionBy("board", "boot", "client").orderBy("seq")
+    )
+    came = of("connect").cast("long") - came_before.cast("long")  # -1: it went
+    return (
+        events.where((of("connect") | of("disconnect")) & f.col("client").isNotNull())
+        .withColumn("connected", came)
+        .withColumn("connected", f.sum("connected").over(boot))
+        .groupBy("board")
+        .agg(f.max("connected").alias("most_connected"))
+    )
+
+
 def boards(
     messages: DataFrame, events: DataFrame, losses: DataFrame, anchors: DataFrame
 ) -> DataFrame:
@@ -74,11 +90,11 @@ def boards(
         f.count("*").alias("anchors"), f.count_if(~f.col("believed")).alias("wrong_anchors")
     )
     found = sent
-    for other in (seen, gone, clocks):
+    for other in (seen, gone, clocks, most_connected(events)):
         found = found.join(other, "board", "full_outer")
     empty = f.array().cast("array<string>")
     zero = ("messages", "without_time", "conflicts", "boots", "refusals", "lost", "anchors",
-            "wrong_anchors")  # fmt: skip
+            "wrong_anchors", "most_connected")  # fmt: skip
     for name in zero:
         found = found.withColumn(name, f.coalesce(name, f.lit(0).cast("long")))
     for name in ("full", "reasons"):

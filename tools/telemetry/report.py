@@ -122,8 +122,8 @@ def _boards(boards: list[Row]) -> Section:
     messages = sum(row["messages"] for row in boards)
     lost = sum(row["lost"] for row in boards)
     words = f"{len(boards)} boards, {messages:,} messages; {lost:,} records are known to be lost."
-    heads = ("board", "boots", "messages", "lost", "without_time", "least_heap", "refusals",
-             "advice")  # fmt: skip
+    heads = ("board", "boots", "messages", "lost", "without_time", "least_heap",
+             "most_connected", "refusals", "advice")  # fmt: skip
     return Section("Boards", words, pictures.boards(boards), heads, boards)
 
 

@@ -117,5 +117,6 @@ SESSIONS = _schema(
 BOARDS = _schema(
     "board string, first time, last time, boots long, messages long, without_time long,"
     "worst_error_us long, conflicts long, lost long, reasons strings, anchors long,"
-    "wrong_anchors long, least_heap long, refusals long, full strings, advice strings"
+    "wrong_anchors long, least_heap long, most_connected long, refusals long, full strings,"
+    "advice strings"
 )
