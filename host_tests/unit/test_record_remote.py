@@ -10,9 +10,10 @@ import scratch
 from recorder_case import ANCHOR, EVENT, whole_records
 from turns5_case import Turns5
 
-from slotmq import ondemand, record, record_file
+from slotmq import Limits, ondemand, record, record_file
 
 U32 = 1 << 32
+SEQ = 4  # of the state
 ASKED = '{"segment":%s,"offset":%s,"length":%s,"reply":%s}'
 WRONG = (
     "",
@@ -137,6 +138,24 @@ class TestRecordRemote(Turns5):
         self.rec.folder = there
         self.say(client, b"\xc0\0")
         self.assertTrue(b"\xd0\0" in client.packets())
+
+    def test_a_head_that_finds_no_room_is_tried_again_without_a_word(self):
+        """An event of each refusal would be one more to be flushed and told, for ever."""
+        self.tearDown()
+        self.start(limits=Limits(retained=1))
+        self.broker.recorder.events = True
+        client = self.come(packets.connect("c", keep_alive=0))
+        self.say(client, packets.publish("kept", b"x", retain=True))
+        self.wait(30)
+        self.assertFalse(self.rec.is_told)
+        before = self.rec.o[SEQ]
+        self.wait(60)
+        self.assertEqual(self.rec.o[SEQ], before)
+        self.say(client, packets.publish("kept", b"", retain=True))
+        self.wait(30)
+        self.assertTrue(self.rec.is_told)
+        self.say(client, packets.subscribe(1, "$SLOTMQ/record/+/head", 0))
+        self.assertTrue(b"/head" in b"".join(client.packets()))
 
     def days(self, kind, flags):
         """Such records of eight days in which nothing passes."""

@@ -94,6 +94,15 @@ class TestRecorder(RecorderCase):
             self.assertEqual(found, said)
             self.empty(rec)
 
+    def test_a_record_has_no_more_bytes_than_its_length_can_say(self):
+        rec = self.boot(size=1 << 20)
+        said = [b"x" * n for n in (10, 65493, 10, 65494, 65515, 65516, 70000, 10)]
+        for payload in said:
+            self.say(rec, payload)
+        self.assertTrue(rec.flush())
+        found = [len(payload) for payload in self.payloads(self.read(rec, 0))]
+        self.assertEqual(found, [10, 65493, 10, 10])
+
     def test_a_buffer_that_has_two_blocks_behind_it_is_written(self):
         rec = self.boot(size=65536)
         self.assertTrue(len(rec.out) > 2 * rec.o[1])  # topics may be as long as a block

@@ -198,10 +198,9 @@ def note_boots(rec, boot):
 
 def stay(taps, _conn, _now):
     """Three days are over, in which nothing need have passed: the ticks are told, and the time."""
-    if taps.rec.wall:
-        taps.rec.o[_CLIENT] = _NONE
-        tell_time(taps.rec)
-    else:
+    taps.rec.o[_CLIENT] = _NONE
+    tell_time(taps.rec)
+    if not taps.rec.wall:
         event(taps.rec, _TIME_PASSES, b"")
 
 

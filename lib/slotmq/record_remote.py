@@ -78,10 +78,14 @@ def _tell(taps):
     name = _topic(taps, b"head")
     if taps.broker.journal:
         _take_out(taps.broker, name)
-    is_told = _local(taps).send(taps.broker, name, text, 0, True)
+    broker = taps.broker
+    refused = broker.retained.refused, broker.messages.refused
+    is_told = _local(taps).send(broker, name, text, 0, True)
+    # It is tried again and again; an event each time would be one more to be flushed and told.
+    broker.retained.refused, broker.messages.refused = refused
     if taps.broker.journal:
         _leave_out(taps.broker, name)
-    rec.is_told = is_told  # where a table is full, after the next flush
+    rec.is_told = is_told and broker.retained.find(name, 0, len(name)) != _NONE
 
 
 # Each start makes a head of its own, so none is worth the journal's wear, which would have a

@@ -143,9 +143,11 @@ class Recorder:
             total += _BEFORE + self.topics.length[topic]
         if client != _NONE:
             total += _BEFORE + self.clients.length[client]
+        if total > self.longest:
+            return False
         if self.o[_SPACE] >= total:
             return True
-        if self.now < self.retry_at or total > self.longest:
+        if self.now < self.retry_at:
             return False
         heap.lift()
         try:
