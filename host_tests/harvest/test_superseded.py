@@ -1,9 +1,13 @@
 """`slotmq harvest --compact`: superseded copies of segments go, however large their bundles."""
 
+import hashlib
+from dataclasses import replace
+
 import pytest
 from click.testing import CliRunner
 
 from slotmq_tools.cli import main
+from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest.manifest import locked
 from slotmq_tools.harvest.store import Store
 
@@ -93,3 +97,46 @@ def test_a_copy_is_not_superseded_by_one_that_is_lost(folder: Folder, is_there: 
     kept(folder, one, other)
     assert compacted(folder, 4 * one.size, 1 << 21)[0] >= 1
     assert folder.identities() == identities(one, other) and not bundle.exists()
+
+
+def test_one_bundle_that_is_lost_does_not_keep_the_others_from_being_compacted(
+    folder: Folder,
+) -> None:
+    one, other = recorder(A, 10), recorder(B, 10)
+    kept(folder, other)
+    lost = folder.path / folder.lines()[0]["path"]
+    for _ in range(4):
+        one.message("room/1", b"more")
+        kept(folder, one)
+    lost.unlink()
+    with pytest.raises(ToolError, match=lost.name):
+        compacted(folder, 4 * one.size, 1 << 21)
+    assert used(folder) == one.size
+    assert [bool(line["segments"]) for line in folder.lines()] == [True, *[False] * 3, True]
+
+
+def test_a_damaged_bundle_stays_while_what_would_replace_it_is_damaged_too(
+    folder: Folder,
+) -> None:
+    one, other = recorder(A, 700), recorder(B, 700)
+    kept(folder, one)
+    kept(folder, other)
+    with locked(folder.path) as manifest:
+        lines = list(manifest.lines)
+        both = b"".join((folder.path / line.path).read_bytes() for line in lines)
+        rotten = folder.path / "bundles" / "both.smq"
+        rotten.write_bytes(both[:300] + b"?" + both[301:])  # seen only where it is read
+        second = replace(
+            lines[0],
+            path="bundles/both.smq",
+            size=len(both),
+            sha256=hashlib.sha256(both).hexdigest(),
+            segments=[each for line in lines for each in line.segments],
+            growing=[each for line in lines for each in line.growing],
+        )
+        manifest.replace([lines[0], second])
+    first = folder.path / lines[0].path
+    first.write_bytes(first.read_bytes()[:-1])  # seen at once
+    before = folder.lines()
+    assert compacted(folder, 2 * one.size, 1 << 21) == (0, 0)
+    assert first.exists() and folder.lines() == before

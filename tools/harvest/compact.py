@@ -27,13 +27,15 @@ def compact(
 ) -> tuple[int, int]:
     """-> how many bundles went, and how many came. Less than `least` bytes stay as they are, if
     not half of them are superseded, and so does a bundle in which not every segment lies where
-    its number says."""
+    its number says. One that is damaged and has what no other has stays too; ToolError names it,
+    if it is small, when the others are done."""
     sweep(manifest)
     damage = Damage(manifest)
     needed, some = _chosen(manifest, damage, least)
     gone = [line for line in some if id(line) not in needed]
-    gone += [line for line in manifest.lines
-             if damage.is_known(line) and not damage.lacking(line)]  # fmt: skip
+    known = [line for line in manifest.lines if damage.is_known(line)]
+    replaced = [line for line in known if damage.is_replaced(line)]
+    gone += replaced
     fresh: list[Line] = []
     some = [line for line in some if id(line) in needed]
     for size in sorted({line.segment_size for line in some}):
@@ -44,6 +46,9 @@ def compact(
             fresh += _bundles(manifest, wanted, size, most, done)
     if gone:
         _replace(manifest, gone, fresh)
+    for line in known:
+        if line not in replaced and line.size < least:
+            check(manifest.folder, line)
     return len(gone), len(fresh)
 
 
@@ -54,8 +59,7 @@ def _chosen(manifest: Manifest, damage: Damage, least: int) -> tuple[Needed, lis
     small = [line for line in manifest.lines
              if line.segments and line.size < least and line.is_even]  # fmt: skip
     for line in small:
-        if not damage.is_sound(line) and damage.lacking(line):
-            check(manifest.folder, line)
+        damage.is_sound(line)
     while True:
         copies = damage.copies()
         needed: Needed = {}
@@ -67,7 +71,8 @@ def _chosen(manifest: Manifest, damage: Damage, least: int) -> tuple[Needed, lis
         keys = {
             (board, boot, number) for line in some for board, boot, number, *_ in line.segments
         }
-        if all(damage.is_sound(each) for each in [*some, *(copies[key].line for key in keys)]):
+        read = {line.path: line for line in [*some, *(copies[key].line for key in keys)]}
+        if all(damage.is_sound(line) for line in read.values()):
             return needed, some
 
 

@@ -17,6 +17,8 @@ class Damage:
 
     def __init__(self, manifest: Manifest) -> None:
         self._manifest = manifest
+        self._cached: dict[Key, Copy] | None = None
+        self._of = (0, 0)  # the lines that it is made of
         self._damaged: set[str] = set()  # paths of bundles
         self._sound: set[str] = set()
         self._found: dict[str, str] = {}  # what is wrong with those that had something of value
@@ -31,16 +33,21 @@ class Damage:
 
     def copies(self) -> dict[Key, Copy]:
         """The fullest copy of every segment, of those that are not damaged."""
-        return self._manifest.copies(without=self._damaged)
+        lines = self._manifest.lines
+        if self._cached is None or self._of != (id(lines), len(lines)):
+            self._cached = self._manifest.copies(without=self._damaged)
+            self._of = id(lines), len(lines)
+        return self._cached
 
     def is_sound(self, line: Line) -> bool:
         """Is a bundle what was harvested? It is read once."""
-        if line.path not in self._sound | self._damaged:
+        if line.path not in self._sound and line.path not in self._damaged:
             try:
                 check(self._manifest.folder, line)
                 self._sound.add(line.path)
             except ToolError as error:
                 self._damaged.add(line.path)
+                self._cached = None
                 self._found[line.path] = str(error).partition(f"{line.path}: ")[2]
         return line.path in self._sound
 
@@ -60,11 +67,21 @@ class Damage:
     def mended(self, path: str) -> None:
         """The same bundle was just written anew."""
         self._damaged.discard(path)
+        self._cached = None
         self._sound.add(path)
 
     def lacking(self, line: Line) -> int:
         """How many segments of this bundle no sound one has as full."""
         return _lacking(line, self.copies())
+
+    def is_replaced(self, line: Line) -> bool:
+        """Is all that it had in sound bundles? They are read for that."""
+        while not self.lacking(line):
+            copies = self.copies()
+            there = [copies[board, boot, number].line for board, boot, number, *_ in line.segments]
+            if all(self.is_sound(each) for each in {each.path: each for each in there}.values()):
+                return True
+        return False
 
     def told(self) -> Iterator[tuple[str, int]]:
         """A line of each that was damaged, and how many of its segments are lacking by now."""

@@ -159,7 +159,7 @@ class _Fetch:
         while len(self._open) < window and (not self._known or self._asked < (self._end or 0)):
             length = self._stride
             if self._end is not None:
-                length = min(length, self._end - self._asked)
+                length = max(0, min(length, self._end - self._asked))
             self._ask(self._asked, length)
             self._asked += length
             if not self._known:
