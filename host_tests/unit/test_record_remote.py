@@ -144,6 +144,7 @@ class TestRecordRemote(Turns5):
         self.tearDown()
         self.start(limits=Limits(retained=1))
         self.broker.recorder.events = True
+        self.broker.recorder.low = 0  # no heap is ever lower
         client = self.come(packets.connect("c", keep_alive=0))
         self.say(client, packets.publish("kept", b"x", retain=True))
         self.wait(30)
