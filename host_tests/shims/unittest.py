@@ -5,6 +5,7 @@
 # MICROPYPATH. A method that is not here is an error there, never a silent pass.
 #
 # ruff: noqa: N802
+import gc
 import sys
 
 
@@ -128,6 +129,7 @@ class Result:
 
     def run_test(self, kind, method, name):
         failures = []
+        gc.collect()  # what the test before held is not to be met in pieces
         try:
             case = kind()
             case.failures = failures
