@@ -36,9 +36,10 @@ class Disk:
         self.waiting = []  # names as they were after each change since
         self.path = self
         self.room = 1 << 30  # bytes of all files together
+        self.is_wanted = False  # does somebody take whatever becomes free at once?
 
     def used(self):
-        return sum(len(file.data) for file in self.names.values())
+        return sum(len(file.data) for file in set(self.names.values()))
 
     def statvfs(self, path):
         return 1, 1, self.room, 0, self.room - self.used()
@@ -61,6 +62,11 @@ class Disk:
 
     def changed(self):
         self.waiting.append(dict(self.names))
+        self.take()
+
+    def take(self):
+        if self.is_wanted:
+            self.room = min(self.room, self.used())
 
     def open_file(self, path, mode):
         self.step()
@@ -98,6 +104,20 @@ class Disk:
         self.names[new] = self.names.pop(old)
         self.changed()
 
+    def link(self, old, new):
+        if old not in self.names or new in self.names:
+            raise OSError(17 if new in self.names else 2, new)
+        self.step()
+        self.names[new] = self.names[old]
+        self.changed()
+
+    def stat(self, path):
+        if path not in self.names:
+            raise OSError(2, path)
+        file = self.names[path]
+        file.st_nlink = list(self.names.values()).count(file)
+        return file
+
     def remove(self, path):
         self.step()
         if path not in self.names:
@@ -110,8 +130,9 @@ class Disk:
         for names in [self.kept, *self.waiting]:
             for part in ("none", "half", "all", "garbage"):
                 disk = Disk(9999)
+                files = {file: File(disk, file.after(part)) for file in names.values()}
                 for name, file in names.items():
-                    disk.names[name] = File(disk, file.after(part))
+                    disk.names[name] = files[file]
                 yield disk
 
 
@@ -125,8 +146,8 @@ class File:
         if part == "none":
             return bytearray(self.kept)
         if part == "half":
-            more = len(self.data) - len(self.kept)
-            return self.data[: len(self.kept) + more // 2]
+            n = (len(self.data) + len(self.kept)) // 2
+            return self.data[:n] + self.kept[len(self.data[:n]) :]
         if part == "garbage":
             more = max(0, len(self.data) - len(self.kept))
             return bytearray(self.kept + garbage(more, more))
@@ -155,9 +176,13 @@ class Handle:
         self.at = at + (len(self.file.data) if whence else 0)
         return self.at
 
-    def truncate(self):
-        self.disk.step()
-        del self.file.data[self.at :]
+    def truncate(self, at=None):
+        at = self.at if at is None else at
+        if at < len(self.file.data):
+            self.disk.step()
+            del self.file.data[at:]
+            self.disk.take()
+        return at
 
     def read(self, n):
         return bytes(self.file.data[self.at : self.at + n])

@@ -25,6 +25,14 @@ class Early(FileMedium):
         pass
 
 
+class Spared(FileMedium):
+    """Has room beside it, as a journal sees to it."""
+
+    def switch(self):
+        FileMedium.switch(self)
+        self.spare(1200)
+
+
 def three_generations(medium, note):
     life = Life(medium, note)
     life.compact(100)
@@ -56,7 +64,7 @@ class OnDisk:
     def tearDown(self):
         media_disk.mount(None)
 
-    def cut(self, look, kind=FileMedium):
+    def cut(self, look, kind=Spared):
         for left in range(1000):
             self.may_be = [(0, b"")]
             disk = self.mount(media_disk.Disk(left))

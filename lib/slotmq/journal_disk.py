@@ -104,11 +104,9 @@ def begin(medium, generation):
         medium.held = medium.end
     else:
         _close(medium.new)
-    _remove(medium.path + ".new")
-    _remove(medium.path + ".room")
     medium.spared = 0
     head = pack("<8sI", _MAGIC, generation)
-    medium.new = open(medium.path + ".new", "wb")
+    medium.new = _beside(medium.path)
     _keep_private(medium.path + ".new")
     medium.new.write(head + pack("<I", crc32(head)))
     medium.end = 0
@@ -117,12 +115,47 @@ def begin(medium, generation):
 
 
 def switch(medium):
+    if not MICROPYTHON:
+        medium.new.truncate()  # before it has its name: what is behind may look like records
     medium.sync()
     end = medium.end
     close(medium)
+    if not MICROPYTHON:
+        _keep_bytes(medium.path)
     os.rename(medium.path + ".new", medium.path)
     _sync_folder(medium.path)
     resume(medium, end)
+
+
+def _beside(path):
+    # On a computer the room becomes the new file, or what was given up does: bytes that were
+    # free for a moment would be those of whoever fills the disk. littlefs writes over nothing
+    # in place, and a file of MicroPython cannot be made shorter.
+    if not MICROPYTHON:
+        try:
+            if os.stat(path + ".room").st_nlink > 1:
+                os.remove(path + ".room")  # the power went within switch(): it is the journal
+            else:
+                os.rename(path + ".room", path + ".new")
+        except OSError as error:
+            _must_be_missing(error)
+        try:
+            return open(path + ".new", "r+b")
+        except OSError:
+            pass  # there is none, or it is another user's
+    _remove(path + ".new")
+    _remove(path + ".room")
+    return open(path + ".new", "wb")
+
+
+def _keep_bytes(path):
+    # For the same reason those of what has been current are the room of the next one. Where
+    # it has other names, somebody's copy, or cannot have any, they are not.
+    try:
+        if os.stat(path).st_nlink == 1:
+            os.link(path, path + ".room")
+    except (OSError, AttributeError):
+        pass
 
 
 def resume(medium, end):
@@ -145,14 +178,17 @@ def close(medium):
 
 def spare(medium, n):
     n = min(n, medium.most)
+    end = n + _HEAD_BYTES
     name = medium.path + ".room"
     try:
         if n > medium.spared:
             with open(name, "ab") as file:
                 at = file.seek(0, 2)
+                if at > medium.most + _HEAD_BYTES and not MICROPYTHON:
+                    at = file.truncate(medium.most + _HEAD_BYTES)
                 left = os.statvfs(name)
-                if left[1] * left[4] >= n - at:  # else it would be written in vain
-                    _reserve(file, at, n)
+                if left[1] * left[4] >= end - at:  # else it would be written in vain
+                    _reserve(file, at, end)
                     medium.spared = n
     except OSError:
         pass

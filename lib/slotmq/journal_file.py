@@ -3,9 +3,9 @@
 #
 # Owns the file `path`, which is the current generation, and `path.new` while another one
 # is written beside it. Both begin with a header, and what follows is the journal's;
-# FORMAT.md has every byte. `path.room` is as long as the next one may be: it gives way to
-# that, so that a file system that others have filled has room for it. All but append() and
-# sync() is in journal_disk.py, which is loaded on demand.
+# FORMAT.md has every byte. `path.room` is as long as the next one may be: it becomes that
+# or gives way to it, so that a file system that others have filled has room. All but append()
+# and sync() is in journal_disk.py, which is loaded on demand.
 #
 # append() and sync() do not allocate on MicroPython, as far as the block device does not;
 # who calls the others lifts. An error in the midst of one leaves a piece of what was to be

@@ -5,16 +5,17 @@
 # littlefs  a file is as it was when it was flushed or closed last, to the byte; to make,
 #           remove or rename one is done or not done
 # host      of what was not synced any beginning may be there, its last bytes garbage, or all
-#           but one block, where it has zeros; names are there up to any change since the
-#           folder was synced, in their order; what was synced stays
+#           but one block, where it has zeros, or what was there before; a file that was made
+#           shorter may have its end again; names are there up to any change since the folder
+#           was synced, in their order; what was synced stays
 #
 # An operation is whatever changes something: opening to write, writing, flushing or syncing
-# a file, renaming, removing. After the one that is cut everything raises PowerCut, until
-# after_the_cut() gives the disk that is found then.
+# a file, making it shorter, renaming, linking, removing. After the one that is cut everything
+# raises PowerCut, until after_the_cut() gives the disk that is found then.
+from .disk_file import File, Handle
 from .flash import PowerCut
 
-NO_FILE, NO_SPACE = 2, 28
-BLOCK = 512  # of a host's file system, at least
+NO_FILE, EXISTS = 2, 17
 
 
 class Disk:
@@ -89,6 +90,24 @@ class Disk:
         if cut:
             self.die()
 
+    def link(self, old, new):
+        if old not in self.names or new in self.names:
+            raise OSError(EXISTS if new in self.names else NO_FILE, new)
+        cut = self.step()
+        if not cut or self.numbers.one_in(2):
+            self.names[new] = self.names[old]
+            self._changed()
+        if cut:
+            self.die()
+
+    def stat(self, path):
+        """Of what os.stat tells: how many names the file has."""
+        if path not in self.names:
+            raise OSError(NO_FILE, path)
+        file = self.names[path]
+        file.st_nlink = len([1 for other in self.names.values() if other is file])
+        return file
+
     def remove(self, path):
         if path not in self.names:
             raise OSError(NO_FILE, path)
@@ -135,7 +154,8 @@ class Disk:
 
     def used(self):
         """Bytes of all files."""
-        return sum([len(file.data) for file in self.names.values()])
+        files = {id(file): file for file in self.names.values()}  # one may have two names
+        return sum([len(file.data) for file in files.values()])
 
     def fill(self, room):
         """Others leave so many bytes; -1: they are gone again."""
@@ -150,8 +170,12 @@ class Disk:
         found.most = self.most
         at = numbers.below(len(self.waiting) + 1)
         names = self.waiting[at - 1] if at else self.kept
+        files = {}
         for name in sorted(names):
-            found.names[name] = File(found, names[name].after(numbers))
+            file = names[name]
+            if id(file) not in files:
+                files[id(file)] = File(found, file.after(numbers))
+            found.names[name] = files[id(file)]
         found.kept = dict(found.names)
         return found
 
@@ -163,111 +187,3 @@ class Disk:
                 if data:
                     at = (self.numbers.below(4096) * 4096 + self.numbers.below(4096)) % len(data)
                     data[at] ^= 1 << self.numbers.below(8)
-
-
-class File:
-    def __init__(self, disk, data=b""):
-        self.disk = disk
-        self.data = bytearray(data)
-        self.synced = len(data)  # bytes that stay
-        self.is_dirty = False
-
-    def write(self, at, data):
-        disk = self.disk
-        cut = disk.cut_a_write()
-        if 0 <= disk.most < disk.used() + len(data):
-            raise OSError(NO_SPACE, "write")
-        n = len(data)
-        if cut:
-            n = disk.numbers.below(n + 1)
-        self.is_dirty = True
-        if at == len(self.data):
-            self.data += data[:n]
-        else:
-            self.data[at : at + n] = data[:n]
-        if cut:
-            disk.die()
-
-    def sync(self):
-        cut = self.disk.cut_a_sync()
-        if not cut or self.disk.numbers.one_in(2):
-            self.synced = len(self.data)
-        self.is_dirty = False
-        if cut:
-            self.disk.die()
-
-    def truncate(self, at):
-        self.disk.step()
-        self.data = self.data[:at]
-        self.synced = min(self.synced, at)
-
-    def after(self, numbers):
-        """What is there of it after a cut."""
-        more = len(self.data) - self.synced
-        if self.disk.is_littlefs or more <= 0:
-            return self.data[: self.synced]
-        first, last = self.synced // BLOCK, len(self.data) // BLOCK
-        if first < last and numbers.one_in(2):
-            return self._with_a_hole(numbers.between(first, last))
-        n = self.synced + numbers.below(more + 1)
-        found = self.data[:n]
-        if numbers.one_in(3):
-            for at in range(max(self.synced, n - 16), n):
-                found[at] = numbers.below(256)
-        return found
-
-    def _with_a_hole(self, block):
-        # Its length was written, and so were later blocks, as with delayed allocation.
-        found = bytearray(self.data)
-        for at in range(max(self.synced, block * BLOCK), min(len(found), (block + 1) * BLOCK)):
-            found[at] = 0
-        return found
-
-
-class Handle:
-    """An open file."""
-
-    def __init__(self, file):
-        self.file = file
-        self.at = 0
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        pass
-
-    def close(self):
-        if self.file.is_dirty:
-            self.flush()
-
-    def fileno(self):
-        return self.file
-
-    def flush(self):
-        if self.file.disk.is_littlefs:
-            self.file.sync()
-
-    def seek(self, at, whence=0):
-        self.at = at + (len(self.file.data) if whence else 0)
-        return self.at
-
-    def truncate(self):
-        if self.at < len(self.file.data):
-            self.file.truncate(self.at)
-
-    def read(self, n):
-        found = bytes(self.file.data[self.at : self.at + n])
-        self.at += len(found)
-        return found
-
-    def readinto(self, buf):
-        found = self.read(len(buf))
-        buf[: len(found)] = found
-        return len(found)
-
-    def write(self, data, off=0, n=None):
-        n = len(data) if n is None else n
-        self.file.write(self.at, bytes(data[off : off + n]))
-        self.at += n
-        return n
