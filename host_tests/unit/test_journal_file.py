@@ -223,6 +223,21 @@ class TestDamage(FileCase):
         found = [content(self.path + ".damaged-0" + end) for end in ("", "-2", "-3")]
         self.assertEqual(found, [b"0", b"1", b"2"])
 
+    def test_what_has_been_copied_is_not_copied_again(self):
+        """A start that is cut or refused behind the copy finds the same file again."""
+        self.lived()
+        first = self.path + ".damaged-1"
+        for _ in range(3):
+            self.assertEqual(self.medium.set_aside(1, True), first)
+        self.assertEqual(content(first), content(self.path))
+        self.medium.append(b"more", 0, 4)
+        self.medium.sync()
+        for _ in range(3):
+            self.assertEqual(self.medium.set_aside(1, True), first + "-2")
+        self.assertEqual(content(first + "-2"), content(self.path))
+        self.assertIsNone(content(first + "-3"))
+        self.assertEqual(content(first) + b"more", content(self.path))
+
     def test_a_copy_that_fails_leaves_nothing(self):
         self.lived()
         journal_disk.open = fails_to_copy

@@ -68,9 +68,9 @@ def _head(file):
 
 
 def set_aside(medium, generation, is_needed):
-    name = _free("%s.damaged-%d" % (medium.path, generation))
+    name, is_there = _free(medium.path, ".damaged-%d" % generation, is_needed)
     if is_needed:
-        return name if _copy(medium.path, name) else None
+        return name if _copy(medium.path, name, is_there) else None
     close(medium)
     try:
         os.rename(medium.path, name)
@@ -149,8 +149,7 @@ def _beside(path):
 
 
 def _keep_bytes(path):
-    # For the same reason those of what has been current are the room of the next one. Where
-    # it has other names, somebody's copy, or cannot have any, they are not.
+    # So those of what was current are the next room; not if it is somebody's copy as well.
     try:
         if os.stat(path).st_nlink == 1:
             os.link(path, path + ".room")
@@ -214,16 +213,17 @@ def _reserve(file, at, end):
     file.flush()
 
 
-def _copy(path, name):
+def _copy(path, name, is_there):
     # Is it done? What it is a copy of goes on.
     try:
-        with open(path, "rb") as file, open(name, "wb") as copy:
-            _keep_private(name)
-            piece = file.read(512)
-            while piece:
-                copy.write(piece)
+        with open(path, "rb") as file, open(name, "rb" if is_there else "wb") as copy:
+            if not is_there:
+                _keep_private(name)
                 piece = file.read(512)
-            copy.flush()
+                while piece:
+                    copy.write(piece)
+                    piece = file.read(512)
+                copy.flush()
             if not MICROPYTHON:
                 os.fsync(copy.fileno())
         _sync_folder(name)
@@ -231,10 +231,11 @@ def _copy(path, name):
     except OSError:
         pass
     try:
-        os.remove(name)  # a piece of it
+        if not is_there:
+            os.remove(name)  # a piece of it
     except OSError:
         pass
-    return False
+    return is_there
 
 
 def _keep_private(name):
@@ -243,17 +244,30 @@ def _keep_private(name):
         os.chmod(name, 0o600)
 
 
-def _free(name):
-    # The name, or with a number behind it the first that no file has.
-    found = name
+def _free(path, end, may_be_there):
+    # The first name that no file has; or, and True, that of a copy of an earlier start.
+    found = path + end
     n = 1
     while True:
         try:
             open(found, "rb").close()
         except OSError:
-            return found
+            return found, False
+        if may_be_there and _is_copy(path, found):
+            return found, True
         n += 1
-        found = "%s-%d" % (name, n)
+        found = "%s%s-%d" % (path, end, n)
+
+
+def _is_copy(path, name):
+    try:
+        with open(path, "rb") as file, open(name, "rb") as copy:
+            piece = file.read(512)
+            while piece and piece == copy.read(512):
+                piece = file.read(512)
+            return not piece and not copy.read(1)
+    except OSError:
+        return False
 
 
 def _must_be_missing(error):
