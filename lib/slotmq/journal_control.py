@@ -33,16 +33,22 @@ def write(journal):
 def begin(broker, medium, newest, say, *sync):
     """The journal of a broker, which goes on behind the newest generation there was."""
     broker.journal = journal = Journal(broker, medium, newest, *sync)
-    try:
-        make(journal)
-    except OSError as error:
-        if error.errno not in _NO_ROOM:
-            broker.journal = None  # the start ends here: nothing is written any more
-            medium.close()
-            raise
-        say("there is no room to write")
-        journal.snapshot = 0 if newest else _NOTHING
-        _failed(journal)
+    tries = getattr(medium, "blocks", 1)  # each begins behind the block that could not be written
+    while True:
+        try:
+            make(journal)
+            return journal
+        except OSError as error:
+            tries -= 1
+            if error.errno in _NO_ROOM:
+                break
+            if not tries:
+                broker.journal = None  # the start ends here: nothing is written any more
+                medium.close()
+                raise
+    say("there is no room to write")
+    journal.snapshot = 0 if newest else _NOTHING
+    _failed(journal)
     return journal
 
 

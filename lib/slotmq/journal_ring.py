@@ -113,13 +113,25 @@ def resume(medium, end):
 
 
 def begin(medium, generation):
+    skip = _beside(medium)
     medium.room = -1
     medium.births += 1
     medium.ident = generation, medium.births
-    medium.base = (medium.first + medium.length) % medium.blocks
+    medium.base = (medium.first + medium.length + skip) % medium.blocks
     medium.end = 0
     medium.erase(medium.base)
-    medium.room = (medium.blocks - medium.length) * medium.data
+    medium.room = (medium.blocks - medium.length - skip) * medium.data
+
+
+def _beside(medium):
+    # So many blocks behind the current generation the next one begins: behind the block that
+    # the device has failed at, if what was written last ended so (a lack of room leaves `room`);
+    # the same one is tried again when all others have been.
+    if medium.room >= 0 or not getattr(medium, "ident", None):
+        return 0
+    skip = medium.base + medium.end // medium.data + 1 - medium.first - medium.length
+    skip %= medium.blocks
+    return skip if skip < medium.blocks - medium.length else 0
 
 
 def switch(medium):
