@@ -25,9 +25,9 @@ ESP32S = (ESP32, "ESP32_GENERIC_C3", "ESP32_GENERIC_S3")
 class App:
     """What keeping.py asks of an App."""
 
-    def __init__(self, **settings):
+    def __init__(self, limits=(), **settings):
         self.settings = Settings(persistence=True, sys_interval=0, **settings)
-        self.limits = Limits()
+        self.limits = Limits(**dict(limits))
         self.broker = Broker(self.limits, self.settings)
         self.lock = None
         self.conf = "slotmq.conf"
@@ -136,6 +136,28 @@ class TestRegions(Case):
         self.assertEqual(self.medium(PICO), "FileMedium")
         self.assertIn("too small", self.said[0])
         self.assertEqual(chip.programmed, 0)
+
+    def test_limits_that_are_too_high_for_one_with_a_journal_are_refused(self):
+        """A file in its place would have nothing of what is kept, and lower limits no news."""
+        chip, self.modules = pico(54, 30)
+        low, high = ({"message_bytes": n} for n in (8000, 60000))
+        broker = self.started(PICO, limits=low)
+        self.assertEqual(broker.journal.medium.blocks, 24)
+        broker.publish("t", "kept", 0, True)
+        broker.journal.commit()
+        before = bytes(chip.data)
+        for _ in range(2):
+            with self.assertRaises(OSError) as caught:
+                self.started(PICO, limits=high)
+            self.assertIn("has a journal", str(caught.exception))
+            self.assertIn("lower a limit (message_bytes", str(caught.exception))
+            self.assertIn("set persistence_location", str(caught.exception))
+        self.assertEqual(bytes(chip.data), before)
+        folder, name = scratch.path().rsplit("/", 1)
+        asked = {"persistence_location": folder, "persistence_file": name}
+        self.assertEqual(self.medium(PICO, limits=high, **asked), "FileMedium")
+        self.said.clear()
+        self.assertEqual(self.started(PICO, limits=low).retained.names.count(), 1)
 
     def test_a_location_that_is_asked_for_is_a_file(self):
         _, self.modules = pico(54, 30)

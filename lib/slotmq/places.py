@@ -10,6 +10,11 @@ _WEAR = """\
 a file on littlefs, where each commit erases 1.1 blocks and programs 2.4 KB: \
 with two a second a Pico W's flash lasts 115 days"""
 
+# A file in its place would begin anew, and lower limits bring back what was there before.
+_TOO_SMALL = """\
+the region of this board's flash has a journal and takes %d bytes, these limits may need %d; \
+lower a limit (message_bytes, deliveries), or set persistence_location and begin anew in a file"""
+
 _EXCLUSIVE = const(2)  # of flock(2)
 _AT_ONCE = const(4)
 _RECORD = const(9)  # bytes around a record's fields at most: type, length, CRC
@@ -27,7 +32,7 @@ def snapshot_bytes(limits):
 
 def medium(limits, board, location, name, say):
     """The medium of a journal, `location` and `name` being those of a file. OSError: it
-    cannot be used."""
+    cannot be used, or limits are too high for the region that has the journal."""
     snapshot = snapshot_bytes(limits)
     region = None if location else _region(board)
     if region:
@@ -36,6 +41,8 @@ def medium(limits, board, location, name, say):
         made = FlashMedium(region, snapshot)
         if made.capacity >= snapshot:
             return made
+        if made.generations():
+            raise OSError(_TOO_SMALL % (made.capacity, snapshot))
         say("the region of this board's flash is too small, a file takes its place")
     from slotmq.journal_file import FileMedium
 
