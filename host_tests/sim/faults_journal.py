@@ -38,8 +38,8 @@ FAULTS = (
     Fault(
         "a new generation begins where the old one lies",
         "journal_ring.py",
-        "    medium.base = (medium.first + medium.length) % medium.blocks",
-        "    medium.base = (medium.first + medium.length - 1) % medium.blocks",
+        "    medium.base = (medium.first + medium.length + skip) % medium.blocks",
+        "    medium.base = (medium.first + medium.length + skip - 1) % medium.blocks",
     ),
     Fault(
         "a stop does not keep the time",
