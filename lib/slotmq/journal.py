@@ -8,7 +8,6 @@
 # byte by byte, restore_rows.py reads them. That a delivery has ended waits for the next
 # commit: to send it again breaks no promise, and it would cost one for each. Not so where
 # one of QoS 2 ended without PUBCOMP: by those in the window a start tells what may be sent.
-#
 # A message is written with the first row that holds it; its slot has KEPT then. What is
 # held by sessions that end with their connection is not written at all, and QoS 0 never.
 #
@@ -31,6 +30,7 @@ _ROW = const(4)  # in a mark: the journal has a row of the slot
 _RETRY = const(10)  # tenths of a second between two attempts to write
 _NEVER = const(0x3FFFFFFF)
 _MINUTE = const(600)
+_ENOMEM = const(12)
 # Types of records
 _MESSAGE = const(6)
 _DELIVERY = const(7)
@@ -75,7 +75,7 @@ class Journal:
         broker = self.broker
         now = broker.now
         if broker.full and self.whole and now >= self.retry_at and not broker.held:
-            self._keep_room()
+            self._seldom("keep_room")
         if not self._is_due(now):
             return True
         if broker.held or not self.whole and now < self.retry_at:
@@ -91,20 +91,22 @@ class Journal:
             return self.compacted() or not self.always
         self.whole = True
         if medium.end >= self.safe and not broker.full:
-            self._keep_room()
+            self._seldom("keep_room")
         return True
 
     def compacted(self):
         """Try to write all there is into a new generation; is it done?"""
-        self.retry_at = self.broker.now + _RETRY
-        heap.lift()
-        self._control().compact(self)
-        heap.drop()
+        self.whole = False  # also where there is no heap to begin it
+        self._seldom("compact")
         return self.whole
 
-    def _keep_room(self):
+    def _seldom(self, what):
         heap.lift()
-        self._control().keep_room(self)
+        self.retry_at = self.broker.now + _RETRY
+        try:
+            getattr(self._control(), what)(self)
+        except MemoryError:
+            ondemand.tell(self.broker, "note", self, 0)
         heap.drop()
 
     def _control(self):
@@ -139,6 +141,8 @@ class Journal:
             heap.lift()
             try:
                 self._control().write(self)
+            except MemoryError:
+                raise OSError(_ENOMEM, "write")
             finally:
                 heap.drop()
         if broker.sessions.ids_high[1]:

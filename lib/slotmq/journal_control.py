@@ -17,6 +17,7 @@ _FAR = const(65536)  # bytes that the journal grows between two looks, where the
 _MARGIN = const(4096)  # where there is little
 _WARNING = const(2)
 _PUBLISH_TYPE = const(3)
+_ENOMEM = const(12)
 _ENOSPC = const(28)
 _NO_ROOM = (28, 122)  # EDQUOT: of a user
 _HEAD = const(1)  # a type of records
@@ -59,6 +60,9 @@ def compact(journal):
     except OSError as error:
         journal.failures += 1
         _failed(journal, error.errno)
+    except MemoryError:
+        journal.failures += 1
+        _failed(journal, _ENOMEM)
 
 
 def _failed(journal, *error):
@@ -214,6 +218,7 @@ def note(journal, is_full, error=_ENOSPC):
     broker.apply_settings()
     if broker.log_mask & _WARNING:
         why = "no room" if error == _ENOSPC else "it cannot be written (error %s)" % error
+        why = "no heap is left" if error == _ENOMEM else why
         waits = journal.always and not journal.whole
         # Nothing leaves then, CONNACK and PINGRESP neither.
         then = "all clients wait until that changes" if waits else "nothing new is promised"

@@ -1,10 +1,11 @@
-# telling.py - what the log says of connections: packets that came, and why one ended. Loaded
-# on demand; allocates the line.
+# telling.py - what the log says of connections: packets that came, and why one ended; and of a
+# journal whose own code finds no heap. Loaded on demand; allocates the line.
 from slotmq.runtime import const
 
 _TYPE = const(0)
 _TOTAL = const(5)
 _NONE = const(0xFFFF)
+_WARNING = const(2)
 _NOTICE = const(4)
 _DEBUG = const(64)
 
@@ -40,3 +41,14 @@ def ended(broker, conn, reason):
     who = broker.sessions.client_id(broker.conns.session[conn]).decode()
     why = "reason 0x%02x" % reason if reason & 0x80 else _WHY.split("\n")[reason]
     broker.log(_NOTICE, "Client %s disconnected: %s." % (who, why))
+
+
+def note(broker, journal, _):
+    """What the journal does seldom cannot be loaded: once, until there is room again."""
+    journal.failures += 1
+    if broker.full == 1:
+        return
+    broker.full = 1
+    waits = journal.always and not journal.whole
+    then = "all clients wait until that changes" if waits else "nothing new is promised"
+    broker.log(_WARNING, "The journal: no heap is left, %s." % then)

@@ -1,0 +1,99 @@
+"""No heap for what the journal does seldom: it is said, and it passes."""
+
+from journal_case import RESUMED, JournalCase
+from packets import PINGREQ, PINGRESP, PUBACK, ack, connect, publish, subscribe
+
+from slotmq import journal_control
+from slotmq.journal import Journal
+
+WAITS = "The journal: no heap is left, all clients wait until that changes."
+FULL = "The journal: no heap is left, nothing new is promised."
+AGAIN = "The journal: there is room again."
+
+
+def fails(*args):
+    raise MemoryError
+
+
+class TestMemory(JournalCase):
+    def setUp(self):
+        super().setUp()
+        self.lines = []
+        self.broker.log = lambda bit, text: self.lines.append(text)
+        self.broker.log_mask = 2
+        self.reader = self.client("a", clean=False)
+        self.other = self.client("b")
+        self.back = None
+
+    def tearDown(self):
+        if self.back:
+            self.undo()
+
+    def without(self, place, name):
+        """Whatever calls it finds no heap until undo()."""
+        self.back = place, name, getattr(place, name)
+        setattr(place, name, fails)
+
+    def undo(self):
+        setattr(*self.back)
+        self.back = None
+
+    def asked(self, granted=1):
+        """A SUBSCRIBE and then PINGREQs, which wait as well; and the heap is back."""
+        self.reader.send(subscribe(1, "x", 1))
+        self.world.turn(3)
+        for _ in range(5):
+            self.other.send(PINGREQ)
+            self.world.turn(5, ms=200)
+        self.assertEqual(self.reader.packets() + self.other.packets(), [])
+        self.assertEqual(self.lines, [WAITS])
+        self.assertGreater(self.broker.journal.failures, 0)
+        self.undo()
+        self.world.turn(20, ms=100)
+        self.assertEqual(self.lines, [WAITS, AGAIN])
+        self.assertEqual(self.reader.packets(), [b"\x90\x03\0\1" + bytes((granted,))])
+        self.assertEqual(self.other.packets(), [PINGRESP] * 5)
+
+    def test_its_code_cannot_be_loaded(self):
+        self.without(Journal, "_control")
+        self.asked()
+        self.reboot()
+        self.client("a", RESUMED, clean=False)
+
+    def test_rows_cannot_be_written(self):
+        self.without(journal_control, "write_rows")
+        self.asked()
+
+    def test_a_compaction_finds_none(self):
+        self.without(journal_control, "make")
+        self.assertFalse(self.broker.journal.compacted())
+        self.asked(0x80)  # which is a new promise
+
+    def test_a_journal_that_is_long_enough_for_a_compaction_finds_none(self):
+        """Nothing may leave: what has changed is written nowhere."""
+        self.medium.capacity = self.medium.end - 1
+        self.without(Journal, "_control")
+        publisher = self.come(connect("p"))
+        publisher.send(publish("t", b"x", 1, 1, retain=True))
+        self.world.turn(5)
+        self.assertEqual(bytes(publisher.stream.received), b"")
+        self.assertEqual(self.lines, [WAITS])
+        self.undo()
+        self.medium.capacity = 1 << 20
+        self.world.turn(20, ms=100)
+        self.assertEqual(publisher.packets(), [b"\x20\x02\0\0", ack(PUBACK, 1)])
+
+    def test_a_look_for_room_finds_none(self):
+        """What was written is whole: who waits for it is answered."""
+        self.broker.journal.safe = 0
+        self.without(journal_control, "keep_room")
+        publisher = self.client("p", clean=False)
+        self.ask(publisher, publish("t", b"x", 1, 1, retain=True), ack(PUBACK, 1))
+        self.assertEqual(self.lines, [FULL])
+        self.undo()
+        self.world.turn(20, ms=100)
+        self.assertEqual(self.lines, [FULL, AGAIN])
+        self.assertFalse(self.broker.full)
+
+
+del JournalCase
