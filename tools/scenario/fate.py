@@ -31,6 +31,12 @@ CAUSES = {
     "on the way in": "QoS 0: its publisher's connection broke",
     "on the way out": "the receiver's connection broke, and nothing was kept",
     "refused": "the broker refused it, see settings",
+    "settings": "publisher or receiver was refused, see settings",
+    "room": "publisher or receiver was refused for want of room",
+    "message_size_limit": "settings.message_size_limit is smaller: the broker refused it",
+    "max_packet_size": "settings.max_packet_size is smaller: the broker closed its publisher",
+    "max_qos": "settings.max_qos is lower: the broker closed its publisher",
+    "retain_available": "settings.retain_available is false: the broker closed its publisher",
 }
 _NONE = 0xFFFF
 _EXTRA = 8
@@ -67,6 +73,9 @@ class Here(_Tables):
 
     def look(self, message: Message, receiver: Receiver) -> int | str:
         """Where it is now, or why it is lost."""
+        forbidden = message.sender.forbidden[message.stream]
+        if forbidden:
+            return forbidden
         qos = receiver.qos if self._settings.upgrade_outgoing_qos else min(
             receiver.qos, message.qos
         )  # fmt: skip
@@ -123,9 +132,12 @@ class Last(_Tables):
     def look(self, message: Message, receiver: Receiver, state: int, unsent: bool) -> str:
         """Why it is lost, or "": it still waits."""
         if state == SENT:
-            return "" if unsent else "on the way in" if not message.qos else "refused"
-        if state in (PASSED, BUSY, AWAY):
-            return {PASSED: "on the way out", BUSY: "busy", AWAY: "offline"}[state]
+            lost = "" if unsent else "on the way in" if not message.qos else "refused"
+            return message.sender.forbidden[message.stream] or lost
+        if state == PASSED:
+            return _passed(message, receiver)
+        if state in (BUSY, AWAY):
+            return "busy" if state == BUSY else "offline"
         if self.waits(receiver, message.number):
             return ""
         slots = [self._session(device) for device in receiver.devices]
@@ -164,5 +176,13 @@ def _absent(receiver: Receiver) -> str:
     """Why the broker has nobody there."""
     if all(_should_be_kept(device) for device in receiver.devices):
         return "sessions"
-    shut_out = any(device.is_shut_out() for device in receiver.devices)
-    return "connections" if shut_out else "offline"
+    shut_out = (device.is_shut_out() for device in receiver.devices)
+    return next(filter(None, shut_out), "offline")
+
+
+def _passed(message: Message, receiver: Receiver) -> str:
+    """Why it has not come though the connection should have had it, or "": it still may."""
+    if not all(device.was_online_since(message.due) for device in receiver.devices):
+        return "on the way out"
+    under_way = any(device.has_bytes_under_way() for device in receiver.devices)
+    return "" if under_way else "refused"
