@@ -246,17 +246,21 @@ def _bundle(store: Store, source: str, report: Report) -> None:
 
 
 def _delete(files: Files, there: list[Header], store: Store, report: Report) -> None:
+    """What lies in bundles that were read back; what does not stays, and is told."""
     copies = store.damage.copies()
-    safe = []
+    safe: dict[str, list[Header]] = {}  # by the paths of their bundles
     for each in there:
         copy = copies.get((each.board, each.boot, each.segment))
         path, length = files.paths[each]
         if length > each.size:
             report.missing.append(f"{path}: stays on the board, as it is longer than its bundle")
         elif copy is not None and copy.grown is None:
-            safe.append(each)
-    bundles = {copies[each.board, each.boot, each.segment].line.path for each in safe}
+            safe.setdefault(copy.line.path, []).append(each)
     for line in store.manifest.lines:
-        if line.path in bundles:
-            check(store.folder, line)
-    files.remove(safe)
+        if line.path in safe:
+            try:
+                check(store.folder, line)
+            except ToolError as error:
+                count = len(safe.pop(line.path))
+                report.missing.append(f"{error}; {count} of its segments stay on the board")
+    files.remove([each for segments in safe.values() for each in segments])
