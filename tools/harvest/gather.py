@@ -53,9 +53,10 @@ class _Wanted:
 def over_network(ring: Ring, only: Iterable[str], store: Store, source: str, done: Done) -> Report:
     """Every board of a broker, or only those."""
     heads = _chosen(ring.heads(), set(only))
-    report = Report()
+    silent = ring.silent(heads) if len(heads) > 1 else {}
+    report = Report(missing=list(silent.values()), silent=set(silent))
     wanted: list[_Wanted] = []
-    for head in heads:
+    for head in (head for head in heads if head.board not in silent):
         with _going_on(head.board, report):
             wanted += _wanted(ring, head, store)
     size = sum(each.head.size for each in wanted) or 1
