@@ -91,3 +91,28 @@ def test_a_will_is_recorded_when_it_is_published(tmp_path: Path, runtime: str) -
         ("w/1", 1 | RETAIN, b"gone".hex()),
         ("w/2", 2, b"late".hex()),
     ]
+
+
+def test_wills_that_a_start_publishes_are_recorded(tmp_path: Path, runtime: str) -> None:
+    """Of who was connected when the power went: one goes out at once, one has a delay."""
+    kept = "persistence true", f"persistence_location {tmp_path}/"
+    run, address = begin(tmp_path, runtime, *kept)
+    leavers = Client(address), Client(address)
+    will = codec.Will("w/1", b"gone", 1, retain=True, properties={"content_type": "text"})
+    assert leavers[0].connect(codec.connect("one", will=will)).code == 0
+    delayed = codec.Will("w/2", b"late", 2, properties={"will_delay": 2})
+    assert leavers[1].connect(codec.connect("two", will=delayed, session_expiry=60)).code == 0
+    run.kill()
+    for client in leavers:
+        client.sock.close()
+    run, address = begin(tmp_path, runtime, *kept)
+    watcher = join(address, "watcher")
+    watcher.subscribe("w/#", qos=2)
+    assert [watcher.next().topic for _ in range(2)] == ["w/1", "w/2"]
+    watcher.sock.close()
+    run.stop()
+    assert [segment["head"]["boot"] for segment in segments(tmp_path)] == [1, 2]
+    assert messages(tmp_path) == [
+        ("w/1", 1 | RETAIN, b"gone".hex()),
+        ("w/2", 2, b"late".hex()),
+    ]

@@ -184,7 +184,7 @@ FAULTS = (
     Fault(
         "a client of version 3 hands on what was its own",
         "version5.py",
-        "        if self.marked[session] and broker",
+        "        if marked[session] and broker",
         "        if broker",
         500,
     ),

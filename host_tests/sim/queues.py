@@ -42,7 +42,9 @@ def reconcile(model, grown):
     spare = []
     for session, left, rows in tables:
         left = _unmatched(session, left, rows, _is_same)  # it may have left its group
+        alike = left
         left = _unmatched(session, left, rows, _is_like)
+        _doubt(model, session, [owed for owed in alike if owed not in left])
         for owed in left:
             if _is_excused(model, session, owed):
                 owed.sure = False
@@ -126,6 +128,14 @@ def _excused_instead(model, session, owed):
         if is_copy and not other.sent and model.retained.has_expired(other.msg):
             return other
     return owed
+
+
+def _doubt(model, session, alike):
+    # A row with another identifier may be what a new subscription was given of the same message,
+    # and this one among what was dropped.
+    for owed in alike:
+        if owed.retain and model.retained.is_may(session, owed.msg.key()):
+            owed.sure = False
 
 
 def _is_excused(model, session, owed):

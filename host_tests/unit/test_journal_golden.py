@@ -100,7 +100,12 @@ def session(broker, n):
     """client id, ends with its connection, of 5.0, expiry, left, will; its delay, due, since"""
     sessions, five = broker.sessions, broker.five
     will = sessions.will[n]
-    row = (sessions.client_id(n), sessions.clean[n], five.marked[n], five.expiry[n])
+    row = (
+        sessions.client_id(n),
+        sessions.clean[n],
+        broker.subscriptions.marked[n],
+        five.expiry[n],
+    )
     if will == NONE:
         return row + (sessions.left[n], None)
     row += (sessions.left[n], message(broker, will))

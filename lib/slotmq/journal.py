@@ -217,7 +217,7 @@ class Journal:
             return
         session = deliveries.session[entry]
         five = self.broker.five
-        if five and not five.marked[session]:
+        if five and not self.broker.subscriptions.marked[session]:
             five = None
         at = put_u16(buf, at, session)
         at = put_u16(buf, at, msg)

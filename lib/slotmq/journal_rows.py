@@ -59,7 +59,7 @@ def _session(journal, sessions, session):
     if will != _NONE:
         flags |= _WILL
         journal.message(will)
-    if five and five.marked[session]:
+    if five and journal.broker.subscriptions.marked[session]:
         flags |= _MARKED
     at = put_u16(buf, _FIELDS, session)
     buf[at] = flags

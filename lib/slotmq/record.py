@@ -60,7 +60,7 @@ def keep(app):
         if lock is False:
             what = "a ring that no other broker keeps, not " + location
             raise OSError(_wrong(app, "record_location", what))
-        attach(app.broker, app.settings, location).lock = lock
+        attach(app.broker, app.settings, location).rec.lock = lock
     except OSError as error:
         if not isinstance(error.args[0], int):
             raise  # it says what it is

@@ -45,6 +45,7 @@ class Recorder:
         self, folder, size, most, clients, sessions, limits, filters, stops=False, block=0
     ):
         self.folder = folder  # ends with /
+        self.lock = None  # the open file that keeps others from this ring
         self.size = size  # of a segment
         self.most = most  # segments
         self.first = self.newest = -1  # as of the last look

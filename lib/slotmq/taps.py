@@ -50,7 +50,6 @@ class Taps:
         # Looked at before that, so that nothing waits longer
         self.interval = (flush_s - 1) * _EACH
         self.due = self.flushed = self.stayed = broker.now  # tenths of a second
-        self.lock = None  # the open file that keeps others from this ring
         self.ticks_ms = broker.loop.at_hand[4]
         self.o[_BEGAN] = self.ticks_ms()
         # What was called before: record.py fills it in
@@ -279,6 +278,7 @@ class Taps:
         """Loop.close(), and then the segment is whole."""
         self.shut()
         ondemand.take("record_control", self.broker.now).close(self.rec)
-        if self.lock:
-            self.lock.close()
-            self.lock = None
+        lock = self.rec.lock
+        if lock:
+            lock.close()
+            self.rec.lock = None

@@ -70,7 +70,7 @@ class Version5:
         self.identifier = i32(limits.subscriptions)
         self.shares = Shares(limits)
         broker.subscriptions.share = self.share = u16(limits.subscriptions, _NONE)
-        broker.subscriptions.marked = self.marked = bytearray(limits.sessions)
+        broker.subscriptions.marked = bytearray(limits.sessions)
         broker.subscriptions.on_removed = lambda sub: self.unsubscribed(broker, sub)
         self.source = Source(limits)  # the message that is on its way
         self.aliases = Aliases(limits, self.source.scratch)
@@ -102,10 +102,11 @@ class Version5:
 
     def mark(self, broker, session):
         """A client of version 5 has the session now: no route with it is remembered."""
-        if self.marked[session]:
+        subs = broker.subscriptions
+        if subs.marked[session]:
             return
-        self.marked[session] = 1
-        broker.subscriptions.forget_routes()
+        subs.marked[session] = 1
+        subs.forget_routes()
         entry = broker.sessions.head[session]
         while entry != _NONE:
             self.came_by(entry, _NONE, 0)
@@ -157,14 +158,15 @@ class Version5:
 
         One of version 3 has none; in its entries `group` is of whoever had them before."""
         lifecycle.publish_will(broker, session)
-        if self.marked[session] and broker.sessions.head[session] != _NONE:
+        marked = broker.subscriptions.marked
+        if marked[session] and broker.sessions.head[session] != _NONE:
             heap.lift()
             try:
                 ondemand.take("seldom5", broker.now).pass_on(broker, session)
             except MemoryError:
                 pass  # they go with their session
             heap.drop()
-        self.marked[session] = 0
+        marked[session] = 0
 
     def lingers(self, broker, conn):
         """Must an ended connection stay for a moment, so that its last packet arrives?"""
