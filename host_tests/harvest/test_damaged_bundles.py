@@ -143,8 +143,11 @@ def test_delete_leaves_what_a_rotted_bundle_has_and_goes_on_beside_it(
     by_cable()
     changed(first)
     said = by_cable("--delete", status=1).output
-    there = f"{count} of its segments stay on the board"
+    there = f"move it away: {count} of its segments are on the board"
     assert f"{first}: it is not what was harvested (SHA-256 differs); {there}" in said
     assert "nothing new" in said
     stay = [f"{number:08x}.seg" for number in [*range(count), one.newest]]
     assert sorted(path.name for path in flash.iterdir()) == stay
+    first.unlink()
+    assert f"{count} of its {count} segments are here again" in by_cable("--delete").output
+    assert [path.name for path in flash.iterdir()] == stay[-1:]

@@ -263,5 +263,7 @@ def _delete(files: Files, there: list[Header], store: Store, report: Report) -> 
                 check(store.folder, line)
             except ToolError as error:
                 count = len(safe.pop(line.path))
-                report.missing.append(f"{error}; {count} of its segments stay on the board")
+                report.missing.append(
+                    f"{error}; move it away: {count} of its segments are on the board"
+                )
     files.remove([each for segments in safe.values() for each in segments])
