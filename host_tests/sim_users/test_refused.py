@@ -154,3 +154,23 @@ def test_what_is_under_way_at_the_end_still_waits(simulated: Simulated) -> None:
 def test_each_setting_is_explained() -> None:
     assert all(CLIENTS.values())
     assert {"max_qos", "retain_available"} <= CLIENTS.keys() & CAUSES.keys()
+
+
+def test_a_table_that_was_full_for_qos_0(simulated: Simulated) -> None:
+    """With MQTT 5.0 what a client sends to itself is queued: ten at once for a queue of four."""
+    text = """
+duration = "20 s"
+[[clients]]
+name = "own"
+version = "5.0"
+subscribe = ["t"]
+publish = [{ topic = "t", every = "10 s", first = "2 s", burst = 10 }]
+[limits]
+queued = 4
+inflight = 1
+"""
+    outcome = simulated(text, board="RPI_PICO_W")
+    due, delivered, lost, waiting = summary(outcome)
+    assert (due, delivered + lost, waiting) == (20, 20, 0)
+    assert outcome.causes == {"queued": lost}
+    assert lost > 0
