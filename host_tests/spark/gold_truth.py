@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from fractions import Fraction
 from itertools import groupby, pairwise
-from math import floor
+from math import floor, isfinite
 from statistics import median
+from sys import float_info
 from typing import Any
 
 Row = dict[str, Any]
@@ -58,8 +60,18 @@ def values(silver: Silver) -> Iterator[Row]:
     for row in timed(silver):
         told = {"": row["number"]} if row["number"] is not None else json.loads(row["json"] or "0")
         for field, value in told.items() if isinstance(told, dict) else ():
-            if isinstance(value, int | float):
-                yield row | {"field": field, "value": float(value)}
+            number = finite(value)
+            if number is not None:
+                yield row | {"field": field, "value": number}
+
+
+def finite(value: Any) -> float | None:
+    """A number that JSON has as such or in quotes, if a double can hold it."""
+    if isinstance(value, str) and set(value) <= set("+-.0123456789eE"):
+        with suppress(ValueError):
+            value = float(value)
+    fits = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    return float(value) if fits else None
 
 
 def readings(silver: Silver) -> Iterator[Row]:
@@ -67,7 +79,7 @@ def readings(silver: Silver) -> Iterator[Row]:
         numbers = sorted(row["value"] for row in rows)
         yield {
             **dict(zip(KEYS["readings"], key, strict=True)), "count": len(numbers),
-            "min": numbers[0], "max": numbers[-1], "mean": sum(numbers) / len(numbers),
+            "min": numbers[0], "max": numbers[-1], "mean": float(sum(map(Fraction, numbers)) / len(numbers)),
             "p10": part(numbers, 1, 10), "p50": median(numbers), "p90": part(numbers, 9, 10),
             "rate": len(numbers) / 3600.0,
         }  # fmt: skip
@@ -126,7 +138,8 @@ def line(rows: list[Row]) -> tuple[float | None, float | None]:
     xy = sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True))
     if not xx:
         return None, None
-    return float(xy / xx), float(xy**2 / (xx * yy)) if yy else 1.0
+    slope = xy / xx if abs(xy / xx) <= Fraction(float_info.max) else None
+    return None if slope is None else float(slope), float(xy**2 / (xx * yy)) if yy else 1.0
 
 
 def audit(silver: Silver) -> Iterator[Row]:

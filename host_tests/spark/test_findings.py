@@ -82,6 +82,37 @@ def test_sensors_that_creep_or_stand_still_are_told(spark: SparkSession) -> None
     assert not by_field["well", ""]["drifts"]
 
 
+def test_no_number_is_too_large_for_its_mean_or_its_drift(spark: SparkSession) -> None:
+    rows = []
+    for i in range(30):
+        at = {"minutes": 30.0 * i}
+        rows += [
+            message(4 * i, topic="huge", number=1e308, **at),
+            message(4 * i + 1, topic="huge", number=1e308 - i * 1e306, **at),
+            message(4 * i + 2, topic="told", json='{"t": "1e400", "u": 1e400, "v": -1e999}', **at),
+            message(4 * i + 3, topic="both", number=1.7e308 if i % 2 else -1.7e308, **at),
+        ]  # fmt: skip
+    numbers = gold.values(table(spark, MESSAGES, rows))
+    found = gold.readings(numbers).collect()
+    assert {row["topic"] for row in found} == {"huge", "both"}
+    for row in found:
+        assert row["min"] <= row["mean"] <= row["max"]
+        assert row["min"] <= row["p50"] <= row["max"]
+    assert abs(max(row["mean"] for row in found) / 9.975e307 - 1) < 1e-12
+    by_topic = {row["topic"]: row for row in gold.sensors(numbers).collect()}
+    assert by_topic.keys() == {"huge", "both"}
+    for row in by_topic.values():
+        assert row["drift_r2"] < 0.7
+        assert abs(row["drift_per_day"]) < 1e308
+        assert not row["drifts"]
+
+
+def test_a_drift_that_no_double_holds_is_none(spark: SparkSession) -> None:
+    rows = [message(i, minutes=i / 60000, number=1e308 * (-1) ** i) for i in range(2)]
+    [row] = gold.sensors(gold.values(table(spark, MESSAGES, rows))).collect()
+    assert (row["drift_per_day"], row["drifts"]) == (None, False)
+
+
 def event(name: str, minutes: float = 0, **columns: Any) -> dict[str, Any]:
     row = {"board": "b", "boot": 1, "seq": 0, "event": name, "client": "c"}
     return row | {"wall": START + timedelta(minutes=minutes)} | columns

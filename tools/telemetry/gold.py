@@ -6,6 +6,9 @@ in none that is about time.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
@@ -14,6 +17,7 @@ WINDOW_S = 3600
 QUIET_TIMES, QUIET_S, QUIET_OF = 5, 60, 5  # longer than usual, at least, of so many messages
 FLAT_COUNT, FLAT_S = 10, 3600
 DRIFT_COUNT, DRIFT_S, DRIFT_R2 = 20, 6 * 3600, 0.7
+SHRINK = 2.0**-600  # a power of two changes no digit; the square of the greatest double is one
 COUNTER = "n"  # the field in which a publisher counts its messages
 _NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
 
@@ -21,6 +25,29 @@ _NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
 def seconds(since: str, until: str) -> Column:
     """Between two times, with a fraction."""
     return (f.unix_micros(until) - f.unix_micros(since)) / f.lit(1_000_000.0)
+
+
+def is_finite(number: Column) -> Column:
+    """Neither infinite nor NaN, which Spark takes for greater than all."""
+    return f.abs(number) < f.lit(math.inf)
+
+
+def mean() -> Column:
+    """Of `value`; between the least and the greatest, where their sum is too large for a double
+    too."""
+    plain, shrunk = f.avg("value"), f.avg(f.col("value") * SHRINK) / SHRINK
+    held = f.greatest(f.least(shrunk, f.max("value")), f.min("value"))
+    return f.when(is_finite(plain), plain).otherwise(held)
+
+
+def trend(of: Callable[[Column, Column], Column], shrink: float = 1.0) -> Column:
+    """Slope or fit of `value` by `_days`; null where it is too large for a double.
+
+    Squares of numbers beyond 1e150 are: those of the shrunk ones count there.
+    """
+    days = f.col("_days")
+    plain, shrunk = of(f.col("value"), days), of(f.col("value") * SHRINK, days) / shrink
+    return f.when(is_finite(plain), plain).when(is_finite(shrunk), shrunk)
 
 
 def window_start() -> Column:
@@ -58,24 +85,28 @@ def values(messages: DataFrame) -> DataFrame:
         rows.select("*", f.explode(f.coalesce(plain, f.col("_fields"))).alias("field", "_text"))
         .where(f.rlike("_text", f.lit(_NUMBER)))
         .withColumn("value", f.col("_text").try_cast("double"))
+        .where(is_finite(f.col("value")))  # 1e400 is none
         .select("board", "boot", "seq", "topic", "field", "wall", "value")
     )
 
 
 def readings(numbers: DataFrame) -> DataFrame:
     """What each field of each topic was in each hour."""
-    parts = f.percentile("value", f.array(*(f.lit(part) for part in (0.1, 0.5, 0.9))))
+    # Of a quarter, as the step between the greatest and the least double is none.
+    parts = f.percentile(f.col("value") / 4, f.array(*(f.lit(part) for part in (0.1, 0.5, 0.9))))
     return (
         numbers.groupBy("topic", "field", window_start().alias("start"))
         .agg(
             f.count("*").alias("count"),
             f.min("value").alias("min"),
-            f.avg("value").alias("mean"),
             f.max("value").alias("max"),
+            mean().alias("mean"),
             parts.alias("_parts"),
             (f.count("*") / f.lit(float(WINDOW_S))).alias("rate"),
         )
-        .select("*", *(f.col("_parts")[i].alias(n) for i, n in enumerate(("p10", "p50", "p90"))))
+        .select(
+            "*", *((f.col("_parts")[i] * 4).alias(n) for i, n in enumerate(("p10", "p50", "p90")))
+        )
     )
 
 
@@ -125,8 +156,8 @@ def sensors(numbers: DataFrame) -> DataFrame:
         f.min("wall").alias("first"),
         f.max("wall").alias("last"),
         f.max("_run").alias("_last_run"),
-        f.regr_slope("value", "_days").alias("drift_per_day"),
-        f.regr_r2("value", "_days").alias("drift_r2"),
+        trend(f.regr_slope, SHRINK).alias("drift_per_day"),
+        trend(f.regr_r2).alias("drift_r2"),
     )
     last = runs.groupBy("topic", "field", f.col("_run").alias("_last_run")).agg(
         f.count("*").alias("same"), f.min("wall").alias("same_since")
@@ -139,7 +170,7 @@ def sensors(numbers: DataFrame) -> DataFrame:
         (f.col("count") >= DRIFT_COUNT)
         & lasting
         & (f.coalesce(f.col("drift_r2"), f.lit(0.0)) >= DRIFT_R2)
-        & (f.col("drift_per_day") != 0),
+        & (f.coalesce(f.col("drift_per_day"), f.lit(0.0)) != 0),
     )
 
 
