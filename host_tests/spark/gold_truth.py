@@ -79,7 +79,8 @@ def readings(silver: Silver) -> Iterator[Row]:
         numbers = sorted(row["value"] for row in rows)
         yield {
             **dict(zip(KEYS["readings"], key, strict=True)), "count": len(numbers),
-            "min": numbers[0], "max": numbers[-1], "mean": float(sum(map(Fraction, numbers)) / len(numbers)),
+            "min": numbers[0], "max": numbers[-1],
+            "mean": float(sum(map(Fraction, numbers)) / len(numbers)),
             "p10": part(numbers, 1, 10), "p50": median(numbers), "p90": part(numbers, 9, 10),
             "rate": len(numbers) / 3600.0,
         }  # fmt: skip

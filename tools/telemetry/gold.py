@@ -18,6 +18,7 @@ QUIET_TIMES, QUIET_S, QUIET_OF = 5, 60, 5  # longer than usual, at least, of so 
 FLAT_COUNT, FLAT_S = 10, 3600
 DRIFT_COUNT, DRIFT_S, DRIFT_R2 = 20, 6 * 3600, 0.7
 SHRINK = 2.0**-600  # a power of two changes no digit; the square of the greatest double is one
+LARGE = 1e100
 COUNTER = "n"  # the field in which a publisher counts its messages
 _NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
 
@@ -43,11 +44,12 @@ def mean() -> Column:
 def trend(of: Callable[[Column, Column], Column], shrink: float = 1.0) -> Column:
     """Slope or fit of `value` by `_days`; null where it is too large for a double.
 
-    Squares of numbers beyond 1e150 are: those of the shrunk ones count there.
+    Sums of products of large numbers are: those of the shrunk ones count there.
     """
     days = f.col("_days")
     plain, shrunk = of(f.col("value"), days), of(f.col("value") * SHRINK, days) / shrink
-    return f.when(is_finite(plain), plain).when(is_finite(shrunk), shrunk)
+    found = f.when(f.max(f.abs("value")) > LARGE, shrunk).otherwise(plain)
+    return f.when(is_finite(found), found)
 
 
 def window_start() -> Column:
