@@ -38,8 +38,13 @@ def by(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
     return found
 
 
+def is_timed(row: Row) -> bool:
+    """Known to the hour."""
+    return row["wall_us"] is not None and row["wall_error_us"] <= HOUR_US
+
+
 def timed(silver: Silver) -> list[Row]:
-    rows = [row for row in silver("messages") if row["wall_us"] is not None]
+    rows = [row for row in silver("messages") if is_timed(row)]
     return [row | {"start_us": row["wall_us"] // HOUR_US * HOUR_US} for row in rows]
 
 
@@ -94,11 +99,18 @@ def part(numbers: list[float], over: int, under: int) -> float:
 
 
 def silences(silver: Silver) -> Iterator[Row]:
+    gone = by(silver("losses"), "board")
+    untimed = by((r for r in silver("messages") if not is_timed(r)), "board", "topic")
     for (board, topic), rows in by(timed(silver), "board", "topic").items():
         rows.sort(key=lambda row: (row["wall_us"], row["boot"], row["seq"]))
         steps = [(b["wall_us"] - a["wall_us"], a, b) for a, b in pairwise(rows)]
         usual = median(us / 1e6 for us, _, _ in steps) if steps else 0
         for us, a, b in steps:
+            low, high = sorted((row["boot"], row["seq"]) for row in (a, b))
+            inside = [(row["boot"], row["first_seq"]) for row in gone[(board,)]]
+            inside += [(row["boot"], row["seq"]) for row in untimed[board, topic]]
+            if any(low < one < high for one in inside):
+                continue
             if len(rows) >= 5 and us > 60_000_000 and us / 1e6 > usual * 5:
                 yield {
                     "board": board, "topic": topic, "after_us": a["wall_us"],
@@ -208,7 +220,7 @@ def boards(silver: Silver) -> Iterator[Row]:
             "first_us": min((row["wall_us"] for row in known), default=None),
             "last_us": max((row["wall_us"] for row in known), default=None),
             "boots": sum(row["event"] == "boot" for row in events),
-            "without_time": sum(row["clock"] == "unknown" for row in messages),
+            "without_time": sum(not is_timed(row) for row in messages),
             "worst_error_us": max((row["wall_error_us"] for row in known), default=None),
             "conflicts": 0, "lost": sum(row["lost"] or 0 for row in losses),
             "reasons": sorted({reason for row in losses for reason in row["reasons"]}),

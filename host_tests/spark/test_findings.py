@@ -23,7 +23,8 @@ def table(spark: SparkSession, schema: StructType, rows: list[dict[str, Any]]) -
 def message(seq: int, minutes: float = 0, **columns: Any) -> dict[str, Any]:
     row = {"board": "b", "boot": 1, "seq": seq, "client": "c", "topic": "t", "qos": 1,
            "dup": False, "retain": False, "payload": bytes((seq,)), "clock": "anchored",
-           "conflict": False, "wall": START + timedelta(minutes=minutes)}  # fmt: skip
+           "conflict": False, "wall": START + timedelta(minutes=minutes),
+           "wall_error_us": 5000}  # fmt: skip
     return row | columns
 
 
@@ -111,6 +112,51 @@ def test_a_drift_that_no_double_holds_is_none(spark: SparkSession) -> None:
     rows = [message(i, minutes=i / 60000, number=1e308 * (-1) ** i) for i in range(2)]
     [row] = gold.sensors(gold.values(table(spark, MESSAGES, rows))).collect()
     assert (row["drift_per_day"], row["drifts"]) == (None, False)
+
+
+def quiet(
+    spark: SparkSession, rows: list[dict[str, Any]], *losses: tuple[int, int]
+) -> list[tuple[str, float, bool]]:
+    """Silences by topic, how many minutes, and whether the board began anew."""
+    gone = [{"board": "b", "boot": boot, "first_seq": seq} for boot, seq in losses]
+    found = gold.silences(table(spark, MESSAGES, rows), table(spark, LOSSES, gone)).collect()
+    return sorted((row["topic"], row["seconds"] / 60, row["restarted"]) for row in found)
+
+
+def test_a_pause_is_a_silence_where_all_of_it_was_recorded(spark: SparkSession) -> None:
+    steady = [message(i, i, topic="steady") for i in range(8)]
+    rows = [
+        *steady,
+        message(50, 300, topic="steady"), message(51, 301, topic="steady"),
+        message(0, 800, boot=2, topic="steady"),
+    ]  # fmt: skip
+    silences = [("steady", 293, False), ("steady", 499, True)]
+    assert quiet(spark, rows) == silences
+    assert quiet(spark, rows, (1, 5), (2, 7), (3, 0)) == silences
+    assert quiet(spark, rows, (1, 30)) == silences[1:]
+    assert quiet(spark, rows, (1, 52)) == silences[:1]
+    assert quiet(spark, rows, (1, 8), (1, 52)) == []
+    elsewhere = [message(20, topic="other", wall=None), message(21, 9000, board="c", wall=None)]
+    assert quiet(spark, [*rows, *elsewhere]) == silences
+    assert quiet(spark, [*rows, message(20, topic="steady", wall=None)]) == silences[1:]
+    back = [message(200 + i, 300 + i, boot=0, topic="steady") for i in range(2)]
+    assert quiet(spark, [*steady, *back]) == [("steady", 293, True)]
+    assert quiet(spark, [*steady, *back], (0, 202)) == []
+
+
+def test_a_time_that_is_not_known_to_the_hour_is_in_no_hour(spark: SparkSession) -> None:
+    vague = {"wall_error_us": 3_600_000_001, "clock": "between"}
+    sent = [message(i, 10 * i, number=20.0 + i) for i in range(5)]
+    sent += [message(5, 1000, number=99.0, **vague), message(6, wall=None, wall_error_us=None)]
+    sent += [message(7, 40, number=24.0, wall_error_us=3_600_000_000)]
+    messages = table(spark, MESSAGES, sent)
+    assert [row["messages"] for row in gold.traffic(messages).collect()] == [6]
+    numbers = gold.values(messages)
+    assert [(row["count"], row["max"]) for row in gold.readings(numbers).collect()] == [(6, 24.0)]
+    assert [row["count"] for row in gold.sensors(numbers).collect()] == [6]
+    empty = (table(spark, schema, []) for schema in (EVENTS, LOSSES, ANCHORS))
+    [board] = gold_health.boards(messages, *empty).collect()
+    assert (board["messages"], board["without_time"]) == (8, 2)
 
 
 def event(name: str, minutes: float = 0, **columns: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Gold of the messages: what is sent, what is measured, what has stopped, who is wrong.
 
-Every function makes one table out of tables of silver. A message whose time is not known is
-in none that is about time.
+Every function makes one table out of tables of silver. A message whose time is not known, or
+by less than a window, is in none that is about time.
 """
 
 from __future__ import annotations
@@ -52,6 +52,12 @@ def trend(of: Callable[[Column, Column], Column], shrink: float = 1.0) -> Column
     return f.when(is_finite(found), found)
 
 
+def is_placed() -> Column:
+    """Whether the time of a row is known well enough to say in which windows it may be."""
+    close = f.col("wall").isNotNull() & (f.col("wall_error_us") <= WINDOW_S * 1_000_000)
+    return f.coalesce(close, f.lit(False))
+
+
 def window_start() -> Column:
     return f.window("wall", WINDOW).getField("start")
 
@@ -59,7 +65,7 @@ def window_start() -> Column:
 def traffic(messages: DataFrame) -> DataFrame:
     """Messages and bytes of each topic in each hour."""
     return (
-        messages.where("wall is not null")
+        messages.where(is_placed())
         .groupBy("topic", window_start().alias("start"))
         .agg(
             f.count("*").alias("messages"),
@@ -75,7 +81,7 @@ def traffic(messages: DataFrame) -> DataFrame:
 def values(messages: DataFrame) -> DataFrame:
     """Every number: a payload that is one, and the fields of an object on its first level."""
     fields = f.from_json("json", "map<string,string>")
-    rows = messages.where("wall is not null").select(
+    rows = messages.where(is_placed()).select(
         "board", "boot", "seq", "topic", "wall", "number",
         f.when(f.startswith(f.col("json"), f.lit("{")), fields).alias("_fields"),
     )  # fmt: skip
@@ -112,15 +118,20 @@ def readings(numbers: DataFrame) -> DataFrame:
     )
 
 
-def silences(messages: DataFrame) -> DataFrame:
+def silences(messages: DataFrame, losses: DataFrame) -> DataFrame:
     """When a topic was quiet for much longer than it is usually; `restarted`: its broker was
-    off or began anew meanwhile."""
+    off or began anew meanwhile.
+
+    Only what the recording shows: a pause in which records are lost, or messages of the topic
+    have no time, is none.
+    """
     own = Window.partitionBy("board", "topic").orderBy("wall", "boot", "seq")
     steps = (
-        messages.where("wall is not null")
-        .select("board", "topic", "boot", "seq", "wall")
+        messages.where(is_placed())
+        .select("board", "topic", "boot", "seq", "wall", f.struct("boot", "seq").alias("_end"))
         .withColumn("after", f.lag("wall").over(own))
-        .withColumn("restarted", f.lag("boot").over(own) != f.col("boot"))
+        .withColumn("_begin", f.lag("_end").over(own))
+        .withColumn("restarted", f.col("_begin.boot") != f.col("boot"))
         .withColumn("seconds", seconds("after", "wall"))
         .where("after is not null")
     )
@@ -128,9 +139,33 @@ def silences(messages: DataFrame) -> DataFrame:
         f.median("seconds").alias("usual_s"), f.count("*").alias("_steps")
     )
     long = steps.where(f.col("seconds") > QUIET_S).join(usual, ["board", "topic"])
-    return long.where(
+    quiet = long.where(
         (f.col("seconds") > f.col("usual_s") * QUIET_TIMES) & (f.col("_steps") + 1 >= QUIET_OF)
-    ).withColumnRenamed("wall", "before")
+    )
+    shown = _without(quiet, losses.withColumnRenamed("first_seq", "seq"), "board")
+    return _without(shown, messages.where(~is_placed()), "board", "topic").withColumnRenamed(
+        "wall", "before"
+    )
+
+
+def _without(pauses: DataFrame, others: DataFrame, *whose: str) -> DataFrame:
+    """The pauses between whose ends, by their numbers, none of the others lies.
+
+    Each looks at the last of the others before its later end: sorted, and not joined, since
+    both may be many.
+    """
+    ends = f.col("_begin"), f.col("_end")
+    marks = others.select(*whose, f.struct("boot", "seq").alias("_at"))
+    rows = pauses.withColumn("_at", f.greatest(*ends)).unionByName(
+        marks.withColumn("_mark", f.col("_at")), allowMissingColumns=True
+    )
+    so_far = Window.partitionBy(*whose).orderBy("_at").rowsBetween(Window.unboundedPreceding, 0)
+    return (
+        rows.withColumn("_last", f.last("_mark", ignorenulls=True).over(so_far))
+        .where("_end is not null")
+        .where(f.col("_last").isNull() | (f.col("_last") < f.least(*ends)))
+        .drop("_at", "_mark", "_last")
+    )
 
 
 def gaps(losses: DataFrame) -> DataFrame:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
+from .gold import is_placed
+
 FLAPPING = 5  # connects within the minutes below
 FLAPPING_WITHIN = "10 minutes"
 TIMED_OUT = 8  # reason of a disconnect; lib/slotmq/packet.py has them all
@@ -70,7 +72,7 @@ def boards(
     """Per board: what it has seen, what it lacked, and what to do about it."""
     sent = messages.groupBy("board").agg(
         f.count("*").alias("messages"),
-        f.count_if(f.col("clock") == "unknown").alias("without_time"),
+        f.count_if(~is_placed()).alias("without_time"),
         f.max("wall_error_us").alias("worst_error_us"),
         f.count_if("conflict").alias("conflicts"),
         f.min("wall").alias("first"),
