@@ -226,19 +226,23 @@ def boards(silver: Silver) -> Iterator[Row]:
             "reasons": sorted({reason for row in losses for reason in row["reasons"]}),
             "anchors": len(anchors), "wrong_anchors": wrong,
             "least_heap": min(heaps, default=None), "refusals": len(full),
-            "most_connected": most_connected(events),
+            "most_connected": most_connected(events, losses),
             "full": sorted(set(full)),
         }  # fmt: skip
         yield row | {"advice": list(advice(row))}
 
 
-def most_connected(events: list[Row]) -> int:
-    """Clients of one boot between their CONNECT and their end, at most."""
+def most_connected(events: list[Row], losses: list[Row]) -> int:
+    """Clients of one boot between their CONNECT and their end, at most; nobody is there behind
+    what is lost."""
     most = 0
-    for rows in by(events, "boot").values():
+    lost = [row | {"seq": row["first_seq"], "event": "lost"} for row in losses]
+    for rows in by([*events, *lost], "boot").values():
         there: set[str] = set()
         for row in sorted(rows, key=lambda each: each["seq"]):
-            if row["event"] == "connect" and row["client"] is not None:
+            if row["event"] == "lost":
+                there.clear()
+            elif row["event"] == "connect" and row["client"] is not None:
                 there.add(row["client"])
             elif row["event"] == "disconnect":
                 there.discard(row["client"])

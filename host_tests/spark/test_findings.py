@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -201,18 +202,32 @@ def test_a_board_is_advised_which_limit_to_raise(spark: SparkSession) -> None:
     ]
 
 
+def at_once(spark: SparkSession, said: Sequence[tuple[int, str, str]], *holes: int) -> list[int]:
+    """Most clients of a board, by boot, event and client in the order of their numbers."""
+    rows = [event(name, boot=boot, seq=10 * i, client=client)
+            for i, (boot, name, client) in enumerate(said)]  # fmt: skip
+    gone = [{"board": "b", "boot": 1, "first_seq": hole, "last_seq": hole} for hole in holes]
+    found = gold_health.most_connected(table(spark, EVENTS, rows), table(spark, LOSSES, gone))
+    return [row["most_connected"] for row in found.collect()]
+
+
 def test_most_clients_at_once_are_told_whatever_was_lost_between(spark: SparkSession) -> None:
     said = (
         (1, "connect", "a"), (1, "connect", "b"), (1, "disconnect", "a"), (1, "connect", "c"),
         (1, "connect", "c"), (1, "disconnect", "d"), (1, "disconnect", "b"), (2, "connect", "a"),
         (2, "connect", "b"), (2, "connect", "c"), (2, "disconnect", "c"), (2, "connect", "c"),
     )  # fmt: skip
-    rows = [event(name, boot=boot, seq=seq, client=client)
-            for seq, (boot, name, client) in enumerate(said)]  # fmt: skip
-    found = gold_health.most_connected(table(spark, EVENTS, rows)).collect()
-    assert [row["most_connected"] for row in found] == [3]
-    found = gold_health.most_connected(table(spark, EVENTS, rows[:7])).collect()
-    assert [row["most_connected"] for row in found] == [2]
+    assert at_once(spark, said) == [3]
+    assert at_once(spark, said[:7]) == [2]
+
+
+def test_who_was_there_before_a_hole_may_have_gone_in_it(spark: SparkSession) -> None:
+    said = [(1, "connect", f"web-{i}") for i in range(6)]
+    assert at_once(spark, said) == [6]
+    assert at_once(spark, said, 15, 45) == [3]
+    said += [(1, "disconnect", "web-0"), (1, "disconnect", "web-5"), (1, "connect", "web-0")]
+    assert at_once(spark, said, 35) == [4]
+    assert at_once(spark, said[2:], 15) == [2]
 
 
 def test_another_record_with_the_same_identity_is_marked(spark: SparkSession) -> None:

@@ -50,17 +50,29 @@ def sessions(events: DataFrame, messages: DataFrame) -> DataFrame:
     )
 
 
-def most_connected(events: DataFrame) -> DataFrame:
-    """Per board: most clients that were connected at once in a boot, as far as is recorded."""
+def most_connected(events: DataFrame, losses: DataFrame) -> DataFrame:
+    """Per board: most clients that were connected at once in a boot, as far as is recorded.
+
+    Where numbers are missing nobody knows who went: behind them it begins with nobody, so that
+    there were at least so many.
+    """
     boot = Window.partitionBy("board", "boot").orderBy("seq")
+    holes = losses.select(
+        "board", "boot", f.col("first_seq").alias("seq"), f.lit(1).alias("_hole")
+    )  # fmt: skip
+    part = Window.partitionBy("board", "boot", "_part").orderBy("seq")
     came_before = f.lag(of("connect"), 1, False).over(
-        Window.partitionBy("board", "boot", "client").orderBy("seq")
+        Window.partitionBy("board", "boot", "_part", "client").orderBy("seq")
     )
     came = of("connect").cast("long") - came_before.cast("long")  # -1: it went
     return (
         events.where((of("connect") | of("disconnect")) & f.col("client").isNotNull())
+        .select("board", "boot", "seq", "event", "client")
+        .unionByName(holes, allowMissingColumns=True)
+        .withColumn("_part", f.count("_hole").over(boot))
+        .where("_hole is null")
         .withColumn("connected", came)
-        .withColumn("connected", f.sum("connected").over(boot))
+        .withColumn("connected", f.sum("connected").over(part))
         .groupBy("board")
         .agg(f.max("connected").alias("most_connected"))
     )
@@ -92,7 +104,7 @@ def boards(
         f.count("*").alias("anchors"), f.count_if(~f.col("believed")).alias("wrong_anchors")
     )
     found = sent
-    for other in (seen, gone, clocks, most_connected(events)):
+    for other in (seen, gone, clocks, most_connected(events, losses)):
         found = found.join(other, "board", "full_outer")
     empty = f.array().cast("array<string>")
     zero = ("messages", "without_time", "conflicts", "boots", "refusals", "lost", "anchors",
