@@ -195,9 +195,11 @@ def sessions(silver: Silver) -> Iterator[Row]:
     of_client = (row for row in silver("events") if row["client"] is not None)
     for (board, client), rows in by(of_client, "board", "client").items():
         names = [row["event"] for row in rows]
-        at = [r["wall_us"] for r in rows if r["event"] == "connect" and r["wall_us"] is not None]
-        windows = [us // 600_000_000 for us in at]
-        most = max(map(windows.count, windows), default=0)
+        came = [(r["boot"], r["uptime_ms"]) for r in rows if r["event"] == "connect"]
+        most = max(
+            (sum(boot == b and 0 <= at - ms < 600_000 for b, ms in came) for boot, at in came),
+            default=0,
+        )
         dead = sum(row["event"] == "disconnect" and row["code"] == 8 for row in rows)
         yield {
             "board": board, "client": client, "connects": names.count("connect"),

@@ -162,7 +162,7 @@ def test_a_time_that_is_not_known_to_the_hour_is_in_no_hour(spark: SparkSession)
 
 def event(name: str, minutes: float = 0, **columns: Any) -> dict[str, Any]:
     row = {"board": "b", "boot": 1, "seq": 0, "event": name, "client": "c"}
-    return row | {"wall": START + timedelta(minutes=minutes)} | columns
+    return row | {"uptime_ms": round(minutes * 60_000)} | columns
 
 
 def test_a_client_that_comes_and_goes_is_flapping(spark: SparkSession) -> None:
@@ -176,6 +176,21 @@ def test_a_client_that_comes_and_goes_is_flapping(spark: SparkSession) -> None:
     told = {r["client"]: (r["flapping"], r["keep_alive_deaths"], r["messages"])
             for r in found.collect()}  # fmt: skip
     assert told == {"c": (True, 5, 2), "calm": (False, 0, 0)}
+
+
+def test_connects_flap_within_any_ten_minutes_of_a_boot(spark: SparkSession) -> None:
+    times = {
+        "across": [8, 9, 9.5, 10.5, 12], "close": [0, 3, 5, 8, 9.999], "far": [0, 3, 5, 8, 10],
+        "at once": [7] * 5, "later": [0, 20, 40, 41, 42, 43, 44, 90],
+    }  # fmt: skip
+    rows = [
+        event("connect", minutes=at, client=client) for client in times for at in times[client]
+    ]
+    rows += [event("connect", minutes=i, boot=i % 2, client="restarted") for i in range(8)]
+    found = gold_health.sessions(table(spark, EVENTS, rows), table(spark, MESSAGES, [])).collect()
+    assert {row["client"]: row["most_connects"] for row in found} == {
+        "across": 5, "close": 5, "far": 4, "at once": 5, "later": 5, "restarted": 4,
+    }  # fmt: skip
 
 
 def test_a_board_is_advised_which_limit_to_raise(spark: SparkSession) -> None:

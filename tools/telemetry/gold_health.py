@@ -7,8 +7,9 @@ from pyspark.sql import functions as f
 
 from .gold import is_placed
 
-FLAPPING = 5  # connects within the minutes below
-FLAPPING_WITHIN = "10 minutes"
+FLAPPING = 5  # connects within the time below
+FLAPPING_MS = 600_000
+_SO_FAR = Window.unboundedPreceding, Window.currentRow
 TIMED_OUT = 8  # reason of a disconnect; lib/slotmq/packet.py has them all
 LOW_HEAP = 10_240  # bytes; less is too little for a connection
 
@@ -22,13 +23,6 @@ def sessions(events: DataFrame, messages: DataFrame) -> DataFrame:
     sent = messages.where("origin_board is null").groupBy("board", "client").agg(
         f.count("*").alias("messages")
     )  # fmt: skip
-    often = (
-        events.where(of("connect") & f.col("wall").isNotNull())
-        .groupBy("board", "client", f.window("wall", FLAPPING_WITHIN))
-        .count()
-        .groupBy("board", "client")
-        .agg(f.max("count").alias("most_connects"))
-    )
     counts = (
         events.where("client is not null")
         .groupBy("board", "client")
@@ -42,11 +36,31 @@ def sessions(events: DataFrame, messages: DataFrame) -> DataFrame:
     )
     whose = ["board", "client"]
     return (
-        counts.join(often, whose, "left")
+        counts.join(most_connects(events), whose, "left")
         .join(sent, whose, "left")
         .withColumn("most_connects", f.coalesce("most_connects", f.lit(0).cast("long")))
         .withColumn("messages", f.coalesce("messages", f.lit(0).cast("long")))
         .withColumn("flapping", f.col("most_connects") >= FLAPPING)
+    )
+
+
+def most_connects(events: DataFrame) -> DataFrame:
+    """Per client of a board: most CONNECTs within ten minutes of a boot, by its own clock,
+    which needs no anchor.
+
+    Each adds one when it comes, and takes it back ten minutes later.
+    """
+    own = Window.partitionBy("board", "boot", "client").orderBy("_step.at", "_step.by")
+    both = [
+        f.struct((f.col("uptime_ms") + later).alias("at"), f.lit(by).alias("by"))
+        for later, by in ((0, 1), (FLAPPING_MS, -1))
+    ]
+    return (
+        events.where(of("connect") & f.col("client").isNotNull())
+        .select("board", "boot", "client", f.explode(f.array(*both)).alias("_step"))
+        .withColumn("_count", f.sum("_step.by").over(own.rowsBetween(*_SO_FAR)))
+        .groupBy("board", "client")
+        .agg(f.max("_count").alias("most_connects"))
     )
 
 
