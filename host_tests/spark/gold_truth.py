@@ -151,8 +151,9 @@ def line(rows: list[Row]) -> tuple[float | None, float | None]:
     xy = sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True))
     if not xx:
         return None, None
-    slope = xy / xx if abs(xy / xx) <= Fraction(float_info.max) else None
-    return None if slope is None else float(slope), float(xy**2 / (xx * yy)) if yy else 1.0
+    slope: Fraction = xy / xx
+    fits = float(xy**2 / (xx * yy)) if yy else 1.0
+    return (float(slope) if abs(slope) <= float_info.max else None), fits
 
 
 def audit(silver: Silver) -> Iterator[Row]:

@@ -179,7 +179,7 @@ def test_a_client_that_comes_and_goes_is_flapping(spark: SparkSession) -> None:
 
 
 def test_connects_flap_within_any_ten_minutes_of_a_boot(spark: SparkSession) -> None:
-    times = {
+    times: dict[str, list[float]] = {
         "across": [8, 9, 9.5, 10.5, 12], "close": [0, 3, 5, 8, 9.999], "far": [0, 3, 5, 8, 10],
         "at once": [7] * 5, "later": [0, 20, 40, 41, 42, 43, 44, 90],
     }  # fmt: skip
