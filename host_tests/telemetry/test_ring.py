@@ -286,3 +286,18 @@ def test_a_board_that_starts_again_and_again_is_read_to_its_end(
         pass
     assert sorted(stream.rows) == sorted(written(board))
     assert len(stream.torn) == 5
+
+
+def test_a_head_of_anybody_makes_no_gap_of_what_the_ring_has() -> None:
+    """It says that the ring begins with its newest segment."""
+    board = started(30)
+    Ring.board = board
+    ring, index = Ring(), RingIndex()
+    index.update(ring, Head(**board.state()))
+    start = index.end
+    for _ in range(200):
+        board.message("t", b"a" * 40)
+    state = board.state()
+    index.update(ring, Head(**state | {"first": state["segment"]}))
+    assert index.gaps(start, index.end) == []
+    assert index.pieces(start, index.end)[0].first == start.seq
