@@ -151,7 +151,7 @@ def line(rows: list[Row]) -> tuple[float | None, float | None]:
     xy = sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True))
     if not xx:
         return None, None
-    slope: Fraction = xy / xx
+    slope = Fraction(xy / xx)
     fits = float(xy**2 / (xx * yy)) if yy else 1.0
     return (float(slope) if abs(slope) <= float_info.max else None), fits
 
