@@ -31,6 +31,14 @@ def _number(data: bytes) -> int:
     return int.from_bytes(data, "little")
 
 
+def _may_be_near(one: Row, other: Row) -> bool:
+    """Two messages, if each may have been at any time that its error allows: within 5 s."""
+    if one["wall_us"] is None or other["wall_us"] is None:
+        return True
+    apart = abs(one["wall_us"] - other["wall_us"])
+    return bool(apart <= 5_000_000 + one["wall_error_us"] + other["wall_error_us"])
+
+
 class Truth:
     """The right answers for one season."""
 
@@ -126,12 +134,12 @@ class Truth:
             elif origin not in there:
                 once.setdefault(origin, row)
         kept = list(once.values())
-        plain = [row for row in kept if row["origin_board"] is None and row["wall_us"] is not None]
+        plain = [row for row in kept if row["origin_board"] is None]
         for row in kept:
             row["possible_duplicate"] = row in plain and any(
                 other["board"] != row["board"] and other["topic"] == row["topic"]
                 and other["payload"] == row["payload"]
-                and abs(other["wall_us"] - row["wall_us"]) <= 5_000_000
+                and _may_be_near(row, other)
                 for other in plain
             )  # fmt: skip
         return kept
