@@ -190,6 +190,7 @@ class Broker:
     def out_of_memory(self):
         """The heap was too small for what had to be done just now; was that the program's?"""
         conn = self.current
+        ondemand.tell(self, "note", conn, 0)
         self.current = _NONE
         self.held = 0
         if conn is None:

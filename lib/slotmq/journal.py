@@ -8,6 +8,7 @@
 # byte by byte, restore_rows.py reads them. That a delivery has ended waits for the next
 # commit: to send it again breaks no promise, and it would cost one for each. Not so where
 # one of QoS 2 ended without PUBCOMP: by those in the window a start tells what may be sent.
+#
 # A message is written with the first row that holds it; its slot has KEPT then. What is
 # held by sessions that end with their connection is not written at all, and QoS 0 never.
 #
@@ -30,7 +31,6 @@ _ROW = const(4)  # in a mark: the journal has a row of the slot
 _RETRY = const(10)  # tenths of a second between two attempts to write
 _NEVER = const(0x3FFFFFFF)
 _MINUTE = const(600)
-_ENOMEM = const(12)
 # Types of records
 _MESSAGE = const(6)
 _DELIVERY = const(7)
@@ -75,38 +75,38 @@ class Journal:
         broker = self.broker
         now = broker.now
         if broker.full and self.whole and now >= self.retry_at and not broker.held:
-            self._seldom("keep_room")
+            self._keep_room()
         if not self._is_due(now):
             return True
         if broker.held or not self.whole and now < self.retry_at:
             return not self.always
         medium = self.medium
         # A compaction pays when the journal is several times what it would write.
-        if not self.whole or medium.end > min(medium.capacity, 65536 + 4 * self.snapshot):
-            return self.compacted() or not self.always
+        pays = not self.whole or medium.end > min(medium.capacity, 65536 + 4 * self.snapshot)
         self.whole = False  # until it is: else a part may be there, and all goes elsewhere
-        try:
-            self.write()
-        except OSError:
+        if not pays:
+            try:
+                self.write()
+                self.whole = True
+            except OSError:
+                pass
+        if not self.whole:
             return self.compacted() or not self.always
-        self.whole = True
         if medium.end >= self.safe and not broker.full:
-            self._seldom("keep_room")
+            self._keep_room()
         return True
 
     def compacted(self):
         """Try to write all there is into a new generation; is it done?"""
-        self.whole = False  # also where there is no heap to begin it
-        self._seldom("compact")
+        self.retry_at = self.broker.now + _RETRY
+        heap.lift()
+        self._control().compact(self)
+        heap.drop()
         return self.whole
 
-    def _seldom(self, what):
+    def _keep_room(self):
         heap.lift()
-        self.retry_at = self.broker.now + _RETRY
-        try:
-            getattr(self._control(), what)(self)
-        except MemoryError:
-            ondemand.tell(self.broker, "note", self, 0)
+        self._control().keep_room(self)
         heap.drop()
 
     def _control(self):
@@ -141,8 +141,6 @@ class Journal:
             heap.lift()
             try:
                 self._control().write(self)
-            except MemoryError:
-                raise OSError(_ENOMEM, "write")
             finally:
                 heap.drop()
         if broker.sessions.ids_high[1]:

@@ -43,12 +43,15 @@ def ended(broker, conn, reason):
     broker.log(_NOTICE, "Client %s disconnected: %s." % (who, why))
 
 
-def note(broker, journal, _):
-    """What the journal does seldom cannot be loaded: once, until there is room again."""
+def note(broker, conn, _):
+    """There was no heap for something: for the journal? Once, until there is room again."""
+    journal = broker.journal
+    if not journal or journal.whole:
+        return
     journal.failures += 1
     if broker.full == 1:
         return
     broker.full = 1
-    waits = journal.always and not journal.whole
+    waits = journal.always
     then = "all clients wait until that changes" if waits else "nothing new is promised"
     broker.log(_WARNING, "The journal: no heap is left, %s." % then)
