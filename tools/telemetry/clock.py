@@ -4,8 +4,8 @@ What is sought is the offset between wall time and a board's own uptime. An anch
 at its moment: within its error, plus two milliseconds for what was rounded away. Away from
 the anchor the bounds widen by what a crystal may be off. All bounds of a boot hold at once,
 so that each record gets their intersection: the estimate is its middle, the error half of it.
-Which anchors are believed, and what a stretch is, says believing.py; a board's own clock bounds
-nothing here (own.py).
+Which anchors are believed, and what a stretch is, says believing.py; what the boots say of each
+other's is in order.py, and a board's own clock, which bounds nothing here, in own.py.
 
 A boot without an anchor lies between its neighbours: after the last record of the boot before
 it, and before the first of the one behind it and the harvest that brought it. Neighbours are of
@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from .believing import DRIFT_PPM, HARVEST_SLACK_MS, MS, RTC, Anchor, believed
+from .believing import DRIFT_PPM, HARVEST_SLACK_MS, MS, Anchor, believed
 from .bounds import ANCHORED, BETWEEN, UNKNOWN, Bound, Piece, tightened
 from .segment import TICKS_PERIOD
 
@@ -64,7 +64,7 @@ class Boot:
     @cached_property
     def trusted(self) -> list[Anchor]:
         """The anchors that its clock goes by."""
-        return believed([a for a in self.anchors if a.quality > RTC and a.seq not in self.unfit])
+        return believed([a for a in self.anchors if a.seq not in self.unfit])
 
 
 def pieces(boots: Sequence[Boot]) -> list[Piece]:
