@@ -34,12 +34,16 @@ class _Own:
     last: int
 
     @cached_property
+    def _places(self) -> list[int]:
+        return [*self.anchors]
+
+    @cached_property
     def _bounds(self) -> list[Bound]:
         return tightened([*self.anchors.values()])
 
     def piece(self, other: Piece) -> Piece:
         """In place of another."""
-        count = bisect_right([*self.anchors], other.passed)
+        count = bisect_right(self._places, other.passed)
         before, after = self._bounds[count - 1 : count], self._bounds[count : count + 1]
         sides = (bound[0].later(other.wraps) if bound else None for bound in (before, after))
         return replace(other, before=next(sides), after=next(sides), kind=OWN)
