@@ -126,3 +126,28 @@ def test_by_cable_too(flash: Path, by_cable: Harvest, folder: Folder) -> None:
     assert f"{bundle}: it is missing; {count} of its {count} segments are here again" in said
     assert folder.identities() == identities(one)
     assert [path.name for path in flash.iterdir()] == [f"{one.newest:08x}.seg"]
+
+
+def test_delete_leaves_what_a_rotted_bundle_has_and_goes_on_beside_it(
+    flash: Path, by_cable: Harvest, folder: Folder
+) -> None:
+    one = recorder(messages=300)
+    written(one, flash)
+    by_cable()
+    first = folder.path / folder.lines()[0]["path"]
+    count = len(one.segments)
+    one.start()
+    for number in range(400):
+        one.message("room/1", b"%d" % number)
+    written(one, flash)
+    by_cable()
+    changed(first)
+    said = by_cable("--delete", status=1).output
+    there = f"move it away: {count} of its segments are on the board"
+    assert f"{first}: it is not what was harvested (SHA-256 differs); {there}" in said
+    assert "nothing new" in said
+    stay = [f"{number:08x}.seg" for number in [*range(count), one.newest]]
+    assert sorted(path.name for path in flash.iterdir()) == stay
+    first.unlink()
+    assert f"{count} of its {count} segments are here again" in by_cable("--delete").output
+    assert [path.name for path in flash.iterdir()] == stay[-1:]

@@ -106,18 +106,6 @@ def test_delete_leaves_the_newest_and_what_is_not_safe(
     assert folder.identities() == identities(one)
 
 
-def test_a_bundle_that_is_damaged_keeps_the_board_as_it_is(
-    flash: Path, harvest: Callable[..., Result], folder: Folder
-) -> None:
-    one = recorder(messages=300)
-    written(one, flash)
-    harvest()
-    bundle = folder.path / folder.lines()[0]["path"]
-    bundle.write_bytes(bundle.read_bytes()[:-1] + b"!")
-    assert "it is not what was harvested" in harvest("--delete", status=1).output
-    assert len(list(flash.iterdir())) == len(one.segments)
-
-
 def test_over_the_network_and_then_by_cable_makes_no_doubles(
     flash: Path, harvest: Callable[..., Result], folder: Folder
 ) -> None:

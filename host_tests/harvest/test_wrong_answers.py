@@ -93,6 +93,33 @@ def test_a_segment_that_was_not_asked_for_is_left(
     assert {number for (_, _, number), _ in folder.segments()} == {0, 2}
 
 
+def test_silent_boards_cost_together_what_one_costs(
+    attach: Attach, harvest: Harvest, folder: Folder, field: BrokerProcess,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    one, other = recorder(A, 60), recorder("00000000000000ab", 60)
+    boards = attach(one, other)
+    for name in (b"a", b"b", b"c", b"d"):
+        board = f"00000000000000b{name.decode()}"
+        forged(field, f"$SLOTMQ/record/{board}/head", HEAD % (name, 3))
+    other.segments[0] = bytes(60)  # it answers, with nobody's name
+    answers: list[bool] = []
+    answer = network.Ring.answer
+
+    def counted(ring: network.Ring, seconds: float) -> tuple[int, int, int, bytes] | None:
+        found = answer(ring, seconds)
+        answers.append(found is not None)
+        return found
+
+    monkeypatch.setattr(network.Ring, "answer", counted)
+    said = harvest(status=1).output
+    assert said.count("does not answer") == 4
+    assert "segment 0: this is no segment" in said
+    assert answers.count(False) < 12  # as often as two would be asked, one behind the other
+    assert boards.requests[:2] == [(A, 0, 8), ("00000000000000ab", 0, 8)]
+    assert folder.identities() == identities(one)
+
+
 def test_a_segment_without_a_size_makes_no_line_that_no_reader_takes(
     attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:

@@ -19,7 +19,7 @@ RUNNER = Path(__file__).with_name("runner.py")
 RUNTIMES = ("cpython", "micropython")
 LITTLEFS = "littlefs"  # MicroPython, with the journal on its own littlefs
 FAT = "fat"  # CPython, with the journal on a model of FAT, which a broker refuses
-HEAP_KB = 65536  # a seed on littlefs takes pieces of 1 MB, for which 32 MB were once too torn
+HEAP_KB = 131072  # a seed on littlefs takes pieces of 1 MB, for which 64 MB were once too torn
 STEPS = 100
 _AT_ONCE = 50  # seeds of one process
 

@@ -46,7 +46,7 @@ def test_a_campaign_in_which_little_happens_is_doubted() -> None:
 def test_the_same_on_micropython() -> None:
     """Every byte at the same moment, and all that was counted."""
     wanted, found = (
-        list(campaign.run_many(runtime, 0, ON_MICROPYTHON, campaign.STEPS, JOBS, at_once=12))
+        list(campaign.run_many(runtime, 0, ON_MICROPYTHON, campaign.STEPS, JOBS, at_once=4))
         for runtime in campaign.RUNTIMES
     )
     assert found == wanted
@@ -56,7 +56,7 @@ def test_the_same_on_micropython() -> None:
 def test_journals_on_a_real_littlefs() -> None:
     """MicroPython's own, whose chip is cut in the midst of its operations."""
     outcomes = list(
-        campaign.run_many(campaign.LITTLEFS, 0, ON_LITTLEFS, campaign.STEPS, JOBS, at_once=12)
+        campaign.run_many(campaign.LITTLEFS, 0, ON_LITTLEFS, campaign.STEPS, JOBS, at_once=4)
     )
     assert not [str(outcome) for outcome in outcomes if outcome.failure]
     seen = campaign.totals(outcomes)

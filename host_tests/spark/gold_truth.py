@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from fractions import Fraction
 from itertools import groupby, pairwise
-from math import floor
+from math import floor, isfinite
 from statistics import median
+from sys import float_info
 from typing import Any
 
 Row = dict[str, Any]
@@ -36,8 +38,13 @@ def by(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
     return found
 
 
+def is_timed(row: Row) -> bool:
+    """Known to the hour."""
+    return row["wall_us"] is not None and row["wall_error_us"] <= HOUR_US
+
+
 def timed(silver: Silver) -> list[Row]:
-    rows = [row for row in silver("messages") if row["wall_us"] is not None]
+    rows = [row for row in silver("messages") if is_timed(row)]
     return [row | {"start_us": row["wall_us"] // HOUR_US * HOUR_US} for row in rows]
 
 
@@ -58,8 +65,18 @@ def values(silver: Silver) -> Iterator[Row]:
     for row in timed(silver):
         told = {"": row["number"]} if row["number"] is not None else json.loads(row["json"] or "0")
         for field, value in told.items() if isinstance(told, dict) else ():
-            if isinstance(value, int | float):
-                yield row | {"field": field, "value": float(value)}
+            number = finite(value)
+            if number is not None:
+                yield row | {"field": field, "value": number}
+
+
+def finite(value: Any) -> float | None:
+    """A number that JSON has as such or in quotes, if a double can hold it."""
+    if isinstance(value, str) and set(value) <= set("+-.0123456789eE"):
+        with suppress(ValueError):
+            value = float(value)
+    fits = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    return float(value) if fits else None
 
 
 def readings(silver: Silver) -> Iterator[Row]:
@@ -67,7 +84,8 @@ def readings(silver: Silver) -> Iterator[Row]:
         numbers = sorted(row["value"] for row in rows)
         yield {
             **dict(zip(KEYS["readings"], key, strict=True)), "count": len(numbers),
-            "min": numbers[0], "max": numbers[-1], "mean": sum(numbers) / len(numbers),
+            "min": numbers[0], "max": numbers[-1],
+            "mean": float(sum(map(Fraction, numbers)) / len(numbers)),
             "p10": part(numbers, 1, 10), "p50": median(numbers), "p90": part(numbers, 9, 10),
             "rate": len(numbers) / 3600.0,
         }  # fmt: skip
@@ -81,11 +99,18 @@ def part(numbers: list[float], over: int, under: int) -> float:
 
 
 def silences(silver: Silver) -> Iterator[Row]:
+    gone = by(silver("losses"), "board")
+    untimed = by((r for r in silver("messages") if not is_timed(r)), "board", "topic")
     for (board, topic), rows in by(timed(silver), "board", "topic").items():
         rows.sort(key=lambda row: (row["wall_us"], row["boot"], row["seq"]))
         steps = [(b["wall_us"] - a["wall_us"], a, b) for a, b in pairwise(rows)]
         usual = median(us / 1e6 for us, _, _ in steps) if steps else 0
         for us, a, b in steps:
+            low, high = sorted((row["boot"], row["seq"]) for row in (a, b))
+            inside = [(row["boot"], row["first_seq"]) for row in gone[(board,)]]
+            inside += [(row["boot"], row["seq"]) for row in untimed[board, topic]]
+            if any(low < one < high for one in inside):
+                continue
             if len(rows) >= 5 and us > 60_000_000 and us / 1e6 > usual * 5:
                 yield {
                     "board": board, "topic": topic, "after_us": a["wall_us"],
@@ -126,7 +151,9 @@ def line(rows: list[Row]) -> tuple[float | None, float | None]:
     xy = sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True))
     if not xx:
         return None, None
-    return float(xy / xx), float(xy**2 / (xx * yy)) if yy else 1.0
+    slope = Fraction(xy / xx)
+    fits = float(xy**2 / (xx * yy)) if yy else 1.0
+    return (float(slope) if abs(slope) <= float_info.max else None), fits
 
 
 def audit(silver: Silver) -> Iterator[Row]:
@@ -169,9 +196,11 @@ def sessions(silver: Silver) -> Iterator[Row]:
     of_client = (row for row in silver("events") if row["client"] is not None)
     for (board, client), rows in by(of_client, "board", "client").items():
         names = [row["event"] for row in rows]
-        at = [r["wall_us"] for r in rows if r["event"] == "connect" and r["wall_us"] is not None]
-        windows = [us // 600_000_000 for us in at]
-        most = max(map(windows.count, windows), default=0)
+        came = [(r["boot"], r["uptime_ms"]) for r in rows if r["event"] == "connect"]
+        most = max(
+            (sum(boot == b and 0 <= at - ms < 600_000 for b, ms in came) for boot, at in came),
+            default=0,
+        )
         dead = sum(row["event"] == "disconnect" and row["code"] == 8 for row in rows)
         yield {
             "board": board, "client": client, "connects": names.count("connect"),
@@ -194,25 +223,29 @@ def boards(silver: Silver) -> Iterator[Row]:
             "first_us": min((row["wall_us"] for row in known), default=None),
             "last_us": max((row["wall_us"] for row in known), default=None),
             "boots": sum(row["event"] == "boot" for row in events),
-            "without_time": sum(row["clock"] == "unknown" for row in messages),
+            "without_time": sum(not is_timed(row) for row in messages),
             "worst_error_us": max((row["wall_error_us"] for row in known), default=None),
             "conflicts": 0, "lost": sum(row["lost"] or 0 for row in losses),
             "reasons": sorted({reason for row in losses for reason in row["reasons"]}),
             "anchors": len(anchors), "wrong_anchors": wrong,
             "least_heap": min(heaps, default=None), "refusals": len(full),
-            "most_connected": most_connected(events),
+            "most_connected": most_connected(events, losses),
             "full": sorted(set(full)),
         }  # fmt: skip
         yield row | {"advice": list(advice(row))}
 
 
-def most_connected(events: list[Row]) -> int:
-    """Clients of one boot between their CONNECT and their end, at most."""
+def most_connected(events: list[Row], losses: list[Row]) -> int:
+    """Clients of one boot between their CONNECT and their end, at most; nobody is there behind
+    what is lost."""
     most = 0
-    for rows in by(events, "boot").values():
+    lost = [row | {"seq": row["first_seq"], "event": "lost"} for row in losses]
+    for rows in by([*events, *lost], "boot").values():
         there: set[str] = set()
         for row in sorted(rows, key=lambda each: each["seq"]):
-            if row["event"] == "connect" and row["client"] is not None:
+            if row["event"] == "lost":
+                there.clear()
+            elif row["event"] == "connect" and row["client"] is not None:
                 there.add(row["client"])
             elif row["event"] == "disconnect":
                 there.discard(row["client"])

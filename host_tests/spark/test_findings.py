@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -23,7 +24,8 @@ def table(spark: SparkSession, schema: StructType, rows: list[dict[str, Any]]) -
 def message(seq: int, minutes: float = 0, **columns: Any) -> dict[str, Any]:
     row = {"board": "b", "boot": 1, "seq": seq, "client": "c", "topic": "t", "qos": 1,
            "dup": False, "retain": False, "payload": bytes((seq,)), "clock": "anchored",
-           "conflict": False, "wall": START + timedelta(minutes=minutes)}  # fmt: skip
+           "conflict": False, "wall": START + timedelta(minutes=minutes),
+           "wall_error_us": 5000}  # fmt: skip
     return row | columns
 
 
@@ -82,9 +84,85 @@ def test_sensors_that_creep_or_stand_still_are_told(spark: SparkSession) -> None
     assert not by_field["well", ""]["drifts"]
 
 
+def test_no_number_is_too_large_for_its_mean_or_its_drift(spark: SparkSession) -> None:
+    rows = []
+    for i in range(30):
+        at = {"minutes": 30.0 * i}
+        rows += [
+            message(4 * i, topic="huge", number=1e308, **at),
+            message(4 * i + 1, topic="huge", number=1e308 - i * 1e306, **at),
+            message(4 * i + 2, topic="told", json='{"t": "1e400", "u": 1e400, "v": -1e999}', **at),
+            message(4 * i + 3, topic="both", number=1.7e308 if i % 2 else -1.7e308, **at),
+        ]  # fmt: skip
+    numbers = gold.values(table(spark, MESSAGES, rows))
+    found = gold.readings(numbers).collect()
+    assert {row["topic"] for row in found} == {"huge", "both"}
+    for row in found:
+        assert row["min"] <= row["mean"] <= row["max"]
+        assert row["min"] <= row["p50"] <= row["max"]
+    assert abs(max(row["mean"] for row in found) / 9.975e307 - 1) < 1e-12
+    by_topic = {row["topic"]: row for row in gold.sensors(numbers).collect()}
+    assert by_topic.keys() == {"huge", "both"}
+    for row in by_topic.values():
+        assert row["drift_r2"] < 0.7
+        assert abs(row["drift_per_day"]) < 1e308
+        assert not row["drifts"]
+
+
+def test_a_drift_that_no_double_holds_is_none(spark: SparkSession) -> None:
+    rows = [message(i, minutes=i / 60000, number=1e308 * (-1) ** i) for i in range(2)]
+    [row] = gold.sensors(gold.values(table(spark, MESSAGES, rows))).collect()
+    assert (row["drift_per_day"], row["drifts"]) == (None, False)
+
+
+def quiet(
+    spark: SparkSession, rows: list[dict[str, Any]], *losses: tuple[int, int]
+) -> list[tuple[str, float, bool]]:
+    """Silences by topic, how many minutes, and whether the board began anew."""
+    gone = [{"board": "b", "boot": boot, "first_seq": seq} for boot, seq in losses]
+    found = gold.silences(table(spark, MESSAGES, rows), table(spark, LOSSES, gone)).collect()
+    return sorted((row["topic"], row["seconds"] / 60, row["restarted"]) for row in found)
+
+
+def test_a_pause_is_a_silence_where_all_of_it_was_recorded(spark: SparkSession) -> None:
+    steady = [message(i, i, topic="steady") for i in range(8)]
+    rows = [
+        *steady,
+        message(50, 300, topic="steady"), message(51, 301, topic="steady"),
+        message(0, 800, boot=2, topic="steady"),
+    ]  # fmt: skip
+    silences = [("steady", 293, False), ("steady", 499, True)]
+    assert quiet(spark, rows) == silences
+    assert quiet(spark, rows, (1, 5), (2, 7), (3, 0)) == silences
+    assert quiet(spark, rows, (1, 30)) == silences[1:]
+    assert quiet(spark, rows, (1, 52)) == silences[:1]
+    assert quiet(spark, rows, (1, 8), (1, 52)) == []
+    elsewhere = [message(20, topic="other", wall=None), message(21, 9000, board="c", wall=None)]
+    assert quiet(spark, [*rows, *elsewhere]) == silences
+    assert quiet(spark, [*rows, message(20, topic="steady", wall=None)]) == silences[1:]
+    back = [message(200 + i, 300 + i, boot=0, topic="steady") for i in range(2)]
+    assert quiet(spark, [*steady, *back]) == [("steady", 293, True)]
+    assert quiet(spark, [*steady, *back], (0, 202)) == []
+
+
+def test_a_time_that_is_not_known_to_the_hour_is_in_no_hour(spark: SparkSession) -> None:
+    vague = {"wall_error_us": 3_600_000_001, "clock": "between"}
+    sent = [message(i, 10 * i, number=20.0 + i) for i in range(5)]
+    sent += [message(5, 1000, number=99.0, **vague), message(6, wall=None, wall_error_us=None)]
+    sent += [message(7, 40, number=24.0, wall_error_us=3_600_000_000)]
+    messages = table(spark, MESSAGES, sent)
+    assert [row["messages"] for row in gold.traffic(messages).collect()] == [6]
+    numbers = gold.values(messages)
+    assert [(row["count"], row["max"]) for row in gold.readings(numbers).collect()] == [(6, 24.0)]
+    assert [row["count"] for row in gold.sensors(numbers).collect()] == [6]
+    empty = (table(spark, schema, []) for schema in (EVENTS, LOSSES, ANCHORS))
+    [board] = gold_health.boards(messages, *empty).collect()
+    assert (board["messages"], board["without_time"]) == (8, 2)
+
+
 def event(name: str, minutes: float = 0, **columns: Any) -> dict[str, Any]:
     row = {"board": "b", "boot": 1, "seq": 0, "event": name, "client": "c"}
-    return row | {"wall": START + timedelta(minutes=minutes)} | columns
+    return row | {"uptime_ms": round(minutes * 60_000)} | columns
 
 
 def test_a_client_that_comes_and_goes_is_flapping(spark: SparkSession) -> None:
@@ -98,6 +176,21 @@ def test_a_client_that_comes_and_goes_is_flapping(spark: SparkSession) -> None:
     told = {r["client"]: (r["flapping"], r["keep_alive_deaths"], r["messages"])
             for r in found.collect()}  # fmt: skip
     assert told == {"c": (True, 5, 2), "calm": (False, 0, 0)}
+
+
+def test_connects_flap_within_any_ten_minutes_of_a_boot(spark: SparkSession) -> None:
+    times: dict[str, list[float]] = {
+        "across": [8, 9, 9.5, 10.5, 12], "close": [0, 3, 5, 8, 9.999], "far": [0, 3, 5, 8, 10],
+        "at once": [7] * 5, "later": [0, 20, 40, 41, 42, 43, 44, 90],
+    }  # fmt: skip
+    rows = [
+        event("connect", minutes=at, client=client) for client in times for at in times[client]
+    ]
+    rows += [event("connect", minutes=i, boot=i % 2, client="restarted") for i in range(8)]
+    found = gold_health.sessions(table(spark, EVENTS, rows), table(spark, MESSAGES, [])).collect()
+    assert {row["client"]: row["most_connects"] for row in found} == {
+        "across": 5, "close": 5, "far": 4, "at once": 5, "later": 5, "restarted": 4,
+    }  # fmt: skip
 
 
 def test_a_board_is_advised_which_limit_to_raise(spark: SparkSession) -> None:
@@ -124,18 +217,32 @@ def test_a_board_is_advised_which_limit_to_raise(spark: SparkSession) -> None:
     ]
 
 
+def at_once(spark: SparkSession, said: Sequence[tuple[int, str, str]], *holes: int) -> list[int]:
+    """Most clients of a board, by boot, event and client in the order of their numbers."""
+    rows = [event(name, boot=boot, seq=10 * i, client=client)
+            for i, (boot, name, client) in enumerate(said)]  # fmt: skip
+    gone = [{"board": "b", "boot": 1, "first_seq": hole, "last_seq": hole} for hole in holes]
+    found = gold_health.most_connected(table(spark, EVENTS, rows), table(spark, LOSSES, gone))
+    return [row["most_connected"] for row in found.collect()]
+
+
 def test_most_clients_at_once_are_told_whatever_was_lost_between(spark: SparkSession) -> None:
     said = (
         (1, "connect", "a"), (1, "connect", "b"), (1, "disconnect", "a"), (1, "connect", "c"),
         (1, "connect", "c"), (1, "disconnect", "d"), (1, "disconnect", "b"), (2, "connect", "a"),
         (2, "connect", "b"), (2, "connect", "c"), (2, "disconnect", "c"), (2, "connect", "c"),
     )  # fmt: skip
-    rows = [event(name, boot=boot, seq=seq, client=client)
-            for seq, (boot, name, client) in enumerate(said)]  # fmt: skip
-    found = gold_health.most_connected(table(spark, EVENTS, rows)).collect()
-    assert [row["most_connected"] for row in found] == [3]
-    found = gold_health.most_connected(table(spark, EVENTS, rows[:7])).collect()
-    assert [row["most_connected"] for row in found] == [2]
+    assert at_once(spark, said) == [3]
+    assert at_once(spark, said[:7]) == [2]
+
+
+def test_who_was_there_before_a_hole_may_have_gone_in_it(spark: SparkSession) -> None:
+    said = [(1, "connect", f"web-{i}") for i in range(6)]
+    assert at_once(spark, said) == [6]
+    assert at_once(spark, said, 15, 45) == [3]
+    said += [(1, "disconnect", "web-0"), (1, "disconnect", "web-5"), (1, "connect", "web-0")]
+    assert at_once(spark, said, 35) == [4]
+    assert at_once(spark, said[2:], 15) == [2]
 
 
 def test_another_record_with_the_same_identity_is_marked(spark: SparkSession) -> None:

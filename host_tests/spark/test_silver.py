@@ -44,7 +44,9 @@ def test_the_seasons_have_what_is_to_be_shown(made: Made) -> None:
     losses = made.campaign.all("losses")
     assert any(row["boots"] > 10_000 for row in losses)
     reasons = {reason for row in losses for reason in row["reasons"]}
-    assert reasons == {"overwritten", "ring full", "write failed", "unexplained"}
+    assert reasons == {
+        "overwritten", "ring full", "write failed", "quarantined", "unexplained",
+    }  # fmt: skip
 
 
 def test_the_true_time_is_never_further_away_than_the_error_but_where_own_clocks_are_wrong(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from slotmq_tools.telemetry.losses import NO_SEGMENT, TO_THE_END, Hole, Loss, Told, losses
+from slotmq_tools.telemetry.segment import LOSS
+from slotmq_tools.telemetry.solve import answers
 
 
 def told(boot: int, first: int, count: int, segment: int = NO_SEGMENT) -> Told:
@@ -44,6 +47,47 @@ def test_a_ring_that_was_full_loses_to_the_end_or_until_there_are_records_again(
     both = [full, told(1, 10, 5)]
     assert [loss.hole for loss in losses([], {1: 9}, both)] == [Hole(1, 10, None)]
     assert [loss.hole for loss in losses([], {1: 9}, both[::-1])] == [Hole(1, 10, None)]
+
+
+def test_a_hole_behind_a_damaged_segment_is_told_by_quarantine() -> None:
+    hole = Hole(1, 5, 8)
+    assert losses([hole], {1: 20}, [], {(1, 5)}) == [Loss(hole, ["quarantined"], [])]
+    assert losses([hole], {1: 20}, [told(1, 7, 1, 3)], {(1, 5)}) == [
+        Loss(hole, ["overwritten", "quarantined"], [3])
+    ]
+    assert losses([], {1: 20}, [told(1, 30, 1)], {(1, 21)}) == [
+        Loss(Hole(1, 21, 30), ["overwritten", "quarantined"], [])
+    ]
+
+
+def test_damage_alone_makes_no_hole_behind_the_last_record() -> None:
+    """The last record of a boot is torn as often as a board loses its power."""
+    assert losses([], {1: 20}, [], {(1, 21)}) == []
+
+
+@pytest.mark.parametrize(
+    ("segment", "reasons"), [(3, ["overwritten"]), (4, ["overwritten", "quarantined"])]
+)
+def test_numbers_behind_the_last_record_are_lost_by_damage_there(
+    segment: int, reasons: list[str]
+) -> None:
+    """That of an earlier segment has nothing to do with them."""
+    boot = {"fact": "boot", "seq": 20, "segment": 4, "uptime_before": 0, "uptime_ms": 9,
+            "harvested_ms": None, "stretch": 0, "passed": 0}  # fmt: skip
+    gap = {"fact": "told", "seq": 0, "flags": 1, "payload": LOSS.pack(1, 25, 6, 5)}
+    torn = {"fact": "torn", "segment": segment}
+    rows = [{"board": "aa", "boot": 1, **row} for row in (boot, gap, torn)]
+    [loss] = [row for row in answers(rows) if row["answer"] == "loss"]
+    assert (loss["seq"], loss["last"], loss["reasons"]) == (21, 30, reasons)
+
+
+def test_a_boot_of_which_all_is_damaged_is_lost_for_itself() -> None:
+    assert losses([], {1: 5, 5: 5}, [], {(3, 0)}) == [
+        Loss(Hole(3, 0, None), ["quarantined"], []),
+        Loss(Hole(2, 0, None), ["unexplained"], []),
+        Loss(Hole(4, 0, None), ["unexplained"], []),
+    ]
+    assert losses([], {}, [], {(7, 0)}) == [Loss(Hole(7, 0, None), ["quarantined"], [])]
 
 
 def test_a_boot_that_nobody_tells_of_is_lost_without_a_number() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,27 @@ def test_a_topic_may_have_any_text(tmp_path: Path) -> None:
         escaped = topic.replace("<", "&lt;").replace(">", "&gt;")
         assert f">{escaped}</text>" in pictures
     assert "<script" not in page
+
+
+def test_what_no_axis_can_show_is_left_out(tmp_path: Path) -> None:
+    start = datetime(2026, 3, 1, tzinfo=UTC)
+    inf, nan = float("inf"), float("nan")
+    means = [("fine", 0, 21.0), ("huge", 0, 1.7e308), ("huge", 1, -1.7e308), ("far", 0, inf),
+             ("none", 0, nan), ("none", 1, 5.0)]  # fmt: skip
+    measured = [
+        {"topic": topic, "field": "", "start": start + timedelta(hours=hour), "count": 2,
+         "min": mean, "mean": mean, "max": mean} for topic, hour, mean in means
+    ]  # fmt: skip
+    wrong = {"topic": "far", "field": "", "count": 2, "drifts": True, "flat": False, "same": 1}
+    sensors = [wrong | {"drift_per_day": slope} for slope in (inf, nan, -1.7e308)]
+    tables = gold(tmp_path, readings=measured, sensors=sensors)
+    done = report(tables)
+    assert done.exit_code == 0, done.output
+    page = (tables / "page.html").read_text("utf-8")
+    pictures = "".join(part.partition("</svg>")[0] for part in page.split("<svg")[1:])
+    shown = {topic for topic, _, _ in means if f">{topic}</text>" in pictures}
+    assert shown == {"fine", "none"}
+    assert "<td>-1.7e+308</td>" in page
 
 
 @pytest.mark.parametrize("damage", [b"", b"PAR1", b"what is this?\n" * 9])

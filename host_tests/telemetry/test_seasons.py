@@ -61,7 +61,15 @@ def test_clocks_anchors_and_losses_are_those_of_the_truth(knobs: Knobs, seed: in
     with tempfile.TemporaryDirectory() as folder:
         truth, frames = lived(folder, knobs, seed)
     records = ordered([row for row in frames if row["reason"] is None])
-    found = [row for board in records.values() for row in answers(facts(board))]
+    torn = [row for row in frames if row["reason"] and row["seq"] is None]
+    found = [
+        row
+        for name in records.keys() | {row["board"] for row in torn if row["board"]}
+        for row in answers([
+            *facts(records[name]),
+            *(row | {"fact": "torn"} for row in torn if row["board"] == name),
+        ])
+    ]  # fmt: skip
     anchors = [row for row in found if row["answer"] == "anchor"]
     names: tuple[str, ...] = (
         "board",
@@ -77,6 +85,14 @@ def test_clocks_anchors_and_losses_are_those_of_the_truth(knobs: Knobs, seed: in
     names = ("board", "boot", "boots", "first_seq", "last_seq", "reasons", "segments", "after_us",
              "before_us")  # fmt: skip
     assert by_identity(losses, names) == by_identity(truth.losses(), names)
+    for row in losses:
+        if row["reasons"] == ["unexplained"] and row["boots"] == 1:
+            end = row["last_seq"] if row["last_seq"] is not None else 2**30
+            assert not any(
+                row["first_seq"] <= seq <= end
+                for board, boot, seq in truth.harvest.hidden
+                if (board, boot) == (row["board"], row["boot"])
+            )
     pieces = {where(row): row for row in found if row["answer"] == "piece"}
     true_times = dict(truth.true_times())
     for record in (row for board in records.values() for row in board):
@@ -122,6 +138,7 @@ def ordered(frames: list[Row]) -> dict[str, list[Row]]:
             "uptime_before": last.get("uptime_ms"),
             "passed_before": last["passed"] if same else None,
             "harvested_before": last["harvested_ms"] if same else None,
+            "segment_before": last["segment"] if same else -1,
             "hole": hole,
             "stretch": last["stretch"] + (same and row["seq"] > last["seq"] + 1 + MISSING),
             "stretch_before": last["stretch"] if same else None,

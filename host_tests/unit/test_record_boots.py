@@ -9,18 +9,27 @@ from fakes import World
 from slotmq import Broker, Limits, Settings, record, record_file
 
 
+def full(*_):
+    """In place of what writes: there is no room."""
+    raise OSError(28, "No space left on device")
+
+
 class TestRecordBoots(unittest.TestCase):
     def setUp(self):
         self.folder = scratch.path() + "/"
         os.mkdir(self.folder)  # noqa: PTH102
 
-    def boot(self):
-        """(board, boot, segment) of a start."""
+    def attach(self):
+        """The recorder of a start."""
         settings = Settings(sys_interval=0)
         settings.record = (b"#",)
         broker = Broker(Limits(), settings)
         World(broker)
-        rec = record.attach(broker, settings, self.folder).rec
+        return record.attach(broker, settings, self.folder).rec
+
+    def boot(self):
+        """(board, boot, segment) of a start."""
+        rec = self.attach()
         self.assertTrue(rec.flush())
         record_file.close(rec)
         return rec.board, rec.boot, rec.segment
@@ -40,6 +49,29 @@ class TestRecordBoots(unittest.TestCase):
         board, _, _ = self.boot()
         os.remove(self.folder + "00000000.seg")  # noqa: PTH107
         self.assertEqual(self.boot(), (board, 2, 0))
+
+    def on_a_full_disk(self):
+        keep, begin = record_file.keep, record_file.begin
+        record_file.keep = record_file.begin = full
+        try:
+            return self.attach()
+        finally:
+            record_file.keep, record_file.begin = keep, begin
+
+    def test_on_a_full_disk_a_start_records_as_soon_as_there_is_room(self):
+        board, _, _ = self.boot()
+        rec = self.on_a_full_disk()
+        self.assertEqual((rec.board, rec.boot, rec.is_open), (board, 2, False))
+        rec.now = rec.retry_at
+        rec.message(65535, b"t", 0, 1, 0, b"21.5", 0, 4)
+        self.assertTrue(rec.flush())
+        self.assertEqual(record_file.header(rec, rec.segment)[0], 2)
+        record_file.close(rec)
+        self.assertEqual(self.boot()[:2], (board, 3))
+
+    def test_a_first_start_on_a_full_disk_has_no_name_to_record_under(self):
+        with self.assertRaises(OSError):
+            self.on_a_full_disk()
 
     def test_a_boot_whose_numbers_end_became_another_one(self):
         board, _, _ = self.boot()

@@ -35,6 +35,8 @@ _INFO = const(8)
 _WARNING = const(2)
 _BOOT = const(1)
 _EEXIST = const(17)
+_FAILED = const(3)  # as in recorder.py
+_NO_ROOM = (28, 122)  # ENOSPC, EDQUOT
 _YEAR_2000 = const(946684800)  # where the clocks of most boards begin
 _CLOCK_IS_SET = const(1700000000)
 _RTC = const(1)
@@ -159,6 +161,8 @@ def _begin(rec, there, newest):
         anchor(rec, _RTC, whole, int((seconds - whole) * 1000), _RTC_ERROR)
     if rec.is_open:
         log.write(_INFO, "Recording: boot %d, segment %08x." % (rec.boot, rec.segment))
+    elif rec.gap == _FAILED:
+        log.write(_WARNING, "Recording: nothing, there is no room to write; it is tried again.")
     else:
         log.write(_WARNING, "Recording: nothing, the ring of %d segments is full." % len(there))
 
@@ -196,14 +200,20 @@ def _cause():
 
 def _identity(folder, newest):
     # The board's id, and the number of this start, which is kept before anything else is.
-    board, boot = _read(folder + IDENTITY)
+    known, boot = _read(folder + IDENTITY)
+    board = known
     unique = _unique()
     if unique and unique != board:
         # another board's files, or none: a ring that is lost must not begin again with 1
         boot = int.from_bytes(os.urandom(3), "big") << 4
     board = unique or board or os.urandom(8)
     boot = max(boot, newest[0] if newest else 0) + 1
-    record_file.keep(folder, board, boot)
+    try:
+        record_file.keep(folder, board, boot)
+    except OSError as error:
+        if board != known or error.errno not in _NO_ROOM:
+            raise
+        # Nothing of this start is there before a segment has room, which says its number too.
     return board, boot
 
 

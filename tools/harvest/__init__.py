@@ -1,4 +1,4 @@
-"""`slotmq harvest`: recordings from boards, over USB or MQTT, into a folder of bundles.
+"""`slotmq harvest`: recordings from boards, over USB or MQTT or copied, into a folder of bundles.
 
 segments.py  what a segment is: its header, and how far its records are whole
 manifest.py  MANIFEST.jsonl, the folder's one list of what is safe, and its lock
@@ -6,6 +6,7 @@ store.py     segments on their way into a bundle: pieces, partial/, bundles/
 compact.py   small bundles into large ones
 network.py   a board's ring over MQTT: heads, ranges, the time
 usb.py       a board's ring over its serial line
+copies.py    segments that were copied by hand
 gather.py    the order of a harvest: what is new, fetch it, bundle it
 command.py   the command with its options
 """

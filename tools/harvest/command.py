@@ -24,6 +24,13 @@ _TOLD = 5  # lines of each complaint
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--broker", "address", type=Address(), help="Ask the running broker there.")
 @port_option
+@click.option(
+    "--from",
+    "copied",
+    metavar="DIR",
+    help="Take the segments (*.seg) that were copied into DIR.",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+)
 @user_option
 @click.option("--board", "boards", multiple=True, metavar="ID", help="Only this one's [all].")
 @click.option("--set-time", is_flag=True, help="Tell the boards what time it is, first.")
@@ -31,29 +38,34 @@ _TOLD = 5  # lines of each complaint
 @click.option("--location", metavar="PATH", help="With --port: the ring's folder [as configured].")
 @click.option("--compact", "compacts", is_flag=True, help="Small bundles into 8 to 32 MB.")
 def harvest(
-    folder: Path, address: tuple[str, int] | None, device: str | None, user: str | None,
-    boards: tuple[str, ...], set_time: bool, delete: bool, location: str | None, compacts: bool,
+    folder: Path, address: tuple[str, int] | None, device: str | None, copied: Path | None,
+    user: str | None, boards: tuple[str, ...], set_time: bool, delete: bool, location: str | None,
+    compacts: bool,
 ) -> None:  # fmt: skip
     """Fetch what boards have recorded into FOLDER.
 
     From the boards behind a running broker (--broker HOST:PORT, and `remote_admin true` in
     its configuration), or from one on a serial line (--port, or the only one that is plugged
-    in), whose broker stops for it and is started again. Only what FOLDER has not is fetched,
-    and every CRC is verified. What is whole becomes one bundle in FOLDER/bundles and a line
-    in FOLDER/MANIFEST.jsonl, which `slotmq telemetry` reads. A harvest that was interrupted
-    goes on where it stopped. What is there and could not be got (a board is silent, say) is named,
-    the rest is kept, and the exit code is 1.
+    in), whose broker stops for it and is started again; or from files that somebody has copied
+    from a board or its SD card (--from DIR), which stay as they are. Only what FOLDER has not is
+    fetched, and every CRC is verified. What is whole becomes one bundle in FOLDER/bundles and a
+    line in FOLDER/MANIFEST.jsonl, which `slotmq telemetry` reads. A harvest that was interrupted
+    goes on where it stopped. What is there and could not be got (a board is silent, say) is
+    named, the rest is kept, and the exit code is 1.
     """
     from .manifest import locked
 
     report = None
-    _check_options(address, device, boards, set_time, delete, compacts)
-    if location is not None and (address is not None or (compacts and device is None)):
-        raise click.UsageError("--location goes with --port: a running broker knows its own")
+    ways = {"--broker": address, "--port": device, "--from": copied}
+    given = [option for option, value in ways.items() if value is not None]
+    by_cable = given == ["--port"] or not (given or compacts)
+    _check_options(given, by_cable, boards, set_time, delete, location)
     with locked(folder) as manifest:
         if address is not None:
             report = _network(address, login(user), set(boards), set_time, manifest)
-        elif device is not None or not compacts:
+        elif copied is not None:
+            report = _copies(copied, manifest)
+        elif by_cable:
             report = _usb(device, delete, location, manifest)
         if compacts:
             _compact(manifest)
@@ -62,20 +74,22 @@ def harvest(
 
 
 def _check_options(
-    address: object, device: object, boards: tuple[str, ...], set_time: bool, delete: bool,
-    compacts: bool,
+    given: list[str], by_cable: bool, boards: tuple[str, ...], set_time: bool, delete: bool,
+    location: str | None,
 ) -> None:  # fmt: skip
-    if address is not None and device is not None:
-        raise click.UsageError("--broker or --port, not both")
-    if address is None and set_time:
+    if len(given) > 1:
+        raise click.UsageError(f"{' or '.join(given)}, not both")
+    if "--broker" not in given and set_time:
         raise click.UsageError(
             "--set-time goes with --broker: over a cable the broker stands still, and the reset"
             " that starts it anew takes the clock of an RP2040 back"
         )
-    if address is None and boards:
+    if "--broker" not in given and boards:
         raise click.UsageError("--board goes with --broker")
-    if delete and (address is not None or (compacts and device is None)):
-        raise click.UsageError("--delete goes with --port: over the network a ring is only read")
+    if location is not None and not by_cable:
+        raise click.UsageError("--location goes with --port: a running broker knows its own")
+    if delete and not by_cable:
+        raise click.UsageError("--delete goes with --port: elsewhere a ring is only read")
 
 
 def _network(
@@ -119,6 +133,18 @@ def _usb(device: str | None, delete: bool, location: str | None, manifest: Manif
                 )
         finally:
             line.reset()
+    _tell(report)
+    return report
+
+
+def _copies(folder: Path, manifest: Manifest) -> Report:
+    from . import gather
+    from .copies import Copies
+    from .store import Store
+
+    with bar("harvest") as done:
+        source = f"file:{folder.absolute()}"
+        report = gather.from_copies(Copies(folder), Store(manifest), source, _safe(done))
     _tell(report)
     return report
 

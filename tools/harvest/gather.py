@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ..errors import ToolError
+from .copies import Copies
 from .damage import check
 from .manifest import Key, Line
-from .network import Gone, Head, Ring
+from .network import NOBODY, Gone, Head, Ring
 from .segments import HEADER, Header, NotASegment, beyond, header, scan
 from .store import Store, same_segment
 from .usb import Files
@@ -52,9 +53,10 @@ class _Wanted:
 def over_network(ring: Ring, only: Iterable[str], store: Store, source: str, done: Done) -> Report:
     """Every board of a broker, or only those."""
     heads = _chosen(ring.heads(), set(only))
-    report = Report()
+    silent = ring.silent(heads) if len(heads) > 1 else {}
+    report = Report(missing=list(silent.values()), silent=set(silent))
     wanted: list[_Wanted] = []
-    for head in heads:
+    for head in (head for head in heads if head.board not in silent):
         with _going_on(head.board, report):
             wanted += _wanted(ring, head, store)
     size = sum(each.head.size for each in wanted) or 1
@@ -98,32 +100,42 @@ def over_usb(files: Files, store: Store, source: str, done: Done, *, delete: boo
     sealed segments go when they are safe. The newest stays: the board counts on from it."""
     report = Report()
     there = files.headers()
-    report.bad += files.refused
-    for board in {each.board for each in there}:
-        store.damage.doubt(board, {each.segment for each in there})
-    copies = store.damage.copies()
-    for count, each in enumerate(there):
-        copy = copies.get((each.board, each.boot, each.segment))
-        if copy is None or copy.grown is not None:
-            begun = _begun(store, each)
-            data = _whole(store, each, begun, lambda at, one=each: files.fetch(one, at))  # type: ignore[misc]
-            _keep(store, data, growing=False, report=report)
-        done((count + 1) / len(there) * 100)
+    _fetch_files(files, there, store, report, done)
     _bundle(store, source, report)
     if delete:
         _delete(files, there[:-1], store, report)
     return report
 
 
+def from_copies(files: Copies, store: Store, source: str, done: Done) -> Report:
+    """What was copied by hand, in the same way; the files stay as they are."""
+    report = Report()
+    _fetch_files(files, files.headers(), store, report, done)
+    report.missing += files.unread
+    _bundle(store, source, report)
+    return report
+
+
+def _fetch_files(
+    files: Files | Copies, there: list[Header], store: Store, report: Report, done: Done
+) -> None:
+    report.bad += files.refused
+    for board in {each.board for each in there}:
+        store.damage.doubt(board, {each.segment for each in there})
+    copies = store.damage.copies()
+    for count, each in enumerate(there):
+        if files.is_new(each, copies.get((each.board, each.boot, each.segment))):
+            begun = _begun(store, each)
+            data = _whole(store, each, begun, lambda at, one=each: files.fetch(one, at))  # type: ignore[misc]
+            _keep(store, data, growing=files.grows(each), report=report)
+        done((count + 1) / len(there) * 100)
+
+
 def _chosen(heads: dict[str, Head], only: set[str]) -> list[Head]:
     if missing := only - heads.keys():
         raise ToolError(f"there is no board {', '.join(sorted(missing))} behind this broker")
     if not heads:
-        raise ToolError(
-            "no board tells of recordings here: does its configuration have `record` and"
-            " `remote_admin true`? One that has just started tells when its first records are"
-            " flushed, after `record_flush_interval` (10 s)"
-        )
+        raise ToolError(NOBODY)
     return [heads[board] for board in sorted(heads) if not only or board in only]
 
 
@@ -219,7 +231,7 @@ def _keep(store: Store, data: bytes, growing: bool, report: Report) -> None:
     which = f"board {found.header.board}: segment {found.header.segment}"
     if told := beyond(data):
         report.missing.append(f"{which}: {told}")
-    elif found.torn and not growing:
+    elif found.torn and not (growing and found.cut):  # what is half there comes later
         report.bad.append(f"{which}: torn at byte {found.end}")
 
 
@@ -231,17 +243,23 @@ def _bundle(store: Store, source: str, report: Report) -> None:
 
 
 def _delete(files: Files, there: list[Header], store: Store, report: Report) -> None:
+    """What lies in bundles that were read back; what does not stays, and is told."""
     copies = store.damage.copies()
-    safe = []
+    safe: dict[str, list[Header]] = {}  # by the paths of their bundles
     for each in there:
         copy = copies.get((each.board, each.boot, each.segment))
         path, length = files.paths[each]
         if length > each.size:
             report.missing.append(f"{path}: stays on the board, as it is longer than its bundle")
         elif copy is not None and copy.grown is None:
-            safe.append(each)
-    bundles = {copies[each.board, each.boot, each.segment].line.path for each in safe}
+            safe.setdefault(copy.line.path, []).append(each)
     for line in store.manifest.lines:
-        if line.path in bundles:
-            check(store.folder, line)
-    files.remove(safe)
+        if line.path in safe:
+            try:
+                check(store.folder, line)
+            except ToolError as error:
+                count = len(safe.pop(line.path))
+                report.missing.append(
+                    f"{error}; move it away: {count} of its segments are on the board"
+                )
+    files.remove([each for segments in safe.values() for each in segments])

@@ -11,7 +11,7 @@ import re
 import struct
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from queue import Empty
 from typing import Any
@@ -22,7 +22,13 @@ from ..errors import ToolError
 ROOT = "$SLOTMQ/record"
 TIME = "$SLOTMQ/time"
 NONE = 0xFFFFFFFF
+NOBODY = (
+    "no board tells of recordings here: does its configuration have `record` and"
+    " `remote_admin true`? One that has just started tells when its first records are"
+    " flushed, after `record_flush_interval` (10 s)"
+)
 _ANSWER = struct.Struct("<III")
+_NAME_AT, _NAME_LEN = 8, 8  # of the board, in the header of a segment
 _WINDOW = 4
 _ASKED = 16384  # the board gives at most what fits into a packet, and then sets the pace
 _AGAIN_S = 2.0
@@ -106,6 +112,20 @@ class Ring(Client):
                 return number, offset, total, message.payload[_ANSWER.size :]
         return None
 
+    def silent(self, heads: Iterable[Head]) -> dict[str, str]:
+        """The boards that do not answer, all asked at once, and what there is to say of it.
+
+        They are asked for their names in their newest segments: no other request begins there."""
+        waiting = {head.board: head.segment for head in heads}
+        for _ in range(_ATTEMPTS):
+            for board, segment in waiting.items():
+                self.ask(board, segment, _NAME_AT, _NAME_LEN)
+            while waiting and (answer := self.answer(_AGAIN_S)):
+                number, _, _, name = answer
+                if waiting.pop(name.hex(), None) is None:  # overwritten, say: any that has it
+                    waiting = {board: one for board, one in waiting.items() if one != number}
+        return {board: _silence(board) for board in waiting}
+
     def set_time(self) -> tuple[int, int]:
         """Tell the boards what time it is; -> the error bound in ms that was told, and the
         one that it would have had to be, as far as is known afterwards."""
@@ -171,10 +191,7 @@ class _Fetch:
 
     def _again(self, silent: int) -> None:
         if silent == _ATTEMPTS:
-            raise ToolError(
-                f"board {self._board} does not answer: does its configuration say"
-                " `remote_admin true`?"
-            )
+            raise ToolError(_silence(self._board))
         for offset, length in list(self._open.items()):
             self._ask(offset, length)
 
@@ -197,6 +214,10 @@ class _Fetch:
             self._stride = min(self._stride, len(data))
             self._ask(offset + len(data), length - len(data))
         return True
+
+
+def _silence(board: str) -> str:
+    return f"board {board} does not answer: does its configuration say `remote_admin true`?"
 
 
 _BOARD = re.compile("[0-9a-f]{16}")

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from ..errors import ToolError
+from .manifest import Copy
 from .segments import HEADER, Header, NotASegment, header
 
 _CONF = "/slotmq.conf"
@@ -92,6 +93,14 @@ class Files:
                 raise ToolError(f"{path}: ends at {begin} of {size} bytes")
             begin += len(piece)
             yield piece
+
+    def is_new(self, _segment: Header, copy: Copy | None) -> bool:
+        """May it have more than the folder of the harvest has?"""
+        return copy is None or copy.grown is not None
+
+    def grows(self, _segment: Header) -> bool:
+        """No segment does: the board's next start begins a new one."""
+        return False
 
     def remove(self, segments: list[Header]) -> None:
         """Away with them: their bundle is safe."""

@@ -69,7 +69,7 @@ def _build_gold(spark: SparkSession, lake: Lake) -> None:
         found = {
             "traffic": gold.traffic(messages),
             "readings": gold.readings(numbers),
-            "silences": gold.silences(messages),
+            "silences": gold.silences(messages, lost),
             "gaps": gold.gaps(lost),
             "sensors": gold.sensors(numbers),
             "audit": gold.audit(messages, lost),

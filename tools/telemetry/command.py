@@ -149,15 +149,22 @@ def ingest(ctx: click.Context, harvest: Path, tables: Path, master: str | None) 
 @click.option("--steps", type=click.IntRange(1), default=400, show_default=True)
 def season(harvest: Path, seed: int, boards: int, steps: int) -> None:
     """Simulate boards in the field, and fill HARVEST with what they record."""
+    if (harvest / "MANIFEST.jsonl").exists():
+        raise ToolError(f"{harvest} holds a harvest already")
+    generate(harvest, seed, boards, steps)
+
+
+def generate(harvest: Path, seed: int = 1, boards: int = 4, steps: int = 400) -> None:
+    """A season, behind what the harvest folder has."""
     from .season.world import Knobs
     from .season.world import season as live
 
-    if (harvest / "MANIFEST.jsonl").exists():
-        raise ToolError(f"{harvest} holds a harvest already")
     knobs = Knobs(boards=boards, steps=steps, segment_size=4096, ring=16, silences=0.01)
-    lived = live(harvest, seed, knobs)
+    before = len(manifest.read(harvest)) if (harvest / "MANIFEST.jsonl").exists() else 0
+    lived = live(harvest, seed, knobs, before)
     records = len({(t.entry.board, t.entry.boot, t.entry.seq) for t in lived.harvest.taken})
-    click.echo(f"season: {boards} boards, {lived.harvest.lines} bundles, {records:,} records")
+    bundles = lived.harvest.lines - before
+    click.echo(f"season: {boards} boards, {bundles} bundles, {records:,} records")
 
 
 for command in (demo.demo, *extras.COMMANDS):

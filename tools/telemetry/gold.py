@@ -1,10 +1,13 @@
 """Gold of the messages: what is sent, what is measured, what has stopped, who is wrong.
 
-Every function makes one table out of tables of silver. A message whose time is not known is
-in none that is about time.
+Every function makes one table out of tables of silver. A message whose time is not known, or
+by less than a window, is in none that is about time.
 """
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
@@ -14,6 +17,8 @@ WINDOW_S = 3600
 QUIET_TIMES, QUIET_S, QUIET_OF = 5, 60, 5  # longer than usual, at least, of so many messages
 FLAT_COUNT, FLAT_S = 10, 3600
 DRIFT_COUNT, DRIFT_S, DRIFT_R2 = 20, 6 * 3600, 0.7
+SHRINK = 2.0**-600  # a power of two changes no digit; the square of the greatest double is one
+LARGE = 1e100
 COUNTER = "n"  # the field in which a publisher counts its messages
 _NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
 
@@ -23,6 +28,36 @@ def seconds(since: str, until: str) -> Column:
     return (f.unix_micros(until) - f.unix_micros(since)) / f.lit(1_000_000.0)
 
 
+def is_finite(number: Column) -> Column:
+    """Neither infinite nor NaN, which Spark takes for greater than all."""
+    return f.abs(number) < f.lit(math.inf)
+
+
+def mean() -> Column:
+    """Of `value`; between the least and the greatest, where their sum is too large for a double
+    too."""
+    plain, shrunk = f.avg("value"), f.avg(f.col("value") * SHRINK) / SHRINK
+    held = f.greatest(f.least(shrunk, f.max("value")), f.min("value"))
+    return f.when(is_finite(plain), plain).otherwise(held)
+
+
+def trend(of: Callable[[Column, Column], Column], shrink: float = 1.0) -> Column:
+    """Slope or fit of `value` by `_days`; null where it is too large for a double.
+
+    Sums of products of large numbers are: those of the shrunk ones count there.
+    """
+    days = f.col("_days")
+    plain, shrunk = of(f.col("value"), days), of(f.col("value") * SHRINK, days) / shrink
+    found = f.when(f.max(f.abs("value")) > LARGE, shrunk).otherwise(plain)
+    return f.when(is_finite(found), found)
+
+
+def is_placed() -> Column:
+    """Whether the time of a row is known well enough to say in which windows it may be."""
+    close = f.col("wall").isNotNull() & (f.col("wall_error_us") <= WINDOW_S * 1_000_000)
+    return f.coalesce(close, f.lit(False))
+
+
 def window_start() -> Column:
     return f.window("wall", WINDOW).getField("start")
 
@@ -30,7 +65,7 @@ def window_start() -> Column:
 def traffic(messages: DataFrame) -> DataFrame:
     """Messages and bytes of each topic in each hour."""
     return (
-        messages.where("wall is not null")
+        messages.where(is_placed())
         .groupBy("topic", window_start().alias("start"))
         .agg(
             f.count("*").alias("messages"),
@@ -46,7 +81,7 @@ def traffic(messages: DataFrame) -> DataFrame:
 def values(messages: DataFrame) -> DataFrame:
     """Every number: a payload that is one, and the fields of an object on its first level."""
     fields = f.from_json("json", "map<string,string>")
-    rows = messages.where("wall is not null").select(
+    rows = messages.where(is_placed()).select(
         "board", "boot", "seq", "topic", "wall", "number",
         f.when(f.startswith(f.col("json"), f.lit("{")), fields).alias("_fields"),
     )  # fmt: skip
@@ -58,36 +93,45 @@ def values(messages: DataFrame) -> DataFrame:
         rows.select("*", f.explode(f.coalesce(plain, f.col("_fields"))).alias("field", "_text"))
         .where(f.rlike("_text", f.lit(_NUMBER)))
         .withColumn("value", f.col("_text").try_cast("double"))
+        .where(is_finite(f.col("value")))  # 1e400 is none
         .select("board", "boot", "seq", "topic", "field", "wall", "value")
     )
 
 
 def readings(numbers: DataFrame) -> DataFrame:
     """What each field of each topic was in each hour."""
-    parts = f.percentile("value", f.array(*(f.lit(part) for part in (0.1, 0.5, 0.9))))
+    # Of a quarter, as the step between the greatest and the least double is none.
+    parts = f.percentile(f.col("value") / 4, f.array(*(f.lit(part) for part in (0.1, 0.5, 0.9))))
     return (
         numbers.groupBy("topic", "field", window_start().alias("start"))
         .agg(
             f.count("*").alias("count"),
             f.min("value").alias("min"),
-            f.avg("value").alias("mean"),
             f.max("value").alias("max"),
+            mean().alias("mean"),
             parts.alias("_parts"),
             (f.count("*") / f.lit(float(WINDOW_S))).alias("rate"),
         )
-        .select("*", *(f.col("_parts")[i].alias(n) for i, n in enumerate(("p10", "p50", "p90"))))
+        .select(
+            "*", *((f.col("_parts")[i] * 4).alias(n) for i, n in enumerate(("p10", "p50", "p90")))
+        )
     )
 
 
-def silences(messages: DataFrame) -> DataFrame:
+def silences(messages: DataFrame, losses: DataFrame) -> DataFrame:
     """When a topic was quiet for much longer than it is usually; `restarted`: its broker was
-    off or began anew meanwhile."""
+    off or began anew meanwhile.
+
+    Only what the recording shows: a pause in which records are lost, or messages of the topic
+    have no time, is none.
+    """
     own = Window.partitionBy("board", "topic").orderBy("wall", "boot", "seq")
     steps = (
-        messages.where("wall is not null")
-        .select("board", "topic", "boot", "seq", "wall")
+        messages.where(is_placed())
+        .select("board", "topic", "boot", "seq", "wall", f.struct("boot", "seq").alias("_end"))
         .withColumn("after", f.lag("wall").over(own))
-        .withColumn("restarted", f.lag("boot").over(own) != f.col("boot"))
+        .withColumn("_begin", f.lag("_end").over(own))
+        .withColumn("restarted", f.col("_begin.boot") != f.col("boot"))
         .withColumn("seconds", seconds("after", "wall"))
         .where("after is not null")
     )
@@ -95,9 +139,33 @@ def silences(messages: DataFrame) -> DataFrame:
         f.median("seconds").alias("usual_s"), f.count("*").alias("_steps")
     )
     long = steps.where(f.col("seconds") > QUIET_S).join(usual, ["board", "topic"])
-    return long.where(
+    quiet = long.where(
         (f.col("seconds") > f.col("usual_s") * QUIET_TIMES) & (f.col("_steps") + 1 >= QUIET_OF)
-    ).withColumnRenamed("wall", "before")
+    )
+    shown = _without(quiet, losses.withColumnRenamed("first_seq", "seq"), "board")
+    return _without(shown, messages.where(~is_placed()), "board", "topic").withColumnRenamed(
+        "wall", "before"
+    )
+
+
+def _without(pauses: DataFrame, others: DataFrame, *whose: str) -> DataFrame:
+    """The pauses between whose ends, by their numbers, none of the others lies.
+
+    Each looks at the last of the others before its later end: sorted, and not joined, since
+    both may be many.
+    """
+    ends = f.col("_begin"), f.col("_end")
+    marks = others.select(*whose, f.struct("boot", "seq").alias("_at"))
+    rows = pauses.withColumn("_at", f.greatest(*ends)).unionByName(
+        marks.withColumn("_mark", f.col("_at")), allowMissingColumns=True
+    )
+    so_far = Window.partitionBy(*whose).orderBy("_at").rowsBetween(Window.unboundedPreceding, 0)
+    return (
+        rows.withColumn("_last", f.last("_mark", ignorenulls=True).over(so_far))
+        .where("_end is not null")
+        .where(f.col("_last").isNull() | (f.col("_last") < f.least(*ends)))
+        .drop("_at", "_mark", "_last")
+    )
 
 
 def gaps(losses: DataFrame) -> DataFrame:
@@ -125,8 +193,8 @@ def sensors(numbers: DataFrame) -> DataFrame:
         f.min("wall").alias("first"),
         f.max("wall").alias("last"),
         f.max("_run").alias("_last_run"),
-        f.regr_slope("value", "_days").alias("drift_per_day"),
-        f.regr_r2("value", "_days").alias("drift_r2"),
+        trend(f.regr_slope, SHRINK).alias("drift_per_day"),
+        trend(f.regr_r2).alias("drift_r2"),
     )
     last = runs.groupBy("topic", "field", f.col("_run").alias("_last_run")).agg(
         f.count("*").alias("same"), f.min("wall").alias("same_since")
@@ -139,7 +207,7 @@ def sensors(numbers: DataFrame) -> DataFrame:
         (f.col("count") >= DRIFT_COUNT)
         & lasting
         & (f.coalesce(f.col("drift_r2"), f.lit(0.0)) >= DRIFT_R2)
-        & (f.col("drift_per_day") != 0),
+        & (f.coalesce(f.col("drift_per_day"), f.lit(0.0)) != 0),
     )
 
 

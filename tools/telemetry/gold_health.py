@@ -5,8 +5,11 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
-FLAPPING = 5  # connects within the minutes below
-FLAPPING_WITHIN = "10 minutes"
+from .gold import is_placed
+
+FLAPPING = 5  # connects within the time below
+FLAPPING_MS = 600_000
+_SO_FAR = Window.unboundedPreceding, Window.currentRow
 TIMED_OUT = 8  # reason of a disconnect; lib/slotmq/packet.py has them all
 LOW_HEAP = 10_240  # bytes; less is too little for a connection
 
@@ -20,13 +23,6 @@ def sessions(events: DataFrame, messages: DataFrame) -> DataFrame:
     sent = messages.where("origin_board is null").groupBy("board", "client").agg(
         f.count("*").alias("messages")
     )  # fmt: skip
-    often = (
-        events.where(of("connect") & f.col("wall").isNotNull())
-        .groupBy("board", "client", f.window("wall", FLAPPING_WITHIN))
-        .count()
-        .groupBy("board", "client")
-        .agg(f.max("count").alias("most_connects"))
-    )
     counts = (
         events.where("client is not null")
         .groupBy("board", "client")
@@ -40,7 +36,7 @@ def sessions(events: DataFrame, messages: DataFrame) -> DataFrame:
     )
     whose = ["board", "client"]
     return (
-        counts.join(often, whose, "left")
+        counts.join(most_connects(events), whose, "left")
         .join(sent, whose, "left")
         .withColumn("most_connects", f.coalesce("most_connects", f.lit(0).cast("long")))
         .withColumn("messages", f.coalesce("messages", f.lit(0).cast("long")))
@@ -48,17 +44,49 @@ def sessions(events: DataFrame, messages: DataFrame) -> DataFrame:
     )
 
 
-def most_connected(events: DataFrame) -> DataFrame:
-    """Per board: most clients that were connected at once in a boot, as far as is recorded."""
+def most_connects(events: DataFrame) -> DataFrame:
+    """Per client of a board: most CONNECTs within ten minutes of a boot, by its own clock,
+    which needs no anchor.
+
+    Each adds one when it comes, and takes it back ten minutes later.
+    """
+    own = Window.partitionBy("board", "boot", "client").orderBy("_step.at", "_step.by")
+    both = [
+        f.struct((f.col("uptime_ms") + later).alias("at"), f.lit(by).alias("by"))
+        for later, by in ((0, 1), (FLAPPING_MS, -1))
+    ]
+    return (
+        events.where(of("connect") & f.col("client").isNotNull())
+        .select("board", "boot", "client", f.explode(f.array(*both)).alias("_step"))
+        .withColumn("_count", f.sum("_step.by").over(own.rowsBetween(*_SO_FAR)))
+        .groupBy("board", "client")
+        .agg(f.max("_count").alias("most_connects"))
+    )
+
+
+def most_connected(events: DataFrame, losses: DataFrame) -> DataFrame:
+    """Per board: most clients that were connected at once in a boot, as far as is recorded.
+
+    Where numbers are missing nobody knows who went: behind them it begins with nobody, so that
+    there were at least so many.
+    """
     boot = Window.partitionBy("board", "boot").orderBy("seq")
+    holes = losses.select(
+        "board", "boot", f.col("first_seq").alias("seq"), f.lit(1).alias("_hole")
+    )  # fmt: skip
+    part = Window.partitionBy("board", "boot", "_part").orderBy("seq")
     came_before = f.lag(of("connect"), 1, False).over(
-        Window.partitionBy("board", "boot", "client").orderBy("seq")
+        Window.partitionBy("board", "boot", "_part", "client").orderBy("seq")
     )
     came = of("connect").cast("long") - came_before.cast("long")  # -1: it went
     return (
         events.where((of("connect") | of("disconnect")) & f.col("client").isNotNull())
+        .select("board", "boot", "seq", "event", "client")
+        .unionByName(holes, allowMissingColumns=True)
+        .withColumn("_part", f.count("_hole").over(boot))
+        .where("_hole is null")
         .withColumn("connected", came)
-        .withColumn("connected", f.sum("connected").over(boot))
+        .withColumn("connected", f.sum("connected").over(part))
         .groupBy("board")
         .agg(f.max("connected").alias("most_connected"))
     )
@@ -70,7 +98,7 @@ def boards(
     """Per board: what it has seen, what it lacked, and what to do about it."""
     sent = messages.groupBy("board").agg(
         f.count("*").alias("messages"),
-        f.count_if(f.col("clock") == "unknown").alias("without_time"),
+        f.count_if(~is_placed()).alias("without_time"),
         f.max("wall_error_us").alias("worst_error_us"),
         f.count_if("conflict").alias("conflicts"),
         f.min("wall").alias("first"),
@@ -90,7 +118,7 @@ def boards(
         f.count("*").alias("anchors"), f.count_if(~f.col("believed")).alias("wrong_anchors")
     )
     found = sent
-    for other in (seen, gone, clocks, most_connected(events)):
+    for other in (seen, gone, clocks, most_connected(events, losses)):
         found = found.join(other, "board", "full_outer")
     empty = f.array().cast("array<string>")
     zero = ("messages", "without_time", "conflicts", "boots", "refusals", "lost", "anchors",

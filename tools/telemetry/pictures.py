@@ -17,6 +17,7 @@ Row = dict[str, Any]
 GREEN, RED, BLUE = "#2f6f4f", "#b3362b", "#3b6ea5"
 LINES = 8  # of a picture
 BOARDS = 40
+MOST = 1e300  # an axis has no room for all doubles
 
 
 def _svg(figure: Figure) -> str:
@@ -43,9 +44,11 @@ def traffic(rows: Sequence[Row], most: Sequence[Row]) -> str:
 
 
 def readings(rows: Sequence[Row]) -> str:
-    """Means with their range, one below the other."""
+    """Means with their range, one below the other; without what is no number, or too large."""
     by_field: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
+        if not all(abs(row[name]) < MOST for name in ("min", "mean", "max")):
+            continue
         by_field[row["topic"], row["field"]].append(row)
     most = sorted(by_field, key=lambda key: (-sum(r["count"] for r in by_field[key]), key))[:4]
     figure = Figure(figsize=(10, 1.7 * max(1, len(most)) + 0.4), layout="constrained")

@@ -175,7 +175,7 @@ def shown(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(str(each) for each in value)
     if isinstance(value, float):
-        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+        return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:,.4g}"
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:%Y-%m-%d %H:%M:%S}" if hasattr(value, "strftime") else str(value)

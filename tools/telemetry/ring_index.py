@@ -80,7 +80,7 @@ class RingIndex:
         elif self._head is None or head.segment != self._head.segment:
             tail = b""
         starts: dict[int, Position] = {}
-        for number in range(head.first, head.segment + 1):
+        for number in range(_first(ring, head), head.segment + 1):
             at = known.get(number) or _look(ring, head.board, number)
             if at is not None:
                 starts[number] = at
@@ -180,6 +180,21 @@ def lying(segment: bytes, first: int, last: int) -> Bytes:
                 before.append(segment[at:begin])
         at += length
     return Bytes(begin, at, b"".join(before))
+
+
+def _first(ring: Ring, head: Head) -> int:
+    """The oldest segment. A head may be anybody's: what lies before it is lost only if the board
+    says so, too."""
+    number = head.first
+    while number > 0:
+        try:
+            header(ring.read(head.board, number - 1, 0, HEADER.size))
+        except Gone:
+            break
+        except NotASegment:
+            pass  # it is there
+        number -= 1
+    return number
 
 
 def _look(ring: Ring, board: str, number: int) -> Position | None:

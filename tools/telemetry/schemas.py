@@ -55,7 +55,8 @@ QUARANTINE = StructType([*FRAMES])
 FACTS = _schema(
     "board string, fact string, boot long, seq long, uptime_ms long, uptime_before long,"
     "passed long, passed_before long, stretch long, stretch_before long, hole long,"
-    "flags int, payload binary, harvested_ms long, harvested_before long"
+    "flags int, payload binary, harvested_ms long, harvested_before long,"
+    "segment long, segment_before long"
 )
 # What follows from them (solve.py).
 SOLVED = _schema(

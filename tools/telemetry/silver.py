@@ -51,6 +51,7 @@ def ordered(frames: DataFrame) -> DataFrame:
         .withColumn("uptime_before", f.lag("uptime_ms").over(boot))
         .withColumn("passed_before", f.lag("passed").over(boot))
         .withColumn("harvested_before", f.lag("harvested_ms").over(boot))
+        .withColumn("segment_before", f.coalesce(f.lag("segment").over(boot), f.lit(-1)))
         .withColumn("hole", f.when(f.col("seq") > f.col("_before") + 1, f.col("_before") + 1))
         .withColumn("stretch", f.sum(_begins_stretch()).over(so_far))
         .withColumn("stretch_before", f.lag("stretch").over(boot))
@@ -74,6 +75,7 @@ def facts(records: DataFrame, quarantine: DataFrame) -> DataFrame:
         f.max("passed").alias("passed"),
         f.max("stretch").alias("stretch"),
         f.max_by("harvested_ms", "seq").alias("harvested_ms"),
+        f.max_by("segment", "seq").alias("segment"),
     )
     kinds = f.when(f.col("type") == s.ANCHOR, "anchor").when(f.col("type") == s.GAP, "told")
     told = records.where(f.col("type").isin(s.ANCHOR, s.GAP)).withColumn("fact", kinds)
@@ -83,8 +85,11 @@ def facts(records: DataFrame, quarantine: DataFrame) -> DataFrame:
     gone = f.coalesce(gone, f.lit(False))
     told = told.unionByName(quarantine.where(gone).withColumn("fact", f.lit("told")), True)
     bad = quarantine.where(~gone & f.col("seq").isNotNull()).withColumn("fact", f.lit("bad"))
+    # Of the others the segment may be known, and with it between which records they were.
+    torn = quarantine.where("seq is null and segment is not null")
+    torn = torn.select("board", "boot", "segment").distinct().withColumn("fact", f.lit("torn"))
     found = _conforming(boots)
-    for part in (told, holes, bad):
+    for part in (told, holes, bad, torn):
         found = found.unionByName(_conforming(part))
     return found
 

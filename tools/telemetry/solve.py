@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Any
 
@@ -121,7 +122,7 @@ def _losses(rows: list[Row], clock: Clock) -> Iterable[Row]:
     behind = {(row["boot"], row["hole"]): row for row in _of(rows, "hole")}
     holes = [Hole(row["boot"], row["hole"], row["seq"] - 1) for row in behind.values()]
     lasts = {boot: row["seq"] for boot, row in boots.items()}
-    for loss in losses(holes, lasts, [*_told(rows)]):
+    for loss in losses(holes, lasts, [*_told(rows)], {*_torn(rows)}):
         after = behind.get((loss.hole.boot, loss.hole.first))
         yield _loss(loss, after, boots.get(loss.hole.boot), clock)
 
@@ -132,6 +133,23 @@ def _told(rows: list[Row]) -> Iterable[Told]:
         yield Told(boot, first, count, s.GAPS.get(row["flags"], f"reason {row['flags']}"), segment)
     for row in _of(rows, "bad"):
         yield Told(row["boot"], row["seq"], 1, QUARANTINED, NO_SEGMENT)
+
+
+def _torn(rows: list[Row]) -> Iterable[tuple[int, int]]:
+    """Boots, and the numbers behind which the rest of a segment could not be read."""
+    boots = {row["boot"]: row for row in _of(rows, "boot")}
+    holes: dict[int, list[Row]] = {}
+    for row in _of(rows, "hole"):
+        holes.setdefault(row["boot"], []).append(row)
+    for boot, segment in {(row["boot"], row["segment"]) for row in rows if row["fact"] == "torn"}:
+        own = holes.get(boot, [])
+        at = bisect_right(own, segment, key=lambda row: row["segment"])
+        if at < len(own) and own[at]["segment_before"] <= segment:
+            yield boot, own[at]["hole"]
+        elif boot not in boots:
+            yield boot, 0
+        elif boots[boot]["segment"] <= segment:
+            yield boot, boots[boot]["seq"] + 1
 
 
 def _loss(loss: Loss, after: Row | None, boot: Row | None, clock: Clock) -> Row:

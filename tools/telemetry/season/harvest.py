@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -32,6 +33,7 @@ class Bad:
     reason: str
     file: str
     end: int = 0  # of a frame that is there as a whole
+    segment: tuple[str, int, int] | None = None  # board, boot and number, if that can be read
 
 
 @dataclass
@@ -43,6 +45,7 @@ class Harvest:
     random: Random
     taken: list[Taken] = field(default_factory=list)
     bad: list[Bad] = field(default_factory=list)
+    hidden: set[tuple[str, int, int]] = field(default_factory=set)  # by these; others may be too
     lines: int = 0
     sound: dict[int, tuple[int, list[Segment]]] = field(default_factory=dict)  # by line
 
@@ -83,7 +86,7 @@ class Harvest:
         end = len(data)
         if copies and self.random.random() < damage / 2:
             end -= self.random.randrange(1, self.size)
-            self._cut(end, path)
+            self._cut(end, path, copies[end // self.size])
         if is_sound and end == len(data):
             self.sound[self.lines] = (at, copies)
         (self.folder / path).write_bytes(data[:end])
@@ -104,14 +107,17 @@ class Harvest:
     def _torn(self, copy: Segment, path: str, at: int) -> None:
         rest = copy.data[len(copy.data) - copy.torn :]
         if rest.rstrip(b"\xff"):
-            self._fail(path, at + len(copy.data) - copy.torn, "torn record")
+            self._fail(path, at + len(copy.data) - copy.torn, "torn record", copy)
 
     def _take(self, copy: Segment, at: int, when: int, count: int) -> None:
         for offset, entry in copy.entries[:count]:
             self.taken.append(Taken(entry, self.lines, at + offset, when))
 
-    def _fail(self, path: str, offset: int, reason: str) -> None:
-        self.bad.append(Bad(self.lines, offset, reason, path))
+    def _fail(
+        self, path: str, offset: int, reason: str, copy: Segment | None = None, end: int = 0
+    ) -> None:
+        whose = (copy.data[8:16].hex(), copy.boot, copy.number) if copy else None
+        self.bad.append(Bad(self.lines, offset, reason, path, end, whose))
 
     def _damaged(self, copy: Segment, path: str, at: int, when: int) -> bytes:
         """One of the things that may befall a copy."""
@@ -126,7 +132,8 @@ class Harvest:
             data[offset + 8 + self.random.randrange(4)] ^= 1 << self.random.randrange(8)
             self._take(copy, at, when, count)
             end = at + offset + 20 + len(entry.payload)
-            self.bad.append(Bad(self.lines, at + offset, "bad CRC", path, end))
+            self._fail(path, at + offset, "bad CRC", copy, end)
+            self._hide(entry for _, entry in copy.entries[count:])
         elif kind == 1:
             data[:4] = b"what"
             self._fail(path, at, "not a segment")
@@ -139,7 +146,10 @@ class Harvest:
             self._fail(path, at, "format version 9")
         return bytes(data)
 
-    def _cut(self, end: int, path: str) -> None:
+    def _hide(self, entries: Iterable[Entry]) -> None:
+        self.hidden |= {(entry.board, entry.boot, entry.seq) for entry in entries}
+
+    def _cut(self, end: int, path: str, copy: Segment) -> None:
         """The bundle ends there, inside of its last segment."""
         start = end // self.size * self.size
 
@@ -151,12 +161,12 @@ class Harvest:
         whole = [t for t in here if t.offset + 20 + len(t.entry.payload) <= end]
         self.bad = [b for b in self.bad if b not in inside]
         self.taken = [t for t in self.taken if t not in here] + whole
-        self._after_cut(end, start, path, inside, here, whole)
+        self._after_cut(end, start, path, copy, inside, here, whole)
         self._fail(path, end, "cut bundle")
 
     def _after_cut(
-        self, end: int, start: int, path: str, inside: list[Bad], here: list[Taken],
-        whole: list[Taken],
+        self, end: int, start: int, path: str, copy: Segment, inside: list[Bad],
+        here: list[Taken], whole: list[Taken],
     ) -> None:  # fmt: skip
         """What the decoder says of the segment that is left in part."""
         at_start = [b for b in inside if b.offset == start]
@@ -171,7 +181,8 @@ class Harvest:
             whole_bad = [b for b in inside if b.offset == last and 0 < b.end <= end]
             self.bad += whole_bad
             if following and last < end and not whole_bad:
-                self._fail(path, last, "torn record")
+                self._fail(path, last, "torn record", copy)
+                self._hide(taken.entry for taken in here if taken not in whole)
 
 
 def _seqs(copy: Segment) -> tuple[int, int]:

@@ -32,6 +32,14 @@ def _number(data: bytes) -> int:
     return int.from_bytes(data, "little")
 
 
+def _may_be_near(one: Row, other: Row) -> bool:
+    """Two messages, if each may have been at any time that its error allows: within 5 s."""
+    if one["wall_us"] is None or other["wall_us"] is None:
+        return True
+    apart = abs(one["wall_us"] - other["wall_us"])
+    return bool(apart <= 5_000_000 + one["wall_error_us"] + other["wall_error_us"])
+
+
 class Truth:
     """The right answers for one season."""
 
@@ -52,6 +60,10 @@ class Truth:
             if boot not in self.boots[board]:
                 self.boots[board].append(boot)
             self.seqs[board, boot].append(seq)
+        self.torn: dict[tuple[str, int], list[int]] = defaultdict(list)
+        for bad in season.harvest.bad:
+            if bad.segment is not None:
+                self.torn[bad.segment[:2]].append(bad.segment[2])
         self.clocks = AllClocks(self.first)
 
     @property
@@ -127,12 +139,12 @@ class Truth:
             elif origin not in there:
                 once.setdefault(origin, row)
         kept = list(once.values())
-        plain = [row for row in kept if row["origin_board"] is None and row["wall_us"] is not None]
+        plain = [row for row in kept if row["origin_board"] is None]
         for row in kept:
             row["possible_duplicate"] = row in plain and any(
                 other["board"] != row["board"] and other["topic"] == row["topic"]
                 and other["payload"] == row["payload"]
-                and abs(other["wall_us"] - row["wall_us"]) <= 5_000_000
+                and _may_be_near(row, other)
                 for other in plain
             )  # fmt: skip
         return kept
@@ -164,8 +176,9 @@ class Truth:
                 )
                 told[key[0], boot].append((first, count, _REASONS[entry.flags - 1], segment))
         found: list[Row] = []
-        for board in {key[0] for key in [*self.seqs, *told]}:
-            boots = sorted({b for name, b in [*self.seqs, *told] if name == board})
+        every = {*self.seqs, *told, *self.torn}
+        for board in {board for board, _ in every}:
+            boots = sorted({b for name, b in every if name == board})
             for boot in boots:
                 found += self._of_boot(board, boot, told[board, boot])
             for one, other in pairwise(boots):
@@ -196,6 +209,8 @@ class Truth:
             for start, count, reason, segment in told
             if max(start, first) < min(start + count, end + 1)
         ]
+        if self._is_torn(board, boot, first, end):
+            fitting.append(("quarantined", 0xFFFFFFFF))
         around = [
             self.wall((board, boot, seq)) if (board, boot, seq) in self.entries else None
             for seq in (first - 1, end + 1)
@@ -207,3 +222,14 @@ class Truth:
             "segments": sorted({segment for _, segment in fitting} - {0xFFFFFFFF}),
             "after_us": around[0] and around[0][0], "before_us": around[1] and around[1][0],
         }  # fmt: skip
+
+    def _is_torn(self, board: str, boot: int, first: int, last: int) -> bool:
+        """Was anything damaged behind the last record before a hole that can be read, and
+        before the segment of the first one behind it?"""
+        there = self.seqs.get((board, boot), [])
+        before = [self.entries[board, boot, seq].segment for seq in there if seq < first]
+        behind = [self.entries[board, boot, seq].segment for seq in there if seq > last]
+        return any(
+            all(segment <= torn for segment in before) and all(torn < one for one in behind)
+            for torn in self.torn.get((board, boot), [])
+        )
