@@ -125,11 +125,11 @@ def test_a_terminal_obeys_no_payload(tmp_path: Path) -> None:
     assert all(one.isprintable() or one == "\n" for one in shown)
 
 
-def started(medium: object, payload: bytes = b"kept") -> Any:
-    """A journal with one retained message."""
+def started(medium: object, payload: bytes = b"kept", topic: str = "topic") -> Any:
+    """A journal with one retained message more."""
     broker = Broker(Limits(message_bytes=1 << 21, max_packet=1 << 20), Settings(sys_interval=0))
     journal = restore(broker, medium)
-    broker.publish("topic", payload, retain=True)
+    broker.publish(topic, payload, retain=True)
     assert journal.commit()
     journal.close()
     return journal
@@ -142,6 +142,36 @@ def test_a_copy_of_a_flash_region_is_as_good(tmp_path: Path) -> None:
     file.write_bytes(device.data)
     found = tables(file, tmp_path / "out.sqlite")
     assert [row["topic"] for row in found["retain"]] == ["topic"]
+
+
+BLOCK, PAGE = 4096, 256
+
+
+@pytest.mark.parametrize(
+    ("rotten", "newer"),
+    [((), "none"), ((PAGE + 3,), "generation 2 is damaged"), ((0, PAGE // 2), "has rotted")],
+    ids=["whole", "head", "header"],
+)
+def test_of_a_region_what_a_broker_would_take_over(
+    tmp_path: Path, rotten: tuple[int, ...], newer: str
+) -> None:
+    device = Ram(16, BLOCK)
+    for topic in ("first", "second"):
+        started(FlashMedium(device, SNAPSHOT), topic=topic)
+    newest = FlashMedium(device, SNAPSHOT)
+    newest.open(newest.generations()[0])
+    for at in rotten:
+        device.data[newest.first * BLOCK + at] ^= 1
+    file = tmp_path / "region.bin"
+    file.write_bytes(device.data)
+    found = tables(file, tmp_path / "out.sqlite")
+    broker = Broker(Limits(), Settings(sys_interval=0))
+    said: list[str] = []
+    restore(broker, FlashMedium(device, SNAPSHOT), said.append)
+    assert [row["topic"] for row in found["retain"]] == ["first", "second"][: 2 - bool(rotten)]
+    assert len(found["retain"]) == broker.retained.names.count()
+    assert {row["key"]: row["value"] for row in found["config"]}["newer"] == newer
+    assert bool(said) == bool(rotten) and all(newer in text for text in said)
 
 
 def test_a_file_that_nobody_may_write_can_be_read(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a journal holds: the last row of each slot.
+"""What a journal holds: the last row of each slot, of the generation a broker would take over.
 
 The records are read by the broker's own reader; lib/FORMAT.md has them byte by byte.
 """
@@ -36,6 +36,7 @@ class Kept:
     commits: int = 0
     bytes: int = 0
     torn: int = 0
+    newer: str = ""  # what is wrong with what was newer
     now: int = 0  # tenths of a second since the broker's start
     clients: dict[int, dict[str, Any]] = field(default_factory=dict)
     subs: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -54,24 +55,37 @@ def read(path: Path) -> Kept:
     medium = Image(data)
     found = medium.generations()
     if not found:
-        why = _newer(medium.version, 1) or "its header is not a journal's, or damaged"
+        newer = _newer(medium.version, 1)
+        why = "it is " + newer if newer else "its header is not a journal's, or damaged"
         raise ToolError(f"{path}: {why}")
-    reader = Reader(medium, found[0], len(data))  # each record in one piece
-    end, torn = last_commit(reader, VERSION)
-    if not end:
-        raise ToolError(f"{path}: {_newer(torn, VERSION) or 'it has no whole commit'}")
-    kept = Kept(generation=found[0], bytes=end, torn=torn)
+    kept, reader = _newest(path, medium, found, len(data))
     try:
-        _read_records(kept, reader, end)
+        _read_records(kept, reader, kept.bytes)
     except (IndexError, KeyError, UnicodeDecodeError):
         raise ToolError(f"{path}: its records contradict one another") from None
     return kept
 
 
+def _newest(path: Path, medium: Image, found: list[int], longest: int) -> tuple[Kept, Reader]:
+    """The newest generation that has a whole commit, as restore.py chooses; nothing read yet."""
+    wrong = ["has rotted"] * medium.has_rotted
+    versions = []
+    for generation in found:
+        reader = Reader(medium, generation, longest)  # each record in one piece
+        end, torn = last_commit(reader, VERSION)
+        if end:
+            kept = Kept(generation=generation, bytes=end, torn=torn, newer=", ".join(wrong))
+            return kept, reader
+        versions.append(torn)
+        wrong.append(f"generation {generation} is {_newer(torn, VERSION) or 'damaged'}")
+    newer = _newer(max(versions), VERSION)
+    raise ToolError(f"{path}: it {'is ' + newer if newer else 'has no whole commit'}")
+
+
 def _newer(version: int, known: int) -> str:
     if version <= known:
         return ""
-    return f"it is of version {version}, this program knows {known}"
+    return f"of version {version}, this program knows {known}"
 
 
 def _read_records(kept: Kept, reader: Reader, end: int) -> None:

@@ -54,6 +54,11 @@ class Image:
         self.version = max(self.version, self._flash.is_foreign)
         return found
 
+    @property
+    def has_rotted(self) -> bool:
+        """Was there a newer generation, or more of the newest, whose headers have rotted?"""
+        return bool(self._flash and self._flash.failed)
+
     def open(self, generation: int) -> None:
         """Read this one."""
         if self._flash:

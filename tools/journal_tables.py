@@ -41,6 +41,7 @@ def rows(kept: Kept) -> dict[str, list[tuple[Any, ...]]]:
         ("generation", kept.generation),
         ("commits", kept.commits),
         ("bytes", kept.bytes),
+        ("newer", kept.newer or "none"),
         ("tail", ("whole", "torn, cut", "damaged")[kept.torn]),
         ("uptime at the last commit, s", kept.now / 10),
     ]

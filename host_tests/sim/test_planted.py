@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from . import campaign, planted
+from . import campaign, faults_journal, planted
 from .faults import Fault
 from .planted import FAULTS
 
@@ -14,6 +14,16 @@ def test_it_is_found(fault: Fault) -> None:
     seeds, failure = planted.find(fault)
     assert seeds, f"not found in {planted.MOST} seeds"
     assert failure
+
+
+def test_the_documents_have_their_number() -> None:
+    text = " ".join((planted.LIB.parents[1] / "docs" / "reliability.md").read_text().split())
+    late = {fault.first for fault in FAULTS if fault.first}
+    assert late == {500}
+    assert f"are {len(FAULTS)} small edits of the broker" in text
+    assert f"{len(faults_journal.FAULTS)} of them in the journal" in text
+    assert f"must be found within {planted.MOST} seeds" in text
+    assert f"of {sum(fault.first > 0 for fault in FAULTS)} faults from 500 on" in text
 
 
 def test_a_failure_is_shrunk_and_replayed(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:

@@ -99,6 +99,11 @@ def complaints(tmp_path: Path, text: str | bytes) -> list[str]:
         (GOOD.replace('"t"', '"' + "t" * 257 + '"'), "clients[0].publish[0].topic: at most 256"),
         (GOOD + 'version = "5.0"\n[settings]\nmqtt_versions = 3', "clients[0].version: "),
         (GOOD + FLASH + "block = 3", "persistence.block: expected bytes from 1,024"),
+        (
+            GOOD + FLASH + "block = 3000",
+            "persistence.block: expected bytes from 1,024 to 65,536, a multiple of 256, as ",
+        ),
+        ("power_cut_every = 60\npower_off_for = 60\n" + GOOD, "power_off_for: expected less"),
     ],
 )  # fmt: skip
 def test_a_line_for_what_is_wrong(tmp_path: Path, text: str | bytes, expected: str) -> None:

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
+from slotmq_tools.harvest.manifest import locked
 from slotmq_tools.telemetry import bronze, bronze_files, build, live, manifest, session, source
 from slotmq_tools.telemetry.bronze_files import BAD, GOOD
 from slotmq_tools.telemetry.lake import Lake
@@ -258,6 +259,19 @@ def test_a_wrong_folder_is_refused_before_anything_is_made(tmp_path: Path, comma
     assert done.exit_code == 1
     assert "no harvest folder: it has no MANIFEST.jsonl" in done.output
     assert not (tmp_path / "tables").exists()
+
+
+def test_tables_and_harvests_each_want_a_folder_of_their_own(tmp_path: Path) -> None:
+    harvest, tables = tmp_path / "harvest", tmp_path / "tables"
+    (tables / "bronze").mkdir(parents=True)
+    harvest.mkdir()
+    (harvest / "MANIFEST.jsonl").touch()
+    with pytest.raises(ToolError, match="is a harvest folder"):
+        Lake(harvest).made()
+    with pytest.raises(ToolError, match="is a folder of tables"), locked(tables):
+        pass
+    assert [path.name for path in harvest.iterdir()] == ["MANIFEST.jsonl"]
+    assert [path.name for path in tables.iterdir()] == ["bronze"]
 
 
 @pytest.mark.parametrize(

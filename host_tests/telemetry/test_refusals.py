@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from host_tests.test_recording import begin
 from slotmq_tools.cli import main
 from slotmq_tools.telemetry import command
 from slotmq_tools.telemetry.lake import Lake
@@ -59,6 +60,19 @@ def test_what_needs_no_spark_is_told_before_it_starts(
     done = CliRunner().invoke(main, ["telemetry", *words])
     (line,) = done.output.splitlines()
     assert done.exit_code == 1 and line.startswith("Error: ") and complaint in line
+
+
+def test_once_is_for_boards_that_tell_of_their_rings(tmp_path: Path) -> None:
+    run, (host, port) = begin(tmp_path, "cpython")
+    words = ["live", str(tmp_path / "tables"), "--broker", f"{host}:{port}", "--once"]
+    found = [
+        CliRunner().invoke(main, ["telemetry", *words, *more]) for more in ([], ["--board", "a"])
+    ]
+    run.stop()
+    for done, complaint in zip(found, ("no board tells of recordings", "no board a"), strict=True):
+        assert (
+            done.exit_code == 1 and done.output.startswith("Error: ") and complaint in done.output
+        )
 
 
 def test_no_rights_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

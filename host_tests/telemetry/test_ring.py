@@ -3,6 +3,7 @@ batches, each record comes once, and what is overwritten before it was read is n
 """
 
 import struct
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -288,16 +289,20 @@ def test_a_board_that_starts_again_and_again_is_read_to_its_end(
     assert len(stream.torn) == 5
 
 
+def told(board: Recorder) -> Head:
+    state: dict[str, Any] = board.state()
+    return Head(**state)
+
+
 def test_a_head_of_anybody_makes_no_gap_of_what_the_ring_has() -> None:
     """It says that the ring begins with its newest segment."""
     board = started(30)
     Ring.board = board
     ring, index = Ring(), RingIndex()
-    index.update(ring, Head(**board.state()))
+    index.update(ring, told(board))  # type: ignore[arg-type]
     start = index.end
     for _ in range(200):
         board.message("t", b"a" * 40)
-    state = board.state()
-    index.update(ring, Head(**state | {"first": state["segment"]}))
+    index.update(ring, replace(told(board), first=told(board).segment))  # type: ignore[arg-type]
     assert index.gaps(start, index.end) == []
     assert index.pieces(start, index.end)[0].first == start.seq

@@ -16,7 +16,7 @@ from ..errors import ToolError
 from .copies import Copies
 from .damage import check
 from .manifest import Key, Line
-from .network import Gone, Head, Ring
+from .network import NOBODY, Gone, Head, Ring
 from .segments import HEADER, Header, NotASegment, beyond, header, scan
 from .store import Store, same_segment
 from .usb import Files
@@ -135,11 +135,7 @@ def _chosen(heads: dict[str, Head], only: set[str]) -> list[Head]:
     if missing := only - heads.keys():
         raise ToolError(f"there is no board {', '.join(sorted(missing))} behind this broker")
     if not heads:
-        raise ToolError(
-            "no board tells of recordings here: does its configuration have `record` and"
-            " `remote_admin true`? One that has just started tells when its first records are"
-            " flushed, after `record_flush_interval` (10 s)"
-        )
+        raise ToolError(NOBODY)
     return [heads[board] for board in sorted(heads) if not only or board in only]
 
 

@@ -22,6 +22,11 @@ from ..errors import ToolError
 ROOT = "$SLOTMQ/record"
 TIME = "$SLOTMQ/time"
 NONE = 0xFFFFFFFF
+NOBODY = (
+    "no board tells of recordings here: does its configuration have `record` and"
+    " `remote_admin true`? One that has just started tells when its first records are"
+    " flushed, after `record_flush_interval` (10 s)"
+)
 _ANSWER = struct.Struct("<III")
 _NAME_AT, _NAME_LEN = 8, 8  # of the board, in the header of a segment
 _WINDOW = 4

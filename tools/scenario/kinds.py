@@ -27,13 +27,14 @@ def span(least_ms: int = 1, most: str = "3650 d") -> Kind:
     return kind
 
 
-def size(least: int, most: int) -> Kind:
-    """A number of bytes: a whole number, or a text with a unit."""
-    expected = f'bytes from {least:,} to {most:,}, as 512 or "4 KB"'
+def size(least: int, most: int, step: int = 1) -> Kind:
+    """A number of bytes: a whole number, or a text with a unit; a multiple of the step."""
+    multiple = f" a multiple of {step}," if step > 1 else ""
+    expected = f'bytes from {least:,} to {most:,},{multiple} as {max(least, 512)} or "4 KB"'
 
     def kind(value: Any) -> int:
         found = value if _is_whole(value) else _with_unit(value, _BYTES)
-        if found is None or not least <= found <= most:
+        if found is None or not least <= found <= most or found % step:
             raise ValueError(expected)
         return int(found)
 

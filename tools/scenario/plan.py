@@ -13,6 +13,7 @@ from . import kinds
 VERSIONS = {"3.1": 3, "3.1.1": 4, "5.0": 5}
 NUMBER_BYTES = 4  # of a payload: which message it is
 PAYLOAD_MAX = 1 << 20
+PAGE = 256  # bytes of flash that are programmed at a time
 
 
 def _key(kind: kinds.Kind, told: str, default: Any = ..., shown: str | None = None) -> Any:
@@ -133,7 +134,7 @@ class Persistence:
         *(kinds.size(32768, 1 << 28), "bytes of the region, or of the file system", 0),
         shown="256 KB, or the stock firmware's file system",
     )
-    block: int = _key(kinds.size(1024, 65536), "bytes that are erased together", 4096)
+    block: int = _key(kinds.size(1024, 65536, PAGE), "bytes that are erased together", 4096)
     endurance: int = _key(
         kinds.whole(1, 10**7), "erasures that a block bears (a typical NOR flash's)", 100_000
     )

@@ -68,6 +68,7 @@ class _Reader:
         found = self._made(Scenario, values, "")
         if found and not self.wrong:
             self._check_groups(found)
+            self._check_power(found)
         return found
 
     def _links(self, raw: Any) -> dict[str, Link]:
@@ -149,6 +150,10 @@ class _Reader:
             self.note(f"{path}.outage_every", "is missing, or outage_first")
         if every and link.outage_for * 2 > every:
             self.note(f"{path}.outage_for", "expected at most half of outage_every")
+
+    def _check_power(self, scenario: Scenario) -> None:
+        if 0 < scenario.power_cut_every <= scenario.power_off_for:
+            self.note("power_off_for", "expected less than power_cut_every")
 
     def _check_groups(self, scenario: Scenario) -> None:
         names: set[str] = set()

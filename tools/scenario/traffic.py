@@ -83,9 +83,7 @@ def _cut_power(network: Network) -> None:
     network.cut_power()
     every = network.scenario.power_cut_every
     if every:
-        network.after(
-            max(every, network.scenario.power_off_for + 1), lambda _: _cut_power(network)
-        )
+        network.after(every, lambda _: _cut_power(network))
 
 
 def _begin_outages(network: Network, device: Device) -> None:

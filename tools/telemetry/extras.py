@@ -51,7 +51,7 @@ def live(
     options |= {"maxRecordsPerTrigger": str(most)} if most else {}
     lake = Lake(tables).made()
     if once:
-        _need_one(brokers, user)
+        _need_one(brokers, user, boards)
     spark = session(master)
     try:
         found = run(spark, lake, options, None if once else every, seconds)
@@ -60,19 +60,28 @@ def live(
     click.echo(f"{found:,} records")
 
 
-def _need_one(brokers: Sequence[tuple[str, int]], user: str | None) -> None:
-    """ToolError if no broker answers: told before Spark starts, which takes longer."""
+def _need_one(
+    brokers: Sequence[tuple[str, int]], user: str | None, boards: tuple[str, ...]
+) -> None:
+    """ToolError if no board is there: told before Spark starts, which takes longer."""
     from ..deploy.reach import Login
-    from ..harvest.network import Ring
+    from ..harvest.network import NOBODY, Ring
 
     failed = []
     for address in brokers:
         try:
-            Ring(address, Login(user, os.environ.get(LOGIN))).close()
+            ring = Ring(address, Login(user, os.environ.get(LOGIN)))
         except ToolError as error:
             failed.append(error)
-    if len(failed) == len(brokers):
-        raise failed[0]
+            continue
+        try:
+            heads = ring.heads()
+        finally:
+            ring.close()
+        if heads.keys() & set(boards) if boards else heads:
+            return
+    missing = f"there is no board {', '.join(boards)} behind these brokers"
+    raise failed[0] if len(failed) == len(brokers) else ToolError(missing if boards else NOBODY)
 
 
 @click.command(short_help="Keep the tables as Delta tables too.")

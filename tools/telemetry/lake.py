@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ToolError
+from ..harvest.manifest import NAME as MANIFEST
 from ..harvest.manifest import replace_file
 
 LAST = "bronze"  # of the tables of a batch: what is there of it says that all is
@@ -37,6 +38,8 @@ class Lake:
 
     def made(self) -> Lake:
         """The same, once the folder is there."""
+        if (self.folder / MANIFEST).exists():
+            raise ToolError(f"{self.folder} is a harvest folder: tables need one of their own")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             (self.folder / ".staging").mkdir(exist_ok=True)
