@@ -98,6 +98,8 @@ def complaints(tmp_path: Path, text: str | bytes) -> list[str]:
         (GOOD.replace('s" }', 's", payload = 2048 }'), "clients[0].publish[0].payload: at most"),
         (GOOD.replace('"t"', '"' + "t" * 257 + '"'), "clients[0].publish[0].topic: at most 256"),
         (GOOD + 'version = "5.0"\n[settings]\nmqtt_versions = 3', "clients[0].version: "),
+        (GOOD.replace("sensor", 33 * "s") + "[limits]\nclient_id_bytes = 32", "clients[0].name: "),
+        (GOOD + "will = { topic = '" + "t" * 257 + "' }", "clients[0].will.topic: at most 256"),
         (GOOD + FLASH + "block = 3", "persistence.block: expected bytes from 1,024"),
         (
             GOOD + FLASH + "block = 3000",

@@ -100,7 +100,9 @@ def test_long_packets_in_pieces_wait_for_one_another(simulated: Simulated) -> No
     assert summary(outcome)[2] == 0
 
 
-@pytest.mark.parametrize("limit", [*TABLES, *MORE, "retained_name_bytes", "tx_bytes"])
+@pytest.mark.parametrize(
+    "limit", [*TABLES, *MORE, "retained_name_bytes", "tx_bytes", "max_connections"]
+)
 def test_there_is_advice_for_each(limit: str) -> None:
     assert limit == "inflight" or words.advice(limit)
 

@@ -3,7 +3,6 @@ batches, each record comes once, and what is overwritten before it was read is n
 """
 
 import struct
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -163,12 +162,18 @@ def test_a_batch_has_as_many_records_as_it_may(monkeypatch: pytest.MonkeyPatch) 
     assert sorted(stream.rows) == sorted(written(board))
 
 
-def test_of_the_newest_segment_the_driver_asks_only_for_what_is_new(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def read_so_far(monkeypatch: pytest.MonkeyPatch) -> tuple[Recorder, Stream]:
+    """A board that goes on behind the twenty messages that are read."""
     board = started(20)
     stream = Stream(board, monkeypatch)
     stream.batch()
+    return board, stream
+
+
+def test_of_the_newest_segment_the_driver_asks_only_for_what_is_new(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    board, stream = read_so_far(monkeypatch)
     length = len(board.segments[0])
     stream.ring.asked.clear()
     stream.batch()
@@ -182,9 +187,7 @@ def test_of_the_newest_segment_a_task_asks_only_for_what_it_needs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """And knows what was defined before it, in the order in which that was done."""
-    board = started(20)
-    stream = Stream(board, monkeypatch)
-    stream.batch()
+    board, stream = read_so_far(monkeypatch)
     board.topics.clear()  # so that all are defined anew, with other numbers
     for number in (2, 1, 0):
         board.message(f"room/{number}", b"between")
@@ -241,9 +244,7 @@ def test_a_newest_segment_whose_number_another_has_by_now_is_a_gap(
 
 
 def test_a_record_that_is_half_on_flash_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    board = started(20)
-    stream = Stream(board, monkeypatch)
-    stream.batch()
+    board, stream = read_so_far(monkeypatch)
     board.message("room/1", b"half of it")
     whole = board.segments[0]
     board.segments[0] = whole[:-4]
@@ -287,22 +288,3 @@ def test_a_board_that_starts_again_and_again_is_read_to_its_end(
         pass
     assert sorted(stream.rows) == sorted(written(board))
     assert len(stream.torn) == 5
-
-
-def told(board: Recorder) -> Head:
-    state: dict[str, Any] = board.state()
-    return Head(**state)
-
-
-def test_a_head_of_anybody_makes_no_gap_of_what_the_ring_has() -> None:
-    """It says that the ring begins with its newest segment."""
-    board = started(30)
-    Ring.board = board
-    ring, index = Ring(), RingIndex()
-    index.update(ring, told(board))  # type: ignore[arg-type]
-    start = index.end
-    for _ in range(200):
-        board.message("t", b"a" * 40)
-    index.update(ring, replace(told(board), first=told(board).segment))  # type: ignore[arg-type]
-    assert index.gaps(start, index.end) == []
-    assert index.pieces(start, index.end)[0].first == start.seq

@@ -105,6 +105,12 @@ def _impossible(scenario: Scenario, limits: Any, settings: Settings) -> Iterator
     for at, group in enumerate(scenario.clients):
         if group.level > settings.mqtt_versions + 1:
             yield f"clients[{at}].version: settings.mqtt_versions leaves 5.0 out"
+        if len(group.client_id(group.count)) > limits.client_id_bytes:
+            most = limits.client_id_bytes
+            yield f"clients[{at}].name: at most {most} bytes, see limit client_id_bytes"
+        if group.will and len(group.will.topic.encode()) > limits.topic_bytes:
+            most = limits.topic_bytes
+            yield f"clients[{at}].will.topic: at most {most} bytes, see limit topic_bytes"
         for index, each in enumerate(group.publish):
             path = f"clients[{at}].publish[{index}]"
             room = limits.max_packet - len(each.topic.encode()) - _AROUND

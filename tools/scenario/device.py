@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..sim import decode, encode
 from ..sim.numbers import Numbers
+from . import refusal
 from .plan import Clients, Publish
 from .queue import Queue
 from .wire import Wire
@@ -44,13 +45,20 @@ class Device:
         self.is_dark = False  # its network is away
         self._before: Wire | None = None  # the connection that it had then
         self.has_left = False  # it said goodbye
-        self.was_refused = False  # when it came last
+        self.shut_out = ""  # why it was not let in when it came last, as in fate.CAUSES
+        self.full = ""  # what limit was in its way then
+        self.online_ms = 0  # when CONNACK came
         self.has_been_in = False
         self.refused = self.connects = self.breaks = 0
         self.refused_filters: set[str] = set()
         self.retained = self.wills = self.twice = 0  # messages that it got
         self.received: set[int] = set()  # QoS 2 ids between PUBLISH and PUBREL
         self.queue = Queue(self)
+        settings = network.broker.settings
+        # of each stream: the setting that is in its way
+        self.forbidden = [
+            refusal.of_message(self, stream, settings) for stream in range(len(self.topics))
+        ]
         self._sent_ms = 0
 
     # Coming and going
@@ -63,6 +71,7 @@ class Device:
         self.has_left = False
         if self.is_dark:
             return  # it comes with its network
+        self.full = ""
         self.wire = wire = self.network.open(self)
         self.connects += 1
         wire.post(self._connect, "connect")
@@ -91,14 +100,13 @@ class Device:
     def _give_up(self, wire: Wire) -> None:
         if self.wire is wire and not self.is_online:
             if self.network.waits(wire):
-                self._is_refused()
+                self._is_refused(refusal.NO_ROOM[0])
             wire.hang_up()
             self._lost(self.group.reconnect)
 
-    def _is_refused(self) -> None:
+    def _is_refused(self, code: int) -> None:
         self.refused += 1
-        self.was_refused = True
-        self.network.gauges.refused(self)
+        self.shut_out = self.network.gauges.refused(self, code)
 
     def leave(self, wire: Wire | None) -> None:
         """Say goodbye, if that is still the connection."""
@@ -114,6 +122,8 @@ class Device:
         """The broker has closed the connection."""
         if self.wire is wire:
             self.breaks += self.is_online
+            if not self.is_online and refusal.of_will(self, self.network.broker.settings):
+                self._is_refused(refusal.CLOSED)
             self._lost(self.group.reconnect)
 
     def _lost(self, pause: int) -> None:
@@ -148,9 +158,17 @@ class Device:
         if self.wire and self.wire.closed:
             self.was_closed(self.wire)
 
-    def is_shut_out(self) -> bool:
-        """Is it there, and was not let in?"""
-        return self.was_refused and not self.is_online and not self.is_dark
+    def is_shut_out(self) -> str:
+        """Is it there, and was not let in? Why, as in fate.CAUSES."""
+        return "" if self.is_online or self.is_dark else self.shut_out
+
+    def was_online_since(self, ms: int) -> bool:
+        """Has it had one connection since then?"""
+        return self.is_online and self.online_ms <= ms
+
+    def has_bytes_under_way(self) -> bool:
+        """Is it still to get what the broker has written?"""
+        return self.wire is not None and self.wire.written > self.wire.taken
 
     # Sending
 
@@ -196,12 +214,13 @@ class Device:
     def _on_connack(self, packet: Any) -> None:
         assert self.wire
         if packet.code:
-            self._is_refused()
+            self._is_refused(packet.code)
             self.wire.hang_up()
             self._lost(self.group.reconnect)
             return
         self.is_online = self.has_been_in = True
-        self.was_refused = False
+        self.shut_out = ""
+        self.online_ms = self.network.now()
         if self.filters:
             wanted = [(text.encode(), self.group.subscribe_qos) for text in self.filters]
             self.post(encode.subscribe(self.group.level, self.queue.new_id(), wanted), "subscribe")

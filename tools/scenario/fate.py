@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from .network import Network
 
 # Of a message and one of its receivers, until it has come
-SENT, QUEUED, PASSED, BUSY, AWAY = range(5)
+SENT, QUEUED, PASSED, BUSY, AWAY, FULL = range(6)  # from FULL on: a table that was full then
+_TABLES = ("messages", "message_bytes", "deliveries", "queued")
 
 # Why one was lost, in words; the first ones are tables that were full
 CAUSES = {
@@ -31,6 +32,12 @@ CAUSES = {
     "on the way in": "QoS 0: its publisher's connection broke",
     "on the way out": "the receiver's connection broke, and nothing was kept",
     "refused": "the broker refused it, see settings",
+    "settings": "publisher or receiver was refused, see settings",
+    "room": "publisher or receiver was refused for want of room",
+    "message_size_limit": "settings.message_size_limit is smaller: the broker refused it",
+    "max_packet_size": "settings.max_packet_size is smaller: the broker closed its publisher",
+    "max_qos": "settings.max_qos is lower: the broker closed its publisher",
+    "retain_available": "settings.retain_available is false: the broker closed its publisher",
 }
 _NONE = 0xFFFF
 _EXTRA = 8
@@ -67,6 +74,9 @@ class Here(_Tables):
 
     def look(self, message: Message, receiver: Receiver) -> int | str:
         """Where it is now, or why it is lost."""
+        forbidden = message.sender.forbidden[message.stream]
+        if forbidden:
+            return forbidden
         qos = receiver.qos if self._settings.upgrade_outgoing_qos else min(
             receiver.qos, message.qos
         )  # fmt: skip
@@ -80,6 +90,8 @@ class Here(_Tables):
             found = self._look_in_queues(message, receiver, slots)
             if qos or found == QUEUED:
                 return found
+        if any(self._is_queued(slot, message.number) for slot in slots):
+            return QUEUED  # behind others, or its receiver sent it
         return self._look_at_connections(receiver, slots)
 
     def _look_in_queues(self, message: Message, receiver: Receiver, slots: list[int]) -> int | str:
@@ -89,13 +101,17 @@ class Here(_Tables):
                 return QUEUED
         if not slots:
             return _absent(receiver)
+        return self._full() or ("refused" if _any_subscribed(receiver) else "offline")
+
+    def _full(self) -> str:
+        """Which table was full just now."""
         grown = self._grown
         if grown["messages"]:
             full = self._broker.messages.count[0] >= self._broker.messages.slots
             return "messages" if full else "message_bytes"
         if grown["deliveries"]:
             return "deliveries" if self._deliveries.count[2] == _NONE else "queued"
-        return "refused" if _any_subscribed(receiver) else "offline"
+        return ""
 
     def _is_queued(self, slot: int, number: int) -> bool:
         """Is it among the newest of this session's queue?"""
@@ -114,7 +130,10 @@ class Here(_Tables):
             return "offline" if slots else _absent(receiver)
         if not _any_subscribed(receiver):
             return AWAY
-        return BUSY if self._grown["qos 0"] else PASSED
+        if self._grown["qos 0"]:
+            return BUSY
+        full = self._full()  # not every message needs it
+        return FULL + _TABLES.index(full) if full else PASSED
 
 
 class Last(_Tables):
@@ -123,15 +142,22 @@ class Last(_Tables):
     def look(self, message: Message, receiver: Receiver, state: int, unsent: bool) -> str:
         """Why it is lost, or "": it still waits."""
         if state == SENT:
-            return "" if unsent else "on the way in" if not message.qos else "refused"
-        if state in (PASSED, BUSY, AWAY):
-            return {PASSED: "on the way out", BUSY: "busy", AWAY: "offline"}[state]
+            lost = "" if unsent else "on the way in" if not message.qos else "refused"
+            return message.sender.forbidden[message.stream] or lost
+        if state >= FULL or state == PASSED:
+            return _passed(
+                message, receiver, _TABLES[state - FULL] if state >= FULL else "refused"
+            )
+        if state in (BUSY, AWAY):
+            return "busy" if state == BUSY else "offline"
         if self.waits(receiver, message.number):
             return ""
         slots = [self._session(device) for device in receiver.devices]
         if all(slot == _NONE for slot in slots) and not receiver.devices[0].group.clean:
             return "sessions"
-        return "on the way out" if receiver.devices[0].group.clean else "oldest"
+        if not receiver.devices[0].group.clean:
+            return "oldest"
+        return _passed(message, receiver, "oldest")
 
     def waits(self, receiver: Receiver, number: int) -> bool:
         """Is it in one of its queues?"""
@@ -164,5 +190,13 @@ def _absent(receiver: Receiver) -> str:
     """Why the broker has nobody there."""
     if all(_should_be_kept(device) for device in receiver.devices):
         return "sessions"
-    shut_out = any(device.is_shut_out() for device in receiver.devices)
-    return "connections" if shut_out else "offline"
+    shut_out = (device.is_shut_out() for device in receiver.devices)
+    return next(filter(None, shut_out), "offline")
+
+
+def _passed(message: Message, receiver: Receiver, cause: str) -> str:
+    """Why it has not come: its connection broke, or this; "" if it still may."""
+    if not all(device.was_online_since(message.due) for device in receiver.devices):
+        return "on the way out"
+    under_way = any(device.has_bytes_under_way() for device in receiver.devices)
+    return "" if under_way else cause

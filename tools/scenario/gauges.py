@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slotmq.systopics import SLOTS
 
+from . import refusal
+
 if TYPE_CHECKING:
     from .device import Device
     from .network import Network
@@ -26,7 +28,7 @@ _OF_CAUSES = {"messages", "message_bytes", "deliveries", "queued"}
 
 
 class Hit(NamedTuple):
-    """A limit that was full, the first time."""
+    """A limit that was full, or a setting that refused a client, the first time."""
 
     limit: str
     ms: int  # since the traffic began
@@ -44,6 +46,7 @@ class Gauges:
         self.watch(network.broker)
         self._bucket_ms = max(1, -(-network.scenario.duration // BUCKETS))
         self.hits: dict[str, Hit] = {}
+        self.refusals: dict[str, Hit] = {}  # by setting, as in refusal.CLIENTS
         self._most = dict.fromkeys((*MORE, "connections"), 0)
         self._bucket = -1  # that was looked at last
         self._connected = 0  # then
@@ -75,7 +78,7 @@ class Gauges:
         if now != self._refused:
             for name, after, before in zip(TABLES, now, self._refused, strict=False):
                 if after != before:
-                    self._hit(self._limit(name), device.name if device else "")
+                    self._is_full(self._limit(name), device)
             self._refused = now
         arena = broker.messages.arena
         used = (arena.blocks - arena.free_blocks()) * arena.size
@@ -130,10 +133,21 @@ class Gauges:
         elif cause == "busy":
             self._hit("tx_bytes", device.name)
 
-    def refused(self, device: Device) -> None:
-        """A client was refused."""
-        if "sessions" not in self.hits:
-            self._hit("connections", device.name)
+    def refused(self, device: Device, code: int) -> str:
+        """A client was refused, with this code; why, as in fate.CAUSES."""
+        if code not in refusal.NO_ROOM:
+            name = refusal.of_client(device, self._broker.settings, code) or "settings"
+            self.refusals.setdefault(name, Hit(name, self._network.now(), device.name))
+            return "settings"
+        limit = self._limit("connections")
+        if not device.full:  # it was not even taken from its socket
+            self._is_full(limit, device)
+        return "connections" if device.full == limit else "room"
+
+    def _is_full(self, limit: str, device: Device | None) -> None:
+        self._hit(limit, device.name if device else "")
+        if device and not device.is_online:
+            device.full = limit
 
     def _hit(self, limit: str, who: str) -> None:
         if limit not in self.hits:
@@ -150,6 +164,8 @@ class Gauges:
     def _limit(self, table: str) -> str:
         """Which of a table's limits was in the way."""
         broker = self._broker
+        if table == "connections" and broker.max_connections < broker.limits.connections:
+            return "max_connections"
         if table == "messages" and broker.messages.count[0] < broker.messages.slots:
             return "message_bytes"
         if table == "deliveries" and broker.deliveries.count[2] != _NONE:

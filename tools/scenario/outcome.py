@@ -63,6 +63,7 @@ class Outcome:
     groups: list[Group]
     tables: list[Table]
     hits: list[Hit]  # limits that were full, in that order
+    refusals: list[Hit]  # settings that refused a client
     ram: list[tuple[str, int, int]]  # owner, bytes, how many: `slotmq budget`
     wear: Wear | None
     power_cuts: int
@@ -105,6 +106,10 @@ class Outcome:
             "limits_hit": [
                 {"limit": hit.limit, "at_s": max(0, hit.ms) / 1000, "by": hit.who}
                 for hit in self.hits
+            ],
+            "refused_by": [
+                {"setting": hit.limit, "at_s": max(0, hit.ms) / 1000, "by": hit.who}
+                for hit in self.refusals
             ],
             "groups": [self._group_as_json(group, sums) for group in self.groups],
             "tables": [vars(table) for table in self.tables],
@@ -171,6 +176,7 @@ def _outcome(network: Network, limits: Limits, wear: Wear | None) -> Outcome:
         groups,
         [Table(n, sizes[n], gauges.peak(n), gauges.refused_count(n)) for n in sizes],
         sorted(gauges.hits.values(), key=lambda hit: hit.ms),
+        sorted(gauges.refusals.values(), key=lambda hit: hit.ms),
         _ram(network, limits),
         wear,
         network.power_cuts,

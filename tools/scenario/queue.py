@@ -80,8 +80,9 @@ class Queue:
             self._lose(row[0])
 
     def _lose(self, message: Message) -> None:
-        cause = "connections" if self._device.is_shut_out() else "publisher"
-        self._device.network.ledger.lose(message, cause)
+        device = self._device
+        cause = device.forbidden[message.stream] or device.is_shut_out() or "publisher"
+        device.network.ledger.lose(message, cause)
 
     def acknowledged(self, packet: Any) -> None:
         """PUBACK, PUBREC or PUBCOMP."""

@@ -14,10 +14,12 @@ from . import kinds
 from .fate import CAUSES
 from .gauges import Hit
 from .outcome import Group, Outcome
+from .refusal import CLIENTS
 
 # What to do about a limit that was full
 _ADVICE = {
     "connections": "more clients were there at a time than may be connected",
+    "max_connections": "more clients were there at a time than settings.max_connections lets in",
     "sessions": "more client ids are known than it holds; clean = true, or an expiry, ends some",
     "subscriptions": "there are more filters than it holds",
     "nodes": "the levels of all filters are too many, or too long for limit name_bytes",
@@ -70,6 +72,8 @@ def sentences(outcome: Outcome) -> Iterator[str]:
         kept = "true" if scenario.persistence else "false"
         often = "once" if outcome.power_cuts == 1 else f"{outcome.power_cuts:,} times"
         yield f"The power failed {often}, with persistence {kept}."
+    for hit in outcome.refusals:
+        yield f"The broker refused a client{_when(hit)}: {CLIENTS[hit.limit]}."
     yield from _limits(outcome)
     yield _ram(outcome)
     if outcome.wear:
@@ -119,6 +123,9 @@ def _clock(ms: int) -> str:
 
 
 def _remedy(outcome: Outcome, limit: str) -> str:
+    if limit == "max_connections":
+        now = outcome.scenario.settings[limit]
+        return f"settings.{limit} is {now}; raise it, up to limit connections."
     now = getattr(outcome.limits, limit)
     told = f"limit {limit} is {now:,}"
     more = _twice(outcome, limit)

@@ -1,0 +1,64 @@
+"""What settings refuse, not a table that is full: clients that may not come in, and messages that
+may not be published. Each by the name of its setting.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..sim import encode
+
+if TYPE_CHECKING:
+    from .device import Device
+
+NO_ROOM = (3, 0x88, 0x97)  # of a CONNACK: something was full
+_BAD_CLIENT_ID, _NO_RETAIN, _NO_QOS = 2, 0x9A, 0x9B
+CLOSED = 0  # instead of CONNACK
+
+# Why a client is refused, in words
+CLIENTS = {
+    "max_keepalive": "settings.max_keepalive is shorter than its keep_alive, or that is 0",
+    "mqtt31_client_id_max": "settings.mqtt31_client_id_max is less than its client id has bytes",
+    "max_qos": "settings.max_qos is lower than its will's QoS",
+    "retain_available": "settings.retain_available is false, and its will is retained",
+    "settings": "see settings",
+}
+
+
+def of_client(device: Device, settings: Any, code: int) -> str:
+    """Whose CONNECT got this code: the setting that was in its way."""
+    group = device.group
+    if code == _BAD_CLIENT_ID and group.level < 5:
+        most = settings.max_keepalive
+        if most not in (0, 65535) and not 0 < group.keep_alive // 1000 <= most:
+            return "max_keepalive"
+        if group.level == 3 and 0 < settings.mqtt31_client_id_max < len(device.id):
+            return "mqtt31_client_id_max"
+    return of_will(device, settings) if code in (CLOSED, _NO_RETAIN, _NO_QOS) else ""
+
+
+def of_will(device: Device, settings: Any) -> str:
+    """The setting that is in the way of its will, or ""."""
+    will = device.group.will
+    return _of_flags(will.qos, will.retain, settings) if will else ""
+
+
+def of_message(device: Device, stream: int, settings: Any) -> str:
+    """The setting that is in the way of what it publishes, as in fate.CAUSES, or ""."""
+    source = device.group.publish[stream]
+    topic, body = device.topics[stream], bytes(source.payload)
+    size = len(
+        encode.publish(device.group.level, topic, body, source.qos, 1, source.retain, False)
+    )
+    if 0 < settings.max_packet_size < size:
+        return "max_packet_size"
+    found = _of_flags(source.qos, source.retain, settings)
+    if not found and 0 < settings.message_size_limit < source.payload:
+        return "message_size_limit"
+    return found
+
+
+def _of_flags(qos: int, retain: bool, settings: Any) -> str:
+    if qos > settings.max_qos:
+        return "max_qos"
+    return "retain_available" if retain and not settings.retain_available else ""
