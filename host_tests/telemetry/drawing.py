@@ -21,6 +21,7 @@ SEASONS = st.builds(
     fails=st.sampled_from((0.0, 0.05)),
     anchors=st.sampled_from((0.05, 0.02, 0.1, 0.3, 0.0)),
     wrong_clocks=st.sampled_from((0.2, 0.0, 0.05, 0.5, 1.0)),
+    own_clocks=st.sampled_from((0.5, 0.0, 0.2, 1.0)),
     harvests=st.sampled_from((0.05, 0.0, 0.2)),
     clears=often,
     repeats=often,

@@ -8,16 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slotmq_tools.telemetry.believing import HARVEST_SLACK_MS, MS, ROUNDED, Anchor, believed
-from slotmq_tools.telemetry.clock import (
-    ANCHORED,
-    BETWEEN,
-    UNKNOWN,
-    Boot,
-    Piece,
-    Stretch,
-    pieces,
-    tightened,
-)
+from slotmq_tools.telemetry.bounds import ANCHORED, BETWEEN, UNKNOWN, Piece, tightened
+from slotmq_tools.telemetry.clock import Boot, Stretch, pieces
 
 NOW = 1_780_000_000_000
 RTC, TOLD, HARVESTER, NTP = 1, 2, 3, 4

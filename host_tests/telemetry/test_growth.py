@@ -70,30 +70,34 @@ def test_believing_anchors_is_linear(anchors: Callable[[int], list[Anchor]]) -> 
     assert is_linear(lambda count: lambda: believed(anchors(count)))
 
 
-def boots(count: int) -> list[dict[str, Any]]:
+KINDS = [(1,), (4,), (1, 2, 3, 4)]  # anchors of a board's own clock, of NTP, of all
+
+
+def boots(count: int, kinds: tuple[int, ...]) -> list[dict[str, Any]]:
     """The facts of so many boots, each with one anchor."""
-    row: dict[str, Any] = {"board": "a", "flags": 1, "passed": 1, "passed_before": 0,
+    row: dict[str, Any] = {"board": "a", "passed": 1, "passed_before": 0,
                            "hole": None, "stretch": 0, "harvested_ms": NOW,
                            "uptime_before": 0}  # fmt: skip
     found: list[dict[str, Any]] = []
     for boot in range(1, count + 1):
         wall = struct.pack("<IHI", NOW // 1000 - (count - boot) * 3600, 0, 60_000)
-        found.append(row | {"fact": "boot", "boot": boot, "seq": 50, "uptime_ms": 60_000})
-        found.append(
-            row | {"fact": "anchor", "boot": boot, "seq": 1, "uptime_ms": 9, "payload": wall}
-        )
+        own = row | {"boot": boot, "flags": kinds[boot % len(kinds)]}
+        found.append(own | {"fact": "boot", "seq": 50, "uptime_ms": 60_000})
+        found.append(own | {"fact": "anchor", "seq": 1, "uptime_ms": 9, "payload": wall})
     return found
 
 
-def test_solving_boots_is_linear() -> None:
-    assert is_linear(lambda count: lambda: answers(boots(count)))
+@pytest.mark.parametrize("kinds", KINDS)
+def test_solving_boots_is_linear(kinds: tuple[int, ...]) -> None:
+    assert is_linear(lambda count: lambda: answers(boots(count, kinds)))
 
 
-def test_solving_stretches_is_linear() -> None:
+@pytest.mark.parametrize("kinds", KINDS)
+def test_solving_stretches_is_linear(kinds: tuple[int, ...]) -> None:
     """A boot whose every second stretch has an anchor."""
 
     def some(count: int) -> Callable[[], object]:
-        row: dict[str, Any] = {"board": "a", "boot": 1, "flags": 1, "harvested_ms": NOW,
+        row: dict[str, Any] = {"board": "a", "boot": 1, "harvested_ms": NOW,
                                "harvested_before": NOW, "stretch": count - 1}  # fmt: skip
         found = [
             row | {"fact": "boot", "seq": 10 * count, "uptime_ms": count * HOUR,
@@ -103,7 +107,8 @@ def test_solving_stretches_is_linear() -> None:
             at: dict[str, Any] = {"uptime_ms": i * HOUR, "seq": 10 * i, "stretch": i}
             wall = struct.pack("<IHI", NOW // 1000 - (count - i) * 3600, 0, 60_000)
             if i % 2:
-                found.append(row | at | {"fact": "anchor", "payload": wall})
+                found.append(row | at | {"fact": "anchor", "payload": wall,
+                                         "flags": kinds[i // 2 % len(kinds)]})  # fmt: skip
             if i:
                 at |= {
                     "stretch_before": i - 1,

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slotmq_tools.telemetry.believing import MS, Anchor, believed
-from slotmq_tools.telemetry.clock import ANCHORED, BETWEEN, UNKNOWN, Boot, Stretch, pieces
+from slotmq_tools.telemetry.bounds import ANCHORED, BETWEEN, UNKNOWN
+from slotmq_tools.telemetry.clock import Boot, Stretch, pieces
 
 from .test_clock import DAY, NOW, NTP, TOLD, anchor
 

@@ -1,4 +1,5 @@
-"""Which anchors of a boot are believed, and how often the ticks began anew in its holes.
+"""Which anchors of a boot are believed, and how often the ticks began anew in its holes. What
+other boots say of them is order.py's.
 
 None from before the recorder existed, none later than the harvest that brought it; of the rest
 the better kind first (NTP, harvester, message, RTC), then the smaller error, then the earlier;
@@ -24,7 +25,7 @@ ROUNDED = 2 * MS
 DRIFT_PPM = 100  # 1 ppm of 1 ms is 1 ns
 EARLIEST_MS = 1_704_067_200_000  # 2024: clocks that were never set start in 1970, 2000 or 2021
 HARVEST_SLACK_MS = 60_000  # the clock of who harvests
-NTP = 4
+RTC, NTP = 1, 4  # the worst kind: nobody vouches for it (own.py); and the best
 MISSING = 3  # numbers: more begin a stretch; four times three days are less than a wrap
 
 
@@ -65,7 +66,7 @@ def believed(anchors: Sequence[Anchor]) -> list[Anchor]:
     chosen: list[Anchor] = []
     better = _Chosen()
     for anchor in sorted(anchors, key=lambda a: (-a.quality, a.error_ms, a.seq)):
-        fitting = better.fitting(anchor) if _is_possible(anchor) else []
+        fitting = better.fitting(anchor) if is_possible(anchor) else []
         if len(fitting) == 1:
             chosen += fitting
             better.add(fitting[0])
@@ -154,7 +155,8 @@ class Ceiling:
         return bound + abs(uptime - self._uptimes[i]) * DRIFT_PPM <= self._bounds[i]
 
 
-def _is_possible(anchor: Anchor) -> bool:
+def is_possible(anchor: Anchor) -> bool:
+    """It is not from before the recorder existed, nor from after its harvest."""
     if anchor.wall_ms < EARLIEST_MS:
         return False
     if anchor.quality == NTP or anchor.harvested_ms is None:

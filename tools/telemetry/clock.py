@@ -4,7 +4,8 @@ What is sought is the offset between wall time and a board's own uptime. An anch
 at its moment: within its error, plus two milliseconds for what was rounded away. Away from
 the anchor the bounds widen by what a crystal may be off. All bounds of a boot hold at once,
 so that each record gets their intersection: the estimate is its middle, the error half of it.
-Which anchors are believed, and what a stretch is, says believing.py.
+Which anchors are believed, and what a stretch is, says believing.py; what the boots say of each
+other's is in order.py, and a board's own clock, which bounds nothing here, in own.py.
 
 A boot without an anchor lies between its neighbours: after the last record of the boot before
 it, and before the first of the one behind it and the harvest that brought it. Neighbours are of
@@ -24,11 +25,10 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from .believing import DRIFT_PPM, HARVEST_SLACK_MS, MS, Anchor, believed
+from .bounds import ANCHORED, BETWEEN, UNKNOWN, Bound, Piece, tightened
 from .segment import TICKS_PERIOD
 
 LIFE = 10_000  # boots that are further apart are of two lives
-
-ANCHORED, BETWEEN, UNKNOWN = "anchored", "between", "unknown"
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ class Boot:
 
     boot: int
     stretches: tuple[Stretch, ...]  # in order
+    unfit: frozenset[int] = frozenset()  # numbers of anchors that its clock does not go by
 
     @property
     def first(self) -> int:
@@ -62,76 +63,27 @@ class Boot:
 
     @cached_property
     def trusted(self) -> list[Anchor]:
-        return believed(self.anchors)
-
-
-@dataclass(frozen=True)
-class Bound:
-    """Bounds of the offset at one uptime; None is no bound."""
-
-    uptime: int
-    low: int | None
-    high: int | None
-
-    def later(self, wraps: int) -> Bound:
-        """The same where uptimes are by so many wraps more."""
-        apart = wraps * TICKS_PERIOD
-        low, high = (None if at is None else at - apart * MS for at in (self.low, self.high))
-        return Bound(self.uptime + apart, low, high)
-
-
-@dataclass(frozen=True)
-class Piece:
-    """The nearest bounds around the records of a stretch that have `passed` anchors of their
-    boot before them."""
-
-    boot: int
-    stretch: int
-    passed: int
-    wraps: int  # to be added to the uptimes
-    before: Bound | None
-    after: Bound | None
-    kind: str
-
-    def at(self, uptime: int) -> tuple[int, int] | None:
-        """The least and the greatest wall time at this uptime, in ns."""
-        uptime += self.wraps * TICKS_PERIOD
-        lows, highs = [], []
-        for bound in (self.before, self.after):
-            if bound is not None:
-                spread = abs(uptime - bound.uptime) * DRIFT_PPM
-                lows += [] if bound.low is None else [bound.low - spread]
-                highs += [] if bound.high is None else [bound.high + spread]
-        if not lows or not highs or max(lows) > min(highs):
-            return None
-        return max(lows) + uptime * MS, min(highs) + uptime * MS
-
-
-def tightened(anchors: Sequence[Anchor]) -> list[Bound]:
-    """At each anchor the bounds that follow from all of them; there and back once each."""
-    lows = [anchor.low for anchor in anchors]
-    highs = [anchor.high for anchor in anchors]
-    count = len(anchors)
-    for order in (range(1, count), range(count - 2, -1, -1)):
-        step = 1 if order.step < 0 else -1
-        for i in order:
-            drift = abs(anchors[i].uptime - anchors[i + step].uptime) * DRIFT_PPM
-            lows[i] = max(lows[i], lows[i + step] - drift)
-            highs[i] = min(highs[i], highs[i + step] + drift)
-    return [Bound(a.uptime, low, high) for a, low, high in zip(anchors, lows, highs, strict=True)]
+        """The anchors that its clock goes by."""
+        return believed([a for a in self.anchors if a.seq not in self.unfit])
 
 
 def pieces(boots: Sequence[Boot]) -> list[Piece]:
     """The pieces of every boot of one board; `boots` are in order."""
-    return [piece for life in _lives(boots) for piece in _of_life(life)]
+    return [piece for life in lives(boots) for piece in _of_life(life)]
 
 
-def _lives(boots: Sequence[Boot]) -> Iterator[Sequence[Boot]]:
+def lives(boots: Sequence[Boot]) -> Iterator[Sequence[Boot]]:
+    """Boots that know of each other's time."""
     begin = 0
     for i in range(1, len(boots) + 1):
         if i == len(boots) or boots[i].boot - boots[i - 1].boot > LIFE:
             yield boots[begin:i]
             begin = i
+
+
+def span(boot: Boot) -> tuple[int, int] | None:
+    """When it begins at the latest and ends at the earliest, by its own anchors."""
+    return _Anchored(boot).span() if boot.trusted else None
 
 
 def _of_life(boots: Sequence[Boot]) -> list[Piece]:
@@ -199,6 +151,10 @@ class _Anchored:
         self._known = {anchor.stretch: anchor.wraps for anchor in boot.trusted}
         self._least: list[int | None] = []
         self._most: list[int | None] = []
+
+    def span(self) -> tuple[int, int]:
+        first, last = self._known[min(self._known)], self._known[max(self._known)]
+        return self._latest(self._boot.first, first), self._earliest(self._boot.last, last)
 
     def begins_after(self, wall: int | None) -> int | None:
         """When it ends at the earliest."""

@@ -17,7 +17,7 @@ from pyspark.sql import functions as f
 
 from . import segment as s
 from .believing import DRIFT_PPM, MISSING, MS
-from .clock import UNKNOWN
+from .bounds import UNKNOWN
 from .payloads import typed
 from .ring_reading import OVERWRITTEN
 from .schemas import FACTS, SOLVED

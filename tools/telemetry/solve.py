@@ -10,8 +10,10 @@ import pyarrow as pa
 
 from . import segment as s
 from .believing import Anchor
-from .clock import UNKNOWN, Boot, Bound, Piece, Stretch, pieces
+from .bounds import UNKNOWN, Bound, Piece
+from .clock import Boot, Stretch
 from .losses import NO_SEGMENT, QUARANTINED, Hole, Loss, Told, losses
+from .own import clocks
 
 _BOUND = [(f"{side}_{what}", pa.int64()) for side in ("before", "after") for what in
           ("ms", "low", "high")]  # fmt: skip
@@ -54,11 +56,12 @@ def answers(rows: list[Row]) -> list[Row]:
     """The same, as rows."""
     board = rows[0]["board"]
     boots = [*_boots(rows)]
-    clock = {(piece.boot, piece.stretch, piece.passed): piece for piece in pieces(boots)}
-    found = [_piece(piece) for piece in clock.values()]
+    pieces, trusted = clocks(boots)
+    clock = {piece.where: piece for piece in pieces}
+    found = [_piece(piece) for piece in pieces]
     for boot in boots:
-        trusted = {anchor.seq for anchor in boot.trusted}
-        found += [_anchor(boot, anchor, anchor.seq in trusted) for anchor in boot.anchors]
+        for anchor in boot.anchors:
+            found.append(_anchor(boot, anchor, (boot.boot, anchor.seq) in trusted))
     found += _losses(rows, clock)
     return [{"board": board, **row} for row in found]
 

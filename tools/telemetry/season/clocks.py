@@ -3,7 +3,7 @@
 It begins with what is true. Of each stretch (records of a boot with at most three numbers missing
 in a row) it asks how many wraps more or fewer than the true ones the harvest could be taken for; a
 true number that is the only one must be found, and where there are others the bounds must hold
-for all of them. Every anchor is looked at for every record.
+for all of them. Every anchor is looked at for every record. Boards' own clocks are in own.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Key = tuple[str, int, int]
 _PERIOD = 2**30  # ms
 _SLACK = 60_000  # ms, of a harvester's clock
 _ROUNDED = 2
-_FAR = 10_000  # boots; nobody knows which of two lives was earlier
+FAR = 10_000  # boots; nobody knows which of two lives was earlier
 _SINCE = 1_704_067_200_000
 
 
@@ -90,9 +90,15 @@ class Clocks:
 
     @cache  # noqa: B019
     def believed(self, board: str, boot: int) -> list[Key]:
-        """By their true uptimes, in which every wrap is."""
+        """Those that bound others. None that could be true is false, but for own clocks."""
         keys = [key for run in self._runs[board, boot] for key in run]
-        keys = [key for key in keys if self._entries[key].kind == 4]
+        return self.agreeing([key for key in keys if self.is_told(key, own=False)])
+
+    def is_told(self, key: Key, own: bool) -> bool:
+        return self._entries[key].kind == 4 and (self._entries[key].flags == 1) == own
+
+    def agreeing(self, keys: list[Key]) -> list[Key]:
+        """By their true uptimes, in which every wrap is."""
         chosen: list[Key] = []
         for key in sorted(
             keys, key=lambda k: (-self._entries[k].flags, told(self._entries[k])[1], k[2])
@@ -176,7 +182,7 @@ class Clocks:
 
     def _end(self, board: str, boot: int) -> int | None:
         """When the boot before this one was over, at the earliest."""
-        before = [other for other in self._boots[board] if boot - _FAR <= other < boot]
+        before = [other for other in self._boots[board] if boot - FAR <= other < boot]
         if not before:
             return None
         runs = self._runs[board, before[-1]]
@@ -191,7 +197,7 @@ class Clocks:
     def _until(self, board: str, boot: int, last: Key) -> int:
         """When this record, or the boot after it, was over, at the latest."""
         limits = [(self._first[last].harvested_ms + _SLACK) * 10**6]
-        behind = [other for other in self._boots[board] if boot + _FAR >= other > boot]
+        behind = [other for other in self._boots[board] if boot + FAR >= other > boot]
         if behind and self.believed(board, behind[0]):
             most = self._most(board, behind[0], 0)
             limits.append(self._latest(self._runs[board, behind[0]][0][0], most))
@@ -203,14 +209,9 @@ class Clocks:
 
     # Records
 
-    def wall(self, key: Key) -> tuple[int, int, str] | None:
-        """Estimate, error in µs, and how it is known."""
-        low, high, how = self._bounds(key)
-        if low is None or high is None or low > high:
-            return None
-        return (low + high) // 2000, (high - low) // 2000 + 2, how
-
-    def _bounds(self, key: Key) -> tuple[int | None, int | None, str]:
+    @cache  # noqa: B019
+    def known(self, key: Key) -> tuple[int | None, int | None, str]:
+        """Bounds, and how they are known: without any own clock."""
         board, boot, _ = key
         runs = self._runs[board, boot]
         if not self.believed(board, boot):

@@ -1,7 +1,7 @@
 """What silver must hold after a season, worked out the plain and slow way from what happened.
 
 Nothing is shared with the pipeline but the rules: numbers are sets, doubles are found by
-comparing all with all, and times are those of clocks.py.
+comparing all with all, and times are those of own.py.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby, pairwise
 from typing import Any
 
-from .clocks import Clocks, told
+from .clocks import told
 from .harvest import Harvest, Taken
+from .own import AllClocks
 from .world import Season
 
 Key = tuple[str, int, int]
@@ -63,7 +64,7 @@ class Truth:
         for bad in season.harvest.bad:
             if bad.segment is not None:
                 self.torn[bad.segment[:2]].append(bad.segment[2])
-        self.clocks = Clocks(self.first)
+        self.clocks = AllClocks(self.first)
 
     @property
     def harvest(self) -> Harvest:
@@ -81,6 +82,10 @@ class Truth:
         """Estimate, error in µs, and how it is known."""
         return self.clocks.wall(key)
 
+    def is_promised(self, key: Key) -> bool:
+        """The true time must be inside of the bounds: no own clock that is wrong made them."""
+        return not self.clocks.own_of(key) & self._season.false_anchors
+
     # Tables
 
     def anchors(self) -> list[Row]:
@@ -92,7 +97,7 @@ class Truth:
                 found.append({
                     "board": key[0], "boot": key[1], "seq": key[2], "error_ms": error,
                     "quality": _QUALITIES[entry.flags - 1], "anchor_us": wall * 1000,
-                    "believed": key in self.clocks.believed(*key[:2]),
+                    "believed": self.clocks.is_believed(key),
                 })  # fmt: skip
         return found
 

@@ -34,6 +34,7 @@ class Knobs:
     fails: float = 0.03
     anchors: float = 0.08
     wrong_clocks: float = 0.3
+    own_clocks: float = 0.4  # which a boot begins with
     harvests: float = 0.04
     clears: float = 0.3
     repeats: float = 0.4
@@ -84,6 +85,8 @@ def _live(season: Season, board: Board) -> None:
             board.renew()
         board.start(at)
         board.put(at, EVENT, 1, bytes((random.randrange(6),)))
+        if random.random() < knobs.own_clocks:
+            _own_clock(season, board, at)
         for step in range(random.randrange(knobs.steps + 1)):
             late = at + _pause(random, knobs)
             if random.random() < knobs.bridges:
@@ -158,16 +161,29 @@ def _anchor(season: Season, board: Board, at: int) -> None:
     random = season.random
     error = random.choice((5, 40, 1500))
     if random.random() >= season.knobs.wrong_clocks:
-        wall = at + random.randint(-error, error)
         quality = random.choice((RTC, TOLD, HARVESTER, NTP))
+        _say(board, at, at + random.randint(-error, error), quality, error)
+    elif random.random() < 0.5:
+        _own_clock(season, board, at)
     else:
         wall = random.choice((978_307_200_000, 1_609_459_200_000, at + 9000 * DAY)) + at % DAY
-        quality = random.choice((RTC, TOLD))
-        season.false_anchors.add((board.hex, board.boot, board.seq))
+        season.false_anchors.add(_say(board, at, wall, random.choice((RTC, TOLD)), error))
+
+
+def _own_clock(season: Season, board: Board, at: int) -> None:
+    """The board's own clock; if it is wrong, nobody can see that by it alone."""
+    random = season.random
+    if random.random() >= season.knobs.wrong_clocks:
+        _say(board, at, at + random.randint(-60_000, 60_000), RTC, 60_000)
+    else:
+        off = random.randrange(HOUR, random.choice((DAY, 10 * DAY, 120 * DAY)))
+        wall = at + random.choice((-off, off))
+        season.false_anchors.add(_say(board, at, wall, RTC, 60_000))
+
+
+def _say(board: Board, at: int, wall: int, quality: int, error: int) -> tuple[str, int, int]:
     payload = w.le(wall // 1000, 4) + w.le(wall % 1000, 2) + w.le(error, 4)
-    found = board.put(at, ANCHOR, quality, payload)
-    if (board.hex, board.boot, board.seq) in season.false_anchors:
-        season.false_anchors.add(found)
+    return board.put(at, ANCHOR, quality, payload)
 
 
 def _bridge(season: Season, board: Board, since: int, until: int) -> int:

@@ -1,0 +1,155 @@
+"""A board's own clock may be wrong by hours or months and nobody sees it: it makes no other
+boot's time, and where it is all there is the table says so."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slotmq_tools.telemetry.believing import MS, Anchor
+from slotmq_tools.telemetry.bounds import ANCHORED, BETWEEN, OWN, UNKNOWN, Piece
+from slotmq_tools.telemetry.clock import Boot, Stretch
+from slotmq_tools.telemetry.own import clocks
+
+from .test_clock import DAY, NOW, NTP, RTC, TOLD, anchor
+from .test_holes import HOUR, PERIOD
+
+LATE = NOW + 100 * DAY  # the harvest
+
+
+def began(boot: int, day: float, quality: int = RTC, harvested: int = LATE) -> Boot:
+    """A boot that lasted for a day, and began on this one, as such a clock said then."""
+    error = 60_000 if quality == RTC else 10
+    said = anchor(1, 0, NOW + int(day * DAY), quality, error, harvested)
+    return Boot(boot, (Stretch(0, DAY, harvested, (said,)),))
+
+
+def silent(boot: int) -> Boot:
+    return Boot(boot, (Stretch(0, DAY // 2, LATE),))
+
+
+def behind_a_hole(boot: int, *, at: int = 5 * DAY, said: Anchor | None = None) -> Stretch:
+    return Stretch(at, at + DAY, NOW + 3 * PERIOD + 7 * DAY, (said,) if said else ())
+
+
+def piece(boots: list[Boot], boot: int, stretch: int = 0) -> Piece:
+    """That of the stretch's end."""
+    return [p for p in clocks(boots)[0] if (p.boot, p.stretch) == (boot, stretch)][-1]
+
+
+def wall(boots: list[Boot], boot: int, uptime: int = 0, stretch: int = 0) -> tuple[float, float]:
+    """Its bounds, as days."""
+    low, high = piece(boots, boot, stretch).at(uptime) or (0, 0)
+    return (low / MS - NOW) / DAY, (high / MS - NOW) / DAY
+
+
+def believed(boots: list[Boot]) -> list[int]:
+    return sorted({boot for boot, _ in clocks(boots)[1]})
+
+
+def test_what_nothing_better_is_known_of_is_as_the_board_says_and_the_table_says_so() -> None:
+    for boots in ([began(1, 0)], [began(1, 0), began(2, 3), began(3, 4)]):
+        assert {p.kind for p in clocks(boots)[0]} == {OWN}
+        assert believed(boots) == [boot.boot for boot in boots]
+        low, high = wall(boots, 1)
+        assert low < 0 < high < low + 0.002
+
+
+def test_before_or_after_boots_that_are_known_better_it_is_wrong() -> None:
+    for day in (-298, 0.5, 4.5, 30):
+        boots = [began(6, 0, NTP), began(7, day), began(8, 4, NTP)]
+        assert believed(boots) == [6, 8]
+        assert [piece(boots, boot).kind for boot in (6, 7, 8)] == [ANCHORED, BETWEEN, ANCHORED]
+        low, high = wall(boots, 7)
+        assert 0.99 < low < 2 < high < 3.01
+    assert believed([began(6, 0, NTP), began(7, 2), began(8, 4, NTP)]) == [6, 7, 8]
+
+
+def test_after_its_harvest_it_is_wrong_and_after_that_of_the_boot_behind_it() -> None:
+    assert believed([began(1, 101)]) == []
+    behind = Boot(2, (Stretch(0, DAY, NOW + 10 * DAY),))
+    assert believed([began(1, 9.5), behind]) == []
+    assert believed([began(1, 7), behind]) == [1]
+
+
+def test_a_saved_clock_that_goes_on_days_too_late_is_told_to_be_the_boards_own() -> None:
+    """Nobody can see it: it stood still while the board was off."""
+    boots = [began(1, 0), began(2, 1.01), began(3, 6, NTP)]
+    assert [piece(boots, boot).kind for boot in (1, 2, 3)] == [OWN, OWN, ANCHORED]
+
+
+def test_a_stretch_behind_a_hole_is_not_bounded_by_the_next_boots_own_clock() -> None:
+    """Three wraps are in the hole; the next boot's clock is behind by weeks, or right."""
+    known = anchor(3, 1000, NOW + 1000)
+    for day in (50, 8, 20):
+        boots = [
+            Boot(6, (Stretch(0, DAY, NOW + DAY, (known,)), behind_a_hole(6))),
+            began(7, day),
+        ]
+        low, high = wall(boots, 6, 5 * DAY, stretch=1)
+        assert piece(boots, 6, 1).kind == BETWEEN
+        assert low < 5 + 3 * PERIOD / DAY < high
+
+
+def test_a_stretch_before_a_hole_is_not_bounded_by_the_boot_befores_own_clock() -> None:
+    told = Anchor(900, 5 * DAY, NTP, NOW + 3 * PERIOD + 5 * DAY, 10, LATE, 1)
+    for ahead in (0, 20, 37, 50):
+        boots = [
+            began(5, -2 + ahead),
+            Boot(6, (Stretch(0, DAY, LATE), behind_a_hole(6, said=told))),
+        ]
+        assert [piece(boots, 6, i).kind for i in (0, 1)] == [UNKNOWN, ANCHORED]
+
+
+def test_a_boot_without_any_clock_is_not_bounded_by_one() -> None:
+    for back in (0, 2, 2.9):
+        boots = [began(1, 0, NTP), silent(2), began(3, 5 - back)]
+        low, high = wall(boots, 2)
+        assert piece(boots, 2).kind == BETWEEN
+        assert low < 4 < high
+        assert high > 99 - 0.51
+    assert piece([began(1, 0), silent(2), began(3, 5, NTP)], 2).kind == UNKNOWN
+
+
+def test_own_clocks_that_contradict_each_other_are_both_wrong_and_others_are_not() -> None:
+    boots = [began(1, 0), began(2, 9), began(3, 5), began(4, 20)]
+    assert believed(boots) == [1, 4]
+    assert [piece(boots, boot).kind for boot in (1, 2, 3, 4)] == [OWN, UNKNOWN, UNKNOWN, OWN]
+    far = [began(1, 9), began(10_002, 0)]
+    assert believed(far) == [1, 10_002]
+
+
+def test_where_there_is_better_it_is_believed_but_adds_nothing() -> None:
+    """Without it, the bounds at the end of the day were the same."""
+    told = anchor(3, 1000, NOW + 1000, TOLD, 5000)
+    for wrong, seqs in ((0, [1, 3]), (HOUR, [3]), (-HOUR, [3])):
+        own = anchor(1, 0, NOW + wrong, RTC, 1000)
+        boot = Boot(1, (Stretch(0, DAY, LATE, (own, told)),))
+        assert sorted(seq for _, seq in clocks([boot])[1]) == seqs
+        low, high = piece([boot], 1).at(1000) or (0, 0)
+        assert high - low == 2 * (told.high - told.offset)
+        assert piece([boot], 1).kind == ANCHORED
+
+
+def test_it_says_nothing_of_what_lies_across_a_hole() -> None:
+    said = anchor(1, 0, NOW, RTC, 60_000)
+    boot = Boot(1, (Stretch(0, DAY, LATE, (said,)), behind_a_hole(1)))
+    assert [piece([boot], 1, i).kind for i in (0, 1)] == [OWN, UNKNOWN]
+
+
+@given(
+    st.lists(st.sampled_from((RTC, NTP, None)), min_size=1, max_size=6),
+    st.lists(st.floats(-60, 60), min_size=6, max_size=6),
+)
+def test_however_wrong_they_are_what_is_known_better_stays_as_it_is(
+    kinds: list[int | None], wrong: list[float]
+) -> None:
+    boots, without = [], []
+    for i, kind in enumerate(kinds):
+        day = 2 * i + (wrong[i] if kind == RTC else 0)
+        boots.append(silent(i) if kind is None else began(i, day, kind))
+        without.append(Boot(i, (Stretch(0, boots[-1].last, LATE),)) if kind == RTC else boots[-1])
+    known = {p.boot: p.at(0) for p in clocks(without)[0] if p.passed == 0}
+    for one in clocks(boots)[0]:
+        if one.kind != OWN:
+            assert one.at(0) == known[one.boot]

@@ -1,0 +1,77 @@
+"""Bounds of a board's clock, and the pieces of it: what follows for a record from the nearest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .believing import DRIFT_PPM, MS, Anchor
+from .segment import TICKS_PERIOD
+
+ANCHORED, BETWEEN, UNKNOWN = "anchored", "between", "unknown"
+OWN = "own"  # of the board's own clock, for which nobody vouches
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Bounds of the offset at one uptime; None is no bound."""
+
+    uptime: int
+    low: int | None
+    high: int | None
+
+    def later(self, wraps: int) -> Bound:
+        """The same where uptimes are by so many wraps more."""
+        apart = wraps * TICKS_PERIOD
+        low, high = (None if at is None else at - apart * MS for at in (self.low, self.high))
+        return Bound(self.uptime + apart, low, high)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The nearest bounds around the records of a stretch that have `passed` anchors of their
+    boot before them."""
+
+    boot: int
+    stretch: int
+    passed: int
+    wraps: int  # to be added to the uptimes
+    before: Bound | None
+    after: Bound | None
+    kind: str
+
+    @property
+    def where(self) -> tuple[int, int, int]:
+        return self.boot, self.stretch, self.passed
+
+    def at(self, uptime: int) -> tuple[int, int] | None:
+        """The least and the greatest wall time at this uptime, in ns."""
+        low, high = self.bounds(uptime)
+        return None if low is None or high is None or low > high else (low, high)
+
+    def bounds(self, uptime: int) -> tuple[int | None, int | None]:
+        """The same, though only one of them may be known, or they leave no room."""
+        uptime += self.wraps * TICKS_PERIOD
+        lows, highs = [], []
+        for bound in (self.before, self.after):
+            if bound is not None:
+                spread = abs(uptime - bound.uptime) * DRIFT_PPM
+                lows += [] if bound.low is None else [bound.low - spread]
+                highs += [] if bound.high is None else [bound.high + spread]
+        low, high = max(lows, default=None), min(highs, default=None)
+        now = uptime * MS
+        return None if low is None else low + now, None if high is None else high + now
+
+
+def tightened(anchors: Sequence[Anchor]) -> list[Bound]:
+    """At each anchor the bounds that follow from all of them; there and back once each."""
+    lows = [anchor.low for anchor in anchors]
+    highs = [anchor.high for anchor in anchors]
+    count = len(anchors)
+    for order in (range(1, count), range(count - 2, -1, -1)):
+        step = 1 if order.step < 0 else -1
+        for i in order:
+            drift = abs(anchors[i].uptime - anchors[i + step].uptime) * DRIFT_PPM
+            lows[i] = max(lows[i], lows[i + step] - drift)
+            highs[i] = min(highs[i], highs[i + step] + drift)
+    return [Bound(a.uptime, low, high) for a, low, high in zip(anchors, lows, highs, strict=True)]

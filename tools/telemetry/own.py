@@ -1,0 +1,91 @@
+"""A board's own clock: the time of what nothing better is known of.
+
+Nobody vouches for it: it may have been wrong by months all the while. So it bounds only the
+stretch in which it was read, and says nothing of other stretches or boots. There it is gone by
+as it stands, as "own", where no better anchor has a say, unless it contradicts what is known:
+what those of other boots and the harvest leave room for, or the own clock of another stretch.
+Of two that contradict each other so, neither is believed.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from .believing import RTC, Anchor, believed, is_possible
+from .bounds import ANCHORED, OWN, Bound, Piece, tightened
+from .clock import Boot, lives, pieces
+from .order import agreed, anchors_of, contradicts, disordered
+
+Where = tuple[int, int, int]  # a piece: boot, stretch and anchors that have passed
+Believed = set[tuple[int, int]]  # boots and numbers of anchors
+
+
+@dataclass(frozen=True)
+class _Own:
+    """The clock of a stretch without a better one."""
+
+    boot: int
+    stretch: int
+    anchors: dict[int, Anchor]  # of the board's own clock, by their places among all of the boot
+    first: int  # uptimes of the stretch, ms
+    last: int
+
+    @cached_property
+    def _places(self) -> list[int]:
+        return [*self.anchors]
+
+    @cached_property
+    def _bounds(self) -> list[Bound]:
+        return tightened([*self.anchors.values()])
+
+    def piece(self, other: Piece) -> Piece:
+        """In place of another."""
+        count = bisect_right(self._places, other.passed)
+        before, after = self._bounds[count - 1 : count], self._bounds[count : count + 1]
+        sides = (bound[0].later(other.wraps) if bound else None for bound in (before, after))
+        return replace(other, before=next(sides), after=next(sides), kind=OWN)
+
+    def span(self) -> tuple[int, int]:
+        """When it begins at the latest and ends at the earliest."""
+        at = Piece(self.boot, self.stretch, 0, 0, None, None, OWN)
+        _, begun = replace(at, after=self._bounds[0]).bounds(self.first)
+        ended, _ = replace(at, before=self._bounds[-1]).bounds(self.last)
+        assert begun is not None
+        assert ended is not None
+        return begun, ended
+
+
+def clocks(boots: Sequence[Boot]) -> tuple[list[Piece], Believed]:
+    """The pieces of every boot of one board, and which anchors are believed."""
+    boots = agreed(boots)
+    trusted = {(boot.boot, anchor.seq) for boot in boots for anchor in boot.trusted}
+    clock = {piece.where: piece for piece in pieces(boots)}
+    owns: dict[tuple[int, int], _Own] = {}
+    for life in lives(boots):
+        found = [own for boot in life for own in _of_boot(boot, clock, trusted)]
+        wrong = disordered([own.span() for own in found])
+        owns |= {(own.boot, own.stretch): own for i, own in enumerate(found) if i not in wrong}
+    trusted |= {(own.boot, a.seq) for own in owns.values() for a in own.anchors.values()}
+    return [
+        owns[where[:2]].piece(piece) if where[:2] in owns else piece
+        for where, piece in clock.items()
+    ], trusted
+
+
+def _of_boot(boot: Boot, clock: dict[Where, Piece], trusted: Believed) -> Iterator[_Own]:
+    """Its own clocks that contradict nothing better; where there is better, they are believed
+    and add nothing to it."""
+    fitting: dict[int, dict[int, Anchor]] = {}
+    for where, anchor in anchors_of(boot):
+        if anchor.quality <= RTC and is_possible(anchor) and not contradicts(clock[where], anchor):
+            if clock[where].kind == ANCHORED:
+                trusted.add((boot.boot, anchor.seq))
+            else:
+                fitting.setdefault(where[1], {})[where[2]] = anchor
+    for i, found in fitting.items():
+        chosen = {anchor.seq for anchor in believed([*found.values()])}
+        anchors = {n: anchor for n, anchor in found.items() if anchor.seq in chosen}
+        yield _Own(boot.boot, i, anchors, boot.stretches[i].first, boot.stretches[i].last)

@@ -1,0 +1,84 @@
+"""What can be known of when each record was, where a board's own clock comes last: each run of
+records that has one is compared with every other of its board.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+
+from .clocks import FAR, Clocks, Key
+
+
+class AllClocks(Clocks):
+    """With boards' own clocks."""
+
+    def wall(self, key: Key) -> tuple[int, int, str] | None:
+        """Estimate, error in µs, and how it is known."""
+        low, high, how = self._bounds(key)
+        if low is None or high is None or low > high:
+            return None
+        return (low + high) // 2000, (high - low) // 2000 + 2, how
+
+    def _bounds(self, key: Key) -> tuple[int | None, int | None, str]:
+        own = self.own(*key[:2], self._run_of[key])
+        if not own:
+            return self.known(key)
+        ranges = [self._range(anchor, self._entries[key].uptime) for anchor in own]
+        return max(low for low, _ in ranges), min(high for _, high in ranges), "own"
+
+    def is_believed(self, key: Key) -> bool:
+        """Whether an anchor is."""
+        run = self._run_of[key]
+        if not self.is_told(key, own=True):
+            return key in self.believed(*key[:2])
+        if self.known(key)[2] == "anchored":
+            return bool(self.agreeing([key])) and self._fits(key)
+        return key in self.own(*key[:2], run)
+
+    def _fits(self, key: Key) -> bool:
+        """It does not contradict what is known without it."""
+        least, most, _ = self.known(key)
+        low, high = self._range(key, self._entries[key].uptime)
+        return (least is None or least <= high) and (most is None or low <= most)
+
+    @cache  # noqa: B019
+    def _alone(self, board: str, boot: int, run: int) -> list[Key]:
+        keys = self._runs[board, boot][run]
+        if self.known(keys[0])[2] == "anchored":
+            return []
+        return self.agreeing([k for k in keys if self.is_told(k, own=True) and self._fits(k)])
+
+    @cache  # noqa: B019
+    def own(self, board: str, boot: int, run: int) -> list[Key]:
+        """What a run's time is known by, if by nothing but the board's own clock."""
+        mine = self._alone(board, boot, run)
+        if not mine:
+            return []
+        for other, i in self._around(board, boot):
+            if self._alone(board, other, i) and (other, i) != (boot, run):
+                one, two = sorted(((boot, run), (other, i)))
+                if self._over(board, *one) > self._begun(board, *two):
+                    return []
+        return mine
+
+    def own_of(self, key: Key) -> set[Key]:
+        """The same for a record."""
+        return {*self.own(*key[:2], self._run_of[key])}
+
+    def _around(self, board: str, boot: int) -> Iterator[tuple[int, int]]:
+        """All runs of one life."""
+        boots = self._boots[board]
+        for other in boots:
+            between = [b for b in boots if min(boot, other) <= b <= max(boot, other)]
+            if all(b - a <= FAR for a, b in pairwise(between)):
+                yield from ((other, i) for i in range(len(self._runs[board, other])))
+
+    def _over(self, board: str, boot: int, run: int) -> int:
+        last = self._entries[self._runs[board, boot][run][-1]].uptime
+        return max(self._range(key, last)[0] for key in self._alone(board, boot, run))
+
+    def _begun(self, board: str, boot: int, run: int) -> int:
+        first = self._entries[self._runs[board, boot][run][0]].uptime
+        return min(self._range(key, first)[1] for key in self._alone(board, boot, run))
