@@ -19,14 +19,6 @@ STEP = 17 if MICROPYTHON else 1
 TOPICS = 6
 
 
-def content(path):
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            return file.read()
-    except OSError:
-        return None
-
-
 class Case(unittest.TestCase):
     def setUp(self):
         gc.collect()
@@ -75,7 +67,7 @@ class FileCase(Case):
         super().setUp()
         self.path = scratch.path()
         self.live()
-        self.whole = content(self.path)
+        self.whole = scratch.content(self.path)
 
     def medium(self):
         self.made = self.kind(self.path, SNAPSHOT, LIMIT)

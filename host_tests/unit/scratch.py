@@ -26,3 +26,12 @@ def write(content):
     with open(new, "wb") as file:  # noqa: PTH123
         file.write(content if isinstance(content, bytes) else content.encode())
     return new
+
+
+def content(path):
+    """The bytes of a file; None: there is none."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            return file.read()
+    except OSError:
+        return None

@@ -3,8 +3,9 @@
 import os
 from binascii import crc32
 
-from damage_case import HEADER, SNAPSHOT, STEP, TOPICS, Case, FileCase, content
+from damage_case import HEADER, SNAPSHOT, STEP, TOPICS, Case, FileCase
 from full_media import Flash
+from scratch import content
 
 from slotmq.journal_flash import FlashMedium
 

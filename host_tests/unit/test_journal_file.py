@@ -18,14 +18,6 @@ SNAPSHOT, LIMIT = 1500, 6000
 LEFT = LIMIT - 2 * HEADER  # for both generations
 
 
-def content(path):
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            return file.read()
-    except OSError:
-        return None
-
-
 class FileCase(unittest.TestCase):
     def setUp(self):
         self.path = scratch.path()
@@ -67,7 +59,7 @@ class TestLife(FileCase):
     def test_a_file_is_its_header_and_what_was_appended(self):
         life = self.lived()
         self.assertEqual(self.medium.written, HEADER + 407)
-        found = content(self.path)
+        found = scratch.content(self.path)
         self.assertEqual(found[:12], b"slotmqJ\x01\x01\0\0\0")
         self.assertEqual(found[HEADER:], life.synced)
 
@@ -106,15 +98,15 @@ class TestLife(FileCase):
             self.medium.begin(2)
             fill(self.medium, bytearray(), 300)
             self.medium.sync()
-            self.assertIsNotNone(content(self.path + ".new"))
+            self.assertIsNotNone(scratch.content(self.path + ".new"))
             looked_at(self, self.again(), [(1, life.synced)])
             if resumes:
                 self.medium.resume(407)
-                self.assertIsNone(content(self.path + ".new"))
+                self.assertIsNone(scratch.content(self.path + ".new"))
         life.medium = self.medium
         life.compact(20)
-        self.assertIsNone(content(self.path + ".new"))
-        self.assertEqual(len(content(self.path)), HEADER + 20)
+        self.assertIsNone(scratch.content(self.path + ".new"))
+        self.assertEqual(len(scratch.content(self.path)), HEADER + 20)
 
     def test_half_a_record_at_the_end_can_be_left_behind(self):
         life = self.lived()
@@ -198,7 +190,7 @@ def fails_to_copy(path, mode):
 class TestDamage(FileCase):
     def test_a_header_with_any_bit_wrong_is_none(self):
         life = self.lived()
-        whole = content(self.path)
+        whole = scratch.content(self.path)
         for at in range(HEADER):
             for bit in range(0, 8, 3):
                 self.put(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
@@ -211,7 +203,7 @@ class TestDamage(FileCase):
 
     def test_a_header_of_another_format_is_none(self):
         self.lived()
-        head = content(self.path)[:7] + b"\x02" + content(self.path)[8:12]
+        head = scratch.content(self.path)[:7] + b"\x02" + scratch.content(self.path)[8:12]
         self.put(head + crc32(head).to_bytes(4, "little"))
         self.assertEqual(self.again().generations(), [])
         self.assertEqual(self.medium.set_aside(0), self.path + ".damaged-0")
@@ -220,7 +212,7 @@ class TestDamage(FileCase):
         for n in range(3):
             self.put(b"%d" % n)
             self.medium.set_aside(0)
-        found = [content(self.path + ".damaged-0" + end) for end in ("", "-2", "-3")]
+        found = [scratch.content(self.path + ".damaged-0" + end) for end in ("", "-2", "-3")]
         self.assertEqual(found, [b"0", b"1", b"2"])
 
     def test_what_has_been_copied_is_not_copied_again(self):
@@ -229,14 +221,14 @@ class TestDamage(FileCase):
         first = self.path + ".damaged-1"
         for _ in range(3):
             self.assertEqual(self.medium.set_aside(1, True), first)
-        self.assertEqual(content(first), content(self.path))
+        self.assertEqual(scratch.content(first), scratch.content(self.path))
         self.medium.append(b"more", 0, 4)
         self.medium.sync()
         for _ in range(3):
             self.assertEqual(self.medium.set_aside(1, True), first + "-2")
-        self.assertEqual(content(first + "-2"), content(self.path))
-        self.assertIsNone(content(first + "-3"))
-        self.assertEqual(content(first) + b"more", content(self.path))
+        self.assertEqual(scratch.content(first + "-2"), scratch.content(self.path))
+        self.assertIsNone(scratch.content(first + "-3"))
+        self.assertEqual(scratch.content(first) + b"more", scratch.content(self.path))
 
     def test_a_copy_that_fails_leaves_nothing(self):
         self.lived()
@@ -245,9 +237,9 @@ class TestDamage(FileCase):
             self.assertIsNone(self.medium.set_aside(1, True))
         finally:
             del journal_disk.open
-        self.assertIsNone(content(self.path + ".damaged-1"))
+        self.assertIsNone(scratch.content(self.path + ".damaged-1"))
         name = self.medium.set_aside(1, True)
-        self.assertEqual(content(name), content(self.path))
+        self.assertEqual(scratch.content(name), scratch.content(self.path))
 
     def put(self, whole):
         with open(self.path, "wb") as file:  # noqa: PTH123
@@ -255,11 +247,11 @@ class TestDamage(FileCase):
 
     def test_a_damaged_file_is_kept_under_another_name(self):
         self.lived()
-        whole = content(self.path)
+        whole = scratch.content(self.path)
         looked_at(self, self.again(), [(1, bytes(whole[HEADER:]))])
         name = self.medium.set_aside(1)
         self.assertEqual(name, self.path + ".damaged-1")
-        self.assertEqual(content(name), whole)
+        self.assertEqual(scratch.content(name), whole)
         self.assertEqual(self.medium.generations(), [])
         life = Life(self.medium)
         life.compact(LEFT - 20)

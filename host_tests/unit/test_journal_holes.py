@@ -3,9 +3,10 @@ there, as a computer's file system leaves them when the power goes. That is a to
 
 import os
 
-from damage_case import HEADER, TOPICS, FileCase, content
+from damage_case import HEADER, TOPICS, FileCase
 from fakes import World
 from packets import PUBACK, ack, publish
+from scratch import content
 
 BLOCK = 512
 

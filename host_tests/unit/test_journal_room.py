@@ -23,14 +23,6 @@ SNAPSHOT, LIMIT = 1500, 6000
 SMALL = {"sessions": 4, "subscriptions": 8, "deliveries": 60, "messages": 60}
 
 
-def content(path):
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            return file.read()
-    except OSError:
-        return None
-
-
 class TestSpared(unittest.TestCase):
     def setUp(self):
         self.path = scratch.path()
@@ -54,7 +46,9 @@ class TestSpared(unittest.TestCase):
         self.switched(1, b"a", 10)
         for n in (1024, 2 * SNAPSHOT):
             self.assertTrue(self.medium.spare(n))
-            self.assertGreaterEqual(len(content(self.path + ".room")), min(n, SNAPSHOT) + HEADER)
+            self.assertGreaterEqual(
+                len(scratch.content(self.path + ".room")), min(n, SNAPSHOT) + HEADER
+            )
 
     def test_what_was_given_up_is_not_read(self):
         """A start begins with the number that the one before had, so its records would count."""
@@ -66,14 +60,14 @@ class TestSpared(unittest.TestCase):
         self.assertEqual(self.medium.generations(), [1])
         self.medium.open(1)
         self.switched(2, b"c", 20)
-        self.assertEqual(content(self.path)[HEADER:], b"c" * 20)
-        self.assertIsNone(content(self.path + ".new"))
+        self.assertEqual(scratch.content(self.path)[HEADER:], b"c" * 20)
+        self.assertIsNone(scratch.content(self.path + ".new"))
 
     def test_nothing_behind_a_shorter_generation(self):
         for generation, byte, n in ((1, b"a", 900), (2, b"b", 300), (3, b"c", 20)):
             self.switched(generation, byte, n)
             self.medium.spare(1200)
-            self.assertEqual(content(self.path)[HEADER:], byte * n)
+            self.assertEqual(scratch.content(self.path)[HEADER:], byte * n)
 
 
 class CutAtRename:
@@ -104,7 +98,7 @@ class OnComputer(TestSpared):
         self.switched(2, b"b", 10)
         self.assertTrue(self.medium.spare(100))
         self.assertEqual(os.stat(self.path + ".room").st_ino, current)  # noqa: PTH116
-        self.assertEqual(len(content(self.path + ".room")), SNAPSHOT + HEADER)
+        self.assertEqual(len(scratch.content(self.path + ".room")), SNAPSHOT + HEADER)
 
     def test_what_is_behind_goes_before_the_file_has_its_name(self):
         """The power fails with the rename: what was given up would be read as records."""
@@ -122,7 +116,7 @@ class OnComputer(TestSpared):
         finally:
             media_disk.mount(None)
         self.assertEqual(disk.synced[-1], HEADER + 20)
-        self.assertEqual(content(self.path)[HEADER:], b"c" * 20)
+        self.assertEqual(scratch.content(self.path)[HEADER:], b"c" * 20)
 
     def test_somebody_elses_copy_by_another_name_stays_as_it_is(self):
         self.switched(1, b"a", 100)
@@ -130,7 +124,7 @@ class OnComputer(TestSpared):
         for generation in range(2, 5):
             self.switched(generation, b"b", 50)
             self.medium.spare(1200)
-        self.assertEqual(content(self.path + ".copy")[HEADER:], b"a" * 100)
+        self.assertEqual(scratch.content(self.path + ".copy")[HEADER:], b"a" * 100)
 
     def test_a_room_that_is_the_journal_itself_is_not_written_over(self):
         """So a power cut within switch() may leave it."""
@@ -140,7 +134,7 @@ class OnComputer(TestSpared):
         self.again()
         self.made(2, b"b", 50)
         self.medium.sync()
-        self.assertEqual(content(self.path)[HEADER:], b"a" * 100)
+        self.assertEqual(scratch.content(self.path)[HEADER:], b"a" * 100)
 
 
 class Taken(OnDisk, JournalCase):

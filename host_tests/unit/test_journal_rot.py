@@ -3,9 +3,10 @@ before it."""
 
 import os
 
-from damage_case import HEADER, STEP, FileCase, content
+from damage_case import HEADER, STEP, FileCase
 from fakes import World
 from packets import PUBACK, PUBREC, ack, publish, subscribe
+from scratch import content
 
 from slotmq.journal_reader import Reader
 

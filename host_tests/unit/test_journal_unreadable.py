@@ -1,7 +1,8 @@
 """A journal's file that cannot be read, wholly or in part, never keeps a broker from its start."""
 
-from damage_case import LIMIT, SNAPSHOT, TOPICS, Case, FileCase, content
+from damage_case import LIMIT, SNAPSHOT, TOPICS, Case, FileCase
 from full_media import Lifting
+from scratch import content
 
 from slotmq import journal_disk
 from slotmq.journal_file import FileMedium
