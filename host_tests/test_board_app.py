@@ -54,7 +54,8 @@ class Board(Program):
         super().__init__(flash, port, command, environment)
 
     def most_free(self) -> int:
-        lines = [line.split() for line in self.said().splitlines()]
+        whole, _, _ = self.said().rpartition("\n")  # a line may still be written
+        lines = [line.split() for line in whole.splitlines()]
         return max((int(words[1]) for words in lines if words[:1] == ["free"]), default=0)
 
 

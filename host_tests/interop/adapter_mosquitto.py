@@ -82,7 +82,12 @@ class Terminal:
         self._lines += [line.decode() for line in lines]
 
     def stop(self) -> None:
-        self.process.wait(PATIENCE_S)
+        """It was told to end; mosquitto_sub has been seen to wait for ever nevertheless."""
+        try:
+            self.process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
         os.close(self._end)
 
 
