@@ -21,7 +21,7 @@ from slotmq_tools.telemetry.lake import Lake
 from . import campaign
 from .made import Made
 
-COUNT = 24
+COUNT = 16
 
 
 def test_silver_and_gold_are_the_truth(spark: SparkSession, tmp_path: Path) -> None:

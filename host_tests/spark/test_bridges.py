@@ -7,7 +7,6 @@ from itertools import product
 from random import Random
 from typing import Any
 
-import pytest
 from pyspark.sql import SparkSession
 
 from slotmq_tools.telemetry import bridges
@@ -26,47 +25,56 @@ def heard(board: str, seconds: float | None, error: float = 0, **columns: Any) -
     return message(0, board=board, payload=b"21.5", **known) | columns
 
 
-def marked(spark: SparkSession, rows: list[Row]) -> list[int]:
-    """Which of them may be doubles, by their places."""
-    rows = [row | {"seq": seq} for seq, row in enumerate(rows)]
+def marked(spark: SparkSession, *cases: list[Row]) -> list[list[int]]:
+    """Which rows of each case may be doubles, by their places; the cases have topics of their
+    own, since a table costs Spark a second however small it is."""
+    rows = [
+        row | {"boot": number, "seq": seq, "topic": f"{number}/{row['topic']}"}
+        for number, case in enumerate(cases)
+        for seq, row in enumerate(case)
+    ]
     messages = table(spark, MESSAGES, rows)
     shared = messages.select("topic").distinct()
-    return sorted(row["seq"] for row in bridges.possible(messages, shared).collect())
+    found = [(row["boot"], row["seq"]) for row in bridges.possible(messages, shared).collect()]
+    return [sorted(seq for boot, seq in found if boot == number) for number in range(len(cases))]
 
 
 def test_times_are_compared_by_their_bounds(spark: SparkSession) -> None:
     exact = [heard("a", 0), heard("b", 5), heard("b", 100), heard("c", 105.1)]
-    assert marked(spark, exact) == [0, 1]
     apart: list[Row] = [heard("a", 0, 0.01), heard("b", 40, 60), heard("c", 5000, 60)]
-    assert marked(spark, apart) == [0, 1]
-    assert marked(spark, [heard("a", 0, 20), heard("b", 40, 15)]) == [0, 1]
-    assert marked(spark, [heard("a", 0, 20), heard("b", 40, 14)]) == []
-    assert marked(spark, [heard("a", 0, 86_400), heard("a", 50), heard("b", 70_000)]) == [0, 2]
+    just = [heard("a", 0, 20), heard("b", 40, 15)]
+    too_far = [heard("a", 0, 20), heard("b", 40, 14)]
+    days = [heard("a", 0, 86_400), heard("a", 50), heard("b", 70_000)]
+    found = marked(spark, exact, apart, just, too_far, days)
+    assert found == [[0, 1], [0, 1], [0, 1], [], [0, 2]]
 
 
 def test_what_has_no_time_may_be_what_another_board_has(spark: SparkSession) -> None:
-    assert marked(spark, [heard("a", 0), heard("b", None), heard("b", 9000)]) == [0, 1]
-    assert marked(spark, [heard("a", None), heard("b", None)]) == [0, 1]
-    assert marked(spark, [heard("a", 0), heard("a", None)]) == []
+    one = [heard("a", 0), heard("b", None), heard("b", 9000)]
+    both = [heard("a", None), heard("b", None)]
+    same_board = [heard("a", 0), heard("a", None)]
     other: list[Row] = [heard("b", None, payload=b"22"), heard("b", None, topic="other")]
-    assert marked(spark, [heard("a", 0), *other]) == []
+    found = marked(spark, one, both, same_board, [heard("a", 0), *other])
+    assert found == [[0, 1], [0, 1], [], []]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_whatever_overlaps_is_found(spark: SparkSession, seed: int) -> None:
+def test_whatever_overlaps_is_found(spark: SparkSession) -> None:
     """Many times, long and short errors, boards that overtake each other: all with all."""
-    random = Random(seed)
-    rows, right = [], []
-    for part in range(40):
-        some = [
+    random = Random(0)
+    cases = [
+        [
             heard(random.choice("abc"), random.choice((None, *[random.randrange(3000)] * 19)),
-                  random.choice((0, 1, 30, 300)), payload=bytes((part,)))
+                  random.choice((0, 1, 30, 300)))
             for _ in range(random.randrange(2, 12))
-        ]  # fmt: skip
-        right += [any(near(one, other) for other in some) for one in some]
-        rows += some
-    assert marked(spark, rows) == [i for i, is_near in enumerate(right) if is_near]
-    assert {*right} == {True, False}
+        ]
+        for _ in range(120)
+    ]  # fmt: skip
+    right = [
+        [i for i, one in enumerate(case) if any(near(one, other) for other in case)]
+        for case in cases
+    ]
+    assert marked(spark, *cases) == right
+    assert any(right) and right != [[*range(len(case))] for case in cases]
 
 
 def near(one: Row, other: Row) -> bool:
