@@ -63,7 +63,7 @@ class Deployed:
         elif conf is not None:
             words += ["--no-config"]
         status, said = self.cli(*words)
-        assert status == 0, said
+        assert status == 0, f"{said}\n{self.board.figures()}"
         return said
 
     @property

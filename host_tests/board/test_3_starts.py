@@ -48,6 +48,21 @@ def heard(repl: Repl, last: str) -> list[str]:
     raise AssertionError(f"no {last}: {lines}")
 
 
+def test_a_board_that_begins_anew_while_it_is_written_to_gets_the_file_again(
+    board: Deployed,
+) -> None:
+    before = board.board.figures()["bites"]
+    content = bytes(range(256)) * 160
+    with Repl(board.board.device) as repl:
+        repl.run("import machine; machine.WDT(timeout=1000)")
+        repl.write("/large", content)
+        assert repl.read("/large") == content
+        repl.remove(["/large"])
+        repl.reset()
+    assert board.board.figures()["bites"] == before + 1
+    board.wait_until(board.serves, "the broker")
+
+
 def test_a_deploy_that_is_cut_off_is_told_of_and_the_next_one_goes_on(board: Deployed) -> None:
     with CutOff(board.board.device) as repl:
         there = repl.hashes()

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mpremote.transport import TransportError
 
 from slotmq_tools import micropython
 from slotmq_tools.deploy import answers, repl
@@ -21,6 +22,16 @@ class Transport:
         self.said: list[str] = []
         self.serial = self
         self.interrupt = ""
+        self.silent = 0  # so many of the next steps get no answer
+
+    def close(self) -> None:
+        self.said.append("closed")
+
+    def exec(self, code: str) -> None:
+        self.said.append(code)
+        if self.silent:
+            self.silent -= 1
+            raise TransportError("timeout waiting for first EOF reception")
 
     def write(self, data: bytes) -> None:
         self.said.append(repr(data))
@@ -121,3 +132,21 @@ def test_ctrl_c_while_it_is_stopped_lets_it_go_on(transport: Any) -> None:
     with pytest.raises(KeyboardInterrupt):
         repl.Repl("/dev/board")
     assert transport.said[-1] == repr(b"\r\x03\x02\x04")
+
+
+def test_a_board_that_stops_answering_is_stopped_again_and_gets_the_file_anew(
+    line: repl.Repl, transport: Transport
+) -> None:
+    transport.silent = 1
+    transport.said.clear()
+    line.write("/a", b"content")
+    first, *again, opened, written, renamed = transport.said
+    assert "open('/a.new', 'wb')" in first and opened == first
+    assert again == ["closed", "raw REPL, soft_reset=True"]
+    assert "w(d(" in written and "os.rename('/a.new', '/a')" in renamed
+
+
+def test_one_that_stays_silent_has_gone_away(line: repl.Repl, transport: Transport) -> None:
+    transport.silent = 3
+    with pytest.raises(ToolError, match=r"/a: the board went away while it was written \(timeout"):
+        line.write("/a", b"content")

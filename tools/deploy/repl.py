@@ -25,6 +25,7 @@ _PATIENCE_S = 120  # a board may have much to compile
 _BACK_S = 20  # how long a USB port may be away while its board starts
 _CHUNK = 1536  # bytes; base64 is a third longer, a text of bytes twice
 _QUIET_S = 0.2
+_FOLDER = "import os\ntry:\n os.mkdir({path!r})\nexcept OSError: pass"
 _GO_ON = b"\r\x03\x02\x04"  # Ctrl-C, Ctrl-B and Ctrl-D: no raw REPL, and a soft reset
 
 
@@ -108,26 +109,37 @@ class Repl:
     def write(self, path: str, content: bytes) -> None:
         """Write a file, and the folders it lies in; no part of it is shown in an error.
 
-        Whatever cuts it off, the old one is there, or the new one as a whole."""
+        Whatever cuts it off, the old one is there, or the new one as a whole. A board that
+        stops answering, or starts anew, is stopped again and gets the file from its beginning."""
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                self._write(path, content)
+                return
+            except TransportExecError as error:
+                reason = (error.error_output.strip().splitlines() or ["failed"])[-1]
+                raise ToolError(
+                    f"{path}: cannot be written ({reason}): `slotmq deploy --erase` makes room"
+                ) from None
+            except (TransportError, serial.SerialException, OSError) as error:
+                if not left:
+                    raise ToolError(
+                        f"{path}: the board went away while it was written ({error})"
+                    ) from None
+                self._again()
+                self._enter()
+
+    def _write(self, path: str, content: bytes) -> None:
         folders = path.split("/")[1:-1]
         for depth in range(len(folders)):
-            self._make_folder("/" + "/".join(folders[: depth + 1]))
+            self._transport.exec(_FOLDER.format(path="/" + "/".join(folders[: depth + 1])))
         pieces = [content[at : at + _CHUNK] for at in range(0, len(content), _CHUNK)]
         steps = [f"w(d({b2a_base64(piece, newline=False)!r}))" for piece in pieces]
         begin = (
             f"from binascii import a2b_base64 as d\nf = open({path + NEW!r}, 'wb')\nw = f.write"
         )
         end = f"f.close()\nimport os\nos.rename({path + NEW!r}, {path!r})"
-        try:
-            for step in (begin, *steps, end):
-                self._transport.exec(step)
-        except TransportExecError as error:
-            reason = (error.error_output.strip().splitlines() or ["failed"])[-1]
-            raise ToolError(
-                f"{path}: cannot be written ({reason}): `slotmq deploy --erase` makes room"
-            ) from None
-        except (TransportError, serial.SerialException, OSError):
-            raise ToolError(f"{path}: the board went away while it was written") from None
+        for step in (begin, *steps, end):
+            self._transport.exec(step)
 
     def read(self, path: str) -> bytes:
         """A file's content."""
@@ -168,9 +180,6 @@ class Repl:
         # A board with USB of its own takes its port away while it starts.
         self._transport.close()
         self._transport = _open(self.device, _BACK_S)
-
-    def _make_folder(self, path: str) -> None:
-        self.run(f"import os\ntry:\n os.mkdir({path!r})\nexcept OSError: pass")
 
     def _enter(self) -> None:
         # A board that is just starting may miss the first Ctrl-C.
