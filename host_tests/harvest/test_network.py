@@ -200,7 +200,7 @@ def test_of_boots_that_are_near_one_header_is_asked_for(
     harvest()
     boards.requests.clear()
     harvest()
-    assert boards.requests == [(A, one.newest - 1, 0), (A, one.newest, 0)]
+    assert boards.requests == [(A, one.newest, 0), (A, one.newest - 1, 0)]
     assert folder.identities() == identities(one)
 
 

@@ -17,13 +17,13 @@ from .copies import Copies
 from .damage import check
 from .manifest import Key, Line
 from .network import NOBODY, Gone, Head, Ring
-from .segments import HEADER, Header, NotASegment, beyond, header, scan
+from .segments import Header, NotASegment, beyond, scan
 from .store import Store, same_segment
 from .usb import Files
+from .wanted import Plan, plan
 
 Done = Callable[[float], None]
 Fetch = Callable[[int], Iterable[bytes]]  # the bytes of a segment from this offset on
-_NEAR = 64  # starts; a ring that is made anew counts on from a number drawn by lot of 2**28
 
 
 @dataclass
@@ -38,33 +38,21 @@ class Report:
     lines: list[Line] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    """A segment that this folder may not have, or not all of."""
-
-    head: Head
-    segment: int
-
-    @property
-    def growing(self) -> bool:
-        return self.segment == self.head.segment
-
-
 def over_network(ring: Ring, only: Iterable[str], store: Store, source: str, done: Done) -> Report:
     """Every board of a broker, or only those."""
     heads = _chosen(ring.heads(), set(only))
     silent = ring.silent(heads) if len(heads) > 1 else {}
     report = Report(missing=list(silent.values()), silent=set(silent))
-    wanted: list[_Wanted] = []
+    wanted: list[tuple[Plan, int]] = []
     for head in (head for head in heads if head.board not in silent):
         with _going_on(head.board, report):
-            wanted += _wanted(ring, head, store)
-    size = sum(each.head.size for each in wanted) or 1
+            wanted += _planned(ring, head, store, report)
+    size = sum(each.head.size for each, _ in wanted) or 1
     so_far = 0.0
-    for each in wanted:
+    for each, number in wanted:
         if each.head.board not in report.silent:
             with _going_on(each.head.board, report):
-                _fetch(ring, each, store, report)
+                _fetch(ring, each, number, store, report)
         so_far += each.head.size / size * 100
         done(so_far)
     _bundle(store, source, report)
@@ -82,17 +70,27 @@ def _going_on(board: str, report: Report) -> Iterator[None]:
         report.silent.add(board)
 
 
-def _fetch(ring: Ring, wanted: _Wanted, store: Store, report: Report) -> None:
-    which = f"board {wanted.head.board}: segment {wanted.segment}"
+def _planned(ring: Ring, head: Head, store: Store, report: Report) -> Iterator[tuple[Plan, int]]:
+    """What is to be fetched of a board, and a line where its head is not true."""
+    found = plan(ring, head, store)
+    if found.told is not None:
+        (report.missing if found.empty else report.gone).append(found.told)
+    for number in found.numbers:
+        yield found, number
+
+
+def _fetch(ring: Ring, wanted: Plan, number: int, store: Store, report: Report) -> None:
+    which = f"board {wanted.head.board}: segment {number}"
     try:
-        data = _from_ring(ring, wanted, store)
+        segment = wanted.asked.header(number)
+        data = _from_ring(ring, wanted, segment, store)
     except Gone:
         report.gone.append(f"{which} was overwritten")
     except NotASegment as error:
         report.bad.append(f"{which}: {error}")
     else:
         if data is not None:
-            _keep(store, data, wanted.growing, report)
+            _keep(store, data, wanted.grows(segment), report)
 
 
 def over_usb(files: Files, store: Store, source: str, done: Done, *, delete: bool) -> Report:
@@ -139,59 +137,21 @@ def _chosen(heads: dict[str, Head], only: set[str]) -> list[Head]:
     return [heads[board] for board in sorted(heads) if not only or board in only]
 
 
-def _wanted(ring: Ring, head: Head, store: Store) -> Iterator[_Wanted]:
-    """What the folder has for certain is left out."""
-    there = range(head.first, head.segment + 1)
-    store.damage.doubt(head.board, there)
-    known = store.damage.copies()
-    sealed = {key for key, copy in known.items() if copy.grown is None}
-    sealed |= {each.key for each in store.waiting() if not each.growing}
-    mine = {key[2]: set[int]() for key in sealed}
-    for board, boot, number in sealed:
-        if board == head.board and number in there:
-            mine[number].add(boot)
-    certain = _certain(ring, head.board, mine)
-    for number in there:
-        if number not in certain:
-            yield _Wanted(head, number)
-
-
-def _certain(ring: Ring, board: str, mine: dict[int, set[int]]) -> set[int]:
-    """Of the segments that the folder has (of which boots?) those that are the ring's.
-
-    A board that was emptied counts its segments anew, and the folder may have the same number
-    of several rings. So headers are looked at, from the newest on; one that is known vouches
-    for those before it whose boots are not far from its own.
-    """
-    certain: set[int] = set()
-    for number in sorted(mine, reverse=True):
-        if number in certain or not mine[number]:
-            continue
-        try:
-            boot = header(ring.read(board, number, 0, HEADER.size)).boot
-        except (Gone, NotASegment):
-            continue
-        if boot in mine[number]:
-            certain |= {
-                each for each, boots in mine.items()
-                if each <= number and any(0 <= boot - one <= _NEAR for one in boots)
-            }  # fmt: skip
-    return certain
-
-
-def _from_ring(ring: Ring, wanted: _Wanted, store: Store) -> bytes | None:
+def _from_ring(ring: Ring, wanted: Plan, segment: Header, store: Store) -> bytes | None:
     """A segment; None where there is nothing new in it."""
-    head, number = wanted.head, wanted.segment
-    end = head.length if wanted.growing else None
-    beginning = header(ring.read(head.board, number, 0, HEADER.size))
-    if (beginning.board, beginning.segment) != (head.board, number):
-        raise NotASegment(f"it is segment {beginning.segment} of board {beginning.board}")
-    begun = _begun(store, beginning)
-    key: Key = (beginning.board, beginning.boot, beginning.segment)
+    board, number = segment.board, segment.segment
+    growing = wanted.grows(segment)
+    end = wanted.length(segment) if growing else None
+    begun = _begun(store, segment)
+    key: Key = (board, segment.boot, number)
     copy = store.damage.copies().get(key)
-    if copy is not None and (copy.grown is None or (wanted.growing and copy.grown >= head.length)):
+    if copy is not None and (copy.grown is None or (end is not None and copy.grown >= end)):
         return None
-    return _whole(store, beginning, begun, lambda at: ring.fetch(head.board, number, at, end))
+    data = _whole(store, segment, begun, lambda at: ring.fetch(board, number, at, end))
+    if growing and copy is not None and copy.grown == len(data):
+        store.piece(board, number).unlink()
+        return None
+    return data
 
 
 def _begun(store: Store, segment: Header) -> bytes:
