@@ -4,6 +4,8 @@ written. Positions are (boot, seq) of the next record; without Spark.
 A segment's header is asked for once. Of the newest segment only what is new is fetched, to
 know the last record that is whole: a position never lies behind what is on flash. So of that one
 the driver knows where records lie, and which definitions stand before them.
+
+A head may be anybody's, or out of date: it says where to look, and what is there say the headers.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..harvest.network import Gone, Head, Ring
-from ..harvest.segments import HEADER, NotASegment, header, scan
+from ..harvest.asked import Asked, Board
+from ..harvest.network import Gone, Head
+from ..harvest.segments import HEADER, NotASegment, scan
 from . import segment as s
 
 UNKNOWN = 0xFFFFFFFF  # how many records a gap has, where nobody can say
@@ -67,48 +70,76 @@ class RingIndex:
     def __init__(self) -> None:
         self._starts: dict[int, Position] = {}  # by segment
         self._head: Head | None = None
+        self._newest = -1  # segment
         self._tail = b""  # of the newest segment, as far as it was fetched
         self.end = Position(0, 0)
 
-    def update(self, ring: Ring, head: Head) -> None:
-        """Ask for what is new. If that fails, all is as it was."""
+    def update(self, ring: Board, head: Head) -> None:
+        """Ask for what is new. If that fails, or nothing of what the head tells is there, all is
+        as it was."""
         if head == self._head:
             return
+        asked = Asked(ring, head.board)
+        newest = self._last(asked, head)
+        if newest is None:
+            return
         known, tail = self._starts, self._tail
-        if self._is_new(head):
+        if self._is_new(asked, head, newest):
             known, tail = {}, b""
-        elif self._head is None or head.segment != self._head.segment:
+        elif newest != self._newest:
             tail = b""
         starts: dict[int, Position] = {}
-        for number in range(_first(ring, head), head.segment + 1):
-            at = known.get(number) or _look(ring, head.board, number)
+        for number in range(_first(asked, head), newest + 1):
+            at = known.get(number) or _look(asked, number)
             if at is not None:
                 starts[number] = at
-        self._extend(ring, head, starts, tail)
+        self._extend(ring, head, newest, starts, tail)
 
-    def _is_new(self, head: Head) -> bool:
+    def _last(self, asked: Asked, head: Head) -> int | None:
+        """The newest segment. What a head does not tell of is looked for where it tells of less
+        than is known, or nothing is."""
+        if self._head is not None and head.segment == self._newest in self._starts:
+            return self._newest
+        number = asked.newest(head)
+        if number is not None and (self._head is None or number < self._newest):
+            while asked.has(number + 1):
+                number += 1
+        return number
+
+    def _is_new(self, asked: Asked, head: Head, newest: int) -> bool:
         """Was the board emptied?"""
         if self._head is None:
             return False
-        boots = head.boot - self._head.boot
-        return head.segment < self._head.segment or not 0 <= boots <= NEAR
+        if head.boot == self._head.boot and newest == self._newest:
+            return False
+        at = _look(asked, newest)
+        return newest < self._newest or (
+            at is not None and not 0 <= at.boot - self.end.boot <= NEAR
+        )
 
-    def _extend(self, ring: Ring, head: Head, starts: dict[int, Position], tail: bytes) -> None:
+    def _extend(
+        self, ring: Board, head: Head, newest: int, starts: dict[int, Position], tail: bytes
+    ) -> None:
         """By what the newest segment has more than its `tail`; then all of it is known."""
-        if head.segment in starts:
+        if newest in starts:
             try:
-                tail += ring.read(head.board, head.segment, len(tail), head.length)
+                tail += ring.read(head.board, newest, len(tail), None)
                 found = scan(tail)
                 end = Position(found.header.boot, found.last + 1)
             except (Gone, NotASegment):
-                end, tail = starts.pop(head.segment), b""
+                end, tail = starts.pop(newest), b""
         else:
             end = max(starts.values(), default=Position(0, 0))
         self._starts, self._tail, self._head, self.end = starts, tail, head, end
+        self._newest = newest
 
     def is_behind(self, position: Position) -> bool:
         """Is what was read of another ring, that no boot of this one follows on?"""
-        return self._head is not None and self._head.boot < position.boot
+        return bool(self._starts) and self.end.boot < position.boot
+
+    def reaches(self, position: Position) -> bool:
+        """Is all that was planned up to there on flash, or of a ring that is no more?"""
+        return bool(self._starts) and (position <= self.end or self.is_behind(position))
 
     @property
     def oldest(self) -> Position:
@@ -155,7 +186,7 @@ class RingIndex:
 
     def _part(self, number: int, first: int, last: Position) -> Bytes | None:
         """Where it lies, of the newest segment, if that is known to have so many."""
-        if self._head is None or number != self._head.segment or last > self.end:
+        if number != self._newest or last > self.end:
             return None
         return lying(self._tail, first, last.seq)
 
@@ -182,25 +213,18 @@ def lying(segment: bytes, first: int, last: int) -> Bytes:
     return Bytes(begin, at, b"".join(before))
 
 
-def _first(ring: Ring, head: Head) -> int:
-    """The oldest segment. A head may be anybody's: what lies before it is lost only if the board
-    says so, too."""
+def _first(asked: Asked, head: Head) -> int:
+    """The oldest segment: what lies before it is lost only if the board says so, too."""
     number = head.first
-    while number > 0:
-        try:
-            header(ring.read(head.board, number - 1, 0, HEADER.size))
-        except Gone:
-            break
-        except NotASegment:
-            pass  # it is there
+    while number > 0 and asked.has(number - 1):
         number -= 1
     return number
 
 
-def _look(ring: Ring, board: str, number: int) -> Position | None:
+def _look(asked: Asked, number: int) -> Position | None:
     """Where a segment begins; the records of one that cannot be known are a gap."""
     try:
-        found = header(ring.read(board, number, 0, HEADER.size))
+        found = asked.header(number)
     except (Gone, NotASegment):
         return None
     return Position(found.boot, found.first)

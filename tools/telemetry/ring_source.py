@@ -178,6 +178,8 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             index = self._driver.indices.get(board)
             if index is None:
                 raise Away(f"board {board} is not behind these brokers now")
+            if not index.reaches(_next(last)):
+                raise Away(f"board {board}: its head does not tell of all that is planned of it")
             begin = Position(*last[2:]) if last[2:] else _next(before or [*index.oldest])
             gaps = index.gaps(begin, _next(last))
             if before is not None and begin != _next(before):
