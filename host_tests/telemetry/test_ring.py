@@ -53,7 +53,7 @@ class Stream:
 
     def plan(self, most: int | None = None) -> tuple[Work, Position]:
         state: dict[str, Any] = self.board.state()
-        self.index.update(self.ring, Head(**state))  # type: ignore[arg-type]
+        self.index.update(self.ring, Head(**state))
         start = self.at or self.index.oldest
         end = self.index.end
         if most is not None:

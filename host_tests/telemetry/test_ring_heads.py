@@ -20,10 +20,10 @@ def test_a_head_of_anybody_makes_no_gap_of_what_the_ring_has() -> None:
     board = started(30)
     Ring.board = board
     ring, index = Ring(), RingIndex()
-    index.update(ring, told(board))  # type: ignore[arg-type]
+    index.update(ring, told(board))
     start = index.end
     for _ in range(200):
         board.message("t", b"a" * 40)
-    index.update(ring, replace(told(board), first=told(board).segment))  # type: ignore[arg-type]
+    index.update(ring, replace(told(board), first=told(board).segment))
     assert index.gaps(start, index.end) == []
     assert index.pieces(start, index.end)[0].first == start.seq
