@@ -1,7 +1,9 @@
 """`slotmq harvest --from`: segments that somebody copied by hand, from an SD card, say."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -163,16 +165,44 @@ def test_damage_is_told_and_what_is_before_it_is_kept(
     assert there[A, 1, 1].startswith(one.segments[1])  # with what is behind, for quarantine
 
 
-def test_a_power_cut_s_torn_tail_is_kept_as_it_is(
-    card: Path, copied: Harvest, folder: Folder
+def test_a_power_cut_s_torn_tail_comes_from_the_board(
+    card: Path, copied: Harvest, attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
+    """Or somebody has copied it while the board was writing: nobody can tell."""
     one = recorder(messages=10)
     one.tear()
     torn = one.segments[0]
     one.start()
     copy(one, card)
-    assert f"segment 0: torn at byte {len(torn) - 6}" in copied().output
-    assert folder.segments()[0][1].startswith(torn)
+    assert "torn" not in copied().output
+    attach(one)
+    assert f"segment 0: torn at byte {len(torn) - 6}" in harvest().output
+    assert folder.segments()[-1][1].startswith(torn)
+
+
+@pytest.mark.parametrize("way", ["network", "cable"])
+def test_one_that_was_copied_on_another_day_than_the_next_start_stays_in_doubt(
+    way: str, card: Path, copied: Harvest, attach: Attach, harvest: Harvest, flash: Path,
+    by_cable: Harvest, folder: Folder,
+) -> None:  # fmt: skip
+    """`cp -n` leaves what was copied when the board was still writing it."""
+    one = recorder(messages=20)
+    copy(one, card)
+    for _ in range(30):
+        one.message("room/1", b"later")
+    one.start()
+    assert one.newest == 1
+    copy(one, card, 1)
+    copied()
+    assert [number for _, _, number, _ in folder.lines()[0]["growing"]] == [0, 1]
+    if way == "network":
+        attach(one)
+        harvest()
+    else:
+        copy(one, flash)
+        by_cable("--delete")
+        assert [path.name for path in flash.iterdir()] == ["00000001.seg"]
+    assert folder.identities() == identities(one)
 
 
 def test_one_that_is_longer_than_its_size_is_told(
@@ -207,6 +237,24 @@ def test_what_is_no_segment_or_cannot_be_read_is_named(
 
     monkeypatch.setattr(Path, "read_bytes", worn_out)
     assert f"{card}/00000000.seg: Input/output error" in copied(status=1).output
+
+
+def test_a_folder_that_cannot_be_read_is_named(
+    card: Path, copied: Harvest, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = recorder(A, 20), recorder(B, 20)
+    copy(one, card / "A")
+    copy(other, card / "B")
+    look = os.scandir
+
+    def refused(path: str | Path = ".") -> Any:
+        if Path(path) == card / "B":
+            raise PermissionError(13, "Permission denied", str(path))
+        return look(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    assert f"{card}/B: Permission denied\n" in copied(status=1).output
+    assert folder.identities() == identities(one)
 
 
 def test_a_folder_without_any(card: Path, copied: Harvest, folder: Folder) -> None:

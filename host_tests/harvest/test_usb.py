@@ -11,6 +11,8 @@ from slotmq_tools import micropython
 from slotmq_tools.cli import main
 from slotmq_tools.deploy import repl
 from slotmq_tools.errors import ToolError
+from slotmq_tools.harvest.manifest import locked
+from slotmq_tools.harvest.store import Store
 
 from .conftest import A, Folder, identities, recorder
 from .recording import Recorder
@@ -118,6 +120,42 @@ def test_over_the_network_and_then_by_cable_makes_no_doubles(
     assert ": 1 segments" in harvest().output
     assert folder.identities() == identities(one)
     assert len(folder.segments()) == len(one.segments)
+
+
+def kept_short(folder: Folder, one: Recorder, less: int) -> None:
+    """The folder has a segment, as sealed, of which so much is lacking."""
+    with locked(folder.path) as manifest:
+        store = Store(manifest)
+        store.keep(one.segments[0][:-less], growing=False)
+        store.bundle("a test")
+
+
+def test_what_a_bundle_lacks_of_a_sealed_one_comes_before_it_is_deleted(
+    flash: Path, harvest: Callable[..., Result], folder: Folder
+) -> None:
+    one = recorder(messages=30)
+    kept_short(folder, one, less=300)
+    one.start()
+    written(one, flash)
+    harvest("--delete")
+    assert folder.identities() == identities(one)
+    assert [path.name for path in flash.iterdir()] == ["00000001.seg"]
+
+
+@pytest.mark.parametrize("tail", [b"\xff" * 40, b"\x12" * 40], ids=["erased", "torn"])
+def test_one_that_is_longer_on_the_board_is_not_deleted_unless_by_nothing(
+    tail: bytes, flash: Path, harvest: Callable[..., Result], folder: Folder
+) -> None:
+    one = recorder(messages=30)
+    one.segments[0] += tail
+    kept_short(folder, one, less=40)
+    one.start()
+    written(one, flash)
+    erased = tail[0] == 0xFF
+    said = harvest("--delete", status=0 if erased else 1).output
+    stays = "/00000000.seg: stays on the board, as it is longer than its bundle"
+    assert (stays in said) is not erased
+    assert (flash / "00000000.seg").exists() is not erased
 
 
 def test_a_board_without_recordings(flash: Path, harvest: Callable[..., Result]) -> None:

@@ -1,9 +1,11 @@
 """Segments that were copied by hand, from an SD card or with `mpremote cp`: the *.seg of a folder.
 
 What Files of usb.py does for a board is done for them here. Nothing is known of when each was
-copied: one that no later one follows may have been copied while the board was still writing it.
+copied, and it may have been while the board was still writing it: that nothing is lacking only
+the next one of the same start says. Where that is of a later start, they may be of two days.
 """
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 from ..errors import ToolError
 from .manifest import Copy, fuller
 from .segments import Header, NotASegment, Scan, fitting, scan
+from .usb import Held
 
 _NAME = re.compile(r"[^.].*\.seg", re.IGNORECASE)  # hidden ones are macOS's own, beside each file
 
@@ -28,16 +31,26 @@ class Copies:
     def headers(self) -> list[Header]:
         """Of all segments; of one that is there twice the fuller copy counts. What is no segment
         is told of in `refused`, and in `unread` what this computer cannot read."""
-        for path in sorted(self._folder.rglob("*")):
-            if _NAME.fullmatch(path.name) and path.is_file():
-                self._look_at(path)
+        paths = [
+            Path(folder, name)
+            for folder, _, names in os.walk(self._folder, onerror=self._cannot_list)
+            for name in names
+            if _NAME.fullmatch(name)
+        ]
+        for path in sorted(paths):
+            self._look_at(path)
         if not self._found:
             why = "; ".join(self.refused + self.unread) or "there is no *.seg"
             raise ToolError(f"{self._folder}: it has no recordings ({why})")
         return sorted(self._found, key=lambda one: (one.board, one.segment, one.boot))
 
+    def _cannot_list(self, error: OSError) -> None:
+        self.unread.append(f"{error.filename}: {error.strerror}")
+
     def _look_at(self, path: Path) -> None:
         try:
+            if not path.is_file():
+                return
             found = scan(fitting(path.read_bytes()))
         except NotASegment as error:
             self.refused.append(f"{path}: {error}")
@@ -50,19 +63,18 @@ class Copies:
                 before = header.board, header.segment - 1
                 self._behind.setdefault(before, set()).add(header)
 
-    def is_new(self, segment: Header, copy: Copy | None) -> bool:
+    def is_new(self, segment: Header, copy: Copy | None, _held: Held) -> bool:
         """Has a file more than the folder of the harvest has?"""
         grown = 0 if self.grows(segment) else None
         return copy is None or fuller(self._found[segment][1].last, grown, copy)
 
     def grows(self, segment: Header) -> bool:
-        """May the board have more of it, as far as the files tell? It has not if the next one is
-        of a later start, or begins where this one ends, or if this one is damaged before that."""
+        """May the board have more of it, as far as the files tell? It has not if the next one of
+        the same start begins where this one ends, or if this one is damaged before that."""
         found = self._found[segment][1]
         is_damaged = found.torn and not found.cut
         return not any(
-            each.boot > segment.boot
-            or (each.boot == segment.boot and (is_damaged or each.first == found.last + 1))
+            each.boot == segment.boot and (is_damaged or each.first == found.last + 1)
             for each in self._behind.get((segment.board, segment.segment), ())
         )
 

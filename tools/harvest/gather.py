@@ -122,7 +122,8 @@ def _fetch_files(
         store.damage.doubt(board, {each.segment for each in there})
     copies = store.damage.copies()
     for count, each in enumerate(there):
-        if files.is_new(each, copies.get((each.board, each.boot, each.segment))):
+        copy = copies.get((each.board, each.boot, each.segment))
+        if files.is_new(each, copy, store.held):
             begun = _begun(store, each)
             data = _whole(store, each, begun, lambda at, one=each: files.fetch(one, at))  # type: ignore[misc]
             _keep(store, data, growing=files.grows(each), report=report)
@@ -202,16 +203,24 @@ def _bundle(store: Store, source: str, report: Report) -> None:
         (report.missing if lacking else report.bad).append(told)
 
 
+def _is_longer(files: Files, segment: Header, held: int) -> bool:
+    """Has a file anything behind so many bytes?"""
+    length = files.paths[segment][1]
+    return length > held and any(rest.strip(b"\xff") for rest in files.fetch(segment, held))
+
+
 def _delete(files: Files, there: list[Header], store: Store, report: Report) -> None:
     """What lies in bundles that were read back; what does not stays, and is told."""
     copies = store.damage.copies()
     safe: dict[str, list[Header]] = {}  # by the paths of their bundles
     for each in there:
         copy = copies.get((each.board, each.boot, each.segment))
-        path, length = files.paths[each]
-        if length > each.size:
+        if copy is None or copy.grown is not None:
+            continue
+        if _is_longer(files, each, store.held(copy)):
+            path = files.paths[each][0]
             report.missing.append(f"{path}: stays on the board, as it is longer than its bundle")
-        elif copy is not None and copy.grown is None:
+        else:
             safe.setdefault(copy.line.path, []).append(each)
     for line in store.manifest.lines:
         if line.path in safe:

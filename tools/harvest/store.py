@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..errors import ToolError
 from .damage import Damage
-from .manifest import BUNDLES, Key, Line, Manifest, fuller, replace_file, sync_folder
+from .manifest import BUNDLES, Copy, Key, Line, Manifest, fuller, replace_file, sync_folder
 from .segments import Header, NotASegment, Scan, fitting, header, padded, scan
 
 PARTIAL = "partial"
@@ -110,9 +110,22 @@ class Store:
         there = self.damage.copies().get(key)
         if there is None or there.grown is None:
             return None
-        with (self.folder / there.line.path).open("rb") as file:
-            file.seek(there.index * there.line.segment_size)
-            return file.read(there.grown)
+        return self._bytes(there)[: there.grown]
+
+    def held(self, copy: Copy) -> int:
+        """How many bytes of a sealed segment a bundle has: to its last record, or what is torn
+        behind. Of a bundle that has rotted, so that nobody can say, all: its SHA-256 tells."""
+        data = self._bytes(copy)
+        try:
+            return max(scan(data).end, len(data.rstrip(b"\xff")))
+        except NotASegment:
+            return len(data)
+
+    def _bytes(self, copy: Copy) -> bytes:
+        size = copy.line.segment_size
+        with (self.folder / copy.line.path).open("rb") as file:
+            file.seek(copy.index * size)
+            return file.read(size)
 
 
 def _scanned(path: Path) -> Scan:

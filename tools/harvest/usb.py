@@ -6,13 +6,14 @@ What the board runs is a few lines that print; nothing is installed there or mou
 import ast
 import posixpath
 from binascii import a2b_base64
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from ..errors import ToolError
 from .manifest import Copy
 from .segments import HEADER, Header, NotASegment, header
 
+Held = Callable[[Copy], int]  # bytes of it that its bundle has
 _CONF = "/slotmq.conf"
 _KEY = "record_location"
 _DEFAULT = "record"  # of that key
@@ -94,9 +95,11 @@ class Files:
             begin += len(piece)
             yield piece
 
-    def is_new(self, _segment: Header, copy: Copy | None) -> bool:
+    def is_new(self, segment: Header, copy: Copy | None, held: Held) -> bool:
         """May it have more than the folder of the harvest has?"""
-        return copy is None or copy.grown is not None
+        if copy is None or copy.grown is not None:
+            return True
+        return min(self.paths[segment][1], segment.size) > held(copy)
 
     def grows(self, _segment: Header) -> bool:
         """No segment does: the board's next start begins a new one."""
