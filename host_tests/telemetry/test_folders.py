@@ -270,6 +270,11 @@ def test_tables_and_harvests_each_want_a_folder_of_their_own(tmp_path: Path) -> 
         Lake(harvest).made()
     with pytest.raises(ToolError, match="is a folder of tables"), locked(tables):
         pass
+    done = CliRunner().invoke(main, ["telemetry", "season", str(tables)])
+    assert done.exit_code == 1
+    assert (
+        done.output == f"Error: {tables} is a folder of tables: a harvest needs one of its own\n"
+    )
     assert [path.name for path in harvest.iterdir()] == ["MANIFEST.jsonl"]
     assert [path.name for path in tables.iterdir()] == ["bronze"]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pandas as pd
@@ -13,7 +15,9 @@ from click.testing import CliRunner
 
 from host_tests.test_recording import begin
 from slotmq_tools.cli import main
-from slotmq_tools.telemetry import command
+from slotmq_tools.errors import ToolError
+from slotmq_tools.harvest import network
+from slotmq_tools.telemetry import command, extras
 from slotmq_tools.telemetry.lake import Lake
 
 REFUSED = [
@@ -83,6 +87,60 @@ def test_no_rights_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     done = CliRunner().invoke(main, ["telemetry", "season", str(tmp_path / "harvest")])
     assert done.exit_code == 1
     assert done.output.splitlines()[-1] == f"Error: {tmp_path}: Permission denied"
+
+
+def test_a_folder_that_may_not_be_searched_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A harvest is kept away from tables; whether they are there it may not see."""
+    closed, card = tmp_path / "closed", tmp_path / "card"
+    card.mkdir()
+    look = Path.stat
+
+    def refused(path: Path, **options: Any) -> os.stat_result:
+        if closed in path.parents:
+            raise PermissionError(13, "Permission denied", str(path))
+        return look(path, **options)
+
+    monkeypatch.setattr(Path, "stat", refused)
+    done = CliRunner().invoke(main, ["harvest", str(closed / "field"), "--from", str(card)])
+    assert done.exit_code == 1
+    assert done.output == f"Error: {closed}/field/bronze: Permission denied\n"
+
+
+class Ring:
+    """Brokers: some hang, once they have let somebody in."""
+
+    hung: frozenset[int] = frozenset()  # ports
+    closed: list[int]
+
+    def __init__(self, address: tuple[str, int], _login: object) -> None:
+        self.port = address[1]
+
+    def heads(self) -> dict[str, object]:
+        if self.port in self.hung:
+            raise ToolError(f"no MQTT at {self.port}")
+        return {"00000000000000aa": None}
+
+    def close(self) -> None:
+        self.closed.append(self.port)
+
+
+@pytest.mark.parametrize("hung", [1, 2])
+def test_once_goes_on_with_a_board_of_another_broker_where_one_hangs(
+    hung: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    brokers = [("127.0.0.1", 1), ("127.0.0.1", 2)]
+    monkeypatch.setattr(network, "Ring", Ring)
+    monkeypatch.setattr(Ring, "closed", [], raising=False)
+    monkeypatch.setattr(Ring, "hung", frozenset({hung}))
+    extras._need_one(brokers, None, ())
+    assert Ring.closed == ([1, 2] if hung == 1 else [1])
+    with pytest.raises(ToolError, match="there is no board cc behind these brokers"):
+        extras._need_one(brokers, None, ("cc",))
+    monkeypatch.setattr(Ring, "hung", frozenset({1, 2}))
+    with pytest.raises(ToolError, match="no MQTT at 1"):
+        extras._need_one(brokers, None, ())
 
 
 def test_of_a_java_trace_the_cause_is_told() -> None:

@@ -164,9 +164,9 @@ def sync_folder(folder: Path) -> None:
 @contextmanager
 def locked(folder: Path) -> Iterator[Manifest]:
     """The folder's manifest, while nobody else harvests into it."""
-    if (folder / "bronze").exists() and not (folder / NAME).exists():
-        raise ToolError(f"{folder} is a folder of tables: a harvest needs one of its own")
     try:
+        if (folder / "bronze").exists() and not (folder / NAME).exists():
+            raise ToolError(f"{folder} is a folder of tables: a harvest needs one of its own")
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / ".lock").open("w") as lock:
             try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import ToolError
+from ..harvest.manifest import locked
 from . import demo, extras, manifest
 from .lake import Lake
 
@@ -160,8 +161,9 @@ def generate(harvest: Path, seed: int = 1, boards: int = 4, steps: int = 400) ->
     from .season.world import season as live
 
     knobs = Knobs(boards=boards, steps=steps, segment_size=4096, ring=16, silences=0.01)
-    before = len(manifest.read(harvest)) if (harvest / "MANIFEST.jsonl").exists() else 0
-    lived = live(harvest, seed, knobs, before)
+    with locked(harvest) as there:
+        before = len(there.lines)
+        lived = live(harvest, seed, knobs, before)
     records = len({(t.entry.board, t.entry.boot, t.entry.seq) for t in lived.harvest.taken})
     bundles = lived.harvest.lines - before
     click.echo(f"season: {boards} boards, {bundles} bundles, {records:,} records")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -70,14 +71,11 @@ def _need_one(
     failed = []
     for address in brokers:
         try:
-            ring = Ring(address, Login(user, os.environ.get(LOGIN)))
+            with closing(Ring(address, Login(user, os.environ.get(LOGIN)))) as ring:
+                heads = ring.heads()
         except ToolError as error:
             failed.append(error)
             continue
-        try:
-            heads = ring.heads()
-        finally:
-            ring.close()
         if heads.keys() & set(boards) if boards else heads:
             return
     missing = f"there is no board {', '.join(boards)} behind these brokers"
