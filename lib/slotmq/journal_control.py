@@ -214,8 +214,6 @@ def note(journal, is_full, error=_ENOSPC):
     broker = journal.broker
     if (broker.full == 1) == is_full:
         return
-    broker.full = broker.subscriptions.full = is_full
-    broker.apply_settings()
     if broker.log_mask & _WARNING:
         why = "no room" if error == _ENOSPC else "it cannot be written (error %s)" % error
         why = "no heap is left" if error == _ENOMEM else why
@@ -224,6 +222,10 @@ def note(journal, is_full, error=_ENOSPC):
         then = "all clients wait until that changes" if waits else "nothing new is promised"
         what = "%s, %s" % (why, then) if is_full else "there is room again"
         broker.log(_WARNING, "The journal: %s." % what)
+    # Behind the line: it takes some heap as well, and without any telling.py tells.
+    broker.full = broker.subscriptions.full = is_full
+    broker.lane = None
+    broker.apply_settings()
 
 
 def must_keep(broker, slot):
