@@ -28,8 +28,7 @@ _KEPT = const(16)  # in the flags of a message
 _EXTRA = const(8)
 _FIELDS = const(8)  # where a record's body begins in buf; its type and length stand before
 _ROW = const(4)  # in a mark: the journal has a row of the slot
-_RETRY = const(10)  # tenths of a second until it is tried again to write; then twice that, ...
-_LONGEST = const(3000)  # an attempt wears out flash
+_RETRY = const(10)  # tenths of a second until it is tried again to write; then up to 256 times it
 _NEVER = const(0x3FFFFFFF)
 _MINUTE = const(600)
 # Types of records
@@ -101,12 +100,10 @@ class Journal:
     def compacted(self):
         """Try to write all there is into a new generation; is it done?"""
         self.retry_at = self.broker.now + self.pause
-        self.pause = min(2 * self.pause, _LONGEST)
+        self.pause = min(2 * self.pause, _RETRY << 8)  # an attempt wears out flash
         heap.lift()
         self._control().compact(self)
         heap.drop()
-        if self.whole:
-            self.pause = _RETRY
         return self.whole
 
     def _keep_room(self):

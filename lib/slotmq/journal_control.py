@@ -13,6 +13,7 @@ _CHANGED = const(32)
 _KEPT = const(16)
 _NOTHING = const(-1)  # the snapshot of a medium that never had one
 _LOOK = const(100)  # tenths of a second between two looks for room
+_RETRY = const(10)  # as in journal.py
 _FAR = const(65536)  # bytes that the journal grows between two looks, where there is room
 _MARGIN = const(4096)  # where there is little
 _WARNING = const(2)
@@ -110,6 +111,7 @@ def make(journal):
     medium.switch()
     journal.snapshot = medium.end
     journal.whole = True
+    journal.pause = _RETRY
     keep_room(journal)
 
 
