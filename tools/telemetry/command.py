@@ -79,14 +79,16 @@ def installed(*names: str) -> None:
 @_master
 def bronze(harvest: Path, tables: Path, master: str | None) -> None:
     """Take what is new in HARVEST into TABLES."""
-    manifest.read(harvest)
+    lines = manifest.read(harvest)
     lake = Lake(tables).made()
     installed(*_FOR_SPARK)
     from . import bronze as step
 
     step.check_folder(lake, harvest)  # a session takes its time to begin
     taken = step.ingest(session(master), harvest, lake)
-    click.echo(f"bronze: {taken.last - taken.first} bundles taken, {taken.last} are there")
+    there = sum(bool(line.path) for line in lines)  # others have gone into larger ones
+    new = sum(bool(line.path) for line in lines[taken.first :])
+    click.echo(f"bronze: {new} bundles taken, {there} are there")
 
 
 def made_anew(part: str, source: str, tables: Path, master: str | None) -> None:
