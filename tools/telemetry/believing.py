@@ -2,8 +2,8 @@
 other boots say of them is order.py's.
 
 None of a kind that the format does not know, none from before the recorder existed, none later
-than the harvest that brought it; of the rest the better kind first (NTP, harvester, message, RTC), then the smaller error, then the earlier;
-one that contradicts those before is not believed.
+than the harvest that brought it; of the rest the better kind first (NTP, harvester, message, RTC),
+then the smaller error, then the earlier; one that contradicts those before is not believed.
 
 A board takes a number every three days, so between records with no more than three missing the
 ticks begin anew once at most, which shows in them. Where more are missing begins another stretch,

@@ -3,9 +3,9 @@
 The better kind first, as in a boot. An anchor that lies before what better ones of the boots in
 front of its own allow, or after what those behind it and the harvest do, is not gone by. Where
 boots contradict each other by anchors of the same kind, as many boots as can agree are right, so
-that one wrong clock takes nothing from the others; of as many boots, those with more anchors. Where
-that leaves a choice, nobody knows who is wrong: neither is gone by. A board's own clock is left to
-own.py.
+that one wrong clock takes nothing from the others; of as many boots, those with more anchors.
+Where that leaves a choice, nobody knows who is wrong: neither is gone by. A board's own clock is
+left to own.py.
 """
 
 from __future__ import annotations

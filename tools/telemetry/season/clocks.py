@@ -3,8 +3,8 @@
 It begins with what is true. Of each stretch (records of a boot with at most three numbers missing
 in a row) it asks how many wraps more or fewer than the true ones the harvest could be taken for; a
 true number that is the only one must be found, and where there are others the bounds must hold
-for all of them. Every anchor is looked at for every record. Which of them boots go by is in order.py, boards' own
-clocks are in own.py.
+for all of them. Every anchor is looked at for every record. Which of them boots go by is in
+order.py, boards' own clocks are in own.py.
 """
 
 from __future__ import annotations
@@ -82,6 +82,10 @@ class Clocks:
         if not certain or least is None:
             return self._seen[key]
         return self._seen[key] + max(0, least - certain[0]) * _PERIOD
+
+    def stretch(self, key: Key) -> int:
+        """Which run of its boot it is in."""
+        return self._run_of[key]
 
     def hidden(self, key: Key) -> int:
         """How many wraps were truly in the holes between its boot's first record and it."""

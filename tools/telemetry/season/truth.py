@@ -85,7 +85,9 @@ class Truth:
 
     def is_promised(self, key: Key) -> bool:
         """The true time must be inside of the bounds: no clock that is wrong made them."""
-        return key[0] not in self.misled and not self.clocks.own_of(key) & self._season.false_anchors
+        return (
+            key[0] not in self.misled and not self.clocks.own_of(key) & self._season.false_anchors
+        )
 
     @cached_property
     def misled(self) -> set[str]:
@@ -103,7 +105,8 @@ class Truth:
                 wall, error = told(entry)
                 found.append({
                     "board": key[0], "boot": key[1], "seq": key[2], "error_ms": error,
-                    "quality": _QUALITIES.get(entry.flags, str(entry.flags)), "anchor_us": wall * 1000,
+                    "quality": _QUALITIES.get(entry.flags, str(entry.flags)),
+                    "anchor_us": wall * 1000,
                     "believed": self.clocks.is_believed(key),
                 })  # fmt: skip
         return found
@@ -126,7 +129,8 @@ class Truth:
                 name = _EVENTS[entry.flags - 1] if entry.flags < 10 else f"event {entry.flags}"
                 text = name in ("subscribe", "unsubscribe", "table full")
                 found.append({
-                    **self._common(key), "event": name, "payload": entry.payload,
+                    **self._common(key), "stretch": self.clocks.stretch(key),
+                    "event": name, "payload": entry.payload,
                     "code": entry.payload[0] if entry.flags <= 3 else None,
                     "detail": entry.payload.decode() if text else None,
                     "heap_bytes": _number(entry.payload) if name == "heap low-water" else None,
