@@ -106,4 +106,4 @@ def test_believed_are_those_that_every_heaviest_chain_has(
     ]
     heaviest = max(sum(weights[i] for i in chain) for chain in chains)
     best = [chain for chain in chains if sum(weights[i] for i in chain) == heaviest]
-    assert outside(spans, weights) == {*places} - set.intersection(*best)
+    assert outside(spans, weights) == {*places} - set[int].intersection(*best)
