@@ -196,9 +196,11 @@ def sessions(silver: Silver) -> Iterator[Row]:
     of_client = (row for row in silver("events") if row["client"] is not None)
     for (board, client), rows in by(of_client, "board", "client").items():
         names = [row["event"] for row in rows]
-        came = [(r["boot"], r["uptime_ms"]) for r in rows if r["event"] == "connect"]
+        came = [
+            ((r["boot"], r["stretch"]), r["uptime_ms"]) for r in rows if r["event"] == "connect"
+        ]
         most = max(
-            (sum(boot == b and 0 <= at - ms < 600_000 for b, ms in came) for boot, at in came),
+            (sum(here == b and 0 <= at - ms < 600_000 for b, ms in came) for here, at in came),
             default=0,
         )
         dead = sum(row["event"] == "disconnect" and row["code"] == 8 for row in rows)

@@ -160,8 +160,19 @@ def test_a_time_that_is_not_known_to_the_hour_is_in_no_hour(spark: SparkSession)
     assert (board["messages"], board["without_time"]) == (8, 2)
 
 
+def test_a_field_that_an_object_has_twice_is_its_last(spark: SparkSession) -> None:
+    sent = [
+        message(1, json='{"a": 1, "b": 5, "a": 2}'), message(2, json='{"a": 1, "a": "x"}'),
+        message(3, json='{"a": 3}'), message(4, number=7.0), message(5, json="[1]"),
+    ]  # fmt: skip
+    found = gold.values(table(spark, MESSAGES, sent)).collect()
+    assert sorted((row["seq"], row["field"], row["value"]) for row in found) == [
+        (1, "a", 2.0), (1, "b", 5.0), (3, "a", 3.0), (4, "", 7.0),
+    ]  # fmt: skip
+
+
 def event(name: str, minutes: float = 0, **columns: Any) -> dict[str, Any]:
-    row = {"board": "b", "boot": 1, "seq": 0, "event": name, "client": "c"}
+    row = {"board": "b", "boot": 1, "seq": 0, "stretch": 0, "event": name, "client": "c"}
     return row | {"uptime_ms": round(minutes * 60_000)} | columns
 
 
@@ -187,9 +198,12 @@ def test_connects_flap_within_any_ten_minutes_of_a_boot(spark: SparkSession) -> 
         event("connect", minutes=at, client=client) for client in times for at in times[client]
     ]
     rows += [event("connect", minutes=i, boot=i % 2, client="restarted") for i in range(8)]
+    # Any number of wraps may lie between two stretches: their uptimes are days apart, or not.
+    rows += [event("connect", minutes=i, stretch=i % 2, client="holed") for i in range(8)]
     found = gold_health.sessions(table(spark, EVENTS, rows), table(spark, MESSAGES, [])).collect()
     assert {row["client"]: row["most_connects"] for row in found} == {
         "across": 5, "close": 5, "far": 4, "at once": 5, "later": 5, "restarted": 4,
+        "holed": 4,
     }  # fmt: skip
 
 

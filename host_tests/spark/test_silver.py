@@ -49,7 +49,7 @@ def test_the_seasons_have_what_is_to_be_shown(made: Made) -> None:
     }  # fmt: skip
 
 
-def test_the_true_time_is_never_further_away_than_the_error_but_where_own_clocks_are_wrong(
+def test_the_true_time_is_never_further_away_than_the_error_but_where_clocks_are_wrong(
     made: Made,
 ) -> None:
     looked_at = not_promised = 0
@@ -57,7 +57,7 @@ def test_the_true_time_is_never_further_away_than_the_error_but_where_own_clocks
         for key, at in truth.true_times():
             wall = truth.wall(key)
             if not truth.is_promised(key):
-                assert wall and wall[2] == "own"
+                assert key[0] in truth.misled or (wall and wall[2] == "own")
                 not_promised += 1
             elif wall is not None:
                 looked_at += 1

@@ -1,14 +1,17 @@
-"""Boots whose anchors contradict the order of their numbers: the better kind is believed."""
+"""Boots whose anchors contradict the order of their numbers: the better kind is believed, and of
+one kind the most that agree."""
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import combinations, permutations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slotmq_tools.telemetry.believing import believed
+from slotmq_tools.telemetry.chains import outside
 from slotmq_tools.telemetry.clock import Boot
-from slotmq_tools.telemetry.order import Span, agreed, disordered
+from slotmq_tools.telemetry.order import agreed
 
 from .test_clock import DAY, HARVESTER, NOW, NTP, TOLD, anchor, boot
 
@@ -55,13 +58,52 @@ def test_what_is_worse_is_asked_where_the_better_is_not_believed() -> None:
     assert [a.seq for a in found[1].trusted] == [1]
 
 
-@given(st.lists(st.none() | st.tuples(st.integers(0, 30), st.integers(0, 5)), max_size=8))
-def test_the_disordered_are_those_of_some_pair(drawn: list[tuple[int, int] | None]) -> None:
-    spans: list[Span] = [one and (one[0], one[0] + one[1]) for one in drawn]
-    pairs = [
-        (i, k)
-        for i, one in enumerate(spans)
-        for k, other in enumerate(spans)
-        if i < k and one and other and one[1] > other[0]
+def test_one_wrong_clock_takes_nothing_from_the_many_that_agree() -> None:
+    """A phone that is behind by most of a year comes by last, first, or between."""
+    for quality in (TOLD, HARVESTER, NTP):
+        right = [said(i, 2 * i, quality) for i in range(1, 101)]
+        for wrong in (said(101, -300, quality), said(0, 300, quality)):
+            boots = sorted([*right, wrong], key=lambda one: one.boot)
+            assert trusted(*boots) == [*range(1, 101)]
+        between = [*right[:49], said(50, 250, quality), *right[50:]]
+        assert trusted(*between) == [i for i in range(1, 101) if i != 50]
+
+
+def test_of_as_many_boots_those_with_more_anchors_are_believed() -> None:
+    """Two phones are 5 s apart, and the board begins anew within 3."""
+    hour = 3_600_000
+    ahead = anchor(1, 0, NOW + 5000, TOLD, 500)
+    later = anchor(2, 1000, NOW + 6000, TOLD, 500)
+    behind = boot(2, hour, None, anchor(1, 0, NOW + hour + 3000, TOLD, 500))
+    assert trusted(boot(1, hour, None, ahead, later), behind) == [1]
+    assert trusted(boot(1, hour, None, ahead), behind) == []
+    assert trusted(said(0, -2, TOLD), boot(1, hour, None, ahead), behind) == [0]
+
+
+def test_kinds_that_the_format_does_not_know_are_not_believed() -> None:
+    for kind in (0, 5, 9, 255):
+        assert trusted(said(1, 0, NTP), said(2, 9, kind), said(3, 4, TOLD)) == [1, 3]
+        both = boot(1, DAY, None, anchor(1, 0, NOW + 9 * DAY, kind), anchor(2, 5, NOW, TOLD))
+        assert [a.seq for a in agreed([both])[0].trusted] == [2]
+        assert believed([anchor(1, 0, NOW, kind)]) == []
+
+
+SPANS = st.tuples(st.integers(0, 30), st.integers(-6, 6), st.integers(1, 3))
+
+
+@given(st.lists(SPANS, max_size=8))
+def test_believed_are_those_that_every_heaviest_chain_has(
+    drawn: list[tuple[int, int, int]],
+) -> None:
+    spans = [(begun, begun + lasts) for begun, lasts, _ in drawn]
+    weights = [weight for _, _, weight in drawn]
+    places = range(len(spans))
+    chains = [
+        {*some}
+        for count in range(len(spans) + 1)
+        for some in combinations(places, count)
+        if all(spans[a][1] <= spans[b][0] for a, b in combinations(some, 2))
     ]
-    assert disordered(spans) == {i for pair in pairs for i in pair}
+    heaviest = max(sum(weights[i] for i in chain) for chain in chains)
+    best = [chain for chain in chains if sum(weights[i] for i in chain) == heaviest]
+    assert outside(spans, weights) == {*places} - set[int].intersection(*best)

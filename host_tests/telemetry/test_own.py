@@ -137,6 +137,26 @@ def test_it_says_nothing_of_what_lies_across_a_hole() -> None:
     assert [piece([boot], 1, i).kind for i in (0, 1)] == [OWN, UNKNOWN]
 
 
+def test_it_is_not_believed_behind_what_is_known_of_its_own_boot() -> None:
+    """Nobody knows how long before a hole it was, yet it was before what lies behind it."""
+    told = Anchor(900, 10 * HOUR, NTP, NOW, 10, LATE, 1)
+    for day, kind in ((30, UNKNOWN), (0.1, UNKNOWN), (-20, OWN)):
+        for quality in (RTC, TOLD):
+            said = anchor(1, 0, NOW + int(day * DAY), quality, 60_000, LATE)
+            stretches = Stretch(0, HOUR, LATE, (said,)), Stretch(9 * HOUR, DAY, LATE, (told,))
+            boots = [Boot(1, stretches)]
+            if quality == RTC:
+                assert [piece(boots, 1, i).kind for i in (0, 1)] == [kind, ANCHORED]
+                assert (1, 1) in clocks(boots)[1] or kind == UNKNOWN
+            assert ((1, 1) in clocks(boots)[1]) == (day == -20 and quality == RTC)
+            assert piece(boots, 1).at(0) is None or kind == OWN
+
+
+def test_of_own_clocks_the_most_that_agree_are_believed() -> None:
+    boots = [*(began(i, 2 * i) for i in range(1, 40)), began(40, -300)]
+    assert believed(boots) == [*range(1, 40)]
+
+
 @given(
     st.lists(st.sampled_from((RTC, NTP, None)), min_size=1, max_size=6),
     st.lists(st.floats(-60, 60), min_size=6, max_size=6),

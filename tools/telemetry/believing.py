@@ -1,9 +1,9 @@
 """Which anchors of a boot are believed, and how often the ticks began anew in its holes. What
 other boots say of them is order.py's.
 
-None from before the recorder existed, none later than the harvest that brought it; of the rest
-the better kind first (NTP, harvester, message, RTC), then the smaller error, then the earlier;
-one that contradicts those before is not believed.
+None of a kind that the format does not know, none from before the recorder existed, none later
+than the harvest that brought it; of the rest the better kind first (NTP, harvester, message, RTC),
+then the smaller error, then the earlier; one that contradicts those before is not believed.
 
 A board takes a number every three days, so between records with no more than three missing the
 ticks begin anew once at most, which shows in them. Where more are missing begins another stretch,
@@ -156,8 +156,9 @@ class Ceiling:
 
 
 def is_possible(anchor: Anchor) -> bool:
-    """It is not from before the recorder existed, nor from after its harvest."""
-    if anchor.wall_ms < EARLIEST_MS:
+    """It is of a kind that is known, not from before the recorder existed, nor from after its
+    harvest."""
+    if not RTC <= anchor.quality <= NTP or anchor.wall_ms < EARLIEST_MS:
         return False
     if anchor.quality == NTP or anchor.harvested_ms is None:
         return True

@@ -15,6 +15,7 @@ nobody knows what was earlier.
 So does a stretch without an anchor, in a boot that has some: it has as many wraps as the
 stretch before it or more, and no more than the one behind it and than its harvest leave room
 for. Where one number of wraps is left, the anchors around it bound it as if there was no hole.
+Where only one side is known its time is unknown, yet it is not beyond that side.
 """
 
 from __future__ import annotations
@@ -214,16 +215,19 @@ class _Anchored:
         least, most = self._least[i], self._most[i]
         wraps = 0 if least is None else max(0, least - base)
         what = self._boot.boot, i, passed, wraps
-        if least is None or most is None or least > most:
-            return Piece(*what, None, None, UNKNOWN)
-        if least == most:
+        if least is not None and least == most:
             before = self._own[latest].later(-base) if latest >= 0 else None
             after = self._own[latest + 1].later(-base) if latest + 1 < len(self._own) else None
             return Piece(*what, before, after, ANCHORED)
         stretch = self._boot.stretches[i]
-        low, high = self._earliest(stretch.first, least), self._latest(stretch.last, most)
+        high = None if most is None else self._latest(stretch.last, most)
+        low = None if least is None else self._earliest(stretch.first, least)
+        is_open = least is None or most is None or least > most
+        if is_open and most is not None:
+            low = None
         start, end = _held(stretch.first, low, stretch.last, high)
-        return Piece(*what, start.later(wraps), end.later(wraps), BETWEEN)
+        kind = UNKNOWN if is_open else BETWEEN
+        return Piece(*what, start.later(wraps), end.later(wraps), kind)
 
 
 def _first(wall: Callable[[int], int], at: int) -> int:

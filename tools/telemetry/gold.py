@@ -87,15 +87,28 @@ def values(messages: DataFrame) -> DataFrame:
     )  # fmt: skip
     plain = f.when(
         f.col("number").isNotNull(),
-        f.create_map(f.lit(""), f.col("number").cast("string")),
+        f.array(f.struct(f.lit("").alias("key"), f.col("number").cast("string").alias("value"))),
     )
     return (
-        rows.select("*", f.explode(f.coalesce(plain, f.col("_fields"))).alias("field", "_text"))
+        rows.withColumn("_each", f.explode(f.coalesce(plain, once("_fields"))))
+        .select("*", f.col("_each.key").alias("field"), f.col("_each.value").alias("_text"))
         .where(f.rlike("_text", f.lit(_NUMBER)))
         .withColumn("value", f.col("_text").try_cast("double"))
         .where(is_finite(f.col("value")))  # 1e400 is none
         .select("board", "boot", "seq", "topic", "field", "wall", "value")
     )
+
+
+def once(fields: str) -> Column:
+    """The entries of a map that has a name several times, as JSON may: the last of each."""
+    every, names = f.map_entries(fields), f.map_keys(fields)
+
+    def is_last(entry: Column, i: Column) -> Column:
+        behind = f.slice(names, i + 2, f.size(names))
+        return ~f.array_contains(behind, entry.getField("key"))
+
+    are_several = f.size(f.array_distinct(names)) < f.size(names)
+    return f.when(are_several, f.filter(every, is_last)).otherwise(every)
 
 
 def readings(numbers: DataFrame) -> DataFrame:

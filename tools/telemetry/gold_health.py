@@ -48,16 +48,17 @@ def most_connects(events: DataFrame) -> DataFrame:
     """Per client of a board: most CONNECTs within ten minutes of a boot, by its own clock,
     which needs no anchor.
 
-    Each adds one when it comes, and takes it back ten minutes later.
+    Each adds one when it comes, and takes it back ten minutes later. Each stretch begins with
+    none: days may be missing between two of them, though their uptimes do not show it.
     """
-    own = Window.partitionBy("board", "boot", "client").orderBy("_step.at", "_step.by")
+    own = Window.partitionBy("board", "boot", "stretch", "client").orderBy("_step.at", "_step.by")
     both = [
         f.struct((f.col("uptime_ms") + later).alias("at"), f.lit(by).alias("by"))
         for later, by in ((0, 1), (FLAPPING_MS, -1))
     ]
     return (
         events.where(of("connect") & f.col("client").isNotNull())
-        .select("board", "boot", "client", f.explode(f.array(*both)).alias("_step"))
+        .select("board", "boot", "stretch", "client", f.explode(f.array(*both)).alias("_step"))
         .withColumn("_count", f.sum("_step.by").over(own.rowsBetween(*_SO_FAR)))
         .groupBy("board", "client")
         .agg(f.max("_count").alias("most_connects"))

@@ -2,8 +2,10 @@
 
 The better kind first, as in a boot. An anchor that lies before what better ones of the boots in
 front of its own allow, or after what those behind it and the harvest do, is not gone by. Where
-boots contradict each other by anchors of the same kind, nobody knows which is wrong: neither is
-gone by. A board's own clock is left to own.py.
+boots contradict each other by anchors of the same kind, as many boots as can agree are right, so
+that one wrong clock takes nothing from the others; of as many boots, those with more anchors.
+Where that leaves a choice, nobody knows who is wrong: neither is gone by. A board's own clock is
+left to own.py.
 """
 
 from __future__ import annotations
@@ -11,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from .believing import MS, RTC, Anchor
+from .believing import MS, NTP, RTC, Anchor
 from .bounds import Piece
+from .chains import outside
 from .clock import Boot, lives, pieces, span
 
-Span = tuple[int, int] | None  # when something begins at the latest and ends at the earliest
+BOOT = 1 << 32  # what a boot weighs; an anchor 1
 
 
 def agreed(boots: Sequence[Boot]) -> list[Boot]:
@@ -24,7 +27,7 @@ def agreed(boots: Sequence[Boot]) -> list[Boot]:
 
 
 def _of_life(boots: Sequence[Boot]) -> list[Boot]:
-    kinds = {a.quality for boot in boots for a in boot.anchors if a.quality > RTC}
+    kinds = {a.quality for boot in boots for a in boot.anchors if RTC < a.quality <= NTP}
     found = [replace(boot, unfit=frozenset(a.seq for a in boot.anchors)) for boot in boots]
     for quality in sorted(kinds, reverse=True):
         found = _with(found, quality)
@@ -42,9 +45,12 @@ def _with(boots: list[Boot], quality: int) -> list[Boot]:
             if anchor.quality == quality and not (clock and contradicts(clock[where], anchor))
         }
         more.append(replace(boot, unfit=boot.unfit - fit) if fit else boot)
-    both = [*zip(boots, more, strict=True)]
-    wrong = disordered([None if old.trusted else span(new) for old, new in both])
-    return [old if i in wrong else new for i, (old, new) in enumerate(both)]
+    spans = {i: span(new) for i, new in enumerate(more) if not boots[i].trusted}
+    there = {i: one for i, one in spans.items() if one is not None}
+    weights = [BOOT + len(more[i].trusted) for i in there]
+    places = [*there]
+    wrong = {places[i] for i in outside([*there.values()], weights)}
+    return [boots[i] if i in wrong else new for i, new in enumerate(more)]
 
 
 def anchors_of(boot: Boot) -> Iterator[tuple[tuple[int, int, int], Anchor]]:
@@ -63,21 +69,3 @@ def contradicts(piece: Piece, anchor: Anchor) -> bool:
     return (low is not None and anchor.high + now < low) or (
         high is not None and anchor.low + now > high
     )
-
-
-def disordered(spans: Sequence[Span]) -> set[int]:
-    """Those that begin before one in front of them has ended, and those it is that have not."""
-    wrong: set[int] = set()
-    ended: int | None = None
-    for i, one in enumerate(spans):
-        if one is not None:
-            if ended is not None and one[0] < ended:
-                wrong.add(i)
-            ended = one[1] if ended is None else max(ended, one[1])
-    begun: int | None = None
-    for i, one in reversed([*enumerate(spans)]):
-        if one is not None:
-            if begun is not None and one[1] > begun:
-                wrong.add(i)
-            begun = one[0] if begun is None else min(begun, one[0])
-    return wrong

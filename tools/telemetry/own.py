@@ -3,8 +3,8 @@
 Nobody vouches for it: it may have been wrong by months all the while. So it bounds only the
 stretch in which it was read, and says nothing of other stretches or boots. There it is gone by
 as it stands, as "own", where no better anchor has a say, unless it contradicts what is known:
-what those of other boots and the harvest leave room for, or the own clock of another stretch.
-Of two that contradict each other so, neither is believed.
+what those of other boots and the harvest leave room for, or the own clocks of other stretches.
+Of these as many are believed as can agree, and where that leaves a choice, neither is.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from functools import cached_property
 
 from .believing import RTC, Anchor, believed, is_possible
 from .bounds import ANCHORED, OWN, Bound, Piece, tightened
+from .chains import outside
 from .clock import Boot, lives, pieces
-from .order import agreed, anchors_of, contradicts, disordered
+from .order import agreed, anchors_of, contradicts
 
 Where = tuple[int, int, int]  # a piece: boot, stretch and anchors that have passed
 Believed = set[tuple[int, int]]  # boots and numbers of anchors
@@ -66,7 +67,7 @@ def clocks(boots: Sequence[Boot]) -> tuple[list[Piece], Believed]:
     owns: dict[tuple[int, int], _Own] = {}
     for life in lives(boots):
         found = [own for boot in life for own in _of_boot(boot, clock, trusted)]
-        wrong = disordered([own.span() for own in found])
+        wrong = outside([own.span() for own in found], [1] * len(found))
         owns |= {(own.boot, own.stretch): own for i, own in enumerate(found) if i not in wrong}
     trusted |= {(own.boot, a.seq) for own in owns.values() for a in own.anchors.values()}
     return [

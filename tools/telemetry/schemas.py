@@ -76,7 +76,9 @@ MESSAGES = _schema(
     "possible_duplicate bool, copies long, conflict bool"
 )
 EVENTS = _schema(
-    _WHOSE + _WHEN + "event string, client string, code int, detail string, heap_bytes long,"
+    _WHOSE
+    + _WHEN
+    + "stretch long, event string, client string, code int, detail string, heap_bytes long,"
     "payload binary, copies long, conflict bool"
 )
 ANCHORS = _schema(

@@ -3,7 +3,8 @@
 It begins with what is true. Of each stretch (records of a boot with at most three numbers missing
 in a row) it asks how many wraps more or fewer than the true ones the harvest could be taken for; a
 true number that is the only one must be found, and where there are others the bounds must hold
-for all of them. Every anchor is looked at for every record. Boards' own clocks are in own.py.
+for all of them. Every anchor is looked at for every record. Which of them boots go by is in
+order.py, boards' own clocks are in own.py.
 """
 
 from __future__ import annotations
@@ -39,10 +40,11 @@ def _slow(passed: int) -> int:
 
 
 class Clocks:
-    """The boards of a season; `first` is the earliest harvest of each record."""
+    """The boards of a season; `first` is the earliest harvest of each record, and `fit` are the
+    anchors that boots may go by."""
 
-    def __init__(self, first: dict[Key, Taken]) -> None:
-        self._first = first
+    def __init__(self, first: dict[Key, Taken], fit: set[Key]) -> None:
+        self._first, self._fit = first, fit
         self._entries = {key: taken.entry for key, taken in first.items()}
         self._boots: dict[str, list[int]] = {}
         self._runs: dict[tuple[str, int], list[list[Key]]] = {}
@@ -76,10 +78,14 @@ class Clocks:
         board, boot, _ = key
         wraps = [self._wraps(board, boot, i) for i in range(len(self._runs[board, boot]))]
         certain = [least for least, most in wraps if least is not None and least == most]
-        least, most = wraps[self._run_of[key]]
-        if not certain or least is None or (most is not None and least > most):
+        least, _ = wraps[self._run_of[key]]
+        if not certain or least is None:
             return self._seen[key]
         return self._seen[key] + max(0, least - certain[0]) * _PERIOD
+
+    def stretch(self, key: Key) -> int:
+        """Which run of its boot it is in."""
+        return self._run_of[key]
 
     def hidden(self, key: Key) -> int:
         """How many wraps were truly in the holes between its boot's first record and it."""
@@ -90,12 +96,17 @@ class Clocks:
 
     @cache  # noqa: B019
     def believed(self, board: str, boot: int) -> list[Key]:
-        """Those that bound others. None that could be true is false, but for own clocks."""
-        keys = [key for run in self._runs[board, boot] for key in run]
-        return self.agreeing([key for key in keys if self.is_told(key, own=False)])
+        """Those that bound others."""
+        return self.agreeing([k for run in self._runs[board, boot] for k in run if k in self._fit])
 
-    def is_told(self, key: Key, own: bool) -> bool:
-        return self._entries[key].kind == 4 and (self._entries[key].flags == 1) == own
+    def is_told(self, key: Key, quality: int) -> bool:
+        return self._entries[key].kind == 4 and self._entries[key].flags == quality
+
+    def fits(self, key: Key) -> bool:
+        """An anchor does not contradict what is known without it."""
+        least, most, _ = self.known(key)
+        low, high = self._range(key, self._entries[key].uptime)
+        return (least is None or least <= high) and (most is None or low <= most)
 
     def agreeing(self, keys: list[Key]) -> list[Key]:
         """By their true uptimes, in which every wrap is."""
@@ -155,6 +166,8 @@ class Clocks:
         most = self._true_wraps(board, boot, run)
         while not self._too_many(board, boot, run, most + 1):
             most += 1
+        while self._too_many(board, boot, run, most):
+            most -= 1
         return most
 
     def _since(self, board: str, boot: int) -> int | None:
@@ -163,9 +176,12 @@ class Clocks:
         if reached is None:
             return None
         least, first = self._true_wraps(board, boot, 0), self._runs[board, boot][0][0]
+        while self._latest(first, least) < reached:
+            least += 1
         while self._latest(first, least - 1) >= reached:
             least -= 1
-        return least
+        known = self._true_wraps(board, boot, min(self._anchored(board, boot)))
+        return least if least <= known else None
 
     def _too_many(self, board: str, boot: int, run: int, wraps: int) -> bool:
         """A later run has no fewer, and each was over at its harvest, and by the next boot."""
@@ -220,11 +236,39 @@ class Clocks:
             left = _slow(self._seen[last] - self._seen[key])
             return low, self._until(board, boot, last) - left, "between"
         least, most = self._wraps(board, boot, self._run_of[key])
-        if least is None or most is None or least > most:
-            return None, None, "unknown"
+        assert most is not None
         if least == most:
             return self._earliest(key, least), self._latest(key, most), "anchored"
         run = runs[self._run_of[key]]
-        low = self._earliest(run[0], least) + _slow(self._seen[key] - self._seen[run[0]])
         high = self._latest(run[-1], most) - _slow(self._seen[run[-1]] - self._seen[key])
+        if least is None or least > most:
+            return None, high, "unknown"
+        low = self._earliest(run[0], least) + _slow(self._seen[key] - self._seen[run[0]])
         return low, high, "between"
+
+    # Boots that contradict each other
+
+    def lives(self) -> Iterator[list[tuple[str, int]]]:
+        """The boots of each life."""
+        for board, boots in self._boots.items():
+            life: list[tuple[str, int]] = []
+            for boot in boots:
+                if life and boot - life[-1][1] > FAR:
+                    yield life
+                    life = []
+                life.append((board, boot))
+            yield life
+
+    def anchors_of(self, board: str, boot: int, quality: int) -> list[Key]:
+        keys = [key for run in self._runs[board, boot] for key in run]
+        return [key for key in keys if self.is_told(key, quality)]
+
+    def over(self, board: str, boot: int) -> int:
+        """When the boot had ended at the earliest, by its own anchors."""
+        run = max(self._anchored(board, boot))
+        last = self._runs[board, boot][-1][-1]
+        return self._earliest(last, self._true_wraps(board, boot, run))
+
+    def begun(self, board: str, boot: int) -> int:
+        run = min(self._anchored(board, boot))
+        return self._latest(self._runs[board, boot][0][0], self._true_wraps(board, boot, run))

@@ -9,10 +9,18 @@ from functools import cache
 from itertools import pairwise
 
 from .clocks import FAR, Clocks, Key
+from .harvest import Taken
+from .order import agreed, settled
+
+_RTC = 1
+Run = tuple[str, int, int]  # board, boot, and which one of it
 
 
 class AllClocks(Clocks):
     """With boards' own clocks."""
+
+    def __init__(self, first: dict[Key, Taken]) -> None:
+        super().__init__(first, agreed(first))
 
     def wall(self, key: Key) -> tuple[int, int, str] | None:
         """Estimate, error in µs, and how it is known."""
@@ -31,37 +39,31 @@ class AllClocks(Clocks):
     def is_believed(self, key: Key) -> bool:
         """Whether an anchor is."""
         run = self._run_of[key]
-        if not self.is_told(key, own=True):
+        if not self.is_told(key, _RTC):
             return key in self.believed(*key[:2])
         if self.known(key)[2] == "anchored":
-            return bool(self.agreeing([key])) and self._fits(key)
+            return bool(self.agreeing([key])) and self.fits(key)
         return key in self.own(*key[:2], run)
-
-    def _fits(self, key: Key) -> bool:
-        """It does not contradict what is known without it."""
-        least, most, _ = self.known(key)
-        low, high = self._range(key, self._entries[key].uptime)
-        return (least is None or least <= high) and (most is None or low <= most)
 
     @cache  # noqa: B019
     def _alone(self, board: str, boot: int, run: int) -> list[Key]:
         keys = self._runs[board, boot][run]
         if self.known(keys[0])[2] == "anchored":
             return []
-        return self.agreeing([k for k in keys if self.is_told(k, own=True) and self._fits(k)])
+        return self.agreeing([k for k in keys if self.is_told(k, _RTC) and self.fits(k)])
 
     @cache  # noqa: B019
     def own(self, board: str, boot: int, run: int) -> list[Key]:
         """What a run's time is known by, if by nothing but the board's own clock."""
-        mine = self._alone(board, boot, run)
-        if not mine:
-            return []
-        for other, i in self._around(board, boot):
-            if self._alone(board, other, i) and (other, i) != (boot, run):
-                one, two = sorted(((boot, run), (other, i)))
-                if self._over(board, *one) > self._begun(board, *two):
-                    return []
-        return mine
+        here = board, boot, run
+        return self._alone(*here) if here in self._right(board, boot) else []
+
+    @cache  # noqa: B019
+    def _right(self, board: str, boot: int) -> set[Run]:
+        """The runs of its life that have such a clock, as far as they agree."""
+        there = sorted((board, other, i) for other, i in self._around(board, boot))
+        there = [run for run in there if self._alone(*run)]
+        return settled(there, lambda a, b: self._over(*a) <= self._begun(*b), lambda _: (1, 0))
 
     def own_of(self, key: Key) -> set[Key]:
         """The same for a record."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -24,7 +25,7 @@ _EVENTS = (
 )  # fmt: skip
 _Told = tuple[int, int, str, int]  # first, how many, why, segment
 _OPEN = 0xFFFFFFFF  # how many: nobody knows
-_QUALITIES = ("rtc", "message", "harvester", "ntp")
+_QUALITIES = {1: "rtc", 2: "message", 3: "harvester", 4: "ntp"}
 _REASONS = ("overwritten", "ring full", "write failed")
 
 
@@ -83,8 +84,16 @@ class Truth:
         return self.clocks.wall(key)
 
     def is_promised(self, key: Key) -> bool:
-        """The true time must be inside of the bounds: no own clock that is wrong made them."""
-        return not self.clocks.own_of(key) & self._season.false_anchors
+        """The true time must be inside of the bounds: no clock that is wrong made them."""
+        return (
+            key[0] not in self.misled and not self.clocks.own_of(key) & self._season.false_anchors
+        )
+
+    @cached_property
+    def misled(self) -> set[str]:
+        """Boards that believe somebody else's clock that is wrong."""
+        there = self._season.false_anchors & self.entries.keys()
+        return {key[0] for key in there if key in self.clocks.believed(*key[:2])}
 
     # Tables
 
@@ -96,7 +105,8 @@ class Truth:
                 wall, error = told(entry)
                 found.append({
                     "board": key[0], "boot": key[1], "seq": key[2], "error_ms": error,
-                    "quality": _QUALITIES[entry.flags - 1], "anchor_us": wall * 1000,
+                    "quality": _QUALITIES.get(entry.flags, str(entry.flags)),
+                    "anchor_us": wall * 1000,
                     "believed": self.clocks.is_believed(key),
                 })  # fmt: skip
         return found
@@ -119,7 +129,8 @@ class Truth:
                 name = _EVENTS[entry.flags - 1] if entry.flags < 10 else f"event {entry.flags}"
                 text = name in ("subscribe", "unsubscribe", "table full")
                 found.append({
-                    **self._common(key), "event": name, "payload": entry.payload,
+                    **self._common(key), "stretch": self.clocks.stretch(key),
+                    "event": name, "payload": entry.payload,
                     "code": entry.payload[0] if entry.flags <= 3 else None,
                     "detail": entry.payload.decode() if text else None,
                     "heap_bytes": _number(entry.payload) if name == "heap low-water" else None,

@@ -15,6 +15,9 @@ START = 1_772_323_200_000  # 1 March 2026
 HOUR = 3_600_000
 DAY = 24 * HOUR
 RTC, TOLD, HARVESTER, NTP = 1, 2, 3, 4
+OTHERS = 0, 5, 255  # kinds of anchors that are none
+# By how much phones and laptops are wrong: no two of these are a number of wraps apart.
+WRONG = 5_000, 90 * 60_000, 27 * HOUR, 5 * DAY, 40 * DAY, 300 * DAY
 HAS_ORIGIN = 16
 
 
@@ -157,14 +160,18 @@ def _event(board: Board, at: int, random: Random) -> None:
 
 
 def _anchor(season: Season, board: Board, at: int) -> None:
-    """Somebody says what time it is; if wrongly, then so that it can be known."""
+    """Somebody says what time it is, rightly or not."""
     random = season.random
     error = random.choice((5, 40, 1500))
     if random.random() >= season.knobs.wrong_clocks:
         quality = random.choice((RTC, TOLD, HARVESTER, NTP))
         _say(board, at, at + random.randint(-error, error), quality, error)
-    elif random.random() < 0.5:
+    elif random.random() < 0.4:
         _own_clock(season, board, at)
+    elif random.random() < 0.6:
+        wall = at + random.choice((-1, 1)) * random.choice(WRONG)
+        quality = random.choice((TOLD, TOLD, TOLD, HARVESTER, random.choice(OTHERS)))
+        season.false_anchors.add(_say(board, at, wall, quality, error))
     else:
         wall = random.choice((978_307_200_000, 1_609_459_200_000, at + 9000 * DAY)) + at % DAY
         season.false_anchors.add(_say(board, at, wall, random.choice((RTC, TOLD)), error))
