@@ -1,9 +1,9 @@
 # places.py - where a broker's journal lies: a board's raw flash, where it has a region for
 # it, else a file. Borrowed by the start (keeping.py): allocates.
+import os
 from errno import EACCES, EAGAIN
 
-from slotmq import ondemand
-from slotmq.runtime import const
+from slotmq.runtime import MICROPYTHON, const
 
 # Measured, see FORMAT.md. A region of raw flash wears 15 times less.
 _WEAR = """\
@@ -47,7 +47,7 @@ def medium(limits, board, location, name, say):
     from slotmq.journal_file import FileMedium
 
     path = location + name
-    kind, is_safe = ondemand.take("journal_disk", 0).promises(path)
+    kind, is_safe = promises(path)
     if is_safe is False:
         raise OSError("persistence_location: %s cannot keep a promise, %s" % (kind, path))
     if kind == "VfsLfs2":
@@ -57,15 +57,36 @@ def medium(limits, board, location, name, say):
     return FileMedium(path, snapshot, 8 * snapshot + 1048576)
 
 
+def promises(path):
+    """(the kind of file system, is what was synced safe there and a rename one step)
+
+    None: that cannot be known."""
+    if not MICROPYTHON:
+        from slotmq import disk_cpython
+
+        found = disk_cpython.kind(path)
+        return found, found == "host"
+    import vfs
+
+    if path[0] != "/":
+        path = os.getcwd().rstrip("/") + "/" + path
+    kind, longest = "", 0
+    for system, place in vfs.mount():
+        place = place.rstrip("/") + "/"
+        if path.startswith(place) and len(place) > longest:
+            kind, longest = type(system).__name__, len(place)
+    return kind, {"VfsLfs2": True, "VfsFat": False}.get(kind)
+
+
 def lock(path):
     """The open file that holds the lock of a journal's file; False: another process has it.
 
     None: here nobody else can, as on a board."""
-    kind, _ = ondemand.take("journal_disk", 0).promises(path)
+    kind, _ = promises(path)
     flock = _flock() if kind in ("host", "VfsPosix") else None
     if not flock:
         return None
-    file = open(path + ".lock", "ab")
+    file = _open(path + ".lock")
     try:
         is_free = not flock(file.fileno(), _EXCLUSIVE | _AT_ONCE)
     except OSError as error:
@@ -74,6 +95,14 @@ def lock(path):
         return file
     file.close()
     return False
+
+
+def _open(path):
+    if MICROPYTHON:
+        return open(path, "ab")
+    from slotmq import disk_cpython
+
+    return disk_cpython.lock(path)
 
 
 def _flock():
