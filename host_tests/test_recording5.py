@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from .program import Run
 from .test_recording import MESSAGE, begin, segments
 from .wire5 import codec
 from .wire5.client import Client
@@ -116,3 +117,22 @@ def test_wills_that_a_start_publishes_are_recorded(tmp_path: Path, runtime: str)
         ("w/1", 1 | RETAIN, b"gone".hex()),
         ("w/2", 2, b"late".hex()),
     ]
+
+
+def test_a_start_that_its_journal_refuses_takes_no_segments_place(
+    tmp_path: Path, runtime: str
+) -> None:
+    kept = "persistence true", f"persistence_location {tmp_path}/"
+    run, address = begin(tmp_path, runtime, *kept)
+    for n in range(2):
+        client = Client(address)
+        assert client.connect(codec.connect(f"kept {n}", session_expiry=60)).code == 0
+        client.sock.close()
+    run.stop()
+    before = {path.name: path.read_bytes() for path in (tmp_path / "ring").iterdir()}
+    path = tmp_path / "slotmq.conf"
+    path.write_text(path.read_text() + "limit sessions 1\nlimit connections 1\n")
+    again = Run(tmp_path, runtime, "-c", path, "--board", "RPI_PICO_W")
+    assert again.process.wait(30) == 1
+    assert "raise the limit sessions" in again.everything()
+    assert {path.name: path.read_bytes() for path in (tmp_path / "ring").iterdir()} == before

@@ -3,7 +3,7 @@
 from journal_case import RESUMED, JournalCase
 from packets import PINGREQ, PINGRESP, PUBACK, ack, connect, publish, subscribe
 
-from slotmq import journal_control
+from slotmq import journal_control, ondemand
 from slotmq.journal import Journal
 
 WAITS = "The journal: no heap is left, all clients wait until that changes."
@@ -48,7 +48,7 @@ class TestMemory(JournalCase):
         self.assertEqual(self.lines, [WAITS])
         self.assertGreater(self.broker.journal.failures, 0)
         self.undo()
-        self.world.turn(20, ms=100)
+        self.world.turn(100, ms=100)
         self.assertEqual(self.lines, [WAITS, AGAIN])
         self.assertEqual(self.reader.packets(), [b"\x90\x03\0\1" + bytes((granted,))])
         self.assertEqual(self.other.packets(), [PINGRESP] * 5)
@@ -67,6 +67,40 @@ class TestMemory(JournalCase):
         self.without(journal_control, "_forget")
         self.assertFalse(self.broker.journal.compacted())
         self.asked(0x80)  # which is a new promise
+
+    def test_nor_do_the_tables_that_are_to_be_told(self):
+        take = ondemand.take
+
+        def small(name, now):
+            return fails() if name == "steering" else take(name, now)
+
+        self.without(journal_control, "_forget")
+        ondemand.take = small
+        try:
+            self.medium.capacity = 0
+            self.reader.send(subscribe(1, "x", 1))
+            self.world.turn(5)
+        finally:
+            ondemand.take = take
+        self.assertEqual(self.lines, [WAITS])
+        self.assertEqual(self.broker.subscriptions.full, 1)
+        self.assertTrue(self.broker.lane is None)
+
+    def test_an_hour_without_any_is_a_few_attempts(self):
+        """Each erases blocks of a medium that cannot be written."""
+        self.without(journal_control, "_forget")
+        self.assertFalse(self.broker.journal.compacted())
+        self.world.turn(3600, ms=1000)
+        self.assertIn(self.broker.journal.failures, range(15, 25))
+        self.undo()
+        self.broker.compact()  # SIGUSR1
+        self.world.turn(3)
+        self.assertEqual(self.lines, [WAITS, AGAIN])
+        self.broker.journal.medium.capacity = 0
+        before = self.broker.journal.generation
+        self.reader.send(subscribe(2, "y", 1))
+        self.world.turn(1)
+        self.assertEqual(self.broker.journal.generation, before + 1)
 
     def test_a_journal_that_is_long_enough_for_a_compaction_finds_none(self):
         """Nothing may leave: what has changed is written nowhere."""

@@ -25,12 +25,11 @@ def main(argv, on_ready=None):
     app = App()
     try:
         told = borrow("start", "start", app, list(argv))
-        # One after the other: each has the room that the one before it took. The recorder
-        # first, since what the journal brings back may publish wills.
-        if "record" in app.lines:
-            borrow("record", "keep", app)
+        # One after the other: each has the room that the one before it took.
         if app.settings.persistence:
             borrow("keeping", "keep", app)
+        elif "record" in app.lines:
+            borrow("record", "keep", app)
         app.lines = {}
         print(told)
     except (ConfError, MemoryError, OSError, ValueError) as error:

@@ -28,7 +28,7 @@ _KEPT = const(16)  # in the flags of a message
 _EXTRA = const(8)
 _FIELDS = const(8)  # where a record's body begins in buf; its type and length stand before
 _ROW = const(4)  # in a mark: the journal has a row of the slot
-_RETRY = const(10)  # tenths of a second between two attempts to write
+_RETRY = const(10)  # tenths of a second until it is tried again to write; then up to 256 times it
 _NEVER = const(0x3FFFFFFF)
 _MINUTE = const(600)
 # Types of records
@@ -64,6 +64,7 @@ class Journal:
         # and what has been weighed since may take so much of it
         self.most = self.held = 0
         self.retry_at = 0  # tenths of a second, as the next ones
+        self.pause = _RETRY
         self.always = always  # does nothing leave before what it implies is kept?
         self.interval = min(interval_s * 10, _NEVER) or _NEVER
         self.saved = broker.now  # when the last COMMIT was written
@@ -98,7 +99,8 @@ class Journal:
 
     def compacted(self):
         """Try to write all there is into a new generation; is it done?"""
-        self.retry_at = self.broker.now + _RETRY
+        self.retry_at = self.broker.now + self.pause
+        self.pause = min(2 * self.pause, _RETRY << 8)  # an attempt wears out flash
         heap.lift()
         self._control().compact(self)
         heap.drop()

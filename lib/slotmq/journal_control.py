@@ -13,6 +13,7 @@ _CHANGED = const(32)
 _KEPT = const(16)
 _NOTHING = const(-1)  # the snapshot of a medium that never had one
 _LOOK = const(100)  # tenths of a second between two looks for room
+_RETRY = const(10)  # as in journal.py
 _FAR = const(65536)  # bytes that the journal grows between two looks, where there is room
 _MARGIN = const(4096)  # where there is little
 _WARNING = const(2)
@@ -110,6 +111,7 @@ def make(journal):
     medium.switch()
     journal.snapshot = medium.end
     journal.whole = True
+    journal.pause = _RETRY
     keep_room(journal)
 
 
@@ -214,8 +216,6 @@ def note(journal, is_full, error=_ENOSPC):
     broker = journal.broker
     if (broker.full == 1) == is_full:
         return
-    broker.full = broker.subscriptions.full = is_full
-    broker.apply_settings()
     if broker.log_mask & _WARNING:
         why = "no room" if error == _ENOSPC else "it cannot be written (error %s)" % error
         why = "no heap is left" if error == _ENOMEM else why
@@ -224,6 +224,10 @@ def note(journal, is_full, error=_ENOSPC):
         then = "all clients wait until that changes" if waits else "nothing new is promised"
         what = "%s, %s" % (why, then) if is_full else "there is room again"
         broker.log(_WARNING, "The journal: %s." % what)
+    # Behind the line: it takes some heap as well, and without any telling.py tells.
+    broker.full = broker.subscriptions.full = is_full
+    broker.lane = None
+    broker.apply_settings()
 
 
 def must_keep(broker, slot):

@@ -39,7 +39,8 @@ def keep(app):
             what = "a place for the journal, not %s (%s)" % (place, _errno(error))
         raise ConfError(_wrong(app, what))
     except MemoryError:
-        raise MemoryError("no heap is left for the journal; lower limit message_bytes")
+        what = "journal and recorder" if "record" in app.lines else "the journal"
+        raise MemoryError("no heap is left for %s; lower limit message_bytes" % what)
     ondemand.IS_SMALL and _forget_what_made_it(app.broker)
 
 
@@ -80,7 +81,13 @@ def _keep(app, location):
             raise OSError(_wrong(app, "a journal that no other broker keeps, not %s" % path))
     if ondemand.IS_SMALL:
         gc.threshold(_COLLECT_AFTER)  # else what stays would lie among what does not
-    newest = borrow("restore", "read_back", broker, medium, _say)
+    newest, restorer = borrow("restore", "read_back", broker, medium, _say)
+    # A start that is refused until here takes no segment's place in the ring; and the recorder
+    # hears of the wills that are published now.
+    if "record" in app.lines:
+        borrow("record", "keep", app)
+    borrow("restore", "settle", broker, restorer)
+    del restorer
     if ondemand.IS_SMALL:
         gc.threshold(-1)
         gc.collect()

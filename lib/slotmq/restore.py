@@ -25,15 +25,17 @@ def restore(broker, medium, say=print, *sync):
 
     say(text) is told what was not as it should be. OSError: a limit is too low for what
     was promised, or nothing can be written, for another reason than a lack of room."""
-    newest = read_back(broker, medium, say)
+    newest, restorer = read_back(broker, medium, say)
+    settle(broker, restorer)
     control = ondemand.take("journal_control", broker.now)
     return control.begin(broker, medium, newest, say, *sync)
 
 
 def read_back(broker, medium, say):
-    """Put back what the medium holds; -> its newest generation."""
+    """Put back what the medium holds; -> its newest generation, and for settle() what is to be
+    done with it."""
     ondemand.take("subscribing", broker.now)  # planting.py is in its file: it goes with that
-    newest = 0
+    newest, restorer = 0, None
     longest = broker.limits.topic_bytes + 64
     longest = max(longest, broker.limits.client_id_bytes + 64, 4 * broker.limits.received + 8)
     generations = medium.generations()
@@ -50,11 +52,9 @@ def read_back(broker, medium, say):
                 say("its end was cut off: what was written last does not count")
             if generation == generations[0] and getattr(medium, "failed", False):
                 kept = _as(medium.set_aside(0))
-                say(
-                    "what was newer has rotted%s; it goes on with generation %d"
-                    % (kept, generation)
-                )
-            _take_over(broker, reader, end)
+                text = "what was newer has rotted%s; it goes on with generation %d"
+                say(text % (kept, generation))
+            restorer = _take_over(broker, reader, end)
             break
         kept = _as(medium.set_aside(generation))
         say("generation %d is %s%s" % (generation, _newer(torn, VERSION) or "damaged", kept))
@@ -63,7 +63,7 @@ def read_back(broker, medium, say):
         if kept is not None:  # there was something
             newer = _newer(medium.is_foreign, _FORMAT)
             say("what is there %s%s" % ("is " + newer if newer else "cannot be read", _as(kept)))
-    return newest
+    return newest, restorer
 
 
 def _newer(version, known):
@@ -82,11 +82,13 @@ def _take_over(broker, reader, end):
         # No broker has written this. The next start will not find it.
         kept = _as(reader.medium.set_aside(reader.generation))
         raise OSError("generation %d contradicts itself%s" % (reader.generation, kept))
-    settle(broker, restorer)
+    return restorer
 
 
 def settle(broker, restorer):
     """The broker's time begins anew: what was counted goes on, wills of the connected go out."""
+    if not restorer:
+        return  # nothing is back
     five = broker.five
     if five:
         _expire_later(broker, five, restorer.now)

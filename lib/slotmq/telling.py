@@ -51,7 +51,8 @@ def note(broker, conn, _):
     journal.failures += 1
     if broker.full == 1:
         return
-    broker.full = 1
+    broker.full = broker.subscriptions.full = 1
+    broker.lane = None
     waits = journal.always
     then = "all clients wait until that changes" if waits else "nothing new is promised"
     broker.log(_WARNING, "The journal: no heap is left, %s." % then)

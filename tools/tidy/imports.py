@@ -115,7 +115,7 @@ RULE = (
         " taps",
         "binascii gc machine os struct time",
     ),
-    Row("keeping", "app log ondemand places restore runtime settings", "gc sys"),
+    Row("keeping", "app log ondemand places record restore runtime settings", "gc sys"),
     Row(
         "places",
         "disk_cpython journal_file journal_flash runtime",
