@@ -11,9 +11,14 @@ a file on littlefs, where each commit erases 1.1 blocks and programs 2.4 KB: \
 with two a second a Pico W's flash lasts 115 days"""
 
 # A file in its place would begin anew, and lower limits bring back what was there before.
-_TOO_SMALL = """\
-the region of this board's flash has a journal and takes %d bytes, these limits may need %d; \
-lower a limit (message_bytes, deliveries), or set persistence_location and begin anew in a file"""
+_TOO_HIGH = """\
+limits that may need %d bytes, as many as the region of this board's flash takes, which has a \
+journal, not %d; lower one (message_bytes, deliveries), or set persistence_location, where a file \
+knows nothing of it"""
+_TOO_SMALL = "the region of this board's flash is too small for these limits, %s takes its place"
+_HAS_ONE = """\
+it goes on in %s, which was there before these limits fitted the region of this board's flash; \
+without that file it begins anew in the region"""
 
 _EXCLUSIVE = const(2)  # of flock(2)
 _AT_ONCE = const(4)
@@ -31,22 +36,24 @@ def snapshot_bytes(limits):
 
 
 def medium(limits, board, location, name, say):
-    """The medium of a journal, `location` and `name` being those of a file. OSError: it
-    cannot be used, or limits are too high for the region that has the journal."""
+    """The medium of a journal, `location` and `name` being those of a file. ValueError: what
+    was expected, limits being too high for the region that has the journal. OSError: a file
+    cannot be there."""
+    path = location + name
     snapshot = snapshot_bytes(limits)
     region = None if location else _region(board)
     if region:
         from slotmq.journal_flash import FlashMedium
 
         made = FlashMedium(region, snapshot)
-        if made.capacity >= snapshot:
-            return made
-        if made.generations():
-            raise OSError(_TOO_SMALL % (made.capacity, snapshot))
-        say("the region of this board's flash is too small, a file takes its place")
+        fits = made.capacity >= snapshot
+        if fits and not _is_there(path) or made.generations():
+            if fits:
+                return made
+            raise ValueError(_TOO_HIGH % (made.capacity, snapshot))
+        say((_HAS_ONE if fits else _TOO_SMALL) % path)
     from slotmq.journal_file import FileMedium
 
-    path = location + name
     kind, is_safe = promises(path)
     if is_safe is False:
         raise OSError("persistence_location: %s cannot keep a promise, %s" % (kind, path))
@@ -55,6 +62,14 @@ def medium(limits, board, location, name, say):
     elif not is_safe:
         say("a power cut may break what it promises, for %s is not known to sync" % kind)
     return FileMedium(path, snapshot, 8 * snapshot + 1048576)
+
+
+def _is_there(path):
+    try:
+        os.stat(path)
+        return True
+    except OSError:
+        return False
 
 
 def promises(path):
