@@ -98,8 +98,7 @@ def switch(medium):
     medium.sync()
     end = medium.end
     close(medium)
-    if not MICROPYTHON:
-        _keep_bytes(medium.path)
+    _keep_bytes(medium.path)
     os.rename(medium.path + ".new", medium.path)
     _sync_folder(medium.path)
     resume(medium, end)
@@ -125,27 +124,30 @@ def _beside(path):
 
 def _is_spare(name, path):
     # May it be written over? Not where the power went within switch(): then it is the journal.
-    try:
-        return _is_alone(name) and not os.path.samefile(name, path)
-    except OSError as error:
-        _must_be_missing(error)
-        return os.path.lexists(name)  # there is no journal yet
+    if not MICROPYTHON:
+        try:
+            return _is_alone(name) and not os.path.samefile(name, path)
+        except OSError as error:
+            _must_be_missing(error)
+            return os.path.lexists(name)  # there is no journal yet
 
 
 def _is_alone(name):
     # Has nobody else its bytes: by another name, as its owner, or as who has had it open?
-    found = os.lstat(name)
-    is_ours = found.st_uid == os.geteuid() and found.st_mode & 0o777 == 0o600
-    return is_ours and found.st_nlink == 1 and not os.path.islink(name)
+    if not MICROPYTHON:
+        found = os.lstat(name)
+        is_ours = found.st_uid == os.geteuid() and found.st_mode & 0o777 == 0o600
+        return is_ours and found.st_nlink == 1 and not os.path.islink(name)
 
 
 def _keep_bytes(path):
     # So those of what was current are the next room.
-    try:
-        if _is_alone(path):
-            os.link(path, path + ".room")
-    except (OSError, AttributeError):
-        pass
+    if not MICROPYTHON:
+        try:
+            if _is_alone(path):
+                os.link(path, path + ".room")
+        except (OSError, AttributeError):
+            pass
 
 
 def resume(medium, end):
@@ -231,13 +233,14 @@ def _copy(path, name, is_there):
 def _open(path, mode):
     # A file that it makes is nobody's but the broker's, as mosquitto's are, and from its first
     # moment on: who has it open reads what follows.
-    if MICROPYTHON:
-        return open(path, mode)
-    return open(path, mode, opener=_private)
+    if not MICROPYTHON:
+        return open(path, mode, opener=_private)
+    return open(path, mode)
 
 
 def _private(path, flags):
-    return os.open(path, flags, 0o600)
+    if not MICROPYTHON:
+        return os.open(path, flags, 0o600)
 
 
 def _free(path, end, may_be_there):

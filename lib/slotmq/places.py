@@ -113,11 +113,11 @@ def lock(path):
 
 
 def _open(path):
-    if MICROPYTHON:
-        return open(path, "ab")
-    from slotmq import disk_cpython
+    if not MICROPYTHON:
+        from slotmq import disk_cpython
 
-    return disk_cpython.lock(path)
+        return disk_cpython.lock(path)
+    return open(path, "ab")
 
 
 def _flock():
