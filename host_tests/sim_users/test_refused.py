@@ -36,8 +36,18 @@ PUBLISHER = 'name = "sensor"\n'
             'name = "sensor"\nversion = "5.0"\nwill = { topic = "w", retain = true }\n',
             "retain_available",
         ),
+        (
+            "max_packet_size = 60",
+            'name = "sensor"\nwill = { topic = "w", payload = 100 }\n',
+            "max_packet_size",
+        ),
+        (
+            "max_packet_size = 60",
+            'name = "sensor"\nversion = "5.0"\nwill = { topic = "w", payload = 100 }\n',
+            "max_packet_size",
+        ),
     ],
-    ids=["keep-alive", "none", "client-id", "will", "will-5", "retained-will"],
+    ids=["keep-alive", "none", "client-id", "will", "will-5", "retained-will", "long", "long-5"],
 )
 def test_a_client_that_may_not_come_in(
     simulated: Simulated, setting: str, who: str, told: str

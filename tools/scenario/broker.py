@@ -15,7 +15,7 @@ from slotmq.conf import FIELDS, load
 from slotmq.settings import ConfError
 
 from .. import boards
-from .plan import Scenario
+from .plan import Clients, Scenario
 from .reading import BadScenario, no_such_key
 
 # What concerns a process, or is said elsewhere in the file
@@ -108,16 +108,22 @@ def _impossible(scenario: Scenario, limits: Any, settings: Settings) -> Iterator
         if len(group.client_id(group.count)) > limits.client_id_bytes:
             most = limits.client_id_bytes
             yield f"clients[{at}].name: at most {most} bytes, see limit client_id_bytes"
-        if group.will and len(group.will.topic.encode()) > limits.topic_bytes:
+        if group.will and _longest(group.will.topic, group) > limits.topic_bytes:
             most = limits.topic_bytes
             yield f"clients[{at}].will.topic: at most {most} bytes, see limit topic_bytes"
         for index, each in enumerate(group.publish):
             path = f"clients[{at}].publish[{index}]"
-            room = limits.max_packet - len(each.topic.encode()) - _AROUND
-            if len(each.topic.encode()) > limits.topic_bytes:
+            longest = _longest(each.topic, group)
+            room = limits.max_packet - longest - _AROUND
+            if longest > limits.topic_bytes:
                 yield f"{path}.topic: at most {limits.topic_bytes} bytes, see limit topic_bytes"
             elif each.payload > room:
                 yield f"{path}.payload: at most {room:,} bytes here, see limit max_packet"
+
+
+def _longest(topic: str, group: Clients) -> int:
+    # its bytes, for the client with the longest number
+    return len(topic.replace("{n}", str(group.count)).encode())
 
 
 def _sockets(scenario: Scenario, limits: Any) -> list[str]:

@@ -90,6 +90,11 @@ class Device:
         )
         return made
 
+    @property
+    def connect_bytes(self) -> int:
+        """How long its CONNECT is."""
+        return len(self._connect)
+
     def _will(self) -> tuple[bytes, bytes, int, bool, bytes] | None:
         will = self.group.will
         if not will:
@@ -122,7 +127,7 @@ class Device:
         """The broker has closed the connection."""
         if self.wire is wire:
             self.breaks += self.is_online
-            if not self.is_online and refusal.of_will(self, self.network.broker.settings):
+            if not self.is_online and refusal.of_connect(self, self.network.broker.settings):
                 self._is_refused(refusal.CLOSED)
             self._lost(self.group.reconnect)
 

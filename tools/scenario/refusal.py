@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from .device import Device
 
 NO_ROOM = (3, 0x88, 0x97)  # of a CONNACK: something was full
-_BAD_CLIENT_ID, _NO_RETAIN, _NO_QOS = 2, 0x9A, 0x9B
+_BAD_CLIENT_ID, _TOO_LARGE, _NO_RETAIN, _NO_QOS = 2, 0x95, 0x9A, 0x9B
 CLOSED = 0  # instead of CONNACK
 
 # Why a client is refused, in words
 CLIENTS = {
     "max_keepalive": "settings.max_keepalive is shorter than its keep_alive, or that is 0",
     "mqtt31_client_id_max": "settings.mqtt31_client_id_max is less than its client id has bytes",
+    "max_packet_size": "settings.max_packet_size is less than its CONNECT has bytes",
     "max_qos": "settings.max_qos is lower than its will's QoS",
     "retain_available": "settings.retain_available is false, and its will is retained",
     "settings": "see settings",
@@ -34,11 +35,15 @@ def of_client(device: Device, settings: Any, code: int) -> str:
             return "max_keepalive"
         if group.level == 3 and 0 < settings.mqtt31_client_id_max < len(device.id):
             return "mqtt31_client_id_max"
-    return of_will(device, settings) if code in (CLOSED, _NO_RETAIN, _NO_QOS) else ""
+    return (
+        of_connect(device, settings) if code in (CLOSED, _TOO_LARGE, _NO_RETAIN, _NO_QOS) else ""
+    )
 
 
-def of_will(device: Device, settings: Any) -> str:
-    """The setting that is in the way of its will, or ""."""
+def of_connect(device: Device, settings: Any) -> str:
+    """The setting that is in the way of its CONNECT, or of the will in it, or ""."""
+    if 0 < settings.max_packet_size < device.connect_bytes:
+        return "max_packet_size"
     will = device.group.will
     return _of_flags(will.qos, will.retain, settings) if will else ""
 
