@@ -98,7 +98,12 @@ def switch(medium):
     medium.sync()
     end = medium.end
     close(medium)
-    _keep_bytes(medium.path)
+    if not MICROPYTHON:
+        try:
+            if _is_alone(medium.path, medium.path + ".room"):
+                os.link(medium.path, medium.path + ".room")  # its bytes are the next room
+        except (OSError, AttributeError):
+            pass
     os.rename(medium.path + ".new", medium.path)
     _sync_folder(medium.path)
     resume(medium, end)
@@ -112,9 +117,9 @@ def _beside(path):
     room = path + ".room"
     if not MICROPYTHON:
         _sync_folder(path)  # else a power cut may bring back as the journal what was the room
-        if _is_spare(room, path):
+        if _is_alone(room, path):
             os.rename(room, new)
-        if _is_spare(new, path):
+        if _is_alone(new, path):
             _remove(room)
             return _open(new, "r+b")
     _remove(new)
@@ -122,32 +127,19 @@ def _beside(path):
     return _open(new, "wb")
 
 
-def _is_spare(name, path):
-    # May it be written over? Not where the power went within switch(): then it is the journal.
+def _is_alone(name, other):
+    # Has nobody else its bytes: by another name, as its owner, or as who has had it open? Nor is
+    # it the other file, as where the power went within switch().
     if not MICROPYTHON:
         try:
-            return _is_alone(name) and not os.path.samefile(name, path)
+            found = os.lstat(name)
+            is_ours = found.st_uid == os.geteuid() and found.st_mode & 0o777 == 0o600
+            if not is_ours or found.st_nlink > 1 or os.path.islink(name):
+                return False
+            return not os.path.samefile(name, other)
         except OSError as error:
             _must_be_missing(error)
-            return os.path.lexists(name)  # there is no journal yet
-
-
-def _is_alone(name):
-    # Has nobody else its bytes: by another name, as its owner, or as who has had it open?
-    if not MICROPYTHON:
-        found = os.lstat(name)
-        is_ours = found.st_uid == os.geteuid() and found.st_mode & 0o777 == 0o600
-        return is_ours and found.st_nlink == 1 and not os.path.islink(name)
-
-
-def _keep_bytes(path):
-    # So those of what was current are the next room.
-    if not MICROPYTHON:
-        try:
-            if _is_alone(path):
-                os.link(path, path + ".room")
-        except (OSError, AttributeError):
-            pass
+            return os.path.lexists(name)
 
 
 def resume(medium, end):
@@ -234,13 +226,8 @@ def _open(path, mode):
     # A file that it makes is nobody's but the broker's, as mosquitto's are, and from its first
     # moment on: who has it open reads what follows.
     if not MICROPYTHON:
-        return open(path, mode, opener=_private)
+        return open(path, mode, opener=lambda path, flags: os.open(path, flags, 0o600))
     return open(path, mode)
-
-
-def _private(path, flags):
-    if not MICROPYTHON:
-        return os.open(path, flags, 0o600)
 
 
 def _free(path, end, may_be_there):

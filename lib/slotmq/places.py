@@ -15,7 +15,6 @@ _TOO_HIGH = """\
 limits that may need %d bytes, as many as the region of this board's flash takes, which has a \
 journal, not %d; lower one (message_bytes, deliveries), or set persistence_location, where a file \
 knows nothing of it"""
-_TOO_SMALL = "the region of this board's flash is too small for these limits, %s takes its place"
 _HAS_ONE = """\
 it goes on in %s, which was there before these limits fitted the region of this board's flash; \
 without that file it begins anew in the region"""
@@ -51,7 +50,8 @@ def medium(limits, board, location, name, say):
             if fits:
                 return made
             raise ValueError(_TOO_HIGH % (made.capacity, snapshot))
-        say((_HAS_ONE if fits else _TOO_SMALL) % path)
+        text = "the region of this board's flash is too small, %s takes its place"
+        say((_HAS_ONE if fits else text) % path)
     from slotmq.journal_file import FileMedium
 
     kind, is_safe = promises(path)
@@ -101,7 +101,12 @@ def lock(path):
     flock = _flock() if kind in ("host", "VfsPosix") else None
     if not flock:
         return None
-    file = _open(path + ".lock")
+    if MICROPYTHON:
+        file = open(path + ".lock", "ab")
+    else:
+        from slotmq import disk_cpython
+
+        file = disk_cpython.lock(path + ".lock")
     try:
         is_free = not flock(file.fileno(), _EXCLUSIVE | _AT_ONCE)
     except OSError as error:
@@ -110,14 +115,6 @@ def lock(path):
         return file
     file.close()
     return False
-
-
-def _open(path):
-    if not MICROPYTHON:
-        from slotmq import disk_cpython
-
-        return disk_cpython.lock(path)
-    return open(path, "ab")
 
 
 def _flock():
