@@ -143,7 +143,7 @@ class Refused:
 
 def cut_behind_the_link(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as cut:
-        cut.setattr(journal_disk.os, "rename", Refused(errno.EIO))
+        cut.setattr(os, "rename", Refused(errno.EIO))
         with pytest.raises(OSError, match="Input/output"):
             journal.medium.switch()
     journal.again()
