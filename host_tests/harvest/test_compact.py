@@ -171,6 +171,16 @@ def test_what_is_no_line_of_a_manifest_is_named(
     assert result.output == f"Error: {path}:2: this is no line of a manifest\n"
 
 
+def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["harvest", str(tmp_path / "typo"), "--compact"])
+    assert result.exit_code == 1
+    assert (
+        result.output
+        == f"Error: {tmp_path}/typo is no harvest folder: there is nothing to compact\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = CliRunner().invoke(main, ["harvest", str(tmp_path / "file" / "x"), "--compact"])

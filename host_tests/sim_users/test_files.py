@@ -38,7 +38,7 @@ def complaints(tmp_path: Path, text: str | bytes) -> list[str]:
         ("duration = ", "no TOML: "),
         (b"title = '\xff'", "cannot be read: "),
         (GOOD.replace('duration = "10 s"', ""), "duration: is missing: how long it goes on"),
-        ('duration = "1 h"', "clients: is missing: "),
+        ('duration = "1 h"', "clients: is missing: [[clients]], see `slotmq sim --keys`"),
         ('duration = "1 h"\nclients = []', "clients: expected at least one group"),
         ('duration = "1 h"\nclients = 3', "clients: expected tables, as [[clients]]"),
         ('duration = "1 h"\nclients = [3]', "clients[0]: expected a table"),

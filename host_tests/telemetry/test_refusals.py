@@ -44,6 +44,18 @@ def test_a_wrong_folder_is_one_line(
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+def test_tables_of_another_harvest_are_told_before_spark_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = Lake(tmp_path / "tables").made()
+    lake.remember("harvest", {"lines": 0, "mark": "another"})
+    (tmp_path / "MANIFEST.jsonl").write_text("")
+    monkeypatch.setattr(command, "session", lambda _master: pytest.fail("a session"))
+    done = CliRunner().invoke(main, ["telemetry", "bronze", str(tmp_path), str(lake.folder)])
+    assert done.exit_code == 1
+    assert "has the tables of another harvest folder than" in done.stderr
+
+
 WITHOUT_SPARK = [
     (["live", "tables", "--broker", "127.0.0.1:1", "--once"], "127.0.0.1:1"),
     (["bronze", "harvest", "tables", "--master", "nonsense"], "nonsense is no master of Spark"),

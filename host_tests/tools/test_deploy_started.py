@@ -1,6 +1,7 @@
 """What is said of a network that does not come up, and of a broker that answers, but not as it
 was thought: by its hooks, by its limits, or without an end."""
 
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -168,6 +169,14 @@ def test_a_broker_that_is_full_is_told_as_such() -> None:
         with pytest.raises(reach.Refused, match="all its connections are taken"):
             reach.Client(address, reach.Login())
         first.close()
+
+
+def test_a_packet_does_not_wait_for_the_answer_to_the_one_before_it() -> None:
+    with serving() as address:
+        client = reach.Client(address, reach.Login())
+        sock: Any = client._client.socket()
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        client.close()
 
 
 def test_an_application_that_fails_is_named() -> None:

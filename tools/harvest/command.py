@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import click
 from ..deploy.options import Address, login
 from ..deploy.options import port as port_option
 from ..deploy.options import user as user_option
+from ..errors import ToolError
 from ..progress import bar
 
 if TYPE_CHECKING:
@@ -60,6 +62,8 @@ def harvest(
     given = [option for option, value in ways.items() if value is not None]
     by_cable = given == ["--port"] or not (given or compacts)
     _check_options(given, by_cable, boards, set_time, delete, location)
+    if not (given or by_cable or os.path.isdir(folder)):  # noqa: PTH112 - no error
+        raise ToolError(f"{folder} is no harvest folder: there is nothing to compact")
     with locked(folder) as manifest:
         if address is not None:
             report = _network(address, login(user), set(boards), set_time, manifest)

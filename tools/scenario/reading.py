@@ -130,7 +130,8 @@ class _Reader:
             if name in raw:
                 values[name] = self._value(each.metadata["kind"], raw[name], path + name)
             elif each.default is MISSING and name not in meant:
-                self.note(path + name, f"is missing: {each.metadata['help']}")
+                what = each.metadata["help"].replace("see below", "see `slotmq sim --keys`")
+                self.note(path + name, f"is missing: {what}")
         return cls(**values) if len(self.wrong) == before else None
 
     def _value(self, kind: Any, raw: Any, path: str) -> Any:

@@ -7,7 +7,6 @@ is, a mark of these lines tells, so that the folder may be moved and compacted.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from ..errors import ToolError
 from . import bronze_files, manifest
 from .bronze_files import BAD, GOOD
 from .lake import Lake
-from .manifest import Bundle
 from .schemas import BRONZE, QUARANTINE
 
 _FOLDER = "harvest"  # what is remembered of it
@@ -43,7 +41,7 @@ def _ingest(spark: SparkSession, harvest: Path, lake: Lake) -> Taken:
     bundles = manifest.read(harvest)
     taken = Taken(done(lake), len(bundles))
     first = taken.first
-    _check_folder(lake, harvest, bundles, first)
+    check_folder(lake, harvest)
     if taken.last == first:
         return taken
     batch = f"lines-{first:08}-{taken.last:08}"
@@ -55,8 +53,9 @@ def _ingest(spark: SparkSession, harvest: Path, lake: Lake) -> Taken:
     return taken
 
 
-def _check_folder(lake: Lake, harvest: Path, bundles: Sequence[Bundle], first: int) -> None:
+def check_folder(lake: Lake, harvest: Path) -> None:
     """ToolError if the lines that bronze has are another folder's."""
+    bundles, first = manifest.read(harvest), done(lake)
     known = lake.remembered(_FOLDER)
     lines = int(known.get("lines", first))
     right = known.get("mark", manifest.mark(bundles[:lines])) == manifest.mark(bundles[:lines])

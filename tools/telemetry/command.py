@@ -15,6 +15,7 @@ from .lake import Lake
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_FOR_SPARK = ("pyspark", "pyarrow", "cbor2")
 _folder = click.Path(path_type=Path, file_okay=False)
 _harvest = click.argument("harvest", type=_folder)
 _lake = click.argument("tables", type=_folder)
@@ -58,7 +59,7 @@ def telemetry() -> None:
 
 def session(master: str | None) -> SparkSession:
     """A session, or one line that says what is missing for it."""
-    installed("pyspark", "pyarrow", "cbor2")
+    installed(*_FOR_SPARK)
     from . import cluster
 
     return cluster.session(master)
@@ -78,13 +79,16 @@ def installed(*names: str) -> None:
 @_master
 def bronze(harvest: Path, tables: Path, master: str | None) -> None:
     """Take what is new in HARVEST into TABLES."""
-    manifest.read(harvest)
+    lines = manifest.read(harvest)
     lake = Lake(tables).made()
-    spark = session(master)
+    installed(*_FOR_SPARK)
     from . import bronze as step
 
-    taken = step.ingest(spark, harvest, lake)
-    click.echo(f"bronze: {taken.last - taken.first} bundles taken, {taken.last} are there")
+    step.check_folder(lake, harvest)  # a session takes its time to begin
+    taken = step.ingest(session(master), harvest, lake)
+    there = sum(bool(line.path) for line in lines)  # others have gone into larger ones
+    new = sum(bool(line.path) for line in lines[taken.first :])
+    click.echo(f"bronze: {new} bundles taken, {there} are there")
 
 
 def made_anew(part: str, source: str, tables: Path, master: str | None) -> None:

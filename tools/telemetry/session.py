@@ -62,7 +62,9 @@ def start(master: str | None = None, settings: dict[str, str] | None = None) -> 
     chosen = dict(_SETTINGS)
     if not submitted:
         builder = builder.master(master or "local[2]")
-        chosen |= _LOCAL if (master or "local").startswith("local") else {}
+        if (master or "local").startswith("local"):
+            chosen |= _LOCAL
+            os.environ.setdefault("SPARK_LOCAL_IP", _LOCAL["spark.driver.host"])
     for key, value in (chosen | (settings or {})).items():
         builder = builder.config(key, value)
     try:
