@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from slotmq import disk_cpython, journal_disk
+from slotmq import disk_cpython, places
 
 MOUNTS = r"""/dev/a / ext4 rw 0 0
 /dev/b /usb\040stick vfat rw 0 0
@@ -34,6 +34,6 @@ def test_where_nobody_tells_it_is_the_hosts(tmp_path: Path) -> None:
 
 
 def test_fat_promises_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert journal_disk.promises(str(tmp_path / "a")) == ("host", True)
+    assert places.promises(str(tmp_path / "a")) == ("host", True)
     monkeypatch.setattr(disk_cpython, "kind", lambda path: "vfat")
-    assert journal_disk.promises(str(tmp_path / "a")) == ("vfat", False)
+    assert places.promises(str(tmp_path / "a")) == ("vfat", False)

@@ -150,6 +150,44 @@ class TestBroker(JournalCase):
             self.assertTrue(self.broker.journal.whole)
             self.assertFalse(self.broker.full)
 
+    def starts_with(self, retained, said):
+        """What cannot be erased is said once, and a start goes on behind it."""
+        self.start()
+        self.assertEqual(self.said, [said])
+        self.assertEqual(self.broker.retained.names.count(), retained)
+        self.assertEqual(self.device.met, 2)  # set aside; and for the new generation
+        self.said = []
+        self.start()
+        self.assertEqual(self.said, [])
+        self.assertEqual(self.broker.retained.names.count(), retained)
+
+    def retain_two(self):
+        """A generation with one topic, and behind it one with two."""
+        self.broker.publish("a", "kept", 0, True)
+        self.broker.journal.commit()
+        self.broker.journal.compacted()
+        self.broker.publish("b", "kept", 0, True)
+        self.broker.journal.commit()
+        return self.medium.first, self.medium.first + self.medium.length
+
+    def test_a_start_leaves_a_damaged_generation_where_it_is(self):
+        first, _ = self.retain_two()
+        at = first * 4096 + 256 + 12
+        self.device.data[at : at + 8] = bytes(8)
+        self.device.bad = first
+        said = f"generation 2 is damaged; kept as block {first}, which cannot be erased"
+        self.starts_with(1, said)
+
+    def test_and_what_has_rotted_behind_the_newest(self):
+        _, behind = self.retain_two()
+        page = bytearray(self.device.data[:256])
+        for at in (10, 138):  # of both headers
+            page[at] ^= 1
+        self.device.data[behind * 4096 : behind * 4096 + 256] = page
+        self.device.bad = behind
+        kept = f"kept as block {behind}, which cannot be erased"
+        self.starts_with(2, f"what was newer has rotted; {kept}; it goes on with generation 2")
+
     def test_a_start_tries_every_block_before_it_ends(self):
         self.device.bad = ALL
         with self.assertRaises(OSError) as caught:

@@ -9,7 +9,7 @@ from binascii import crc32
 import scratch
 from media import Life, fill, goes_on, looked_at, read
 
-from slotmq import journal_disk
+from slotmq import journal_disk, places
 from slotmq.journal_file import FileMedium
 from slotmq.runtime import MICROPYTHON
 
@@ -182,7 +182,7 @@ class Broken:
         raise OSError(28, "full")
 
 
-def fails_to_copy(path, mode):
+def fails_to_copy(path, mode, opener=None):
     file = open(path, mode)  # noqa: PTH123, SIM115
     return Broken(file) if mode == "wb" else file
 
@@ -266,8 +266,8 @@ class TestDamage(FileCase):
 class TestPromises(FileCase):
     def test_what_kind_of_file_system_it_is(self):
         wanted = ("VfsPosix", None) if MICROPYTHON else ("host", True)
-        self.assertEqual(journal_disk.promises(self.path), wanted)
-        self.assertEqual(journal_disk.promises("journal"), wanted)
+        self.assertEqual(places.promises(self.path), wanted)
+        self.assertEqual(places.promises("journal"), wanted)
 
 
 class TestHeap(unittest.TestCase):

@@ -6,7 +6,7 @@ import unittest
 
 from media import Life, Quiet, Ram, garbage, goes_on, looked_at
 
-from slotmq import heap, journal_disk
+from slotmq import heap, places
 from slotmq.journal_file import FileMedium
 from slotmq.runtime import MICROPYTHON
 
@@ -176,8 +176,8 @@ class OnLittlefs:
 
     def test_it_promises(self):
         self.mount(self.formatted())
-        self.assertEqual(journal_disk.promises("/j/f"), ("VfsLfs2", True))
-        self.assertEqual(journal_disk.promises("/jj/f"), ("VfsPosix", None))
+        self.assertEqual(places.promises("/j/f"), ("VfsLfs2", True))
+        self.assertEqual(places.promises("/jj/f"), ("VfsPosix", None))
 
     def test_what_a_synced_append_of_100_bytes_costs(self):
         """On 64 blocks of 4 KB as on a Pico: FORMAT.md has these figures."""
@@ -218,7 +218,7 @@ class OnLittlefs:
         vfs.VfsFat.mkfs(device)
         self.mounted = True
         vfs.mount(vfs.VfsFat(device), "/j")
-        self.assertEqual(journal_disk.promises("/j/f"), ("VfsFat", False))
+        self.assertEqual(places.promises("/j/f"), ("VfsFat", False))
 
     def test_a_full_file_system_keeps_what_was_synced(self):
         device = self.mount(self.formatted())

@@ -35,10 +35,10 @@ class Opened:
 
 
 class TestReading(FileCase):
-    def opened(self, path, mode):
+    def opened(self, path, mode, **options):
         if path == self.path and mode == "rb" and self.errno:
             return Opened(self.errno)
-        return open(path, mode)  # noqa: PTH123
+        return open(path, mode, **options)  # noqa: PTH123
 
     def start_with(self, errno):
         """Whoever reads the file gets this error."""

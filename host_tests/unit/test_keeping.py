@@ -1,5 +1,6 @@
 """Where a journal lies: a region of a board's flash, else a file; and what is said of it."""
 
+import os
 import sys
 import unittest
 
@@ -57,10 +58,10 @@ class Case(unittest.TestCase):
             if "region" in name:
                 del sys.modules[name]
 
-    def started(self, board, **settings):
+    def started(self, board, path=None, **settings):
         """The broker of an App that keeps what it promises as that board does."""
         if "persistence_location" not in settings:
-            settings["persistence_file"] = self.path = scratch.path()
+            settings["persistence_file"] = self.path = path or scratch.path()
         app = App(**settings)
         self.apps.append(app)
         app.board = board
@@ -135,6 +136,7 @@ class TestRegions(Case):
         chip, self.modules = pico(54, 44)
         self.assertEqual(self.medium(PICO), "FileMedium")
         self.assertIn("too small", self.said[0])
+        self.assertIn(self.path, self.said[0])
         self.assertEqual(chip.programmed, 0)
 
     def test_limits_that_are_too_high_for_one_with_a_journal_are_refused(self):
@@ -147,17 +149,42 @@ class TestRegions(Case):
         broker.journal.commit()
         before = bytes(chip.data)
         for _ in range(2):
-            with self.assertRaises(OSError) as caught:
+            with self.assertRaises(ConfError) as caught:
                 self.started(PICO, limits=high)
-            self.assertIn("has a journal", str(caught.exception))
-            self.assertIn("lower a limit (message_bytes", str(caught.exception))
-            self.assertIn("set persistence_location", str(caught.exception))
+            text = str(caught.exception)
+            self.assertTrue(text.startswith("slotmq.conf:7: persistence: expected limits that"))
+            self.assertIn("has a journal", text)
+            self.assertIn("lower one (message_bytes", text)
+            self.assertIn("set persistence_location", text)
         self.assertEqual(bytes(chip.data), before)
         folder, name = scratch.path().rsplit("/", 1)
         asked = {"persistence_location": folder, "persistence_file": name}
         self.assertEqual(self.medium(PICO, limits=high, **asked), "FileMedium")
         self.said.clear()
         self.assertEqual(self.started(PICO, limits=low).retained.names.count(), 1)
+
+    def test_limits_that_are_low_enough_for_the_region_leave_a_journal_in_its_file(self):
+        """The region would begin with nothing. Without the file it has the journal."""
+        chip, self.modules = pico(54, 30)
+        low, high = ({"message_bytes": n} for n in (8000, 60000))
+        broker = self.started(PICO, limits=high)
+        broker.publish("t", "kept", 0, True)
+        broker.journal.commit()
+        path = self.path
+        for limits in (low, high, low):
+            broker.journal.medium.close()
+            self.release()
+            self.said.clear()
+            broker = self.started(PICO, path, limits=limits)
+            self.assertEqual(broker.retained.names.count(), 1)
+            self.assertIn(path, self.said[0])
+            self.assertEqual("without that file" in self.said[0], limits is low)
+        self.assertEqual(chip.programmed, 0)
+        self.release()
+        os.remove(path)  # noqa: PTH107
+        self.said.clear()
+        self.assertEqual(self.started(PICO, path, limits=low).journal.medium.blocks, 24)
+        self.assertEqual(self.said, [])
 
     def test_a_location_that_is_asked_for_is_a_file(self):
         _, self.modules = pico(54, 30)

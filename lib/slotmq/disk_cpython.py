@@ -1,4 +1,5 @@
-# disk_cpython.py - in which kind of file system of a computer a file lies, as Linux tells it.
+# disk_cpython.py - in which kind of file system of a computer a file lies, as Linux tells it;
+# and the file that keeps other brokers away.
 import os
 
 _MOUNTS = "/proc/self/mounts"
@@ -26,3 +27,17 @@ def _plain(text):
     # Blanks and the like are octal there, \040.
     first, *others = text.split("\\")
     return first + "".join([chr(int(part[:3], 8)) + part[3:] for part in others])
+
+
+def lock(path):
+    """A file to take locks of, which nobody else may open: whoever can has them too."""
+    file = open(path, "ab", opener=_private)  # noqa: SIM115 - it stays open
+    try:
+        os.fchmod(file.fileno(), 0o600)
+    except OSError:
+        pass  # it was there, and is another user's
+    return file
+
+
+def _private(path, flags):
+    return os.open(path, flags, 0o600)

@@ -17,27 +17,6 @@ _CANNOT = (22, 38, 95)  # EINVAL, ENOSYS, EOPNOTSUPP
 # The start
 
 
-def promises(path):
-    """(the kind of file system, is what was synced safe there and a rename one step)
-
-    None: that cannot be known."""
-    if not MICROPYTHON:
-        from slotmq import disk_cpython
-
-        found = disk_cpython.kind(path)
-        return found, found == "host"
-    import vfs
-
-    if path[0] != "/":
-        path = os.getcwd().rstrip("/") + "/" + path
-    kind, longest = "", 0
-    for system, place in vfs.mount():
-        place = place.rstrip("/") + "/"
-        if path.startswith(place) and len(place) > longest:
-            kind, longest = type(system).__name__, len(place)
-    return kind, {"VfsLfs2": True, "VfsFat": False}.get(kind)
-
-
 def generations(medium):
     medium.is_foreign = 0  # as of a region of flash, see journal_ring.py
     try:
@@ -107,7 +86,6 @@ def begin(medium, generation):
     medium.spared = 0
     head = pack("<8sI", _MAGIC, generation)
     medium.new = _beside(medium.path)
-    _keep_private(medium.path + ".new")
     medium.new.write(head + pack("<I", crc32(head)))
     medium.end = 0
     medium.written += _HEAD_BYTES
@@ -121,7 +99,11 @@ def switch(medium):
     end = medium.end
     close(medium)
     if not MICROPYTHON:
-        _keep_bytes(medium.path)
+        try:
+            if _is_alone(medium.path, medium.path + ".room"):
+                os.link(medium.path, medium.path + ".room")  # its bytes are the next room
+        except (OSError, AttributeError):
+            pass
     os.rename(medium.path + ".new", medium.path)
     _sync_folder(medium.path)
     resume(medium, end)
@@ -131,30 +113,33 @@ def _beside(path):
     # On a computer the room becomes the new file, or what was given up does: bytes that were
     # free for a moment would be those of whoever fills the disk. littlefs writes over nothing
     # in place, and a file of MicroPython cannot be made shorter.
+    new = path + ".new"
+    room = path + ".room"
+    if not MICROPYTHON:
+        _sync_folder(path)  # else a power cut may bring back as the journal what was the room
+        if _is_alone(room, path):
+            os.rename(room, new)
+        if _is_alone(new, path):
+            _remove(room)
+            return _open(new, "r+b")
+    _remove(new)
+    _remove(room)
+    return _open(new, "wb")
+
+
+def _is_alone(name, other):
+    # Has nobody else its bytes: by another name, as its owner, or as who has had it open? Nor is
+    # it the other file, as where the power went within switch().
     if not MICROPYTHON:
         try:
-            if os.stat(path + ".room").st_nlink > 1:
-                os.remove(path + ".room")  # the power went within switch(): it is the journal
-            else:
-                os.rename(path + ".room", path + ".new")
+            found = os.lstat(name)
+            is_ours = found.st_uid == os.geteuid() and found.st_mode & 0o777 == 0o600
+            if not is_ours or found.st_nlink > 1 or os.path.islink(name):
+                return False
+            return not os.path.samefile(name, other)
         except OSError as error:
             _must_be_missing(error)
-        try:
-            return open(path + ".new", "r+b")
-        except OSError:
-            pass  # there is none, or it is another user's
-    _remove(path + ".new")
-    _remove(path + ".room")
-    return open(path + ".new", "wb")
-
-
-def _keep_bytes(path):
-    # So those of what was current are the next room; not if it is somebody's copy as well.
-    try:
-        if os.stat(path).st_nlink == 1:
-            os.link(path, path + ".room")
-    except (OSError, AttributeError):
-        pass
+            return os.path.lexists(name)
 
 
 def resume(medium, end):
@@ -181,7 +166,7 @@ def spare(medium, n):
     name = medium.path + ".room"
     try:
         if n > medium.spared:
-            with open(name, "ab") as file:
+            with _open(name, "ab") as file:
                 at = file.seek(0, 2)
                 if at > medium.most + _HEAD_BYTES and not MICROPYTHON:
                     at = file.truncate(medium.most + _HEAD_BYTES)
@@ -216,9 +201,8 @@ def _reserve(file, at, end):
 def _copy(path, name, is_there):
     # Is it done? What it is a copy of goes on.
     try:
-        with open(path, "rb") as file, open(name, "rb" if is_there else "wb") as copy:
+        with open(path, "rb") as file, _open(name, "rb" if is_there else "wb") as copy:
             if not is_there:
-                _keep_private(name)
                 piece = file.read(512)
                 while piece:
                     copy.write(piece)
@@ -238,10 +222,12 @@ def _copy(path, name, is_there):
     return is_there
 
 
-def _keep_private(name):
-    # Messages are nobody's but the broker's, as mosquitto's are.
+def _open(path, mode):
+    # A file that it makes is nobody's but the broker's, as mosquitto's are, and from its first
+    # moment on: who has it open reads what follows.
     if not MICROPYTHON:
-        os.chmod(name, 0o600)
+        return open(path, mode, opener=lambda path, flags: os.open(path, flags, 0o600))
+    return open(path, mode)
 
 
 def _free(path, end, may_be_there):

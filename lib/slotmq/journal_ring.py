@@ -79,12 +79,18 @@ def reopen(medium, generation):
 
 
 def set_aside(medium, generation, is_needed):
-    if not generation:
-        for block in range(medium.blocks):
-            if medium.failed >> block & 1:
-                medium.erase(block)  # so that it is not found once more
+    blocks = 0 if generation else medium.failed  # so that they are not found once more
     if generation in medium.found and not is_needed:
-        medium.erase(medium.found[generation][2])
+        blocks = 1 << medium.found[generation][2]
+    worn = -1
+    for block in range(medium.blocks):
+        try:
+            if blocks >> block & 1:
+                medium.erase(block)
+        except OSError:
+            worn = block  # what is written next has a higher number
+    if worn >= 0:
+        return "block %d, which cannot be erased" % worn
     return "" if medium.is_foreign and not generation else None
 
 

@@ -73,7 +73,10 @@ def _keep(app, location):
     always = _setting(app, "persistence_sync") == "always"
     # One after the other: a small heap has no room for all of this at once.
     ondemand.tick(_LONG)
-    medium = borrow("places", "medium", app.limits, app.board, location, name, _say)
+    try:
+        medium = borrow("places", "medium", app.limits, app.board, location, name, _say)
+    except ValueError as error:
+        raise ConfError(_wrong(app, error))
     path = getattr(medium, "path", None)
     if path:
         app.lock = borrow("places", "lock", path)

@@ -1,9 +1,9 @@
 # places.py - where a broker's journal lies: a board's raw flash, where it has a region for
 # it, else a file. Borrowed by the start (keeping.py): allocates.
+import os
 from errno import EACCES, EAGAIN
 
-from slotmq import ondemand
-from slotmq.runtime import const
+from slotmq.runtime import MICROPYTHON, const
 
 # Measured, see FORMAT.md. A region of raw flash wears 15 times less.
 _WEAR = """\
@@ -11,9 +11,13 @@ a file on littlefs, where each commit erases 1.1 blocks and programs 2.4 KB: \
 with two a second a Pico W's flash lasts 115 days"""
 
 # A file in its place would begin anew, and lower limits bring back what was there before.
-_TOO_SMALL = """\
-the region of this board's flash has a journal and takes %d bytes, these limits may need %d; \
-lower a limit (message_bytes, deliveries), or set persistence_location and begin anew in a file"""
+_TOO_HIGH = """\
+limits that may need %d bytes, as many as the region of this board's flash takes, which has a \
+journal, not %d; lower one (message_bytes, deliveries), or set persistence_location, where a file \
+knows nothing of it"""
+_HAS_ONE = """\
+it goes on in %s, which was there before these limits fitted the region of this board's flash; \
+without that file it begins anew in the region"""
 
 _EXCLUSIVE = const(2)  # of flock(2)
 _AT_ONCE = const(4)
@@ -31,23 +35,26 @@ def snapshot_bytes(limits):
 
 
 def medium(limits, board, location, name, say):
-    """The medium of a journal, `location` and `name` being those of a file. OSError: it
-    cannot be used, or limits are too high for the region that has the journal."""
+    """The medium of a journal, `location` and `name` being those of a file. ValueError: what
+    was expected, limits being too high for the region that has the journal. OSError: a file
+    cannot be there."""
+    path = location + name
     snapshot = snapshot_bytes(limits)
     region = None if location else _region(board)
     if region:
         from slotmq.journal_flash import FlashMedium
 
         made = FlashMedium(region, snapshot)
-        if made.capacity >= snapshot:
-            return made
-        if made.generations():
-            raise OSError(_TOO_SMALL % (made.capacity, snapshot))
-        say("the region of this board's flash is too small, a file takes its place")
+        fits = made.capacity >= snapshot
+        if fits and not _is_there(path) or made.generations():
+            if fits:
+                return made
+            raise ValueError(_TOO_HIGH % (made.capacity, snapshot))
+        text = "the region of this board's flash is too small, %s takes its place"
+        say((_HAS_ONE if fits else text) % path)
     from slotmq.journal_file import FileMedium
 
-    path = location + name
-    kind, is_safe = ondemand.take("journal_disk", 0).promises(path)
+    kind, is_safe = promises(path)
     if is_safe is False:
         raise OSError("persistence_location: %s cannot keep a promise, %s" % (kind, path))
     if kind == "VfsLfs2":
@@ -57,15 +64,49 @@ def medium(limits, board, location, name, say):
     return FileMedium(path, snapshot, 8 * snapshot + 1048576)
 
 
+def _is_there(path):
+    try:
+        os.stat(path)
+        return True
+    except OSError:
+        return False
+
+
+def promises(path):
+    """(the kind of file system, is what was synced safe there and a rename one step)
+
+    None: that cannot be known."""
+    if not MICROPYTHON:
+        from slotmq import disk_cpython
+
+        found = disk_cpython.kind(path)
+        return found, found == "host"
+    import vfs
+
+    if path[0] != "/":
+        path = os.getcwd().rstrip("/") + "/" + path
+    kind, longest = "", 0
+    for system, place in vfs.mount():
+        place = place.rstrip("/") + "/"
+        if path.startswith(place) and len(place) > longest:
+            kind, longest = type(system).__name__, len(place)
+    return kind, {"VfsLfs2": True, "VfsFat": False}.get(kind)
+
+
 def lock(path):
     """The open file that holds the lock of a journal's file; False: another process has it.
 
     None: here nobody else can, as on a board."""
-    kind, _ = ondemand.take("journal_disk", 0).promises(path)
+    kind, _ = promises(path)
     flock = _flock() if kind in ("host", "VfsPosix") else None
     if not flock:
         return None
-    file = open(path + ".lock", "ab")
+    if MICROPYTHON:
+        file = open(path + ".lock", "ab")
+    else:
+        from slotmq import disk_cpython
+
+        file = disk_cpython.lock(path + ".lock")
     try:
         is_free = not flock(file.fileno(), _EXCLUSIVE | _AT_ONCE)
     except OSError as error:

@@ -51,8 +51,9 @@ def read_back(broker, medium, say):
             elif torn:
                 say("its end was cut off: what was written last does not count")
             if generation == generations[0] and getattr(medium, "failed", False):
-                say("what was newer has rotted; it goes on with generation %d" % generation)
-                medium.set_aside(0)
+                kept = _as(medium.set_aside(0))
+                text = "what was newer has rotted%s; it goes on with generation %d"
+                say(text % (kept, generation))
             restorer = _take_over(broker, reader, end)
             break
         kept = _as(medium.set_aside(generation))

@@ -66,7 +66,7 @@ class Disk:
 
     # As `os` and `open`
 
-    def open_file(self, path, mode="rb"):
+    def open_file(self, path, mode="rb", opener=None):
         if mode == "wb":
             cut = self.step()
             if not cut or self.numbers.one_in(2):
@@ -101,12 +101,26 @@ class Disk:
             self.die()
 
     def stat(self, path):
-        """Of what os.stat tells: how many names the file has."""
+        """Of what os.stat tells: how many names the file has, and whose it is."""
         if path not in self.names:
             raise OSError(NO_FILE, path)
         file = self.names[path]
         file.st_nlink = len([1 for other in self.names.values() if other is file])
         return file
+
+    lstat = stat
+
+    def samefile(self, a, b):
+        return self.stat(a) is self.stat(b)
+
+    def lexists(self, path):
+        return path in self.names
+
+    def islink(self, path):
+        return False
+
+    def geteuid(self):
+        return File.st_uid
 
     def remove(self, path):
         if path not in self.names:
@@ -117,9 +131,6 @@ class Disk:
             self._changed()
         if cut:
             self.die()
-
-    def chmod(self, path, mode):
-        pass
 
     def dirname(self, path):
         return path[: path.rfind("/")]

@@ -5,6 +5,8 @@ BLOCK = 512  # of a host's file system, at least
 
 
 class File:
+    st_mode, st_uid = 0o600, 1000
+
     def __init__(self, disk, data=b""):
         self.disk = disk
         self.data = bytearray(data)

@@ -94,7 +94,7 @@ RULE = (
     Row("journal_flash", "heap ondemand runtime", "binascii struct"),
     Row("journal_ring", "runtime", "binascii struct"),
     Row("journal_file", "heap ondemand runtime", "os"),
-    Row("journal_disk", "disk_cpython runtime", "binascii os struct vfs"),
+    Row("journal_disk", "runtime", "binascii os struct"),
     # Attached to a broker that is to keep what it promises; restore is borrowed by its start
     Row("journal*", "encode heap journal* ondemand runtime runtime_journal"),
     # The recorder, which stands before what the broker and its loop call
@@ -118,8 +118,8 @@ RULE = (
     Row("keeping", "app log ondemand places record restore runtime settings", "gc sys"),
     Row(
         "places",
-        "journal_file journal_flash ondemand runtime",
-        "errno fcntl ffi slotmq_boards",
+        "disk_cpython journal_file journal_flash runtime",
+        "errno fcntl ffi os slotmq_boards vfs",
     ),
     Row("restore*", "journal* lifecycle ondemand planting restore* runtime"),
     # Made or borrowed by a broker that is asked for it

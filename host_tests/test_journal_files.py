@@ -1,0 +1,231 @@
+"""The files of a journal on a computer: whose they are, and which of them are written over."""
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from slotmq import journal_disk, places
+from slotmq.journal_file import FileMedium
+
+SNAPSHOT, LIMIT, HEADER = 1500, 6000, 16
+
+
+def wrote(medium: FileMedium, generation: int, byte: bytes, n: int = 50) -> None:
+    medium.begin(generation)
+    medium.append(byte * n, 0, n)
+
+
+def switched(medium: FileMedium, generation: int, byte: bytes, n: int = 50) -> None:
+    wrote(medium, generation, byte, n)
+    medium.switch()
+    medium.spare(1000)
+
+
+def held(path: Path) -> bytes:
+    return path.read_bytes()[HEADER:]
+
+
+class Journal:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.room = path.with_name(path.name + ".room")
+        self.new = path.with_name(path.name + ".new")
+        self.medium = FileMedium(str(path), SNAPSHOT, LIMIT)
+
+    def again(self) -> None:
+        """As after a power cut: open files are gone."""
+        self.medium.close()
+        self.medium = FileMedium(str(self.path), SNAPSHOT, LIMIT)
+        (generation,) = self.medium.generations()
+        self.medium.open(generation)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    made = Journal(tmp_path / "slotmq.db")
+    switched(made.medium, 1, b"a")
+    yield made
+    made.medium.close()
+
+
+@pytest.fixture
+def open_to_all() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("open_to_all")
+def test_nobody_else_may_open_any_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has one open reads what is written later, so it is so from the first moment."""
+    made: list[int] = []
+    opened = os.open
+
+    def watched(path: str, flags: int, *mode: int) -> int:
+        file = opened(path, flags, *mode)
+        made.append(os.fstat(file).st_mode & 0o77 if os.path.isfile(path) else 0)  # noqa: PTH113
+        return file
+
+    monkeypatch.setattr(os, "open", watched)
+    path = tmp_path / "slotmq.db"
+    lock = places.lock(str(path))
+    assert lock
+    medium = FileMedium(str(path), SNAPSHOT, LIMIT)
+    for generation in range(1, 4):
+        switched(medium, generation, b"a")
+    wrote(medium, 4, b"b")
+    medium.set_aside(4, True)
+    files = sorted(tmp_path.iterdir())
+    assert len(files) == 4  # with NAME.lock, NAME.new and a copy; the room is NAME.new
+    assert {oct(file.stat().st_mode & 0o777) for file in files} == {oct(0o600)}
+    assert len(made) > len(files)
+    assert not any(made)
+    medium.close()
+    lock.close()
+
+
+def test_a_lock_that_others_may_open_is_taken_from_them(tmp_path: Path) -> None:
+    file = tmp_path / "slotmq.db.lock"
+    file.touch(0o644)
+    lock = places.lock(str(tmp_path / "slotmq.db"))
+    assert lock
+    assert file.stat().st_mode & 0o777 == 0o600
+    lock.close()
+
+
+@pytest.mark.parametrize("name", ["path", "room", "new"])
+def test_bytes_that_others_could_read_are_not_written_over(journal: Journal, name: str) -> None:
+    """A journal that somebody has put back, say: it is left to who has it open."""
+    wrote(journal.medium, 2, b"b")
+    journal.again()
+    if name == "room":
+        journal.room.touch(0o600)
+    file: Path = getattr(journal, name)
+    file.chmod(0o644)
+    with file.open("rb") as open_before:
+        for generation in range(2, 5):
+            switched(journal.medium, generation, b"secret%d" % generation)
+        assert b"secret" not in open_before.read()
+    assert {oct(file.stat().st_mode & 0o777) for file in (journal.path, journal.room)} == {"0o600"}
+
+
+def test_another_users_file_is_replaced_and_not_reused(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As root may have put it back: it can be written, but never be made private."""
+    us = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: us + 1)
+    theirs = journal.path.stat().st_ino
+    monkeypatch.setattr(os, "chmod", refused := Refused(errno.EPERM))
+    keeps = journal.path.open("rb")  # so that its number is nobody else's
+    for generation in range(2, 5):
+        wrote(journal.medium, generation, b"b")
+        assert journal.new.stat().st_ino != theirs
+        journal.medium.switch()
+        journal.again()
+    assert not refused.calls
+    assert held(journal.path) == b"b" * 50
+    keeps.close()
+
+
+class Refused:
+    def __init__(self, code: int) -> None:
+        self.code = code
+        self.calls: list[object] = []
+
+    def __call__(self, *args: object, **options: object) -> None:
+        self.calls.append(args)
+        raise OSError(self.code, os.strerror(self.code))
+
+
+def cut_behind_the_link(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as cut:
+        cut.setattr(os, "rename", Refused(errno.EIO))
+        with pytest.raises(OSError, match="Input/output"):
+            journal.medium.switch()
+    journal.again()
+
+
+def test_a_symbolic_link_to_the_journal_does_not_hide_that_the_room_is_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data").mkdir()
+    there = Journal(tmp_path / "data" / "slotmq.db")
+    switched(there.medium, 1, b"a")
+    there.medium.close()
+    link = tmp_path / "slotmq.db"
+    link.symlink_to(there.path)
+    journal = Journal(link)
+    journal.again()
+    wrote(journal.medium, 2, b"b")
+    cut_behind_the_link(journal, monkeypatch)
+    wrote(journal.medium, 2, b"c")
+    journal.medium.sync()
+    assert held(link) == held(there.path) == b"a" * 50
+    journal.medium.close()
+
+
+@pytest.mark.parametrize("end", [".room", ".new"])
+def test_nor_does_a_file_system_that_counts_no_names(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    """Some of those in user space say 1 for each file."""
+    journal.medium.close()
+    journal.room.unlink()
+    os.link(journal.path, str(journal.path) + end)
+
+    def counting_none(look: Callable[..., os.stat_result]) -> Callable[..., os.stat_result]:
+        def counts_none(*args: object, **options: object) -> os.stat_result:
+            found = list(look(*args, **options))
+            found[3] = 1
+            return os.stat_result(found)
+
+        return counts_none
+
+    for look in ("stat", "lstat"):
+        monkeypatch.setattr(os, look, counting_none(getattr(os, look)))
+    journal.again()
+    wrote(journal.medium, 2, b"b")
+    journal.medium.sync()
+    assert held(journal.path) == b"a" * 50
+
+
+def test_where_no_file_can_be_opened_the_room_is_kept(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = journal.room.open("rb")  # so that its number is nobody else's
+    opened: Callable[..., object] = open
+
+    def too_many(path: str, *how: object, **options: object) -> object:
+        if path.endswith(".new"):
+            raise OSError(errno.EMFILE, "Too many open files")
+        return opened(path, *how, **options)
+
+    monkeypatch.setattr(journal_disk, "open", too_many, raising=False)
+    with pytest.raises(OSError, match="Too many open files"):
+        journal.medium.begin(2)
+    monkeypatch.delattr(journal_disk, "open")
+    wrote(journal.medium, 2, b"b")
+    assert journal.new.stat().st_ino == os.fstat(room.fileno()).st_ino
+    room.close()
+
+
+def test_where_the_folder_was_not_synced_nothing_is_written_over(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut may bring back as the journal what has become the room."""
+    wrote(journal.medium, 2, b"b")
+    with monkeypatch.context() as broken:
+        broken.setattr(journal_disk, "_sync_folder", failed := Refused(errno.EIO))
+        with pytest.raises(OSError, match="Input/output"):
+            journal.medium.switch()
+        assert held(journal.path) == b"b" * 50
+        with pytest.raises(OSError, match="Input/output"):
+            journal.medium.begin(3)
+        assert len(failed.calls) == 2
+        assert held(journal.room)[:50] == b"a" * 50
+    switched(journal.medium, 3, b"c")
+    assert held(journal.path) == b"c" * 50
