@@ -184,6 +184,7 @@ def test_the_real_program_is_packed_whole() -> None:
             "places",
             "policies",
             "record",
+            "record_begin",
             "record_control",
             "record_disk",
             "record_remote",

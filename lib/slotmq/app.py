@@ -26,10 +26,12 @@ def main(argv, on_ready=None):
     try:
         told = borrow("start", "start", app, list(argv))
         # One after the other: each has the room that the one before it took.
+        if "record" in app.lines:
+            borrow("record", "keep", app)
         if app.settings.persistence:
             borrow("keeping", "keep", app)
         elif "record" in app.lines:
-            borrow("record", "keep", app)
+            borrow("record_begin", "start", app)
         app.lines = {}
         print(told)
     except (ConfError, MemoryError, OSError, ValueError) as error:

@@ -39,8 +39,7 @@ def keep(app):
             what = "a place for the journal, not %s (%s)" % (place, _errno(error))
         raise ConfError(_wrong(app, what))
     except MemoryError:
-        what = "journal and recorder" if "record" in app.lines else "the journal"
-        raise MemoryError("no heap is left for %s; lower limit message_bytes" % what)
+        raise MemoryError("no heap is left for the journal; lower limit message_bytes")
     ondemand.IS_SMALL and _forget_what_made_it(app.broker)
 
 
@@ -88,8 +87,9 @@ def _keep(app, location):
     # A start that is refused until here takes no segment's place in the ring; and the recorder
     # hears of the wills that are published now.
     if "record" in app.lines:
-        borrow("record", "keep", app)
-    borrow("restore", "settle", broker, restorer)
+        borrow("record_begin", "start", app)
+    if restorer:
+        borrow("restore", "settle", broker, restorer)
     del restorer
     if ondemand.IS_SMALL:
         gc.threshold(-1)

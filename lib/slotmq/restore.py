@@ -26,7 +26,8 @@ def restore(broker, medium, say=print, *sync):
     say(text) is told what was not as it should be. OSError: a limit is too low for what
     was promised, or nothing can be written, for another reason than a lack of room."""
     newest, restorer = read_back(broker, medium, say)
-    settle(broker, restorer)
+    if restorer:
+        settle(broker, restorer)
     control = ondemand.take("journal_control", broker.now)
     return control.begin(broker, medium, newest, say, *sync)
 
@@ -87,8 +88,6 @@ def _take_over(broker, reader, end):
 
 def settle(broker, restorer):
     """The broker's time begins anew: what was counted goes on, wills of the connected go out."""
-    if not restorer:
-        return  # nothing is back
     five = broker.five
     if five:
         _expire_later(broker, five, restorer.now)
