@@ -5,7 +5,6 @@ import os
 
 from slotmq import ondemand
 from slotmq.app import borrow
-from slotmq.record_file import IDENTITY
 from slotmq.recorder import Recorder
 from slotmq.runtime import MICROPYTHON, const, filter_ok
 from slotmq.settings import ConfError
@@ -45,8 +44,7 @@ def keep(app):
     location = _setting(app.settings, "record_location").rstrip("/") + "/"
     try:
         _make(location)
-        # a board has no second broker
-        lock = None if MICROPYTHON else borrow("places", "lock", location + IDENTITY)
+        lock = None if MICROPYTHON else _lock(location)  # a board has no second broker
         if lock is False:
             what = "a ring that no other broker keeps, not " + location
             raise OSError(_wrong(app, "record_location", what))
@@ -59,6 +57,12 @@ def keep(app):
     except MemoryError:
         raise MemoryError("no heap is left for the recorder; lower limit message_bytes")
     ondemand.IS_SMALL and ondemand.forget_all()
+
+
+def _lock(location):
+    from slotmq.record_file import IDENTITY
+
+    return borrow("places", "lock", location + IDENTITY)
 
 
 def _wrong(app, key, expected):
