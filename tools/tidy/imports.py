@@ -119,7 +119,7 @@ RULE = (
         "app ondemand places record_begin record_file recorder runtime settings taps",
         "gc os",
     ),
-    Row("keeping", "app log ondemand places record_begin restore runtime settings", "gc sys"),
+    Row("keeping", "app log ondemand places restore runtime settings", "gc sys"),
     Row(
         "places",
         "disk_cpython journal_file journal_flash runtime",
