@@ -35,6 +35,7 @@ def main(argv, on_ready=None):
             borrow("record_begin", "start", app)
         if kept:
             borrow("keeping", "begin", app, *kept)
+        kept = None
         app.lines = {}
         print(told)
     except (ConfError, MemoryError, OSError, ValueError) as error:

@@ -101,7 +101,6 @@ def _begin(app, medium, newest, restorer):
     broker = app.broker
     if restorer:
         borrow("restore", "settle", broker, restorer)
-    del restorer
     if newest or medium.is_foreign:
         _tell(broker)
     ondemand.IS_SMALL and ondemand.forget_all()
