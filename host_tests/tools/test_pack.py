@@ -184,7 +184,6 @@ def test_the_real_program_is_packed_whole() -> None:
             "places",
             "policies",
             "record",
-            "record_begin",
             "record_control",
             "record_disk",
             "record_remote",

@@ -28,14 +28,10 @@ def main(argv, on_ready=None):
         # One after the other: each has the room that the one before it took.
         if "record" in app.lines:
             borrow("record", "keep", app)
-        kept = borrow("keeping", "keep", app) if app.settings.persistence else None
-        # A start that is refused until here takes no segment's place in the ring; and the
-        # recorder hears of the wills that are published now.
-        if "record" in app.lines:
-            borrow("record_begin", "start", app)
-        if kept:
-            borrow("keeping", "begin", app, *kept)
-        kept = None
+        if app.settings.persistence:
+            borrow("keeping", "keep", app)
+        elif "record" in app.lines:
+            borrow("record", "start", app)
         app.lines = {}
         print(told)
     except (ConfError, MemoryError, OSError, ValueError) as error:

@@ -24,24 +24,13 @@ _LONG = const(100)  # tenths of a second: nothing has been called since
 
 
 def keep(app):
-    """Take over what the journal of an App holds; what begin() takes behind it."""
-    return _told(_read, app)
-
-
-def begin(app, *read):
-    """Publish what is due, and keep from now on what the broker promises."""
-    _told(_begin, app, *read)
-    ondemand.IS_SMALL and _forget_what_made_it(app.broker)
-
-
-def _told(step, app, *args):
-    # What it returns; its errors as one line of what was expected
-    location = _location(app)
+    """Take over what the journal of an App holds, and keep in it what its broker promises."""
     try:
-        return step(app, *args)
+        _keep(app, app.broker)
     except OSError as error:
         if not isinstance(error.args[0], int):
             raise  # it says what it is
+        location = _location(app)
         what = "a folder that is there, not %s" % location
         if error.args[0] != _ENOENT:
             place = location + _setting(app, "persistence_file")
@@ -49,6 +38,7 @@ def _told(step, app, *args):
         raise ConfError(_wrong(app, what))
     except MemoryError:
         raise MemoryError("no heap is left for the journal; lower limit message_bytes")
+    ondemand.IS_SMALL and _forget_what_made_it(app.broker)
 
 
 def _forget_what_made_it(broker):
@@ -74,11 +64,32 @@ def _errno(error):
     return "[Errno %s]" % text if text.isdigit() else text  # MicroPython names a few
 
 
-def _read(app):
-    broker = app.broker
-    name = _setting(app, "persistence_file")
+def _keep(app, broker):
     # One after the other: a small heap has no room for all of this at once.
     ondemand.tick(_LONG)
+    medium = _medium(app)
+    if ondemand.IS_SMALL:
+        gc.threshold(_COLLECT_AFTER)  # else what stays would lie among what does not
+    newest, restorer = borrow("restore", "read_back", broker, medium, _say)
+    if ondemand.IS_SMALL:
+        gc.threshold(-1)
+        gc.collect()
+    # A start that is refused until here takes no segment's place in the ring; and the recorder
+    # hears of the wills that are published now.
+    if "record" in app.lines:
+        borrow("record", "start", app)
+    if restorer:
+        borrow("restore", "settle", broker, restorer)
+    if newest or medium.is_foreign:
+        _tell(broker)
+    ondemand.tick(_LONG)
+    always = _setting(app, "persistence_sync") == "always"
+    control = ondemand.take("journal_control", broker.now)
+    control.begin(broker, medium, newest, _say, always, _setting(app, "autosave_interval"))
+
+
+def _medium(app):
+    name = _setting(app, "persistence_file")
     try:
         medium = borrow("places", "medium", app.limits, app.board, _location(app), name, _say)
     except ValueError as error:
@@ -88,25 +99,7 @@ def _read(app):
         app.lock = borrow("places", "lock", path)
         if app.lock is False:
             raise OSError(_wrong(app, "a journal that no other broker keeps, not %s" % path))
-    if ondemand.IS_SMALL:
-        gc.threshold(_COLLECT_AFTER)  # else what stays would lie among what does not
-    newest, restorer = borrow("restore", "read_back", broker, medium, _say)
-    if ondemand.IS_SMALL:
-        gc.threshold(-1)
-        gc.collect()
-    return medium, newest, restorer
-
-
-def _begin(app, medium, newest, restorer):
-    broker = app.broker
-    if restorer:
-        borrow("restore", "settle", broker, restorer)
-    if newest or medium.is_foreign:
-        _tell(broker)
-    ondemand.IS_SMALL and ondemand.forget_all()
-    always = _setting(app, "persistence_sync") == "always"
-    control = ondemand.take("journal_control", broker.now)
-    control.begin(broker, medium, newest, _say, always, _setting(app, "autosave_interval"))
+    return medium
 
 
 def _location(app):

@@ -1,10 +1,16 @@
-# record.py - how a program with `record` lines makes its recorder: the ring's folder, and what
-# passes through the broker. Borrowed by the start: allocates, and keeps nothing.
+# record.py - how a program with `record` lines makes its recorder, and starts it once nothing can
+# refuse the start any more: the ring's folder, who this board is and which start this is. Borrowed
+# for either: allocates, and keeps nothing.
 import gc
 import os
+import time
+from binascii import crc32
+from struct import unpack
 
-from slotmq import ondemand
+from slotmq import log, ondemand, record_file
 from slotmq.app import borrow
+from slotmq.record_file import IDENTITY
+from slotmq.record_wall import anchor
 from slotmq.recorder import Recorder
 from slotmq.runtime import MICROPYTHON, const, filter_ok
 from slotmq.settings import ConfError
@@ -26,13 +32,23 @@ _SUBSCRIBE = const(8)
 _UNSUBSCRIBE = const(10)
 _AUTH_TYPE = const(15)
 _OF_WILL = const(16)
+_INFO = const(8)
+_WARNING = const(2)
+_BOOT = const(1)
 _EEXIST = const(17)
+_FAILED = const(3)  # as in recorder.py
+_NO_ROOM = (28, 122)  # ENOSPC, EDQUOT
+_YEAR_2000 = const(946684800)  # where the clocks of most boards begin
+_CLOCK_IS_SET = const(1700000000)
+_RTC = const(1)
+_RTC_ERROR = const(60000)  # ms
 _NEVER = const(0x3FFFFFFF)
 _COMPUTERS = const(8)  # bits by which sizes are larger on one, which writes 100 MB a second
 
 
 def keep(app):
-    """Record what passes through an App's broker."""
+    """Make the recorder of an App's broker, which start() starts."""
+    ondemand.take("record_control", 0)  # record_file.py is in its file: it goes with that
     ondemand.IS_SMALL and gc.collect()
     if not all(filter_ok(text, 0, len(text)) for text in app.settings.record):
         raise ConfError(_wrong(app, "record", "a topic filter"))
@@ -44,25 +60,28 @@ def keep(app):
     location = _setting(app.settings, "record_location").rstrip("/") + "/"
     try:
         _make(location)
-        lock = None if MICROPYTHON else _lock(location)  # a board has no second broker
+        # a board has no second broker
+        lock = None if MICROPYTHON else borrow("places", "lock", location + IDENTITY)
         if lock is False:
             what = "a ring that no other broker keeps, not " + location
             raise OSError(_wrong(app, "record_location", what))
-        prepare(app.broker, app.settings, location).rec.lock = lock
+        _made(app.broker, app.settings, location).rec.lock = lock
     except OSError as error:
         if not isinstance(error.args[0], int):
             raise  # it says what it is
-        what = "a folder that can be written, not %s (%s)" % (location, error)
-        raise ConfError(_wrong(app, "record_location", what))
+        raise _unwritable(app, location, error)
     except MemoryError:
         raise MemoryError("no heap is left for the recorder; lower limit message_bytes")
     ondemand.IS_SMALL and ondemand.forget_all()
 
 
-def _lock(location):
-    from slotmq.record_file import IDENTITY
-
-    return borrow("places", "lock", location + IDENTITY)
+def start(app):
+    """The recorder of an App takes records from now on."""
+    rec = app.broker.recorder.rec
+    try:
+        _begin(rec)
+    except OSError as error:
+        raise _unwritable(app, rec.folder, error)
 
 
 def _wrong(app, key, expected):
@@ -71,15 +90,20 @@ def _wrong(app, key, expected):
     return "%s:%d: %s: expected %s" % (app.conf, app.lines[key], key, expected)
 
 
+def _unwritable(app, location, error):
+    what = "a folder that can be written, not %s (%s)" % (location, error)
+    return ConfError(_wrong(app, "record_location", what))
+
+
 def attach(broker, settings, location):
     """A broker records from now on; its Taps. OSError: it cannot."""
-    taps = prepare(broker, settings, location)
-    borrow("record_begin", "begin", taps.rec)
+    taps = _made(broker, settings, location)
+    _begin(taps.rec)
     return taps
 
 
-def prepare(broker, settings, location):
-    """As attach(), but nothing is written of what passes before record_begin.py's begin()."""
+def _made(broker, settings, location):
+    # What passes before _begin() is not written.
     size, budget = _sizes(broker, settings)
     most = max(2, budget // size)
     stops = _setting(settings, "record_full") == "stop"
@@ -137,6 +161,85 @@ def _replaced(handlers, by, *types):
     for kind in types:
         made[kind] = by
     return tuple(made)
+
+
+def _begin(rec):
+    # From now on it takes records.
+    there = record_file.look(rec)
+    newest = record_file.header(rec, there[-1]) if there else None
+    rec.board, rec.boot = _identity(rec.folder, newest)
+    rec.retry_at = 0
+    control = ondemand.take("record_control", 0)
+    if newest and rec.stops:
+        control.note_boots(rec, newest[0])
+    control.next_segment(rec, 0)
+    control.event(rec, _BOOT, bytes((_cause(),)))
+    seconds = time.time()
+    if time.gmtime(0)[0] == 2000:
+        seconds += _YEAR_2000
+    if seconds > _CLOCK_IS_SET:
+        whole = int(seconds)
+        anchor(rec, _RTC, whole, int((seconds - whole) * 1000), _RTC_ERROR)
+    if rec.is_open:
+        log.write(_INFO, "Recording: boot %d, segment %08x." % (rec.boot, rec.segment))
+    elif rec.gap == _FAILED:
+        log.write(_WARNING, "Recording: nothing, there is no room to write; it is tried again.")
+    else:
+        log.write(_WARNING, "Recording: nothing, the ring of %d segments is full." % len(there))
+    if ondemand.IS_SMALL:
+        ondemand.forget_all()
+    else:
+        from slotmq import record_disk
+
+        record_disk.stand_before(rec)
+
+
+def _cause():
+    try:
+        from machine import reset_cause
+
+        return reset_cause() & 255
+    except ImportError:
+        return 0
+
+
+def _identity(folder, newest):
+    # The board's id, and the number of this start, which is kept before anything else is.
+    known, boot = _read(folder + IDENTITY)
+    board = known
+    unique = _unique()
+    if unique and unique != board:
+        # another board's files, or none: a ring that is lost must not begin again with 1
+        boot = int.from_bytes(os.urandom(3), "big") << 4
+    board = unique or board or os.urandom(8)
+    boot = max(boot, newest[0] if newest else 0) + 1
+    try:
+        record_file.keep(folder, board, boot)
+    except OSError as error:
+        if board != known or error.errno not in _NO_ROOM:
+            raise
+        # Nothing of this start is there before a segment has room, which says its number too.
+    return board, boot
+
+
+def _read(path):
+    try:
+        with open(path, "rb") as file:
+            data = file.read(16)
+    except OSError:
+        return None, 0
+    if len(data) < 16 or unpack("<I", data[12:])[0] != crc32(data[:12]):
+        return None, 0
+    return data[:8], unpack("<I", data[8:12])[0]
+
+
+def _unique():
+    try:
+        from machine import unique_id
+
+        return (unique_id() + bytes(8))[:8]
+    except ImportError:
+        return None
 
 
 def _sizes(broker, settings):

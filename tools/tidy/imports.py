@@ -110,16 +110,12 @@ RULE = (
         "binascii json struct",
     ),
     Row(
-        "record_begin",
-        "log ondemand record_control record_disk record_file record_wall runtime settings",
-        "binascii machine os struct time",
-    ),
-    Row(
         "record",
-        "app ondemand places record_begin record_file recorder runtime settings taps",
-        "gc os",
+        "app log ondemand places record_control record_disk record_file record_wall recorder runtime"
+        " settings taps",
+        "binascii gc machine os struct time",
     ),
-    Row("keeping", "app log ondemand places restore runtime settings", "gc sys"),
+    Row("keeping", "app log ondemand places record restore runtime settings", "gc sys"),
     Row(
         "places",
         "disk_cpython journal_file journal_flash runtime",
@@ -150,7 +146,7 @@ RULE = (
     Row("log", "runtime", "sys time"),
     Row("scram", "runtime", "binascii hashlib os"),
     Row("conf", "capacities log policies runtime settings"),
-    Row("app", "conf keeping log record record_begin runtime settings start", "os sys"),
+    Row("app", "conf keeping log record runtime settings start", "os sys"),
     Row(
         "start",
         "__init__ app broker budget conf connections journal ondemand runtime settings "
