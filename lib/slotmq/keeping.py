@@ -1,12 +1,13 @@
 # keeping.py - how a program with `persistence true` starts: what the journal holds is taken
-# over, and what its broker promises from then on is kept. Borrowed by the start: allocates.
+# over, what time has made of it goes out, and what its broker promises from then on is kept.
+# Borrowed by the start: allocates.
 # Of two brokers of a computer one has the journal: the App holds its lock until it ends.
 import gc
 import sys
 
-from slotmq import log, ondemand
+from slotmq import lifecycle, log, ondemand
 from slotmq.app import borrow
-from slotmq.runtime import const
+from slotmq.runtime import const, finish, unref
 from slotmq.settings import ConfError
 
 # Settings beside `persistence`
@@ -16,6 +17,9 @@ DEFAULTS = {
     "persistence_sync": "always",  # nothing leaves before what it implies is kept; "interval"
     "autosave_interval": 1800,  # seconds until what may wait is kept as well
 }
+_NONE = const(0xFFFF)
+_QUEUED = const(0)
+_EXTRA = const(8)
 _ENOENT = const(2)
 _WARNING = const(2)
 _INFO = const(8)
@@ -79,7 +83,7 @@ def _keep(app, broker):
     if "record" in app.lines:
         borrow("record", "start", app)
     if restorer:
-        borrow("restore", "settle", broker, restorer)
+        settle(broker, restorer)
     if newest or medium.is_foreign:
         _tell(broker)
     ondemand.tick(_LONG)
@@ -100,6 +104,79 @@ def _medium(app):
         if app.lock is False:
             raise OSError(_wrong(app, "a journal that no other broker keeps, not %s" % path))
     return medium
+
+
+def settle(broker, restorer):
+    """The broker's time begins anew: what was counted goes on, wills of the connected go out."""
+    five = broker.five
+    if five:
+        _expire_later(broker, five, restorer.now)
+    else:
+        _end_expired(broker, restorer.expired)
+    for session, msg in restorer.due:
+        _publish(broker, session, msg, msg in restorer.expired)
+    for session in sorted(restorer.connected):
+        was_connected = restorer.connected[session]
+        if not broker.sessions.used(session):
+            continue
+        left = broker.sessions.left
+        left[session] = 0 if was_connected else left[session] - restorer.now
+        if five:
+            five.will_since[session] -= restorer.now
+            five.will_at[session] -= restorer.now
+        _disconnect(broker, session, was_connected)
+        if five and broker.sessions.used(session):
+            five.note_due(broker, session)
+
+
+def _expire_later(broker, five, now):
+    messages = broker.messages
+    for msg in range(messages.slots):
+        if messages.refs[msg] and messages.flags[msg] & _EXTRA and five.expires[msg]:
+            five.expires[msg] = five.expires[msg] - now or -1
+    five.expiring(broker)
+
+
+def _end_expired(broker, expired):
+    # What ends them with version 5 does not come without it (Version5._sweep). That of a will
+    # counts from when it is published.
+    retained = broker.retained
+    for at in range(retained.slots):
+        if retained.msg[at] in expired:
+            unref(broker.queue, retained.remove(at))
+    deliveries = broker.deliveries
+    for at in range(deliveries.slots):
+        if deliveries.state[at] == _QUEUED and deliveries.msg[at] in expired:
+            if not deliveries.may_be_known(at):
+                finish(broker.queue, at)
+    held = broker.sessions.id_msg
+    for at in range(len(held) if held is not None else 0):
+        if held[at] in expired:
+            unref(broker.queue, held[at])
+            held[at] = _NONE
+
+
+def _publish(broker, session, msg, is_expired):
+    # PUBREC was sent for it, and with qos2_delivery receive nobody waits for PUBREL.
+    five = broker.five
+    if five:
+        five.publisher = session
+    if not is_expired:
+        lifecycle.publish_stored(broker, msg, session)
+    unref(broker.queue, msg)
+    if five:
+        five.publisher = _NONE
+
+
+def _disconnect(broker, session, was_connected):
+    # The power cut was the end of its connection, if it had one. Nothing counts a will's
+    # delay without version 5.
+    five = broker.five
+    if broker.sessions.clean[session]:
+        lifecycle.publish_will(broker, session)
+        lifecycle.end_session(broker, session)
+    elif not five or was_connected and not five.keeps_will(broker, session):
+        lifecycle.publish_will(broker, session)
 
 
 def _location(app):

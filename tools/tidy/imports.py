@@ -111,17 +111,17 @@ RULE = (
     ),
     Row(
         "record",
-        "app log ondemand places record_control record_disk record_file record_wall recorder runtime"
-        " settings taps",
+        "app log ondemand places record_control record_disk record_file record_wall recorder"
+        " runtime settings taps",
         "binascii gc machine os struct time",
     ),
-    Row("keeping", "app log ondemand places record restore runtime settings", "gc sys"),
+    Row("keeping", "app lifecycle log ondemand places record restore runtime settings", "gc sys"),
     Row(
         "places",
         "disk_cpython journal_file journal_flash runtime",
         "errno fcntl ffi os slotmq_boards vfs",
     ),
-    Row("restore*", "journal* lifecycle ondemand planting restore* runtime"),
+    Row("restore*", "journal* keeping ondemand planting restore* runtime"),
     # Made or borrowed by a broker that is asked for it
     Row("sysinfo", "heap ondemand runtime timers", "array"),
     Row("systopics", "__init__ lifecycle retain runtime sysinfo", "gc"),
