@@ -123,13 +123,13 @@ FAULTS = (
     ),
     Fault(
         "no will goes out after a power cut",
-        "restore.py",
+        "keeping.py",
         "    elif not five or was_connected and not five",
         "    elif False and not five",
     ),
     Fault(
         "a session's expiry begins anew",
-        "restore.py",
+        "keeping.py",
         "left[session] = 0 if was_connected else left[session] - restorer.now",
         "left[session] = 0",
     ),

@@ -30,8 +30,6 @@ def main(argv, on_ready=None):
             borrow("record", "keep", app)
         if app.settings.persistence:
             borrow("keeping", "keep", app)
-        elif "record" in app.lines:
-            borrow("record", "start", app)
         app.lines = {}
         print(told)
     except (ConfError, MemoryError, OSError, ValueError) as error:
