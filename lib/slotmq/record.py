@@ -47,7 +47,7 @@ _COMPUTERS = const(8)  # bits by which sizes are larger on one, which writes 100
 
 
 def keep(app):
-    """Make the recorder of an App's broker, which start() starts."""
+    """Record what passes through an App's broker; with a journal from start() on."""
     ondemand.take("record_control", 0)  # record_file.py is in its file: it goes with that
     ondemand.IS_SMALL and gc.collect()
     if not all(filter_ok(text, 0, len(text)) for text in app.settings.record):
@@ -66,6 +66,8 @@ def keep(app):
             what = "a ring that no other broker keeps, not " + location
             raise OSError(_wrong(app, "record_location", what))
         _made(app.broker, app.settings, location).rec.lock = lock
+        if not app.settings.persistence:
+            start(app)
     except OSError as error:
         if not isinstance(error.args[0], int):
             raise  # it says what it is
