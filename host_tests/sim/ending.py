@@ -54,15 +54,20 @@ def _converge(world):
             _bring_in(world, group)
             _wait_until_quiet(world, group)
             _check_arrived(world, group)
-            if len(world.clients) > world.broker.max_connections:
+            if len(world.clients) > _most(world.broker):
                 _bring_out(world, group)
         if not _is_waiting(world):
             return
     raise Broken("it does not converge")
 
 
+def _most(broker):
+    most = broker.settings.max_connections
+    return most if most > 0 else broker.limits.connections
+
+
 def _groups(world):
-    most = world.broker.max_connections
+    most = _most(world.broker)
     clients = [client for client in world.clients if client.link] + [
         client for client in world.clients if not client.link
     ]

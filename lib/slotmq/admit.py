@@ -132,8 +132,10 @@ def _take_session(broker, conn, ids, off, n, clean):
 def _is_full(broker, conn):
     # Are as many connected as may be, in all or through the listener it came in by?
     share = broker.conns.share[conn]
-    full = share[_SHARE_CONNECTED] >= share[_SHARE_MOST]
-    return full or broker.connected >= broker.max_connections
+    most = broker.settings.max_connections
+    if most <= 0:
+        most = broker.limits.connections
+    return share[_SHARE_CONNECTED] >= share[_SHARE_MOST] or broker.connected >= most
 
 
 def _take_over(broker, conn, old):
@@ -151,7 +153,7 @@ def _take_over(broker, conn, old):
 def _new_session(broker, ids, off, n):
     sessions = broker.sessions
     session = sessions.take(ids, off, n)
-    if session == _NONE and broker.drop_oldest_session:
+    if session == _NONE and broker.settings.when_full["sessions"] == "drop_oldest":
         oldest = sessions.oldest_offline()
         if oldest != _NONE:
             sessions.refused += 1

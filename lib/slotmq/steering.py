@@ -13,7 +13,6 @@ def apply_settings(broker):
     """Take over the settings that may change while running."""
     s = broker.settings
     limits = broker.limits
-    broker.max_connections = s.max_connections if s.max_connections > 0 else limits.connections
     broker.max_inflight = s.max_inflight_messages or limits.inflight
     broker.max_queued = s.max_queued_messages or limits.queued
     broker.deliveries.window[0] = broker.max_inflight
@@ -29,7 +28,6 @@ def apply_settings(broker):
     broker.when_no_message = _FULL if s.when_full["messages"] == "disconnect" else 0
     broker.drop_oldest_message = s.when_full["messages"] == "drop_oldest"
     broker.drop_oldest = s.when_full["deliveries"] == "drop_oldest"
-    broker.drop_oldest_session = s.when_full["sessions"] == "drop_oldest"
     broker.retry = None
     if s.retry_interval:
         from slotmq.retrying import retry

@@ -164,7 +164,10 @@ class Gauges:
     def _limit(self, table: str) -> str:
         """Which of a table's limits was in the way."""
         broker = self._broker
-        if table == "connections" and broker.max_connections < broker.limits.connections:
+        if (
+            table == "connections"
+            and 0 < broker.settings.max_connections < broker.limits.connections
+        ):
             return "max_connections"
         if table == "messages" and broker.messages.count[0] < broker.messages.slots:
             return "message_bytes"
