@@ -59,7 +59,7 @@ class Learning:
             if session.link or session.name == name:
                 continue
             if peek.session(self.broker, session.name) == peek.NONE:
-                if not self.broker.settings.when_full["sessions"] == "drop_oldest":
+                if self.broker.settings.when_full["sessions"] != "drop_oldest":
                     self.fail("%s was discarded", session.name)
                 self.world.seen["evicted"] += 1
                 self.check_oldest(session)
