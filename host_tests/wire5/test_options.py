@@ -32,6 +32,19 @@ def test_no_local_is_about_the_client_and_not_the_connection(mqtt5, topic):
     client.receive(topic, b"not mine", 1)
 
 
+@pytest.mark.spec("MQTT-3.8.3-3", of="5.0")
+@pytest.mark.parametrize("qos", QOS)
+def test_no_local_holds_where_the_client_is_back_with_an_older_version(mqtt5, topic, qos):
+    client = mqtt5.connect("me", session_expiry=60)
+    client.subscribe(topic, qos=qos, options=NO_LOCAL)
+    client.disconnect()
+    client = mqtt5.older("me", clean=False)
+    client.publish(topic, b"mine", qos)
+    client.expect_silence()
+    mqtt5.connect("another").publish(topic, b"not mine", qos)
+    client.receive(topic, b"not mine", qos)
+
+
 @pytest.mark.spec("MQTT-3.8.3-3", "MQTT-3.3.4-2", of="5.0")
 def test_no_local_is_of_each_subscription(mqtt5, topic):
     client = mqtt5.connect()

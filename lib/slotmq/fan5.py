@@ -90,7 +90,12 @@ def _note_best(broker, first, end):
 def _is_local(broker, sub):
     # No Local: not to the client that published it [3.8.3-3].
     five = broker.five
-    return five.options[sub] & _NO_LOCAL and broker.subscriptions.session[sub] == five.publisher
+    if not five.options[sub] & _NO_LOCAL:
+        return False
+    publisher = five.publisher
+    if publisher == _NONE and broker.current != _NONE:  # of an older version, now
+        publisher = broker.conns.session[broker.current]
+    return broker.subscriptions.session[sub] == publisher
 
 
 def _to_group(broker, slot, qos):
