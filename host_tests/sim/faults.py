@@ -172,8 +172,8 @@ FAULTS = (
     Fault(
         "No Local is ignored",
         "fan5.py",
-        "    return five.options[sub] & _NO_LOCAL and",
-        "    return False and",
+        "    if not five.options[sub] & _NO_LOCAL:",
+        "    if True:",
     ),
     Fault(
         "two of a group get it",
