@@ -21,7 +21,7 @@ from slotmq_tools.telemetry.lake import Lake
 from . import campaign
 from .made import Made
 
-COUNT = 16
+COUNT = 8
 
 
 def test_silver_and_gold_are_the_truth(spark: SparkSession, tmp_path: Path) -> None:
