@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from slotmq_tools.ports import free_port
+
 from .program import CONNACK, CONNECT, TIMEOUT_S, Start, conf, exchange, serves
 from .wire import codec
-from .wire.process import free_port
 
 SUBSCRIBE = bytes.fromhex("8208 0001 0003 612f62 00")  # to a/b
 SUBACK = bytes.fromhex("9003 0001 00")

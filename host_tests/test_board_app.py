@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from host_tests.embedded import PATIENCE_S, Program
-from host_tests.wire.process import free_port
 from slotmq_tools import micropython, mpy
+from slotmq_tools.ports import free_port
 
 ROOT = Path(__file__).parents[1]
 FIRMWARE, EXAMPLES = ROOT / "firmware", ROOT / "examples"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from host_tests.embedded import PATIENCE_S, Program
-from host_tests.wire.process import free_port
 from slotmq_tools import micropython, mpy
+from slotmq_tools.ports import free_port
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 HEAP_KB = 256

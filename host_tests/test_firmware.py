@@ -11,8 +11,8 @@ import pytest
 
 from host_tests.wire import codec
 from host_tests.wire.client import Client
-from host_tests.wire.process import free_port
 from slotmq_tools import boards, micropython, mpy
+from slotmq_tools.ports import free_port
 
 ROOT = Path(__file__).parents[1]
 FIRMWARE = ROOT / "firmware"

@@ -15,9 +15,9 @@ import pytest
 
 from host_tests.wire import codec
 from host_tests.wire.client import Client
-from host_tests.wire.process import free_port
 from slotmq_tools import micropython, mpy
 from slotmq_tools.golden import decode
+from slotmq_tools.ports import free_port
 
 HERE = Path(__file__).parent
 FIRMWARE = HERE.parent / "firmware"

@@ -15,9 +15,9 @@ from slotmq.journal_file import FileMedium
 from slotmq.journal_flash import FlashMedium
 from slotmq.restore import restore
 from slotmq_tools import cli, journal_tables
+from slotmq_tools.ports import free_port
 
 from .program import Run, conf
-from .wire.process import free_port
 from .wire5 import codec
 from .wire5.client import Client
 

@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from slotmq_tools import cli
+from slotmq_tools.ports import free_port
 
 from .program import Run, Start, conf
 from .wire import codec
 from .wire.client import Client
-from .wire.process import free_port
 
 Keep = Callable[..., tuple[Run, tuple[str, int]]]
 Come = Callable[..., Client]

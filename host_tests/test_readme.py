@@ -20,10 +20,11 @@ from slotmq.conf import FIELDS
 from slotmq.policies import WHEN_FULL, rows
 from slotmq.settings import Settings
 from slotmq_tools import cli, micropython, mpy
+from slotmq_tools.ports import free_port
 
 from .wire import codec
 from .wire.client import Client
-from .wire.process import Program, free_port
+from .wire.process import Program
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

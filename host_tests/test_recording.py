@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 
 from slotmq_tools.golden import decode
+from slotmq_tools.ports import free_port
 
 from .program import Run, conf
 from .wire import codec
 from .wire.client import Client
-from .wire.process import free_port
 
 DEF, MESSAGE, EVENT, ANCHOR = 1, 2, 3, 4
 

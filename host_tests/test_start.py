@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from slotmq_tools.ports import free_port
+
 from .program import CONNACK, CONNECT, Start, conf, exchange, serves
-from .wire.process import free_port
 
 IMPLEMENTATION = {
     "cpython": r"CPython \d+\.\d+\.\d+ \(64-bit\), board {board}, heap without a limit",

@@ -7,7 +7,7 @@ import pytest
 
 from host_tests.wire import codec
 from host_tests.wire.client import Client
-from host_tests.wire.process import Program, free_port
+from host_tests.wire.process import Program
 from host_tests.wire5 import client as client5
 from host_tests.wire5 import codec as codec5
 from slotmq_tools import boards, micropython, mpy
@@ -15,6 +15,7 @@ from slotmq_tools.heap import native
 from slotmq_tools.heap.measure import limits_of
 from slotmq_tools.launcher import BOOT
 from slotmq_tools.micropython import MicroPython
+from slotmq_tools.ports import free_port
 
 # ESP32: the heap that the stock firmware has at its start.
 HEAPS = {name: boards.load(name).heap_kb * 1024 for name in boards.names() if name != "HOST"}

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from host_tests.wire.process import free_port
 from slotmq_tools import boards, micropython, mpy
 from slotmq_tools.deploy import steps
 from slotmq_tools.heap import native
+from slotmq_tools.ports import free_port
 
 FIRMWARE = Path(__file__).parents[2] / "firmware"
 SPARE = 14 * 1024  # that it may ask for too much: Wi-Fi's module and what pieces are too small

@@ -12,9 +12,9 @@ from host_tests.program import Run, conf
 from host_tests.wire import codec
 from host_tests.wire.client import Client
 from host_tests.wire.codec import Ack
-from host_tests.wire.process import free_port
 from host_tests.wire5 import client as client5
 from host_tests.wire5 import codec as codec5
+from slotmq_tools.ports import free_port
 
 from .test_boards import Board
 from .test_steady_state import HEAP, NOISE, Watched

@@ -9,9 +9,9 @@ import pytest
 from slotmq_tools import clients
 from slotmq_tools.errors import ToolError
 from slotmq_tools.peers import mosquitto
+from slotmq_tools.ports import free_port
 
 from ..program import Start
-from ..wire.process import free_port
 
 
 def test_a_message_flows(

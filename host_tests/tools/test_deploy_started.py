@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 from host_tests.tools.fake_repl import HEADLINE, FakeRepl
-from host_tests.wire.process import free_port
 from slotmq import Broker, Limits, Settings
 from slotmq_tools.cli import main
 from slotmq_tools.deploy import payload, reach, started
 from slotmq_tools.errors import ToolError
+from slotmq_tools.ports import free_port
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ..wire.process import free_port
+from slotmq_tools.ports import free_port
 
 TIMEOUT_S = 20
 

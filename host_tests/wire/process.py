@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from slotmq_tools.ports import free_port
+
 RUNTIMES = ("cpython", "micropython")
 PEER = "mosquitto"  # a broker that the tests themselves are tried on
 PATIENCE_S = 20.0
@@ -30,11 +32,6 @@ limit deliveries 4000
 PEERS_WAY = ("qos2_delivery release", "limit ")
 # What a Python says when something raised that nobody caught.
 COMPLAINTS = ("Traceback", "Error:", "Exception", "MemoryError")
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 class Program:

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from slotmq_tools import micropython, mpy
+from slotmq_tools.ports import free_port
 
 from . import codec
 from .client import Client
 from .codec import Ack, Connack, Suback
-from .process import Program, free_port
+from .process import Program
 
 SCRIPT = Path(__file__).with_name("hooked_broker.py")
 HEAP_KB = 1024

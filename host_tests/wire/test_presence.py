@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from slotmq_tools import boards, micropython, mpy
+from slotmq_tools.ports import free_port
 
 from ..wire5 import codec as codec5
 from ..wire5.client import Client as Client5
 from . import codec
 from .client import Client
-from .process import Program, free_port
+from .process import Program
 
 SCRIPT = Path(__file__).with_name("presence_broker.py")
 HEAP_KB = boards.load("RPI_PICO_W").heap_kb

@@ -6,7 +6,6 @@ bound on queues that the load generator's window would meet, nothing on disk.
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from tempfile import TemporaryDirectory
 from .. import boards, micropython, mpy
 from ..errors import ToolError
 from ..peers import mosquitto, node
+from ..ports import free_port
 from .client import Address
 
 _SERVERS = Path(__file__).with_name("servers")
@@ -184,13 +184,6 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         child.kill()
         child.wait()
-
-
-def free_port() -> int:
-    """A port of loopback that nobody uses at the moment."""
-    with socket.create_server((HOST, 0)) as probe:
-        port: int = probe.getsockname()[1]
-    return port
 
 
 def _wait_until_listening(child: subprocess.Popen[bytes], port: int, log: Path) -> None:

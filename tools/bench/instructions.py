@@ -22,8 +22,9 @@ import click
 
 from ..errors import ToolError
 from ..peers import valgrind
+from ..ports import free_port
 from . import pipelined
-from .brokers import HOST, RECORDING, Start, free_port, process, slotmq_on_micropython
+from .brokers import HOST, RECORDING, Start, process, slotmq_on_micropython
 from .pipelined import Shape
 
 _BASELINE = Path(__file__).with_name("instructions.json")

@@ -18,12 +18,12 @@ from typing import Any
 
 from ..errors import ToolError
 from ..peers import node
+from ..ports import LOOPBACK, free_port
 from . import image, toolchain
 
 _HERE = Path(__file__).parent
 _MAIN = _HERE / "machine/main.cjs"
 _PACKAGE_JSON = _HERE / "package.json"
-_LOOPBACK = "127.0.0.1"
 _ADDRESS = "10.0.2.15"  # that slirp gives the board
 _SLIRP = "usr/bin/slirp-fullbolt"
 _STOP_S = 10
@@ -38,7 +38,7 @@ class Board:
         """`firmware`: another one than stock (image.py's `own`, frozen.py's)."""
         self.flash = folder / "flash.bin"
         self.log = folder / "emulator.log"
-        self._ports = {port: _free_port() for port in forward}
+        self._ports = {port: free_port() for port in forward}
         words, environment = command(self.flash, firmware)
         if forward:
             words += [f"--slirp={self._slirp()}", f"--log={folder / 'slirp.log'}"]
@@ -60,15 +60,15 @@ class Board:
     @property
     def device(self) -> str:
         """The REPL, as mpremote names it."""
-        return f"socket://{_LOOPBACK}:{self._offers['repl']}"
+        return f"socket://{LOOPBACK}:{self._offers['repl']}"
 
     def reach(self, port: int) -> tuple[str, int]:
         """Where a port of the board is on this computer."""
-        return _LOOPBACK, self._ports[port]
+        return LOOPBACK, self._ports[port]
 
     def figures(self) -> dict[str, Any]:
         """How often it was reset, and by its watchdog, what it erased, and how far its time is."""
-        with socket.create_connection((_LOOPBACK, self._offers["control"]), timeout=10) as sock:
+        with socket.create_connection((LOOPBACK, self._offers["control"]), timeout=10) as sock:
             pieces = iter(lambda: sock.recv(4096), b"")
             figures: dict[str, Any] = json.loads(b"".join(pieces))
         return figures
@@ -139,10 +139,3 @@ def command(flash: Path | None, firmware: Path | None = None) -> tuple[list[str]
     words, environment = node.command(_MAIN, _PACKAGE_JSON)
     words += [f"--firmware={firmware or made.firmware}", f"--rom={made.rom}"]
     return [*words, *([f"--flash={flash}"] if flash else [])], environment
-
-
-def _free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind((_LOOPBACK, 0))
-        port: int = sock.getsockname()[1]
-    return port

@@ -5,7 +5,6 @@ inputs. The seed is printed first: `--seed` sends the same again.
 """
 
 import random
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from pathlib import Path
 import click
 
 from .. import passwd
+from ..ports import LOOPBACK, free_port
 from . import TIGHT
 from .feeding import Feeder, feed_many
 from .link import Noticed
@@ -28,8 +28,7 @@ _STOPS_IN_S = 20
 @contextmanager
 def _broker(runtime: str) -> Iterator[tuple[str, int]]:
     """A broker as a process; its address. It must still end in order afterwards."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address: tuple[str, int] = server.getsockname()
+    address = LOOPBACK, free_port()
     with tempfile.TemporaryDirectory() as folder:
         users, conf = Path(folder) / "users", Path(folder) / "slotmq.conf"
         passwd.put(users, "user", "nobody knows it")

@@ -10,13 +10,13 @@ from typing import Self
 
 from .. import micropython, mpy
 from ..errors import ToolError
+from ..ports import LOOPBACK, free_port
 
 MEASURE = Path(__file__).with_name("measure_micropython.py")
 SERVE = Path(__file__).with_name("serve_micropython.py")
 SERVE_FLASH = Path(__file__).with_name("serve_flash_micropython.py")
 _LIB = Path("lib")
 _PATIENCE_S = 30.0
-_HOST = "127.0.0.1"
 # CONNECT at level 4 without keep-alive, and the client id "heap" with two digits
 _CONNECT = "1012 0004 4d515454 04 {flags:02x} 0000 0006 68656170 {number:04x}"
 _CONNACK = bytes.fromhex("2002")
@@ -42,7 +42,7 @@ class Process:
         packed: bool = True,
         conf: str = "",
     ) -> None:
-        self.address = (_HOST, _free_port())
+        self.address = (LOOPBACK, free_port())
         target = micropython.find(32)
         options = ["-X", f"heapsize={heap}", str(script), board, *map(str, self.address)]
         self._folder = tempfile.TemporaryDirectory()
@@ -111,8 +111,3 @@ class Process:
 def _row(text: str) -> tuple[str, str, int]:
     kind, *name, number = text.split()
     return kind, " ".join(name), int(number)
-
-
-def _free_port() -> int:
-    with socket.create_server((_HOST, 0)) as server:
-        return int(server.getsockname()[1])

@@ -22,8 +22,8 @@ import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
 from ..errors import ToolError
+from ..ports import LOOPBACK, free_port
 
-HOST = "127.0.0.1"
 BOARDS, ROUNDS = 2, 60
 _PATIENCE_S = 60.0
 _CONF = """
@@ -44,11 +44,10 @@ class Board:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
-        with socket.create_server((HOST, 0)) as probe:
-            self.port = int(probe.getsockname()[1])
+        self.port = free_port()
         self._conf = folder / "slotmq.conf"
         record = (folder / "record").absolute()
-        self._conf.write_text(_CONF.format(port=self.port, host=HOST, folder=record))
+        self._conf.write_text(_CONF.format(port=self.port, host=LOOPBACK, folder=record))
         self._log = folder / "log"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -61,7 +60,7 @@ class Board:
 
     def _listens(self) -> bool:
         with socket.socket() as probe:
-            return probe.connect_ex((HOST, self.port)) == 0
+            return probe.connect_ex((LOOPBACK, self.port)) == 0
 
     def cut_power(self) -> None:
         if self._process is not None:
@@ -81,7 +80,7 @@ def publish(board: Board, place: str, rounds: range, random: Random) -> int:
     """A thermometer, a weather station and a meter, one message of each a round."""
     client = paho.Client(CallbackAPIVersion.VERSION2, client_id=f"sensors-{place}")
     client.will_set(f"demo/{place}/state", b"gone", 1)
-    client.connect(HOST, board.port)
+    client.connect(LOOPBACK, board.port)
     client.loop_start()
     for number in rounds:
         weather = {"t": round(random.gauss(18, 3), 2), "humidity": random.randrange(30, 90)}
@@ -159,7 +158,7 @@ def demo(ctx: click.Context, folder: Path, generated: bool) -> None:
     bundles, tables, page = folder / "harvest", folder / "tables", folder / "report.html"
 
     def harvest(board: Board) -> None:
-        ctx.invoke(fetch, folder=bundles, address=(HOST, board.port), set_time=True)
+        ctx.invoke(fetch, folder=bundles, address=(LOOPBACK, board.port), set_time=True)
 
     sent = field(folder, harvest)
     click.echo(f"demo: {BOARDS} boards have recorded {sent} messages and a power cut each")

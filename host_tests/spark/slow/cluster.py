@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pyspark
 
-from host_tests.wire.process import free_port
+from slotmq_tools.ports import free_port
 from slotmq_tools.telemetry.session import find_java
 
 _PATIENCE_S = 240.0

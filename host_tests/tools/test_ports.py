@@ -1,0 +1,41 @@
+"""Ports for processes that are about to start: free, and not the kernel's to give away."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from slotmq_tools import ports
+
+KERNELS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+
+
+class Draws:
+    """Gives these numbers in turn, whatever they are drawn from."""
+
+    def __init__(self, *numbers: int) -> None:
+        self.left = list(numbers)
+
+    def choice(self, _range: range) -> int:
+        return self.left.pop(0)
+
+
+def test_a_port_that_somebody_listens_on_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server((ports.LOOPBACK, 0)) as server:
+        taken, free = server.getsockname()[1], ports.free_port()
+        monkeypatch.setattr(ports, "_draw", Draws(taken, taken, free))
+        assert ports.free_port() == free
+
+
+def test_where_all_are_taken_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server((ports.LOOPBACK, 0)) as server:
+        monkeypatch.setattr(ports, "_draw", Draws(*[server.getsockname()[1]] * 100))
+        with pytest.raises(OSError, match="100 ports"):
+            ports.free_port()
+
+
+def test_no_client_can_get_it_meanwhile() -> None:
+    first = int(KERNELS.read_text().split()[0]) if KERNELS.exists() else 49_152
+    assert {ports.free_port() < first for _ in range(50)} == {True}
+    with socket.create_server((ports.LOOPBACK, 0)) as server:  # what it was before
+        assert server.getsockname()[1] >= first
