@@ -3,9 +3,10 @@
 The better kind first, as in a boot. An anchor that lies before what better ones of the boots in
 front of its own allow, or after what those behind it and the harvest do, is not gone by. Where
 boots contradict each other by anchors of the same kind, as many boots as can agree are right, so
-that one wrong clock takes nothing from the others; of as many boots, those with more anchors.
-Where that leaves a choice, nobody knows who is wrong: neither is gone by. A board's own clock is
-left to own.py.
+that one wrong clock takes nothing from the others. Each boot has one vote, however many anchors it
+has: a recorder tells the time anew in each segment, so that their number says how much passed, and
+not how many clocks said so. Of as many boots nobody knows which are wrong: neither are gone by. A
+board's own clock is left to own.py.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from .bounds import Piece
 from .chains import outside
 from .clock import Boot, lives, pieces, span
 
-BOOT = 1 << 32  # what a boot weighs; an anchor 1
 
 
 def agreed(boots: Sequence[Boot]) -> list[Boot]:
@@ -47,9 +47,8 @@ def _with(boots: list[Boot], quality: int) -> list[Boot]:
         more.append(replace(boot, unfit=boot.unfit - fit) if fit else boot)
     spans = {i: span(new) for i, new in enumerate(more) if not boots[i].trusted}
     there = {i: one for i, one in spans.items() if one is not None}
-    weights = [BOOT + len(more[i].trusted) for i in there]
     places = [*there]
-    wrong = {places[i] for i in outside([*there.values()], weights)}
+    wrong = {places[i] for i in outside([*there.values()], [1] * len(there))}
     return [boots[i] if i in wrong else new for i, new in enumerate(more)]
 
 

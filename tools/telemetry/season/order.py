@@ -36,29 +36,21 @@ def _more(first: dict[Key, Taken], fit: set[Key], quality: int) -> set[Key]:
         begins = {b: own.begun(*b) for b in new}
         right = settled(
             new, lambda one, other: ends[one] <= begins[other],  # noqa: B023
-            lambda boot: (1, len(own.believed(*boot))),  # noqa: B023
         )  # fmt: skip
         found.update(k for b in life if b in right or known.believed(*b) for k in here[b])
     return found
 
 
-def settled(
-    there: list[Any], agree: Callable[[Any, Any], bool], weight: Callable[[Any], tuple[int, int]]
-) -> set[Any]:
-    """What is in each of the heaviest sets in which each two agree, as they follow each other."""
+def settled(there: list[Any], agree: Callable[[Any, Any], bool]) -> set[Any]:
+    """What is in each of the largest sets in which each two agree, as they follow each other."""
     against: dict[Any, set[Any]] = {one: set() for one in there}
     for one, other in combinations(there, 2):
         if not agree(one, other):
             against[one].add(other)
             against[other].add(one)
-
-    def total(some: set[Any]) -> tuple[int, int]:
-        weights = [weight(one) for one in some]
-        return sum(first for first, _ in weights), sum(second for _, second in weights)
-
     chains = [*_without_quarrel({*there}, against)]
-    heaviest = max(total(chain) for chain in chains)
-    return set.intersection(*(chain for chain in chains if total(chain) == heaviest))
+    most = max(map(len, chains))
+    return set.intersection(*(chain for chain in chains if len(chain) == most))
 
 
 def _without_quarrel(some: set[Any], against: dict[Any, set[Any]]) -> Iterator[set[Any]]:

@@ -63,7 +63,7 @@ class AllClocks(Clocks):
         """The runs of its life that have such a clock, as far as they agree."""
         there = sorted((board, other, i) for other, i in self._around(board, boot))
         there = [run for run in there if self._alone(*run)]
-        return settled(there, lambda a, b: self._over(*a) <= self._begun(*b), lambda _: (1, 0))
+        return settled(there, lambda a, b: self._over(*a) <= self._begun(*b))
 
     def own_of(self, key: Key) -> set[Key]:
         """The same for a record."""

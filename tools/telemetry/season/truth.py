@@ -21,7 +21,7 @@ Key = tuple[str, int, int]
 Row = dict[str, Any]
 _EVENTS = (
     "boot", "connect", "disconnect", "will", "takeover", "subscribe", "table full",
-    "heap low-water", "unsubscribe",
+    "heap low-water", "unsubscribe", "time passes",
 )  # fmt: skip
 _Told = tuple[int, int, str, int]  # first, how many, why, segment
 _OPEN = 0xFFFFFFFF  # how many: nobody knows
@@ -126,7 +126,7 @@ class Truth:
         found = []
         for key, entry in self.entries.items():
             if entry.kind == 3:
-                name = _EVENTS[entry.flags - 1] if entry.flags < 10 else f"event {entry.flags}"
+                name = _EVENTS[entry.flags - 1] if entry.flags <= len(_EVENTS) else f"event {entry.flags}"
                 text = name in ("subscribe", "unsubscribe", "table full")
                 found.append({
                     **self._common(key), "stretch": self.clocks.stretch(key),
