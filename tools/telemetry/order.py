@@ -20,7 +20,6 @@ from .chains import outside
 from .clock import Boot, lives, pieces, span
 
 
-
 def agreed(boots: Sequence[Boot]) -> list[Boot]:
     """The boots of a board, with the anchors that their clocks do not go by."""
     return [boot for life in lives(boots) for boot in _of_life(life)]
@@ -48,7 +47,7 @@ def _with(boots: list[Boot], quality: int) -> list[Boot]:
     spans = {i: span(new) for i, new in enumerate(more) if not boots[i].trusted}
     there = {i: one for i, one in spans.items() if one is not None}
     places = [*there]
-    wrong = {places[i] for i in outside([*there.values()], [1] * len(there))}
+    wrong = {places[i] for i in outside([*there.values()])}
     return [boots[i] if i in wrong else new for i, new in enumerate(more)]
 
 

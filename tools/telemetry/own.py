@@ -67,7 +67,7 @@ def clocks(boots: Sequence[Boot]) -> tuple[list[Piece], Believed]:
     owns: dict[tuple[int, int], _Own] = {}
     for life in lives(boots):
         found = [own for boot in life for own in _of_boot(boot, clock, trusted)]
-        wrong = outside([own.span() for own in found], [1] * len(found))
+        wrong = outside([own.span() for own in found])
         owns |= {(own.boot, own.stretch): own for i, own in enumerate(found) if i not in wrong}
     trusted |= {(own.boot, a.seq) for own in owns.values() for a in own.anchors.values()}
     return [

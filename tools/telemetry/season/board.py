@@ -1,6 +1,7 @@
-"""A board in the field: its crystal, its ring of segments, and what power cuts leave of it. What it
-records of its own is what lib/slotmq does: the time that it knows (wall.py) is told anew at the
-head of each segment and each three days.
+"""A board in the field: its crystal, its ring of segments, and what power cuts leave of it.
+
+As lib/slotmq does, it tells the time that it knows (wall.py) anew at the head of each segment, and
+each three days.
 """
 
 from __future__ import annotations

@@ -126,7 +126,11 @@ class Truth:
         found = []
         for key, entry in self.entries.items():
             if entry.kind == 3:
-                name = _EVENTS[entry.flags - 1] if entry.flags <= len(_EVENTS) else f"event {entry.flags}"
+                name = (
+                    _EVENTS[entry.flags - 1]
+                    if entry.flags <= len(_EVENTS)
+                    else f"event {entry.flags}"
+                )
                 text = name in ("subscribe", "unsubscribe", "table full")
                 found.append({
                     **self._common(key), "stretch": self.clocks.stretch(key),
