@@ -83,6 +83,25 @@ class TestWills(TimesCase):
         self.assertEqual(self.broker.deliveries.count[0], 2)
         self.check()
 
+    def test_who_is_connected_does_not_get_them_at_the_stop(self):
+        self.connect()
+        there = self.client("there")
+        self.ask(there, subscribe(1, "will", 0), b"\x90\x03\0\1\0")
+        self.world.loop.close()
+        self.assertEqual(there.packets(), [])
+        self.assertTrue(there.stream.closed)
+        self.reboot()
+        self.check()
+
+    def test_who_had_just_gone_has_one_at_the_stop(self):
+        client = self.client("clean", will=("will", "clean", 1))
+        client.stream.ended = True
+        self.broker.end(0, 9)  # as the loop, which has read it
+        self.stop()
+        self.assertEqual(self.seen(), [b"clean"])
+        self.reboot()
+        self.assertEqual(self.seen(), [])
+
     def test_a_client_that_is_back_in_time_has_none(self):
         self.connect()
         self.stop()
