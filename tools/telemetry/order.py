@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from .believing import MS, NTP, RTC, Anchor
 from .bounds import Piece
-from .chains import outside
+from .chains import Span, outside
 from .clock import Boot, lives, pieces, span
 
 
@@ -44,11 +44,21 @@ def _with(boots: list[Boot], quality: int) -> list[Boot]:
             if anchor.quality == quality and not (clock and contradicts(clock[where], anchor))
         }
         more.append(replace(boot, unfit=boot.unfit - fit) if fit else boot)
-    spans = {i: span(new) for i, new in enumerate(more) if not boots[i].trusted}
-    there = {i: one for i, one in spans.items() if one is not None}
+    there = {i: one for i, one in enumerate(_spans(more)) if one and more[i] is not boots[i]}
     places = [*there]
     wrong = {places[i] for i in outside([*there.values()])}
     return [boots[i] if i in wrong else new for i, new in enumerate(more)]
+
+
+def _spans(boots: Sequence[Boot]) -> Iterator[Span | None]:
+    """Theirs, without what all boots in front have recorded at least: so that two agree only if
+    those between them, of which no time may be known, have room."""
+    before = 0
+    for boot in boots:
+        behind = before + boot.since(boot.last)
+        known = span(boot)
+        yield known and (known[0] - before, known[1] - behind)
+        before = behind
 
 
 def anchors_of(boot: Boot) -> Iterator[tuple[tuple[int, int, int], Anchor]]:

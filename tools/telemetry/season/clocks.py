@@ -263,6 +263,21 @@ class Clocks:
         keys = [key for run in self._runs[board, boot] for key in run]
         return [key for key in keys if self.is_told(key, quality)]
 
+    def apart(self, one: Key, other: Key) -> int:
+        """The least wall time in ns between two records of a life, by what was recorded."""
+        board, boot, _ = one
+        if boot == other[1]:
+            return _slow(self._seen[other] - self._seen[one])
+        ends = {b: (self._runs[board, b][0][0], self._runs[board, b][-1][-1])
+                for b in self._boots[board] if boot <= b <= other[1]}  # fmt: skip
+        lasted = sum(self.apart(*ends[b]) for b in ends if boot < b < other[1])
+        return self.apart(one, ends[boot][1]) + lasted + self.apart(ends[other[1]][0], other)
+
+    def agree(self, one: tuple[str, int], other: tuple[str, int]) -> bool:
+        """Two boots, by their own anchors: what was recorded between them has room."""
+        last, first = self._runs[one][-1][-1], self._runs[other][0][0]
+        return self.over(*one) + self.apart(last, first) <= self.begun(*other)
+
     def over(self, board: str, boot: int) -> int:
         """When the boot had ended at the earliest, by its own anchors."""
         run = max(self._anchored(board, boot))

@@ -30,14 +30,9 @@ def _more(first: dict[Key, Taken], fit: set[Key], quality: int) -> set[Key]:
         here = {boot: known.anchors_of(*boot, quality) for boot in life}
         if any(known.believed(*boot) for boot in life):
             here = {boot: [k for k in keys if known.fits(k)] for boot, keys in here.items()}
-        own = Clocks(first, {key for keys in here.values() for key in keys})
-        new = [b for b in life if own.believed(*b) and not known.believed(*b)]
-        ends = {b: own.over(*b) for b in new}
-        begins = {b: own.begun(*b) for b in new}
-        right = settled(
-            new, lambda one, other: ends[one] <= begins[other],  # noqa: B023
-        )  # fmt: skip
-        found.update(k for b in life if b in right or known.believed(*b) for k in here[b])
+        more = Clocks(first, fit.union(*here.values()))
+        new = [b for b in life if here[b] and more.believed(*b)]
+        found.update(k for boot in settled(new, more.agree) for k in here[boot])
     return found
 
 

@@ -85,15 +85,11 @@ class Truth:
 
     def is_promised(self, key: Key) -> bool:
         """The true time must be inside of the bounds: no clock that is wrong made them."""
-        return (
-            key[0] not in self.misled and not self.clocks.own_of(key) & self._season.false_anchors
-        )
+        return not self.clocks.sources(key) & self._false
 
     @cached_property
-    def misled(self) -> set[str]:
-        """Boards that believe somebody else's clock that is wrong."""
-        there = self._season.false_anchors & self.entries.keys()
-        return {key[0] for key in there if key in self.clocks.believed(*key[:2])}
+    def _false(self) -> set[Key]:
+        return self._season.false_anchors
 
     # Tables
 
