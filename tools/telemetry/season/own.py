@@ -77,16 +77,18 @@ class AllClocks(Clocks):
         last, first = self._runs[one[:2]][one[2]][-1], self._runs[other[:2]][other[2]][0]
         return self._over(*one) + self.apart(last, first) <= self._begun(*other)
 
-    def sources(self, key: Key) -> set[Key]:
-        """The anchors that the bounds of a record follow from."""
+    def sources(self, key: Key) -> tuple[set[Key], set[Key], set[Key]]:
+        """The anchors that the bounds of a record follow from: those of its own boot, and of the
+        boots in front and behind, before and after which it was."""
         board, boot, _ = key
-        own = self.own(board, boot, self._run_of[key])
-        if own or self._run_of[key] in self._anchored(board, boot):
-            return {*(own or self.believed(board, boot))}
+        own, run = self.believed(board, boot), self._run_of[key]
+        if self.own(board, boot, run) or run in self._anchored(board, boot):
+            return {*(self.own(board, boot, run) or own)}, set(), set()
         others = sorted({other for other, _ in self._around(board, boot)})
         known = [other for other in others if self.believed(board, other)]
-        near = [b for b in known if b < boot][-1:] + [b for b in known if b > boot][:1]
-        return {key for b in [boot, *near] for key in self.believed(board, b)}
+        before, behind = [b for b in known if b < boot][-1:], [b for b in known if b > boot][:1]
+        near = ({key for b in some for key in self.believed(board, b)} for some in (before, behind))
+        return {*own}, next(near), next(near)
 
     def _around(self, board: str, boot: int) -> Iterator[tuple[int, int]]:
         """All runs of one life."""

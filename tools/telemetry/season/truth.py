@@ -85,11 +85,23 @@ class Truth:
 
     def is_promised(self, key: Key) -> bool:
         """The true time must be inside of the bounds: no clock that is wrong made them."""
-        return not self.clocks.sources(key) & self._false
+        own, before, behind = self.clocks.sources(key)
+        return not any(
+            anchor in own or self._is_ahead(anchor) == (anchor in before)
+            for anchor in self._false & (own | before | behind)
+        )
 
     @cached_property
     def _false(self) -> set[Key]:
         return self._season.false_anchors
+
+    @cached_property
+    def _true(self) -> dict[Key, int]:
+        return dict(self.true_times())
+
+    def _is_ahead(self, anchor: Key) -> bool:
+        """It says that it is later than it truly was."""
+        return told(self.entries[anchor])[0] > self._true[anchor]
 
     # Tables
 
