@@ -227,8 +227,6 @@ class _Anchored:
         high = None if most is None else self._latest(stretch.last, most)
         low = None if least is None else self._earliest(stretch.first, least)
         is_open = least is None or most is None or least > most
-        if is_open and most is not None:
-            low = None
         start, end = _held(stretch.first, low, stretch.last, high)
         kind = UNKNOWN if is_open else BETWEEN
         return Piece(*what, start.later(wraps), end.later(wraps), kind)

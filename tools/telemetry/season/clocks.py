@@ -241,10 +241,10 @@ class Clocks:
             return self._earliest(key, least), self._latest(key, most), "anchored"
         run = runs[self._run_of[key]]
         high = self._latest(run[-1], most) - _slow(self._seen[run[-1]] - self._seen[key])
-        if least is None or least > most:
+        if least is None:
             return None, high, "unknown"
         low = self._earliest(run[0], least) + _slow(self._seen[key] - self._seen[run[0]])
-        return low, high, "between"
+        return low, high, "between" if least <= most else "unknown"
 
     # Boots that contradict each other
 

@@ -25,7 +25,7 @@ class AllClocks(Clocks):
     def wall(self, key: Key) -> tuple[int, int, str] | None:
         """Estimate, error in µs, and how it is known."""
         low, high, how = self._bounds(key)
-        if low is None or high is None or low > high:
+        if low is None or high is None or low > high or how == "unknown":
             return None
         return (low + high) // 2000, (high - low) // 2000 + 2, how
 
