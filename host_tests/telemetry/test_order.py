@@ -3,6 +3,7 @@ one kind the most that agree."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, permutations
 
 from hypothesis import given
@@ -10,10 +11,11 @@ from hypothesis import strategies as st
 
 from slotmq_tools.telemetry.believing import believed
 from slotmq_tools.telemetry.chains import outside
-from slotmq_tools.telemetry.clock import Boot
+from slotmq_tools.telemetry.clock import Boot, Stretch
 from slotmq_tools.telemetry.order import agreed
 
 from .test_clock import DAY, HARVESTER, NOW, NTP, TOLD, anchor, boot
+from .test_holes import PERIOD
 
 
 def said(number: int, day: int, quality: int) -> Boot:
@@ -43,6 +45,28 @@ def test_nor_across_boots_of_which_nothing_is_known() -> None:
     days = boot(2, 3 * DAY, None)
     assert trusted(said(1, 0, NTP), days, said(3, 3, TOLD)) == [1]
     assert trusted(said(1, 0, NTP), days, said(3, 4, TOLD)) == [1, 3]
+
+
+def test_clocks_that_leave_no_room_for_the_boots_between_contradict_each_other() -> None:
+    """Three months are recorded between them, and the second says that it is two hours later."""
+    between = [boot(i, 30 * DAY, None) for i in (2, 3, 4)]
+    for quality in (NTP, HARVESTER, TOLD):
+        for day, right in ((2, []), (90, []), (91, [1, 5])):
+            assert trusted(said(1, 0, quality), *between, said(5, day, quality)) == right
+        three = [said(0, -2, quality), said(1, 0, quality), *between, said(5, 2, quality)]
+        assert trusted(*three) == [0, 1]
+
+
+def test_a_worse_clock_of_a_boot_that_has_a_better_one_is_one_witness_too() -> None:
+    """Behind a hole nobody else says what time it is: of two phones one is wrong."""
+    ahead = replace(anchor(900, DAY, NOW + DAY + 3 * PERIOD, TOLD), stretch=1)
+    for later, right in ((5, []), (50, [900])):
+        first = Boot(1, (
+            Stretch(0, 1000, None, (anchor(1, 0, NOW, NTP),)), Stretch(DAY, DAY, None, (ahead,)),
+        ))  # fmt: skip
+        found = agreed([first, said(2, later, TOLD)])
+        assert [a.seq for a in found[0].trusted] == [1, *right]
+        assert bool(found[1].trusted) == bool(right)
 
 
 def test_of_two_alike_neither_is_believed() -> None:

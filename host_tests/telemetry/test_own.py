@@ -119,6 +119,24 @@ def test_own_clocks_that_contradict_each_other_are_both_wrong_and_others_are_not
     assert believed(far) == [1, 10_002]
 
 
+def test_own_clocks_that_leave_no_room_for_the_boots_between_are_both_wrong() -> None:
+    between = [Boot(i, (Stretch(0, 30 * DAY, LATE),)) for i in (2, 3)]
+    for day, right in ((2, []), (60.9, []), (61.1, [1, 4])):
+        assert believed([began(1, 0), *between, began(4, day)]) == right
+
+
+def test_a_boots_own_clock_is_one_witness_in_however_many_stretches_it_is_told() -> None:
+    """It was weeks ahead, and told anew behind each of two holes."""
+    told = [
+        anchor(1 + 100 * i, i * DAY, NOW + (30 + i) * DAY, RTC, 60_000, LATE) for i in range(3)
+    ]
+    stretches = (Stretch(i * DAY, i * DAY + HOUR, LATE, (told[i],)) for i in range(3))
+    wrong = Boot(1, tuple(stretches))
+    assert believed([wrong]) == [1]
+    assert believed([wrong, began(2, 5)]) == []
+    assert believed([wrong, began(2, 5), began(3, 7)]) == [2, 3]
+
+
 def test_where_there_is_better_it_is_believed_but_adds_nothing() -> None:
     """Without it, the bounds at the end of the day were the same."""
     told = anchor(3, 1000, NOW + 1000, TOLD, 5000)

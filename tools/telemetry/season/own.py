@@ -87,7 +87,9 @@ class AllClocks(Clocks):
         others = sorted({other for other, _ in self._around(board, boot)})
         known = [other for other in others if self.believed(board, other)]
         before, behind = [b for b in known if b < boot][-1:], [b for b in known if b > boot][:1]
-        near = ({key for b in some for key in self.believed(board, b)} for some in (before, behind))
+        near = (
+            {key for b in some for key in self.believed(board, b)} for some in (before, behind)
+        )
         return {*own}, next(near), next(near)
 
     def _around(self, board: str, boot: int) -> Iterator[tuple[int, int]]:
