@@ -170,6 +170,17 @@ def test_it_is_not_believed_behind_what_is_known_of_its_own_boot() -> None:
             assert piece(boots, 1).at(0) is None or kind == OWN
 
 
+def test_it_is_not_believed_where_a_better_one_is_behind_its_harvest() -> None:
+    """A phone was five days ahead; what lies across the hole from it has no time."""
+    told = anchor(1, 0, NOW + 5 * DAY, TOLD, 10, LATE)
+    for wall in (1.1, -20, 4):
+        said = Anchor(900, DAY, RTC, NOW + int(wall * DAY), 60_000, NOW + 2 * DAY, 1)
+        fetched = Stretch(DAY, DAY + HOUR, NOW + 2 * DAY, (said,))
+        boots = [Boot(1, (Stretch(0, HOUR, LATE, (told,)), fetched))]
+        assert [piece(boots, 1, i).kind for i in (0, 1)] == [ANCHORED, UNKNOWN]
+        assert (1, 900) not in clocks(boots)[1]
+
+
 def test_of_own_clocks_the_most_that_agree_are_believed() -> None:
     boots = [*(began(i, 2 * i) for i in range(1, 40)), began(40, -300)]
     assert believed(boots) == [*range(1, 40)]
