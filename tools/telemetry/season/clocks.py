@@ -30,7 +30,11 @@ def _number(data: bytes) -> int:
 
 def told(entry: Entry) -> tuple[int, int]:
     """What an anchor says: when it is, and by how much that may be wrong."""
-    data = entry.payload
+    return _time(entry.payload)
+
+
+@cache
+def _time(data: bytes) -> tuple[int, int]:
     return _number(data[:4]) * 1000 + _number(data[4:6]), _number(data[6:])
 
 
