@@ -63,7 +63,7 @@ class Journal:
         # Where there is little room: bytes reserved, and those of packets weighed since
         self.most = self.held = 0
         self.retry_at = 0  # tenths of a second, as the next ones
-        self.pause = _RETRY
+        self.pause = _RETRY - getattr(medium, "blocks", 0)
         self.always = always  # does nothing leave before what it implies is kept?
         self.interval = min(interval_s * 10, _NEVER) or _NEVER
         self.saved = broker.now  # when the last COMMIT was written
