@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from ..errors import ToolError
 from .copies import Copies
 from .damage import check
-from .manifest import Key, Line
+from .manifest import Copy, Key, Line
 from .network import NOBODY, Gone, Head, Ring
 from .segments import Header, NotASegment, beyond, scan
 from .store import Store, same_segment
@@ -203,10 +203,12 @@ def _bundle(store: Store, source: str, report: Report) -> None:
         (report.missing if lacking else report.bad).append(told)
 
 
-def _is_longer(files: Files, segment: Header, held: int) -> bool:
-    """Has a file anything behind so many bytes?"""
-    length = files.paths[segment][1]
-    return length > held and any(rest.strip(b"\xff") for rest in files.fetch(segment, held))
+def _is_safe(files: Files, segment: Header, copy: Copy, store: Store) -> bool:
+    """Is all that a file has in its bundle, if that is what was harvested?"""
+    if copy.grown is not None:
+        return False
+    here = store.held(copy)
+    return here is None or not files.has_more(segment, here)
 
 
 def _delete(files: Files, there: list[Header], store: Store, report: Report) -> None:
@@ -215,13 +217,11 @@ def _delete(files: Files, there: list[Header], store: Store, report: Report) -> 
     safe: dict[str, list[Header]] = {}  # by the paths of their bundles
     for each in there:
         copy = copies.get((each.board, each.boot, each.segment))
-        if copy is None or copy.grown is not None:
-            continue
-        if _is_longer(files, each, store.held(copy)):
-            path = files.paths[each][0]
-            report.missing.append(f"{path}: stays on the board, as it is longer than its bundle")
-        else:
+        if copy is not None and _is_safe(files, each, copy, store):
             safe.setdefault(copy.line.path, []).append(each)
+        else:
+            path = files.paths[each][0]
+            report.missing.append(f"{path}: stays on the board, as its bundle has not all of it")
     for line in store.manifest.lines:
         if line.path in safe:
             try:
