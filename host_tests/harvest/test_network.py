@@ -173,13 +173,14 @@ def test_a_ring_that_was_made_anew_is_fetched_whole_at_every_harvest(
     assert fresh.newest < max(number for _, _, number in dict(folder.segments()))
 
 
+@pytest.mark.parametrize("boot", [1, 4711], ids=["emptied", "formatted"])
 def test_a_number_that_only_an_older_ring_had_vouches_for_nothing(
-    attach: Attach, harvest: Harvest, folder: Folder
+    boot: int, attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
     boards = attach(recorder(messages=700))
     harvest()
     before = folder.identities()
-    fresh = boards.recorders[A] = recorder(messages=700, boot=4711)
+    fresh = boards.recorders[A] = recorder(messages=700, boot=boot)
     assert fresh.newest > 2
     whole = fresh.segments[1]
     fresh.segments[1] = b"\x00" * 500  # cannot be read just now

@@ -73,8 +73,7 @@ def _going_on(board: str, report: Report) -> Iterator[None]:
 def _planned(ring: Ring, head: Head, store: Store, report: Report) -> Iterator[tuple[Plan, int]]:
     """What is to be fetched of a board, and a line where its head is not true."""
     found = plan(ring, head, store)
-    if found.told is not None:
-        (report.missing if found.empty else report.gone).append(found.told)
+    (report.missing if found.empty else report.gone).extend(found.told)
     for number in found.numbers:
         yield found, number
 
