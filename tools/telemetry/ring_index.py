@@ -140,19 +140,20 @@ class RingIndex:
         """The first record that the ring has."""
         return min(self._starts.values(), default=self.end)
 
-    def _spans(self) -> Iterator[tuple[int, Position, Position]]:
-        """Every segment: from which position to which."""
+    def _spans(self, start: Position) -> Iterator[tuple[int, Position, Position]]:
+        """Every segment that has something from `start` on: from which position to which. One that
+        is of an earlier boot has not, though the next that can be read may be of a later one."""
         numbers = sorted(self._starts)
         for number, after in zip(numbers, [*numbers[1:], None], strict=True):
-            yield number, self._starts[number], self.end if after is None else self._starts[after]
+            begin, end = self._starts[number], self.end if after is None else self._starts[after]
+            if end > start and begin.boot >= start.boot:
+                yield number, begin, end
 
     def limited(self, start: Position, most: int) -> Position:
         """So far from `start` that there are no more than `most` records between; the last
         segment of a boot, whose end only its bytes tell, goes whole."""
         left = most
-        for _, begin, end in self._spans():
-            if end <= start:
-                continue
+        for _, begin, end in self._spans(start):
             at = max(begin, start)
             if end.boot != begin.boot:
                 left -= (self._head.size if self._head else 0) // _RECORD
@@ -167,8 +168,8 @@ class RingIndex:
     def pieces(self, start: Position, end: Position) -> list[Piece]:
         """What is to be read to go from one position to the other."""
         found = []
-        for number, begin, after in self._spans():
-            if begin >= end or after <= start:
+        for number, begin, after in self._spans(start):
+            if begin >= end:
                 continue
             first = max(begin.seq, start.seq if start.boot == begin.boot else 0)
             last = min(after, end)
