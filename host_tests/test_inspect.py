@@ -3,6 +3,7 @@ in one line."""
 
 import sqlite3
 from binascii import crc32
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,8 @@ def tables(file: Path, out: Path) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def test_everything_is_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", [Run.kill, Run.stop])
+def test_everything_is_there(tmp_path: Path, end: Callable[[Run], None]) -> None:
     port = free_port()
     lines = ("persistence true", f"persistence_location {tmp_path}/", "allow_anonymous true")
     path = conf(tmp_path, f"listener {port} 127.0.0.1", *lines, "qos2_delivery release")
@@ -58,7 +60,7 @@ def test_everything_is_there(tmp_path: Path) -> None:
     writer.send(codec.publish("u", b"held", 2, 77))
     writer.expect(codec.Ack(codec.PUBREC, 77))
     writer.publish("r", b"kept", 2, retain=True, message_expiry=500)
-    run.kill()
+    end(run)
     reader.sock.close()
     writer.sock.close()
     found = tables(tmp_path / "slotmq.db", tmp_path / "out.sqlite")

@@ -96,6 +96,20 @@ def test_a_lock_that_others_may_open_is_taken_from_them(tmp_path: Path) -> None:
     lock.close()
 
 
+def test_what_is_no_lock_of_ours_alone_keeps_its_rights(tmp_path: Path) -> None:
+    file, theirs = tmp_path / "slotmq.db.lock", tmp_path / "theirs"
+    theirs.touch(0o644)
+    file.symlink_to(theirs)
+    with pytest.raises(OSError, match=str(errno.ELOOP)):
+        places.lock(str(tmp_path / "slotmq.db"))
+    file.unlink()
+    file.hardlink_to(theirs)
+    lock = places.lock(str(tmp_path / "slotmq.db"))
+    assert lock
+    lock.close()
+    assert theirs.stat().st_mode & 0o777 == 0o644
+
+
 @pytest.mark.parametrize("name", ["path", "room", "new"])
 def test_bytes_that_others_could_read_are_not_written_over(journal: Journal, name: str) -> None:
     """A journal that somebody has put back, say: it is left to who has it open."""

@@ -50,8 +50,7 @@ class Keeper:
             self.device = Fat(self.numbers)
         else:
             self.device = Disk(self.kind == "littlefs", self.numbers)
-        self.is_armed = False
-        self.booting = False
+        self.is_armed = self.booting = False
         self.seq = self.durable = 0  # changes of the model: written now, kept
         self.ms = self.kept_ms = 0
         self.candidates = [NOTHING]
@@ -83,11 +82,12 @@ class Keeper:
     # The power
 
     def arm(self, operations):
-        """The power will go in the midst of the n-th operation from now on."""
+        """The power will go in the midst of the n-th operation from now on; 0: after them all."""
         if not self.is_armed and not self.takes_all:
             self.candidates = [Snapshot(self.world.model, self.kept_ms)]
         self.is_armed = True
-        self.device.cut_at(operations)
+        if operations:
+            self.device.cut_at(operations)
 
     def cut_at(self, operations):
         """It will, while it is only coming back."""

@@ -20,7 +20,8 @@ class Learning:
                 self.detach(link)
 
     def look_for_wills(self):
-        """At an orderly stop those of the connected go out before their connections end."""
+        """At an orderly stop without a journal those of the connected go out before their
+        connections end."""
         for session in self.sessions:
             there = session.link and session.will and not session.link.left
             if there and not peek.has_will(self.broker, session.name):

@@ -109,10 +109,13 @@ class World:
 
     def _stop(self):
         self.stopping = True
+        if self.keeper:
+            self.keeper.arm(0)
         try:
             self.loop.close()
             self.settle()
-            self.model.turn_ends()
+            if not self.keeper:  # else what it has kept is followed, and nobody hears of more
+                self.model.turn_ends()
             self._look_at_writes()
         except PowerCut:
             self._power_fails("cut stop")

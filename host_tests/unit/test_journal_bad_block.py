@@ -32,10 +32,11 @@ class Worn(Flash):
     def __init__(self, blocks, size):
         super().__init__(blocks, size)
         self.bad = self.dead = -1  # ALL: every one
+        self.row = ()  # more that are bad
         self.met = 0
 
     def ioctl(self, op, block):
-        if op == 6 and self.bad in (block, ALL):
+        if op == 6 and (self.bad in (block, ALL) or block in self.row):
             self.met += 1
             return -EIO
         return super().ioctl(op, block)
@@ -136,9 +137,13 @@ class TestBroker(JournalCase):
         self.reader.answer()
         self.world.turn(2)
 
-    def test_all_is_acknowledged(self):
+    def again_and_subscribed(self):
         reader = self.client("reader", clean=False)
         self.ask(reader, subscribe(1, "t/#", 1), b"\x90\x03\0\1\1")
+        self.again()
+
+    def test_all_is_acknowledged(self):
+        self.again_and_subscribed()
         for bad in range(16):
             self.device.bad, self.device.met = bad, 0
             self.again()
@@ -149,6 +154,17 @@ class TestBroker(JournalCase):
                 self.say(n)
             self.assertTrue(self.broker.journal.whole)
             self.assertFalse(self.broker.full)
+
+    def test_eight_in_a_row_cost_a_second_each(self):
+        self.again_and_subscribed()
+        first = self.medium.first + self.medium.length
+        self.device.row = [(first + n) % 16 for n in range(8)]
+        self.assertFalse(self.broker.journal.compacted())
+        self.publisher.send(publish("t/a", b"x", 1, 1))
+        self.world.turn(3)
+        self.assertEqual(self.publisher.packets(), [])
+        self.world.turn(85, ms=100)
+        self.assertEqual(self.publisher.packets(), [ack(PUBACK, 1)])
 
     def starts_with(self, retained, said):
         """What cannot be erased is said once, and a start goes on behind it."""

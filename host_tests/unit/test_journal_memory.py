@@ -102,6 +102,30 @@ class TestMemory(JournalCase):
         self.world.turn(1)
         self.assertEqual(self.broker.journal.generation, before + 1)
 
+    def test_when_it_has_passed_a_reason_to_write_all_waits_a_second_as_ever(self):
+        self.broker.settings.max_inflight_messages = 1
+        self.broker.apply_settings()
+        self.broker.compact()
+        self.without(journal_control, "_forget")
+        self.assertFalse(self.broker.journal.compacted())
+        self.world.turn(600, ms=1000)
+        self.undo()
+        self.world.turn(300, ms=1000)
+        self.broker.settings.max_inflight_messages = 2  # as a reload does
+        self.broker.apply_settings()
+        self.other.send(PINGREQ)
+        self.world.turn(11, ms=100)
+        self.assertEqual(self.other.packets(), [PINGRESP])
+
+    def test_who_asks_that_all_is_written_makes_nobody_wait_longer(self):
+        self.without(journal_control, "_forget")
+        for _ in range(8):
+            self.broker.compact()  # SIGUSR1
+        self.undo()
+        self.other.send(PINGREQ)
+        self.world.turn(11, ms=100)
+        self.assertEqual(self.other.packets(), [PINGRESP])
+
     def test_a_journal_that_is_long_enough_for_a_compaction_finds_none(self):
         """Nothing may leave: what has changed is written nowhere."""
         self.medium.capacity = self.medium.end - 1

@@ -42,8 +42,7 @@ class TimesCase(JournalCase):
     def setUp(self):
         super().setUp()
         self.has_watched = False
-        watcher = self.watcher()
-        self.ask(watcher, subscribe(1, "will", 1), b"\x90\x03\0\1\1")
+        self.ask(watcher := self.watcher(), subscribe(1, "will", 1), b"\x90\x03\0\1\1")
         watcher.send(DISCONNECT)
         self.world.turn(3)
 
@@ -82,6 +81,21 @@ class TestWills(TimesCase):
         self.stop()
         self.assertEqual(self.broker.deliveries.count[0], 2)
         self.check()
+
+    def test_who_is_connected_does_not_get_them_at_the_stop(self):
+        self.connect()
+        self.ask(there := self.client("there"), subscribe(1, "will", 0), b"\x90\x03\0\1\0")
+        self.world.loop.close()
+        self.assertEqual(there.packets(), [])
+        self.assertTrue(there.stream.closed)
+        self.reboot()
+        self.check()
+
+    def test_who_had_just_gone_has_one_at_the_stop(self):
+        self.client("clean", will=("will", "clean", 1))
+        self.broker.end(0, 9)  # its connection has broken in this turn
+        self.stop()
+        self.assertEqual(self.seen(), [b"clean"])
 
     def test_a_client_that_is_back_in_time_has_none(self):
         self.connect()

@@ -186,6 +186,17 @@ class TestRegions(Case):
         self.assertEqual(self.started(PICO, path, limits=low).journal.medium.blocks, 24)
         self.assertEqual(self.said, [])
 
+    def test_a_file_beside_a_region_that_has_the_journal_is_not_read_and_that_is_said(self):
+        _, self.modules = pico(54, 30)
+        broker = self.started(PICO)
+        broker.publish("t", "kept", 0, True)
+        broker.journal.commit()
+        self.said.clear()
+        with open(self.path, "wb") as file:  # noqa: PTH123
+            file.write(b"newer")
+        self.assertEqual(self.started(PICO, self.path).retained.names.count(), 1)
+        self.assertIn(self.path + " is not read", self.said[0])
+
     def test_a_location_that_is_asked_for_is_a_file(self):
         _, self.modules = pico(54, 30)
         folder, name = scratch.path().rsplit("/", 1)

@@ -6,6 +6,7 @@ from binascii import hexlify
 from struct import pack, unpack
 
 import packets
+import packets5
 import scratch
 from recorder_case import ANCHOR, EVENT, whole_records
 from turns5_case import Turns5
@@ -116,6 +117,19 @@ class TestRecordRemote(Turns5):
             at_head = answer.index(pack("<II", segment, at))
             self.assertEqual(unpack("<I", answer[at_head + 8 : at_head + 12])[0], there)
             self.assertEqual(len(answer) - at_head - 12, n)
+
+    def test_who_wants_nothing_of_its_own_is_answered(self):
+        """The answer is the broker's: No Local is of what the client publishes."""
+        client = self.come(packets5.connect("c"))
+        self.say(client, packets5.subscribe(1, "mine", 4))
+        asked = {"segment": 0, "offset": 0, "length": 32, "reply": "mine"}
+        for qos in (0, 1):
+            client.packets()
+            said = packets5.publish(self.topic("get"), json.dumps(asked).encode(), qos, 7)
+            self.say(client, said)
+            self.assertEqual(len(self.answers(client)), 1)
+        self.say(client, packets5.publish("mine", b"own"))
+        self.assertEqual(self.answers(client), [])
 
     def test_a_time_of_any_bound_is_told_in_the_next_segment_or_not_at_all(self):
         client = self.come(packets.connect("c"))

@@ -216,7 +216,7 @@ class Broker:
         loop.turn(timeout_ms)
 
     def run(self):
-        """Turn until stop(), then end in order: wills go out, sockets are closed."""
+        """Turn until stop(), then end in order: wills go out or are kept, sockets are closed."""
         self._loop().run()
 
     def stop(self):

@@ -32,12 +32,11 @@ def _plain(text):
 def lock(path):
     """A file to take locks of, which nobody else may open: whoever can has them too."""
     file = open(path, "ab", opener=_private)  # noqa: SIM115 - it stays open
-    try:
+    found = os.fstat(file.fileno())
+    if found.st_uid == os.geteuid() and found.st_nlink == 1:
         os.fchmod(file.fileno(), 0o600)
-    except OSError:
-        pass  # it was there, and is another user's
     return file
 
 
 def _private(path, flags):
-    return os.open(path, flags, 0o600)
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)

@@ -60,8 +60,7 @@ class Journal:
         self.snapshot = 0  # bytes of the last compaction
         self.whole = False  # is the current generation all that was promised until now?
         self.safe = 0  # until it is so long there is room for the next one
-        # Where there is little room, so that each packet is weighed: that much is reserved,
-        # and what has been weighed since may take so much of it
+        # Where there is little room: bytes reserved, and those of packets weighed since
         self.most = self.held = 0
         self.retry_at = 0  # tenths of a second, as the next ones
         self.pause = _RETRY
@@ -99,8 +98,9 @@ class Journal:
 
     def compacted(self):
         """Try to write all there is into a new generation; is it done?"""
-        self.retry_at = self.broker.now + self.pause
-        self.pause = min(2 * self.pause, _RETRY << 8)  # an attempt wears out flash
+        self.retry_at = self.broker.now + max(self.pause, _RETRY)
+        # An attempt wears out flash; in a region it is another block's, until all had theirs.
+        self.pause += 1 if self.pause < _RETRY else min(self.pause, (_RETRY << 8) - self.pause)
         heap.lift()
         self._control().compact(self)
         heap.drop()

@@ -111,7 +111,8 @@ def make(journal):
     medium.switch()
     journal.snapshot = medium.end
     journal.whole = True
-    journal.pause = _RETRY
+    journal.retry_at = min(journal.retry_at, journal.broker.now + _RETRY)
+    journal.pause = _RETRY - getattr(medium, "blocks", 0)
     keep_room(journal)
 
 

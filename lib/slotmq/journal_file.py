@@ -1,5 +1,5 @@
 # journal_file.py - a medium for the journal: a file of a file system that does not lose
-# what was synced and renames in one step (journal_disk.promises() tells where that is known).
+# what was synced and renames in one step (places.promises() tells where that is known).
 #
 # Owns the file `path`, which is the current generation, and `path.new` while another one
 # is written beside it. Both begin with a header, and what follows is the journal's;

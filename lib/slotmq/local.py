@@ -9,6 +9,8 @@ _WARNING = const(2)
 _NOTICE = const(4)
 _PUBLISH_TYPE = const(3)
 _END = const(4)
+_RETRY = const(10)  # as in journal.py
+_NO_SESSION = const(-1)
 _TOPIC = const(7)
 _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)
@@ -36,6 +38,7 @@ def compact(broker):
     journal = broker.journal
     if not journal:
         return
+    journal.pause = _RETRY  # who asks may have mended it
     if journal.compacted() and journal.snapshot >= 0:
         if broker.log_mask & _NOTICE:
             broker.log(_NOTICE, "The journal is rewritten: %d bytes." % journal.medium.end)
@@ -124,7 +127,12 @@ def send(broker, topic, payload, qos, retain):
         raise ValueError("larger than max_packet")
     if broker.journal and broker.journal.most:
         ondemand.take("journal_control", broker.now).full(broker.journal, _PUBLISH_TYPE, len(buf))
+    five = broker.five
+    if five:
+        five.publisher = _NO_SESSION  # not who is just being read, and is answered: No Local
     taken = _route(broker, pkt, buf, qos, retain)
+    if five:
+        five.publisher = _NONE
     if broker.full == 2:
         broker.full = broker.subscriptions.full = False
     broker.scanning = True  # so that the next turn does not wait before it sends

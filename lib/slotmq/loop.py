@@ -81,10 +81,9 @@ class Loop:
             self.close()
 
     def close(self):
-        """End in order: wills go out, everything is closed."""
+        """End in order: wills go out or are kept, everything is closed."""
         self.stopping = True  # nobody lingers
         ondemand.take("steering", self.broker.now).end(self)
-        self.broker.journal and self.broker.journal.close()
         self.doors.close()
 
     def turn(self, timeout_ms):

@@ -18,6 +18,8 @@ knows nothing of it"""
 _HAS_ONE = """\
 it goes on in %s, which was there before these limits fitted the region of this board's flash; \
 without that file it begins anew in the region"""
+_NOT_READ = """\
+it lies in the region of this board's flash; %s is not read"""
 
 _EXCLUSIVE = const(2)  # of flock(2)
 _AT_ONCE = const(4)
@@ -48,6 +50,8 @@ def medium(limits, board, location, name, say):
         fits = made.capacity >= snapshot
         if fits and not _is_there(path) or made.generations():
             if fits:
+                if _is_there(path):
+                    say(_NOT_READ % path)
                 return made
             raise ValueError(_TOO_HIGH % (made.capacity, snapshot))
         text = "the region of this board's flash is too small, %s takes its place"

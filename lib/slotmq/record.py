@@ -80,6 +80,7 @@ def keep(app):
 def start(app):
     """The recorder of an App takes records from now on."""
     rec = app.broker.recorder.rec
+    app.broker.recorder.clock()  # a journal was read meanwhile
     try:
         _begin(rec)
     except OSError as error:

@@ -55,23 +55,29 @@ def _choose_way(broker):
 
 
 def end(loop):
-    """An orderly stop: wills go out, then every connection ends."""
-    _publish_wills(loop.broker)
+    """An orderly stop: every connection ends. Its will goes out before, or stays in the journal
+    for the next start [MQTT 5.0, 3.1.2.5]."""
+    broker = loop.broker
+    broker.settle_ending()
+    if broker.journal:
+        _keep_wills(loop)
+    else:
+        for session in range(broker.sessions.slots):
+            lifecycle.publish_will(broker, session)
     loop.finish_turn()
     conns = loop.conns
     for conn in range(conns.slots):
         if conns.state[conn]:
-            loop.broker.end(conn, _STOPPING)
+            broker.end(conn, _STOPPING)
     loop.finish_turn()
 
 
-def _publish_wills(broker):
-    # but for those that may wait and are kept
-    broker.settle_ending()
+def _keep_wills(loop):
+    # The journal has had them since their CONNECT, beside the sessions as connected: nothing
+    # more is written of either, and to the next start this is the end of a power cut.
+    broker = loop.broker
+    loop.finish_turn()
+    broker.journal.close()
+    broker.journal = None
     for session in range(broker.sessions.slots):
-        if broker.journal:
-            if broker.sessions.conn[session] == _NONE:
-                continue
-            if broker.five and broker.five.keeps_will(broker, session):
-                continue
-        lifecycle.publish_will(broker, session)
+        lifecycle.drop_will(broker, session)
