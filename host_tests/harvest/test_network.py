@@ -30,6 +30,18 @@ def test_all_boards_come_in_one_bundle(attach: Attach, harvest: Harvest, folder:
     assert folder.identities() == identities(one, other)
 
 
+def test_a_board_that_has_much_comes_last(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    """It may be one that somebody has made up, and a harvest that is ended has the others."""
+    one, other = recorder(A, 700), recorder(B, 300)
+    boards = attach(one, other)
+    harvest()
+    order = [board for board, _, offset in boards.requests if offset > 8]
+    assert order == sorted(order, reverse=True) and {*order} == {A, B}
+    assert folder.identities() == identities(one, other)
+
+
 def test_harvesting_twice_changes_nothing(
     attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:

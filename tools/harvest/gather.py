@@ -39,7 +39,7 @@ class Report:
 
 
 def over_network(ring: Ring, only: Iterable[str], store: Store, source: str, done: Done) -> Report:
-    """Every board of a broker, or only those."""
+    """Every board of a broker, or only those; one that has much comes behind those with less."""
     heads = _chosen(ring.heads(), set(only))
     silent = ring.silent(heads) if len(heads) > 1 else {}
     report = Report(missing=list(silent.values()), silent=set(silent))
@@ -49,7 +49,7 @@ def over_network(ring: Ring, only: Iterable[str], store: Store, source: str, don
             wanted += _planned(ring, head, store, report)
     size = sum(each.head.size for each, _ in wanted) or 1
     so_far = 0.0
-    for each, number in wanted:
+    for each, number in sorted(wanted, key=lambda one: len(one[0].numbers)):
         if each.head.board not in report.silent:
             with _going_on(each.head.board, report):
                 _fetch(ring, each, number, store, report)
