@@ -98,9 +98,7 @@ class Journal:
 
     def compacted(self):
         """Try to write all there is into a new generation; is it done?"""
-        self.retry_at = self.broker.now + max(self.pause, _RETRY)
-        # An attempt wears out flash; in a region it is another block's, until all had theirs.
-        self.pause += 1 if self.pause < _RETRY else min(self.pause, (_RETRY << 8) - self.pause)
+        self.retry_at = self.broker.now + _RETRY  # if not even its code can be loaded
         heap.lift()
         self._control().compact(self)
         heap.drop()
