@@ -1,17 +1,19 @@
 """`record` and MQTT 5.0: payloads without properties, aliases, and who has recorded it before."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from .program import Run
-from .test_recording import MESSAGE, begin, segments
+from .test_recording import EVENT, MESSAGE, begin, segments
 from .wire5 import codec
 from .wire5.client import Client
 
 ORIGIN = "e6614104035f2d2b0000000c00012345"  # board, boot, seq
 KEPT = bytes.fromhex("e6614104035f2d2b0c00000045230100").hex()  # as in the record
 WITH_ORIGIN = 16
+EVENT_WILL = 4
 RETAIN = 4
 
 
@@ -94,8 +96,11 @@ def test_a_will_is_recorded_when_it_is_published(tmp_path: Path, runtime: str) -
     ]
 
 
-def test_wills_that_a_start_publishes_are_recorded(tmp_path: Path, runtime: str) -> None:
-    """Of who was connected when the power went: one goes out at once, one has a delay."""
+@pytest.mark.parametrize("end", [Run.kill, Run.stop])
+def test_wills_that_a_start_publishes_are_recorded(
+    tmp_path: Path, runtime: str, end: Callable[[Run], None]
+) -> None:
+    """Of who was connected at the end: one goes out at once, one has a delay."""
     kept = "persistence true", f"persistence_location {tmp_path}/"
     run, address = begin(tmp_path, runtime, *kept)
     leavers = Client(address), Client(address)
@@ -103,7 +108,9 @@ def test_wills_that_a_start_publishes_are_recorded(tmp_path: Path, runtime: str)
     assert leavers[0].connect(codec.connect("one", will=will)).code == 0
     delayed = codec.Will("w/2", b"late", 2, properties={"will_delay": 2})
     assert leavers[1].connect(codec.connect("two", will=delayed, session_expiry=60)).code == 0
-    run.kill()
+    end(run)
+    events = [r["flags"] for s in segments(tmp_path) for r in s["records"] if r["type"] == EVENT]
+    assert EVENT_WILL not in events
     for client in leavers:
         client.sock.close()
     run, address = begin(tmp_path, runtime, *kept)

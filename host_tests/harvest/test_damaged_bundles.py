@@ -115,6 +115,29 @@ def test_of_a_missing_bundle_everything_that_boards_still_have_comes(
     assert sound(folder, bundle).identities() == identities(one, other)
 
 
+def test_of_a_board_that_was_emptied_too(attach: Attach, harvest: Harvest, folder: Folder) -> None:
+    """Its starts are counted on, and older segments have the numbers that are lost."""
+    one = recorder(messages=1)
+    boards = attach(one)
+
+    def harvested_after(starts: int) -> None:
+        for _ in range(starts):
+            one.start()
+        boards.published()
+        harvest()
+
+    harvested_after(3)
+    before = identities(one)
+    one.segments.clear()
+    one.newest = -1
+    harvested_after(3)
+    bundle = folder.path / folder.lines()[-1]["path"]
+    harvested_after(2)
+    bundle.unlink()
+    assert f"{bundle}: it is missing; 3 of its 3 segments are here again" in harvest().output
+    assert sound(folder, bundle).identities() == before | identities(one)
+
+
 def test_by_cable_too(flash: Path, by_cable: Harvest, folder: Folder) -> None:
     one = recorder(messages=300)
     written(one, flash)

@@ -12,7 +12,7 @@ from click.testing import Result
 from host_tests.wire.process import BrokerProcess
 from slotmq_tools.harvest import network
 
-from .conftest import A, Attach, Folder, identities, recorder
+from .conftest import A, Attach, B, Folder, identities, recorder
 from .recording import Recorder
 from .test_usb import flash, written
 from .test_usb import harvest as by_cable
@@ -97,3 +97,36 @@ def test_a_newest_one_that_cannot_be_known_seals_none(
     harvest()
     assert [number for _, _, number, _ in folder.lines()[1]["growing"]] == [2]
     assert [number for _, _, number, *_ in folder.lines()[1]["segments"]] == [0, 2]
+
+
+def test_a_head_of_a_million_segments_keeps_no_other_board_from_its_bundle(
+    attach: Attach, harvest: Harvest, folder: Folder, field: BrokerProcess
+) -> None:
+    one, other = recorder(A, 20), recorder(B, 20)
+    boards = attach(one, other)
+    told(field, one, segment=(1 << 20) - 1)
+    said = harvest(status=1).output
+    why = "none of its segments 1048512 to 1048575 is there"
+    assert said.count(f"board {A}: its head is not believed: {why}\n") == 1
+    assert len(boards.requests) < 80 and folder.identities() == identities(other)
+    boards.published()
+    harvest()
+    assert folder.identities() == identities(one, other)
+
+
+def test_a_head_that_begins_a_million_segments_too_early_costs_few_requests(
+    attach: Attach, harvest: Harvest, folder: Folder, field: BrokerProcess
+) -> None:
+    one = recorder(A, 600, newest=(1 << 20) - 5)
+    oldest = min(one.segments)
+    assert len(one.segments) < 6
+    boards = attach(one)
+    told(field, one, first=6)
+    count = oldest - 6
+    for _ in range(2):
+        boards.requests.clear()
+        said = harvest().output
+        tells = f"board {A}: its head tells of segments 6 to {oldest - 1}, of which {count:,} are"
+        assert f"{tells} not there" in said
+        assert len(boards.requests) < 130
+    assert folder.identities() == identities(one)

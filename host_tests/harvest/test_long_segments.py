@@ -111,7 +111,7 @@ def test_delete_leaves_such_a_one_on_the_board(
     original = one.segments[1]
     for _ in range(2):
         said = by_cable("--delete", status=1).output
-        assert "00000001.seg: stays on the board, as it is longer than its bundle" in said
+        assert "00000001.seg: stays on the board, as its bundle has not all of it" in said
     assert all_but_what_is_behind(folder, one, fits)
     assert [path.name for path in sorted(flash.iterdir())] == [
         "00000001.seg",

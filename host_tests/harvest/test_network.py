@@ -30,6 +30,18 @@ def test_all_boards_come_in_one_bundle(attach: Attach, harvest: Harvest, folder:
     assert folder.identities() == identities(one, other)
 
 
+def test_a_board_that_has_much_comes_last(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    """It may be one that somebody has made up, and a harvest that is ended has the others."""
+    one, other = recorder(A, 700), recorder(B, 300)
+    boards = attach(one, other)
+    harvest()
+    order = [board for board, _, offset in boards.requests if offset > 8]
+    assert order == sorted(order, reverse=True) and {*order} == {A, B}
+    assert folder.identities() == identities(one, other)
+
+
 def test_harvesting_twice_changes_nothing(
     attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
@@ -173,13 +185,14 @@ def test_a_ring_that_was_made_anew_is_fetched_whole_at_every_harvest(
     assert fresh.newest < max(number for _, _, number in dict(folder.segments()))
 
 
+@pytest.mark.parametrize("boot", [1, 4711], ids=["emptied", "formatted"])
 def test_a_number_that_only_an_older_ring_had_vouches_for_nothing(
-    attach: Attach, harvest: Harvest, folder: Folder
+    boot: int, attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
     boards = attach(recorder(messages=700))
     harvest()
     before = folder.identities()
-    fresh = boards.recorders[A] = recorder(messages=700, boot=4711)
+    fresh = boards.recorders[A] = recorder(messages=700, boot=boot)
     assert fresh.newest > 2
     whole = fresh.segments[1]
     fresh.segments[1] = b"\x00" * 500  # cannot be read just now

@@ -122,11 +122,11 @@ def test_over_the_network_and_then_by_cable_makes_no_doubles(
     assert len(folder.segments()) == len(one.segments)
 
 
-def kept_short(folder: Folder, one: Recorder, less: int) -> None:
-    """The folder has a segment, as sealed, of which so much is lacking."""
+def kept(folder: Folder, segment: bytes) -> None:
+    """The folder has this segment as sealed."""
     with locked(folder.path) as manifest:
         store = Store(manifest)
-        store.keep(one.segments[0][:-less], growing=False)
+        store.keep(segment, growing=False)
         store.bundle("a test")
 
 
@@ -134,7 +134,7 @@ def test_what_a_bundle_lacks_of_a_sealed_one_comes_before_it_is_deleted(
     flash: Path, harvest: Callable[..., Result], folder: Folder
 ) -> None:
     one = recorder(messages=30)
-    kept_short(folder, one, less=300)
+    kept(folder, one.segments[0][:-300])
     one.start()
     written(one, flash)
     harvest("--delete")
@@ -148,12 +148,12 @@ def test_one_that_is_longer_on_the_board_is_not_deleted_unless_by_nothing(
 ) -> None:
     one = recorder(messages=30)
     one.segments[0] += tail
-    kept_short(folder, one, less=40)
+    kept(folder, one.segments[0][:-40])
     one.start()
     written(one, flash)
     erased = tail[0] == 0xFF
     said = harvest("--delete", status=0 if erased else 1).output
-    stays = "/00000000.seg: stays on the board, as it is longer than its bundle"
+    stays = "/00000000.seg: stays on the board, as its bundle has not all of it"
     assert (stays in said) is not erased
     assert (flash / "00000000.seg").exists() is not erased
 

@@ -128,6 +128,12 @@ FAULTS = (
         "    elif False and not five",
     ),
     Fault(
+        "wills go out at an orderly stop, and once more at the start",
+        "steering.py",
+        "        lifecycle.drop_will(broker, session)",
+        "        lifecycle.publish_will(broker, session)",
+    ),
+    Fault(
         "a session's expiry begins anew",
         "keeping.py",
         "left[session] = 0 if was_connected else left[session] - restorer.now",

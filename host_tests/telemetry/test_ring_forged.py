@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from host_tests.harvest.recording import Recorder
+from host_tests.harvest.recording import Recorder, head
+from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest.network import Head
+from slotmq_tools.telemetry import ring_source
 from slotmq_tools.telemetry.ring_reading import Away
 
 from .test_ring import written
@@ -111,3 +113,90 @@ def test_a_batch_waits_while_the_end_of_its_start_is_not_found(
             Driver().works({}, planned)
     board.segments[board.newest - 1] = away
     assert identities(Driver().rows({}, planned)) == written(board)
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The segments that the driver asks for, of all boards."""
+    asked: list[int] = []
+    true = Ring.read
+
+    def counted(ring: Ring, board: str, segment: int, begin: int, end: int | None) -> bytes:
+        asked.append(segment)
+        return true(ring, board, segment, begin, end)
+
+    monkeypatch.setattr(Ring, "read", counted)
+    return asked
+
+
+def test_a_head_of_a_million_segments_is_told_and_keeps_no_other_board_waiting(
+    monkeypatch: pytest.MonkeyPatch, read: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    board, other = recorder(20), Recorder("00000000000000bb")
+    other.start()
+    Ring.boards = (other, board)
+    heads = Ring().heads()
+    heads[other.name] = replace(heads[other.name], segment=(1 << 20) - 1)
+    monkeypatch.setattr(Ring, "heads", lambda _: heads)
+    driver = Driver()
+    for _ in range(2):
+        assert set(driver.plan({})) == {BOARD}
+    why = "none of its segments 1048512 to 1048575 is there; it is asked again in 2 minutes"
+    assert capsys.readouterr().err == f"board {other.name}: its head is not believed: {why}\n"
+    assert len(read) < 80
+
+
+def test_a_head_that_begins_a_million_segments_too_early_costs_few_requests(
+    monkeypatch: pytest.MonkeyPatch, read: list[int]
+) -> None:
+    board = recorder(300, newest=(1 << 20) - 10)
+    said(monkeypatch, first=-1_000_000)
+    driver = Driver()
+    first = driver.plan({})
+    assert identities(driver.rows({}, first)) == written(board)
+    board.message("room/1", b"goes on")
+    assert len(driver.rows(first, driver.plan(first))) == 1
+    assert len(read) < 150
+
+
+class Endless(dict[int, bytes]):
+    """Of a client that has any segment that somebody asks for."""
+
+    def __contains__(self, _number: object) -> bool:
+        return True
+
+    def __missing__(self, number: int) -> bytes:
+        return head(bytes.fromhex("00000000000000bb"), 1, number, 0)
+
+
+def test_a_made_up_board_that_has_more_than_its_head_tells_keeps_no_other_waiting(
+    read: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    board, other = recorder(20), Recorder("00000000000000bb", segments=Endless())
+    other.start()
+    Ring.boards = (other, board)
+    assert set(Driver().plan({})) == {BOARD}
+    assert "its head is not believed: there are segments from 0 to 64;" in capsys.readouterr().err
+    assert len(read) < 80
+
+
+def test_a_board_that_is_silent_behind_one_broker_is_read_behind_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    board = recorder(20)
+
+    class Behind(Ring):
+        def __init__(self, address: tuple[str, int], _login: object) -> None:
+            super().__init__()
+            self.is_silent = address[1] == 1884
+
+        def read(self, board: str, segment: int, begin: int, end: int | None) -> bytes:
+            if self.is_silent:
+                raise ToolError("no answer")
+            return super().read(board, segment, begin, end)
+
+    monkeypatch.setattr(ring_source, "Ring", Behind)
+    driver = Driver(brokers="127.0.0.1:1884, 127.0.0.1:1883")
+    driver.plan({})
+    board.message("room/1", b"goes on")
+    assert driver.plan({}) == {BOARD: [1, board.next, 1, 0]}

@@ -85,8 +85,11 @@ class Program:
     def wait_for(self, condition: Callable[[], object], what: str) -> None:
         """Wait until something holds that no packet can tell."""
         deadline = time.monotonic() + PATIENCE_S
-        while not condition():
-            assert self.alive(), f"it ended: {self.complaints()}"
+        while True:
+            was_alive = self.alive()  # asked first: the condition may be that it ends
+            if condition():
+                return
+            assert was_alive, f"it ended: {self.complaints()}"
             assert time.monotonic() < deadline, f"waited {PATIENCE_S} s for {what}"
             time.sleep(0.005)
 

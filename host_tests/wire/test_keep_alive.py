@@ -29,7 +29,7 @@ def test_silence_for_one_and_a_half_times_the_keep_alive(mqtt, topic):
 @pytest.mark.spec("MQTT-3.1.2-24")
 def test_every_packet_counts_as_a_sign_of_life(mqtt, topic):
     pinging, publishing, silent = (mqtt.connect(keep_alive=1) for _ in range(3))
-    time.sleep(1.0)  # of the second and a half that they may be silent
+    time.sleep(0.8)  # of the second and a half that they may be silent
     pinging.ping()
     publishing.publish(topic, qos=1)
     silent.expect_closed()

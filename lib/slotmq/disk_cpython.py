@@ -34,7 +34,10 @@ def lock(path):
     file = open(path, "ab", opener=_private)  # noqa: SIM115 - it stays open
     found = os.fstat(file.fileno())
     if found.st_uid == os.geteuid() and found.st_nlink == 1:
-        os.fchmod(file.fileno(), 0o600)
+        try:
+            os.fchmod(file.fileno(), 0o600)
+        except OSError:
+            pass  # a file system without rights
     return file
 
 

@@ -63,7 +63,7 @@ class Journal:
         # Where there is little room: bytes reserved, and those of packets weighed since
         self.most = self.held = 0
         self.retry_at = 0  # tenths of a second, as the next ones
-        self.pause = _RETRY
+        self.pause = _RETRY - getattr(medium, "blocks", 0)
         self.always = always  # does nothing leave before what it implies is kept?
         self.interval = min(interval_s * 10, _NEVER) or _NEVER
         self.saved = broker.now  # when the last COMMIT was written
@@ -98,9 +98,7 @@ class Journal:
 
     def compacted(self):
         """Try to write all there is into a new generation; is it done?"""
-        self.retry_at = self.broker.now + max(self.pause, _RETRY)
-        # An attempt wears out flash; in a region it is another block's, until all had theirs.
-        self.pause += 1 if self.pause < _RETRY else min(self.pause, (_RETRY << 8) - self.pause)
+        self.retry_at = self.broker.now + _RETRY  # if not even its code can be loaded
         heap.lift()
         self._control().compact(self)
         heap.drop()

@@ -56,6 +56,10 @@ def begin(broker, medium, newest, say, *sync):
 
 def compact(journal):
     """Try to write all there is into a new generation, and to switch to it."""
+    # An attempt wears out flash; in a region it is another block's, until all had theirs.
+    pause = journal.pause
+    journal.retry_at = journal.broker.now + max(pause, _RETRY)
+    journal.pause = pause + 1 if pause < _RETRY else min(2 * pause, _RETRY << 8)
     try:
         make(journal)
     except OSError as error:
@@ -111,7 +115,7 @@ def make(journal):
     medium.switch()
     journal.snapshot = medium.end
     journal.whole = True
-    journal.retry_at = journal.broker.now + _RETRY
+    journal.retry_at = min(journal.retry_at, journal.broker.now + _RETRY)
     journal.pause = _RETRY - getattr(medium, "blocks", 0)
     keep_room(journal)
 

@@ -38,7 +38,7 @@ def compact(broker):
     journal = broker.journal
     if not journal:
         return
-    journal.pause = _RETRY  # who asks may have mended it
+    journal.pause = min(journal.pause, _RETRY)  # who asks may have mended it
     if journal.compacted() and journal.snapshot >= 0:
         if broker.log_mask & _NOTICE:
             broker.log(_NOTICE, "The journal is rewritten: %d bytes." % journal.medium.end)

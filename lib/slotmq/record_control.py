@@ -21,6 +21,7 @@ _UNWANTED = const(1)  # of marks, see recorder.py
 _EXTRA = const(8)  # of a message: it has properties
 _GOODBYE = const(1)  # reasons
 _TAKEN_OVER = const(7)
+_STOPPING = const(10)
 _CONNECTED = const(2)  # events
 _DISCONNECTED = const(3)
 _WILL = const(4)
@@ -220,7 +221,7 @@ def ended(taps, conn, reason):
     event(rec, _DISCONNECTED, bytes((reason,)), session)
     if reason == _TAKEN_OVER:
         event(rec, _TAKEOVER, b"", session)
-    if reason != _GOODBYE and sessions.will[session] != _NONE:
+    if reason != _GOODBYE and reason != _STOPPING and sessions.will[session] != _NONE:
         event(rec, _WILL, b"", session)
 
 

@@ -1,7 +1,7 @@
 # steering.py - what is seldom done to a broker as a whole: new settings are taken over, it
 # stops in order. Loaded on demand and owns nothing; on the control plane.
 from slotmq import lifecycle
-from slotmq.runtime import const
+from slotmq.runtime import const, next_dirty
 
 _NONE = const(0xFFFF)
 _FULL = const(6)
@@ -58,10 +58,13 @@ def end(loop):
     """An orderly stop: every connection ends. Its will goes out before, or stays in the journal
     for the next start [MQTT 5.0, 3.1.2.5]."""
     broker = loop.broker
+    journal = broker.journal
     broker.settle_ending()
-    if broker.journal:
-        _keep_wills(loop)
-    else:
+    if journal and not journal.always:
+        broker.held = 0  # in the midst of a packet, by Ctrl-C: better half of it than nothing
+        journal.interval = 0
+        journal.commit()
+    if not journal or not journal.always and not journal.whole:  # a medium that takes nothing
         for session in range(broker.sessions.slots):
             lifecycle.publish_will(broker, session)
     loop.finish_turn()
@@ -69,15 +72,22 @@ def end(loop):
     for conn in range(conns.slots):
         if conns.state[conn]:
             broker.end(conn, _STOPPING)
+    if journal:
+        _close_journal(loop, journal)
     loop.finish_turn()
 
 
-def _keep_wills(loop):
-    # The journal has had them since their CONNECT, beside the sessions as connected: nothing
-    # more is written of either, and to the next start this is the end of a power cut.
+def _close_journal(loop, journal):
+    # It has had the wills since their CONNECT, beside the sessions as connected: nothing more is
+    # written of either, and to the next start this is the end of a power cut. Whatever leaves
+    # does it before; behind it no session has a connection.
     broker = loop.broker
-    loop.finish_turn()
-    broker.journal.close()
+    while loop.counts[0]:
+        conn = next_dirty(loop.conns.columns)
+        if conn != _NONE:
+            loop.flush(conn)
+    journal.close()
     broker.journal = None
     for session in range(broker.sessions.slots):
         lifecycle.drop_will(broker, session)
+    broker.settle_ending()

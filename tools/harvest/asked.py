@@ -4,10 +4,14 @@ Any client can publish a head, and one may be out of date. So a head only says w
 is there, and who wrote it when, say the headers.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
+from ..errors import ToolError
 from .network import Gone, Head
 from .segments import HEADER, Header, NotASegment, header
+
+MOST = 64  # segments that a head may be wrong by
 
 
 class Board(Protocol):
@@ -43,9 +47,28 @@ class Asked:
         return True
 
     def newest(self, head: Head) -> int | None:
-        """The last that is there, of those that the head tells of."""
-        there = (n for n in range(head.segment, head.first - 1, -1) if self.has(n))
-        return next(there, None)
+        """The last that is there, of those that the head tells of; ToolError if none of many."""
+        told = range(head.segment, head.first - 1, -1)
+        there = next((number for number in told[:MOST] if self.has(number)), None)
+        if there is None and len(told) > MOST:
+            last = f"{head.segment - MOST + 1} to {head.segment}"
+            raise self.disbelieved(f"none of its segments {last} is there")
+        return there
+
+    def disbelieved(self, why: str) -> ToolError:
+        """What there is to say of a head that is too far from what is there."""
+        return ToolError(f"board {self._board}: its head is not believed: {why}")
+
+    def beginning(self, numbers: Sequence[int]) -> int:
+        """How many of these at their beginning may be left out, as a head that tells of them is
+        not believed: as many as are not there, in one piece, if they are more than a few."""
+        low, high = min(MOST, len(numbers)) - 1, len(numbers)
+        if len(numbers) <= MOST or any(self.has(number) for number in numbers[: low + 1]):
+            return 0
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.has(numbers[middle]) else (middle, high)
+        return high
 
     def _ask(self, number: int) -> Header | NotASegment | Gone:
         try:

@@ -70,11 +70,10 @@ class Copies:
 
     def grows(self, segment: Header) -> bool:
         """May the board have more of it, as far as the files tell? It has not if the next one of
-        the same start begins where this one ends, or if this one is damaged before that."""
-        found = self._found[segment][1]
-        is_damaged = found.torn and not found.cut
+        the same start begins where this one ends; a damaged one may be so in its copy only."""
+        next_seq = self._found[segment][1].last + 1
         return not any(
-            each.boot == segment.boot and (is_damaged or each.first == found.last + 1)
+            each.boot == segment.boot and each.first == next_seq
             for each in self._behind.get((segment.board, segment.segment), ())
         )
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from ..errors import ToolError
 from .copies import Copies
 from .damage import check
-from .manifest import Key, Line
+from .manifest import Copy, Key, Line
 from .network import NOBODY, Gone, Head, Ring
 from .segments import Header, NotASegment, beyond, scan
 from .store import Store, same_segment
@@ -39,7 +39,7 @@ class Report:
 
 
 def over_network(ring: Ring, only: Iterable[str], store: Store, source: str, done: Done) -> Report:
-    """Every board of a broker, or only those."""
+    """Every board of a broker, or only those; one that has much comes behind those with less."""
     heads = _chosen(ring.heads(), set(only))
     silent = ring.silent(heads) if len(heads) > 1 else {}
     report = Report(missing=list(silent.values()), silent=set(silent))
@@ -49,7 +49,7 @@ def over_network(ring: Ring, only: Iterable[str], store: Store, source: str, don
             wanted += _planned(ring, head, store, report)
     size = sum(each.head.size for each, _ in wanted) or 1
     so_far = 0.0
-    for each, number in wanted:
+    for each, number in sorted(wanted, key=lambda one: len(one[0].numbers)):
         if each.head.board not in report.silent:
             with _going_on(each.head.board, report):
                 _fetch(ring, each, number, store, report)
@@ -73,8 +73,7 @@ def _going_on(board: str, report: Report) -> Iterator[None]:
 def _planned(ring: Ring, head: Head, store: Store, report: Report) -> Iterator[tuple[Plan, int]]:
     """What is to be fetched of a board, and a line where its head is not true."""
     found = plan(ring, head, store)
-    if found.told is not None:
-        (report.missing if found.empty else report.gone).append(found.told)
+    (report.missing if found.empty else report.gone).extend(found.told)
     for number in found.numbers:
         yield found, number
 
@@ -203,10 +202,12 @@ def _bundle(store: Store, source: str, report: Report) -> None:
         (report.missing if lacking else report.bad).append(told)
 
 
-def _is_longer(files: Files, segment: Header, held: int) -> bool:
-    """Has a file anything behind so many bytes?"""
-    length = files.paths[segment][1]
-    return length > held and any(rest.strip(b"\xff") for rest in files.fetch(segment, held))
+def _is_safe(files: Files, segment: Header, copy: Copy, store: Store) -> bool:
+    """Is all that a file has in its bundle, if that is what was harvested?"""
+    if copy.grown is not None:
+        return False
+    here = store.held(copy)
+    return here is None or not files.has_more(segment, here)
 
 
 def _delete(files: Files, there: list[Header], store: Store, report: Report) -> None:
@@ -215,13 +216,11 @@ def _delete(files: Files, there: list[Header], store: Store, report: Report) -> 
     safe: dict[str, list[Header]] = {}  # by the paths of their bundles
     for each in there:
         copy = copies.get((each.board, each.boot, each.segment))
-        if copy is None or copy.grown is not None:
-            continue
-        if _is_longer(files, each, store.held(copy)):
-            path = files.paths[each][0]
-            report.missing.append(f"{path}: stays on the board, as it is longer than its bundle")
-        else:
+        if copy is not None and _is_safe(files, each, copy, store):
             safe.setdefault(copy.line.path, []).append(each)
+        else:
+            path = files.paths[each][0]
+            report.missing.append(f"{path}: stays on the board, as its bundle has not all of it")
     for line in store.manifest.lines:
         if line.path in safe:
             try:

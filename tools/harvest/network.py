@@ -36,7 +36,7 @@ _ATTEMPTS = 6
 _QUIET_S = 0.5
 _FIRST_S = 3.0  # a board that has just started tells of its ring a little later
 _PATIENCE_S = 15.0
-_MOST = 1 << 20  # segments of a ring; more is no ring
+SEGMENTS = 1 << 20  # of a ring; more is no ring
 _CLOCK_MS = 5  # how wrong this computer's own clock is thought to be, at the least
 
 
@@ -237,7 +237,7 @@ def _head(topic: str, payload: bytes) -> Head | None:
         topic == f"{ROOT}/{head.board}/head"
         and _BOARD.fullmatch(head.board)
         and all(0 <= number <= NONE for number in numbers)
-        and 0 <= head.segment - head.first < _MOST
+        and 0 <= head.segment - head.first < SEGMENTS
         and head.size in _SIZES
     )
     return head if right else None

@@ -51,13 +51,14 @@ class Store:
         return self._partial / f"{board}-{segment:08x}.part"
 
     def keep(self, data: bytes, *, growing: bool) -> Waiting:
-        """A segment is whole, as far as the board has it: behind its records nothing is kept
-        of one that grows, where the next record may be half written; nor is what is behind the
-        size that its header has (segments.beyond says what that was)."""
+        """A segment is whole, as far as the board has it: of one that grows the record at its
+        end that may be half written is not kept; nor is what is behind the size that its header
+        has (segments.beyond says what that was)."""
         data = fitting(data)
         found = scan(data)
         head = found.header
-        content = data[: found.end] if growing else data
+        is_damaged = found.torn and not found.cut
+        content = data[: found.end] if growing and not is_damaged else data
         ending = "open" if growing else "seg"
         name = f"{head.board}-{head.boot:08x}-{head.segment:08x}.{ending}"
         replace_file(self._partial / name, content)
@@ -99,7 +100,7 @@ class Store:
             writer.write(padded(data, size))
             line.segments.append([*each.key, each.scan.header.first, each.scan.last])
             if each.growing:
-                line.growing.append([*each.key, len(data)])
+                line.growing.append([*each.key, each.scan.end])
         line.path, line.size, line.sha256 = writer.close()
         self.manifest.append(line)
         self.damage.mended(line.path)
@@ -112,14 +113,16 @@ class Store:
             return None
         return self._bytes(there)[: there.grown]
 
-    def held(self, copy: Copy) -> int:
-        """How many bytes of a sealed segment a bundle has: to its last record, or what is torn
-        behind. Of a bundle that has rotted, so that nobody can say, all: its SHA-256 tells."""
+    def held(self, copy: Copy) -> bytes | None:
+        """What a bundle has of a sealed segment: to its last record, or what is torn behind.
+        None of a bundle that has rotted, so that nobody can say: its SHA-256 tells."""
         data = self._bytes(copy)
         try:
-            return max(scan(data).end, len(data.rstrip(b"\xff")))
+            found = scan(data)
         except NotASegment:
-            return len(data)
+            return None
+        length = max(found.end, len(data.rstrip(b"\xff")))
+        return data[:length] if found.last >= copy.last else None
 
     def _bytes(self, copy: Copy) -> bytes:
         size = copy.line.segment_size

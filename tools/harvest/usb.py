@@ -11,9 +11,9 @@ from typing import Protocol
 
 from ..errors import ToolError
 from .manifest import Copy
-from .segments import HEADER, Header, NotASegment, header
+from .segments import HEADER, Header, NotASegment, header, scan
 
-Held = Callable[[Copy], int]  # bytes of it that its bundle has
+Held = Callable[[Copy], bytes | None]  # what its bundle has of it, if that can be read
 _CONF = "/slotmq.conf"
 _KEY = "record_location"
 _DEFAULT = "record"  # of that key
@@ -96,10 +96,23 @@ class Files:
             yield piece
 
     def is_new(self, segment: Header, copy: Copy | None, held: Held) -> bool:
-        """May it have more than the folder of the harvest has?"""
+        """Has it records, or may it have, that the folder of the harvest has not?"""
         if copy is None or copy.grown is not None:
             return True
-        return min(self.paths[segment][1], segment.size) > held(copy)
+        here = held(copy)
+        if here is None:
+            return False
+        whole = here[: scan(here).end]
+        return scan((whole + self._rest(segment, len(whole)))[: segment.size]).last > copy.last
+
+    def has_more(self, segment: Header, here: bytes) -> bool:
+        """Has it anything behind the whole records of these bytes that they have not? What is
+        erased is nothing."""
+        end = scan(here).end
+        return not here[end:].startswith(self._rest(segment, end).rstrip(b"\xff"))
+
+    def _rest(self, segment: Header, begin: int) -> bytes:
+        return b"".join(self.fetch(segment, begin))
 
     def grows(self, _segment: Header) -> bool:
         """No segment does: the board's next start begins a new one."""

@@ -12,8 +12,6 @@ from .network import Gone, Head, Ring
 from .segments import Header, NotASegment
 from .store import Store
 
-_NEAR = 64  # starts; a ring that is made anew counts on from a number drawn by lot of 2**28
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -23,7 +21,7 @@ class Plan:
     asked: Asked
     last: Header | None  # the newest that is a segment
     numbers: list[int]
-    told: str | None = None  # what is wrong with the head
+    told: tuple[str, ...] = ()  # what is wrong with the head
     empty: bool = False  # is nothing there of what it tells?
 
     def grows(self, segment: Header) -> bool:
@@ -42,15 +40,19 @@ def plan(ring: Ring, head: Head, store: Store) -> Plan:
     newest = asked.newest(head)
     if newest is None:
         none = f"none of its segments {head.first} to {head.segment} is there"
-        return Plan(head, asked, None, [], f"board {head.board}: {none}", empty=True)
-    told = None
+        return Plan(head, asked, None, [], (f"board {head.board}: {none}",), empty=True)
+    told = []
     if newest < head.segment:
-        told = f"board {head.board}: its newest segment is {newest}, its head says {head.segment}"
+        told.append(f"its newest segment is {newest}, its head says {head.segment}")
     there = range(head.first, newest + 1)
     store.damage.doubt(head.board, there)
     certain = _certain(asked, _sealed(store, head.board, there))
     numbers = [number for number in there if number not in certain]
-    return Plan(head, asked, _last(asked, there), numbers, told)
+    if count := asked.beginning(numbers):
+        none = f"{numbers[0]} to {numbers[count - 1]}"
+        told.append(f"its head tells of segments {none}, of which {count:,} are not there")
+    lines = tuple(f"board {head.board}: {each}" for each in told)
+    return Plan(head, asked, _last(asked, there), numbers[count:], lines)
 
 
 def _last(asked: Asked, there: range) -> Header | None:
@@ -62,36 +64,42 @@ def _last(asked: Asked, there: range) -> Header | None:
     return None
 
 
-def _sealed(store: Store, board: str, there: range) -> dict[int, set[int]]:
-    """The boots of which the folder has a segment whole, by its number."""
-    known = store.damage.copies()
-    sealed = {key for key, copy in known.items() if copy.grown is None}
-    sealed |= {each.key for each in store.waiting() if not each.growing}
-    mine: dict[int, set[int]] = {}
-    for whose, boot, number in sealed:
+def _sealed(store: Store, board: str, there: range) -> dict[int, dict[int, int]]:
+    """By its number, of which boots the folder has a segment whole, and the first seq of each."""
+    sealed = {
+        key: copy.line.segments[copy.index][3]
+        for key, copy in store.damage.copies().items()
+        if copy.grown is None
+    }
+    sealed |= {each.key: each.scan.header.first for each in store.waiting() if not each.growing}
+    mine: dict[int, dict[int, int]] = {}
+    for (whose, boot, number), first in sealed.items():
         if whose == board and number in there:
-            mine.setdefault(number, set()).add(boot)
+            mine.setdefault(number, {})[boot] = first
     return mine
 
 
-def _certain(asked: Asked, mine: dict[int, set[int]]) -> set[int]:
+def _certain(asked: Asked, mine: dict[int, dict[int, int]]) -> set[int]:
     """Of the segments that the folder has (of which boots?) those that are the ring's.
 
     A board that was emptied counts its segments anew, and the folder may have the same number
     of several rings. So headers are looked at, from the newest on; one that is known vouches
-    for those before it whose boots are not far from its own.
+    for the one before it, which is of the same boot, or of the boot before if its own boot
+    begins with it. What is neither is looked at itself.
     """
     certain: set[int] = set()
+    boot = None  # of the next, if the one behind it is certain
     for number in sorted(mine, reverse=True):
-        if number in certain:
-            continue
-        try:
-            boot = asked.header(number).boot
-        except (Gone, NotASegment):
-            continue
+        if number + 1 not in certain or boot not in mine[number]:
+            boot = _boot(asked, number)
         if boot in mine[number]:
-            certain |= {
-                each for each, boots in mine.items()
-                if each <= number and any(0 <= boot - one <= _NEAR for one in boots)
-            }  # fmt: skip
+            certain.add(number)
+            boot -= mine[number][boot] == 0
     return certain
+
+
+def _boot(asked: Asked, number: int) -> int | None:
+    try:
+        return asked.header(number).boot
+    except (Gone, NotASegment):
+        return None

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..harvest.asked import Asked, Board
-from ..harvest.network import Gone, Head
+from ..harvest.asked import MOST, Asked, Board
+from ..harvest.network import SEGMENTS, Gone, Head
 from ..harvest.segments import HEADER, NotASegment, scan
 from . import segment as s
 
@@ -70,7 +70,8 @@ class RingIndex:
     def __init__(self) -> None:
         self._starts: dict[int, Position] = {}  # by segment
         self._head: Head | None = None
-        self._newest = -1  # segment
+        self._newest = -1  # segment that can be read
+        self._is_sure = False  # is none there, or told of, that is newer?
         self._tail = b""  # of the newest segment, as far as it was fetched
         self.end = Position(0, 0)
 
@@ -80,62 +81,55 @@ class RingIndex:
         if head == self._head:
             return
         asked = Asked(ring, head.board)
-        newest = self._last(asked, head)
-        if newest is None:
+        goes_on = self._goes_on(asked, head)
+        last = self._last(asked, head, goes_on)
+        if last is None:
             return
-        known, tail = self._starts, self._tail
-        if self._is_new(asked, head, newest):
-            known, tail = {}, b""
-        elif newest != self._newest:
-            tail = b""
-        starts: dict[int, Position] = {}
-        for number in range(_first(asked, head), newest + 1):
-            at = known.get(number) or _look(asked, number)
-            if at is not None:
-                starts[number] = at
-        self._extend(ring, head, newest, starts, tail)
+        known, tail = (self._starts, self._tail) if goes_on else ({}, b"")
+        starts = _starts(asked, head, last, known)
+        newest = max(starts, default=-1)
+        self._extend(ring, head, starts, tail if newest == self._newest else b"")
+        self._is_sure = head.segment <= last == newest
 
-    def _last(self, asked: Asked, head: Head) -> int | None:
-        """The newest segment. What a head does not tell of is looked for where it tells of less
-        than is known, or nothing is."""
-        if self._head is not None and head.segment == self._newest in self._starts:
+    def _goes_on(self, asked: Asked, head: Head) -> bool:
+        """Has the ring the segments that are known of it still? Not if the board was emptied."""
+        if not self._starts or self._head is None:
+            return False
+        if (head.segment, head.boot) == (self._newest, self._head.boot):
+            return True
+        return _look(asked, self._newest) == self._starts[self._newest]
+
+    def _last(self, asked: Asked, head: Head, goes_on: bool) -> int | None:
+        """The newest segment, which may be one that was just begun. What a head does not tell of
+        is looked for where it tells of less than is known, or nothing is."""
+        if goes_on and head.segment == self._newest:
             return self._newest
         number = asked.newest(head)
-        if number is not None and (self._head is None or number < self._newest):
-            while asked.has(number + 1):
-                number += 1
-        return number
+        if number is None or (goes_on and number > self._newest):
+            return number
+        number = max(number, self._newest) if goes_on else number
+        there = next((n for n in range(number, number + MOST) if not asked.has(n + 1)), None)
+        if there is None:
+            raise asked.disbelieved(f"there are segments from {number} to {number + MOST}")
+        return there
 
-    def _is_new(self, asked: Asked, head: Head, newest: int) -> bool:
-        """Was the board emptied?"""
-        if self._head is None:
-            return False
-        if head.boot == self._head.boot and newest == self._newest:
-            return False
-        at = _look(asked, newest)
-        return newest < self._newest or (
-            at is not None and not 0 <= at.boot - self.end.boot <= NEAR
-        )
-
-    def _extend(
-        self, ring: Board, head: Head, newest: int, starts: dict[int, Position], tail: bytes
-    ) -> None:
+    def _extend(self, ring: Board, head: Head, starts: dict[int, Position], tail: bytes) -> None:
         """By what the newest segment has more than its `tail`; then all of it is known."""
-        if newest in starts:
+        newest, end = max(starts, default=-1), Position(0, 0)
+        if starts:
             try:
                 tail += ring.read(head.board, newest, len(tail), None)
                 found = scan(tail)
                 end = Position(found.header.boot, found.last + 1)
             except (Gone, NotASegment):
                 end, tail = starts.pop(newest), b""
-        else:
-            end = max(starts.values(), default=Position(0, 0))
         self._starts, self._tail, self._head, self.end = starts, tail, head, end
-        self._newest = newest
+        self._newest = max(starts, default=-1)
 
     def is_behind(self, position: Position) -> bool:
-        """Is what was read of another ring, that no boot of this one follows on?"""
-        return bool(self._starts) and self.end.boot < position.boot
+        """Is what was read of another ring, that no boot of this one follows on? That says the
+        newest segment, if it can be read."""
+        return self._is_sure and self.end.boot < position.boot
 
     def reaches(self, position: Position) -> bool:
         """Is all that was planned up to there on flash, or of a ring that is no more?"""
@@ -146,19 +140,20 @@ class RingIndex:
         """The first record that the ring has."""
         return min(self._starts.values(), default=self.end)
 
-    def _spans(self) -> Iterator[tuple[int, Position, Position]]:
-        """Every segment: from which position to which."""
+    def _spans(self, start: Position) -> Iterator[tuple[int, Position, Position]]:
+        """Every segment that has something from `start` on: from which position to which. One that
+        is of an earlier boot has not, though the next that can be read may be of a later one."""
         numbers = sorted(self._starts)
         for number, after in zip(numbers, [*numbers[1:], None], strict=True):
-            yield number, self._starts[number], self.end if after is None else self._starts[after]
+            begin, end = self._starts[number], self.end if after is None else self._starts[after]
+            if end > start and begin.boot >= start.boot:
+                yield number, begin, end
 
     def limited(self, start: Position, most: int) -> Position:
         """So far from `start` that there are no more than `most` records between; the last
         segment of a boot, whose end only its bytes tell, goes whole."""
         left = most
-        for _, begin, end in self._spans():
-            if end <= start:
-                continue
+        for _, begin, end in self._spans(start):
             at = max(begin, start)
             if end.boot != begin.boot:
                 left -= (self._head.size if self._head else 0) // _RECORD
@@ -173,8 +168,8 @@ class RingIndex:
     def pieces(self, start: Position, end: Position) -> list[Piece]:
         """What is to be read to go from one position to the other."""
         found = []
-        for number, begin, after in self._spans():
-            if begin >= end or after <= start:
+        for number, begin, after in self._spans(start):
+            if begin >= end:
                 continue
             first = max(begin.seq, start.seq if start.boot == begin.boot else 0)
             last = min(after, end)
@@ -213,12 +208,24 @@ def lying(segment: bytes, first: int, last: int) -> Bytes:
     return Bytes(begin, at, b"".join(before))
 
 
-def _first(asked: Asked, head: Head) -> int:
-    """The oldest segment: what lies before it is lost only if the board says so, too."""
-    number = head.first
-    while number > 0 and asked.has(number - 1):
-        number -= 1
-    return number
+def _starts(
+    asked: Asked, head: Head, last: int, known: dict[int, Position]
+) -> dict[int, Position]:
+    """Where each segment begins, from the last on: as far as the head tells of them and a few are
+    there, and on, as what lies before is lost only if the board says so, too."""
+    starts: dict[int, Position] = {}
+    missed = 0
+    for number in range(last, max(-1, last - SEGMENTS), -1):
+        is_told = number >= head.first
+        at = known.get(number) if is_told else None
+        at = at or _look(asked, number)
+        if at is not None:
+            starts[number], missed = at, 0
+        elif not asked.has(number):
+            missed += 1
+            if missed == MOST or not is_told:
+                break
+    return starts
 
 
 def _look(asked: Asked, number: int) -> Position | None:

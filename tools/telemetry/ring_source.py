@@ -54,7 +54,7 @@ class _Field:
         self.login = Login(options.get("user"), os.environ.get(LOGIN))
         self.indices: dict[str, RingIndex] = {}
         self.where: dict[str, tuple[str, int]] = {}
-        self._silent: dict[str, float] = {}  # boards: until when
+        self._silent: dict[tuple[tuple[str, int], str], float] = {}  # until when, of which broker
 
     def update(self) -> None:
         """Ask every broker; ToolError if none of them, or none of their boards, answers."""
@@ -81,13 +81,13 @@ class _Field:
     def _look(self, ring: Ring, address: tuple[str, int], head: Head) -> ToolError | None:
         """At one board, whose silence keeps none of the others."""
         board = head.board
-        if self._silent.get(board, 0) > time.monotonic():
+        if self._silent.get((address, board), 0) > time.monotonic():
             return ToolError(f"board {board} did not answer a short while ago")
         index = self.indices.get(board) or RingIndex()
         try:
             index.update(ring, head)
         except ToolError as error:
-            self._silent[board] = time.monotonic() + _SILENT_S
+            self._silent[address, board] = time.monotonic() + _SILENT_S
             click.echo(f"{error}; it is asked again in {_SILENT_S / 60:g} minutes", err=True)
             return error
         self.indices[board], self.where[board] = index, address

@@ -69,8 +69,12 @@ class Stream:
 
     def wait(self, condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + _PATIENCE_S
-        while not condition():
-            assert self._process is not None and self._process.poll() is None, self._log()
+        assert self._process is not None
+        while True:
+            status = self._process.poll()  # asked first: what it did last counts
+            if condition():
+                return
+            assert status is None, self._log()
             assert time.monotonic() < deadline, self._log()
             time.sleep(0.02)
 

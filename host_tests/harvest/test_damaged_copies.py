@@ -1,0 +1,144 @@
+"""A segment that is damaged in its copy, or on the board: what the board still has comes from
+there, once, and none goes from it that the folder has not as it is.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from .conftest import A, Attach, Folder, identities, recorder
+from .recording import Recorder, records
+from .test_copies import card, copied, copy
+from .test_usb import flash, kept, written
+from .test_usb import harvest as by_cable
+
+__all__ = ["by_cable", "card", "copied", "flash"]  # fixtures
+Harvest = Callable[..., Result]
+NEXT = 1  # behind the damaged one
+WAYS = pytest.mark.parametrize("way", ["network", "cable"])
+
+
+@pytest.fixture
+def one() -> Recorder:
+    made = recorder(messages=300)
+    assert made.newest == NEXT
+    return made
+
+
+def rotten(segment: bytes, at: int) -> bytes:
+    """With one bit that is wrong."""
+    return segment[:at] + bytes([segment[at] ^ 4]) + segment[at + 1 :]
+
+
+@pytest.fixture
+def fetched(
+    attach: Attach, harvest: Harvest, by_cable: Harvest, flash: Path, one: Recorder
+) -> Callable[[str], str]:
+    """One harvest from the board, with `--delete` over the cable; what it says."""
+
+    def run(way: str) -> str:
+        if way == "network":
+            attach(one)
+            return harvest().output
+        written(one, flash)
+        said = by_cable("--delete").output
+        assert [path.name for path in flash.iterdir()] == [f"{one.newest:08x}.seg"]
+        return said
+
+    return run
+
+
+@WAYS
+def test_what_is_damaged_in_its_copy_only_comes_whole_from_the_board(
+    way: str, one: Recorder, card: Path, copied: Harvest, folder: Folder,
+    fetched: Callable[[str], str],
+) -> None:  # fmt: skip
+    path = copy(one, card, 0)
+    path.write_bytes(rotten(one.segments[0], 700))
+    copy(one, card, NEXT)
+    assert "segment 0: torn at byte 681" in copied().output
+    assert folder.identities() < identities(one)
+    assert "torn" not in fetched(way)
+    assert folder.identities() == identities(one)
+    assert "nothing new" in copied().output
+
+
+@WAYS
+def test_what_is_damaged_on_the_board_too_is_fetched_once_and_kept_as_it_is(
+    way: str, one: Recorder, card: Path, copied: Harvest, folder: Folder,
+    fetched: Callable[[str], str],
+) -> None:  # fmt: skip
+    one.segments[0] = rotten(one.segments[0], 700)
+    copy(one, card)
+    copied()
+    assert "segment 0: torn at byte 681" in fetched(way)
+    again = fetched(way)
+    assert "nothing new" in again and "torn" not in again
+    assert dict(folder.segments())[A, 1, 0].startswith(one.segments[0])
+    assert folder.identities() == identities(one)
+
+
+@WAYS
+def test_a_copy_that_is_better_than_what_the_board_has_by_now_is_kept(
+    way: str, one: Recorder, card: Path, copied: Harvest, folder: Folder,
+    fetched: Callable[[str], str],
+) -> None:  # fmt: skip
+    one.segments[0] = rotten(one.segments[0], 2000)
+    copy(one, card)
+    copied()
+    better = folder.identities()
+    one.segments[0] = rotten(one.segments[0], 700)
+    fetched(way)
+    assert "nothing new" in fetched(way)
+    assert folder.identities() == better > identities(one)
+
+
+def test_a_damaged_copy_that_an_older_harvest_took_for_whole_is_mended_by_cable(
+    one: Recorder, flash: Path, by_cable: Harvest, folder: Folder
+) -> None:
+    kept(folder, rotten(one.segments[0], 700))
+    written(one, flash)
+    by_cable("--delete")
+    assert folder.identities() == identities(one)
+    assert [path.name for path in flash.iterdir()] == [f"{one.newest:08x}.seg"]
+
+
+def test_what_is_not_the_same_behind_a_damage_stays_on_the_board_and_is_told(
+    one: Recorder, flash: Path, by_cable: Harvest, folder: Folder
+) -> None:
+    kept(folder, rotten(one.segments[0], 700))
+    one.segments[0] = rotten(one.segments[0], 701)
+    written(one, flash)
+    stays = "00000000.seg: stays on the board, as its bundle has not all of it"
+    for _ in range(2):
+        said = by_cable("--delete", status=1).output
+        assert stays in said and "torn" not in said  # it is not fetched again
+    assert len(list(flash.iterdir())) == len(one.segments)
+
+
+def test_a_torn_tail_that_ends_as_if_it_were_erased_is_fetched_once(
+    one: Recorder, flash: Path, by_cable: Harvest, folder: Folder
+) -> None:
+    one.tear(b"\x12\x34\x56\x78\xff\xff")
+    one.start()
+    written(one, flash)
+    assert "segment 1: torn at byte " in by_cable().output
+    said = by_cable().output
+    assert "torn" not in said and "nothing new" in said
+    by_cable("--delete")
+    assert [path.name for path in flash.iterdir()] == [f"{one.newest:08x}.seg"]
+
+
+def test_a_last_record_that_ends_as_if_it_were_erased_is_new(
+    flash: Path, by_cable: Harvest, folder: Folder
+) -> None:
+    one = recorder(messages=30)
+    before = one.segments[0]
+    one.message("room/1", b"\xff" * 9)
+    kept(folder, before)
+    written(one, flash)
+    by_cable()
+    assert folder.identities() == identities(one)
+    assert records(dict(folder.segments())[A, 1, 0])[-1][1] == b"\xff" * 9

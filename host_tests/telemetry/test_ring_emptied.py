@@ -1,0 +1,92 @@
+"""What the live source makes of a ring that was emptied by hand, so that its starts are counted on
+and its segments anew; and of one whose newest segment cannot be read, which says nothing of that.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from host_tests.harvest.recording import Recorder
+
+from .test_ring import written
+from .test_ring_forged import identities
+from .test_ring_offsets import BOARD, Driver, alone, good, numbers, recorder
+
+__all__ = ["alone"]  # a fixture
+CUTS = pytest.mark.parametrize("length", [0, 9])
+DRIVERS = pytest.mark.parametrize("again", [True, False], ids=["another driver", "the same"])
+
+
+def goes_on(board: Recorder, messages: int) -> None:
+    for number in range(messages):
+        board.message("room/1", b"more %d" % number)
+
+
+@pytest.mark.parametrize("messages", [0, 5, 20, 300])
+def test_of_a_ring_that_was_emptied_all_is_read(messages: int) -> None:
+    """Its newest segment may have the number that the newest had before, or a later one."""
+    board = recorder(20)
+    driver = Driver()
+    first = driver.plan({})
+    board.segments.clear()
+    board.newest = -1
+    board.start()
+    goes_on(board, messages)
+    second = driver.plan(first)
+    rows = driver.rows(first, second)
+    assert [row["reason"] for row in rows if row["reason"]] == ["overwritten"]
+    goes_on(board, 150)
+    rows += driver.rows(second, driver.plan(second))
+    assert good(rows) == numbers(board)
+    assert len(rows) == 1 + len(numbers(board))
+
+
+@CUTS
+@DRIVERS
+def test_a_newest_segment_that_cannot_be_read_does_not_make_the_ring_anew(
+    length: int, again: bool
+) -> None:
+    """It is the only one of the last start."""
+    board = recorder(300)
+    board.start()
+    goes_on(board, 5)
+    driver = Driver()
+    first = driver.plan({})
+    board.segments[board.newest] = board.segments[board.newest][:length]
+    driver = Driver() if again else driver
+    second = driver.plan(first)
+    assert second == first
+    board.start()
+    rows = driver.rows(second, driver.plan(second))
+    assert identities(rows) == {(3, 0)}
+
+
+@CUTS
+@DRIVERS
+def test_what_is_planned_is_there_though_a_segment_was_just_begun_behind_it(
+    length: int, again: bool
+) -> None:
+    board = recorder(200)
+    driver = Driver()
+    planned = driver.plan({})
+    board._segment()
+    whole = board.segments[board.newest]
+    board.segments[board.newest] = whole[:length]
+    driver = Driver() if again else driver
+    assert identities(driver.rows({}, planned)) == written(board)
+    assert driver.plan({}) == planned
+    board.segments[board.newest] = whole
+    before = numbers(board)
+    board.message("room/1", b"goes on")
+    assert good(driver.rows(planned, driver.plan(planned))) == numbers(board) - before
+
+
+def test_a_ring_of_which_nothing_can_be_read_yet_has_nothing_new() -> None:
+    board = recorder(20)
+    first = Driver().plan({})
+    whole, board.segments[0] = board.segments[0], b""
+    driver = Driver()
+    assert driver.plan({}) == {} and driver.plan(first) == first
+    board.segments[0] = whole
+    board.message("room/1", b"goes on")
+    assert driver.plan(first) == {BOARD: [1, first[BOARD][1] + 1]}
