@@ -78,19 +78,23 @@ class AllClocks(Clocks):
         return self._over(*one) + self.apart(last, first) <= self._begun(*other)
 
     def sources(self, key: Key) -> tuple[set[Key], set[Key], set[Key]]:
-        """The anchors that the bounds of a record follow from: those of its own boot, and of the
-        boots in front and behind, before and after which it was."""
+        """The anchors that the bounds of a record follow from: those that are wrong either way
+        with them, and those of the boots in front and behind, before and after which it was."""
         board, boot, _ = key
-        own, run = self.believed(board, boot), self._run_of[key]
+        made, run = {*self.believed(board, boot)}, self._run_of[key]
         if self.own(board, boot, run) or run in self._anchored(board, boot):
-            return {*(self.own(board, boot, run) or own)}, set(), set()
+            return {*self.own(board, boot, run)} or made, set(), set()
         others = sorted({other for other, _ in self._around(board, boot)})
         known = [other for other in others if self.believed(board, other)]
-        before, behind = [b for b in known if b < boot][-1:], [b for b in known if b > boot][:1]
-        near = (
-            {key for b in some for key in self.believed(board, b)} for some in (before, behind)
-        )
-        return {*own}, next(near), next(near)
+        before = {
+            key for b in [b for b in known if b < boot][-1:] for key in self.believed(board, b)
+        }
+        behind = {
+            key for b in [b for b in known if b > boot][:1] for key in self.believed(board, b)
+        }
+        if all(self._run_of[key] for key in behind):
+            made |= behind  # how many wraps before them do not show is worked out by its harvests
+        return made, before, behind
 
     def _around(self, board: str, boot: int) -> Iterator[tuple[int, int]]:
         """All runs of one life."""
