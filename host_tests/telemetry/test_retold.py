@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from slotmq import Limits, record_control, record_file, record_wall
 from slotmq.arrays import u16
+from slotmq.hot_stores_cpython import Names
 from slotmq.recorder import Recorder
-from slotmq.runtime import Names
 from slotmq_tools.telemetry.season.board import EVENT, STAY, Board, Make
 
 from .test_clock import DAY, NOW
