@@ -164,10 +164,12 @@ def test_a_field_that_an_object_has_twice_is_its_last(spark: SparkSession) -> No
     sent = [
         message(1, json='{"a": 1, "b": 5, "a": 2}'), message(2, json='{"a": 1, "a": "x"}'),
         message(3, json='{"a": 3}'), message(4, number=7.0), message(5, json="[1]"),
+        message(6, json='{"b": 1, "a": 9, "b": 3, "a": 10, "b": 2, "c": null, "c": 4, "d": null}'),
     ]  # fmt: skip
     found = gold.values(table(spark, MESSAGES, sent)).collect()
     assert sorted((row["seq"], row["field"], row["value"]) for row in found) == [
         (1, "a", 2.0), (1, "b", 5.0), (3, "a", 3.0), (4, "", 7.0),
+        (6, "a", 10.0), (6, "b", 2.0), (6, "c", 4.0),
     ]  # fmt: skip
 
 

@@ -56,14 +56,13 @@ def test_the_true_time_is_never_further_away_than_the_error_but_where_clocks_are
     for truth in made.campaign.truths:
         for key, at in truth.true_times():
             wall = truth.wall(key)
-            if not truth.is_promised(key):
-                assert key[0] in truth.misled or (wall and wall[2] == "own")
-                not_promised += 1
-            elif wall is not None:
+            if wall is not None and truth.is_promised(key):
                 looked_at += 1
                 assert abs(wall[0] - at * 1000) <= wall[1]
+            elif wall is not None:
+                not_promised += 1
     assert looked_at > 200
-    assert not_promised > 20
+    assert 20 < not_promised < looked_at
 
 
 def test_quarantine_has_every_bad_frame_with_its_place_and_reason(made: Made) -> None:

@@ -3,6 +3,7 @@ one kind the most that agree."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, permutations
 
 from hypothesis import given
@@ -10,10 +11,11 @@ from hypothesis import strategies as st
 
 from slotmq_tools.telemetry.believing import believed
 from slotmq_tools.telemetry.chains import outside
-from slotmq_tools.telemetry.clock import Boot
+from slotmq_tools.telemetry.clock import Boot, Stretch
 from slotmq_tools.telemetry.order import agreed
 
 from .test_clock import DAY, HARVESTER, NOW, NTP, TOLD, anchor, boot
+from .test_holes import PERIOD
 
 
 def said(number: int, day: int, quality: int) -> Boot:
@@ -45,6 +47,28 @@ def test_nor_across_boots_of_which_nothing_is_known() -> None:
     assert trusted(said(1, 0, NTP), days, said(3, 4, TOLD)) == [1, 3]
 
 
+def test_clocks_that_leave_no_room_for_the_boots_between_contradict_each_other() -> None:
+    """Three months are recorded between them, and the second says that it is two hours later."""
+    between = [boot(i, 30 * DAY, None) for i in (2, 3, 4)]
+    for quality in (NTP, HARVESTER, TOLD):
+        for day, right in ((2, []), (90, []), (91, [1, 5])):
+            assert trusted(said(1, 0, quality), *between, said(5, day, quality)) == right
+        three = [said(0, -2, quality), said(1, 0, quality), *between, said(5, 2, quality)]
+        assert trusted(*three) == [0, 1]
+
+
+def test_a_worse_clock_of_a_boot_that_has_a_better_one_is_one_witness_too() -> None:
+    """Behind a hole nobody else says what time it is: of two phones one is wrong."""
+    ahead = replace(anchor(900, DAY, NOW + DAY + 3 * PERIOD, TOLD), stretch=1)
+    for later, right in ((5, []), (50, [900])):
+        first = Boot(1, (
+            Stretch(0, 1000, None, (anchor(1, 0, NOW, NTP),)), Stretch(DAY, DAY, None, (ahead,)),
+        ))  # fmt: skip
+        found = agreed([first, said(2, later, TOLD)])
+        assert [a.seq for a in found[0].trusted] == [1, *right]
+        assert bool(found[1].trusted) == bool(right)
+
+
 def test_of_two_alike_neither_is_believed() -> None:
     assert trusted(said(1, 0, TOLD), said(2, 9, TOLD), said(3, 4, TOLD)) == [1]
     assert trusted(said(1, 5, NTP), said(2, 0, NTP)) == []
@@ -69,15 +93,18 @@ def test_one_wrong_clock_takes_nothing_from_the_many_that_agree() -> None:
         assert trusted(*between) == [i for i in range(1, 101) if i != 50]
 
 
-def test_of_as_many_boots_those_with_more_anchors_are_believed() -> None:
-    """Two phones are 5 s apart, and the board begins anew within 3."""
+def test_what_the_recorder_tells_anew_is_no_second_witness() -> None:
+    """One message of a phone that is 40 days ahead, told anew in each of five segments, against
+    one that is right."""
     hour = 3_600_000
-    ahead = anchor(1, 0, NOW + 5000, TOLD, 500)
-    later = anchor(2, 1000, NOW + 6000, TOLD, 500)
-    behind = boot(2, hour, None, anchor(1, 0, NOW + hour + 3000, TOLD, 500))
-    assert trusted(boot(1, hour, None, ahead, later), behind) == [1]
-    assert trusted(boot(1, hour, None, ahead), behind) == []
-    assert trusted(said(0, -2, TOLD), boot(1, hour, None, ahead), behind) == [0]
+    wrong = [
+        anchor(1 + 100 * i, at, NOW + 40 * DAY + at, TOLD, 500 + at // 10_000)
+        for i, at in enumerate(range(0, hour, hour // 5))
+    ]
+    right = boot(2, hour, None, anchor(1, 0, NOW + 2 * hour, TOLD, 500))
+    for several in (wrong, wrong[:1]):
+        assert trusted(boot(1, hour, None, *several), right) == []
+        assert trusted(said(0, -2, TOLD), boot(1, hour, None, *several), right) == [0]
 
 
 def test_kinds_that_the_format_does_not_know_are_not_believed() -> None:
@@ -88,15 +115,12 @@ def test_kinds_that_the_format_does_not_know_are_not_believed() -> None:
         assert believed([anchor(1, 0, NOW, kind)]) == []
 
 
-SPANS = st.tuples(st.integers(0, 30), st.integers(-6, 6), st.integers(1, 3))
+SPANS = st.tuples(st.integers(0, 30), st.integers(-6, 6))
 
 
 @given(st.lists(SPANS, max_size=8))
-def test_believed_are_those_that_every_heaviest_chain_has(
-    drawn: list[tuple[int, int, int]],
-) -> None:
-    spans = [(begun, begun + lasts) for begun, lasts, _ in drawn]
-    weights = [weight for _, _, weight in drawn]
+def test_believed_are_those_that_every_longest_chain_has(drawn: list[tuple[int, int]]) -> None:
+    spans = [(begun, begun + lasts) for begun, lasts in drawn]
     places = range(len(spans))
     chains = [
         {*some}
@@ -104,6 +128,6 @@ def test_believed_are_those_that_every_heaviest_chain_has(
         for some in combinations(places, count)
         if all(spans[a][1] <= spans[b][0] for a, b in combinations(some, 2))
     ]
-    heaviest = max(sum(weights[i] for i in chain) for chain in chains)
-    best = [chain for chain in chains if sum(weights[i] for i in chain) == heaviest]
-    assert outside(spans, weights) == {*places} - set[int].intersection(*best)
+    longest = max(len(chain) for chain in chains)
+    best = [chain for chain in chains if len(chain) == longest]
+    assert outside(spans) == {*places} - set[int].intersection(*best)

@@ -119,6 +119,24 @@ def test_own_clocks_that_contradict_each_other_are_both_wrong_and_others_are_not
     assert believed(far) == [1, 10_002]
 
 
+def test_own_clocks_that_leave_no_room_for_the_boots_between_are_both_wrong() -> None:
+    between = [Boot(i, (Stretch(0, 30 * DAY, LATE),)) for i in (2, 3)]
+    for day, right in ((2, []), (60.9, []), (61.1, [1, 4])):
+        assert believed([began(1, 0), *between, began(4, day)]) == right
+
+
+def test_a_boots_own_clock_is_one_witness_in_however_many_stretches_it_is_told() -> None:
+    """It was weeks ahead, and told anew behind each of two holes."""
+    told = [
+        anchor(1 + 100 * i, i * DAY, NOW + (30 + i) * DAY, RTC, 60_000, LATE) for i in range(3)
+    ]
+    stretches = (Stretch(i * DAY, i * DAY + HOUR, LATE, (told[i],)) for i in range(3))
+    wrong = Boot(1, tuple(stretches))
+    assert believed([wrong]) == [1]
+    assert believed([wrong, began(2, 5)]) == []
+    assert believed([wrong, began(2, 5), began(3, 7)]) == [2, 3]
+
+
 def test_where_there_is_better_it_is_believed_but_adds_nothing() -> None:
     """Without it, the bounds at the end of the day were the same."""
     told = anchor(3, 1000, NOW + 1000, TOLD, 5000)
@@ -150,6 +168,17 @@ def test_it_is_not_believed_behind_what_is_known_of_its_own_boot() -> None:
                 assert (1, 1) in clocks(boots)[1] or kind == UNKNOWN
             assert ((1, 1) in clocks(boots)[1]) == (day == -20 and quality == RTC)
             assert piece(boots, 1).at(0) is None or kind == OWN
+
+
+def test_it_is_not_believed_where_a_better_one_is_behind_its_harvest() -> None:
+    """A phone was five days ahead; what lies across the hole from it has no time."""
+    told = anchor(1, 0, NOW + 5 * DAY, TOLD, 10, LATE)
+    for wall in (1.1, -20, 4):
+        said = Anchor(900, DAY, RTC, NOW + int(wall * DAY), 60_000, NOW + 2 * DAY, 1)
+        fetched = Stretch(DAY, DAY + HOUR, NOW + 2 * DAY, (said,))
+        boots = [Boot(1, (Stretch(0, HOUR, LATE, (told,)), fetched))]
+        assert [piece(boots, 1, i).kind for i in (0, 1)] == [ANCHORED, UNKNOWN]
+        assert (1, 900) not in clocks(boots)[1]
 
 
 def test_of_own_clocks_the_most_that_agree_are_believed() -> None:

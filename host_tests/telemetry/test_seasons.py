@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slotmq_tools.telemetry import manifest, segment, source
-from slotmq_tools.telemetry.believing import MISSING
+from slotmq_tools.telemetry.believing import DRIFT_PPM, MISSING, MS
 from slotmq_tools.telemetry.bounds import UNKNOWN, Bound, Piece
+from slotmq_tools.telemetry.clock import LIFE
 from slotmq_tools.telemetry.season.truth import Truth
 from slotmq_tools.telemetry.season.world import Knobs, season
 from slotmq_tools.telemetry.solve import answers
@@ -98,13 +101,30 @@ def test_clocks_anchors_and_losses_are_those_of_the_truth(knobs: Knobs, seed: in
     for record in (row for board in records.values() for row in board):
         key = (record["board"], record["boot"], record["seq"])
         piece = pieces[where(record)]
-        time = wall(piece, record["uptime_ms"])
+        time = record["time"] = wall(piece, record["uptime_ms"])
         if time is not None and truth.is_promised(key):
             assert abs(time[0] - true_times[key] * 1000) <= time[1]
         assert time == truth.wall(key)
         assert record["uptime_ms"] + piece["wraps"] * segment.TICKS_PERIOD == truth.clocks.uptime(
             key
         )
+    assert not [row for board in records.values() for row in without_room(board)]
+
+
+def without_room(records: list[Row]) -> Iterator[Row]:
+    """Of one board those that are earlier than what was recorded in front of them allows, whoever
+    is wrong: no two times that are told may contradict each other."""
+    reached: int | None = None  # ns, at the earliest
+    for before, row in pairwise([{"boot": -LIFE, "uptime_ms": 0}, *records]):
+        if row["boot"] - before["boot"] > LIFE:
+            reached = None
+        elif reached is not None and row["boot"] == before["boot"]:
+            reached += (row["uptime_ms"] - before["uptime_ms"]) * (MS - DRIFT_PPM)
+        if row["time"] is not None:
+            middle, error, _ = row["time"]
+            if reached is not None and (middle + error) * 1000 < reached:
+                yield row
+            reached = max((middle - error) * 1000, reached or 0)
 
 
 def where(row: Row) -> tuple[Any, ...]:

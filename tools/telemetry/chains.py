@@ -1,7 +1,7 @@
 """Spans of time that have an order, and contradict it here and there: which of them to believe.
 
 Spans agree that none of them begins, at the latest, before one in front of it has ended, at the
-earliest. Believed is the heaviest chain of spans that all agree. Where several are as heavy,
+earliest. Believed is the longest chain of spans that all agree. Where several are as long,
 nobody knows which of them is right: only those that are of all of them are believed.
 """
 
@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence
 Span = tuple[int, int]  # when something begins at the latest and ends at the earliest
 
 
-def outside(spans: Sequence[Span], weights: Sequence[int]) -> set[int]:
-    """Those that are not of every heaviest chain."""
+def outside(spans: Sequence[Span]) -> set[int]:
+    """Those that are not of every longest chain."""
     turned = [(-ended, -begun) for begun, ended in reversed(spans)]
-    ahead, behind = _chains(spans, weights), [*reversed(_chains(turned, weights[::-1]))]
+    ahead, behind = _chains(spans), [*reversed(_chains(turned))]
     total = max((ahead[i][0] + behind[i][1] for i in range(len(spans))), default=0)
-    # Of a heaviest chain all are among these that end later than those in front of them.
+    # Of a longest chain all are among these that end later than those in front of them.
     latest = [ahead[i][0] + behind[i][1] == total for i in range(len(spans))]
     soonest = [behind[i][0] + ahead[i][1] == total for i in range(len(spans))]
     count = len(spans) - 1
@@ -38,18 +38,18 @@ def _contradicting(spans: Sequence[Span], good: Sequence[bool]) -> Iterator[int]
             reached = ended if reached is None else max(reached, ended)
 
 
-def _chains(spans: Sequence[Span], weights: Sequence[int]) -> list[tuple[int, int]]:
-    """For each, what the heaviest chain weighs that ends with it and no later, and the heaviest
+def _chains(spans: Sequence[Span]) -> list[tuple[int, int]]:
+    """For each, how long the longest chain is that ends with it and no later, and the longest
     of those in front of it that agree with it."""
     best, found = _Best([ended for _, ended in spans]), []
-    for (begun, ended), weight in zip(spans, weights, strict=True):
-        found.append((best.until(min(begun, ended)) + weight, best.until(begun)))
-        best.add(begun, ended, weight)
+    for begun, ended in spans:
+        found.append((best.until(min(begun, ended)) + 1, best.until(begun)))
+        best.add(begun, ended)
     return found
 
 
 class _Best:
-    """What the heaviest chain weighs that has ended by some time: it rises by steps."""
+    """How long the longest chain is that has ended by some time: it rises by steps of one."""
 
     def __init__(self, times: Sequence[int]) -> None:
         self._times = sorted({*times})
@@ -64,21 +64,18 @@ class _Best:
             place &= place - 1
         return found
 
-    def add(self, begun: int, ended: int, weight: int) -> None:
+    def add(self, begun: int, ended: int) -> None:
         """One more span behind all others: chains that have ended before it begins go on with
-        it, and those that end later go on to count where they are heavier than these."""
-        over = self.until(ended) - self.until(begun) if ended > begun else 0
-        weight = max(0, weight - over)
-        self._rise(bisect_left(self._times, ended), weight)
+        it, and those that end later go on to count where they are longer than these."""
+        if ended > begun and self.until(ended) > self.until(begun):
+            return
+        self._rise(bisect_left(self._times, ended), 1)
         behind = bisect_right(self._rises, bisect_right(self._times, max(begun, ended)) - 1)
-        end = behind
-        while weight and end < len(self._rises):
-            place = self._rises[end]
-            less = min(weight, self._steps[place])
-            weight -= less
-            self._rise(place, -less)
-            end += not self._steps[place]
-        del self._rises[behind:end]
+        if behind < len(self._rises):
+            place = self._rises[behind]
+            self._rise(place, -1)
+            if not self._steps[place]:
+                del self._rises[behind]
 
     def _rise(self, place: int, by: int) -> None:
         if by > 0 and not self._steps[place]:

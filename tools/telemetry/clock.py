@@ -58,6 +58,10 @@ class Boot:
     def last(self) -> int:
         return self.stretches[-1].last
 
+    def since(self, uptime: int) -> int:
+        """At least so many ns of wall time between its first record and this uptime."""
+        return (uptime - self.first) * (MS - DRIFT_PPM)
+
     @property
     def anchors(self) -> list[Anchor]:
         return [anchor for stretch in self.stretches for anchor in stretch.anchors]
@@ -114,7 +118,7 @@ class _Between:
         self._boot = boot
         self._low: int | None = None  # wall time of its first record, ns
         self._high: int | None = None  # of its last
-        self._lasts = (boot.last - boot.first) * (MS - DRIFT_PPM)  # at least, ns
+        self._lasts = boot.since(boot.last)
 
     def begins_after(self, wall: int | None) -> int | None:
         """When it ends at the earliest."""
@@ -223,8 +227,6 @@ class _Anchored:
         high = None if most is None else self._latest(stretch.last, most)
         low = None if least is None else self._earliest(stretch.first, least)
         is_open = least is None or most is None or least > most
-        if is_open and most is not None:
-            low = None
         start, end = _held(stretch.first, low, stretch.last, high)
         kind = UNKNOWN if is_open else BETWEEN
         return Piece(*what, start.later(wraps), end.later(wraps), kind)

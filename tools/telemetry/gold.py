@@ -100,15 +100,27 @@ def values(messages: DataFrame) -> DataFrame:
 
 
 def once(fields: str) -> Column:
-    """The entries of a map that has a name several times, as JSON may: the last of each."""
+    """The entries of a map that has a name several times, as JSON may: the last of each.
+
+    They are sorted, so that the next one tells: of n no more than n * log n are compared."""
     every, names = f.map_entries(fields), f.map_keys(fields)
 
-    def is_last(entry: Column, i: Column) -> Column:
-        behind = f.slice(names, i + 2, f.size(names))
-        return ~f.array_contains(behind, entry.getField("key"))
+    def part(entry: Column, name: str) -> Column:
+        return entry.getField(name).alias(name)
 
-    are_several = f.size(f.array_distinct(names)) < f.size(names)
-    return f.when(are_several, f.filter(every, is_last)).otherwise(every)
+    def numbered(entry: Column, i: Column) -> Column:
+        return f.struct(part(entry, "key"), i.alias("i"), part(entry, "value"))
+
+    def lasts(there: Column) -> Column:
+        def is_last(entry: Column, i: Column) -> Column:
+            return ~f.get(there, i + 1).getField("key").eqNullSafe(entry.getField("key"))
+
+        return f.filter(there, is_last)
+
+    in_order = f.sort_array(f.transform(every, numbered))
+    kept = f.get(f.transform(f.array(in_order), lasts), f.lit(0))  # sorted once
+    several = f.transform(kept, lambda e: f.struct(part(e, "key"), part(e, "value")))
+    return f.when(f.size(f.array_distinct(names)) < f.size(names), several).otherwise(every)
 
 
 def readings(numbers: DataFrame) -> DataFrame:

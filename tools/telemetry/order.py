@@ -3,9 +3,10 @@
 The better kind first, as in a boot. An anchor that lies before what better ones of the boots in
 front of its own allow, or after what those behind it and the harvest do, is not gone by. Where
 boots contradict each other by anchors of the same kind, as many boots as can agree are right, so
-that one wrong clock takes nothing from the others; of as many boots, those with more anchors.
-Where that leaves a choice, nobody knows who is wrong: neither is gone by. A board's own clock is
-left to own.py.
+that one wrong clock takes nothing from the others. Each boot has one vote, however many anchors it
+has: a recorder tells the time anew in each segment, so that their number says how much passed, and
+not how many clocks said so. Of as many boots nobody knows which are wrong: neither are gone by. A
+board's own clock is left to own.py.
 """
 
 from __future__ import annotations
@@ -15,10 +16,8 @@ from dataclasses import replace
 
 from .believing import MS, NTP, RTC, Anchor
 from .bounds import Piece
-from .chains import outside
+from .chains import Span, outside
 from .clock import Boot, lives, pieces, span
-
-BOOT = 1 << 32  # what a boot weighs; an anchor 1
 
 
 def agreed(boots: Sequence[Boot]) -> list[Boot]:
@@ -45,12 +44,21 @@ def _with(boots: list[Boot], quality: int) -> list[Boot]:
             if anchor.quality == quality and not (clock and contradicts(clock[where], anchor))
         }
         more.append(replace(boot, unfit=boot.unfit - fit) if fit else boot)
-    spans = {i: span(new) for i, new in enumerate(more) if not boots[i].trusted}
-    there = {i: one for i, one in spans.items() if one is not None}
-    weights = [BOOT + len(more[i].trusted) for i in there]
+    there = {i: one for i, one in enumerate(_spans(more)) if one and more[i] is not boots[i]}
     places = [*there]
-    wrong = {places[i] for i in outside([*there.values()], weights)}
+    wrong = {places[i] for i in outside([*there.values()])}
     return [boots[i] if i in wrong else new for i, new in enumerate(more)]
+
+
+def _spans(boots: Sequence[Boot]) -> Iterator[Span | None]:
+    """Theirs, without what all boots in front have recorded at least: so that two agree only if
+    those between them, of which no time may be known, have room."""
+    before = 0
+    for boot in boots:
+        behind = before + boot.since(boot.last)
+        known = span(boot)
+        yield known and (known[0] - before, known[1] - behind)
+        before = behind
 
 
 def anchors_of(boot: Boot) -> Iterator[tuple[tuple[int, int, int], Anchor]]:

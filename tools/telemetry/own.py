@@ -4,7 +4,8 @@ Nobody vouches for it: it may have been wrong by months all the while. So it bou
 stretch in which it was read, and says nothing of other stretches or boots. There it is gone by
 as it stands, as "own", where no better anchor has a say, unless it contradicts what is known:
 what those of other boots and the harvest leave room for, or the own clocks of other stretches.
-Of these as many are believed as can agree, and where that leaves a choice, neither is.
+Each boot read its own clock once, and told it anew in each stretch: so it has one vote. Of these
+as many are believed as can agree, and where that leaves a choice, neither is.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from functools import cached_property
 
 from .believing import RTC, Anchor, believed, is_possible
 from .bounds import ANCHORED, OWN, Bound, Piece, tightened
-from .chains import outside
+from .chains import Span, outside
 from .clock import Boot, lives, pieces
 from .order import agreed, anchors_of, contradicts
 
@@ -49,14 +50,15 @@ class _Own:
         sides = (bound[0].later(other.wraps) if bound else None for bound in (before, after))
         return replace(other, before=next(sides), after=next(sides), kind=OWN)
 
-    def span(self) -> tuple[int, int]:
-        """When it begins at the latest and ends at the earliest."""
+    def span(self, boot: Boot, before: int) -> Span:
+        """When it begins at the latest and ends at the earliest, without what was recorded at
+        least in its boot and `before` that."""
         at = Piece(self.boot, self.stretch, 0, 0, None, None, OWN)
         _, begun = replace(at, after=self._bounds[0]).bounds(self.first)
         ended, _ = replace(at, before=self._bounds[-1]).bounds(self.last)
         assert begun is not None
         assert ended is not None
-        return begun, ended
+        return begun - before - boot.since(self.first), ended - before - boot.since(self.last)
 
 
 def clocks(boots: Sequence[Boot]) -> tuple[list[Piece], Believed]:
@@ -66,14 +68,30 @@ def clocks(boots: Sequence[Boot]) -> tuple[list[Piece], Believed]:
     clock = {piece.where: piece for piece in pieces(boots)}
     owns: dict[tuple[int, int], _Own] = {}
     for life in lives(boots):
-        found = [own for boot in life for own in _of_boot(boot, clock, trusted)]
-        wrong = outside([own.span() for own in found], [1] * len(found))
-        owns |= {(own.boot, own.stretch): own for i, own in enumerate(found) if i not in wrong}
+        found = [[*_of_boot(boot, clock, trusted)] for boot in life]
+        owns |= {(own.boot, own.stretch): own for own in _agreeing(life, found)}
     trusted |= {(own.boot, a.seq) for own in owns.values() for a in own.anchors.values()}
     return [
         owns[where[:2]].piece(piece) if where[:2] in owns else piece
         for where, piece in clock.items()
     ], trusted
+
+
+def _agreeing(life: Sequence[Boot], found: Sequence[Sequence[_Own]]) -> Iterator[_Own]:
+    """Of each boot the stretches that agree, if those of other boots do; as in order.py, what
+    was recorded between them has room."""
+    kept: list[tuple[list[_Own], Span]] = []
+    before = 0
+    for boot, owns in zip(life, found, strict=True):
+        spans = [own.span(boot, before) for own in owns]
+        good = sorted({*range(len(owns))} - outside(spans))
+        if good:
+            span = min(spans[i][0] for i in good), max(spans[i][1] for i in good)
+            kept.append(([owns[i] for i in good], span))
+        before += boot.since(boot.last)
+    wrong = outside([span for _, span in kept])
+    for i, (good_ones, _) in enumerate(kept):
+        yield from () if i in wrong else good_ones
 
 
 def _of_boot(boot: Boot, clock: dict[Where, Piece], trusted: Believed) -> Iterator[_Own]:

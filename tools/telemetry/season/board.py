@@ -1,4 +1,8 @@
-"""A board in the field: its crystal, its ring of segments, and what power cuts leave of it."""
+"""A board in the field: its crystal, its ring of segments, and what power cuts leave of it.
+
+As lib/slotmq does, it tells the time that it knows (wall.py) anew at the head of each segment, and
+each three days.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from dataclasses import dataclass
 from random import Random
 
 from . import writer as w
+from .wall import Wall
 from .writer import NO_ID, Entry, Segment
 
 DEF, MESSAGE, EVENT, ANCHOR, GAP = 1, 2, 3, 4, 5
@@ -13,7 +18,9 @@ OVERWRITTEN, RING_FULL, WRITE_FAILED = 1, 2, 3
 NO_SEGMENT = 0xFFFFFFFF
 TO_THE_END = 0xFFFFFFFF
 GAP_SIZE = 36
-SILENT = 3 * 86_400_000  # ms; then a board records something of its own
+STAY = 3 * 86_400_000  # ms; each time a board records something of its own
+TIME_PASSES = 10
+Lost = tuple[int, int, int, int, int]  # why, boot, first number, how many, segment
 
 
 @dataclass(frozen=True)
@@ -35,10 +42,12 @@ class Board:
         self._make, self._drift, self._random = make, drift_ppm, random
         self.ring: list[Segment] = []
         self.boot, self.seq, self._number = 0, 0, 0
-        self._started, self._on_flash, self._recorded = 0, 0, 0
+        self._started, self._on_flash, self._stayed = 0, 0, 0
+        self._wall: Wall | None = None
         self._lost: tuple[int, int] | None = None  # boot and number of the first, ring full
         self.latest: tuple[bytes, str, str] | None = None  # payload, client and topic
         self.true_times: dict[tuple[int, int], int] = {}  # by boot and seq
+        self.false_anchors: set[tuple[str, int, int]] = set()
 
     def renew(self) -> None:
         """Its ring is formatted, or loses the file that says which boot this is: the next one
@@ -52,7 +61,7 @@ class Board:
     def start(self, at: int) -> None:
         """The next boot."""
         self.boot, self.seq, self._started, self._lost = self.boot + 1, 0, at, None
-        self._recorded = at
+        self._stayed, self._wall = at, None
         self._open(at)
 
     def uptime(self, at: int) -> int:
@@ -61,16 +70,33 @@ class Board:
         return elapsed + elapsed * self._drift // 1_000_000
 
     def wait(self, until: int) -> None:
-        """Nothing passes; it says now and then that it is there."""
-        while self._recorded + SILENT < until:
-            self.put(self._recorded + SILENT, EVENT, 8, w.le(20480, 4))
+        """Each three days it says that it is there."""
+        while self._stayed + STAY <= until:
+            self._stayed += STAY
+            if self._wall is None:
+                self.put(self._stayed, EVENT, TIME_PASSES, b"")
+            else:
+                self._anchor(self._stayed, self._wall.at(self.uptime(self._stayed)))
+
+    def tell(self, at: int, quality: int, wall: int, error: int, *, is_false: bool) -> None:
+        """Somebody says what time it is: known from now on unless what is known is better."""
+        told = Wall(quality, wall, error, self.uptime(at), is_false)
+        if self._wall is None or self._wall.gives_way(told):
+            self._wall = told
+        self._anchor(at, told)
+
+    def _anchor(self, at: int, told: Wall) -> None:
+        self._noted(self.put(at, ANCHOR, told.quality, told.payload()), told)
+
+    def _noted(self, key: tuple[str, int, int], told: Wall) -> None:
+        if told.is_false:
+            self.false_anchors.add(key)
 
     def put(
         self, at: int, kind: int, flags: int, payload: bytes,
         client: str | None = None, topic: str | None = None,
     ) -> tuple[str, int, int]:  # fmt: skip
         """Record something; its identity, whether it gets to the flash or not."""
-        self._recorded = at
         names = [(i, text) for i, text in enumerate((client, topic)) if text is not None]
         segment = self._room(at, names, len(payload))
         if segment is None:
@@ -140,10 +166,12 @@ class Board:
         kept = GAP_SIZE if self._make.stops else 0
         if self._lost or len(segment.data) + need + kept > self._make.segment_size:
             self._flush(at)
-            return self._open(at)
+            opened = self._open(at)
+            assert opened is None or len(opened.data) + need + kept <= self._make.segment_size
+            return opened
         return segment
 
-    def _open(self, at: int) -> Segment | None:
+    def _open(self, at: int, *failed: Lost) -> Segment | None:
         """A new segment; None if the ring is full and the recorder stops."""
         gone = None
         if len(self.ring) >= self._make.ring:
@@ -164,7 +192,19 @@ class Board:
         if gone is not None and gone.entries:
             first, count = gone.entries[0][1].seq, len(gone.entries)
             self._gap(segment, at, OVERWRITTEN, gone.boot, first, count, gone.number)
+        for lost in failed:
+            self._gap(segment, at, *lost)
+        self._retell(segment, at)
         return segment
+
+    def _retell(self, segment: Segment, at: int) -> None:
+        """A segment stands alone: it has the time that is known."""
+        if self._wall is not None:
+            told = self._wall.at(self.uptime(at))
+            seq = self._append(
+                segment, at, ANCHOR, told.quality, (NO_ID, NO_ID), (None, None), told.payload()
+            )
+            self._noted((self.hex, self.boot, seq), told)
 
     def _stop(self, at: int) -> None:
         """The ring is full; its newest segment has kept room to say so."""
@@ -188,11 +228,8 @@ class Board:
             return
         del segment.data[self._on_flash :]
         del segment.entries[-len(waiting) :]
-        opened = self._open(at)
-        if opened is not None:
-            self._gap(
-                opened, at, WRITE_FAILED, self.boot, waiting[0].seq, len(waiting), NO_SEGMENT
-            )
+        first = waiting[0].seq
+        self._open(at, (WRITE_FAILED, self.boot, first, self.seq - first, NO_SEGMENT))
 
     def _append(
         self, segment: Segment, at: int, kind: int, flags: int, ids: tuple[int, int],

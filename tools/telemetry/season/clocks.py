@@ -30,7 +30,11 @@ def _number(data: bytes) -> int:
 
 def told(entry: Entry) -> tuple[int, int]:
     """What an anchor says: when it is, and by how much that may be wrong."""
-    data = entry.payload
+    return _time(entry.payload)
+
+
+@cache
+def _time(data: bytes) -> tuple[int, int]:
     return _number(data[:4]) * 1000 + _number(data[4:6]), _number(data[6:])
 
 
@@ -241,10 +245,10 @@ class Clocks:
             return self._earliest(key, least), self._latest(key, most), "anchored"
         run = runs[self._run_of[key]]
         high = self._latest(run[-1], most) - _slow(self._seen[run[-1]] - self._seen[key])
-        if least is None or least > most:
+        if least is None:
             return None, high, "unknown"
         low = self._earliest(run[0], least) + _slow(self._seen[key] - self._seen[run[0]])
-        return low, high, "between"
+        return low, high, "between" if least <= most else "unknown"
 
     # Boots that contradict each other
 
@@ -262,6 +266,21 @@ class Clocks:
     def anchors_of(self, board: str, boot: int, quality: int) -> list[Key]:
         keys = [key for run in self._runs[board, boot] for key in run]
         return [key for key in keys if self.is_told(key, quality)]
+
+    def apart(self, one: Key, other: Key) -> int:
+        """The least wall time in ns between two records of a life, by what was recorded."""
+        board, boot, _ = one
+        if boot == other[1]:
+            return _slow(self._seen[other] - self._seen[one])
+        ends = {b: (self._runs[board, b][0][0], self._runs[board, b][-1][-1])
+                for b in self._boots[board] if boot <= b <= other[1]}  # fmt: skip
+        lasted = sum(self.apart(*ends[b]) for b in ends if boot < b < other[1])
+        return self.apart(one, ends[boot][1]) + lasted + self.apart(ends[other[1]][0], other)
+
+    def agree(self, one: tuple[str, int], other: tuple[str, int]) -> bool:
+        """Two boots, by their own anchors: what was recorded between them has room."""
+        last, first = self._runs[one][-1][-1], self._runs[other][0][0]
+        return self.over(*one) + self.apart(last, first) <= self.begun(*other)
 
     def over(self, board: str, boot: int) -> int:
         """When the boot had ended at the earliest, by its own anchors."""

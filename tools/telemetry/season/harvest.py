@@ -78,7 +78,7 @@ class Harvest:
         """One bundle of these segments, some of them damaged on their way."""
         (self.folder / "bundles").mkdir(parents=True, exist_ok=True)
         path = f"bundles/{self.lines:04}.smq"
-        data, is_sound = b"", True
+        data, is_sound = bytearray(), True
         for copy in copies:
             hurt = self.random.random() < damage
             is_sound = is_sound and not hurt

@@ -30,35 +30,22 @@ def _more(first: dict[Key, Taken], fit: set[Key], quality: int) -> set[Key]:
         here = {boot: known.anchors_of(*boot, quality) for boot in life}
         if any(known.believed(*boot) for boot in life):
             here = {boot: [k for k in keys if known.fits(k)] for boot, keys in here.items()}
-        own = Clocks(first, {key for keys in here.values() for key in keys})
-        new = [b for b in life if own.believed(*b) and not known.believed(*b)]
-        ends = {b: own.over(*b) for b in new}
-        begins = {b: own.begun(*b) for b in new}
-        right = settled(
-            new, lambda one, other: ends[one] <= begins[other],  # noqa: B023
-            lambda boot: (1, len(own.believed(*boot))),  # noqa: B023
-        )  # fmt: skip
-        found.update(k for b in life if b in right or known.believed(*b) for k in here[b])
+        more = Clocks(first, fit.union(*here.values()))
+        new = [b for b in life if here[b] and more.believed(*b)]
+        found.update(k for boot in settled(new, more.agree) for k in here[boot])
     return found
 
 
-def settled(
-    there: list[Any], agree: Callable[[Any, Any], bool], weight: Callable[[Any], tuple[int, int]]
-) -> set[Any]:
-    """What is in each of the heaviest sets in which each two agree, as they follow each other."""
+def settled(there: list[Any], agree: Callable[[Any, Any], bool]) -> set[Any]:
+    """What is in each of the largest sets in which each two agree, as they follow each other."""
     against: dict[Any, set[Any]] = {one: set() for one in there}
     for one, other in combinations(there, 2):
         if not agree(one, other):
             against[one].add(other)
             against[other].add(one)
-
-    def total(some: set[Any]) -> tuple[int, int]:
-        weights = [weight(one) for one in some]
-        return sum(first for first, _ in weights), sum(second for _, second in weights)
-
     chains = [*_without_quarrel({*there}, against)]
-    heaviest = max(total(chain) for chain in chains)
-    return set.intersection(*(chain for chain in chains if total(chain) == heaviest))
+    most = max(map(len, chains))
+    return set.intersection(*(chain for chain in chains if len(chain) == most))
 
 
 def _without_quarrel(some: set[Any], against: dict[Any, set[Any]]) -> Iterator[set[Any]]:

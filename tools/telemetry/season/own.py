@@ -1,12 +1,12 @@
 """What can be known of when each record was, where a board's own clock comes last: each run of
-records that has one is compared with every other of its board.
+records that has one is compared with every other of its boot, and each boot with every other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 
 from .clocks import FAR, Clocks, Key
 from .harvest import Taken
@@ -25,7 +25,7 @@ class AllClocks(Clocks):
     def wall(self, key: Key) -> tuple[int, int, str] | None:
         """Estimate, error in µs, and how it is known."""
         low, high, how = self._bounds(key)
-        if low is None or high is None or low > high:
+        if low is None or high is None or low > high or how == "unknown":
             return None
         return (low + high) // 2000, (high - low) // 2000 + 2, how
 
@@ -61,13 +61,40 @@ class AllClocks(Clocks):
     @cache  # noqa: B019
     def _right(self, board: str, boot: int) -> set[Run]:
         """The runs of its life that have such a clock, as far as they agree."""
-        there = sorted((board, other, i) for other, i in self._around(board, boot))
-        there = [run for run in there if self._alone(*run)]
-        return settled(there, lambda a, b: self._over(*a) <= self._begun(*b), lambda _: (1, 0))
+        boots: dict[int, list[Run]] = {}
+        for other, i in sorted(self._around(board, boot)):
+            if self._alone(board, other, i):
+                boots.setdefault(other, []).append((board, other, i))
+        right = {b: settled(runs, self._follow) for b, runs in boots.items()}
 
-    def own_of(self, key: Key) -> set[Key]:
-        """The same for a record."""
-        return {*self.own(*key[:2], self._run_of[key])}
+        def agree(one: int, other: int) -> bool:
+            return all(self._follow(a, b) for a, b in product(right[one], right[other]))
+
+        return {run for b in settled([b for b in right if right[b]], agree) for run in right[b]}
+
+    def _follow(self, one: Run, other: Run) -> bool:
+        """By their clocks, what was recorded between them has room."""
+        last, first = self._runs[one[:2]][one[2]][-1], self._runs[other[:2]][other[2]][0]
+        return self._over(*one) + self.apart(last, first) <= self._begun(*other)
+
+    def sources(self, key: Key) -> tuple[set[Key], set[Key], set[Key]]:
+        """The anchors that the bounds of a record follow from: those that are wrong either way
+        with them, and those of the boots in front and behind, before and after which it was."""
+        board, boot, _ = key
+        made, run = {*self.believed(board, boot)}, self._run_of[key]
+        if self.own(board, boot, run) or run in self._anchored(board, boot):
+            return {*self.own(board, boot, run)} or made, set(), set()
+        others = sorted({other for other, _ in self._around(board, boot)})
+        known = [other for other in others if self.believed(board, other)]
+        before = {
+            key for b in [b for b in known if b < boot][-1:] for key in self.believed(board, b)
+        }
+        behind = {
+            key for b in [b for b in known if b > boot][:1] for key in self.believed(board, b)
+        }
+        if all(self._run_of[key] for key in behind):
+            made |= behind  # how many wraps before them do not show is worked out by its harvests
+        return made, before, behind
 
     def _around(self, board: str, boot: int) -> Iterator[tuple[int, int]]:
         """All runs of one life."""

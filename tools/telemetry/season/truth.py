@@ -21,7 +21,7 @@ Key = tuple[str, int, int]
 Row = dict[str, Any]
 _EVENTS = (
     "boot", "connect", "disconnect", "will", "takeover", "subscribe", "table full",
-    "heap low-water", "unsubscribe",
+    "heap low-water", "unsubscribe", "time passes",
 )  # fmt: skip
 _Told = tuple[int, int, str, int]  # first, how many, why, segment
 _OPEN = 0xFFFFFFFF  # how many: nobody knows
@@ -85,15 +85,23 @@ class Truth:
 
     def is_promised(self, key: Key) -> bool:
         """The true time must be inside of the bounds: no clock that is wrong made them."""
-        return (
-            key[0] not in self.misled and not self.clocks.own_of(key) & self._season.false_anchors
+        own, before, behind = self.clocks.sources(key)
+        return not any(
+            anchor in own or self._is_ahead(anchor) == (anchor in before)
+            for anchor in self._false & (own | before | behind)
         )
 
     @cached_property
-    def misled(self) -> set[str]:
-        """Boards that believe somebody else's clock that is wrong."""
-        there = self._season.false_anchors & self.entries.keys()
-        return {key[0] for key in there if key in self.clocks.believed(*key[:2])}
+    def _false(self) -> set[Key]:
+        return self._season.false_anchors
+
+    @cached_property
+    def _true(self) -> dict[Key, int]:
+        return dict(self.true_times())
+
+    def _is_ahead(self, anchor: Key) -> bool:
+        """It says that it is later than it truly was."""
+        return told(self.entries[anchor])[0] > self._true[anchor]
 
     # Tables
 
@@ -126,7 +134,11 @@ class Truth:
         found = []
         for key, entry in self.entries.items():
             if entry.kind == 3:
-                name = _EVENTS[entry.flags - 1] if entry.flags < 10 else f"event {entry.flags}"
+                name = (
+                    _EVENTS[entry.flags - 1]
+                    if entry.flags <= len(_EVENTS)
+                    else f"event {entry.flags}"
+                )
                 text = name in ("subscribe", "unsubscribe", "table full")
                 found.append({
                     **self._common(key), "stretch": self.clocks.stretch(key),

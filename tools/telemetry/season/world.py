@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 from . import writer as w
-from .board import ANCHOR, EVENT, MESSAGE, Board, Make
+from .board import EVENT, MESSAGE, Board, Make
 from .harvest import Harvest
 from .payload import Payload, draw
 
@@ -58,8 +58,12 @@ class Season:
     boards: list[Board] = field(default_factory=list)
     payloads: dict[bytes, Payload] = field(default_factory=dict)
     sent: list[tuple[int, str, int, int, str, bytes]] = field(default_factory=list)
-    false_anchors: set[tuple[str, int, int]] = field(default_factory=set)
     copies: list[tuple[list[w.Segment], int]] = field(default_factory=list)
+
+    @property
+    def false_anchors(self) -> set[tuple[str, int, int]]:
+        """Those of clocks that were wrong, told on or not."""
+        return {key for board in self.boards for key in board.false_anchors}
 
 
 def season(folder: Path, seed: int, knobs: Knobs, lines: int = 0) -> Season:
@@ -165,32 +169,27 @@ def _anchor(season: Season, board: Board, at: int) -> None:
     error = random.choice((5, 40, 1500))
     if random.random() >= season.knobs.wrong_clocks:
         quality = random.choice((RTC, TOLD, HARVESTER, NTP))
-        _say(board, at, at + random.randint(-error, error), quality, error)
+        board.tell(at, quality, at + random.randint(-error, error), error, is_false=False)
     elif random.random() < 0.4:
         _own_clock(season, board, at)
     elif random.random() < 0.6:
         wall = at + random.choice((-1, 1)) * random.choice(WRONG)
         quality = random.choice((TOLD, TOLD, TOLD, HARVESTER, random.choice(OTHERS)))
-        season.false_anchors.add(_say(board, at, wall, quality, error))
+        board.tell(at, quality, wall, error, is_false=True)
     else:
         wall = random.choice((978_307_200_000, 1_609_459_200_000, at + 9000 * DAY)) + at % DAY
-        season.false_anchors.add(_say(board, at, wall, random.choice((RTC, TOLD)), error))
+        board.tell(at, random.choice((RTC, TOLD)), wall, error, is_false=True)
 
 
 def _own_clock(season: Season, board: Board, at: int) -> None:
     """The board's own clock; if it is wrong, nobody can see that by it alone."""
     random = season.random
     if random.random() >= season.knobs.wrong_clocks:
-        _say(board, at, at + random.randint(-60_000, 60_000), RTC, 60_000)
+        board.tell(at, RTC, at + random.randint(-60_000, 60_000), 60_000, is_false=False)
     else:
         off = random.randrange(HOUR, random.choice((DAY, 10 * DAY, 120 * DAY)))
         wall = at + random.choice((-off, off))
-        season.false_anchors.add(_say(board, at, wall, RTC, 60_000))
-
-
-def _say(board: Board, at: int, wall: int, quality: int, error: int) -> tuple[str, int, int]:
-    payload = w.le(wall // 1000, 4) + w.le(wall % 1000, 2) + w.le(error, 4)
-    return board.put(at, ANCHOR, quality, payload)
+        board.tell(at, RTC, wall, 60_000, is_false=True)
 
 
 def _bridge(season: Season, board: Board, since: int, until: int) -> int:
