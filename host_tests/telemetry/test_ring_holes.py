@@ -4,14 +4,18 @@ where an old segment stays; and what it asks for meanwhile.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from host_tests.harvest.recording import Recorder
+from slotmq_tools.harvest.network import Head
 
 from .test_ring import written
 from .test_ring_emptied import DRIVERS, goes_on
 from .test_ring_forged import identities, read, said
-from .test_ring_offsets import BOARD, Driver, alone, recorder
+from .test_ring_offsets import BOARD, Driver, Ring, alone, recorder
 
 __all__ = ["alone", "read"]  # fixtures
 MANY = 300  # numbers that are missing, far more than a head may be wrong by
@@ -127,3 +131,46 @@ def test_a_first_segment_that_is_too_high_does_not_make_it_ask_for_all_again(
         assert identities(driver.rows(first, driver.plan(first))) == {(1, board.next - 1)}
         assert driver.plan({})[BOARD][2:] == [1, min(seq for _, seq in written(board))]
     assert len(read) < 20
+
+
+def test_a_head_of_what_is_below_a_hole_takes_nothing_from_what_is_planned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    board = with_a_hole()
+    driver = Driver()
+    first = driver.plan({})
+    said(monkeypatch, segment=min(board.segments) - board.newest)
+    assert driver.plan(first) == first
+    assert identities(driver.rows({}, first)) == written(board)
+
+
+WRONG: list[dict[str, Any]] = [
+    {"segment": 0, "boot": 1}, {"segment": 0, "boot": 1, "length": 1}, {"segment": 1, "of": 0},
+    {"segment": 2, "boot": 2}, {"segment": 2, "boot": 1, "length": 1}, {"segment": 0, "of": 2},
+    {"segment": 2, "boot": 11, "of": 2},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_segments_of_old_starts_do_not_make_the_ring_anew(
+    wrong: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three stayed when the others were deleted, and a driver that begins has a head of them."""
+    board = recorder(20)
+    for number in range(10):
+        board.start()
+        goes_on(board, number)
+    first = Driver().plan({})
+    for number in range(3, 10):
+        del board.segments[number]
+    true = Ring().heads()[BOARD]
+    head = replace(true, **{name: wrong[name] for name in wrong if name != "of"})
+    if "of" in wrong:
+        head = replace(head, boot=wrong.get("boot", 3), length=len(board.segments[wrong["of"]]))
+    heads: dict[str, Head] = {BOARD: head}
+    with monkeypatch.context() as patch:
+        patch.setattr(Ring, "heads", lambda _: heads)
+        assert Driver().plan(first) == first
+    goes_on(board, 1)
+    rows = Driver().rows(first, Driver().plan(first))
+    assert identities(rows) == {(11, board.next - 1)}

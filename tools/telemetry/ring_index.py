@@ -74,7 +74,7 @@ class RingIndex:
         self._gone: set[int] = set()  # numbers among theirs that no segment has any more
         self._head: Head | None = None
         self._newest = -1  # segment that can be read
-        self._is_sure = False  # is none there, or told of, that is newer?
+        self._is_sure = False  # does the head tell exactly of that one, and is none newer?
         self._tail = b""  # of the newest segment, as far as it was fetched
         self.end = Position(0, 0)
 
@@ -93,7 +93,8 @@ class RingIndex:
         newest = max(starts, default=-1)
         self._extend(ring, head, starts, tail if newest == self._newest else b"")
         self._gone = gone
-        self._is_sure = head.segment <= last == newest
+        exactly = (newest, self.end.boot, len(self._tail))
+        self._is_sure = last == newest and (head.segment, head.boot, head.length) == exactly
 
     def _goes_on(self, asked: Asked, head: Head) -> bool:
         """Has the ring the segments that are known of it still? Not if the board was emptied."""
@@ -132,7 +133,8 @@ class RingIndex:
 
     def is_behind(self, position: Position) -> bool:
         """Is what was read of another ring, that no boot of this one follows on? That says the
-        newest segment, if it can be read."""
+        newest segment, if it can be read, and the head tells of it as it is: not one that an older
+        segment is left of, under a head that is wrong."""
         return self._is_sure and self.end.boot < position.boot
 
     def reaches(self, position: Position) -> bool:
