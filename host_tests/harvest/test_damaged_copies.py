@@ -78,6 +78,25 @@ def test_a_newest_one_that_is_damaged_in_its_copy_only_comes_whole_from_the_boar
     assert folder.identities() == identities(one)
 
 
+def test_of_a_newest_one_that_is_damaged_on_the_board_only_the_rest_is_fetched_again(
+    one: Recorder, attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    one.segments[NEXT] = rotten(one.segments[NEXT], 700)
+    boards = attach(one)
+    assert "segment 1: torn at byte " in harvest().output
+    boards.requests.clear()
+    said = harvest().output
+    assert "nothing new" in said and "torn" not in said
+    offsets = [at for _, number, at in boards.requests if number == NEXT]
+    assert offsets.count(0) == 1 and min(filter(None, offsets)) > 600  # its header, and the rest
+    assert not list((folder.path / "partial").iterdir())
+    one.message("room/1", b"behind the damage")
+    one.start()
+    boards.published()
+    harvest()
+    assert b"behind the damage" in dict(folder.segments())[A, 1, NEXT]
+
+
 @WAYS
 def test_what_is_damaged_on_the_board_too_is_fetched_once_and_kept_as_it_is(
     way: str, one: Recorder, card: Path, copied: Harvest, folder: Folder,

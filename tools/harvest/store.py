@@ -113,6 +113,13 @@ class Store:
             return None
         return self._bytes(there)[: there.grown]
 
+    def is_kept(self, key: Key, data: bytes) -> bool:
+        """Has a bundle the same of a segment that was still growing, also behind a damage?"""
+        there = self.damage.copies().get(key)
+        if there is None or there.grown is None:
+            return False
+        return self._bytes(there).rstrip(b"\xff") == data.rstrip(b"\xff")
+
     def held(self, copy: Copy) -> bytes | None:
         """What a bundle has of a sealed segment: to its last record, or what is torn behind.
         None of a bundle that has rotted, so that nobody can say: its SHA-256 tells."""
