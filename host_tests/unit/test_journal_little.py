@@ -64,6 +64,25 @@ class LittleCase(JournalCase):
         self.client("clean")
         self.assertEqual(self.received(), [SMALL, b"behind"])
 
+    def test_it_is_taken_when_there_is_room_again(self):
+        lines = []
+        self.broker.log = lambda bit, text: lines.append(text)
+        self.broker.log_mask = 6
+        self.assertEqual(self.say(1, LARGE), 1)
+        self.free()
+        self.world.turn(11, ms=100)
+        self.assertEqual(self.say(2, LARGE), 0)
+        self.assertEqual(lines, ["The journal: there is room for all that may come."])
+        self.assertEqual(self.received(), [LARGE])
+
+    def test_what_is_there_is_used_before_anything_is_refused(self):
+        """What was reserved is used up, and there is more."""
+        taken = 0
+        while not self.say(taken + 1, SMALL * 3):
+            taken += 1
+        self.assertGreater(taken * 2700, 8192)
+        self.assertEqual(self.received(), [SMALL * 3] * taken)
+
     def test_a_retained_one_is_delivered_and_not_kept(self):
         self.publisher.send(publish("r", LARGE, 1, 9, retain=True))
         self.world.turn(60)

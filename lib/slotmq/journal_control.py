@@ -17,6 +17,9 @@ _RETRY = const(10)  # as in journal.py
 _FAR = const(65536)  # bytes that the journal grows between two looks, where there is room
 _MARGIN = const(4096)  # where there is little
 _WARNING = const(2)
+_NOTICE = const(4)
+_LITTLE = "little room is left; what needs more of it is refused."
+_ENOUGH = "there is room for all that may come."
 _PUBLISH_TYPE = const(3)
 _ENOMEM = const(12)
 _ENOSPC = const(28)
@@ -179,6 +182,8 @@ def keep_room(journal):
     before = journal.most
     journal.most = end + 2 * margin if is_short and journal.always else 0
     if (before > 0) != (journal.most > 0):
+        if broker.log_mask & _NOTICE:
+            broker.log(_NOTICE, "The journal: " + (_LITTLE if journal.most else _ENOUGH))
         broker.apply_settings()
     note(journal, is_full)
 
@@ -207,13 +212,24 @@ def full(journal, kind, n):
             journal.held = 0
         if journal.saved == early:  # there was nothing: much later `now - early` would be large
             journal.saved = saved
-        if broker.full or not journal.most:
-            return False
+    if journal.whole and not journal.held and journal.medium.end + need > journal.most:
+        _look_again(journal, need)
+    if broker.full or not journal.most:
+        return False
     if not journal.whole or journal.medium.end + journal.held + need > journal.most:
         broker.full = broker.subscriptions.full = 2  # for this packet
         return True
     journal.held += need
     return False
+
+
+def _look_again(journal, need):
+    # What was reserved is used up, and there may be more by now.
+    now = journal.broker.now
+    if now >= journal.retry_at:
+        keep_room(journal)
+        if journal.medium.end + need > journal.most:
+            journal.retry_at = max(journal.retry_at, now + _RETRY)
 
 
 def note(journal, is_full, error=_ENOSPC):
