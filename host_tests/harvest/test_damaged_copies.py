@@ -85,6 +85,8 @@ def test_of_a_newest_one_that_is_damaged_on_the_board_only_the_rest_is_fetched_a
     boards = attach(one)
     assert "segment 1: torn at byte " in harvest().output
     boards.requests.clear()
+    one.message("room/1", b"more")
+    boards.published()
     said = harvest().output
     assert "nothing new" in said and "torn" not in said
     offsets = [at for _, number, at in boards.requests if number == NEXT]

@@ -113,12 +113,13 @@ class Store:
             return None
         return self._bytes(there)[: there.grown]
 
-    def is_kept(self, key: Key, data: bytes) -> bool:
-        """Has a bundle the same of a segment that was still growing, also behind a damage?"""
+    def has_damage(self, key: Key, data: bytes) -> bool:
+        """Has a bundle of a segment that was still growing the same damage, byte for byte?"""
         there = self.damage.copies().get(key)
         if there is None or there.grown is None:
             return False
-        return self._bytes(there).rstrip(b"\xff") == data.rstrip(b"\xff")
+        here = self._bytes(there).rstrip(b"\xff")
+        return len(here) > there.grown and data.startswith(here)
 
     def held(self, copy: Copy) -> bytes | None:
         """What a bundle has of a sealed segment: to its last record, or what is torn behind.
