@@ -168,7 +168,7 @@ def _begun(store: Store, segment: Header) -> bytes:
 
 def _whole(store: Store, segment: Header, begun: bytes, fetch: Fetch) -> bytes:
     """All of it: what was begun and what is fetched; fetched anew where a CRC is wrong, but
-    for a damage that was fetched twice before."""
+    for a damage that a bundle has just so."""
     data = _gathered(store, segment, begun, fetch)
     found = scan(data)
     key: Key = (segment.board, segment.boot, segment.segment)
