@@ -72,7 +72,7 @@ class LittleCase(JournalCase):
         self.free()
         self.world.turn(11, ms=100)
         self.assertEqual(self.say(2, LARGE), 0)
-        self.assertEqual(lines, ["The journal: there is room for all that may come."])
+        self.assertEqual(lines, ["The journal: room for all."])
         self.assertEqual(self.received(), [LARGE])
 
     def test_what_is_there_is_used_before_anything_is_refused(self):

@@ -18,8 +18,6 @@ _FAR = const(65536)  # bytes that the journal grows between two looks, where the
 _MARGIN = const(4096)  # where there is little
 _WARNING = const(2)
 _NOTICE = const(4)
-_LITTLE = "little room is left; what needs more of it is refused."
-_ENOUGH = "there is room for all that may come."
 _PUBLISH_TYPE = const(3)
 _ENOMEM = const(12)
 _ENOSPC = const(28)
@@ -183,7 +181,8 @@ def keep_room(journal):
     journal.most = end + 2 * margin if is_short and journal.always else 0
     if (before > 0) != (journal.most > 0):
         if broker.log_mask & _NOTICE:
-            broker.log(_NOTICE, "The journal: " + (_LITTLE if journal.most else _ENOUGH))
+            what = "little room, what needs more is refused" if journal.most else "room for all"
+            broker.log(_NOTICE, "The journal: %s." % what)
         broker.apply_settings()
     note(journal, is_full)
 
@@ -212,8 +211,13 @@ def full(journal, kind, n):
             journal.held = 0
         if journal.saved == early:  # there was nothing: much later `now - early` would be large
             journal.saved = saved
-    if journal.whole and not journal.held and journal.medium.end + need > journal.most:
-        _look_again(journal, need)
+    now = broker.now
+    least = journal.medium.end + need
+    if least > journal.most and journal.whole and not journal.held and now >= journal.retry_at:
+        # What was reserved is used up, and there may be more by now.
+        keep_room(journal)
+        if least > journal.most:
+            journal.retry_at = max(journal.retry_at, now + _RETRY)
     if broker.full or not journal.most:
         return False
     if not journal.whole or journal.medium.end + journal.held + need > journal.most:
@@ -221,15 +225,6 @@ def full(journal, kind, n):
         return True
     journal.held += need
     return False
-
-
-def _look_again(journal, need):
-    # What was reserved is used up, and there may be more by now.
-    now = journal.broker.now
-    if now >= journal.retry_at:
-        keep_room(journal)
-        if journal.medium.end + need > journal.most:
-            journal.retry_at = max(journal.retry_at, now + _RETRY)
 
 
 def note(journal, is_full, error=_ENOSPC):
