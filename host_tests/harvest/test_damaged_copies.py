@@ -66,6 +66,40 @@ def test_what_is_damaged_in_its_copy_only_comes_whole_from_the_board(
 
 
 @WAYS
+def test_a_newest_one_that_is_damaged_in_its_copy_only_comes_whole_from_the_board(
+    way: str, one: Recorder, card: Path, copied: Harvest, folder: Folder,
+    fetched: Callable[[str], str],
+) -> None:  # fmt: skip
+    path = copy(one, card)
+    path.write_bytes(rotten(one.segments[NEXT], 700))
+    assert "segment 1: torn at byte " in copied().output
+    assert folder.identities() < identities(one)
+    assert "torn" not in fetched(way)
+    assert folder.identities() == identities(one)
+
+
+def test_of_a_newest_one_that_is_damaged_on_the_board_only_the_rest_is_fetched_again(
+    one: Recorder, attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    one.segments[NEXT] = rotten(one.segments[NEXT], 700)
+    boards = attach(one)
+    assert "segment 1: torn at byte " in harvest().output
+    boards.requests.clear()
+    one.message("room/1", b"more")
+    boards.published()
+    said = harvest().output
+    assert "nothing new" in said and "torn" not in said
+    offsets = [at for _, number, at in boards.requests if number == NEXT]
+    assert offsets.count(0) == 1 and min(filter(None, offsets)) > 600  # its header, and the rest
+    assert not list((folder.path / "partial").iterdir())
+    one.message("room/1", b"behind the damage")
+    one.start()
+    boards.published()
+    harvest()
+    assert b"behind the damage" in dict(folder.segments())[A, 1, NEXT]
+
+
+@WAYS
 def test_what_is_damaged_on_the_board_too_is_fetched_once_and_kept_as_it_is(
     way: str, one: Recorder, card: Path, copied: Harvest, folder: Folder,
     fetched: Callable[[str], str],
@@ -142,3 +176,16 @@ def test_a_last_record_that_ends_as_if_it_were_erased_is_new(
     by_cable()
     assert folder.identities() == identities(one)
     assert records(dict(folder.segments())[A, 1, 0])[-1][1] == b"\xff" * 9
+
+
+def test_of_a_bundle_that_has_rotted_the_bundle_is_named_and_not_its_segment(
+    one: Recorder, flash: Path, by_cable: Harvest, folder: Folder
+) -> None:
+    kept(folder, one.segments[0])
+    bundle = folder.path / folder.lines()[0]["path"]
+    bundle.write_bytes(rotten(bundle.read_bytes(), 700))
+    written(one, flash)
+    said = by_cable("--delete", status=1).output
+    assert f"{bundle}: it is not what was harvested" in said
+    assert "1 of its segments are on the board" in said and "as its bundle has not" not in said
+    assert len(list(flash.iterdir())) == len(one.segments)

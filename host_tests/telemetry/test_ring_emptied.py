@@ -10,7 +10,7 @@ from host_tests.harvest.recording import Recorder
 
 from .test_ring import written
 from .test_ring_forged import identities
-from .test_ring_offsets import BOARD, Driver, alone, good, numbers, recorder
+from .test_ring_offsets import BOARD, Driver, Ring, alone, good, numbers, recorder
 
 __all__ = ["alone"]  # a fixture
 CUTS = pytest.mark.parametrize("length", [0, 9])
@@ -59,6 +59,20 @@ def test_a_newest_segment_that_cannot_be_read_does_not_make_the_ring_anew(
     board.start()
     rows = driver.rows(second, driver.plan(second))
     assert identities(rows) == {(3, 0)}
+
+
+@CUTS
+def test_a_head_of_the_start_before_one_that_cannot_be_read_does_not_make_the_ring_anew(
+    length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is as the board told it then."""
+    board = recorder(300)
+    heads = Ring().heads()
+    board.start()
+    first = Driver().plan({})
+    board.segments[board.newest] = board.segments[board.newest][:length]
+    monkeypatch.setattr(Ring, "heads", lambda _: heads)
+    assert Driver().plan(first) == first
 
 
 @CUTS

@@ -59,11 +59,14 @@ class Asked:
         """What there is to say of a head that is too far from what is there."""
         return ToolError(f"board {self._board}: its head is not believed: {why}")
 
-    def beginning(self, numbers: Sequence[int]) -> int:
+    def beginning(self, head: Head, numbers: Sequence[int]) -> int:
         """How many of these at their beginning may be left out, as a head that tells of them is
-        not believed: as many as are not there, in one piece, if they are more than a few."""
+        not believed: as many as are not there, in one piece, if they are more than a few. It is
+        believed if its first segment is there: then those between were deleted."""
         low, high = min(MOST, len(numbers)) - 1, len(numbers)
-        if len(numbers) <= MOST or any(self.has(number) for number in numbers[: low + 1]):
+        if len(numbers) <= MOST or self.has(head.first):
+            return 0
+        if any(self.has(number) for number in numbers[: low + 1]):
             return 0
         while high - low > 1:
             middle = (low + high) // 2

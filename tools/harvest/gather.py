@@ -148,7 +148,8 @@ def _from_ring(ring: Ring, wanted: Plan, segment: Header, store: Store) -> bytes
     if copy is not None and (copy.grown is None or (end is not None and copy.grown >= end)):
         return None
     data = _whole(store, segment, begun, lambda at: ring.fetch(board, number, at, end))
-    if growing and copy is not None and copy.grown == len(data):
+    is_same = copy is not None and copy.grown == len(data)
+    if growing and (is_same or store.has_damage(key, data)):
         store.piece(board, number).unlink()
         return None
     return data
@@ -166,10 +167,12 @@ def _begun(store: Store, segment: Header) -> bytes:
 
 
 def _whole(store: Store, segment: Header, begun: bytes, fetch: Fetch) -> bytes:
-    """All of it: what was begun and what is fetched; fetched anew where a CRC is wrong."""
+    """All of it: what was begun and what is fetched; fetched anew where a CRC is wrong, but
+    for a damage that a bundle has just so."""
     data = _gathered(store, segment, begun, fetch)
     found = scan(data)
-    if not found.torn or found.cut:
+    key: Key = (segment.board, segment.boot, segment.segment)
+    if not found.torn or found.cut or store.has_damage(key, data):
         return data
     again = _gathered(store, segment, b"", fetch)
     return max(data, again, key=lambda each: scan(each).end)

@@ -113,6 +113,14 @@ class Store:
             return None
         return self._bytes(there)[: there.grown]
 
+    def has_damage(self, key: Key, data: bytes) -> bool:
+        """Has a bundle of a segment that was still growing the same damage, byte for byte?"""
+        there = self.damage.copies().get(key)
+        if there is None or there.grown is None:
+            return False
+        here = self._bytes(there).rstrip(b"\xff")
+        return len(here) > there.grown and data.startswith(here)
+
     def held(self, copy: Copy) -> bytes | None:
         """What a bundle has of a sealed segment: to its last record, or what is torn behind.
         None of a bundle that has rotted, so that nobody can say: its SHA-256 tells."""

@@ -7,7 +7,7 @@ says of the newest may be anybody's.
 
 from dataclasses import dataclass
 
-from .asked import Asked
+from .asked import MOST, Asked
 from .network import Gone, Head, Ring
 from .segments import Header, NotASegment
 from .store import Store
@@ -46,9 +46,9 @@ def plan(ring: Ring, head: Head, store: Store) -> Plan:
         told.append(f"its newest segment is {newest}, its head says {head.segment}")
     there = range(head.first, newest + 1)
     store.damage.doubt(head.board, there)
-    certain = _certain(asked, _sealed(store, head.board, there))
+    certain = _certain(asked, head, _sealed(store, head.board, there))
     numbers = [number for number in there if number not in certain]
-    if count := asked.beginning(numbers):
+    if count := asked.beginning(head, numbers):
         none = f"{numbers[0]} to {numbers[count - 1]}"
         told.append(f"its head tells of segments {none}, of which {count:,} are not there")
     lines = tuple(f"board {head.board}: {each}" for each in told)
@@ -79,19 +79,24 @@ def _sealed(store: Store, board: str, there: range) -> dict[int, dict[int, int]]
     return mine
 
 
-def _certain(asked: Asked, mine: dict[int, dict[int, int]]) -> set[int]:
+def _certain(asked: Asked, head: Head, mine: dict[int, dict[int, int]]) -> set[int]:
     """Of the segments that the folder has (of which boots?) those that are the ring's.
 
     A board that was emptied counts its segments anew, and the folder may have the same number
     of several rings. So headers are looked at, from the newest on; one that is known vouches
     for the one before it, which is of the same boot, or of the boot before if its own boot
-    begins with it. What is neither is looked at itself.
+    begins with it. What is neither is looked at itself, until so many are missing that the
+    head is believed no more.
     """
     certain: set[int] = set()
     boot = None  # of the next, if the one behind it is certain
+    missed = 0
     for number in sorted(mine, reverse=True):
         if number + 1 not in certain or boot not in mine[number]:
             boot = _boot(asked, number)
+            missed = 0 if asked.has(number) else missed + 1
+            if missed >= MOST and not asked.has(head.first):
+                break
         if boot in mine[number]:
             certain.add(number)
             boot -= mine[number][boot] == 0

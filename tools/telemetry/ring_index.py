@@ -10,6 +10,8 @@ A head may be anybody's, or out of date: it says where to look, and what is ther
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -69,9 +71,10 @@ class RingIndex:
 
     def __init__(self) -> None:
         self._starts: dict[int, Position] = {}  # by segment
+        self._gone: set[int] = set()  # numbers among theirs that no segment has any more
         self._head: Head | None = None
         self._newest = -1  # segment that can be read
-        self._is_sure = False  # is none there, or told of, that is newer?
+        self._is_sure = False  # does the head tell exactly of that one, and is none newer?
         self._tail = b""  # of the newest segment, as far as it was fetched
         self.end = Position(0, 0)
 
@@ -86,10 +89,12 @@ class RingIndex:
         if last is None:
             return
         known, tail = (self._starts, self._tail) if goes_on else ({}, b"")
-        starts = _starts(asked, head, last, known)
+        starts, gone = _starts(asked, head, last, known, self._gone if goes_on else set())
         newest = max(starts, default=-1)
         self._extend(ring, head, starts, tail if newest == self._newest else b"")
-        self._is_sure = head.segment <= last == newest
+        self._gone = gone
+        exactly = (newest, self.end.boot, len(self._tail))
+        self._is_sure = last == newest and (head.segment, head.boot, head.length) == exactly
 
     def _goes_on(self, asked: Asked, head: Head) -> bool:
         """Has the ring the segments that are known of it still? Not if the board was emptied."""
@@ -128,7 +133,8 @@ class RingIndex:
 
     def is_behind(self, position: Position) -> bool:
         """Is what was read of another ring, that no boot of this one follows on? That says the
-        newest segment, if it can be read."""
+        newest segment, if it can be read, and the head tells of it as it is: not one that an older
+        segment is left of, under a head that is wrong."""
         return self._is_sure and self.end.boot < position.boot
 
     def reaches(self, position: Position) -> bool:
@@ -209,23 +215,40 @@ def lying(segment: bytes, first: int, last: int) -> Bytes:
 
 
 def _starts(
-    asked: Asked, head: Head, last: int, known: dict[int, Position]
-) -> dict[int, Position]:
-    """Where each segment begins, from the last on: as far as the head tells of them and a few are
-    there, and on, as what lies before is lost only if the board says so, too."""
+    asked: Asked, head: Head, last: int, known: dict[int, Position], gone: set[int]
+) -> tuple[dict[int, Position], set[int]]:
+    """Where each segment begins, from the last on, and which numbers none has: all that are above
+    one that is certainly there, whatever is missing between; and those below while the head tells
+    of them and a few are there, or while each is there."""
     starts: dict[int, Position] = {}
+    missing: set[int] = set()
+    lowest = _lowest(asked, head, known)
     missed = 0
     for number in range(last, max(-1, last - SEGMENTS), -1):
-        is_told = number >= head.first
-        at = known.get(number) if is_told else None
-        at = at or _look(asked, number)
+        at = known.get(number) if number >= lowest else None
+        at = at or (None if number in gone else _look(asked, number))
         if at is not None:
             starts[number], missed = at, 0
-        elif not asked.has(number):
+        elif number in gone or not asked.has(number):
+            missing.add(number)
             missed += 1
-            if missed == MOST or not is_told:
+            if number < lowest and (missed >= MOST or number < head.first):
                 break
-    return starts
+    return starts, missing
+
+
+def _lowest(asked: Asked, head: Head, known: dict[int, Position]) -> float:
+    """The lowest number that is certainly there: the head's first if it is, or of those that are
+    known the first that still answers. A ring forgets from its beginning on."""
+    numbers = sorted(known)
+    if head.first in known or asked.has(head.first):
+        numbers = [*(number for number in numbers if number < head.first), head.first]
+
+    def answers(number: int) -> bool:
+        return number == head.first or _look(asked, number) == known[number]
+
+    at = bisect_left(numbers, True, key=answers)
+    return numbers[at] if at < len(numbers) else math.inf
 
 
 def _look(asked: Asked, number: int) -> Position | None:
