@@ -23,12 +23,16 @@ class Transport:
         self.serial = self
         self.interrupt = ""
         self.silent = 0  # so many of the next steps get no answer
+        self.content = b""
 
     def close(self) -> None:
         self.said.append("closed")
 
     def exec(self, code: str) -> None:
         self.said.append(code)
+        self.loses()
+
+    def loses(self) -> None:
         if self.silent:
             self.silent -= 1
             raise TransportError("timeout waiting for first EOF reception")
@@ -44,12 +48,16 @@ class Transport:
     def exec_raw(self, code: str, timeout: int) -> tuple[bytes, bytes]:
         if self.interrupt == "exec":
             raise KeyboardInterrupt
+        self.loses()
         return self.answers.pop(0).encode(), b""
 
     def exec_raw_no_follow(self, code: str) -> None:
         self.said.append(code)
 
     def fs_readfile(self, path: str) -> bytes:
+        self.loses()
+        if self.content:
+            return self.content
         raise SyntaxError(f"invalid syntax: {LOG} in {path}")
 
 
@@ -92,6 +100,29 @@ def test_no_file_is_missing_for_it(line: repl.Repl, transport: Transport) -> Non
     transport.answers = [broken] * 3
     with pytest.raises(ToolError, match="try again"):
         line.sizes()
+
+
+def test_a_board_that_starts_anew_is_asked_anew_what_changes_nothing(
+    line: repl.Repl, transport: Transport
+) -> None:
+    """As its watchdog makes it, where what ran was stopped before it could lay it to rest."""
+    transport.said.clear()
+    transport.content, transport.answers = b"kept", ["('/a', 'aa')\r\n1\r\n", "7\r\n"]
+    for answer, ask in (
+        (b"kept", lambda: line.read("/network.json")),
+        ({"/a": "aa"}, line.hashes),
+        (7, lambda: line.value("")),
+    ):
+        transport.silent = 2
+        assert ask() == answer
+        assert transport.said == ["closed", "raw REPL, soft_reset=True"] * 2
+        transport.said.clear()
+    transport.silent = 3
+    with pytest.raises(ToolError, match=r"/network\.json: cannot be read from the board"):
+        line.read("/network.json")
+    transport.silent = 1
+    with pytest.raises(ToolError, match="the board went away"):
+        line.run("it changes something")
 
 
 def test_the_boards_part_of_it(tmp_path: Path, line: repl.Repl, transport: Transport) -> None:

@@ -65,11 +65,15 @@ class Repl:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def run(self, code: str) -> str:
-        """What the code prints; ToolError with the last line of its traceback."""
+    def run(self, code: str, again: bool = False) -> str:
+        """What the code prints; ToolError with the last line of its traceback.
+
+        again: it changes nothing, and is run anew on a board that starts anew meanwhile."""
         try:
-            with self._busy():
-                output, errors = self._transport.exec_raw(code, timeout=_PATIENCE_S)
+            output, errors = self._tried(
+                lambda: self._transport.exec_raw(code, timeout=_PATIENCE_S),
+                _ATTEMPTS if again else 1,
+            )
         except (TransportError, serial.SerialException, OSError) as error:
             raise ToolError(f"{self.device}: the board went away ({error})") from None
         if errors:
@@ -80,7 +84,7 @@ class Repl:
 
     def value(self, code: str) -> Any:
         """What the code prints, as a Python value, whatever else prints on this line."""
-        found = answers.literals(self.run(code))
+        found = answers.literals(self.run(code, again=True))
         if not found:
             raise self._unreadable()
         return found[-1]
@@ -95,7 +99,7 @@ class Repl:
 
     def _by_path(self, code: str) -> dict[str, Any]:
         for _ in range(_ATTEMPTS):
-            rows = answers.rows(self.run(code))
+            rows = answers.rows(self.run(code, again=True))
             if rows is not None:
                 return rows
         raise self._unreadable()
@@ -144,8 +148,7 @@ class Repl:
     def read(self, path: str) -> bytes:
         """A file's content."""
         try:
-            with self._busy():
-                content: bytes = self._transport.fs_readfile(path)
+            content: bytes = self._tried(lambda: self._transport.fs_readfile(path), _ATTEMPTS)
         except (OSError, TransportError) as error:
             raise ToolError(f"{path}: cannot be read from the board ({error})") from None
         except (ValueError, SyntaxError):
@@ -169,6 +172,21 @@ class Repl:
     def lines(self, seconds: float) -> Iterator[str]:
         """What the board prints, line by line, for so long at most."""
         yield from follow(lambda: self._transport.serial, self._again, seconds)
+
+    def _tried(self, ask: Callable[[], Any], attempts: int) -> Any:
+        # As when its watchdog bites, which what ran before may have left awake.
+        while True:
+            attempts -= 1
+            try:
+                with self._busy():
+                    return ask()
+            except TransportExecError:
+                raise
+            except (TransportError, serial.SerialException, ConnectionError):
+                if not attempts:
+                    raise
+                self._again()
+                self._enter()
 
     @contextmanager
     def _busy(self) -> Iterator[None]:
