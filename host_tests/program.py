@@ -6,7 +6,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -35,6 +36,19 @@ class Run:
         for process in reversed(family):
             os.kill(process.pid, signal.SIGKILL)
         self.process.wait()
+
+    @contextmanager
+    def halted(self) -> Iterator[None]:
+        """It stands still meanwhile."""
+        family = [psutil.Process(self.process.pid)]
+        family += family[0].children(recursive=True)
+        for process in family:
+            process.suspend()
+        try:
+            yield
+        finally:
+            for process in family:
+                process.resume()
 
     def wait_for(self, condition: Callable[[], object], what: str) -> None:
         deadline = time.monotonic() + TIMEOUT_S

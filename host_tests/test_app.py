@@ -1,8 +1,11 @@
 """The command `slotmq run` while it runs: a process that obeys signals and ends in order."""
 
+import errno
 import os
 import re
 import signal
+import socket
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -30,13 +33,30 @@ def test_the_client_too_many_of_a_listener_is_refused_with_code_3(
     for where in addresses:
         with exchange(where, (CONNECT, bytes.fromhex("2002 0003"))) as third:
             assert third.recv(1) == b""
-    run.wait_for(lambda: "refused, return code 3" in run.errors.read_text(), "it in the log")
+    run.wait_for(lambda: "(return code 3)" in run.errors.read_text(), "it in the log")
     clients.append(exchange(("127.0.0.1", other), (CONNECT, CONNACK)))
     clients.append(exchange(addresses[0], (codec.connect("b"), CONNACK)))
     assert clients[1].recv(1) == b"", "taken over"
     run.stop()
     for client in clients:
         client.close()
+
+
+def test_a_storm_waits_in_the_backlog(start: Start) -> None:
+    """Whom the system turns away tries again after a second."""
+    port = free_port()
+    run = start("-p", port)
+    run.headline()
+    most = int(Path("/proc/sys/net/core/somaxconn").read_text())  # of the system
+    with ExitStack() as stack, run.halted():
+        storm = [stack.enter_context(socket.socket()) for _ in range(min(400, most))]
+        for sock in storm:
+            sock.setblocking(False)
+            sock.connect_ex(("127.0.0.1", port))
+        answers = {sock.connect_ex(("127.0.0.1", port)) for sock in storm}
+        assert answers <= {0, errno.EISCONN}
+    assert serves("127.0.0.1", port)
+    run.stop()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -48,6 +68,30 @@ def test_a_signal_ends_it_in_order(number: signal.Signals, start: Start) -> None
         run.stop(number)
         assert client.recv(1) == b""
     assert not serves("127.0.0.1", port)
+
+
+def test_the_process_that_listens_obeys_a_signal_itself(start: Start) -> None:
+    """As whoever looks for the port's owner sends it; the will goes out."""
+    port = free_port()
+    run = start("-p", port)
+    run.headline()
+    subscribe = (b"\x82\x06\0\1\0\1w\0", b"\x90\3\0\1\0")
+    dying = b"\x10\x14\0\4MQTT\4\6\0<\0\1d\0\1w\0\2me"
+    with (
+        exchange(("127.0.0.1", port), (CONNECT, CONNACK), subscribe) as client,
+        exchange(("127.0.0.1", port), (dying, CONNACK)),
+    ):
+        os.kill(listener(run.process.pid), signal.SIGTERM)
+        assert client.recv(100) == b"\x30\5\0\1wme"
+        assert client.recv(1) == b""
+    assert run.process.wait(TIMEOUT_S) == 0
+    assert run.errors.read_text().count("Traceback") == 0
+
+
+def listener(pid: int) -> int:
+    """The launcher's child where it has one, else itself."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(children[0]) if children else pid
 
 
 def test_it_starts_again_at_once_on_the_same_port(start: Start) -> None:

@@ -16,6 +16,7 @@ from slotmq_tools import micropython, mpy
 HERE = Path(__file__).parent
 UNIT = HERE / "unit"
 SHIMS = HERE / "shims"
+PORTS = HERE / "ports"
 HEAP_KB = 16384
 TIMEOUT_S = 100
 
@@ -24,7 +25,7 @@ def run(folder: Path, *files: Path, runner: Path = UNIT / "run_micropython.py") 
     """The exit status and the output of the test files on MicroPython."""
     imports = mpy.build_for(micropython.find(32), packed=False)
     command = micropython.command(32, HEAP_KB, runner, files)
-    environment = micropython.environment(imports, SHIMS, mpy.tools())
+    environment = micropython.environment(imports, SHIMS, PORTS, mpy.tools())
     done = subprocess.run(
         command,
         env={**environment, "SLOTMQ_SCRATCH": str(folder)},

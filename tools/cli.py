@@ -20,7 +20,7 @@ from rich.table import Table
 
 from . import boards, daemon, journal, journal_tables, launcher, mip, mpy, orders, passwd
 from .deploy.commands import COMMANDS
-from .errors import ToolError
+from .errors import ToolError, shown
 from .harvest.command import harvest
 from .scenario.command import sim
 from .telemetry.command import telemetry
@@ -41,7 +41,8 @@ class _Slotmq(click.Group):
         try:
             return super().invoke(ctx)
         except ToolError as error:
-            raise click.ClickException(str(error)) from None
+            lines = map(shown, str(error).split("\n"))
+            raise click.ClickException("\n".join(lines)) from None
 
 
 _board = click.option(
@@ -154,18 +155,8 @@ def inspect_journal(file: Path, database: Path | None) -> None:
         click.echo(f"{name} ({len(found)})")
         table = Table(*journal_tables.TABLES[name], box=box.SIMPLE_HEAD)
         for row in found:
-            table.add_row(*("" if cell is None else escape(_shown(cell)) for cell in row))
+            table.add_row(*("" if cell is None else escape(shown(cell)) for cell in row))
         Console(width=None if sys.stdout.isatty() else 160).print(table)
-
-
-def _shown(cell: object) -> str:
-    """As text for a terminal, which obeys no character of it."""
-    text = cell.decode(errors="backslashreplace") if isinstance(cell, bytes) else str(cell)
-    return "".join(one if one.isprintable() else _escaped(one) for one in text)
-
-
-def _escaped(one: str) -> str:
-    return one.encode("unicode_escape").decode()
 
 
 @main.command("passwd")

@@ -14,18 +14,20 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import cache, progress
 from .again import again
+from .debian_known import ARCHIVES
 from .errors import ToolError
 
 SUITE = "trixie"  # the first with MicroPython; everything is taken from this one
 
 _CODENAMES = ("bullseye", "bookworm", "trixie", "forky", "duke", "sid")
 _ALIASES = ("oldstable", "stable", "testing", "unstable")  # other archives use these too
+_APT_HELPER = "/usr/lib/apt/apt-helper"  # checks the hash of what it fetches
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _INDEX = re.compile(r"'(?P<mirror>\S+?)/dists/(?P<suite>[^/\s]+)/main/binary-")
 
@@ -124,13 +126,29 @@ def mirror() -> str:
 def _fetch(packages: Sequence[str], arch: str, target: Path) -> None:
     state = target / ".apt"
     apt = _make_apt_state(state, arch)
+    try:
+        _download(packages, arch, apt)
+    except ToolError:
+        known = ARCHIVES.get((tuple(packages), arch))
+        if known is None:
+            raise
+        again(lambda: _download_known(known, state / "archives"))
+    for package in sorted((state / "archives").glob("*.deb")):
+        _run("dpkg", "-x", str(package), str(target))
+    shutil.rmtree(state)
+
+
+def _download(packages: Sequence[str], arch: str, apt: Sequence[str]) -> None:
     with progress.bar(f"fetching {' '.join(packages)} ({arch})") as reached:
         again(lambda: _follow(lambda percent: reached(percent / 2), *apt, "update"))
         install = (*apt, "--download-only", "install", *packages)
         again(lambda: _follow(lambda percent: reached(50 + percent / 2), *install))
-    for package in sorted((state / "archives").glob("*.deb")):
-        _run("dpkg", "-x", str(package), str(target))
-    shutil.rmtree(state)
+
+
+def _download_known(known: Mapping[str, str], folder: Path) -> None:
+    for path, sha256 in known.items():
+        to = folder / path.rpartition("/")[2]
+        _run(_APT_HELPER, "download-file", f"{mirror()}/{path}", str(to), f"SHA256:{sha256}")
 
 
 def fetch_sources(packages: Sequence[str], target: Path) -> None:

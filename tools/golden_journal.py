@@ -70,8 +70,8 @@ class Scene:
         self.broker.loop.doors.add(self, self.accept)
         restore(self.broker, medium)
 
-    def accept(self) -> Client | None:
-        return self.waiting.pop() if self.waiting else None
+    def accept(self) -> tuple[Client, None] | None:
+        return (self.waiting.pop(), None) if self.waiting else None
 
     def register(self, stream: Any, _mask: int) -> None:
         if stream is not self:

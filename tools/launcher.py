@@ -54,7 +54,8 @@ def supervise(
 ) -> int:
     """Start a broker, pass signals on to it, wait for its end; its exit status.
 
-    It writes a byte to the descriptor `$SLOTMQ_READY_FD` when it listens. Its
+    It writes a byte to the descriptor `$SLOTMQ_READY_FD` when it listens, and reads the signals
+    that are sent to itself from `$SLOTMQ_SIGNALS_FD`. Its
     output is this process's, and with `relay` it follows even where `ready`
     redirects that.
     """
@@ -62,15 +63,20 @@ def supervise(
     told, tell = os.pipe()
     output_in, output_out = os.pipe() if relay else (None, None)
     orders.pass_on_signals(order_out)
-    child = subprocess.Popen(
-        command,
-        env={**environment, "SLOTMQ_READY_FD": str(tell)},
-        stdin=order_in,
-        stdout=output_out,
-        stderr=output_out,
-        start_new_session=True,
-        pass_fds=(tell,),
-    )
+    with orders.for_child() as signals:
+        child = subprocess.Popen(
+            command,
+            env={
+                **environment,
+                "SLOTMQ_READY_FD": str(tell),
+                "SLOTMQ_SIGNALS_FD": "".join(map(str, signals)),
+            },
+            stdin=order_in,
+            stdout=output_out,
+            stderr=output_out,
+            start_new_session=True,
+            pass_fds=(tell, *signals),
+        )
     for childs in (order_in, tell, output_out):
         if childs is not None:
             os.close(childs)

@@ -5,9 +5,11 @@ module, and on CPython a handler could not wake the loop: Python resumes a poll
 that a signal interrupted. A byte to read wakes both.
 """
 
+import ctypes
 import os
 import signal
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 STOP = b"s"
@@ -22,6 +24,28 @@ BY_SIGNAL = {
     signal.SIGUSR1: COMPACT,
     signal.SIGUSR2: DUMP_TREE,
 }
+
+
+@contextmanager
+def for_child() -> Iterator[tuple[int, ...]]:
+    """Who is started meanwhile has the signals blocked, and reads its own from this descriptor.
+
+    () where the system has none such (signalfd: Linux), and nothing is blocked."""
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "signalfd"):
+        yield ()
+        return
+    numbers = ctypes.create_string_buffer(128)  # a sigset_t
+    libc.sigemptyset(numbers)
+    for number in BY_SIGNAL:
+        libc.sigaddset(numbers, number)
+    line = libc.signalfd(-1, numbers, os.O_CLOEXEC)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, BY_SIGNAL)
+    try:
+        yield (line,)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        os.close(line)
 
 
 def ignore_signals() -> None:

@@ -7,6 +7,7 @@
 # On a computer, where there is neither `network` nor `machine`, it runs all the same.
 # Allocates between two turns of the broker, a little, when something changes.
 import json
+import sys
 import time
 
 from slotmq import app
@@ -37,14 +38,17 @@ def run(folder, turns):
     led = watch.Led(config.get("led", "LED"))
     board = Board(folder, config, link, led, turns)
     arguments = ["-c", folder + "slotmq.conf", "--board", config.get("board", "HOST")]
+    board.dog.start()
     try:
+        # Before the tables: an ESP32's Wi-Fi needs memory that the heap would take.
+        link.start(ticks_ms())
+        board.dog.release()  # a long journal feeds nobody
         status = app.main(arguments, on_ready=board.serve)
     finally:
         board.dog.release()
-    if status == _CANNOT:
-        raise RuntimeError("the broker did not start: see the line above")  # perhaps it can anew
     if status:
-        raise starts.Safe("the broker did not start: see the line above")
+        why = "the broker did not start: %s" % app.refused[0]
+        raise RuntimeError(why) if status == _CANNOT else starts.Safe(why)  # it can perhaps anew
     led.show(watch.OFF)
     return status
 
@@ -58,7 +62,9 @@ def _network(path):
     except (OSError, ValueError) as error:
         raise starts.Safe(_UNUSABLE % error)
     try:
-        return config, links.make(config)
+        link = links.make(config)
+        config["watchdog"] = watch.timeout(config)
+        return config, link
     except (ValueError, KeyError, TypeError) as error:
         raise starts.Safe(_UNUSABLE % error)
 
@@ -71,7 +77,7 @@ class Board:
         self.link = link
         self.led = led
         self.turns = turns
-        self.dog = watch.Dog(config.get("watchdog", 8000))
+        self.dog = watch.Dog(config["watchdog"])
         self.clock = None
         if config.get("time"):
             from slotmq_run import wall
@@ -82,11 +88,12 @@ class Board:
         """Turn the broker for ever."""
         began = last = ticks_ms()
         young = True
+        if sys.platform == "esp32":
+            print(app.borrow("idf", "told"))
         self.dog.start()
         if self.clock:
             self.clock.follow(broker)
             self.dog.feed()
-        self.link.start(began)
         while True:
             broker.turn(_TURN_MS)
             self.dog.feed()  # only here: a loop that does not turn feeds nobody

@@ -1,5 +1,5 @@
 # links.py - ways onto a network, and how each is kept up: what they have in common. Kinds are
-# in wifi.py and wired.py, of which a board loads one.
+# in station.py, access.py and wired.py, of which a board loads one.
 #
 # Every link has start(now), step(now) -> has it changed?, up, told(). step() is called
 # some times a second and never waits: what fails is tried again, after a pause that
@@ -16,21 +16,32 @@ _JOIN_MS = 20000  # how long one attempt may take, with DHCP
 _PAUSE_MS = 1000
 _LONGEST_PAUSE_MS = 30000
 _MASK = 0x3FFFFFFF
+made: list = []  # the link that make() has made last
 
 
 def make(config):
     """The link that network.json names; ValueError, KeyError: it cannot be used."""
-    kind = config["link"]
+    made[:] = (_make(config["link"], config),)
+    return made[0]
+
+
+def _make(kind, config):
     if kind == "host":
         return Host()
     if network is None:
         raise ValueError("link %s: this Python has no module network" % kind)
     if config.get("hostname"):
         network.hostname(config["hostname"])  # before there is an interface
-    if kind in ("station", "access_point"):
-        from slotmq_run import wifi
+    if config.get("country"):
+        network.country(config["country"])  # a CYW43 takes it when it is first active
+    if kind == "station":
+        from slotmq_run import station
 
-        return wifi.make(kind, config)
+        return station.Station(config)
+    if kind == "access_point":
+        from slotmq_run import access
+
+        return access.AccessPoint(config)
     if kind in ("ethernet", "ppp"):
         from slotmq_run import wired
 
@@ -69,7 +80,10 @@ class Link:
 
     name = ""
 
-    def __init__(self):
+    def __init__(self, config):
+        # Address, mask, gateway, DNS; none: DHCP's. For an active interface, since on lwIP DHCP
+        # begins with that, and ends when it is given these.
+        self.fixed = config.get("address")
         self.up = False
         self.why = ""
         self._told_why = ""  # what step() has last said is new
@@ -78,7 +92,14 @@ class Link:
         self._trying = False
 
     def start(self, now):
-        self._try(now)
+        """Begin an attempt."""
+        self._since = now
+        self._trying = True
+        try:
+            self.begin()
+        except Exception as error:  # an ESP32 without memory for it raises RuntimeError
+            self._trying = False
+            self.why = "error %s" % error
 
     def step(self, now):
         """Look after it; True if it came up, was lost, or failed otherwise than before."""
@@ -97,7 +118,7 @@ class Link:
         if not self._trying:
             if waited >= self._pause:
                 self._pause = min(_LONGEST_PAUSE_MS, 2 * self._pause)
-                self._try(now)
+                self.start(now)
             return self._is_new()  # a driver may have raised, in start() too
         why = self._failure()
         if not why and waited < _JOIN_MS:
@@ -123,24 +144,13 @@ class Link:
         """The address of the network's DNS server."""
         return self.interface().ifconfig()[3]
 
-    def _try(self, now):
-        self._since = now
-        self._trying = True
-        try:
-            self.begin()
-        except OSError as error:
-            self._trying = False
-            self.why = "error %s" % error
-
     # A kind's own
 
     def begin(self):
-        """Begin to connect; OSError: that failed at once."""
-        raise NotImplementedError
+        """Begin to connect; whatever it raises: that failed at once."""
 
     def interface(self):
         """Its network interface, of the port's `network`."""
-        raise NotImplementedError
 
     def _is_up(self):
         try:

@@ -1,7 +1,7 @@
 # watch.py - the watchdog and the LED of a board, or of none.
 #
 # Dog resets a board whose loop stands still. It is let go of before the REPL gets the
-# board, or it would bite whoever types. Led shows one of three states.
+# board, or it would bite whoever types. Led shows one of four states.
 import sys
 
 try:
@@ -9,14 +9,22 @@ try:
 except ImportError:
     machine = None  # type: ignore[assignment]
 
-OFF, UP, JOINING = 0, 1, 2
+OFF, UP, JOINING, ALARM = 0, 1, 2, 3
 _BLINK_MS = 500
-_ALARM_HZ = 5
-_alarms: list = []  # an RP2040's timer ends where nothing holds it
+_ALARM_MS = 100
 # RP2040 and RP2350: the watchdog's control register, and the bit that lets it run
 _CONTROL = {"RP2040": 0x40058000, "RP2350": 0x400D8000}
 _ENABLE = 1 << 30
 _LONGEST_MS = 0x7FFFFFF
+
+
+def timeout(config):
+    """network.json's time in ms without a turn, 0: no watchdog. ValueError: none can have it."""
+    ms = config.get("watchdog", 8000)
+    # A link that comes up may hold a turn for a second; an RP2040 takes no more (machine_wdt.c).
+    if ms != 0 and (type(ms) is not int or not 2000 <= ms <= 8388):
+        raise ValueError("watchdog: 0, or 2000 to 8388 ms")
+    return ms
 
 
 class Dog:
@@ -64,24 +72,14 @@ class Led:
                 pass  # this board has none of that name
 
     def show(self, state):
-        """OFF, UP: lit, JOINING: it blinks."""
+        """OFF, UP: lit, JOINING: it blinks, ALARM: fast."""
         if state != self._state:
             self._state = state
             self.step(0)
 
     def step(self, now):
-        lit = self._state == UP or (self._state == JOINING and now // _BLINK_MS & 1)
+        ms = _ALARM_MS if self._state == ALARM else _BLINK_MS
+        lit = self._state == UP or (self._state >= JOINING and now // ms & 1)
         if self._pin and lit != self._lit:
             self._lit = lit
             self._pin.value(1 if lit else 0)
-
-    def alarm(self):
-        """Blink fast from now on, while nothing else runs."""
-        pin = self._pin
-        if pin:
-            try:
-                timer = machine.Timer(-1)
-            except ValueError:  # an ESP32 has hardware timers only
-                timer = machine.Timer(0)
-            timer.init(freq=_ALARM_HZ * 2, callback=lambda _: pin.value(not pin.value()))
-            _alarms.append(timer)

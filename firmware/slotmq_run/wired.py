@@ -8,15 +8,17 @@ def make(kind, config):
 
 
 class Ethernet(links.Link):
-    """A W5500 on SPI; pins as on WIZnet's board, unless network.json says otherwise."""
+    """A W5500 on SPI; pins as on WIZnet's board, unless network.json says otherwise. Without
+    its INT pin the port looks every 64 ms whether something has come."""
 
     name = "ethernet"
 
     def __init__(self, config):
-        super().__init__()
+        super().__init__(config)
         from machine import SPI, Pin
 
         pins = config.get("pins", {})
+        interrupt = config.get("int_pin", None if pins else 21)
         spi = SPI(
             config.get("spi", 0),
             config.get("baudrate", 20000000),
@@ -24,14 +26,18 @@ class Ethernet(links.Link):
             miso=Pin(pins.get("miso", 16)),
             sck=Pin(pins.get("sck", 18)),
         )
-        cs, reset = Pin(pins.get("cs", 17)), Pin(pins.get("reset", 20))
-        self.nic = links.made_by("WIZNET5K")(spi, cs, reset)
+        wires = [Pin(pins.get("cs", 17)), Pin(pins.get("reset", 20))]
+        if interrupt is not None:
+            wires.append(Pin(interrupt))
+        self.nic = links.made_by("WIZNET5K")(spi, *wires)
 
     def interface(self):
         return self.nic
 
     def begin(self):
         self.nic.active(True)  # DHCP begins with it; ifconfig("dhcp") would wait for it
+        if self.fixed:
+            self.nic.ifconfig(self.fixed)
 
 
 class Serial(links.Link):
@@ -40,7 +46,7 @@ class Serial(links.Link):
     name = "ppp"
 
     def __init__(self, config):
-        super().__init__()
+        super().__init__(config)
         from machine import UART, Pin
 
         pins = config.get("pins", {})

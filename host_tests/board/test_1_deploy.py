@@ -63,6 +63,16 @@ def test_status_tells_what_sys_says(board: Deployed) -> None:
     assert "$SYS/broker/version" in said
 
 
+def test_a_network_without_a_driver_is_refused_and_nothing_is_changed(board: Deployed) -> None:
+    """The image has no Wi-Fi."""
+    words = ["deploy", "--board", NAME, "--wifi-ssid", "home", "--port", board.board.device]
+    status, said = board.cli(*words, secret=SECRET)
+    assert status == 1
+    assert "no network.WLAN" in said
+    assert SECRET not in said
+    assert re.search(r"\n0 of \d+ files written", board.deploy(None))  # nothing had changed
+
+
 def test_a_broker_that_cannot_start_is_reported_with_its_reason(board: Deployed) -> None:
     conf = board.folder / "missing.conf"
     conf.write_text("listener 1883\npersistence true\npersistence_location nowhere\n")
@@ -72,18 +82,13 @@ def test_a_broker_that_cannot_start_is_reported_with_its_reason(board: Deployed)
     assert "slotmq.conf:3: persistence_location: expected a folder that is there" in said, said
 
 
-def test_a_network_that_cannot_be_had_is_safe_mode_and_the_repl_answers(board: Deployed) -> None:
-    """The image has no Wi-Fi: what a board says of it reaches the user, the secret does not."""
-    words = ["deploy", "--board", NAME, "--wifi-ssid", "home", "--port", board.board.device]
-    status, said = board.cli(*words, secret=SECRET)
-    assert status == 1
-    assert "safe mode" in said
-    assert SECRET not in said
+def test_a_backup_has_what_it_takes_to_come_back_and_is_for_its_owner_alone(
+    board: Deployed,
+) -> None:
     folder = board.folder / "saved"
     status, said = board.cli("backup", folder, "--port", board.board.device)
     assert status == 0, said
     assert "/network.json" in said
-    assert SECRET in (folder / "network.json").read_text()
     assert (folder / "network.json").stat().st_mode & 0o77 == 0
 
 

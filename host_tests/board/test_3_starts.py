@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from slotmq_tools.deploy import copying
+from slotmq_tools.deploy import copying, reach
 from slotmq_tools.deploy.repl import Repl
 from slotmq_tools.errors import ToolError
 
@@ -81,8 +81,13 @@ def test_a_file_that_is_broken_is_safe_mode_after_three_starts(board: Deployed) 
         resets = board.board.figures()["resets"]
         repl.write(CORE, b"M\x05 of another MicroPython")
         lines = heard(repl, "slotmq: safe mode: 3 starts ended within a minute")
-    assert board.board.figures()["resets"] == resets + 4  # that of the test is one
-    assert sum(line.startswith("Traceback") for line in lines) == 3, lines
+        assert board.board.figures()["resets"] == resets + 4  # that of the test is one
+        assert sum(line.startswith("Traceback") for line in lines) == 3, lines
+        for line in repl.lines(PATIENCE_S):
+            if line.startswith("ppp: up"):
+                break
+        with pytest.raises(reach.SafeMode, match="the last one by ValueError"):
+            reach.system_topics(board.address, reach.Login())
     assert "\n1 of " in board.deploy()
 
 

@@ -21,7 +21,8 @@ HOW = "python -m slotmq_tools.emulator.cycles --write docs/benchmarks.md"
 
 
 QOS_0 = "QoS 0: PUBLISH to 1 subscriber"
-AIMS = {QOS_0: 60_000, "QoS 1: PUBLISH to 1 subscriber, PUBACK": 120_000}
+# Without lookups of names, of which chance decides a part
+AIMS = {QOS_0: 40_000, "QoS 1: PUBLISH to 1 subscriber, PUBACK": 76_000}
 # Attributes that every packet meets, under names that the packer gives others for
 OTHER_NAMES = (("at_hand", "a_hand"), ("mark_dirty", "z_dirty"), ("held", "a_held"))
 IN_EACH_TURN = "        counts = self.counts\n        if self.pending[0]:\n"
@@ -65,7 +66,7 @@ def test_packets_cost_what_is_written(now: dict[str, cycles.Cost]) -> None:
 
 def test_the_aims_are_met(now: dict[str, cycles.Cost]) -> None:
     for costs in (cycles.read(DOCS), now):
-        assert all(costs[name].cycles <= most for name, most in AIMS.items()), costs
+        assert all(costs[name].steady <= most for name, most in AIMS.items()), costs
 
 
 def test_a_run_repeats_to_the_cycle(now: dict[str, cycles.Cost]) -> None:

@@ -2,13 +2,21 @@
 # moves: what is around the board stands in air.json, in the folder that it runs in.
 #
 #   {"points": {ssid: password}, "dhcp": does it answer?, "hang": does the driver hang?,
-#    "dns": the port of loopback where the DNS server is, "ntp": and that of a time server}
+#    "dns": the port of loopback where the DNS server is, "ntp": and that of a time server,
+#    "port": esp32, or that of a Pico W,
+#    "pause": seconds of the first safe mode, "bitten": did the watchdog end the last start?}
 #
 # The watchdog is the kernel's alarm, so what it does not let live ends at once and in the
 # midst of anything, as on a board. The clock of the board is in rtc.json. Both runtimes.
 import json
 import os
 import sys
+import time
+
+sys.path.append(__file__.rsplit("/", 1)[0] + "/../ports")
+
+import network_cyw43
+import network_esp32
 
 
 def alarm(seconds):
@@ -28,48 +36,37 @@ def air():
         return json.load(file)
 
 
-class WLAN:
-    def __init__(self, _which):
-        self.wanted = None
-        self.address = "0.0.0.0"
+class Around(type(network_cyw43.AIR)):
+    """What air.json says now. `hang`: the driver does not come back, here or when it begins."""
 
-    def active(self, *_):
-        return True
-
-    def connect(self, ssid, password):
-        self.wanted = ssid, password
-
-    def disconnect(self):
-        self.wanted = None
-
-    def ifconfig(self):
-        return (self.address, "255.255.255.0", "0.0.0.0", "127.0.0.1")
-
-    def isconnected(self):
-        while air()["hang"]:
-            pass
-        return self.status() == Network.STAT_GOT_IP
-
-    def status(self):
+    def look(self):
         now = air()
-        if self.wanted is None:
-            return Network.STAT_IDLE
-        ssid, password = self.wanted
-        if ssid not in now["points"]:
-            return Network.STAT_NO_AP_FOUND
-        if now["points"][ssid] != password:
-            return Network.STAT_WRONG_PASSWORD
-        if not now["dhcp"]:
-            return Network.STAT_CONNECTING
-        self.address = "192.168.1.7"
-        return Network.STAT_GOT_IP
+        while now["hang"]:
+            now = air()
+        self.points = now["points"]
+        self.now = time.time() * 1000
+        self.dhcp_ms = 0 if now["dhcp"] else 1 << 60
+        return self
 
 
-class Network:
-    STA_IF = 0
-    STAT_IDLE, STAT_CONNECTING, STAT_GOT_IP = 0, 1, 3
-    STAT_CONNECT_FAIL, STAT_NO_AP_FOUND, STAT_WRONG_PASSWORD = -1, -2, -3
-    WLAN = WLAN
+class System:
+    """The module `sys` of an ESP32."""
+
+    platform = "esp32"
+
+    def __getattr__(self, name):
+        return getattr(sys, name)
+
+
+PORT = network_esp32 if air().get("port") == "esp32" else network_cyw43
+PORT.AIR = Around()
+# Its DNS server is here.
+PORT._OF_DHCP = ("192.168.1.7", "255.255.255.0", "192.168.1.1", "127.0.0.1")
+NETWORK = PORT.Network()
+if PORT is network_esp32:
+    sys.modules["sys"], sys.modules["esp32"] = System(), NETWORK.idf
+    if sys.implementation.name != "micropython":
+        sys.modules["gc"] = network_esp32.Gc(network_esp32.Idf(57344, 100000), 57344)
 
 
 class Dog:
@@ -91,10 +88,20 @@ class Clock:
 class Machine:
     WDT = Dog
     RTC = Clock
+    WDT_RESET = 3
+
+    def reset_cause():
+        return Machine.WDT_RESET if air().get("bitten") else 1
+
+    def reset():
+        raise SystemExit(RESET)
 
 
-sys.modules["network"], sys.modules["machine"] = Network, Machine
-from slotmq_run import wall  # noqa: E402
+RESET = 42
+sys.modules["network"], sys.modules["machine"] = NETWORK, Machine
+from slotmq_run import safe, wall  # noqa: E402
+
+safe._PAUSE_S = air().get("pause", 120)
 
 wall._DNS_PORT, wall._PORT = air().get("dns", 53), air().get("ntp", 123)
 import main  # noqa: E402,F401

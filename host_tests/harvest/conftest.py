@@ -15,8 +15,23 @@ from slotmq_tools.cli import main
 from .fake_board import FakeBoards
 from .recording import Recorder, records
 
+# Any broker may stand between boards and harvester; slotmq's lets no client publish a head.
+ANY_BROKER = """
+from slotmq import local
+from slotmq_tools.cli import main
+local.refused = lambda *_: False
+main()
+"""
 A, B = "00000000000000aa", "00000000000000bb"
 Attach = Callable[..., FakeBoards]
+
+
+class Field(BrokerProcess):
+    """A broker where clients may say what the boards' own brokers say."""
+
+    def _command(self) -> list[str]:
+        executable, _, _, *arguments = super()._command()
+        return [executable, "-c", ANY_BROKER, *arguments]
 
 
 class Folder:
@@ -81,7 +96,7 @@ def folder(tmp_path: Path) -> Folder:
 @pytest.fixture
 def field(tmp_path: Path) -> Iterator[BrokerProcess]:
     """The broker that the boards' clients find."""
-    broker = BrokerProcess("cpython", "\n", tmp_path)
+    broker = Field("cpython", "\n", tmp_path)
     yield broker
     broker.stop()
 

@@ -52,7 +52,7 @@ def test_a_head_that_no_board_says_is_passed_over(
 
 
 def forged(field: BrokerProcess, topic: str, head: bytes) -> None:
-    """Any client can publish it, and goes."""
+    """A client publishes it, where the broker lets it, and goes."""
     client = paho.Client(CallbackAPIVersion.VERSION2)
     client.connect(*field.address)
     client.loop_start()

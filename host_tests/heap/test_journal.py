@@ -104,7 +104,8 @@ def test_a_full_journal_starts_in_the_heap_of_a_pico_w(tmp_path: Path) -> None:
     """As full as its tables are: sessions, subscriptions, queues, retained messages, ids."""
     port = free_port()
     lines = (f"listener {port} 127.0.0.1", "persistence true", "allow_anonymous true")
-    path = conf(tmp_path, *lines, f"persistence_location {tmp_path}/")
+    all_kept = "when_full sessions drop_oldest"  # as many sessions as there are slots
+    path = conf(tmp_path, *lines, f"persistence_location {tmp_path}/", all_kept)
 
     def start() -> Run:
         run = Run(tmp_path, "micropython", "-c", path, "--board", "RPI_PICO_W")
@@ -121,7 +122,7 @@ def test_a_full_journal_starts_in_the_heap_of_a_pico_w(tmp_path: Path) -> None:
     assert time.monotonic() - begun < START_S
     reader = Client(("127.0.0.1", port))
     assert reader.connect(codec.connect("0" * 60, clean=False)).session_present
-    assert len(reader.receive_all()) > 3
+    assert len(reader.receive_all()) >= 3
     reader.sock.close()
     run.stop()
 
@@ -162,7 +163,7 @@ def grow(run: Run, address: tuple[str, int], file: Path) -> None:
     run.process.send_signal(signal.SIGUSR1)
     run.wait_for(lambda: "The journal is rewritten" in run.everything(), "its line")
     long = 60_000 + 4 * file.stat().st_size
-    assert long > 100_000
+    assert long > 80_000
     publisher = Client(address)
     assert publisher.connect(codec.connect("publisher", clean=False)).session_present
     for n in itertools.count():

@@ -31,7 +31,7 @@ class Deployed(Board):
         (folder / "slotmq.conf").write_text(listener + self.conf)
         network = {"board": name, "link": "host", "time": self.time}
         (folder / "network.json").write_text(json.dumps(network))
-        main = "import slotmq_run.wifi\n" + (FIRMWARE / "main.py").read_text()
+        main = "import slotmq_run.station\n" + (FIRMWARE / "main.py").read_text()
         (folder / "main.py").write_text(main)
         return ["main.py"]
 

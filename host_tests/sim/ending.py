@@ -104,7 +104,7 @@ def _come(world, client):
 def _may_be_refused(world):
     """May a table be full for ever of what other clients keep?"""
     policies = world.plan.settings.when_full
-    return policies["messages"] == "disconnect" or policies["sessions"] == "refuse"
+    return policies["messages"] == "disconnect" or policies["sessions"] != "drop_oldest"
 
 
 def _may_come(world, client):

@@ -37,6 +37,12 @@ FAULTS = (
         f"        {_NOTHING}",
     ),
     Fault(
+        "a received id stays where a hook raised",
+        "publish5.py",
+        "            sessions.remove_received(session, at)\n            raise",
+        "            raise",
+    ),
+    Fault(
         "a duplicate is delivered",
         "handle_publish.py",
         "    if sessions.find_received(session, packet_id) < 0:",
@@ -44,9 +50,9 @@ FAULTS = (
     ),
     Fault(
         "no PUBREL for a PUBREC that is not known",
-        "hot_lane_cpython.py",
-        "        put_ack(queue, conn, 0x62, packet_id)",
-        "        if entry != _NONE:\n            put_ack(queue, conn, 0x62, packet_id)",
+        "handle_acks.py",
+        "        put_ack(broker, conn, _PUBREL, pkt[_PACKET_ID])",
+        "        pass",
     ),
     Fault(
         "DUP is missing",
@@ -101,8 +107,8 @@ FAULTS = (
     Fault(
         "a drop is not counted",
         "deliver.py",
-        "            deliveries.refused += 1\n            broker.stats[_DROPPED] += 1",
-        f"            {_NOTHING}",
+        "    broker.deliveries.refused += 1\n    broker.stats[_DROPPED] += 1\n    return _NONE",
+        "    return _NONE",
     ),
     Fault(
         "the QoS is not lowered to what was granted",
@@ -116,6 +122,13 @@ FAULTS = (
         "admit.py",
         "        lifecycle.discard_state(broker, session)",
         f"        {_NOTHING}",
+    ),
+    Fault(
+        "one that is refused takes over",
+        "admit.py",
+        "    will = _NONE\n",
+        "    if old != _NONE:\n        broker.end(old, _TAKEN_OVER)\n"
+        "        lifecycle.detach(broker, old)\n    will = _NONE\n",
     ),
     Fault("session present is not told", "admit.py", "        present = 1", "        present = 0"),
     Fault(
@@ -144,9 +157,9 @@ FAULTS = (
     ),
     Fault(
         "the youngest session goes first",
-        "sessions.py",
-        "self.left[session] < self.left[oldest]",
-        "self.left[session] > self.left[oldest]",
+        "admit.py",
+        "sessions.left[session] < sessions.left[oldest]",
+        "sessions.left[session] > sessions.left[oldest]",
     ),
     # Retained messages
     Fault(
@@ -186,7 +199,7 @@ FAULTS = (
         "version5.py",
         "        if marked[session] and broker",
         "        if broker",
-        500,
+        3000,
     ),
     Fault(
         "aliases stay when their connection ends",
@@ -208,9 +221,9 @@ FAULTS = (
         "        copy(self.tx, base, self.tx, base + done, n - done - 1)",
     ),
     Fault(
-        "ENOMEM ends a connection",
+        "ENOBUFS ends a connection",
         "loop.py",
-        "        if error.args[0] not in (_EAGAIN, _ENOMEM):",
+        "        if error.args[0] not in (_EAGAIN, _ENOBUFS):",
         "        if error.args[0] != _EAGAIN:",
     ),
     Fault(
@@ -237,5 +250,66 @@ FAULTS = (
         "connections.py",
         "            self.big_owner[k] = _NONE\n            self.bigs[0] -= 1",
         "            self.big_owner[k] = _NONE",
+    ),
+    # A table that is full
+    Fault(
+        "a session with messages gives way",
+        "admit.py",
+        "if empty and (sessions.head[session] != _NONE or sessions.id_count[session]):",
+        "if empty and sessions.id_count[session]:",
+    ),
+    Fault(
+        "a session with ids of QoS 2 gives way",
+        "admit.py",
+        "if empty and (sessions.head[session] != _NONE or sessions.id_count[session]):",
+        "if empty and sessions.head[session] != _NONE:",
+    ),
+    Fault(
+        "sessions that stay take every slot",
+        "admit.py",
+        "    return staying < sessions.slots - min(",
+        "    return True or min(",
+    ),
+    Fault(
+        "who wants to stay is refused though one holds nothing",
+        "admit.py",
+        '    if policy != "refuse":',
+        '    if policy == "drop_oldest":',
+    ),
+    Fault(
+        "a session holds more than its share of slots",
+        "budget.py",
+        "    return (slots + 1) * 100 <= messages.slots * share and blocks",
+        "    return blocks",
+    ),
+    Fault(
+        "a session holds more than its share of bytes",
+        "budget.py",
+        " and blocks * 100 <= arena.blocks * share",
+        "",
+    ),
+    Fault(
+        "sessions that are offline take all messages",
+        "budget.py",
+        "    if sessions.conn[session] == _NONE and (",
+        "    if False and (",
+    ),
+    Fault(
+        "the lane does not ask for shares",
+        "hot_queue_cpython.py",
+        "    if d.count[0] + end - i > d.slots or m.count[0] >= slots:",
+        "    if d.count[0] + end - i > d.slots:",
+    ),
+    Fault(
+        "messages that wait for PUBREL are not counted",
+        "budget.py",
+        "                slots += 1",
+        "                slots += 0",
+    ),
+    Fault(
+        "the time of a cut packet runs on while the broker does not read",
+        "timers.py",
+        "if broker.loop.paused[conn] & _IN:",
+        "if False:",
     ),
 )

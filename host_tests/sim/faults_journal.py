@@ -136,8 +136,8 @@ FAULTS = (
     Fault(
         "a session's expiry begins anew",
         "keeping.py",
-        "left[session] = 0 if was_connected else left[session] - restorer.now",
-        "left[session] = 0",
+        "        if was_connected:\n            broker.sessions.left[session] = 0",
+        "        broker.sessions.left[session] = 0",
     ),
     Fault(
         "options of a subscription are lost",

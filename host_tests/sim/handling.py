@@ -156,6 +156,10 @@ def handle_ping(model, link, packet, grown):
     link.due.append(("pingresp",))
 
 
+def handle_raised(model, link, packet, grown):
+    link.deaf = True
+
+
 def handle_disconnect(model, link, packet, grown):
     _, with_will, expiry = packet
     link.left = not with_will
@@ -177,4 +181,5 @@ HANDLERS = {
     "unsubscribe": handle_unsubscribe,
     "ping": handle_ping,
     "disconnect": handle_disconnect,
+    "raised": handle_raised,
 }

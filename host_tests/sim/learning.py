@@ -1,6 +1,8 @@
 # learning.py - what the model learns from the broker's tables: who has gone, and why; whose
 # time has come; who went because a table was full; all of it before a commit, and anew after
 # a reboot.
+from slotmq_tools.sim.machine import IN
+
 from . import peek, queues
 from .session import QUEUED
 
@@ -44,13 +46,20 @@ class Learning:
         return self.refused_in == self.world.turns
 
     def is_late(self, link):
+        now = self.now()
         keep_alive = link.client.plan.keep_alive * 1500
-        silent = self.now() - link.heard_ms + self.world.early_ms
-        if self.now() - link.waited_ms < self.world.slack_ms:
+        silent = now - link.partial_ms + self.world.early_ms
+        if now - link.waited_ms < self.world.slack_ms:
             return True
         if keep_alive and silent >= keep_alive:
             return True
-        return bool(link.ends) and self.now() - link.partial_ms + self.world.early_ms >= 10000
+        if not link.ends:
+            return False
+        self.look_for_waiting()
+        cut = now - link.begun_ms + self.world.early_ms
+        if now - self.wanted_ms < self.world.slack_ms:
+            return cut >= 2000
+        return min(cut, now - link.unread_ms + self.world.early_ms) >= 10000
 
     def look_for_evicted(self, grown, name):
         """A full table of sessions: who left first may go."""
@@ -60,23 +69,81 @@ class Learning:
             if session.link or session.name == name:
                 continue
             if peek.session(self.broker, session.name) == peek.NONE:
-                if self.broker.settings.when_full["sessions"] != "drop_oldest":
+                policy = self.broker.settings.when_full["sessions"]
+                if policy == "refuse" or (policy == "drop_empty" and self.holds(session)):
                     self.fail("%s was discarded", session.name)
                 self.world.seen["evicted"] += 1
-                self.check_oldest(session)
+                self.check_oldest(session, policy == "drop_empty")
                 self.end(session)
 
-    def check_oldest(self, evicted):
+    def check_oldest(self, evicted, empty):
         for session in self.sessions:
-            if session.link is None and session.left < evicted.left:
+            earlier = session.link is None and session.left < evicted.left
+            if earlier and not (empty and peek.holds(self.broker, session.name)):
                 self.fail("%s went before %s, who left earlier", evicted.name, session.name)
+
+    def holds(self, session):
+        """Must it have a message to be delivered, or a QoS 2 id?"""
+        gone = self.retained.has_expired
+        waiting = [one for one in session.queue if one.sure and not gone(one.msg)]
+        return bool(waiting or session.received)
+
+    def staying(self):
+        """Sessions that outlive their connections, and how many of them there may be."""
+        connections, slots = self.limits.connections, self.limits.sessions
+        most = slots - min(connections, max(0, slots - connections))
+        there = [one for one in self.sessions if peek.session(self.broker, one.name) != peek.NONE]
+        return len([one for one in there if not one.clean]), most
+
+    def check_refused(self, stays):
+        """A session found no slot: was there none for it, and none to be had?"""
+        if self.broker.settings.when_full["sessions"] != "drop_empty" or self.broker.full:
+            return  # full: the journal can keep nothing new
+        staying, most = self.staying()
+        if (not stays or staying < most) and len(self.sessions) < self.limits.sessions:
+            self.fail("refused, though %d of %d sessions stay", staying, most)
+        for session in self.sessions:
+            there = peek.session(self.broker, session.name) != peek.NONE
+            if there and session.link is None and not peek.holds(self.broker, session.name):
+                self.fail("refused, though %s holds nothing", session.name)
+
+    def check_staying(self, name):
+        """A new session is there: are not too many of those that stay?"""
+        if self.broker.settings.when_full["sessions"] == "drop_empty":
+            staying, most = self.staying()
+            if staying > most:
+                self.fail("%s has come, and %d of %d sessions stay", name, staying, most)
 
     def turn_ends(self):
         """After a turn: who has gone, whose time has come."""
         self.go_on()
         self.look_around()
+        self.look_at_shares()
+
+    def look_at_shares(self):
+        """No session holds more than its share of the messages, but for one; nor do those that
+        are offline together, of what has come since they are."""
+        share = self.settings.max_session_share
+        offline = {}
+        for session in self.sessions:
+            held = peek.messages_of(self.broker, session.name)
+            if len(held) > 1 and self.is_beyond(held, share):
+                self.fail("%s holds more than %d percent: %r", session.name, share, held)
+            if session.link is None:
+                if session.brought is None:
+                    session.brought = set(held)
+                offline.update({msg: held[msg] for msg in held if msg not in session.brought})
+        if self.is_beyond(offline, self.settings.max_offline_share):
+            self.fail("sessions that are offline hold %r", offline)
+
+    def is_beyond(self, held, share):
+        arena = self.broker.messages.arena
+        slots = len(held) * 100 > self.limits.messages * share
+        return slots or sum(held.values()) * 100 > arena.blocks * share
 
     def look_around(self):
+        self.look_for_waiting()
+        self.look_at_holders()
         grown = self.count()
         self.spare = grown if self.going else None
         self.look_for_detached()
@@ -126,6 +193,8 @@ class Learning:
         """After a reboot, before the broker has taken over what was kept."""
         self.broker = broker
         self.counts = NOTHING
+        for session in self.sessions:
+            session.brought = None
         self.later = []
         self.going = []
 
@@ -137,9 +206,32 @@ class Learning:
         self.touched = []
         self.settle(grown)
 
+    def look_for_waiting(self):
+        """Does somebody wait for a whole-packet buffer, or has somebody in this turn?"""
+        conns = self.broker.conns
+        waits = not conns.bigs[3] and any(conns.waits_for_big(conn) for conn in range(conns.top))
+        if waits or conns.bigs[2] != self.buffers_refused:
+            self.wanted_ms = self.now()
+        self.buffers_refused = conns.bigs[2]
+        if not waits:
+            self.unwanted_ms = self.now()
+
+    def look_at_holders(self):
+        """Where somebody waits for a whole-packet buffer, who is silent does not keep one."""
+        for link in self.world.links:
+            conn = peek.connection(self.world, link)
+            if conn == peek.NONE or not self.broker.conns.has_big(conn):
+                link.without_ms = self.now()
+                continue
+            since = max(self.unwanted_ms, link.without_ms, link.heard_ms, link.wrote_ms)
+            if self.now() > since + 2100 + self.world.slack_ms:
+                self.fail("link %d keeps a buffer for which others wait", link.number)
+
     def look_at_silence(self, link):
-        if self.broker.conns.waits_for_big(link.conn):
-            link.waited_ms = self.now()  # that is not its fault
+        if self.world.loop.paused[link.conn] & IN:
+            link.unread_ms = self.now()  # that is not its fault
+        if not self.broker.conns.bigs[3] and self.broker.conns.waits_for_big(link.conn):
+            link.waited_ms = self.now()  # nor this
             return
         patience = link.client.plan.keep_alive * 1500
         heard = max(link.heard_ms, link.wrote_ms, link.waited_ms)

@@ -34,6 +34,9 @@ class Model(Learning):
         self.fresh = []  # messages that were handed out in this window
         self.seq = 0
         self.refused_in = -1  # turn in which a message found no slot
+        self.buffers_refused = 0
+        self.wanted_ms = -99999  # when somebody waited for a whole-packet buffer
+        self.unwanted_ms = 0  # when nobody did
         self.counts = peek.Counts(self.broker)
         self.births = [0]  # of what sessions are owed
         self.changes = 0  # of what a journal keeps
@@ -111,16 +114,21 @@ class Model(Learning):
     def connect(self, link, packet, grown):
         _, spec, name = packet
         old = self.find(name)
-        if old and old.link and not peek.attached(self.world, old.link):
+        is_in = peek.attached(self.world, link)
+        if old and old.link and peek.is_taken_over(self.world, old.link):
+            if not is_in:
+                self.fail("%s is taken over by one that is refused", name)
             old.link.was_taken = True
             self.world.seen["takeover"] += 1
             self.detach(old.link)
         self.look_for_detached()
         self.look_for_evicted(grown, name)
-        if not peek.attached(self.world, link):
+        if not is_in:
             full = grown.connections or grown.sessions or grown.messages
             if not full:
                 self.fail("link %d of %s is refused without a reason", link.number, name)
+            if grown.sessions and not grown.connections:
+                self.check_refused(not self.lasting(link.level, spec)[0])
             link.refused = True
             link.due.append(("connack", 0, True))
             return
@@ -132,6 +140,8 @@ class Model(Learning):
         link.resumed = bool(session)
         link.due.append(("connack", 1 if session and link.level > 3 else 0, False))
         self.attach(link, session or self.begin(name, link.level), spec)
+        if not old and not link.session.clean:
+            self.check_staying(name)
 
     def begin(self, name, level):
         session = Session(name, level, self.births)
@@ -140,6 +150,7 @@ class Model(Learning):
 
     def attach(self, link, session, spec):
         session.link = link
+        session.brought = None
         session.links += 1
         session.will_due = None
         session.clean, session.expiry_ms = self.lasting(link.level, spec)

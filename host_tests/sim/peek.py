@@ -7,6 +7,7 @@ from .messages import number_of
 NONE = 0xFFFF
 _EXTRA = 8
 _RELEASED = 3
+_TAKEN_OVER = 7
 
 
 def connection(world, link):
@@ -18,6 +19,12 @@ def attached(world, link):
     """Does this link have its session in the broker?"""
     conn = connection(world, link)
     return conn != NONE and world.broker.conns.session[conn] != NONE
+
+
+def is_taken_over(world, link):
+    """Has this link lost its session to a newer one?"""
+    reason = world.broker.conns.reason
+    return not attached(world, link) and reason[link.conn] == _TAKEN_OVER
 
 
 def session(broker, name):
@@ -38,6 +45,34 @@ def has_will(broker, name):
 def scans(broker, name):
     slot = session(broker, name)
     return broker.sessions.scans[slot] if slot != NONE else 0
+
+
+def holds(broker, name):
+    """Has a session a message to be delivered, or a QoS 2 id?"""
+    slot = session(broker, name)
+    return broker.sessions.head[slot] != NONE or broker.sessions.id_count[slot] > 0
+
+
+def messages_of(broker, name):
+    """The message slots in which a session has a message, and the blocks of each."""
+    slot = session(broker, name)
+    held = {}
+    entry = broker.sessions.head[slot] if slot != NONE else NONE
+    while entry != NONE:
+        _count(broker, broker.deliveries.msg[entry], held)
+        entry = broker.deliveries.next[entry]
+    if slot != NONE and broker.sessions.id_msg:
+        first = slot * broker.sessions.received
+        for at in range(first, first + broker.sessions.id_count[slot]):
+            _count(broker, broker.sessions.id_msg[at], held)
+    return held
+
+
+def _count(broker, msg, held):
+    messages = broker.messages
+    if msg != NONE:
+        size = messages.topic_len[msg] + 2 + messages.payload_len[msg]
+        held[msg] = -(-size // messages.arena.size)
 
 
 def has_room(broker, name):

@@ -28,6 +28,7 @@ class Plan:
             # come back so soon.
             self.settings.retry_interval = 0
         self.clock_base = numbers.choice((0, PERIOD - 500, PERIOD - 5000, PERIOD - 20000, 77))
+        self.hooked = Numbers(seed, 5).one_in(8)  # by a hook that finds no heap now and then
         self.faults = numbers.choice((0, 1, 1, 2))  # how much goes wrong with connections
         self.bad_weather = numbers.choice((0, 1, 1, 2))
         self.one_packet = self.settings.when_full["messages"] == "disconnect" or numbers.one_in(5)
@@ -188,7 +189,7 @@ def _roomy(numbers):
     """Nothing is ever full: whatever is owed must come."""
     return Limits(
         connections=8,
-        sessions=12,
+        sessions=16,
         subscriptions=200,
         nodes=200,
         name_bytes=4096,
@@ -218,10 +219,12 @@ def _settings(numbers, limits):
     found.allow_duplicate_messages = numbers.one_in(8)
     found.retry_interval = numbers.choice((0, 1))
     found.max_inflight_messages = numbers.choice((0, 0, 1))
+    found.max_session_share = numbers.choice((50, 50, 20, 100))
+    found.max_offline_share = numbers.choice((75, 75, 40, 100))
     found.message_size_limit = numbers.choice((0, 0, 0, 100))
     found.persistent_client_expiration = numbers.choice((0, 0, 0, 20))
     found.max_topic_alias = numbers.choice((65535, 65535, 0, 1))
     found.when_full["messages"] = numbers.choice(("drop_newest", "drop_oldest", "disconnect"))
     found.when_full["deliveries"] = numbers.choice(("drop_newest", "drop_oldest"))
-    found.when_full["sessions"] = numbers.choice(("drop_oldest", "refuse"))
+    found.when_full["sessions"] = numbers.choice(("drop_empty", "drop_oldest", "refuse"))
     return found

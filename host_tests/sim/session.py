@@ -95,6 +95,7 @@ class Session:
         self.in_flight = {}  # packet id -> Owed
         self.owed = {}  # message key -> [Owed]
         self.scans = []
+        self.brought = None  # message slots that it held when its connection ended
         self.given = {}  # (topic, message key) -> how often it was given to new subscriptions
         self.received = {}  # packet id -> the message held, or None
         self.dead = False

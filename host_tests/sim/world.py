@@ -26,6 +26,20 @@ EVERY = 16  # turns between two looks at all tables
 _BYTES_IN = 5  # of broker.stats
 
 
+class Hooks:
+    """What a program asks before each PUBLISH and will, where the heap may be full."""
+
+    def __init__(self, world):
+        self.world = world
+        self.numbers = Numbers(world.seed, 6)
+
+    def may_publish(self, client_id, topic):
+        if self.numbers.one_in(20) and not self.world.calm:
+            self.world.raised = True
+            raise MemoryError
+        return True
+
+
 class World:
     def __init__(self, seed, steps, only=None, keep_trace=False, where=""):
         self.seed = seed
@@ -47,6 +61,8 @@ class World:
         self.early_ms = 300
         self.links = []
         self.model = self.empty = None
+        self.hooks = Hooks(self) if self.plan.hooked else None
+        self.raised = False  # has the hook, in this window?
         self.keeper = Keeper(self) if self.plan.medium else None
         self._fill()
         self.start()
@@ -64,6 +80,7 @@ class World:
         if self.keeper and self.model:
             self.plan.configure_again(self.numbers)
         self.broker = Broker(self.plan.limits, self.plan.settings)
+        self.broker.hooks = self.hooks
         self.window = None
         self.wrote = []
         self.clock.before_asked = None
@@ -190,7 +207,7 @@ class World:
         if self.keeper and not self.keeper.device.is_on:
             self._power_fails("cut")  # in an operation whose errors nobody minds
             return
-        if self.turns % EVERY == 0:
+        if self.turns % EVERY == 0 and not self.broker.ending_count:  # else it was cut short
             self.check()
             note_rooms(self)
         self._forget_links()
@@ -202,6 +219,8 @@ class World:
         wrong = broken(self.broker)
         if wrong:
             raise Broken(wrong[0])
+        if self.broker.exhausted:
+            raise Broken("an allocation was tried with the heap locked")
 
     def check(self):
         """What must hold between turns."""
@@ -211,10 +230,22 @@ class World:
 
     def settle(self):
         """The window is over: the broker has made what it makes of the last read."""
+        if self.raised:
+            self._raised()
         window, self.window = self.window, None
         if window:
             self.model.was_read(window[0], window[1])
             self._look_at_writes()
+
+    def _raised(self):
+        # The packet whose hook has found no heap counts as never read, and ends its connection.
+        self.raised = False
+        link, packets, sizes, start = self.window
+        count = self._handled(sizes, start)
+        if packets[count - 1][0] != "connect":
+            self.window = (link, packets[: count - 1], sizes, start)
+            self.window[1].append(("raised",))
+            self.seen["no heap"] += 1
 
     def settle_now(self):
         """The journal is about to write: the model learns of what was handled until now."""
@@ -225,14 +256,20 @@ class World:
         if not self.window:
             return
         link, packets, sizes, start = self.window
-        count = 0
-        while count < len(packets) and start + sizes[count] <= self.broker.stats[_BYTES_IN]:
-            start += sizes[count]
-            count += 1
+        count = self._handled(sizes, start)
+        start += sum(sizes[:count])
         self.window = (link, packets[count:], sizes[count:], start) if packets[count:] else None
         if count:
             self.model.was_read(link, packets[:count], True)
             self._look_at_writes()
+
+    def _handled(self, sizes, start):
+        # How many packets of these sizes the broker has come to.
+        count = 0
+        while count < len(sizes) and start + sizes[count] <= self.broker.stats[_BYTES_IN]:
+            start += sizes[count]
+            count += 1
+        return count
 
     def _look_at_writes(self):
         links, self.wrote = self.wrote, []

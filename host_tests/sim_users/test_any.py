@@ -39,7 +39,7 @@ def scenario(seed: int) -> Scenario:
     policies = {
         "messages": chance.choice(["drop_newest", "drop_oldest", "disconnect"]),
         "deliveries": chance.choice(["drop_newest", "drop_oldest"]),
-        "sessions": chance.choice(["drop_oldest", "refuse"]),
+        "sessions": chance.choice(["drop_empty", "drop_oldest", "refuse"]),
     }
     settings = {
         "when_full": policies,

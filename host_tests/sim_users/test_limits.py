@@ -7,14 +7,14 @@ from slotmq_tools.scenario.fate import CAUSES
 from slotmq_tools.scenario.gauges import MORE, TABLES
 
 from .conftest import Simulated, group, table
-from .test_outcomes import AWAY, TEN, summary
+from .test_outcomes import AWAY, SHARES, TEN, summary
 
 
 def test_the_bytes_of_messages(simulated: Simulated) -> None:
     """32 blocks of 64 bytes hold three messages of 601 bytes with their topic."""
     text = AWAY.replace("queued = 8", "message_bytes = 2048")
     outcome = simulated(
-        text.replace("count = 20", "count = 20, payload = 600"), board="RPI_PICO_W"
+        text.replace("count = 20", "count = 20, payload = 600") + SHARES, board="RPI_PICO_W"
     )
     assert summary(outcome) == (20, 0, 17, 3)
     assert outcome.causes == {"message_bytes": 17}

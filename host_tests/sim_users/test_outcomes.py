@@ -19,6 +19,8 @@ subscribe = ["t/+"]
 subscribe_qos = 1
 """
 
+# For what a table holds: nothing is kept free for others
+SHARES = "[settings]\nmax_session_share = 100\nmax_offline_share = 100\n"
 # 20 messages for a session that is offline and has a queue of 8
 AWAY = """
 duration = "60 s"
@@ -140,7 +142,7 @@ def test_who_said_goodbye_with_a_clean_session_is_due_nothing(simulated: Simulat
 
 
 def test_a_full_table_of_messages(simulated: Simulated) -> None:
-    text = AWAY.replace("queued = 8", "messages = 5")
+    text = AWAY.replace("queued = 8", "messages = 5") + SHARES
     outcome = simulated(text)
     assert summary(outcome) == (20, 0, 15, 5)
     assert outcome.causes == {"messages": 15}

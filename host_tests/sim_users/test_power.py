@@ -5,7 +5,7 @@ import pytest
 from slotmq_tools.scenario import words
 
 from .conftest import Simulated, group, table
-from .test_outcomes import AWAY, TEN, summary
+from .test_outcomes import AWAY, SHARES, TEN, summary
 
 # After the 20 messages, while the phone is away; it comes back and gets what is there.
 CUT = 'power_cut_first = "35 s"\n' + AWAY.replace('"300 s"', '"40 s"')
@@ -45,7 +45,7 @@ def test_a_stream_goes_on(simulated: Simulated, qos: int) -> None:
     text += (
         "sessions = 16\nconnections = 12\nsubscriptions = 20\nretained = 9\nroute_entries = 64\n"
     )
-    text += "received = 64\n"
+    text += "received = 64\n" + SHARES
     outcome = simulated('power_cut_every = "1 min"\npower_cut_first = "3 s"\n' + text)
     assert summary(outcome) == (600, 600, 0, 0)
     assert 50 < outcome.total("late") < 100

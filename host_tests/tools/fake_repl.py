@@ -18,7 +18,13 @@ HEADLINE = (
 
 def probe(**changes: Any) -> tuple[Any, ...]:
     facts = {"name": "micropython", "version": (1, 25, 0), "mpy": 4870, "machine": PICO_W}
-    return tuple((facts | {"heap": 200_000, "flash": 10**6} | changes).values())
+    return tuple(
+        (
+            facts
+            | {"heap": 200_000, "flash": 10**6, "drivers": ["WLAN", "WIZNET5K", "PPP"]}
+            | changes
+        ).values()
+    )
 
 
 class FakeRepl:

@@ -1,9 +1,14 @@
 """Instruction counts: what is read from valgrind's log, and when a count is too high."""
 
+import os
+import subprocess
+import sys
+
 import click
 import pytest
 
 from slotmq_tools.bench.instructions import BUDGETS, Count, faults, parse_log
+from slotmq_tools.bench.sleeper import Sleeper
 
 LOG = """\
 ==7== Command: micropython
@@ -52,3 +57,19 @@ def test_the_shapes_send_whole_bursts() -> None:
     for budget in BUDGETS.values():
         assert budget.shape.depth == 1
         assert budget.bursts > 0
+
+
+def test_what_a_stopped_process_finds_comes_at_once() -> None:
+    """It reads once what is there: both pieces that were written meanwhile."""
+    read_all = "import os; os.write(1, b'.'); print(len(os.read(0, 100)))"
+    with subprocess.Popen(
+        [sys.executable, "-c", read_all], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdin and child.stdout
+        assert child.stdout.read(1) == b"."
+        broker = Sleeper(child.pid)
+        broker.wait_until_asleep()
+        with broker.stopped():
+            for _ in range(2):
+                os.write(child.stdin.fileno(), b"12345")
+        assert child.stdout.read() == b"10\n"

@@ -3,6 +3,7 @@
 apt itself reads the sources here, from files written for the test.
 """
 
+import hashlib
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from slotmq_tools import again, debian, progress
+from slotmq_tools.debian_known import ARCHIVES
 from slotmq_tools.errors import ToolError
 
 ONE_LINE = "deb [arch=amd64] http://mirror.example/debian bookworm main contrib\n"
@@ -130,6 +132,38 @@ def test_no_apt_is_one_line(apt_sources: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("PATH", str(apt_sources))
     with pytest.raises(ToolError, match="it takes Debian's apt-get, which is not here"):
         debian.unpack(["micropython"], debian.architecture(64))
+
+
+# Its index does not fit its signature; its archives are there.
+OUT_OF_STEP = """\
+#!/bin/sh
+case "$*" in
+*print-uris*) echo "'file:{pool}/dists/trixie/main/binary-amd64/Packages'" ;;
+*) echo 'E: Failed to fetch Packages.xz  File has unexpected size' >&2; exit 100 ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("intact", [True, False])
+def test_a_mirror_whose_index_is_out_of_step_gives_what_is_known_by_its_hash(
+    intact: bool, apt_sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "one.deb").write_bytes(b"one" if intact else b"another")
+    for name, text in (
+        ("apt-get", OUT_OF_STEP.format(pool=tmp_path)),
+        ("dpkg", '#!/bin/sh\ncp "$2" "$3"\n'),
+    ):
+        (apt_sources / name).write_text(text)
+        (apt_sources / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(apt_sources), prepend=":")
+    known = {"one.deb": hashlib.sha256(b"one").hexdigest()}
+    monkeypatch.setitem(ARCHIVES, (("one",), "amd64"), known)
+    arch = debian.Architecture("amd64", "x86_64-linux-gnu", "ld-linux-x86-64.so.2")
+    if intact:
+        assert (debian.unpack(["one"], arch).root / "one.deb").read_bytes() == b"one"
+    else:
+        with pytest.raises(ToolError, match=r"cannot fetch one .*Hash"):
+            debian.unpack(["one"], arch)
 
 
 def test_it_shows_how_far_the_fetch_is(apt_sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,8 +76,17 @@ def test_time_by_topic_takes_one_connection_more(tried: list[object]) -> None:
         ({"mpy": 4871}, "install another mpy-cross"),
         ({"heap": 120_000}, "messages take"),
         ({"flash": 20_000}, "--erase"),
+        ({"drivers": ["WIZNET5K"]}, r"no network\.WLAN: .*--ethernet or --ppp"),
     ],
-    ids=["another Python", "too old", "another board", "another format", "heap", "flash"],
+    ids=[
+        "another Python",
+        "too old",
+        "another board",
+        "another format",
+        "heap",
+        "flash",
+        "driver",
+    ],
 )
 def test_nothing_is_written_where_it_cannot_work(changes: Any, complaint: str) -> None:
     board = FakeRepl()

@@ -7,11 +7,13 @@ import pytest
 
 from host_tests.tools.fake_repl import BOARD, HEADLINE, FakeRepl, deployed, probe
 from slotmq_tools import boards
-from slotmq_tools.deploy import configuration, payload, room
+from slotmq_tools.deploy import configuration, payload, room, steps
 from slotmq_tools.errors import ToolError
 
 NAMES = [name for name in boards.names() if boards.load(name).mpy_arch]
 PAGE = (Path(__file__).parents[2] / "boards/ESP32_GENERIC/README.md").read_text()
+USED = 5000  # bytes of heap at an ESP32's prompt, and the system's pieces beside the first area
+PIECES = (3344, 4344, 14656, 112968)  # (micropython/micropython, pull request 12952)
 FROZEN = ("slotmq", "slotmq_run")
 
 
@@ -55,6 +57,23 @@ def test_a_journal_for_which_there_is_no_room_is_refused(monkeypatch: pytest.Mon
         deployed(board)
     board.files["/slotmq.conf"] += b"mqtt_versions 3\n"
     deployed(board)
+
+
+def of_an_esp32(first: int, *system: int) -> int:
+    """What deploy counts at the prompt of one with such a first area and such pieces beside it."""
+    board = FakeRepl()
+    areas = [(size + 1000, size, size, 0) for size in system]
+    free = first * 128 // 131 - USED + max(system)
+    board.probe = (*probe(heap=free), USED, areas)
+    return steps.probe(board).heap  # type: ignore[arg-type]
+
+
+def test_an_esp32_takes_the_preset_and_counts_no_memory_that_wifi_needs() -> None:
+    counted = of_an_esp32(56 * 1024, *PIECES)
+    assert need("ESP32_GENERIC") <= counted < 119_900
+    assert of_an_esp32(64 * 1024, 60_000, 50_000) > need("ESP32_GENERIC_C3", clock=True)
+    psram = of_an_esp32(64 * 1024, 4_000_000, 90_000, 15_000)
+    assert psram > 3_900_000
 
 
 def test_what_the_page_of_an_esp32_offers_with_a_journal_fits() -> None:

@@ -147,6 +147,25 @@ class TestStatus:
         assert reach.system_topics(("board", 1883), reach.Login())
         assert clock.now < 40
 
+    def test_each_figure_has_its_limit(self) -> None:
+        with serving(sys_interval=1) as address:
+            told = CliRunner().invoke(main, ["status", "{}:{}".format(*address)]).output
+        rows = dict(line.rsplit("  ", 1) for line in told.splitlines())
+        found = {
+            topic.strip().removeprefix("$SYS/broker/"): value for topic, value in rows.items()
+        }
+        assert found["clients/connected"] == "1 of 4"
+        assert found["slots/messages/high"].endswith(" of 64")
+        assert found["store/messages/bytes"].endswith(" of 13184")
+        assert found["slots/messages/refused"] == "0"
+        assert not [topic for topic in found if topic.endswith("/limit")]
+
+    def test_no_terminal_obeys_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        told = {"$SYS/\x1b[31m": "\r\u202e", "$SYS/a": "\n"}
+        monkeypatch.setattr(reach, "system_topics", lambda *_: told)
+        done = CliRunner().invoke(main, ["status", "127.0.0.1"])
+        assert done.output == "$SYS/\\x1b[31m  \\r\\u202e\n$SYS/a         \\n\n"
+
     def test_both_reasons_for_a_silence_are_told(self) -> None:
         with (
             serving(sys_interval=0) as address,

@@ -78,7 +78,7 @@ def test_the_examples_fit(port: str, example: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("port", stubs.PACKAGES)
 def test_what_no_board_has_would_be_found(port: str, tmp_path: Path) -> None:
-    text = (FIRMWARE / "slotmq_run/wifi.py").read_text()
+    text = (FIRMWARE / "slotmq_run/station.py").read_text()
     wrong = tmp_path / "wrong.py"
     wrong.write_text(text.replace("self.nic.disconnect()", "self.nic.disconect()"))
     (line,) = complaints(port, tmp_path, wrong)

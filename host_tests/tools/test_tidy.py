@@ -140,11 +140,11 @@ def test_what_agrees_or_is_no_constant_is_not_found() -> None:
 
 
 def test_a_long_function_and_a_long_file_are_found() -> None:
-    text = long_function(61) + long_function(60, "other") + "class A:\n" + "    x = 1\n" * 180
+    text = long_function(61) + long_function(60, "other") + "class A:\n" + "    x = 1\n" * 480
     found = sorted(sizes.check([lib("loop", text)]), key=lambda finding: finding.size)
     assert [(f.rule, f.place, f.size) for f in found] == [
         ("function", "lib/slotmq/loop.py:walk", 61),
-        ("file", "lib/slotmq/loop.py", 302),
+        ("file", "lib/slotmq/loop.py", 602),
     ]
 
 

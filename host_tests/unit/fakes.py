@@ -13,6 +13,7 @@ from slotmq.loop import Loop
 
 IN, OUT, ERR, HUP = 1, 4, 8, 16
 MOST = 1 << 20
+PEER = ("192.0.2.7", 50123)
 
 
 def anything(n):
@@ -101,8 +102,8 @@ class Poller:
         self.masks[stream] = mask
 
     def unregister(self, stream):
-        del self.masks[stream]
-        self.order.remove(stream)
+        if self.masks.pop(stream, None) is not None:  # on a board it need not be there
+            self.order.remove(stream)
 
     def ipoll(self, timeout_ms):
         heap.lift()
@@ -128,7 +129,7 @@ class Listener:
         self.waiting = []
 
     def accept(self):
-        return self.waiting.pop(0) if self.waiting else None
+        return (self.waiting.pop(0), PEER) if self.waiting else None
 
     def events(self):
         return IN if self.waiting else 0
@@ -145,6 +146,7 @@ class World:
         self.clock = Clock()
         self.poller = Poller()
         self.listener = Listener()
+        self.exhausted = 0  # how often a test has seen to that; None: as often as it may be
         broker.loop = self.loop = Loop(broker, self.poller, self.clock)
         self.loop.doors.add(self.listener, self.listener.accept)
 
@@ -152,6 +154,8 @@ class World:
         for _ in range(times):
             self.clock.ms += ms
             self.loop.turn(0)
+            told = self.broker.exhausted if self.exhausted is None else self.exhausted
+            assert self.broker.exhausted == told, "an allocation with the heap locked"
 
     def client(self, name, stream=None, **options):
         """A client that is connected, whatever its stream does later."""

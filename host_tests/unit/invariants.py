@@ -12,7 +12,8 @@ _LEAVING = (3, 5)  # ending, lingering
 def broken(broker):
     """Every relation that does not hold."""
     wrong = []
-    checks = (_deliveries, _references, _room, _sessions, _buffers, _tree, _groups, _aliases)
+    checks = (_deliveries, _references, _room, _sessions, _held, _buffers, _tree, _groups)
+    checks += (_aliases,)
     for check in checks:
         wrong += [check.__name__ + ": " + text for text in check(broker)]
     return wrong
@@ -89,6 +90,19 @@ def _sessions(broker):
         yield f"{connected} connected, not {broker.connected}"
     if connected != sum([conn != _NONE for conn in s.conn]):
         yield "sessions with a connection"
+
+
+def _held(broker):
+    m = broker.messages
+    held = [0] * broker.sessions.slots
+    for entry in range(broker.deliveries.slots):
+        msg = broker.deliveries.msg[entry]
+        session = broker.deliveries.session[entry]
+        if session != _NONE and msg != _NONE:
+            n = m.topic_len[msg] + 2 + m.payload_len[msg]
+            held[session] += (n + m.arena.size - 1) // m.arena.size
+    if broker.sessions.held and held != list(broker.sessions.held):
+        yield f"blocks held: {held}, not {list(broker.sessions.held)}"
 
 
 def _buffers(broker):

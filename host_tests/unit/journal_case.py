@@ -27,6 +27,7 @@ class JournalCase(unittest.TestCase):
 
     def start(self):
         settings = Settings(sys_interval=0, **dict(self.settings))
+        settings.max_session_share = settings.max_offline_share = 100
         self.broker = Broker(Limits(**dict(self.limits)), settings)
         self.world = World(self.broker)
         restore(self.broker, self.medium, self.said.append)

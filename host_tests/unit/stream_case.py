@@ -9,7 +9,7 @@ from tables import counts
 
 from slotmq import Broker, Limits, Settings
 
-EAGAIN, ENOMEM, EBADF, EPIPE, ECONNRESET = 11, 12, 9, 32, 104
+EAGAIN, ENOMEM, EBADF, EPIPE, ECONNRESET, ENOBUFS = 11, 12, 9, 32, 104, 105
 SIZES = (0, 1, 50, 126, 127, 300, 620, 640, 1200, 2000)  # tx_bytes is 640
 PIECES = list(range(1, 18))
 PIECES += (63, 64, 65, 127, 128, 319, 320, 639, 640, 641)

@@ -116,7 +116,8 @@ class TestWithoutHeap(unittest.TestCase):
 
         world.broker.scanning = True
         works, world.broker.scan_on = world.broker.scan_on, fails
-        world.turn(2)
+        world.exhausted = 1
+        world.turn()
         world.broker.scan_on = works
         client.send(b"\xc0\0")
         world.turn(2)

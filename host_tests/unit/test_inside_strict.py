@@ -193,7 +193,7 @@ class TestPublish(Case):
             (("t", "", 3), "qos: 0 to 1"),
             (("t", "", 0, True), "RETAIN: retain_available is false"),
             (("t", "x" * 11), "payload: at most 10 bytes, message_size_limit"),
-            (("$SYS/broker/uptime", "0"), "topic name: $SYS is the broker's"),
+            (("$SYS/broker/uptime", "0"), "topic name: $SYS and $share are the broker's"),
             (("a/+", ""), "topic name: 1 to 256 bytes of UTF-8 without wildcards"),
         ):
             for publish_it in (self.broker.publish, self.client.publish):
@@ -227,7 +227,8 @@ class TestPublish(Case):
         self.assertEqual(self.heard, [])
 
     def test_a_full_table_is_told(self):
-        self.start(Limits(connections=4, messages=4, queued=8, inflight=4))
+        limits = Limits(connections=4, messages=4, queued=8, inflight=4)
+        self.start(limits, max_session_share=100, max_offline_share=100)
         kept = self.broker.client("kept", clean=False)
         kept.subscribe("t", self.hear, 1)
         kept.disconnect()

@@ -23,7 +23,9 @@ class FullCase(JournalCase):
     SNAPSHOT = snapshot_bytes(Limits(**LIMITS))
 
     def start(self):
-        self.broker = Broker(Limits(**LIMITS), Settings(sys_interval=0, **dict(self.settings)))
+        settings = Settings(sys_interval=0, **dict(self.settings))
+        settings.max_session_share = settings.max_offline_share = 100
+        self.broker = Broker(Limits(**LIMITS), settings)
         self.world = World(self.broker)
         restore(self.broker, self.made(), self.said.append)
 
@@ -134,7 +136,7 @@ class FullCase(JournalCase):
 
     def test_it_is_said(self):
         lines = []
-        self.broker.log = lambda bit, text: lines.append(text)
+        self.broker.log = lambda bit, text: "journal:" in text and lines.append(text)
         self.broker.log_mask = 2
         self.fill_up()
         self.free()
@@ -150,7 +152,7 @@ class FullCase(JournalCase):
 
     def test_that_all_wait_is_said_and_what_is_no_lack_of_room_by_its_number(self):
         lines = []
-        self.broker.log = lambda bit, text: lines.append(text)
+        self.broker.log = lambda bit, text: "journal:" in text and lines.append(text)
         self.broker.log_mask = 2
         before = self.medium.begin
         for errno, why in ((28, "no room"), (5, "it cannot be written (error 5)")):

@@ -27,10 +27,10 @@ N0 = (b"news/0", b"n0" * 20, 4, b"", 0, 0)
 N1 = (b"news/1", b"n1" * 20, 12, NOTE, 0, 0)
 N2 = (b"news/2", b"n2" * 20, 12, NOTE, 35840, 0)
 HELD = (b"news/held", b"71", 4, b"", 0, 0)
-WAITS = (b"last/away", b"not back", 13, NOTE, 35410, 0)  # since its will was made
+WAITS = (b"last/away", b"not back", 13, NOTE, 36000, 0)  # since its will was made
 VERSION_1 = {
     "sessions": [
-        (b"away", 0, 1, 600, -245, WAITS, 60, 355, -590),
+        (b"away", 0, 1, 600, -245, WAITS, 60, 355, 0),
         (b"five", 0, 1, NEVER, 0, None),
         (b"old", 0, 0, NEVER, -500, None),
         (b"reader", 0, 0, NEVER, 0, None),

@@ -44,7 +44,7 @@ class TestBudget(unittest.TestCase):
 class TestFull(unittest.TestCase):
     """A start with the full journal of a board: bounded in what it reads and in heap."""
 
-    LIMITS = Limits()  # of a Pico W
+    LIMITS = Limits(message_bytes=15040)  # else as a Pico W
 
     FILTER = "y" * 249 + "/%d%d"  # the longest there may be; the levels are shared
     TEXT = 256 - 2  # of a message: topic and payload, so that no byte of its blocks is left over
@@ -53,6 +53,9 @@ class TestFull(unittest.TestCase):
         """Every table of the broker as full as clients can make it, with the longest rows."""
         medium = MemoryMedium()
         broker = Broker(self.LIMITS, Settings(sys_interval=0))
+        broker.settings.when_full["sessions"] = "drop_oldest"  # all of them may be kept
+        broker.settings.max_session_share = broker.settings.max_offline_share = 100
+        broker.apply_settings()
         world = World(broker)
         restore(broker, medium, print)
         for session in range(self.LIMITS.sessions - 1):
@@ -66,7 +69,8 @@ class TestFull(unittest.TestCase):
         publisher = world.client("p" * self.LIMITS.client_id_bytes, clean=False)
         self.hold_ids(world, publisher)
         for n in range(30):
-            publisher.send(publish(f"r/{n}", b"r" * (self.TEXT - 4), retain=True))
+            size = self.TEXT - 4 - self.LIMITS.message_block * (n < 5)  # 235 blocks in all
+            publisher.send(publish(f"r/{n}", b"r" * size, retain=True))
             topic = self.FILTER % ((n % 7, 1 + n % 5) if n > 6 else (9, 0))
             publisher.send(publish(topic, b"m", 1, 1 + n))
             world.turn(3)

@@ -52,6 +52,7 @@ LOWER = {
     "queued": 1,
     "max_packet": 308,
     "tx_bytes": 64,
+    "tcp_bytes": 0,
     "rx_bytes": 64,
     "tail_bytes": 16,
     "reassembly": 1,

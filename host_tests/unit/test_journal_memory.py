@@ -3,7 +3,7 @@
 from journal_case import RESUMED, JournalCase
 from packets import PINGREQ, PINGRESP, PUBACK, ack, connect, publish, subscribe
 
-from slotmq import journal_control, ondemand
+from slotmq import heap, journal_control, ondemand
 from slotmq.journal import Journal
 
 WAITS = "The journal: no heap is left, all clients wait until that changes."
@@ -18,7 +18,7 @@ class TestMemory(JournalCase):
     def setUp(self):
         super().setUp()
         self.lines = []
-        self.broker.log = lambda bit, text: self.lines.append(text)
+        self.broker.log = lambda bit, text: "journal:" in text and self.lines.append(text)
         self.broker.log_mask = 2
         self.reader = self.client("a", clean=False)
         self.other = self.client("b")
@@ -31,6 +31,7 @@ class TestMemory(JournalCase):
     def without(self, place, name):
         """Whatever calls it finds no heap until undo()."""
         self.back = place, name, getattr(place, name)
+        self.world.exhausted = None  # the lock is not lifted for what stands there now
         setattr(place, name, fails)
 
     def undo(self):
@@ -58,6 +59,37 @@ class TestMemory(JournalCase):
         self.asked()
         self.reboot()
         self.client("a", RESUMED, clean=False)
+
+    def test_between_two_turns_it_is_the_programs_and_nothing_stays_lifted(self):
+        self.reader.send(subscribe(1, "t", 0))
+        self.world.turn(5, ms=200)
+        self.reader.packets()
+        self.broker.sessions.mark[0] |= 1
+        self.broker.sessions.changed = 1
+        self.without(Journal, "_control")
+        with self.assertRaises(MemoryError):
+            for _ in range(20):  # until the outgoing buffer is full, and written
+                self.broker.publish("t", bytes(100), 0)
+        self.assertFalse(any(heap._state[:3]))
+        self.undo()
+        self.other.send(PINGREQ)
+        self.world.turn(20, ms=100)
+        self.assertEqual(self.other.packets(), [PINGRESP])
+
+    def test_in_the_midst_of_a_compaction_the_lock_is_on_again_behind_it(self):
+        self.without(journal_control, "write")
+        self.broker.journal.whole = False
+        self.broker.journal.retry_at = 0
+        self.broker.sessions.changed = 1
+        journal = self.broker.journal
+        heap.lock()  # as Loop.run()
+        try:
+            journal.commit()
+            lifted = heap._state[1]
+        finally:
+            heap.unlock()
+        self.undo()
+        self.assertEqual(lifted, 0)
 
     def test_rows_cannot_be_written(self):
         self.without(journal_control, "write_rows")

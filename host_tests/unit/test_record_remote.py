@@ -67,11 +67,8 @@ class TestRecordRemote(Turns5):
 
     def tearDown(self):
         # what it has told is retained
-        self.broker.recorder.remote = False
-        self.say(
-            self.come(packets.connect("end")),
-            packets.publish(self.topic("head"), b"", retain=True),
-        )
+        self.broker.record.remote = False
+        self.broker.publish(self.topic("head"), b"", retain=True)
         record_file.close(self.rec)
         super().tearDown()
         ondemand.forget_all()
@@ -157,8 +154,8 @@ class TestRecordRemote(Turns5):
         """An event of each refusal would be one more to be flushed and told, for ever."""
         self.tearDown()
         self.start(limits=Limits(retained=1))
-        self.broker.recorder.events = True
-        self.broker.recorder.low = 0  # no heap is ever lower
+        self.broker.record.events = True
+        self.broker.record.low = 0  # no heap is ever lower
         client = self.come(packets.connect("c", keep_alive=0))
         self.say(client, packets.publish("kept", b"x", retain=True))
         self.wait(30)
@@ -190,7 +187,7 @@ class TestRecordRemote(Turns5):
         for events in (True, False):
             self.tearDown()
             self.start()
-            self.broker.recorder.events = events
+            self.broker.record.events = events
             found = self.days(ANCHOR, 4)
             days = [(unpack("<I", each[3][:4])[0] - 1795320988) // 86400 for each in found]
             self.assertEqual(days, [0, 3, 6])

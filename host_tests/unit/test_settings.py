@@ -3,7 +3,7 @@
 import unittest
 
 from slotmq.limits import Limits
-from slotmq.policies import TABLE_OF, WHEN_FULL, rows
+from slotmq.policies import WHEN_FULL, rows, tables
 from slotmq.settings import Settings
 
 
@@ -14,7 +14,7 @@ class TestSettings(unittest.TestCase):
         self.assertEqual(settings.max_keepalive, 65535)
         self.assertEqual(settings.sys_interval, 10)
         self.assertEqual(settings.listeners, [])
-        for name, _ in rows(TABLE_OF):
+        for name, _ in tables():
             self.assertEqual(getattr(settings, name), 0)
 
     def test_arguments_replace_defaults_of_one_instance(self):
@@ -31,7 +31,7 @@ class TestSettings(unittest.TestCase):
         first.listeners.append(("127.0.0.1", 1883, 0))
         first.when_full["sessions"] = "refuse"
         self.assertEqual(Settings().listeners, [])
-        self.assertEqual(Settings().when_full["sessions"], "drop_oldest")
+        self.assertEqual(Settings().when_full["sessions"], "drop_empty")
 
     def test_policies_replace_only_what_they_name(self):
         settings = Settings(when_full={"messages": "disconnect"})
@@ -48,7 +48,7 @@ class TestCheck(unittest.TestCase):
 
     def test_more_is_refused_with_the_limits_name(self):
         limits = Limits()
-        for name, limit in rows(TABLE_OF):
+        for name, limit in tables():
             with self.subTest(name=name):
                 settings = Settings(**{name: getattr(limits, limit) + 1})
                 with self.assertRaises(ValueError) as caught:

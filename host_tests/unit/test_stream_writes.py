@@ -6,6 +6,7 @@ from stream_case import (
     EAGAIN,
     EBADF,
     ECONNRESET,
+    ENOBUFS,
     ENOMEM,
     EPIPE,
     PIECES,
@@ -44,7 +45,7 @@ class TestWrites(StreamCase):
                 self.deliver_by(at_most(size))
 
     def test_not_now_from_every_second_and_third_write(self):
-        for fault in (None, EAGAIN, ENOMEM):
+        for fault in (None, EAGAIN, ENOBUFS):
             for k in (2, 3):
                 for size in (1, 7, 500, MOST):
                     with self.subTest(fault=fault, k=k, size=size):
@@ -52,7 +53,7 @@ class TestWrites(StreamCase):
 
     def test_never_now(self):
         """From every write, for as long as it lasts: then all that was queued comes."""
-        for fault in (None, EAGAIN, ENOMEM):
+        for fault in (None, EAGAIN, ENOBUFS):
             with self.subTest(fault=fault):
                 slow = self.world.client("slow")
                 self.subscribe(slow, 1)
@@ -67,7 +68,7 @@ class TestWrites(StreamCase):
                 self.world.turn(3)
 
     def test_a_message_in_parts_ends_with_its_connection(self):
-        for fault in (None, ENOMEM, ECONNRESET):
+        for fault in (None, ENOBUFS, ECONNRESET):
             with self.subTest(fault=fault):
                 slow = self.world.client("slow")
                 self.subscribe(slow, 1)
@@ -80,7 +81,8 @@ class TestWrites(StreamCase):
                 self.other.messages = []
 
     def test_an_error_ends_only_its_connection(self):
-        for errno in (EPIPE, ECONNRESET, EBADF):
+        """After ENOMEM too nobody knows how much of the stream was sent."""
+        for errno in (EPIPE, ECONNRESET, EBADF, ENOMEM):
             with self.subTest(errno=errno):
                 bad = self.world.client("bad", will=("t/will", "gone", 1))
                 self.subscribe(bad, 1)
@@ -91,7 +93,7 @@ class TestWrites(StreamCase):
                 self.check_other([(b"t/a", b"x", 1), (b"t/will", b"gone", 1)])
 
     def test_a_connect_that_cannot_be_answered(self):
-        for write in (failing(ENOMEM), failing(EPIPE), lambda n: None, at_most(1)):
+        for write in (failing(ENOBUFS), failing(EPIPE), lambda n: None, at_most(1)):
             stream = Stream(write=write)
             self.world.listener.waiting.append(stream)
             stream.sent += connect("mute") + subscribe(1, "t/#", 1) + PINGREQ
@@ -135,7 +137,7 @@ class TestMany(StreamCase):
         """The old stream takes nothing; the new one gets what was in flight, again."""
         first = self.world.client("same", clean=False)
         self.subscribe(first, 1)
-        first.stream.write_some = failing(ENOMEM)
+        first.stream.write_some = failing(ENOBUFS)
         self.publisher.send(publish("t/a", b"x", 1, 3))
         self.settle(self.publisher, self.other)
         second = Client(Stream())

@@ -172,7 +172,7 @@ class TestTaps(Turns5):
         self.assertEqual((quality, seconds - 1795320999 in (100, 101)), (4, True))
         self.assertEqual(error, 7 + 10)  # 100 ppm of 100 seconds
         head = b"$SLOTMQ/record/" + hexlify(self.rec.board) + b"/head"
-        self.say(client, packets.publish(head, b"", retain=True))
+        self.broker.publish(head, b"", retain=True)
 
     # Hooks
 

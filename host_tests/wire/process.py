@@ -32,6 +32,7 @@ limit deliveries 4000
 PEERS_WAY = ("qos2_delivery release", "limit ")
 # What a Python says when something raised that nobody caught.
 COMPLAINTS = ("Traceback", "Error:", "Exception", "MemoryError")
+DEFECT = "MemoryError with the heap locked"  # what the broker's log says of that
 
 
 class Program:
@@ -77,6 +78,7 @@ class Program:
         self._reader.join()
         assert status == 0, f"it ended with {status}: {self.complaints()}"
         assert not any(word in self.complaints() for word in COMPLAINTS), self.complaints()
+        assert not any(DEFECT in line for line in self.lines), self.lines
 
     def complaints(self) -> str:
         """What it has written to its standard error."""

@@ -182,7 +182,8 @@ class TestReceived:
         assert found == [*(b"%d" % i for i in range(1, 33)), b"again"]
 
 
-QUEUE = "limit messages 6\nlimit deliveries 100\n"
+SHARES = "max_session_share 100\nmax_offline_share 100\n"
+QUEUE = f"limit messages 6\nlimit deliveries 100\n{SHARES}"
 
 
 @pytest.mark.own_broker

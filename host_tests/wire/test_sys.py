@@ -26,12 +26,16 @@ bytes/received
 bytes/sent
 store/messages/count
 store/messages/bytes
+store/messages/bytes/limit
 subscriptions/count
 retained messages/count
-heap/current"""
+heap/current
+heap/size
+heap/exhausted"""
 LOADS = "messages/received messages/sent publish/received publish/sent bytes/received bytes/sent"
 TABLES = "connections sessions subscriptions nodes retained messages deliveries received"
 TABLES += " reassembly shares aliases"
+HOW = "high", "refused", "limit"
 
 
 def state(client, topic_filter="$SYS/#"):
@@ -57,7 +61,7 @@ def test_the_topics_are_there_with_mosquittos_names(mqtt):
 @OURS
 def test_every_table_says_how_full_it_was_and_what_it_refused(mqtt):
     found = state(mqtt.connect(), "$SYS/broker/slots/#")
-    expected = {f"slots/{t}/{what}" for t in TABLES.split() for what in ("high", "refused")}
+    expected = {f"slots/{t}/{what}" for t in TABLES.split() for what in HOW}
     assert set(found) == expected
     assert all(value.isdigit() for value in found.values())
 
@@ -105,7 +109,7 @@ def test_refusals_are_counted(mqtt):
     assert client.request(("a", 0), ("b", 0), ("c", 0), ("d", 0)) == (0, 0, 0x80, 0x80)
     client.unsubscribe("a", "b")
     found = state(client, "$SYS/broker/slots/subscriptions/+")
-    assert found == {"slots/subscriptions/high": "2", "slots/subscriptions/refused": "2"}
+    assert found == {f"slots/subscriptions/{what}": "2" for what in HOW}
 
 
 @EVERY_SECOND

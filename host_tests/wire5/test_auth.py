@@ -159,7 +159,7 @@ class TestLogin:
 
     def test_the_log_says_who_came_in(self, mqtt5):
         login(mqtt5, "alice")
-        said = f"{mqtt5.client_id('alice')} (p5, c1, k0, u'user')."
+        said = f"as '{mqtt5.client_id('alice')}' (p5, c1, k0, u'user')."
         mqtt5.broker.wait_for(lambda: said in mqtt5.broker.complaints(), said)
 
     def test_without_a_method_nobody_comes_in(self, mqtt5):

@@ -8,7 +8,8 @@ from .codec import PUBACK, PUBREC, Ack, Will
 QUOTA = 0x97
 QOS = pytest.mark.parametrize("qos", [1, 2])
 LIMIT = "message_size_limit 100\n"
-QUEUE = "limit messages 6\nlimit deliveries 100\n"
+SHARES = "max_session_share 100\nmax_offline_share 100\n"
+QUEUE = f"limit messages 6\nlimit deliveries 100\n{SHARES}"
 RELEASE = "qos2_delivery release\n"
 
 

@@ -51,8 +51,7 @@ def handle_puback(broker, conn, pkt, buf):
     code = _read(broker, pkt, buf, _OF_RECEIVER)
     if code < 0:
         return -code
-    _acknowledged(broker, conn, pkt, _SENT_1)
-    return _OK
+    return _acknowledged(broker, conn, pkt, _SENT_1)
 
 
 def handle_pubrec(broker, conn, pkt, buf):
@@ -60,11 +59,17 @@ def handle_pubrec(broker, conn, pkt, buf):
     code = _read(broker, pkt, buf, _OF_RECEIVER)
     if code < 0:
         return -code
+    packet_id = pkt[_PACKET_ID]
+    sent = broker.deliveries.find(broker.conns.session[conn], packet_id)
+    if sent == _SENT_1 or sent == _RELEASED and code & 0x80:
+        return _PROTOCOL_ERROR
     if code & 0x80:
-        _give_up(broker, conn, pkt[_PACKET_ID] - 1)
+        if sent:
+            finish(broker.queue, packet_id - 1)
         return _OK
-    known = _acknowledged(broker, conn, pkt, _SENT_2) or _is_released(broker, conn, pkt)
-    put_reason(broker, conn, _PUBREL, pkt[_PACKET_ID], 0 if known else _NO_SUCH_ID)
+    if sent == _SENT_2:
+        _acknowledged(broker, conn, pkt, _SENT_2)
+    put_reason(broker, conn, _PUBREL, packet_id, 0 if sent else _NO_SUCH_ID)
     return _OK
 
 
@@ -79,11 +84,13 @@ def handle_pubrel(broker, conn, pkt, buf):
     session = broker.conns.session[conn]
     at = sessions.find_received(session, pkt[_PACKET_ID])
     if at >= 0:
+        held = sessions.id_msg
+        if held is not None and held[at] != _NONE:
+            broker.five.publisher = session
+            publish_stored(broker, held[at], session)  # if that raises, PUBREL comes again
+            broker.five.publisher = _NONE
         msg = sessions.remove_received(session, at)
         if msg != _NONE:
-            broker.five.publisher = session
-            publish_stored(broker, msg, session)
-            broker.five.publisher = _NONE
             unref(broker.queue, msg)
     put_reason(broker, conn, _PUBCOMP, pkt[_PACKET_ID], 0 if at >= 0 else _NO_SUCH_ID)
     return _OK
@@ -94,32 +101,17 @@ def handle_pubcomp(broker, conn, pkt, buf):
     code = _read(broker, pkt, buf, _OF_RELEASE)
     if code < 0:
         return -code
-    _acknowledged(broker, conn, pkt, _RELEASED)
-    return _OK
+    return _acknowledged(broker, conn, pkt, _RELEASED)
 
 
 def _acknowledged(broker, conn, pkt, state):
     session = broker.conns.session[conn]
     if acked(broker.queue, session, pkt[_PACKET_ID], state) == _NONE:
-        return False
+        # One that waits for another kind would wait for ever.
+        sent = broker.deliveries.find(session, pkt[_PACKET_ID])
+        return _PROTOCOL_ERROR if sent else _OK
     broker.sessions.progress[session] = broker.now
-    return True
-
-
-def _is_mine(broker, conn, entry):
-    deliveries = broker.deliveries
-    known = 0 <= entry < deliveries.slots
-    return known and deliveries.session[entry] == broker.conns.session[conn]
-
-
-def _is_released(broker, conn, pkt):
-    entry = pkt[_PACKET_ID] - 1
-    return _is_mine(broker, conn, entry) and broker.deliveries.state[entry] == _RELEASED
-
-
-def _give_up(broker, conn, entry):
-    if _is_mine(broker, conn, entry) and broker.deliveries.state[entry] == _SENT_2:
-        finish(broker.queue, entry)
+    return _OK
 
 
 def handle_disconnect(broker, conn, pkt, buf):

@@ -1,7 +1,7 @@
 # admit.py - a client that may come in: takeover of its older connection, its will, its
 # session made or resumed, CONNACK; and the refusal of one that may not. The last steps of
 # handle_connect.py. The control plane: may allocate and free.
-from slotmq import lifecycle
+from slotmq import lifecycle, ondemand
 from slotmq.outbox import put_ack
 from slotmq.runtime import const, store, unref
 
@@ -18,6 +18,7 @@ _SHARE_MOST = const(0)
 _SHARE_CONNECTED = const(2)
 _BAD_CLIENT_ID = const(2)
 _UNAVAILABLE = const(3)
+_QUOTA = const(0x97)
 _CLEAN = const(2)
 _WILL = const(4)
 
@@ -29,23 +30,41 @@ def open_session(broker, conn, buf, fields):
         code = fields.more.prepare(broker, conn, fields)
         if code:
             return refuse(broker, conn, code, fields)
+    user = broker.log_mask & _NOTICE and fields.read()
+    if user:
+        broker.conns.source[conn] = [broker.conns.source[conn], user]
     sessions = broker.sessions
     session = sessions.find(ids, off, n)
     if broker.full and _must_keep(broker, fields, session):
         return refuse(broker, conn, _UNAVAILABLE, fields)
-    if session != _NONE and sessions.conn[session] != _NONE:
-        if not _take_over(broker, conn, sessions.conn[session]):
-            return refuse(broker, conn, _BAD_CLIENT_ID, fields)
+    old = _older(broker, session)
+    if old != _NONE and not _gives_way(broker, conn, old):
+        return refuse(broker, conn, _BAD_CLIENT_ID, fields)
+    if _is_full(broker, conn, old):
+        broker.settle_ending()
+        session = sessions.find(ids, off, n)
+        old = _older(broker, session)
+        if _is_full(broker, conn, old):
+            broker.conns.refused += 1
+            return refuse(broker, conn, _UNAVAILABLE, fields)
     will = _NONE
     if fields.flags & _WILL:
         will = _store_will(broker, buf, fields)
         if will == _NONE:
             return refuse(broker, conn, _UNAVAILABLE, fields)
-    present = _take_session(broker, conn, ids, off, n, fields.flags & _CLEAN)
+    present = 0
+    if old != _NONE:
+        if sessions.clean[session] and not (_may_come(broker, fields) or _evict(broker)):
+            sessions.refused += 1  # it ends with its connection, and a new one may not stay
+            present = -_QUOTA
+        else:  # nothing refuses it any more: the older one ends with its will [3.1.4-2]
+            broker.end(old, _TAKEN_OVER)
+            lifecycle.detach(broker, old)
+    present = present or _take_session(broker, conn, ids, off, n, fields)
     if present < 0:
         if will != _NONE:
             unref(broker.queue, will)
-        return refuse(broker, conn, _UNAVAILABLE, fields)
+        return refuse(broker, conn, -present if fields.more else _UNAVAILABLE, fields)
     session = broker.conns.session[conn]
     sessions.will[session] = will
     broker.conns.state[conn] = _CONNECTED
@@ -58,10 +77,7 @@ def open_session(broker, conn, buf, fields):
             broker.five.opened_3(broker, session, fields.flags & _CLEAN)
         put_ack(broker, conn, _CONNACK, present << 8 if fields.level > 3 else 0)
     if broker.log_mask & _NOTICE:
-        who = sessions.client_id(session).decode()
-        user = ", u'%s'" % fields.user.decode() if fields.user else ""
-        what = (who, fields.level, fields.flags >> 1 & 1, fields.keep_alive, user)
-        broker.log(_NOTICE, "New client connected as %s (p%d, c%d, k%d%s)." % what)
+        ondemand.tell(broker, "joined", conn, fields)
     return _ACCEPTED
 
 
@@ -70,11 +86,15 @@ def _must_keep(broker, fields, session):
     if fields.flags & _WILL:
         broker.messages.refused += 1
         return True
-    stays = fields.expiry if fields.more else not fields.flags & _CLEAN
-    if stays and (session == _NONE or broker.sessions.clean[session]):
+    if _stays(fields) and (session == _NONE or broker.sessions.clean[session]):
         broker.sessions.refused += 1
         return True
     return False
+
+
+def _stays(fields):
+    # Is the session to outlive the connection?
+    return fields.expiry if fields.more else not fields.flags & _CLEAN
 
 
 def _store_will(broker, buf, fields):
@@ -106,20 +126,16 @@ def _client_id(broker, buf, fields):
             return name, 0, len(name)
 
 
-def _take_session(broker, conn, ids, off, n, clean):
-    """Attach the session of a client id: 1 it was there before, 0 new, -1 no room."""
+def _take_session(broker, conn, ids, off, n, fields):
+    """Attach the session of a client id: 1 it was there before, 0 new; no room: -reason."""
     sessions = broker.sessions
-    if _is_full(broker, conn):
-        broker.settle_ending()
-    if _is_full(broker, conn):
-        broker.conns.refused += 1
-        return -1
+    clean = fields.flags & _CLEAN
     session = sessions.find(ids, off, n)
     present = 0
     if session == _NONE:
-        session = _new_session(broker, ids, off, n)
+        session = _new_session(broker, ids, off, n, fields)
         if session == _NONE:
-            return -1
+            return -_QUOTA
     elif clean:
         lifecycle.discard_state(broker, session)
     else:
@@ -129,39 +145,87 @@ def _take_session(broker, conn, ids, off, n, clean):
     return present
 
 
-def _is_full(broker, conn):
-    # Are as many connected as may be, in all or through the listener it came in by?
-    share = broker.conns.share[conn]
+def _is_full(broker, conn, old):
+    # Are as many connected as may be, in all or through the listener it came in by? It takes
+    # the place of its older connection.
+    shares = broker.conns.share
     most = broker.settings.max_connections
     if most <= 0:
         most = broker.limits.connections
-    return share[_SHARE_CONNECTED] >= share[_SHARE_MOST] or broker.connected >= most
+    there = shares[conn][_SHARE_CONNECTED]
+    if old != _NONE:
+        most += 1
+        there -= shares[old] is shares[conn]
+    return there >= shares[conn][_SHARE_MOST] or broker.connected >= most
 
 
-def _take_over(broker, conn, old):
-    # The older connection ends now, its will goes out [3.1.4-2]. One of the broker's own
-    # program (inside_client.py) gives way to nobody who is on the network.
+def _older(broker, session):
+    # The connection that has the session, or NONE.
+    return broker.sessions.conn[session] if session != _NONE else _NONE
+
+
+def _gives_way(broker, conn, old):
+    # One of the broker's own program (inside_client.py) gives way to nobody on the network.
     streams = broker.conns.stream
-    if hasattr(streams[old], "publish") and not hasattr(streams[conn], "publish"):
-        if broker.conns.state[old] != _ENDING:
-            return False
-    broker.end(old, _TAKEN_OVER)
-    lifecycle.detach(broker, old)
-    return True
+    if not hasattr(streams[old], "publish") or hasattr(streams[conn], "publish"):
+        return True
+    return broker.conns.state[old] == _ENDING
 
 
-def _new_session(broker, ids, off, n):
+def _new_session(broker, ids, off, n, fields):
     sessions = broker.sessions
-    session = sessions.take(ids, off, n)
-    if session == _NONE and broker.settings.when_full["sessions"] == "drop_oldest":
-        oldest = sessions.oldest_offline()
-        if oldest != _NONE:
-            sessions.refused += 1
-            lifecycle.end_session(broker, oldest)
-            session = sessions.take(ids, off, n)
+    session = _NONE
+    if _may_come(broker, fields):
+        session = sessions.take(ids, off, n)
+    if session == _NONE and _evict(broker):
+        session = sessions.take(ids, off, n)
     if session == _NONE:
         sessions.refused += 1
     return session
+
+
+def _may_come(broker, fields):
+    # Does the policy let a new session take a free slot?
+    policy = broker.settings.when_full["sessions"]
+    return policy in ("drop_oldest", "refuse") or not _stays(fields) or _may_stay(broker)
+
+
+def _evict(broker):
+    # One without a connection makes way, where the policy lets it.
+    sessions = broker.sessions
+    policy = broker.settings.when_full["sessions"]
+    oldest = _NONE
+    if policy != "refuse":
+        oldest = _oldest_offline(sessions, policy != "drop_oldest")
+    if oldest != _NONE:
+        sessions.refused += 1
+        lifecycle.end_session(broker, oldest)
+    return oldest != _NONE
+
+
+def _may_stay(broker):
+    # The last `connections` slots are for sessions that end with their connection, but all who
+    # can be connected may stay: one that does holds its slot when its client is gone.
+    sessions = broker.sessions
+    staying = 0
+    for session in range(sessions.slots):
+        if sessions.used(session) and not sessions.clean[session]:
+            staying += 1
+    most = broker.limits.connections
+    return staying < sessions.slots - min(most, max(0, sessions.slots - most))
+
+
+def _oldest_offline(sessions, empty):
+    # The session without a connection that left first, or NONE; empty: of those that hold no
+    # message to be delivered, and no QoS 2 id.
+    oldest = _NONE
+    for session in range(sessions.slots):
+        if sessions.used(session) and sessions.conn[session] == _NONE:
+            if empty and (sessions.head[session] != _NONE or sessions.id_count[session]):
+                continue
+            if oldest == _NONE or sessions.left[session] < sessions.left[oldest]:
+                oldest = session
+    return oldest
 
 
 def refuse(broker, conn, code, fields):
@@ -171,6 +235,5 @@ def refuse(broker, conn, code, fields):
     else:
         put_ack(broker, conn, _CONNACK, min(code, 5))
     if broker.log_mask & _NOTICE:
-        what = "reason 0x%02x" if code & 0x80 else "return code %d"
-        broker.log(_NOTICE, "Connection refused, %s." % (what % code))
+        ondemand.tell(broker, "refused", conn, (code, fields))
     return _REFUSED

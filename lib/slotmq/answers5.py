@@ -7,7 +7,7 @@ from slotmq.runtime import const
 _PACKETS_OUT = const(1)
 _DISCONNECT = const(0xE0)
 # Why a connection ends, packet.py's results 0 to 11, as reason codes [2.4]; 0: no packet
-_REASONS = b"\0\0\x81\x82\x95\0\x97\x8e\x8d\0\x8b\0"
+_REASONS = b"\0\0\x81\x82\x95\0\x97\x8e\x8d\0\x8b\0\0"
 
 
 def put_reason(broker, conn, first, packet_id, reason):

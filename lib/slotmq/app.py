@@ -15,6 +15,7 @@ from slotmq.settings import ConfError, Settings
 
 _ALL_TYPES = const(127)
 _ERROR = const(1)
+refused: list = []  # why main() has refused to start, for who runs it
 # Orders and the methods of Broker that carry them out. The end of the stream means
 # that whoever gave orders has gone.
 _ORDERS = {b"s": "stop", b"": "stop", b"r": "reload", b"c": "compact", b"t": "dump_tree"}
@@ -34,6 +35,7 @@ def main(argv, on_ready=None):
         print(told)
     except (ConfError, MemoryError, OSError, ValueError) as error:
         app.end()
+        refused[:] = (str(error),)
         print("slotmq:", error, file=sys.stderr)
         return 3 if isinstance(error, (ConfError, ValueError)) else 1
     try:

@@ -34,6 +34,7 @@ _NONE = const(0xFFFF)
 _ENDING = const(3)
 _FIVE = const(4)
 _FULL = const(6)
+_LOST = const(9)
 _NOTICE = const(4)
 _PACKETS_IN = const(0)  # this and those that follow: indexes of Broker.stats
 _PACKETS_OUT = const(1)
@@ -65,7 +66,8 @@ class Broker:
         # before the tables, given back at the end, keeps that search short.
         hole = bytearray(limits.hole_bytes())
         self.now = 0
-        self.clock = i32(1)  # now, for the lane
+        self.clock = i32(12)  # now, for the lane; and times of refusals.py
+        self.epochs = 0  # how often its zero has moved, see timers.py
         self.auto_id = 0
         self.connected = 0  # network connections that have a session
         self.messages = _made(Messages, limits)
@@ -78,9 +80,10 @@ class Broker:
         self.on_reload = None
         self.work = bytearray(2 * limits.topic_bytes + 64)
         self.rx = bytearray(limits.rx_bytes)
-        self.stats = i32(7)
+        self.stats = i32(18)  # the last ones are refusals.py's
         self.carried = i32(7)  # of stats, see timers.CARRY
         self.current = _NONE  # the connection that is being read
+        self.exhausted = 0  # how often an allocation was tried where the heap is locked
         self.scanning = False  # are retained messages owed that only want another turn?
         self.slots_left = 0
         self.queued_to_self = False  # has it been given one of its own by way of the queue?
@@ -91,6 +94,7 @@ class Broker:
         self.journal = None  # keeps what is promised through a power cut
         self.full = False  # has it no room for new promises?
         self.held = 0  # a packet is only half handled: nothing is kept, nothing may leave
+        self.record = None  # the Taps of what records
         self.log = None  # log(bit, text), asked only where log_mask has the bit, or with 0
         self._log_mask = 0
         self.pkt = new_packet(limits.max_packet)
@@ -154,11 +158,15 @@ class Broker:
     def go_on(self, conn):
         """Send what waits for room or for the window: parts, deliveries, retained messages."""
         session = self.conns.session[conn]
-        if session != _NONE and outbox.fill(self, conn):
-            if self.sessions.cursor[session] != _NONE:
-                deliver.pump(self, session)
-            if self.sessions.scans[session]:
-                retain.scan(self, session)
+        try:
+            if session != _NONE and outbox.fill(self, conn):
+                if self.sessions.cursor[session] != _NONE:
+                    deliver.pump(self, session)
+                if self.sessions.scans[session]:
+                    retain.scan(self, session)
+        except MemoryError:  # half a packet may stand in its buffer
+            self.end(conn, _LOST)
+            raise
 
     def scan_on(self):
         """Go on with the scans for retained messages that were cut off in the last turn."""
@@ -180,22 +188,32 @@ class Broker:
             return
         if conns.state[conn] == _FIVE:
             self.five.goodbye(self, conn, reason)
+        if self.log_mask & _NOTICE:
+            ondemand.tell(self, "ended", conn, reason)
         conns.state[conn] = _ENDING
         conns.reason[conn] = reason
         self.ending[self.ending_count] = conn
         self.ending_count += 1
-        if self.log_mask & _NOTICE and conns.session[conn] != _NONE:
-            ondemand.tell(self, "ended", conn, reason)
 
-    def out_of_memory(self):
-        """The heap was too small for what had to be done just now; was that the program's?"""
-        conn = self.current
-        ondemand.tell(self, "note", conn, 0)
+    def out_of_memory(self, failed, conn):
+        """No heap was left for what had to be done just now; was that the program's?
+
+        failed: the exception where the heap was locked, else None; conn: who was served, or -1."""
+        current = self.current
+        if current is None:
+            failed = None
+        elif failed:
+            self.exhausted += 1
+        ondemand.tell(self, "note", conn, failed)
         self.current = _NONE
         self.held = 0
-        if conn is None:
+        if current is None:
             return True
-        if conn != _NONE:
+        if current != _NONE:
+            conn = current
+        elif not failed:
+            return
+        if conn >= 0:
             self.end(conn, _FULL)
 
     def closed(self, conn):

@@ -1,9 +1,13 @@
 # budget.py - the RAM as a sum: what every table takes of the heap of 32-bit
-# MicroPython, one line an owner. Borrowed at the start and given back.
+# MicroPython, one line an owner. Borrowed at the start and given back; and, once much of
+# the room for messages is taken, how much of it a session may have (keep).
 #
 # A line is `fixed + slots * each + texts`. Fixed is what the objects of the table
 # cost with no slot at all (some 30 bytes a column, measured); each is the sum of the
 # widths of its columns. A test holds the sum against gc.mem_alloc().
+from slotmq.runtime import const
+
+_NONE = const(0xFFFF)
 
 
 def rows(limits):
@@ -26,7 +30,7 @@ def rows(limits):
             limits.shares,
         ),
         # the receive buffer, topic and filter side by side, the Broker itself
-        ("shared", 1088 + limits.rx_bytes + 2 * limits.topic_bytes, 1),
+        ("shared", 1168 + limits.rx_bytes + 2 * limits.topic_bytes, 1),
     ]
 
 
@@ -39,7 +43,7 @@ def journal(limits):
 def _connections(limits):
     # outgoing buffer, kept tail, columns; one more in reserve
     n = limits.connections + 1
-    return ("connections", 1060 + n * (limits.tx_bytes + limits.tail_bytes + 67), n)
+    return ("connections", 1060 + n * (limits.tx_bytes + limits.tail_bytes + 71), n)
 
 
 def _sessions(limits):
@@ -86,3 +90,51 @@ def _aliases(limits):
     block = limits.message_block
     blocks = n * ((min(limits.topic_bytes, 1024) + block - 1) // block)
     return ("aliases", 350 + (limits.connections + 1) * 4 + n * 8 + blocks * (block + 2), n)
+
+
+def keep(broker, fields):
+    """May a session hold one message more? fields: the session; the slot of the message, or NONE
+    and its bytes, if it is not stored yet; blocks that were made free for it.
+
+    Sessions without a connection leave a part of the message slots and bytes to the others, and
+    none holds more than its part of them, but for a single message."""
+    session, msg, more, freed = fields
+    sessions = broker.sessions
+    messages = broker.messages
+    arena = messages.arena
+    share = broker.settings.max_offline_share
+    if sessions.conn[session] == _NONE and (msg == _NONE or _blocks(messages, msg) > freed):
+        if messages.count[0] * 100 > messages.slots * share:
+            return False
+        if (arena.blocks - arena.free_blocks()) * 100 > arena.blocks * share:
+            return False
+    share = broker.settings.max_session_share
+    slots = sessions.queued[session] + sessions.inflight[session]
+    blocks = sessions.held[session] if sessions.held else queued(broker, session)
+    if sessions.id_msg:  # qos2_delivery release
+        first = session * sessions.received
+        for i in range(first, first + sessions.id_count[session]):
+            if sessions.id_msg[i] != _NONE:
+                slots += 1
+                blocks += _blocks(messages, sessions.id_msg[i])
+    if not blocks:
+        return True
+    blocks += (more + arena.size - 1) // arena.size if msg == _NONE else _blocks(messages, msg)
+    return (slots + 1) * 100 <= messages.slots * share and blocks * 100 <= arena.blocks * share
+
+
+def queued(broker, session):
+    """Blocks of the messages in a session's list of deliveries."""
+    deliveries = broker.deliveries
+    blocks = 0
+    entry = broker.sessions.head[session]
+    while entry != _NONE:
+        if deliveries.msg[entry] != _NONE:
+            blocks += _blocks(broker.messages, deliveries.msg[entry])
+        entry = deliveries.next[entry]
+    return blocks
+
+
+def _blocks(messages, msg):
+    size = messages.arena.size
+    return (messages.topic_len[msg] + messages.payload_len[msg] + size + 1) // size

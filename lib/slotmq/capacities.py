@@ -26,6 +26,8 @@
 #                    sends 20 at once, and a full list closes the connection
 #   max_packet       largest control packet, bytes
 #   tx_bytes         outgoing buffer of a connection
+#   tcp_bytes        what all connections may hold of lwIP's memory, on an RP2040 or RP2350: its
+#                    MEM_SIZE, of which 1,000 are left to others (lwip.py); 0: no bound
 #   rx_bytes         what one read takes in; shared by all
 #   tail_bytes       of a cut packet, kept beside each connection
 #   reassembly       buffers of max_packet for longer cut packets
@@ -39,14 +41,14 @@ connections 4 1 1023
 sessions 8 1 8191
 subscriptions 48 1 65000
 nodes 80 1 65000
-name_bytes 1152 64 1048576
+name_bytes 1152 64 1048560
 levels 16 2 255
 topic_bytes 256 32 65535
 client_id_bytes 64 23 65535
 retained 32 0 65000
-retained_name_bytes 1024 0 1048576
+retained_name_bytes 1024 0 1048560
 messages 64 1 65000
-message_bytes 16384 256 67108864
+message_bytes 13184 256 67108864
 message_block 64 16 4096
 deliveries 80 1 65000
 inflight 16 1 65000
@@ -54,13 +56,14 @@ queued 24 1 65000
 received 32 32 65000
 max_packet 2048 128 1048576
 tx_bytes 640 64 1048576
+tcp_bytes 7000 0 1048576
 rx_bytes 640 64 1048576
 tail_bytes 64 16 65535
 reassembly 2 1 1023
 routes 16 1 32768
 route_topic_bytes 32 8 1024
 route_entries 48 8 65000
-shares 4 0 65000
+shares 4 0 32767
 aliases 1 0 65535
 """
 
@@ -92,16 +95,28 @@ def values_of(limits):
 
 
 def check(limits):
-    """Raise ValueError naming the line to change where two limits contradict."""
+    """Raise ValueError naming all that may be changed where limits contradict."""
     _at_least(limits, "sessions", "connections", limits.connections)
-    _at_least(limits, "message_bytes", "max_packet", limits.max_packet)
     _at_least(limits, "route_entries", "sessions", limits.sessions)
     _at_least(limits, "max_packet", "topic_bytes + 8", limits.topic_bytes + 8)
     _at_least(limits, "deliveries", "inflight", limits.inflight)
-    if (limits.connections + 1) * limits.aliases * (1024 // limits.message_block + 1) > 65000:
-        raise ValueError("aliases: too many for so many connections")
-    if limits.message_bytes // limits.message_block > 65000:
-        raise ValueError("message_block: at least message_bytes / 65000")
+    block = limits.message_block
+    blocks = limits.message_bytes // block
+    if blocks * block < limits.max_packet:
+        told = "message_bytes: at least max_packet (%d) in full blocks of message_block (%d)"
+        raise ValueError(told % (limits.max_packet, block))
+    _fits(blocks, "raise message_block or lower message_bytes")
+    each = (min(limits.topic_bytes, 1024) + block - 1) // block
+    aliases = (limits.connections + 1) * limits.aliases
+    _fits(aliases * each, "lower aliases or connections or topic_bytes or raise message_block")
+    ids = (limits.client_id_bytes + 15) // 16 * limits.sessions
+    _fits(ids, "lower client_id_bytes or sessions")
+
+
+def _fits(blocks, told):
+    # A store numbers its blocks in 16 bits, and 0xFFFF is none.
+    if blocks > 65535:
+        raise ValueError("%s: %d blocks, of at most 65535" % (told, blocks))
 
 
 def _at_least(limits, name, why, least):

@@ -19,9 +19,7 @@ def close(loop, conn):
     if five and not loop.stopping and five.lingers(loop.broker, conn):
         loop.pause(conn, 0)
         _half_close(loop, conn)
-        heap.lift()
         loop.doors.start()  # it makes way for who waits there
-        heap.drop()
     else:
         hang_up(loop, conn)
 
@@ -65,6 +63,8 @@ def hang_up(loop, conn):
     heap.lift()
     loop.poller.unregister(stream)
     del loop.of_stream[stream]
+    if loop.lwip:
+        loop.lwip.closing(stream)
     stream.close()
     loop.broker.closed(conn)
     loop.doors.left(conn)

@@ -8,7 +8,7 @@
 # and keeps nothing. FIELDS is a text: names in a dict would outlive the module on MicroPython.
 from slotmq import log
 from slotmq.capacities import fields
-from slotmq.policies import TABLE_OF, WHEN_FULL, connack, rows
+from slotmq.policies import WHEN_FULL, connack, rows, tables
 from slotmq.runtime import const
 from slotmq.settings import ConfError, Settings
 
@@ -50,6 +50,8 @@ max_qos live number 0 2
 retain_available live flag
 max_inflight_messages live size 1 268435455
 max_queued_messages live size 1 268435455
+max_session_share live number 1 100
+max_offline_share live number 1 100
 queue_qos0_messages live flag
 upgrade_outgoing_qos live flag
 allow_duplicate_messages start flag
@@ -193,7 +195,7 @@ class _Reader:
         # Who listens to more than loopback says who may come in, as with mosquitto 2.
         if "allow_anonymous" not in self.lines:
             settings.allow_anonymous = not settings.listeners
-        for key, limit in rows(TABLE_OF):
+        for key, limit in tables():
             self.fits(self.lines.get(key), key, getattr(settings, key), limit)
         key, told = connack(settings, self.limits)
         if told:

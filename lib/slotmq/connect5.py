@@ -1,6 +1,6 @@
 # connect5.py - what a CONNECT of MQTT 5.0 says [5.0, 3.1], beyond what handle_connect.py
 # reads and does for every version. The control plane: may allocate and free.
-from slotmq import auth5, connack5
+from slotmq import connack5, ondemand
 from slotmq.admit import open_session, refuse
 from slotmq.handle_connect import check_login, check_will
 from slotmq.properties import scan
@@ -50,7 +50,9 @@ def handle_connect(broker, conn, pkt, buf, fields):
     if code:
         return refuse(broker, conn, code, fields)
     result = more.authenticate(broker, conn, pkt, buf, fields)
-    if result >= 0:
+    if result > 0:
+        return refuse(broker, conn, result, fields)
+    if result == 0:
         return result
     if fields.flags & _WILL:
         check_will(broker, buf, fields)
@@ -120,7 +122,7 @@ class Connect5:
         """Enhanced authentication, where the client asks for it; a result, or -1 to go on."""
         if fields.method is None:
             return -1
-        return auth5.begin(broker, conn, pkt, buf, fields)
+        return ondemand.take("auth", broker.now).auth(broker, conn, pkt, buf, fields)
 
     def refuse(self, broker, conn, code):
         """CONNACK with a reason."""

@@ -16,7 +16,7 @@
 # a short one in the connection's tail, a longer one in a shared whole-packet buffer
 # (hold_big), of which there are fewer than connections.
 from slotmq.arrays import chain, i32, u16
-from slotmq.runtime import const
+from slotmq.runtime import const, copy
 
 _NONE = const(0xFFFF)
 
@@ -31,6 +31,8 @@ _IDLE = const(0)
 _DIRTY = const(1)  # on the dirty list
 _BLOCKED = const(2)  # the socket said "not now"
 
+_WAITED = const(15)  # tenths of a second that count as held for whoever has waited
+
 
 class Connections:
     def __init__(self, limits, entries, conn_of):
@@ -42,9 +44,11 @@ class Connections:
         self.top = 0  # past the last slot that was ever used
         self.high = 0
         self.refused = 0
+        self.stalled = 0  # ended since they did not read
         self._next = chain(n)
         self._free = 0
         self.stream = [None] * n
+        self.source = [None] * n  # its address as accept() has it; with a user name [that, name]
         self.share = [[_NONE, 0, 0]] * n  # the listener's, see doors.py; here without a bound
         self.state = bytearray(n)
         self.session = u16(n, _NONE)
@@ -110,7 +114,7 @@ class Connections:
         """Give the slot back; its session must have been let go before."""
         assert self.state[conn] != _VACANT and self.session[conn] == _NONE
         assert self.part_msg[conn] == _NONE and self.held[conn] == 0
-        self.stream[conn] = None
+        self.stream[conn] = self.source[conn] = None
         self.state[conn] = _VACANT
         self.out[conn] = _IDLE
         self._next[conn] = self._free
@@ -141,22 +145,22 @@ class Connections:
         return self.hold_off[conn] >= self.slots * self.tail_bytes
 
     def waits_for_big(self, conn):
-        """Is its tail full, and no whole-packet buffer there for the rest?"""
-        full = self.held[conn] == self.tail_bytes and not self.has_big(conn)
-        return full and not self.big_free()
-
-    def big_free(self):
-        return self.bigs[0] < len(self.big_owner)
+        """Is its tail full, so that it goes on with a whole-packet buffer only?"""
+        return self.held[conn] == self.tail_bytes and not self.has_big(conn)
 
     def take_big(self, conn):
-        """A whole-packet buffer for conn; False where all are taken."""
+        """A whole-packet buffer for conn, and what it holds; False where all are taken."""
         for k in range(len(self.big_owner)):
             if self.big_owner[k] == _NONE:
                 self.big_owner[k] = conn
-                self.hold_off[conn] = self.slots * self.tail_bytes + k * self.big_bytes
+                off = self.slots * self.tail_bytes + k * self.big_bytes
+                copy(self.hold, off, self.hold, self.hold_off[conn], self.held[conn])
+                self.hold_off[conn] = off
+                self.held_since[conn] = max(self.held_since[conn], self.heard[conn] - _WAITED)
                 self.bigs[0] += 1
                 self.bigs[1] = max(self.bigs[1], self.bigs[0])
-                self.bigs[3] = self.rx_bytes if self.big_free() else 0
+                if self.bigs[0] == len(self.big_owner):
+                    self.bigs[3] = 0
                 return True
         self.bigs[2] += 1
         return False

@@ -109,10 +109,12 @@ def fan_out(broker, msg, qos, slot):
         return
     i = subs.routes.first[slot]
     end = subs.routes.end[slot]
+    tight = is_tight(broker, 0)
     if broker.upgrade_qos:
         qos = 3
     while True:
-        i = fan(broker.queue, subs.pool, i, end, msg, qos)
+        if not tight:
+            i = fan(broker.queue, subs.pool, i, end, msg, qos)
         if i == end:
             return
         if qos and subs.pool[i] & 3:
@@ -158,33 +160,71 @@ def enqueue(broker, session, msg, flags):
     """Queue a stored message for one session, if there is room or some can be made.
 
     -> the entry, or NONE."""
-    deliveries = broker.deliveries
-    if not has_room(broker, session):
-        if not (broker.drop_oldest and drop_oldest(broker, session)):
-            deliveries.refused += 1
-            broker.stats[_DROPPED] += 1
-            return _NONE
-    return append(broker.queue, session, msg, flags)
+    gone = 0
+    for _ in range(TRIES):
+        if has_room(broker, session, msg, gone):
+            return append(broker.queue, session, msg, flags)
+        more = broker.drop_oldest and drop_oldest(broker, session)
+        if not more:
+            break
+        gone += more
+    broker.deliveries.refused += 1
+    broker.stats[_DROPPED] += 1
+    return _NONE
 
 
-def has_room(broker, session):
-    """May one more message wait for this session?"""
+def has_room(broker, session, msg=_NONE, instead=0, more=0):
+    """May one more message wait for this session? instead: blocks that were made free for it."""
     sessions = broker.sessions
     waiting = sessions.queued[session]
     most = broker.max_queued
     if sessions.conn[session] != _NONE:
         waiting += sessions.inflight[session]
         most += broker.max_inflight
-    return waiting < most and broker.deliveries.count[2] != _NONE
+    if waiting >= most or broker.deliveries.count[2] == _NONE:
+        return False
+    return may_hold(broker, session, msg, more, instead)
+
+
+def is_tight(broker, more):
+    """With a message of so many bytes more (0: none), may a session have more than its share of
+    the message slots or bytes? Not where less than the smallest share is taken."""
+    messages = broker.messages
+    window = broker.deliveries.window
+    arena = messages.arena
+    if messages.count[0] + (more > 0) > window[2]:
+        return True
+    return (arena.free_blocks() - window[3]) * arena.size < more
+
+
+def may_hold(broker, session, msg, more, instead):
+    """May a session hold that message, or one of so many bytes? instead: see has_room()."""
+    if not is_tight(broker, more):
+        return True
+    heap.lift()
+    try:
+        budget = ondemand.take("budget", broker.now)
+        found = budget.keep(broker, (session, msg, more, instead))
+    except MemoryError:
+        found = True  # nobody is there who could tell
+    heap.drop()
+    return found
+
+
+def may_keep(broker, session, size):
+    """May a message of the session wait for its PUBREL? If not, that is counted."""
+    full = broker.full and not broker.sessions.clean[session]
+    if not full and may_hold(broker, session, _NONE, size, 0):
+        return True
+    return not refuse(broker)
 
 
 def is_refused(broker, slot, qos):
     """Is one of a route's receivers to be kept a message of that QoS, and no room for it?"""
     if not broker.full or not qos:
         return False
-    heap.lift()
-    kept = ondemand.take("journal_control", broker.now).must_keep(broker, slot)
-    heap.drop()
+    with heap.lifted:
+        kept = ondemand.take("journal_control", broker.now).must_keep(broker, slot)
     return kept and refuse(broker)
 
 
@@ -228,11 +268,15 @@ def drop_oldest(broker, session):
     """Make room: forget the session's oldest message that was never sent."""
     entry = broker.deliveries.oldest_queued(broker.sessions, session)
     if entry == _NONE:
-        return False
+        return 0
+    messages = broker.messages
+    msg = broker.deliveries.msg[entry]
+    size = messages.arena.size
     broker.deliveries.refused += 1
     broker.stats[_DROPPED] += 1
+    n = (messages.topic_len[msg] + messages.payload_len[msg] + size + 1) // size
     finish(broker.queue, entry)
-    return True
+    return n
 
 
 def pump(broker, session):

@@ -43,8 +43,9 @@ class Deliveries:
         self.count = i32(5)
         self.count[3] = n - 1
         self.refused = 0
-        # Most of one session: [in flight, waiting]
-        self.window = i32(2)
+        # Most of one session: [in flight, waiting]; and in all, before the shares of sessions
+        # must be looked at: [message slots taken, blocks that must be left]
+        self.window = i32(4)
         # Connected sessions with something to send: [how many, session ...]
         self.pending = u16(limits.sessions + 1)
         self.is_pending = bytearray(limits.sessions)
@@ -55,6 +56,13 @@ class Deliveries:
         while entry != _NONE and (self.state[entry] != _QUEUED or self.may_be_known(entry)):
             entry = self.next[entry]
         return entry
+
+    def find(self, session, packet_id):
+        """What was sent last of a packet id in flight, as a state; QUEUED: nothing, or not its."""
+        entry = packet_id - 1
+        if entry < self.slots and self.session[entry] == session:
+            return self.state[entry]
+        return _QUEUED
 
     def may_be_known(self, entry):
         """Was it perhaps sent at QoS 2 before a power cut? Then its id may be no other's."""

@@ -3,25 +3,31 @@
 # Owns whether a listener accepts. Of its max_connections, as of the table's slots, there
 # is one in reserve: the client too many comes in, and CONNECT tells it so, or lets it
 # take over its own session. Those after it wait in the system's backlog until one ends.
-# On the control plane: allocates.
-from slotmq import closing
+#
+# On the control plane: allocates, and lifts the lock on the heap for it. Where accept() finds no
+# heap a port may lose the connection for ever (esp32: its descriptor, rp2 from 1.28: its control
+# block), and register() leaves an entry that makes the next poll crash. So who comes in is let in
+# only where there is heap for all of that.
+from slotmq import closing, heap, ondemand
 from slotmq.runtime import const
 
 _IN = const(1)
 _ACCEPTS = const(4)  # new connections of a listener in one turn
+_NEEDS = const(96)  # words of heap, for a connection's objects
+_NEEDS_EACH = const(6)  # and for each slot: tables of of_stream and of the poller that grow
 # What a listener may have: [max_connections, its sockets, those that are connected]
 _SHARE_MOST = const(0)
 _SHARE_SOCKETS = const(1)
 
 
 class Door:
-    """A listener; accept() -> stream or None."""
+    """A listener; accept() -> (stream, the peer's address) or None."""
 
     def __init__(self, listener, accept, share):
         self.listener = listener
         self.accept = accept
         self.share = share
-        self.is_open = True
+        self.is_open = False
 
 
 class Doors:
@@ -36,6 +42,7 @@ class Doors:
         door = Door(listener, accept, share)
         self.doors.append(door)
         self.loop.watch(listener, lambda _: self._accept(door))
+        door.is_open = True
 
     def close(self):
         for door in self.doors:
@@ -51,11 +58,34 @@ class Doors:
 
     def start(self):
         """Accept again, where it was stopped."""
+        heap.lift()
         self.failed = False
         for door in self.doors:
             if not door.is_open:
-                door.is_open = True
-                self.loop.poller.register(door.listener, _IN)
+                door.is_open = self._register(door.listener)
+                self.failed = self.failed or not door.is_open
+        heap.drop()
+
+    def _register(self, stream):
+        # False: there is no heap for it (or the system has no more): tried again with the tick.
+        poller = self.loop.poller
+        try:
+            self._make_room()
+            poller.register(stream, _IN)
+            return True
+        except (MemoryError, OSError):
+            poller.unregister(stream)
+            return False
+
+    def _make_room(self):
+        # MemoryError now, and not half way. What this takes is free again at once.
+        words = _NEEDS + _NEEDS_EACH * self.loop.conns.slots
+        try:
+            room = [None] * words
+        except MemoryError:
+            ondemand.forget_all()
+            room = [None] * words
+        room.clear()
 
     def _accept(self, door):
         loop = self.loop
@@ -67,14 +97,17 @@ class Doors:
                     self._stop(door)
                 return
             try:
-                stream = door.accept()
+                self._make_room()
+                found = door.accept()
             except (MemoryError, OSError):
                 self._stop(door)  # out of sockets or heap: tried again with the next tick
                 self.failed = True
                 return
-            if stream is None or not self._watch(stream):
+            if found is None or not self._watch(found[0]):
                 return
+            stream = found[0]
             conn = loop.broker.opened(stream)
+            conns.source[conn] = found[1]
             share[_SHARE_SOCKETS] += 1
             conns.share[conn] = share
             loop.of_stream[stream] = conn
@@ -83,12 +116,13 @@ class Doors:
         # What a connection takes of the heap beside its slot; False: there is no room.
         try:
             self.loop.of_stream[stream] = 0
-            self.loop.poller.register(stream, _IN)
+            if self._register(stream):
+                return True
         except MemoryError:
-            self.loop.of_stream.pop(stream, None)
-            stream.close()
-            return False
-        return True
+            pass
+        self.loop.of_stream.pop(stream, None)
+        stream.close()
+        return False
 
     def _stop(self, door):
         door.is_open = False

@@ -104,7 +104,9 @@ def _to_group(broker, slot, qos):
     if shares.picked[slot]:
         return
     shares.picked[slot] = 1
-    sub = shares.choose(broker, slot, qos)
+    source = broker.five.source
+    size = source.topic_len + 2 + source.size
+    sub = shares.choose(broker, slot, qos, _NONE, source.msg, size)
     if sub != _NONE:
         subs = broker.subscriptions
         give(broker, subs.session[sub], sub, qos, subs.qos[sub], broker.five.options[sub] & _RAP)

@@ -16,6 +16,7 @@ _SENT_2 = const(2)
 _RELEASED = const(3)
 _OK = const(0)
 _MALFORMED = const(2)
+_PROTOCOL = const(3)
 
 
 def handle_puback(broker, conn, pkt, buf):
@@ -39,25 +40,34 @@ def handle_pubcomp(broker, conn, pkt, buf):
 
 
 def _acknowledged(broker, conn, pkt, state):
-    if pkt[_TOTAL] != 4:
+    packet_id = pkt[_PACKET_ID]
+    if pkt[_TOTAL] != 4 or not packet_id:
         return _MALFORMED
     session = broker.conns.session[conn]
-    if acked(broker.queue, session, pkt[_PACKET_ID], state) != _NONE:
+    if acked(broker.queue, session, packet_id, state) != _NONE:
         broker.sessions.progress[session] = broker.now
-    return _OK
+        return _OK
+    # One that waits for another kind would wait for ever. With retry_interval this may be a late
+    # one, of what had the id before; PUBREC may come again.
+    sent = broker.deliveries.find(session, packet_id)
+    late = broker.settings.retry_interval or state == _SENT_2 and sent == _RELEASED
+    return _PROTOCOL if sent and not late else _OK
 
 
 def handle_pubrel(broker, conn, pkt, buf):
     """QoS 2: the sender is done with the id; with method A the message goes out now."""
-    if pkt[_TOTAL] != 4 or pkt[_FLAGS] != 2 and broker.conns.level[conn] != 3:
+    odd = pkt[_FLAGS] != 2 and broker.conns.level[conn] != 3
+    if odd or pkt[_TOTAL] != 4 or not pkt[_PACKET_ID]:
         return _MALFORMED
     sessions = broker.sessions
     session = broker.conns.session[conn]
     at = sessions.find_received(session, pkt[_PACKET_ID])
     if at >= 0:
+        held = sessions.id_msg
+        if held is not None and held[at] != _NONE:
+            publish_stored(broker, held[at], session)  # if that raises, PUBREL comes again
         msg = sessions.remove_received(session, at)
         if msg != _NONE:
-            publish_stored(broker, msg, session)
             unref(broker.queue, msg)
     put_ack(broker, conn, _PUBCOMP, pkt[_PACKET_ID])
     return _OK

@@ -4,8 +4,9 @@
 # The control plane: may allocate and free.
 from slotmq import ondemand
 from slotmq.admit import open_session, refuse
-from slotmq.runtime import const, topic_matches, utf8_ok
+from slotmq.runtime import const, utf8_ok
 
+_FLAGS = const(1)
 _BODY = const(3)
 _END = const(4)
 _OK = const(0)
@@ -24,11 +25,13 @@ _CLEAN = const(2)
 _WILL = const(4)
 _PASSWORD = const(64)
 _USER_NAME = const(128)
+_USER_SHOWN = const(32)  # characters
 
 
 class Fields:
     """What a CONNECT says; each text is (offset, length) in the packet, or None."""
 
+    buf = None  # the packet's
     level = flags = keep_alive = 0
     client_id = will_topic = will_message = user_name = password = None
     more = None  # connect5.py's part
@@ -38,14 +41,23 @@ class Fields:
     method = auth_data = user = assigned = answer = None
     server_keep_alive = expiry_lowered = wants_information = False
 
+    def read(self, where=0):
+        """One of the texts as bytes, or None. Without `where` the user name as the log has it."""
+        if where == 0:
+            return (self.user or self.read(self.user_name) or b"").decode()[:_USER_SHOWN]
+        return where and bytes(self.buf[where[0] : where[0] + where[1]])
+
 
 def handle_connect(broker, conn, pkt, buf):
     five = broker.five
     if five and conn in five.exchanges and five.exchanges[conn][1]:
         # a second one, while AUTH is under way [3.1.0-2]
-        return ondemand.take("joining5", broker.now).refuse(broker, conn)
+        return ondemand.take("auth", broker.now).refuse(broker, conn)
     fields = Fields()
+    fields.buf = buf
     result = _read_level(broker, buf, pkt[_BODY], pkt[_END], fields)
+    if pkt[_FLAGS] and fields.level != 3:
+        return _MALFORMED  # [2.2.2-1]
     if result == _REFUSED:
         return refuse(broker, conn, _BAD_LEVEL, fields)
     if result == _OK and fields.level == 5:
@@ -124,14 +136,10 @@ def check_login(broker, buf, fields):
     """May it come in with this user name? 0 or a return code."""
     if broker.may_connect:
         who = (fields.client_id, fields.user_name, fields.password)
-        return broker.may_connect(*[_text(buf, where) for where in who])
+        return broker.may_connect(*[fields.read(where) for where in who])
     if broker.settings.allow_anonymous:
         return 0
     return _NOT_AUTHORIZED if fields.user_name is None else _BAD_LOGIN  # nobody is known
-
-
-def _text(buf, where):
-    return None if where is None else bytes(buf[where[0] : where[0] + where[1]])
 
 
 def _check_client_id(broker, buf, fields):
@@ -156,9 +164,9 @@ def check_will(broker, buf, fields):
     """What holds for PUBLISH holds for a will: one that may not be published is forgotten."""
     topic, n = fields.will_topic
     too_large = broker.size_limit and fields.will_message[1] > broker.size_limit
-    forbidden = topic_matches(b"$SYS/#", 0, 6, buf, topic, n)
+    forbidden = buf[topic] == 36 and ondemand.take("local", broker.now).refused(buf, topic, n)
     if not forbidden and broker.may_publish:
-        client_id = _text(buf, fields.client_id)
+        client_id = fields.read(fields.client_id)
         forbidden = not broker.may_publish(client_id, bytes(buf[topic : topic + n]))
     if too_large or forbidden:
         fields.flags &= ~_WILL

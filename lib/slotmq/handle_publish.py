@@ -1,8 +1,8 @@
 # handle_publish.py - PUBLISH [3.3]: check, route and store, and only then
 # acknowledge. Does not allocate.
-from slotmq import deliver, heap, retain
+from slotmq import deliver, heap, ondemand, retain
 from slotmq.outbox import put_ack
-from slotmq.runtime import const, topic_matches, unref, utf8_ok
+from slotmq.runtime import const, unref, utf8_ok
 
 _NONE = const(0xFFFF)
 _FLAGS = const(1)
@@ -18,7 +18,6 @@ _OK = const(0)
 _MALFORMED = const(2)
 _PROTOCOL = const(3)
 _FULL = const(6)
-_SYS = b"$SYS/#"
 
 
 def handle_publish(broker, conn, pkt, buf):
@@ -77,13 +76,17 @@ def _handle_qos2(broker, conn, pkt, buf, flags, slot, taken):
         if at < 0:
             return _FULL
         result = _OK
-        if taken and sessions.id_msg is None:
-            result = _publish(broker, pkt, buf, flags, slot)
-        elif taken:
-            if not broker.full or sessions.clean[session] or not deliver.refuse(broker):
-                sessions.id_msg[at] = deliver.store(broker, pkt, buf, flags)
-            if sessions.id_msg[at] == _NONE:
-                result = broker.when_no_message
+        try:
+            if taken and sessions.id_msg is None:
+                result = _publish(broker, pkt, buf, flags, slot)
+            elif taken:
+                if deliver.may_keep(broker, session, pkt[_END] - pkt[_TOPIC]):
+                    sessions.id_msg[at] = deliver.store(broker, pkt, buf, flags)
+                if sessions.id_msg[at] == _NONE:
+                    result = broker.when_no_message
+        except BaseException:  # it is sent again, and must not count as stored then
+            sessions.remove_received(session, at)
+            raise
         if result:
             sessions.remove_received(session, at)
             return result
@@ -127,9 +130,13 @@ def _publish_qos0(broker, pkt, buf, retained, slot):
 def is_wanted(broker, conn, buf, topic, n, size):
     """False for messages that are acknowledged but go nowhere [3.3.5-2].
 
-    $SYS is the broker's own; a payload over message_size_limit; what the hook forbids."""
-    if topic_matches(_SYS, 0, 6, buf, topic, n):
-        return False
+    What is the broker's own; a payload over message_size_limit; what the hook forbids."""
+    if buf[topic] == 36:
+        heap.lift()
+        own = ondemand.take("local", broker.now).refused(buf, topic, n)
+        heap.drop()
+        if own:
+            return False
     if broker.size_limit and size > broker.size_limit:
         return False
     if broker.may_publish is None:

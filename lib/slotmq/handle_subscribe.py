@@ -130,4 +130,4 @@ def _unsubscribe(broker, session, buf, off, n):
 
 def log(broker, bit, session, buf, off, n, tail):
     who = broker.sessions.client_id(session).decode()
-    broker.log(bit, who + " " + bytes(buf[off : off + n]).decode() + tail)
+    broker.log(bit, "%r %r%s" % (who, bytes(buf[off : off + n]).decode(), tail))

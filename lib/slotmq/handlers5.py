@@ -21,7 +21,7 @@ def _joining(broker, conn, pkt, buf):
 
 
 def _authenticating(broker, conn, pkt, buf):
-    return control("joining5", broker, conn, pkt, buf)
+    return control("auth", broker, conn, pkt, buf)
 
 
 _NOT = handle_unexpected

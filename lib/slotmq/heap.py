@@ -13,7 +13,8 @@ from slotmq.runtime import const, heap_lock, heap_unlock
 _LOCKED = const(0)
 _LIFTED = const(1)
 _HELD = const(2)  # is the lock on the heap now?
-_state = bytearray(3)
+_EXCUSED = const(3)  # a MemoryError has left `with lifted`: it was no allocation under the lock
+_state = bytearray(4)
 _RELEASE = (int, heap_unlock)  # by _HELD
 
 
@@ -30,21 +31,24 @@ def unlock():
     _RELEASE[state[_HELD]]()
     state[_LOCKED] -= 1
     state[_HELD] = 0
-    state[_LIFTED] = 0
+    state[_LIFTED] = state[_EXCUSED] = 0
 
 
 def lift():
     if _state[_LIFTED] == 0 and _state[_LOCKED]:
         heap_unlock()
-        _state[_HELD] = 0
+        _state[_HELD] = _state[_EXCUSED] = 0
     _state[_LIFTED] += 1
 
 
 def settle():
-    """Lift no more: what was lifted has ended in an exception."""
+    """Lift no more: an exception has come as far as the loop. -> was the lock lifted for it?"""
+    was = _state[_LIFTED] or _state[_EXCUSED]
+    _state[_EXCUSED] = 0
     if _state[_LIFTED]:
         _state[_LIFTED] = 1
         drop()
+    return was
 
 
 def drop():
@@ -52,3 +56,16 @@ def drop():
     if _state[_LIFTED] == 0 and _state[_LOCKED]:
         heap_lock()
         _state[_HELD] = 1
+
+
+class _Lifted:
+    def __enter__(self):
+        lift()
+
+    def __exit__(self, kind, error, trace):
+        if kind is MemoryError:
+            _state[_EXCUSED] = 1
+        drop()
+
+
+lifted = _Lifted()  # `with heap.lifted:` for what may raise where no turn is under way

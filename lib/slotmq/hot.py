@@ -108,9 +108,9 @@ def next_packet(b: ptr8, at: int, end: int, p: ptr32) -> int:
         if shift > 21:
             return -1
     if kind != 3:
-        # reserved flags [2.2.2-1]; DUP of MQTT 3.1 is left to the handlers
+        # reserved flags [2.2.2-1]; MQTT 3.1's, DUP and all of CONNECT's, are the handlers'
         odd = (flags & 7) ^ 2 if _WITH_2 >> kind & 1 else flags
-        if odd:
+        if odd and kind ^ 1:
             return -1
     if shift and not byte:
         return -1  # a length longer than it need be

@@ -5,6 +5,7 @@
 
 # -1 where the flags of a first byte are not legal [2.2.2-1]
 _RESERVED = [0 if b & 15 == 0 else -1 for b in range(256)]
+_RESERVED[0x10:0x20] = [0] * 16  # MQTT 3.1 leaves them undefined in CONNECT
 for _b in (0x60, 0x80, 0xA0):
     _RESERVED[_b] = -1
     _RESERVED[_b | 2] = _RESERVED[_b | 10] = 0

@@ -22,11 +22,17 @@ _PACKETS_IN = const(0)
 _PACKETS_OUT = const(1)
 _PUBLISH_IN = const(2)
 _BYTES_IN = const(5)
+# Arena.state
+_FREE_BLOCKS = const(1)
+_SIZE = const(2)
 # Of the table of columns
 _C_TX_END = const(7)
 _C_TX_LIMIT = const(8)
 _C_POOL = const(12)
+_D_WINDOW = const(27)
 _M_REFS = const(28)
+_M_COUNT = const(31)
+_M_ARENA = const(37)
 _C_SESSION = const(40)
 _STATS = const(41)
 _CLOCK = const(42)
@@ -80,9 +86,7 @@ def lane(c, conn: int, buf, at: int, end: int) -> int:
             if first & 6:
                 answer = ((first & 6) << 3) + 0x30
             stats[_PUBLISH_IN] = stats[_PUBLISH_IN] + 1
-        elif first == 0xC0:
-            if b[at + 1]:
-                break
+        elif first == 0xC0 and not b[at + 1]:
             answer = 0xD0
             n = 2
         else:
@@ -105,17 +109,19 @@ def lane(c, conn: int, buf, at: int, end: int) -> int:
                         ptr32(int(o) - o[_S_IDS_HIGH])[1] = 1
                         counts[session] = counts[session] - 1
                         ids[k] = ids[counts[session]]
+                        answer = 0x70
                         break
-                answer = 0x70
+                if not answer:
+                    break
             else:
                 if first == 0x50:
-                    # an unknown id gets its PUBREL too: else the client waits for ever
                     answer = 0x62
                 elif first ^ 0x40 and first ^ 0x70:
                     break
                 k = (first >> 4) - 3
-                if int(acked(c, session, packet_id, k - (k >> 2))) ^ _NONE:
-                    ptr32(int(o) - o[_S_PROGRESS])[session] = ptr32(int(o) - o[_CLOCK])[0]
+                if not int(acked(c, session, packet_id, k - (k >> 2))) ^ _NONE:
+                    break  # an id that is not known, comes again, or waits for another kind
+                ptr32(int(o) - o[_S_PROGRESS])[session] = ptr32(int(o) - o[_CLOCK])[0]
         at += n
         if answer:
             put_ack(c, conn, answer, p[_PACKET_ID])
@@ -198,6 +204,14 @@ def accept(c, conn: int, slot: int, buf) -> int:
     end = ptr16(int(o) - o[_R_END])[slot] - (o[_C_POOL] >> 1)
     if i < end:
         if int(fan(c, c, i, end, _NONE, qos)) ^ end:
+            return 0
+        # where sessions may have more than their share, deliver.py looks at them
+        size = p[_END] - p[_TOPIC]  # with two bytes for the packet id, as for the topic's length
+        window = ptr32(int(o) - o[_D_WINDOW])
+        arena = ptr32(int(o) - o[_M_ARENA])
+        if ptr32(int(o) - o[_M_COUNT])[0] >= window[2]:
+            return 0
+        if (arena[_FREE_BLOCKS] - window[3]) * arena[_SIZE] < size:
             return 0
         size = p[_END] - p[_PAYLOAD]
         msg = int(store(c, buf, p[_TOPIC], p[_TOPIC_LEN], p[_PAYLOAD], size, qos << 1))

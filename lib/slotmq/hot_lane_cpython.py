@@ -4,6 +4,7 @@ from slotmq.hot_messages_cpython import put_ack, store, unref
 from slotmq.hot_queue_cpython import acked, fan, have_room
 
 _NONE = 0xFFFF
+_STATES = {0x40: 1, 0x50: 2, 0x70: 3}  # that PUBACK, PUBREC and PUBCOMP end
 
 
 def may_read(broker, conn):
@@ -61,23 +62,19 @@ def lane(broker, conn, buf, at, end):
 
 
 def _acknowledge(broker, queue, conn, session, first, packet_id):
-    entry = _NONE
-    if first == 0x40:
-        entry = acked(queue, session, packet_id, 1)
-    elif first == 0x70:
-        entry = acked(queue, session, packet_id, 3)
-    elif first == 0x50:
-        entry = acked(queue, session, packet_id, 2)
-        put_ack(queue, conn, 0x62, packet_id)
-        broker.stats[1] += 1
-    elif first == 0x62 and broker.sessions.id_msg is None:
-        _release(broker.sessions, session, packet_id)
+    if first == 0x62:
+        if broker.sessions.id_msg is not None or not _release(broker.sessions, session, packet_id):
+            return False
         put_ack(queue, conn, 0x70, packet_id)
         broker.stats[1] += 1
-    else:
-        return False
-    if entry != _NONE:
-        broker.sessions.progress[session] = broker.clock[0]
+        return True
+    state = _STATES.get(first)
+    if not state or acked(queue, session, packet_id, state) == _NONE:
+        return False  # an id that is not known, comes again, or waits for another kind
+    if first == 0x50:
+        put_ack(queue, conn, 0x62, packet_id)
+        broker.stats[1] += 1
+    broker.sessions.progress[session] = broker.clock[0]
     return True
 
 
@@ -108,7 +105,7 @@ def accept(broker, conn, session, buf, at, end):
     first = routes.first[slot]
     last = routes.end[slot]
     if first < last:
-        if not have_room(queue, pool, first, last):
+        if not have_room(queue, pool, first, last, pkt[4] - topic):
             return 0
         msg = store(queue, buf, topic, size, pkt[9], pkt[4] - pkt[9], qos << 1)
         if msg == _NONE:
@@ -126,6 +123,7 @@ def _release(sessions, session, packet_id):
     at = find_id(sessions.ids, first, sessions.id_count[session], packet_id)
     if at >= 0:
         sessions.remove_received(session, at)
+    return at >= 0
 
 
 def _put_ping(conns, conn):

@@ -56,10 +56,17 @@ def append(columns, session, msg, flags):
     if s.cursor[session] == _NONE:
         s.cursor[session] = entry
     s.queued[session] += 1
+    s.held[session] += blocks(m, msg)
     m.refs[msg] += 1
     if s.conn[session] != _NONE and not d.is_pending[session]:
         mark_pending(columns, session)
     return entry
+
+
+def blocks(m, msg):
+    """Of a message. A session's are counted here, since its list may be long (budget.keep)."""
+    size = m.arena.size
+    return (m.topic_len[msg] + m.payload_len[msg] + size + 1) // size
 
 
 def mark_pending(columns, session):
@@ -71,12 +78,16 @@ def mark_pending(columns, session):
         d.pending[d.pending[0]] = session
 
 
-def have_room(columns, pool, i, end):
-    """1 where route entries i..end can all have a message queued, and none takes QoS 0."""
-    d, s, _, _ = columns
-    if d.count[0] + end - i > d.slots:
+def have_room(columns, pool, i, end, size):
+    """1 where route entries i..end can all have a message of that size queued, and none takes
+    QoS 0; 0 also where their shares of the message slots and bytes must be looked at."""
+    d, s, m, _ = columns
+    inflight, queued, slots, blocks = d.window
+    arena = m.arena
+    if d.count[0] + end - i > d.slots or m.count[0] >= slots:
         return 0
-    inflight, queued = d.window
+    if (arena.free_blocks() - blocks) * arena.size < size:
+        return 0
     for entry in pool[i:end]:
         session = entry >> 2
         waiting = s.queued[session]
@@ -99,6 +110,7 @@ def acked(columns, session, packet_id, state):
         d.state[entry] = _RELEASED
         d.flags[entry] = _CHANGED | 4
         d.count[4] = 1
+        columns[1].held[session] -= blocks(columns[2], d.msg[entry])
         unref(columns, d.msg[entry])
         d.msg[entry] = _NONE
     else:
@@ -111,7 +123,7 @@ def acked(columns, session, packet_id, state):
 
 def finish(columns, entry):
     """Take an entry out of its list and free it, and its message with the last reference."""
-    d, s, _, _ = columns
+    d, s, m, _ = columns
     session = d.session[entry]
     before = d.prev[entry]
     after = d.next[entry]
@@ -142,6 +154,7 @@ def finish(columns, entry):
     count[3] = entry
     count[0] -= 1
     if d.msg[entry] != _NONE:
+        s.held[session] -= blocks(m, d.msg[entry])
         unref(columns, d.msg[entry])
 
 

@@ -22,10 +22,12 @@ _END = const(4)
 _TOTAL = const(5)
 _NEW = const(1)
 _PUBLISH_TYPE = const(3)
+_WITH_2 = const(0x540)  # PUBREL, SUBSCRIBE, UNSUBSCRIBE, by type
 _CONNECTED = const(2)
 _ENDING = const(3)
 _BLOCKED = const(2)
 _MALFORMED = const(2)
+_PROTOCOL = const(3)
 _TOO_BIG = const(4)
 _REFUSED = const(5)
 _FULL = const(6)
@@ -34,7 +36,10 @@ _PACKET_TOO_LARGE = const(0x95)  # reason codes [5.0, 2.4]
 _QUOTA = const(0x97)
 _PACKETS_IN = const(0)
 _BYTES_IN = const(5)
+_NOTICE = const(4)
 _DEBUG = const(64)
+_STRETCH = const(2000)  # bytes of a cut packet for which there is a time limit (timers.py)
+_MISSING = const(1000)  # while so much of a packet is missing its bytes are a sign of life
 
 
 def control(module, broker, conn, pkt, buf):
@@ -70,6 +75,8 @@ def _refuse(broker, conn, pkt, buf, end, reason, result):
     else:
         conns.tx_end[conn] -= 1
         put_u16(tx, put_u16(tx, put, 0x2002), 0x0003)
+    if broker.log_mask & _NOTICE:
+        ondemand.tell(broker, "refused", conn, reason)
     return _REFUSED
 
 
@@ -112,7 +119,7 @@ def readable(broker, conn):
     elif held:
         # The answer to what is held was not reserved when that was read.
         n -= 4 + min(held >> 2, conns.tx_bytes >> 1)
-    if not conns.has_big(conn) and not conns.big_free():
+    if not conns.bigs[3] and not conns.has_big(conn):
         n = min(n, conns.tail_bytes - held)
     return max(0, min(n, len(broker.rx)))
 
@@ -122,13 +129,18 @@ def receive(broker, conn, buf, at, n):
     conns = broker.conns
     broker.current = conn
     broker.queued_to_self = False
-    conns.tx_limit[conn] -= n - at
+    size = n - at
+    conns.tx_limit[conn] -= size
     if conns.held[conn]:
         at = _complete_held(broker, conn, buf, n)
     if at < n:
         at = _handle(broker, conn, buf, at, n, 0)
         if at < n:
             _hold(broker, conn, buf, at, n)
+    held = conns.held[conn]
+    if held < size or broker.pkt[_TOTAL] - held > _MISSING:
+        # A sign of life [3.1.2-24]; more of what is cut is none, but in a long packet.
+        conns.heard[conn] = broker.now
     if conns.part_msg[conn] == _NONE and conns.state[conn] != _ENDING:
         conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes
     broker.current = _NONE
@@ -178,13 +190,31 @@ def _handle(broker, conn, buf, at, end, held):
         if conns.state[conn] == _ENDING:
             at = end
     broker.stats[_PACKETS_IN] += count
-    if at < end and n < 0:
+    if at < end:
         result = _MALFORMED
-        if n != -1:
+        if n == 0:
+            result = _never(handlers, buf[at], conns.level[conn])
+            if not result:
+                return at
+        pkt[_END] = end
+        if n < -1:
             result = _refuse(broker, conn, pkt, buf, end, _PACKET_TOO_LARGE, _TOO_BIG)
         broker.end(conn, result)
         return end
     return at
+
+
+def _never(handlers, first, level):
+    # Why a packet with this first byte can never be right here, however it goes on; or 0.
+    kind = first >> 4
+    if handlers[kind] is _NOT:
+        return _PROTOCOL
+    flags = first & 15
+    if kind == _PUBLISH_TYPE:
+        wrong = flags & 6 == 6 or flags & 14 == 8 and level > 3
+    else:  # CONNECT's depend on the level that it tells; MQTT 3.1 has DUP
+        wrong = kind > 1 and flags & (15 if level > 3 else 7) != (_WITH_2 >> kind & 1) << 1
+    return _MALFORMED if wrong else 0
 
 
 def _handlers(broker, conn):
@@ -227,11 +257,12 @@ def _complete_held(broker, conn, buf, n):
         if size < 0:
             break
         if total > conns.tail_bytes and not conns.has_big(conn) and conns.take_big(conn):
-            copy(conns.hold, conns.hold_off[conn], conns.hold, off, held)
             off = conns.hold_off[conn]
         more = min(total - held if total else 1, n - at)
         copy(conns.hold, off + held, buf, at, more)
         conns.held[conn] = held + more
+        if held % _STRETCH + more >= _STRETCH:
+            conns.held_since[conn] = broker.now
         at += more
         if total == held + more:
             break

@@ -99,15 +99,13 @@ class Journal:
     def compacted(self):
         """Try to write all there is into a new generation; is it done?"""
         self.retry_at = self.broker.now + _RETRY  # if not even its code can be loaded
-        heap.lift()
-        self._control().compact(self)
-        heap.drop()
+        with heap.lifted:
+            self._control().compact(self)
         return self.whole
 
     def _keep_room(self):
-        heap.lift()
-        self._control().keep_room(self)
-        heap.drop()
+        with heap.lifted:
+            self._control().keep_room(self)
 
     def _control(self):
         return ondemand.take("journal_control", self.broker.now)
@@ -138,11 +136,8 @@ class Journal:
         """The rows of all slots that have changed, and COMMIT."""
         broker = self.broker
         if broker.sessions.changed or broker.subscriptions.changed:
-            heap.lift()
-            try:
+            with heap.lifted:
                 self._control().write(self)
-            finally:
-                heap.drop()
         if broker.sessions.ids_high[1]:
             self._received(broker.sessions)
         if broker.deliveries.count[4]:

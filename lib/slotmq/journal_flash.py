@@ -108,12 +108,9 @@ class FlashMedium:
 
     def _take(self, number):
         # The next block; only here the buffer is free for its header.
-        heap.lift()
-        try:
+        with heap.lifted:
             self.erase((self.base + number) % self.blocks)
             self.mark(number)
-        finally:
-            heap.drop()
         if self.base == self.first:
             self.length = number + 1
 

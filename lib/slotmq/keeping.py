@@ -19,7 +19,6 @@ DEFAULTS = {
 }
 _NONE = const(0xFFFF)
 _QUEUED = const(0)
-_EXTRA = const(8)
 _ENOENT = const(2)
 _WARNING = const(2)
 _INFO = const(8)
@@ -109,8 +108,9 @@ def _medium(app):
 def settle(broker, restorer):
     """The broker's time begins anew: what was counted goes on, wills of the connected go out."""
     five = broker.five
+    ondemand.take("epoch", broker.now).move_rows(broker, restorer.now)
     if five:
-        _expire_later(broker, five, restorer.now)
+        five.expiring(broker)
     else:
         _end_expired(broker, restorer.expired)
     for session, msg in restorer.due:
@@ -119,22 +119,11 @@ def settle(broker, restorer):
         was_connected = restorer.connected[session]
         if not broker.sessions.used(session):
             continue
-        left = broker.sessions.left
-        left[session] = 0 if was_connected else left[session] - restorer.now
-        if five:
-            five.will_since[session] -= restorer.now
-            five.will_at[session] -= restorer.now
+        if was_connected:
+            broker.sessions.left[session] = 0
         _disconnect(broker, session, was_connected)
         if five and broker.sessions.used(session):
             five.note_due(broker, session)
-
-
-def _expire_later(broker, five, now):
-    messages = broker.messages
-    for msg in range(messages.slots):
-        if messages.refs[msg] and messages.flags[msg] & _EXTRA and five.expires[msg]:
-            five.expires[msg] = five.expires[msg] - now or -1
-    five.expiring(broker)
 
 
 def _end_expired(broker, expired):

@@ -2,18 +2,21 @@
 # such a program asks for. Allocates.
 from slotmq import deliver, heap, ondemand
 from slotmq import retain as retaining
+from slotmq.outbox import room
 from slotmq.runtime import const, new_packet, next_packet, topic_matches, unref, utf8_ok
 
 _NONE = const(0xFFFF)
 _WARNING = const(2)
 _NOTICE = const(4)
 _PUBLISH_TYPE = const(3)
+_PUBLISH_OUT = const(3)
 _END = const(4)
 _RETRY = const(10)  # as in journal.py
 _NO_SESSION = const(-1)
 _TOPIC = const(7)
 _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)
+_NOBODYS = b"$SYS/#", b"$share/+/#"  # filters of the second are groups
 _LOCKED = const(0)  # of heap._state
 _LIFTED = const(1)
 
@@ -60,8 +63,8 @@ def checked(broker, topic, payload, qos, retain):
     most = broker.limits.topic_bytes
     if len(topic) > most or not utf8_ok(topic, 0, len(topic), 1):
         raise ValueError("topic name: 1 to %d bytes of UTF-8 without wildcards" % most)
-    if topic_matches(b"$SYS/#", 0, 6, topic, 0, len(topic)):
-        raise ValueError("topic name: $SYS is the broker's")
+    if any(_matching(_NOBODYS, topic, 0, len(topic))):
+        raise ValueError("topic name: $SYS and $share are the broker's")
     if qos not in (0, 1, 2) or qos > broker.max_qos:
         raise ValueError("qos: 0 to %d" % broker.max_qos)
     if retain and not broker.retain_available:
@@ -69,6 +72,18 @@ def checked(broker, topic, payload, qos, retain):
     if broker.size_limit and len(payload) > broker.size_limit:
         raise ValueError("payload: at most %d bytes, message_size_limit" % broker.size_limit)
     return topic, payload
+
+
+def refused(buf, topic, n):
+    """May no client publish it? $SYS, $share, and of $SLOTMQ all but what asks for something: time
+    and get, record_remote.py."""
+    told = (b"$SLOTMQ/#", b"$SLOTMQ/time", b"$SLOTMQ/record/+/get")
+    found = _matching(told, buf, topic, n)
+    return found == [True, False, False] or any(_matching(_NOBODYS, buf, topic, n))
+
+
+def _matching(filters, buf, topic, n):
+    return [topic_matches(name, 0, len(name), buf, topic, n) for name in filters]
 
 
 def encoded(text):
@@ -157,3 +172,29 @@ def _route(broker, pkt, buf, qos, retain):
     if msg != _NONE:
         unref(broker.queue, msg)
     return True
+
+
+def put(broker, session, sub, name, text):
+    """A value of $SYS for a new subscription, QoS 0, straight into the outgoing buffer: no message
+    slot is left, which is what it may tell. name: behind its length. False: not now."""
+    conn = broker.sessions.conn[session]
+    if broker.conns.level[conn] == 5:
+        ident = broker.five.identifier[sub]
+        more = b""
+        while ident:
+            more += bytes((ident & 127 | (128 if ident > 127 else 0),))
+            ident >>= 7
+        more = b"\x0b" + more if more else b""
+        name += bytes((len(more),)) + more
+    n = len(name) + len(text)
+    data = (b"\x31" + bytes((n,)) if n < 128 else b"\x31" + bytes((n & 127 | 128, n >> 7))) + name
+    data += text
+    n = len(data)
+    most = broker.five.packet_max[conn] if broker.conns.level[conn] == 5 else 0
+    if 0 < most < n or n > broker.conns.tx_bytes:
+        return True
+    at = room(broker, conn, n)
+    if at >= 0:
+        broker.conns.tx[at : at + n] = data
+        broker.stats[_PUBLISH_OUT] += 1
+    return at >= 0

@@ -27,10 +27,11 @@ _BLOCKED = const(2)
 _LINGERING = const(5)
 _LOST = const(9)
 _BYTES_OUT = const(6)
-_ENOMEM = const(12)
 _EAGAIN = const(11)
+_ENOBUFS = const(105)
 _TICK = const(2)  # tenths of a second between two ticks
 _STALL = const(1000)  # ms: more than any wait for events
+_NAP = const(5)  # ms of a turn while somebody waits for lwIP's memory, which tells nobody
 
 
 class Loop:
@@ -61,6 +62,8 @@ class Loop:
         self.doors = Doors(self)
         self.paused = bytearray(broker.conns.slots)  # events that are not polled for
         self.paused_count = 0
+        self.lwip = None  # lwip.py, where the port has it
+        self.nap = 0  # ms to wait for events at the most; 0: as long as a turn may
         broker.flush = self.flush
         broker.write = self.write
 
@@ -102,8 +105,9 @@ class Loop:
         broker, of_stream, ipoll, rx, ticks_ms = self.at_hand
         try:
             while not self.stopping:
+                conn = -1  # nobody is served
                 columns = broker.lane
-                for stream, event in ipoll(0 if broker.scanning else timeout_ms):
+                for stream, event in ipoll(0 if broker.scanning else self.nap or timeout_ms):
                     conn = of_stream[stream]
                     n = may_read(columns, conn) if event == _IN and conn >= 0 and columns else 0
                     if n == 0:
@@ -119,6 +123,7 @@ class Loop:
                             receive(broker, conn, rx, at, n)
                     elif n == 0:
                         broker.end(conn, _LOST)
+                conn = -1
                 now = ticks_ms()
                 if (now - self.last_ms) // 100:  # also where the clock has wrapped
                     self._keep_time(now)
@@ -129,11 +134,11 @@ class Loop:
                     self._resume()
                 if once:
                     return
-        except MemoryError:
-            # The control plane finds no heap: whoever is being served is let go. A callback or a
-            # hook that finds none is the program's, and ends the turn.
-            heap.settle()
-            if broker.out_of_memory():
+        except MemoryError as error:
+            # The control plane finds no heap: whoever is being read is let go. A callback or a
+            # hook that finds none is the program's, and ends the turn. Where the heap was locked
+            # it is a defect, and the stream of whoever was served may be out of step.
+            if broker.out_of_memory(None if heap.settle() else error, conn):
                 raise
 
     def _other_event(self, conn, stream, event):
@@ -167,6 +172,8 @@ class Loop:
         if broker.now >= self.next_tick:
             self.next_tick = broker.now + _TICK
             tick(broker)
+            if self.lwip:
+                self.lwip.tick()
             if self.doors.failed:
                 self.doors.start()
 
@@ -177,6 +184,7 @@ class Loop:
         broker = self.broker
         n = readable(broker, conn)
         if n == 0:
+            self.heard[conn] = broker.now  # it says something: from now on it may take too long
             self.pause(conn, self.paused[conn] | _IN)
             return
         try:
@@ -184,7 +192,6 @@ class Loop:
         except OSError as error:
             n = None if error.args[0] == _EAGAIN else 0
         if n:
-            self.heard[conn] = broker.now
             receive(broker, conn, broker.rx, 0, n)
         elif n == 0:
             broker.end(conn, _LOST)
@@ -196,18 +203,37 @@ class Loop:
             self.paused_count += (events > 0) - (before > 0)
             self.paused[conn] = events
             self.poll_for(conn)
+            if not self.paused_count:
+                self.nap = 0
 
     def _resume(self):
-        # Input waits for room, output for the journal.
-        journal = self.broker.journal
-        for conn in range(self.conns.slots):
+        # Input waits for room, output for the journal or for lwIP's memory. A whole-packet
+        # buffer that is free goes to whose packet began first.
+        self.nap = 0
+        conns = self.conns
+        first = _NONE
+        for conn in range(conns.slots):
             paused = self.paused[conn]
             if paused & _IN and readable(self.broker, conn):
                 paused &= ~_IN
-            if paused & _OUT and journal.whole:
+                if conns.waits_for_big(conn):
+                    if first == _NONE or conns.held_since[conn] < conns.held_since[first]:
+                        first = conn
+            if paused & _OUT and self._may_write(conn):
                 paused &= ~_OUT
             self.pause(conn, paused)
+        if first != _NONE:
+            conns.take_big(first)
         self.finish_turn()
+
+    def _may_write(self, conn):
+        journal = self.broker.journal
+        if journal and journal.always and not journal.whole:
+            return False
+        if self.lwip and not self.lwip.may_send(self.streams[conn]):
+            self.nap = _NAP
+            return False
+        return True
 
     def poll_for(self, conn):
         """Tell the poller what this connection waits for now."""
@@ -223,15 +249,21 @@ class Loop:
 
     def write(self, conn, buf, off, n):
         """Write behind a flush(); -> how many bytes went out. An error ends the connection."""
+        stream = self.streams[conn]
+        lwip = self.lwip
         try:
-            done = self.streams[conn].write(buf, off, n) or 0
+            done = (lwip.write(stream, buf, off, n) if lwip else stream.write(buf, off, n)) or 0
         except OSError as error:
             done = self._failed(conn, error)
+        except MemoryError:
+            self.broker.end(conn, _LOST)
+            raise
         self.stats[_BYTES_OUT] += done
         return done
 
     def _failed(self, conn, error):
-        if error.args[0] not in (_EAGAIN, _ENOMEM):
+        # These two: nothing was sent. After any other, ENOMEM too, nobody knows what was.
+        if error.args[0] not in (_EAGAIN, _ENOBUFS):
             self.broker.end(conn, _LOST)
         return 0
 
@@ -246,15 +278,26 @@ class Loop:
                 self._block(conn, base, n, 0)
                 self.pause(conn, self.paused[conn] | _OUT)
             return
+        stream = self.streams[conn]
+        lwip = self.lwip
         try:
-            done = self.streams[conn].write(self.tx, base, n)
+            if lwip:
+                done = lwip.write(stream, self.tx, base, n)
+            else:
+                done = stream.write(self.tx, base, n)
         except OSError as error:
             done = self._failed(conn, error)
+        except MemoryError:
+            self.broker.end(conn, _LOST)
+            raise
         if done == n:
             end[conn] = base
             self.stats[_BYTES_OUT] += n
         elif n:
             self._block(conn, base, n, done or 0)
+            if lwip:  # whose sockets are writable whether or not there is memory
+                self.nap = _NAP
+                self.pause(conn, self.paused[conn] | _OUT)
 
     def _block(self, conn, base, n, done):
         # What is left waits until the socket is writable.
@@ -283,8 +326,9 @@ class Loop:
         counts = self.counts
         if self.pending[0]:
             broker.pump_pending()
-        broker.journal and broker.journal.commit()
         while True:
+            # It may find no heap: then all that is to be written stays on the list.
+            broker.journal and broker.journal.commit()
             while counts[0]:
                 conn = next_dirty(self.conns.columns)
                 if conn != _NONE:

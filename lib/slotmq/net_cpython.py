@@ -3,7 +3,7 @@ import select
 import socket
 import time
 
-_BACKLOG = 128
+_BACKLOG = 4096  # whom the system must turn away tries again after a second
 MOST_EVENTS = 84  # at a time, of 12 bytes: malloc has such a block at hand
 
 
@@ -64,16 +64,16 @@ class Poller:
 
     def register(self, stream, mask):
         fd = stream.fileno()
-        self.streams[fd] = stream
         self._poll.register(fd, mask)
+        self.streams[fd] = stream
 
     def modify(self, stream, mask):
         self._poll.modify(stream.fileno(), mask)
 
     def unregister(self, stream):
         fd = stream.fileno()
-        del self.streams[fd]
-        self._poll.unregister(fd)
+        if self.streams.pop(fd, None):  # as MicroPython's, it takes who is not there too
+            self._poll.unregister(fd)
 
     def ipoll(self, timeout_ms):
         return self.told(self.wait(timeout_ms / 1000, MOST_EVENTS))
@@ -111,9 +111,9 @@ def open_listener(loop, settings, host, port, most):
 
 
 def accept(listener, nodelay):
-    """The next connection as a stream, or None."""
+    """The next connection as (stream, address), or None."""
     try:
-        sock = listener.accept()[0]
+        sock, address = listener.accept()
     except (BlockingIOError, ConnectionError):
         return None
     sock.setblocking(False)
@@ -122,4 +122,4 @@ def accept(listener, nodelay):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError:
             pass  # the peer may have gone already
-    return Stream(sock)
+    return Stream(sock), address

@@ -11,12 +11,16 @@ from slotmq import heap
 from slotmq.runtime import MICROPYTHON, const
 
 _AFTER = const(10)  # tenths of a second
+_LITTLE = const(16384)  # bytes: the largest module, and what one comes in with
 IS_SMALL = MICROPYTHON and gc.mem_alloc() + gc.mem_free() < 1000000
 _used = {}  # name: when it was called last
+current = 0  # bytes of a small heap in use after the last collection here
 
 
 def take(name, now):
     """The module slotmq.<name>, loaded if need be; to be used at once and not to be kept."""
+    if IS_SMALL and MICROPYTHON and name not in _used and gc.mem_free() < _LITTLE:
+        forget_all()  # so that it does not lie between what is forgotten later
     for _ in range(2):
         _used[name] = now
         try:
@@ -40,7 +44,14 @@ def forget_all():
     """Let go of what was taken; whoever is being called stays until it returns."""
     for name in list(_used):
         forget(name)
+    _collect()
+
+
+def _collect():
+    global current
     gc.collect()
+    if MICROPYTHON:
+        current = gc.mem_alloc()
 
 
 def tick(now):
@@ -48,10 +59,10 @@ def tick(now):
     if not IS_SMALL:
         return
     for name in _used:
-        if now - _used[name] >= _AFTER:
+        if not 0 <= now - _used[name] < _AFTER:  # below 0: the clock's zero has moved since
             heap.lift()
             forget(name)
-            gc.collect()
+            _collect()
             heap.drop()
             tick(now)  # for the next one: the table has changed
             return

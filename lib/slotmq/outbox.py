@@ -72,21 +72,32 @@ def send_packet(broker, conn, buf, start, n):
 def _pass_through(broker, conn, buf, start, n):
     # Larger than the buffer, which is empty: a buffer full of it, then straight to
     # the socket. What that does not take waits in the buffer or, as bytes without
-    # a topic, in a message slot.
+    # a topic, in a message slot: where that is certain before, the slot is taken first.
     conns = broker.conns
     k = conns.tx_bytes
+    lwip = broker.loop.lwip
+    msg = _NONE
+    if lwip and lwip.leaves(conn, n):
+        msg = store(broker.queue, buf, start + k, 0, start + k, n - k, 0)
+        if msg == _NONE:
+            return False
     at = conns.reserve(conn, k)
-    if at < 0:
-        return False
-    copy(conns.tx, at, buf, start, k)
-    conns.tx[at] = 0x30
-    broker.flush(conn)
-    if conns.tx_end[conn] == at + k:
+    if at >= 0:
+        copy(conns.tx, at, buf, start, k)
+        conns.tx[at] = 0x30
+        broker.flush(conn)
+        if conns.tx_end[conn] != at + k:
+            broker.stats[_PUBLISH_OUT] += 1
+            if msg == _NONE:
+                pass_rest(broker, conn, buf, start + k, n - k)
+            else:
+                set_part(conns, conn, msg, 2, 0)
+                fill(broker, conn)
+            return True
         conns.tx_end[conn] = at
-        return False
-    broker.stats[_PUBLISH_OUT] += 1
-    pass_rest(broker, conn, buf, start + k, n - k)
-    return True
+    if msg != _NONE:
+        unref(broker.queue, msg)
+    return False
 
 
 def pass_rest(broker, conn, buf, start, n):

@@ -55,5 +55,7 @@ _TAKEN_OVER = const(7)
 _TIMED_OUT = const(8)  # keep-alive, no CONNECT, or a half packet
 _LOST = const(9)  # the stream ended or failed
 _STOPPING = const(10)
+_LEFT_WITH_WILL = const(11)  # DISCONNECT of version 5 with 0x04
+_STALLED = const(12)  # it does not read: lwip.py
 
 NONE = const(0xFFFF)  # no slot, in every 16-bit column

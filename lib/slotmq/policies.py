@@ -4,7 +4,7 @@
 
 # Settings that count entries of a table, or bytes in one, each with the limit it
 # must not exceed. (One text, as the next: tuples of strings take 4 times the heap.)
-TABLE_OF = """\
+_TABLE_OF = """\
 max_connections connections
 max_inflight_messages inflight
 max_queued_messages queued
@@ -16,7 +16,7 @@ mqtt31_client_id_max client_id_bytes
 # What may happen when a table is full; the first policy is the default.
 WHEN_FULL = """\
 connections refuse
-sessions drop_oldest refuse
+sessions drop_empty drop_oldest refuse
 subscriptions refuse
 retained refuse
 messages drop_newest drop_oldest disconnect
@@ -31,6 +31,11 @@ def rows(text):
     return [line.split() for line in text.split("\n")[:-1]]
 
 
+def tables():
+    """Those settings, each with its limit."""
+    return rows(_TABLE_OF)
+
+
 def defaults():
     """What happens to each table by default when it is full."""
     return {row[0]: row[1] for row in rows(WHEN_FULL)}
@@ -43,7 +48,7 @@ def check(settings, limits):
             raise ValueError("when_full %s: one of %s" % (row[0], row[1:]))
     if len(settings.auto_id_prefix) > 15:
         raise ValueError("auto_id_prefix: at most 15 bytes")
-    for name, limit in rows(TABLE_OF):
+    for name, limit in tables():
         size = getattr(limits, limit)
         if getattr(settings, name) > size:
             raise ValueError("%s: at most %d, see limit %s" % (name, size, limit))
@@ -52,7 +57,8 @@ def check(settings, limits):
         raise ValueError("%s: %s" % (key, told))
     if settings.allow_duplicate_messages or settings.mqtt_versions == 5:
         if limits.route_entries < limits.subscriptions:
-            raise ValueError("route_entries: at least subscriptions")
+            told = "route_entries: at least subscriptions (%d)"
+            raise ValueError(told % limits.subscriptions)
 
 
 def connack(settings, limits):

@@ -59,16 +59,17 @@ def handle_publish(broker, conn, pkt, buf):
     _take_out(source, values, at)
     broker.five.publisher = session = broker.conns.session[conn]
     qos = pkt[_FLAGS] >> 1 & 3
-    if qos == 2:
-        result = _take_2(broker, conn, session, pkt[_PACKET_ID])
-    else:
+    try:
+        if qos == 2:
+            return _take_2(broker, conn, session, pkt[_PACKET_ID])
         reason = _publish(broker, conn, qos)
-        if reason < 0:
-            result = -reason
-        elif qos:
-            put_reason(broker, conn, _PUBACK, pkt[_PACKET_ID], reason)
-    broker.five.publisher = _NONE
-    return result
+    finally:
+        broker.five.publisher = _NONE
+    if reason < 0:
+        return -reason
+    if qos:
+        put_reason(broker, conn, _PUBACK, pkt[_PACKET_ID], reason)
+    return _OK
 
 
 def _check(broker, pkt, buf, values):
@@ -221,10 +222,14 @@ def _take_2(broker, conn, session, packet_id):
         at = sessions.add_received(session, packet_id)
         if at < 0:
             return _RECEIVE_MAXIMUM
-        if sessions.id_msg is None:
-            reason = _publish(broker, conn, 2)
-        else:
-            reason = _hold(broker, conn, at)
+        try:
+            if sessions.id_msg is None:
+                reason = _publish(broker, conn, 2)
+            else:
+                reason = _hold(broker, conn, at)
+        except BaseException:  # it is sent again, and must not count as stored then
+            sessions.remove_received(session, at)
+            raise
         if reason < 0 or reason & 0x80:
             sessions.remove_received(session, at)
         if reason < 0:
@@ -241,7 +246,7 @@ def _hold(broker, conn, at):
         return _QUOTA if 0 < broker.size_limit < size else _UNAUTHORIZED
     msg = _NONE
     session = broker.conns.session[conn]
-    if not broker.full or broker.sessions.clean[session] or not deliver.refuse(broker):
+    if deliver.may_keep(broker, session, source.topic_len + 2 + source.size):
         msg = _store(broker, 4 | source.retain)
     if msg == _NONE:
         return -_QUOTA if broker.when_no_message else _QUOTA

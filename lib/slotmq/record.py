@@ -79,8 +79,8 @@ def keep(app):
 
 def start(app):
     """The recorder of an App takes records from now on."""
-    rec = app.broker.recorder.rec
-    app.broker.recorder.clock()  # a journal was read meanwhile
+    rec = app.broker.record.rec
+    app.broker.record.clock()  # a journal was read meanwhile
     try:
         _begin(rec)
     except OSError as error:
@@ -129,7 +129,7 @@ def _made(broker, settings, location):
 
 def _stand_before(broker, taps):
     # What the broker and its loop call goes through the Taps from now on.
-    broker.recorder = taps
+    broker.record = taps
     broker.handle = taps.handle
     taps.joins = broker.first_handlers
     broker.first_handlers = _replaced(taps.joins, taps.let_in, _CONNECT, _AUTH_TYPE)

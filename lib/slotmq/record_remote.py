@@ -55,7 +55,7 @@ def _told(taps, name, payload):
     except MemoryError:
         raise
     except Exception:  # whatever a client says: it must not end the broker
-        log.write(_WARNING, "The recorder: %s: not understood." % str(name, "utf-8"))
+        log.write(_WARNING, "The recorder: %r: not understood." % str(name, "utf-8"))
 
 
 def _local(taps):

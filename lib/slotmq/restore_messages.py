@@ -153,8 +153,14 @@ class Messages:
         # as many of those as the window has stand before it: that these were released is known.
         deliveries = self.broker.deliveries
         deliveries.state[slot] = _QUEUED
-        deliveries.msg[slot] = self.held(msg)
-        self.broker.sessions.queued[session] += 1
+        deliveries.msg[slot] = msg = self.held(msg)
+        sessions = self.broker.sessions
+        sessions.queued[session] += 1
+        if sessions.held:
+            messages = self.broker.messages
+            size = messages.arena.size
+            n = messages.topic_len[msg] + messages.payload_len[msg]
+            sessions.held[session] += (n + size + 1) // size
         before = self.begun.get(session, 0)
         is_counted = deliveries.flags[slot] & 2 == 0
         if begun == _DUP or begun and not (is_counted and before >= self.window):

@@ -139,7 +139,7 @@ def give(broker, session, sub, msg):
         if five:
             five.now_for = five.identifier[sub]
         return send_message(broker, broker.sessions.conn[session], msg, _RETAINED, 0)
-    if not has_room(broker, session):
+    if not has_room(broker, session, msg):
         return False
     entry = append(broker.queue, session, msg, granted << 1 | 1)
     if five:

@@ -29,6 +29,7 @@ _secret = os.urandom(_KEY)  # the process's, since a made-up salt must outlive a
 class Scram:
     def __init__(self, path, most=16):
         self.user = None  # the name, if the last auth() let a user in
+        self.last = None  # the name that it was about
         self.most = most
         self.refused = 0
         self.users = {}
@@ -53,7 +54,7 @@ class Scram:
 
     def auth(self, who, method, data):
         """A message that came -> (reason code, the answer or None); but for 0x18, the end."""
-        self.user = None
+        self.user = self.last = None
         exchange = self.exchanges.pop(who, None)
         if method != b"SCRAM-SHA-256":
             return _BAD_AUTHENTICATION_METHOD, None
@@ -91,6 +92,7 @@ class Scram:
         return count, made[: len(salt)], _secret, _secret
 
     def _final(self, data, name, stored, server, begin, signed):
+        self.last = name
         bare, _, proof = data.rpartition(b",p=")
         _hold((bare + b",").startswith(begin))  # extensions may follow
         signed += bare

@@ -50,7 +50,7 @@ def pass_on(broker, session):
 def _pass(broker, session, entry, slot):
     # It leaves this session first, so that there is room for it in a table that is full.
     subs = broker.subscriptions
-    sub = broker.five.shares.choose(broker, slot, 1, session)
+    sub = broker.five.shares.choose(broker, slot, 1, session, broker.deliveries.msg[entry])
     if sub == _NONE:
         return
     flags = min(broker.deliveries.flags[entry] & 6, subs.qos[sub] << 1)

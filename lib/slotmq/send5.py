@@ -106,6 +106,10 @@ def _send_straight(broker, conn, end, start, n):
     # from the packet that brought it to the socket.
     conns = broker.conns
     base = conn * conns.tx_bytes
+    lwip = broker.loop.lwip
+    if lwip and lwip.leaves(conn, end - base + n):
+        conns.tx_end[conn] = base
+        return 0
     broker.flush(conn)
     if conns.tx_end[conn] == end:  # nothing of it was taken
         conns.tx_end[conn] = base

@@ -11,7 +11,7 @@
 # PUBLISH and PUBREL [4.3.3-2]; never forgotten before PUBREL. With
 # qos2_delivery release, id_msg beside it holds the message until then.
 from slotmq.arrays import i32, u16
-from slotmq.runtime import Names, const, find_id
+from slotmq.runtime import MICROPYTHON, Names, const, find_id
 
 _NONE = const(0xFFFF)
 
@@ -34,6 +34,7 @@ class Sessions:
         self.cursor = u16(n, _NONE)  # the next of them to be sent
         self.inflight = u16(n)
         self.queued = u16(n)
+        self.held = None if MICROPYTHON else i32(n)  # blocks of the messages in its list
         self.progress = i32(n)  # tenths of a second: last send or acknowledgement
         self.scans = u16(n)  # subscriptions that are still owed retained messages
         self.mark = bytearray(n)
@@ -79,15 +80,6 @@ class Sessions:
         text = bytearray(self.names.length[session])
         self.names.read(session, text, 0)
         return bytes(text)
-
-    def oldest_offline(self):
-        """The session without a connection that left first, or NONE."""
-        oldest = _NONE
-        for session in range(self.slots):
-            if self.used(session) and self.conn[session] == _NONE:
-                if oldest == _NONE or self.left[session] < self.left[oldest]:
-                    oldest = session
-        return oldest
 
     def find_received(self, session, packet_id):
         """Index in ids of a packet id that waits for its PUBREL, or -1."""

@@ -35,6 +35,8 @@ class Settings:
     retain_available = True
     max_inflight_messages = 0
     max_queued_messages = 0
+    max_session_share = 50  # percent of message slots and bytes that one session may hold
+    max_offline_share = 75  # percent that may be taken, and sessions that are offline get more
     queue_qos0_messages = False  # for sessions that are offline
     upgrade_outgoing_qos = False  # deliver at the subscription's QoS, not the lower one
     allow_duplicate_messages = False  # once for each overlapping subscription
@@ -52,7 +54,7 @@ class Settings:
     persistence = False
 
     # The process around it.
-    set_tcp_nodelay = True  # mosquitto's is false, and a round trip takes 5 to 25 ms then
+    set_tcp_nodelay = True  # mosquitto has false: small writes wait for acknowledgements then
     sys_interval = 10  # seconds between two rounds of $SYS; 0: none
     log_type = 15  # log.py's bits: error, warning, notice, information
     log_dest = ("stderr",)  # "stdout", "stderr", "file PATH"

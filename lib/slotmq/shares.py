@@ -46,7 +46,7 @@ class Shares:
             self.last[slot] = _NONE
             self.names.remove(slot)
 
-    def choose(self, broker, slot, qos, but=_NONE):
+    def choose(self, broker, slot, qos, but=_NONE, msg=_NONE, size=0):
         """The subscription whose turn it is, or NONE; one that can have it goes first.
 
         `but` is the session that may not have it."""
@@ -62,7 +62,7 @@ class Shares:
                 fit = 1 if after == _NONE or sub < after else 0
                 if broker.sessions.conn[session] != _NONE:
                     fit += 2 if qos else 8
-                if deliver.has_room(broker, session):
+                if deliver.has_room(broker, session, msg, 0, size):
                     fit += 4
                 # of those behind the last one the highest, then from the highest again
                 if chosen == _NONE or fit > rank or fit == rank and sub > chosen:

@@ -183,8 +183,12 @@ def _preset(board):
 
 def _check_heap(rows, spare):
     # -> what to say if the sum fits, and the pieces that the free heap is in are too small.
+    if ondemand.IS_SMALL:
+        ondemand.forget_all()  # the limits are checked: what did that is in nobody's way any more
     gc.collect()
     free = gc.mem_free() if MICROPYTHON else 0
+    if sys.platform == "esp32":
+        free = borrow("idf", "free")  # gc counts what Wi-Fi needs
     sizes = sorted([(row[1], row[0]) for row in rows], reverse=True)
     size, owner = sizes[0]
     need = sum([row[1] for row in rows])

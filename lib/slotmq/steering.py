@@ -15,10 +15,15 @@ def apply_settings(broker):
     limits = broker.limits
     broker.max_inflight = s.max_inflight_messages or limits.inflight
     broker.max_queued = s.max_queued_messages or limits.queued
-    broker.deliveries.window[0] = broker.max_inflight
+    window = broker.deliveries.window
+    window[0] = broker.max_inflight
     if broker.journal and min(broker.max_inflight, _NONE) > broker.journal.window:
         broker.journal.whole = False  # the next generation says so
-    broker.deliveries.window[1] = broker.max_queued
+    window[1] = broker.max_queued
+    share = min(s.max_session_share, s.max_offline_share)
+    window[2] = limits.messages * share // 100
+    blocks = broker.messages.arena.blocks
+    window[3] = blocks - blocks * share // 100
     broker.max_qos = s.max_qos
     broker.retain_available = s.retain_available
     broker.size_limit = s.message_size_limit

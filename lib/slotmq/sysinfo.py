@@ -7,11 +7,11 @@ from slotmq import heap, ondemand
 from slotmq.runtime import const
 from slotmq.timers import CARRY
 
-ROWS = 47  # topics of systopics.py that are no loads
+_ROWS = const(62)  # topics of systopics.py that are no loads
 _NONE = const(0xFFFF)
 _PUBLISH_OUT = const(3)
-LOADS = b"\0\1\2\3\5\6"  # moving averages, per minute: indexes in stats
-MINUTES = (1, 5, 15)
+_LOADS = b"\0\1\2\3\5\6"  # moving averages, per minute: indexes in stats
+_MINUTES = (1, 5, 15)
 
 
 class Sys:
@@ -19,11 +19,11 @@ class Sys:
         self.broker = broker
         self.interval = interval_s * 10
         self.next_round = 0
-        self.rows = ROWS
-        self.count = self.rows + len(LOADS) * len(MINUTES)
+        self.rows = _ROWS
+        self.count = self.rows + len(_LOADS) * len(_MINUTES)
         self.last = array("i", bytes(4 * self.count))  # hashes of the values last sent
-        self.before = [0] * len(LOADS)
-        self.loads = [0.0] * (len(LOADS) * len(MINUTES))
+        self.before = [0] * len(_LOADS)
+        self.loads = [0.0] * (len(_LOADS) * len(_MINUTES))
 
     def scan(self, session, sub, text, n):
         """The topics that match the filter work[text:][:n] go to a new subscription; False:
@@ -57,15 +57,15 @@ class Sys:
                 self._texts().publish_changed(self)
 
     def _measure_loads(self):
-        for k in range(len(LOADS)):
-            now = self.stat(LOADS[k])
-            if LOADS[k] == 1:
+        for k in range(len(_LOADS)):
+            now = self.stat(_LOADS[k])
+            if _LOADS[k] == 1:
                 now = self.sent()
             rate = (now - self.before[k]) * 600 / self.interval
             self.before[k] = now
-            for j in range(len(MINUTES)):
-                weight = min(1.0, self.interval / 600 / MINUTES[j])
-                at = k * len(MINUTES) + j
+            for j in range(len(_MINUTES)):
+                weight = min(1.0, self.interval / 600 / _MINUTES[j])
+                at = k * len(_MINUTES) + j
                 self.loads[at] += weight * (rate - self.loads[at])
 
     def _is_wanted(self):

@@ -9,15 +9,16 @@
 # allocates.
 import gc
 
-from slotmq import retain
+from slotmq import ondemand, retain
 from slotmq.lifecycle import publish_stored
 from slotmq.runtime import MICROPYTHON, const, store, topic_matches, unref
-from slotmq.sysinfo import MINUTES
 
 _NONE = const(0xFFFF)
-_FIRST_SLOTS = const(21)  # rows of SLOTS, two a line
-_FIRST_JOURNAL = const(43)
-# The names of sysinfo.LOADS
+_FIRST_SLOTS = const(25)  # rows of SLOTS, three a line
+_FIRST_JOURNAL = const(58)
+_EPOCH = const(259200000)  # tenths of a second, as in timers.py
+_MINUTES = (1, 5, 15)  # as in sysinfo.py
+# The names of those in sysinfo.py
 _LOADS = """messages/received messages/sent publish/received publish/sent bytes/received
 bytes/sent"""
 TOPICS = """\
@@ -29,6 +30,7 @@ clients/active .connected
 clients/disconnected .offline
 clients/inactive .offline
 clients/maximum sessions.high
+clients/stalled conns.stalled
 messages/received .stat 0
 messages/sent .sent
 publish/messages/received .stat 2
@@ -39,11 +41,15 @@ bytes/sent .stat 6
 messages/stored messages.count.0
 store/messages/count messages.count.0
 store/messages/bytes .stored
+store/messages/bytes/limit limits.message_bytes
 subscriptions/count subscriptions.count
 retained messages/count .retained
 heap/current .heap
+heap/size .size
+heap/exhausted exhausted
 """
-# What a table's highest mark and its refusals are: slots/<name>/high and /refused
+# What a table's highest mark and its refusals are: slots/<name>/high and /refused; /limit is
+# the limit of that name
 SLOTS = """\
 connections conns.high conns.refused
 sessions sessions.high sessions.refused
@@ -78,9 +84,10 @@ def _row(i):
         return _line(TOPICS, i)
     if i >= _FIRST_JOURNAL:
         return _line(JOURNAL, i - _FIRST_JOURNAL)
-    row = _line(SLOTS, (i - _FIRST_SLOTS) // 2).split(" ")
-    which = (i - _FIRST_SLOTS) % 2
-    return "slots/%s/%s %s" % (row[0], ("high", "refused")[which], row[1 + which])
+    i -= _FIRST_SLOTS
+    row = _line(SLOTS, i // 3).split(" ")
+    row.append("limits." + row[0])
+    return "slots/%s/%s %s" % (row[0], ("high", "refused", "limit")[i % 3], row[1 + i % 3])
 
 
 def topic(s, i, buf, off):
@@ -89,8 +96,8 @@ def topic(s, i, buf, off):
         row = _row(i)
         name = row.rsplit(" ", 2 if " .stat " in row else 1)[0]
     else:
-        load, minutes = divmod(i - s.rows, len(MINUTES))
-        name = "load/%s/%dmin" % (_LOADS.split()[load], MINUTES[minutes])
+        load, minutes = divmod(i - s.rows, len(_MINUTES))
+        name = "load/%s/%dmin" % (_LOADS.split()[load], _MINUTES[minutes])
     text = b"$SYS/broker/" + name.encode()
     buf[off : off + len(text)] = text
     return len(text)
@@ -112,15 +119,19 @@ def value(s, i):
     return str(found)
 
 
-def message(s, i):
-    """Topic and value in a message slot, whose reference is the caller's; or NONE."""
+def _texts(s, i):
+    # The topic, behind its length, and its value.
     buf = bytearray(80)
     n = topic(s, i, buf, 2)
-    buf[0] = 0
     buf[1] = n
-    text = value(s, i).encode()
-    buf[2 + n : 2 + n + len(text)] = text
-    return store(s.broker.queue, buf, 2, n, 2 + n, len(text), 0)
+    return bytes(buf[: 2 + n]), value(s, i).encode()
+
+
+def message(s, i):
+    """Topic and value in a message slot, whose reference is the caller's; or NONE."""
+    name, text = _texts(s, i)
+    n = len(name)
+    return store(s.broker.queue, name + text, 2, n - 2, n, len(text), 0)
 
 
 def scan(s, session, sub, text, n):
@@ -140,7 +151,8 @@ def scan(s, session, sub, text, n):
 def _give(s, session, sub, i):
     msg = message(s, i)
     if msg == _NONE:
-        return True
+        take = ondemand.take
+        return take("local", s.broker.now).put(s.broker, session, sub, *_texts(s, i))
     given = retain.give(s.broker, session, sub, msg)
     unref(s.broker.queue, msg)
     return given
@@ -156,7 +168,7 @@ def version(s):
 
 
 def uptime(s):
-    return "%d seconds" % (s.broker.now // 10)
+    return "%d seconds" % (s.broker.epochs * (_EPOCH // 10) + s.broker.now // 10)
 
 
 def known(s):
@@ -181,7 +193,11 @@ def stored(s):
 
 
 def heap(s):
-    return gc.mem_alloc() if MICROPYTHON else 0
+    return (ondemand.current or gc.mem_alloc()) if MICROPYTHON else 0
+
+
+def size(s):
+    return gc.mem_alloc() + gc.mem_free() if MICROPYTHON else 0
 
 
 def sent(s):
@@ -197,9 +213,12 @@ def publish_changed(s):
     for i in range(s.count):
         mark = hash(value(s, i)) & 0x3FFFFFFF
         if mark != s.last[i]:
+            s.last[i] = mark
             msg = message(s, i)
-            if msg != _NONE:
-                s.last[i] = mark
+            if msg == _NONE:
+                name, text = _texts(s, i)
+                ondemand.take("local", s.broker.now).send(s.broker, name[2:], text, 0, False)
+            else:
                 publish_stored(s.broker, msg, _NONE)
                 unref(s.broker.queue, msg)
 
@@ -213,6 +232,7 @@ _VALUES = {
     "retained": retained,
     "stored": stored,
     "heap": heap,
+    "size": size,
     "sent": sent,
     "full": full,
 }

@@ -101,7 +101,8 @@ class Taps:
     def _message(self, conn, client, flags, name, topic, n, buf, at, size):
         # One that was handled. flags: of the packet, and _ORIGIN_FLAG
         broker = self.broker
-        if not (broker.plain or is_wanted(broker, conn, name, topic, n, size)):
+        plain = broker.plain and name[topic] != 36
+        if not (plain or is_wanted(broker, conn, name, topic, n, size)):
             return
         self.clock()
         flags = flags >> 1 & 3 | (flags & 1) << 2 | flags & 24

@@ -1,10 +1,21 @@
-# telling.py - what the log says of connections: packets that came, and why one ended; and of a
-# journal whose own code finds no heap. Loaded on demand; allocates the line.
-from slotmq.runtime import const
+# telling.py - what the log says of connections: who came in, which packets came, why one ended
+# (reason.py: who was refused, what was no MQTT); and of heap that is missed: by a journal's own
+# code, or where nothing may be allocated. Client ids, user names and topics stand between quotes,
+# escaped, so that a line is the broker's alone. Loaded on demand; allocates the line.
+import io
+import socket
+import sys
+
+from slotmq import ondemand
+from slotmq.runtime import MICROPYTHON, const
 
 _TYPE = const(0)
 _TOTAL = const(5)
 _NONE = const(0xFFFF)
+_NEW = const(1)
+_LINGERING = const(5)
+_REFUSED = const(5)
+_ERROR = const(1)
 _WARNING = const(2)
 _NOTICE = const(4)
 _DEBUG = const(64)
@@ -25,26 +36,83 @@ taken over by the same client id
 timed out
 lost
 broker stops
-left with its will"""
+left with its will
+it does not read"""
 
 
 def received(broker, conn, pkt):
     """A packet, whose record is `pkt`."""
     session = broker.conns.session[conn]
-    who = "a new client" if session == _NONE else broker.sessions.client_id(session).decode()
+    who = "a new client"
+    if session != _NONE:
+        who = repr(broker.sessions.client_id(session).decode())
     words = _PACKETS.split()[pkt[_TYPE]], who, pkt[_TOTAL]
     broker.log(_DEBUG, "Received %s from %s (%d bytes)" % words)
 
 
-def ended(broker, conn, reason):
-    """The connection of a session ends: a result, or a reason code of version 5."""
+def joined(broker, conn, fields):
+    """A client was let in; `fields` of its CONNECT."""
     who = broker.sessions.client_id(broker.conns.session[conn]).decode()
-    why = "reason 0x%02x" % reason if reason & 0x80 else _WHY.split("\n")[reason]
-    broker.log(_NOTICE, "Client %s disconnected: %s." % (who, why))
+    where, user = address(broker, conn)
+    user = user and ", u%r" % user
+    what = (where, who, fields.level, fields.flags >> 1 & 1, fields.keep_alive, user)
+    broker.log(_NOTICE, "New client connected from %s as %r (p%d, c%d, k%d%s)." % what)
 
 
-def note(broker, conn, _):
-    """There was no heap for something: for the journal? Once, until there is room again."""
+def refused(broker, conn, reason):
+    """CONNACK says no; reason: its own, or (return code or reason, fields of CONNECT)."""
+    ondemand.take("reason", broker.now).refused(broker, conn, reason)
+
+
+def ended(broker, conn, reason):
+    """A connection ends, which may have a session: a result, or a reason code of version 5."""
+    conns = broker.conns
+    session = conns.session[conn]
+    if reason == _REFUSED or conns.state[conn] == _LINGERING:
+        return  # that was told
+    take = ondemand.take
+    why = _WHY.split("\n")[reason] if reason < 0x80 else take("reason", broker.now).name(reason)
+    where, user = address(broker, conn)
+    if session == _NONE:
+        why = take("reason", broker.now).ended(broker, conn, reason, why)
+        broker.log(_NOTICE, "Connection from %s closed: %s." % (where, why))
+        return
+    who = broker.sessions.client_id(session).decode()
+    what = (who, where, conns.level[conn], user and ", u%r" % user, why)
+    broker.log(_NOTICE, "Client %r [%s, p%d%s] disconnected: %s." % what)
+
+
+def address(broker, conn):
+    """Address and port of a connection, and its user name or ""."""
+    peer = broker.conns.source[conn]
+    user = ""
+    if isinstance(peer, list):
+        peer, user = peer
+    if not peer:
+        return "the program", user
+    if isinstance(peer, bytearray):  # a struct sockaddr, of MicroPython on a computer
+        family, host, port = socket.sockaddr(peer)[:3]
+        host = socket.inet_ntop(family, host)
+    else:
+        host, port = peer[:2]
+    return ("[%s]:%d" if ":" in host else "%s:%d") % (host, port), user
+
+
+def _place(failed):
+    # The line of a traceback before its last one: as much as the port keeps of it.
+    out = io.StringIO()
+    if MICROPYTHON:
+        sys.print_exception(failed, out)
+    else:
+        __import__("traceback").print_exception(failed, file=out)
+    return (["unknown place"] + out.getvalue().split("\n")[1:-2])[-1].strip()
+
+
+def note(broker, conn, failed):
+    """There was no heap. failed: where it was locked, the exception. Else: was it for the
+    journal? Then once, until there is room again."""
+    if failed and broker.log_mask & _ERROR:
+        broker.log(_ERROR, "MemoryError with the heap locked, a defect: %s." % _place(failed))
     journal = broker.journal
     if not journal or journal.whole:
         return

@@ -20,7 +20,7 @@ def lines(subs, sessions):
         node, depth = todo.pop()
         text = bytearray(subs.nodes.length[node])
         subs.nodes.read(node, text, 0)
-        yield "  " * depth + bytes(text).decode() + _subscribers(subs, sessions, node)
+        yield "  " * depth + _shown(bytes(text)) + _subscribers(subs, sessions, node)
         todo.extend([(child, depth + 1) for child in reversed(below.get(node, ()))])
 
 
@@ -28,9 +28,13 @@ def _subscribers(subs, sessions, node):
     who = []
     sub = subs.first_sub[node]
     while sub != _NONE:
-        who.append("%s:%d" % (sessions.client_id(subs.session[sub]).decode(), subs.qos[sub]))
+        who.append("%s:%d" % (_shown(sessions.client_id(subs.session[sub])), subs.qos[sub]))
         sub = subs.next_in_node[sub]
     return " (" + ", ".join(who) + ")" if who else ""
+
+
+def _shown(text):
+    return repr(text.decode())[1:-1]  # escaped: a line is a level, and no terminal obeys it
 
 
 def dump(broker):

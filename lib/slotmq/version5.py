@@ -80,7 +80,7 @@ class Version5:
         # While a message is given out: the identifier that each session gets
         self.found = i32(limits.sessions)
         self.publisher = _NONE  # the session that publishes now, for No Local
-        self.exchanges = {}  # connections that authenticate by AUTH, see auth5.py
+        self.exchanges = {}  # connections that authenticate by AUTH, see auth.py
         self.scram = None
         if broker.settings.scram_file:
             from slotmq.scram import Scram

@@ -25,6 +25,7 @@ class Client:
         self, address: Address, client_id: str | None = None, *, level: int = 4, aliases: int = 0
     ) -> None:
         self._level = level
+        self._held: bytearray | None = None
         self.socket = socket.create_connection(address, PATIENCE_S)
         # Timeouts of the kernel: Python's own would poll before each call.
         self.socket.setblocking(True)
@@ -43,11 +44,26 @@ class Client:
             self.expect(codec.suback(1 + first, len(wanted), qos, self._level))
 
     def send(self, data: bytes | bytearray) -> None:
-        """Write all of it."""
+        """Write all of it, or keep it for release()."""
+        if self._held is not None:
+            self._held += data
+            return
         try:
             self.socket.sendall(data)
         except BlockingIOError:
             raise Silent(f"the broker has read nothing for {PATIENCE_S} s") from None
+
+    def hold(self) -> None:
+        """From now on keep what is to be sent."""
+        self._held = bytearray()
+
+    def release(self) -> bool:
+        """Send what was kept; was there anything?"""
+        data, self._held = self._held, None
+        if data:
+            self.send(data)
+        self.hold()
+        return bool(data)
 
     def receive(self) -> bytes:
         """What is there, or else what comes next; never empty."""

@@ -26,6 +26,7 @@ from ..ports import free_port
 from . import pipelined
 from .brokers import HOST, RECORDING, Start, process, slotmq_on_micropython
 from .pipelined import Shape
+from .sleeper import Sleeper
 
 _BASELINE = Path(__file__).with_name("instructions.json")
 _TOLERANCE = 1.05
@@ -130,10 +131,10 @@ def _run(budget: Budget, bursts: int, at_least_s: float, profile: Path | None) -
         log = Path(folder) / "valgrind"
         start = slotmq_on_micropython(64, port, _conf(budget, Path(folder)))
         start = _under_callgrind(start, log, profile)
-        with process(start, port, Path(folder) / "broker"):
+        with process(start, port, Path(folder) / "broker") as child:
             began = time.monotonic()
             pipeline = pipelined.connect(budget.shape, (HOST, port))
-            deliveries = pipeline.run_bursts(bursts)
+            deliveries = pipeline.run_in_step(bursts, Sleeper(child.pid))
             time.sleep(max(0, began + at_least_s - time.monotonic()))
             took_s = time.monotonic() - began
             pipeline.close()

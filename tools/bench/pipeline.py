@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from . import codec
 from .client import PATIENCE_S, Client, Silent
 from .numbered import Flow, Series, Violation, read_numbers
+from .sleeper import Sleeper
 
 _ID_SIZE = 2
 _AFTERWARDS_S = 0.01
@@ -176,6 +177,31 @@ class Pipeline:
         for _ in range(bursts):
             self.time_burst()
         return self._deliveries() - before
+
+    def run_in_step(self, bursts: int, broker: Sleeper) -> int:
+        """run_bursts(), where clients speak only while the broker sleeps and all at once.
+
+        So what the broker reads in a turn does not depend on how fast the clients are.
+        """
+        before = self._deliveries()
+        for client in self._clients:
+            client.hold()
+        for _ in range(bursts):
+            self._fill()
+            while not self._settled():
+                self._step(broker)
+        self._step(broker)
+        return self._deliveries() - before
+
+    def _step(self, broker: Sleeper) -> None:
+        with broker.stopped():
+            spoken = [client.release() for client in self._clients]
+        if not any(spoken):  # it slept in the midst of its work
+            self._turn()
+        broker.wait_until_asleep()
+        while ready := self._epoll.poll(0):
+            for descriptor, _ in ready:
+                self._on_readable[descriptor]()
 
     def time_burst(self) -> int:
         """Let each publisher send `depth` bursts; how long they took to settle, in ns."""

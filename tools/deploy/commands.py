@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from .. import boards
+from ..errors import shown
 from . import backup as copies
-from . import copying, payload, reach, repl, steps
+from . import copying, link_options, payload, reach, repl, steps
 from .options import PASSWORD, Address, asked, login
 from .options import port as port_option
 from .options import user as user_option
@@ -54,6 +55,7 @@ _FOREVER_S = 10**9
     help="Take the time from this NTP server, or, with `remote_admin true`, from who publishes "
     "to '$SLOTMQ/time' [as before]; '' for none.",
 )
+@link_options.options
 @click.option("--reach", "way", type=Address(), help="Where the broker is, seen from here.")
 @user_option
 @click.option(
@@ -94,6 +96,7 @@ def deploy(
     main: str | None,
     app: Path | None,
     force: bool,
+    **more: Any,
 ) -> None:
     """Put the broker onto a board, start it there and try it."""
     facts = boards.load(board)
@@ -113,7 +116,8 @@ def deploy(
     ssid = wifi_ssid or access_point or ""
     anew = erase and no_conf
     password = _wifi_password(wifi_password_file) if ssid else None
-    network = payload.Network(links[0], ssid, password, hostname, source)
+    asked_for = link_options.said(more)
+    network = payload.Network(links[0], ssid, password, hostname, source, asked_for)
     who = login(user)
     order = steps.Order(facts, config, network, who, way, main, app, force, no_conf)
     steps.check_here(order)
@@ -146,7 +150,7 @@ def logs(device: str | None, seconds: float) -> None:
 
 _SILENT = (
     "the board has said nothing: a broker says who comes and goes; one in safe mode, whose LED"
-    " blinks fast, says why when it starts (press its reset while this listens)"
+    " blinks fast, says why when it starts, and `slotmq status ADDRESS` shows it"
 )
 
 
@@ -154,8 +158,9 @@ _SILENT = (
 @click.argument("address", type=Address())
 @user_option
 def status(address: tuple[str, int], user: str | None) -> None:
-    """Show what the broker at ADDRESS says of itself in $SYS."""
-    found = reach.system_topics(address, login(user))
+    """Show what the broker at ADDRESS says of itself in $SYS, figures with their limits."""
+    told = reach.with_limits(reach.system_topics(address, login(user)))
+    found = {shown(topic): shown(value) for topic, value in told.items()}
     width = max(map(len, found))
     for topic in sorted(found):
         click.echo(f"{topic:{width}}  {found[topic]}")

@@ -9,13 +9,14 @@ import hashlib
 import json
 import re
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import ascii_letters, digits, hexdigits
 from typing import Any
 
-from .. import mpy
+from .. import boards, mpy
 from ..errors import ToolError
+from .link_options import LinkOptions
 
 APP = "/app.py"  # an application beside the broker, see docs/embedding.md
 CONF, NETWORK, BOOTS = "/slotmq.conf", "/network.json", "/slotmq.boots"
@@ -34,6 +35,7 @@ _HOSTNAME_MAX = 32  # MicroPython's MICROPY_PY_NETWORK_HOSTNAME_MAX_LEN
 _OF_HOSTNAMES = f"{ascii_letters}{digits}-_."
 _SSID_MAX = 32
 _PASSWORD = range(8, 64)  # WPA2's lengths
+_WATCHDOG_MS = range(2000, 8389)
 _KEY = 64  # hexadecimal digits: what a password is made into
 
 
@@ -47,6 +49,7 @@ class Network:
     password: str | None = None
     hostname: str | None = None
     time: str | None = None
+    more: LinkOptions = field(default_factory=LinkOptions)
 
     def __repr__(self) -> str:
         return f"Network({self.link}, {self.ssid})"
@@ -82,10 +85,11 @@ class Network:
     def kept(self, there: dict[str, Any]) -> "Network":
         """With what the board has, where nothing else was said."""
         names = [name for name in _KEPT if getattr(self, name) is None]
-        texts = {name: there.get(name) for name in names}
-        return replace(
-            self, **{n: text if isinstance(text, str) else "" for n, text in texts.items()}
-        )
+        texts: dict[str, Any] = {}
+        for name in names:
+            text = there.get(name)
+            texts[name] = text if isinstance(text, str) else ""
+        return replace(self, **texts)
 
     def file(self, board: str, there: dict[str, Any]) -> bytes:
         """network.json; `there` is what the board has now."""
@@ -96,8 +100,9 @@ class Network:
         for name in _KEPT:
             if given := getattr(self, name):
                 facts[name] = given
+        facts |= self.more.facts(self.link, boards.load(board), there)
         for name in _BY_HAND:
-            if name in there:
+            if name in there and (name != "watchdog" or _is_watchdog(there[name])):
                 facts[name] = there[name]
         return json.dumps(facts).encode()
 
@@ -107,6 +112,11 @@ class Network:
         if there.get("ssid") == self.ssid and "password" in there:
             return str(there["password"])
         raise ToolError(f"the password of {self.ssid} is not known: see --wifi-password-file")
+
+
+def _is_watchdog(value: Any) -> bool:
+    # As firmware/slotmq_run/watch.py would take it; with another one the board starts no broker.
+    return type(value) is int and (value == 0 or value in _WATCHDOG_MS)
 
 
 def code(board: str, arch: str) -> dict[str, bytes]:

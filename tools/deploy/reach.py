@@ -1,7 +1,9 @@
 """A real MQTT client, that tries a broker as its users will, and reads $SYS."""
 
+import re
 import socket
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, Queue
 from typing import Any
@@ -13,15 +15,31 @@ from ..errors import ToolError
 
 _PATIENCE_S = 15
 _LONGEST_S = 30  # that $SYS is listened to
+_LONGEST_ANSWER = 2048
 _BEHIND_S = 5  # a message may come so much later than its acknowledgement
 _TOPIC = "slotmq/deploy"
 _PAYLOAD = b"is it there?"
 _WHO_FORBIDS = "a hook (`may_publish`) or a limit on what may be published forbids it"
+# Where the limit of a figure stands, both behind $SYS/broker/; slots/<table>/high beside these
+_LIMITS = {
+    "clients/connected": "slots/connections/limit",
+    "clients/active": "slots/connections/limit",
+    "clients/total": "slots/sessions/limit",
+    "clients/maximum": "slots/sessions/limit",
+    "messages/stored": "slots/messages/limit",
+    "store/messages/count": "slots/messages/limit",
+    "store/messages/bytes": "store/messages/bytes/limit",
+    "subscriptions/count": "slots/subscriptions/limit",
+    "retained messages/count": "slots/retained/limit",
+    "heap/current": "heap/size",
+}
 _NO_SYS = (
     "the broker publishes no $SYS (`sys_interval` is 0), or lets this client have none"
     " (the hook `may_subscribe`)"
 )
 _FULL = " (all its connections are taken; try again when a client has gone)"
+# What firmware/slotmq_run/safe.py answers whoever comes
+_SAFE_MODE = re.compile(rb"slotmq: safe mode: (.*)")
 _NOT_AUTHORIZED = ("Not authorized", "Bad user name or password")
 
 
@@ -81,8 +99,10 @@ class Client:
             got, what = self.next(deadline - time.monotonic())
             if got == kind:
                 return what
-            if got == "disconnect" and kind != "connect":  # which is tried again
-                raise Closed("the broker closed the connection")
+            if got == "disconnect":
+                if kind != "connect":  # which is tried again
+                    raise Closed("the broker closed the connection")
+                _check_safe_mode(self.address)
 
     def next(self, seconds: float) -> tuple[str, Any]:
         """The next event, and what about it."""
@@ -123,6 +143,21 @@ class Refused(ToolError):
 
 class Closed(ToolError):
     """The broker was there, and has ended the connection."""
+
+
+class SafeMode(ToolError):
+    """The board is there, and runs no broker now."""
+
+
+def _check_safe_mode(address: tuple[str, int]) -> None:
+    heard = b""
+    with suppress(OSError), socket.create_connection(address, _PATIENCE_S) as sock:
+        sock.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        while len(heard) < _LONGEST_ANSWER and (piece := sock.recv(_LONGEST_ANSWER)):
+            heard += piece
+    if found := _SAFE_MODE.search(heard):
+        why = found[1].decode(errors="replace").strip()
+        raise SafeMode(f"{address[0]}:{address[1]}: the board is in safe mode: {why}")
 
 
 def try_out(address: tuple[str, int], login: Login) -> str:
@@ -185,3 +220,18 @@ def system_topics(address: tuple[str, int], login: Login, seconds: float = 2) ->
     if not found:
         raise ToolError(_NO_SYS)
     return found
+
+
+def with_limits(found: dict[str, str]) -> dict[str, str]:
+    """Each figure with its limit behind it, where the broker tells one."""
+    root = "$SYS/broker/"
+    of = {root + name: root + limit for name, limit in _LIMITS.items()}
+    of |= {
+        topic: topic.removesuffix("high") + "limit" for topic in found if topic.endswith("/high")
+    }
+    told = {topic: value for topic, value in found.items() if topic not in of.values()}
+    return {topic: _of(value, found.get(of.get(topic, ""))) for topic, value in told.items()}
+
+
+def _of(value: str, limit: str | None) -> str:
+    return f"{value} of {limit}" if limit else value

@@ -14,6 +14,7 @@ _HEADLINE = re.compile(r"slotmq \S+ on MicroPython")
 _PORT = re.compile(r"listening on \S+:(\d+)")
 _ADDRESS = re.compile(r": up, (\d+\.\d+\.\d+\.\d+)$")
 _PROMPT = 'Type "help()" for'  # the REPL's: the program has ended
+_SAFE_MODE = "slotmq: safe mode: "  # it starts again later
 _NO_HEAP = (
     "tables take",
     "MemoryError",
@@ -46,7 +47,7 @@ def watch(
     port, address = 0, ""
     for line in repl.lines(_PATIENCE_S):
         heard.append(line)
-        if line.startswith(_PROMPT):
+        if line.startswith((_PROMPT, _SAFE_MODE)):
             raise ToolError("\n".join([_why_not(" ".join(heard)), *heard[-10:]]))
         if _HEADLINE.match(line):
             say(line)

@@ -4,12 +4,15 @@ Each step prints a line when it is done, and what fails says what to do about it
 board is only changed when all that can be checked before has been checked.
 """
 
+import json
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from slotmq import idf
 
 from .. import boards, mpy
 from ..errors import ToolError
@@ -23,9 +26,32 @@ import sys, gc, os
 gc.collect()
 v = sys.implementation
 s = os.statvfs("/")
+heap = ()
+if sys.platform == "esp32":
+    import esp32
+    heap = (gc.mem_alloc(), esp32.idf_heap_info(esp32.HEAP_DATA))
+try:
+    import network
+    drivers = [name for name in ("WLAN", "WIZNET5K", "PPP") if hasattr(network, name)]
+except ImportError:
+    drivers = []
 print((v.name, tuple(v.version[:3]), getattr(v, "_mpy", 0), getattr(v, "_machine", "?"),
-       gc.mem_free(), s[0] * s[3]))
+       gc.mem_free(), s[0] * s[3], drivers) + heap)
 """
+# What an ESP32's system keeps at the least when nothing is up yet, for Wi-Fi's driver. The start
+# measures what there is when that is up.
+_FOR_WIFI = 32 * 1024
+_NAMELESS = (
+    "an ESP32 with an access point of its own has no name there; MicroPython gives one to who"
+    " joins another"
+)
+# Of each link: what it takes of the module `network`, and what else there is
+_DRIVERS = {
+    "station": ("WLAN", "--ethernet or --ppp"),
+    "access_point": ("WLAN", "--ethernet or --ppp"),
+    "ethernet": ("WIZNET5K", "--wifi-ssid, --access-point or --ppp"),
+    "ppp": ("PPP", "--wifi-ssid, --access-point or --ethernet"),
+}
 Say = Callable[[str], None]
 
 
@@ -53,6 +79,7 @@ class Facts:
     machine: str
     heap: int
     flash: int
+    drivers: tuple[str, ...]  # of network, in its MicroPython
     frozen: dict[str, str]  # packages in its firmware, with their versions
 
 
@@ -112,7 +139,8 @@ def plan(order: Order, repl: Repl, facts: Facts, say: Say, erase: bool = False) 
     if erase:
         stays = (payload.CONF, payload.NETWORK, payload.APP, conf.there)
         there = {path: there[path] for path in stays if path in there}
-    _tell(order, network, conf, there, say)
+    of_link = network.more.kept(json.loads(wanted[payload.NETWORK]))
+    _tell(order, network, conf, there, say, of_link)
     return copying.plan(wanted, order.main, repl, there, facts.frozen)
 
 
@@ -129,6 +157,7 @@ def _tell(
     conf: configuration.Configuration,
     there: Collection[str],
     say: Say,
+    of_link: list[str],
 ) -> None:
     # What was not said now, and is nevertheless so
     if conf.told:
@@ -142,6 +171,7 @@ def _tell(
     for name in ("hostname", "time"):
         if getattr(order.network, name) is None and (text := getattr(network, name)):
             kept.append(f"--{name} {text}")
+    kept += of_link
     if kept:
         say(f"kept, as the board has it: {', '.join(kept)}")
     sockets = configuration.preset(order.board.name).connections
@@ -151,21 +181,27 @@ def _tell(
             f" {sockets} clients, and who comes beyond them hears nothing;"
             " docs/firmware.md tells of more"
         )
+    if network.hostname and network.link == "access_point" and order.board.mcu[:3] == "esp":
+        say(f"--hostname {network.hostname}: {_NAMELESS}")
     if network.by_topic and not getattr(conf.settings, "remote_admin", False):
         say(f"--time '{payload.TOPIC}' sets no clock without `remote_admin true` in slotmq.conf")
 
 
 def probe(repl: Repl) -> Facts:
     """Ask the board what it is."""
-    name, version, kind, machine, heap, flash = repl.value(_PROBE)
+    name, version, kind, machine, heap, flash, drivers, *system = repl.value(_PROBE)
+    if system:
+        heap = idf.room(system[0], heap, system[1], _FOR_WIFI)
     if name != "micropython":
         raise ToolError(f"the board runs {name}; slotmq needs MicroPython: flash it first")
-    return Facts(tuple(version), kind, machine, heap, flash, frozen.packages(repl))
+    packages = frozen.packages(repl)
+    return Facts(tuple(version), kind, machine, heap, flash, tuple(drivers), packages)
 
 
 def check_here(order: Order) -> None:
     """What takes no board: the broker that runs on it is not stopped for it."""
     order.network.check()
+    order.network.more.check(order.network.link, order.board)
     if order.app:
         payload.application(order.app)
     if order.conf:
@@ -173,7 +209,7 @@ def check_here(order: Order) -> None:
 
 
 def check(order: Order, facts: Facts) -> None:
-    """Version and processor."""
+    """Version, processor and network."""
     if facts.version[:2] < OLDEST:
         raise ToolError(
             f"the board has MicroPython {_dotted(facts.version)}, slotmq needs"
@@ -181,6 +217,11 @@ def check(order: Order, facts: Facts) -> None:
         )
     if not (order.force or order.board.is_it(facts.machine)):
         raise ToolError(_another_board(order.board.name, facts.machine))
+    driver, other = _DRIVERS[order.network.link]
+    if driver not in facts.drivers:
+        raise ToolError(
+            f"the board's MicroPython has no network.{driver}: name another way, {other}"
+        )
     found = MicroPython((), 32, facts.version, facts.mpy)
     if found.arch != order.board.mpy_arch:
         raise ToolError(

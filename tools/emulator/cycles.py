@@ -3,9 +3,10 @@
     python -m slotmq_tools.emulator.cycles [--write docs/benchmarks.md]
 
 cycles_micropython.py runs on the emulated board in batch mode, where every run is the
-same to the cycle. What MicroPython's sockets and lwIP take is not counted; nor is what
-flash makes the chip wait, of which the emulator knows nothing: a board takes up to a
-third more where its cache has to be filled.
+same to the cycle. What MicroPython's sockets and lwIP take is not counted, nor what lwip.py
+reads of lwIP before each write (some 10,000 cycles), nor what flash makes the chip wait, of
+which the emulator knows nothing: a board takes up to a third more where its cache has to be
+filled.
 
 Another text of the program does not cost the same, even where it does the same: MicroPython
 finds a name by its hash in a map, and which names meet there is chance. So how often it looks

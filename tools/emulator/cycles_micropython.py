@@ -127,7 +127,8 @@ def ack(first, packet_id):
     return packet(first, packet_id.to_bytes(2, "big"))
 
 
-broker = Broker(LIMITS)
+# What lwIP takes is not counted, so neither is what looks at it before each write.
+broker = Broker(LIMITS.replaced({"tcp_bytes": 0}))
 broker.listen("any", 1883)
 names = []
 

@@ -11,7 +11,7 @@ import click
 from ..deploy.options import Address, login
 from ..deploy.options import port as port_option
 from ..deploy.options import user as user_option
-from ..errors import ToolError
+from ..errors import ToolError, shown
 from ..progress import bar
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _safe(done: Any) -> Done:
 def _tell(report: Report) -> None:
     for complaints in (report.gone, report.bad, report.missing):
         for text in complaints[:_TOLD]:
-            click.echo(text, err=True)
+            click.echo(shown(text), err=True)
         if len(complaints) > _TOLD:
             click.echo(f"... and {len(complaints) - _TOLD} more like this", err=True)
     if not report.lines:

@@ -38,7 +38,7 @@ _KEEPING_NATIVE = "slotmq.hot_journal"
 _RECORDING = "record #\nremote_admin true\n"
 _RECORDING_NATIVE = "slotmq.hot_record"
 _ROOM = 128 * 1024  # for the program as it was written
-# What Cortex-M boards load from .mpy lies in the heap; an ESP32 has instruction RAM.
+# What Cortex-M boards load from .mpy lies in the heap; an ESP32 has other memory for it.
 _NATIVE_IN_HEAP = "armv"
 
 

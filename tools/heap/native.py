@@ -1,7 +1,7 @@
 """How much native code a .mpy file has, in the blocks that a board's heap gives out.
 
 The unix port maps native code outside of MicroPython's heap, where no measurement
-sees it; a board keeps it in the heap (or, an ESP32, in instruction RAM). So it is
+sees it; a board keeps it in the heap (or, an ESP32, outside of it). So it is
 counted from the file, as mpy-cross compiled it for the board's processor.
 Format: MicroPython's py/persistentcode.c, version 6.
 """

@@ -11,7 +11,7 @@ BEGIN, END = "<!-- heap:begin -->", "<!-- heap:end -->"
 _ROWS: tuple[tuple[str, Callable[[Measured], int]], ...] = (
     ("heap of the board", lambda found: found.heap),
     ("code from `.mpy` files", lambda found: found.bytecode),
-    ("native code (an ESP32 has instruction RAM for it)", lambda found: found.all_native),
+    ("native code (on an ESP32 outside of that heap)", lambda found: found.all_native),
     ("tables", lambda found: found.all_tables),
     ("each connected client, its slots in the tables included", lambda f: f.whole_client),
     ("each session without a connection, its slot included", lambda f: f.whole_session),

@@ -14,7 +14,7 @@ from .decode import take
 from .machine import ERR, HUP, IN, OUT
 from .numbers import Numbers
 
-EAGAIN, ENOMEM, ECONNRESET, EPIPE = 11, 12, 104, 32
+EAGAIN, ECONNRESET, ENOBUFS, EPIPE = 11, 104, 105, 32
 ALL = 1 << 20
 
 
@@ -24,7 +24,7 @@ class Weather:
     reads = writes = ALL  # bytes at a time at most
     capacity = ALL  # bytes that wait for the client until the socket says "not now"
     not_now = 0  # times out of a hundred that a call does nothing
-    no_memory = 0  # times out of a hundred that a write raises ENOMEM
+    no_memory = 0  # times out of a hundred that a write raises ENOBUFS
     one_packet = False  # no read has the end of more than one packet
 
 
@@ -159,7 +159,7 @@ class Link:
         if self.numbers.percent(weather.no_memory):
             self.blocked_turn = self.world.turns
             self.waits = True
-            raise OSError(ENOMEM)
+            raise OSError(ENOBUFS)
         done = min(n, weather.capacity - (self.written - self.taken))
         if weather.writes < 3 * n:
             done = min(done, self.numbers.between(1, weather.writes))

@@ -82,7 +82,7 @@ class Listener:
             return None
         if self.fails and self.numbers.percent(self.fails):
             raise OSError(24)
-        return self.waiting.pop(0)
+        return self.waiting.pop(0), None
 
     def events(self, mask):
         return IN & mask if self.waiting else 0

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import ToolError
+from ..errors import shown as printable
 from . import pictures
 from .lake import Lake
 
@@ -173,9 +174,9 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return ", ".join(str(each) for each in value)
+        return ", ".join(printable(each) for each in value)
     if isinstance(value, float):
         return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:,.4g}"
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:%Y-%m-%d %H:%M:%S}" if hasattr(value, "strftime") else str(value)
+    return f"{value:%Y-%m-%d %H:%M:%S}" if hasattr(value, "strftime") else printable(value)

@@ -52,7 +52,7 @@ RULE = (
     # Sockets, poller, clock: nothing of MQTT
     Row("net_cpython", "", "select socket time"),
     Row("disk_cpython", "", "os"),
-    Row("net_micropython", "", "micropython select socket time"),
+    Row("net_micropython", "lwip", "errno micropython select socket sys time"),
     # The one that knows which Python this is
     Row("runtime", "hot* net_*", "micropython sys"),
     # Read by people and by tidy, imported by nobody
@@ -60,7 +60,8 @@ RULE = (
     # The lock on the heap while the loop turns, for whoever may lift it
     Row("heap", "runtime"),
     # What a start is told
-    Row("budget capacities policies", ""),
+    Row("budget", "runtime"),
+    Row("capacities policies", ""),
     Row("limits settings", "ondemand"),
     # Tables: columns only, never one another
     Row(_TABLES, "arrays runtime"),
@@ -72,10 +73,18 @@ RULE = (
     Row("lifecycle", "deliver heap outbox retain runtime"),
     # A handler never knows another
     Row("ondemand", "heap runtime", "gc sys"),
-    Row("admit", "lifecycle outbox runtime"),
+    Row("admit", "lifecycle ondemand outbox runtime"),
     Row("planting", "runtime"),
     Row("handle_*", f"{_STEPS} admit encode heap ondemand planting runtime"),
-    Row("joining5", "auth5 connack5 connect5 ondemand runtime"),
+    Row("joining5", "connect5"),
+    Row(
+        "auth",
+        "admit answers5 connack5 connect5 encode handle_connect ondemand properties runtime",
+    ),
+    Row(
+        "auth5",
+        "admit answers5 connack5 connect5 encode handle_connect ondemand properties runtime",
+    ),
     Row("joining subscribing subscribing5", "handle_* runtime subscribe5"),
     # Version 5 knows what version 3 has; nobody but the broker knows of version 5
     Row("properties", "arrays encode runtime"),
@@ -89,7 +98,7 @@ RULE = (
         "*5", f"{_STEPS} *5 admit encode handle_* heap intake ondemand planting properties runtime"
     ),
     Row("intake", "deliver encode handle_* heap lifecycle ondemand runtime"),
-    Row("local", "deliver heap inside ondemand retain runtime"),
+    Row("local", "deliver heap inside ondemand outbox retain runtime"),
     # On what a journal lies: bytes of generations, and nothing of what they mean
     Row("journal_flash", "heap ondemand runtime", "binascii struct"),
     Row("journal_ring", "runtime", "binascii struct"),
@@ -124,10 +133,13 @@ RULE = (
     Row("restore*", "journal* keeping ondemand planting restore* runtime"),
     # Made or borrowed by a broker that is asked for it
     Row("sysinfo", "heap ondemand runtime timers", "array"),
-    Row("systopics", "__init__ lifecycle retain runtime sysinfo", "gc"),
+    Row("systopics", "__init__ lifecycle ondemand retain runtime", "gc"),
     Row("tree", "runtime"),
     Row("steering", "hooks lifecycle retrying runtime"),
-    Row("retrying telling", "runtime"),
+    Row("epoch retrying", "runtime"),
+    Row("refusals", "runtime"),
+    Row("telling", "ondemand runtime", "io socket sys traceback"),
+    Row("reason", "runtime telling"),
     # For the program that a broker is part of
     Row("inside", "heap inside_client inside_words local runtime serving"),
     Row("inside_client", "heap inside_words intake local ondemand runtime"),
@@ -137,19 +149,22 @@ RULE = (
     Row(
         "broker", f"{_TABLES} {_STEPS} {_PARTS} arrays heap limits ondemand runtime settings", "gc"
     ),
+    Row("lwip", "arrays heap ondemand runtime", "machine"),
+    Row("lwip_layout", "runtime"),
     Row("timers", "heap ondemand runtime"),
-    Row("doors", "closing heap runtime"),
+    Row("doors", "closing heap ondemand runtime"),
     Row("closing", "heap runtime"),
     Row("loop", "closing deliver doors heap intake ondemand runtime timers"),
     # The program around it. start and conf are borrowed by name, and given back. Which
     # board's preset start loads is the user's word; it is the only name outside of lib.
     Row("log", "runtime", "sys time"),
+    Row("idf", "runtime", "esp32 gc"),
     Row("scram", "runtime", "binascii hashlib os"),
     Row("conf", "capacities log policies runtime settings"),
     Row("app", "conf keeping log record runtime settings start", "os sys"),
     Row(
         "start",
-        "__init__ app broker budget conf connections journal ondemand runtime settings "
+        "__init__ app broker budget conf connections idf journal ondemand runtime settings "
         "sysinfo version5",
         "errno gc os slotmq_boards sys",
     ),

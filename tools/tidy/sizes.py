@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from .source import FOLDERS, Finding, Source, functions
 
-FILE_MAX = 300
+FILE_MAX = 600
 FUNCTION_MAX = 60
 
 

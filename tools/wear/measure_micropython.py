@@ -113,7 +113,7 @@ class World:
         restore(self.broker, medium)
 
     def accept(self):
-        return self.waiting.pop() if self.waiting else None
+        return (self.waiting.pop(), None) if self.waiting else None
 
     def register(self, stream, mask):
         if stream is not self:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from host_tests.harvest.conftest import A, B, identities, recorder
+from host_tests.harvest.conftest import A, B, Field, identities, recorder
 from host_tests.harvest.fake_board import FakeBoards
 from host_tests.harvest.recording import Recorder
 from host_tests.spark.tables import rows
@@ -27,7 +27,7 @@ from slotmq_tools.telemetry.lake import Lake
 
 @pytest.fixture
 def field(tmp_path: Path) -> Iterator[BrokerProcess]:
-    broker = BrokerProcess("cpython", "\n", tmp_path)
+    broker = Field("cpython", "\n", tmp_path)
     yield broker
     broker.stop()
 
@@ -144,7 +144,7 @@ def test_a_board_that_goes_away_with_a_batch_planned_is_waited_for(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = recorder(A, 300)
-    brokers = [BrokerProcess("cpython", "\n", tmp_path)]
+    brokers = [Field("cpython", "\n", tmp_path)]
     boards = [FakeBoards(brokers[0].address, [one])]
     lake = Lake(tmp_path / "tables").made()
     waits: list[str] = []
@@ -157,7 +157,7 @@ def test_a_board_that_goes_away_with_a_batch_planned_is_waited_for(
 
     def waited(why: str, _deadline: object) -> bool:
         waits.append(why)
-        brokers.append(BrokerProcess("cpython", "\n", tmp_path))
+        brokers.append(Field("cpython", "\n", tmp_path))
         boards.append(FakeBoards(brokers[1].address, [one]))
         return True
 

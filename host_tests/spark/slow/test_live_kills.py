@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow.dataset as ds
 import pytest
 
-from host_tests.harvest.conftest import A, B, identities, recorder
+from host_tests.harvest.conftest import A, B, Field, identities, recorder
 from host_tests.harvest.fake_board import FakeBoards
 from host_tests.harvest.recording import Recorder
 from host_tests.wire.process import BrokerProcess
@@ -30,7 +30,7 @@ C = "00000000000000cc"
 
 @pytest.fixture
 def field(tmp_path: Path) -> Iterator[BrokerProcess]:
-    broker = BrokerProcess("cpython", "\n", tmp_path)
+    broker = Field("cpython", "\n", tmp_path)
     yield broker
     broker.stop()
 

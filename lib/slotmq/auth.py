@@ -1,24 +1,26 @@
-# auth5.py - AUTH [5.0, 3.15, 4.12]: enhanced authentication, before CONNACK and again
+# auth.py - AUTH [5.0, 3.15, 4.12]: enhanced authentication, before CONNACK and again
 # later, through one hook.
 #
 # The hook is an object with auth(conn, method, data) -> (reason code, data or None), 0x18
 # being "go on", and forget(conn), perhaps with `user`, the name of whom the last auth() let
-# in, for the log: `hooks` of the Broker if it has auth, else scram.py's, where the
-# configuration names a scram_file. Broker.five.exchanges has, for each
+# in, and `last`, of whom it was about, for the log: `hooks` of the Broker if it has auth, else
+# scram.py's, where the configuration names a scram_file. Broker.five.exchanges has, for each
 # connection with a method, [method, its CONNECT until that goes on, what CONNACK says,
-# is an exchange under way?]. The control plane: may allocate and free.
+# is an exchange under way?]. Loaded on demand. The control plane: may allocate and free.
+from slotmq import admit, ondemand
 from slotmq.answers5 import room_for, sent
-from slotmq.connack5 import refuse, text
+from slotmq.connack5 import text
+from slotmq.connect5 import Connect5
 from slotmq.encode import length_bytes, put_header, put_length
+from slotmq.handle_connect import Fields
 from slotmq.properties import scan
-from slotmq.runtime import const
+from slotmq.runtime import const, new_packet, next_packet
 
 _BODY = const(3)
 _END = const(4)
 _START = const(2)
 _AUTH = const(0xF0)
 _OK = const(0)
-_REFUSED = const(5)
 _NEW = const(1)
 _IN_AUTH = const(128)
 _METHOD = const(8)
@@ -33,8 +35,8 @@ _BAD_METHOD = const(0x8C)
 _PACKET_TOO_LARGE = const(0x95)
 
 
-def begin(broker, conn, pkt, buf, fields):
-    """A CONNECT with a method: -1 where the client is known now, else the result."""
+def auth(broker, conn, pkt, buf, fields):
+    """A CONNECT with a method: -1 where the client is known now, 0, or why not."""
     exchanges = broker.five.exchanges
     hook = broker.five.hook(broker)
     code, data = _BAD_METHOD, None
@@ -52,12 +54,11 @@ def begin(broker, conn, pkt, buf, fields):
         code = _send(broker, conn, _CONTINUE, fields.method, data)
         if code == _OK:
             return _OK
-    refuse(broker, conn, code)
-    return _REFUSED
+    return code
 
 
-def handle_auth(broker, conn, pkt, buf):
-    """AUTH from the client; -> a result, or the remembered CONNECT that may go on now."""
+def _handle_auth(broker, conn, pkt, buf):
+    # -> a result, or the remembered CONNECT that may go on now.
     known = broker.five.exchanges.get(conn)
     at = pkt[_BODY]
     end = pkt[_END]
@@ -80,11 +81,8 @@ def handle_auth(broker, conn, pkt, buf):
     known[3] = code == _CONTINUE
     if code == _CONTINUE or code == _OK and not is_new:
         return _send(broker, conn, code, known[0], data)
-    if not is_new:
+    if not is_new or code != _OK:
         return code
-    if code != _OK:
-        refuse(broker, conn, code)
-        return _REFUSED
     connect = known[1]
     known[1], known[2] = None, data
     return connect
@@ -109,3 +107,37 @@ def _send(broker, conn, code, method, data):
         at += 1
     sent(broker, conn, at)
     return _OK
+
+
+def refuse(broker, conn):
+    """CONNACK for a second CONNECT; a result."""
+    return _refuse(broker, conn, _PROTOCOL_ERROR)
+
+
+def _refuse(broker, conn, code):
+    # Who it is, the CONNECT says that began the exchange.
+    fields = Fields()
+    fields.buf, pkt = _packet(broker.five.exchanges[conn][1])
+    fields.level = 5
+    fields.flags = fields.buf[pkt[_BODY] + 7]
+    fields.more = Connect5()
+    fields.more.read(broker, conn, pkt, fields.buf, fields)
+    fields.user = getattr(broker.five.hook(broker), "last", None)
+    return admit.refuse(broker, conn, code, fields)
+
+
+def _packet(data):
+    pkt = new_packet(len(data))
+    next_packet(data, 0, len(data), pkt)
+    return data, pkt
+
+
+def handle(broker, conn, pkt, buf):
+    """AUTH; where that is the end of an exchange, the CONNECT that began it goes on."""
+    result = _handle_auth(broker, conn, pkt, buf)
+    if not isinstance(result, bytes):
+        if result < 0x80 or conn not in broker.five.exchanges or broker.conns.state[conn] != _NEW:
+            return result
+        return _refuse(broker, conn, result)
+    buf, pkt = _packet(result)
+    return ondemand.take("joining", broker.now).handle(broker, conn, pkt, buf)

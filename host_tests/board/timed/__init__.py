@@ -1,0 +1,1 @@
+"""What is measured in seconds, and so runs alone: `make test-board`."""

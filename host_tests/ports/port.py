@@ -1,0 +1,113 @@
+# port.py - the real Broker and Loop on a port's sockets and poller (modlwip.py,
+# esp32_socket.py): they come in by lib/slotmq/net_micropython.py itself, also on CPython.
+import sys
+
+from packets import ack, connect, read_publish, split
+from poller import Select
+
+from slotmq import Broker, Limits, Settings, closing
+from slotmq import broker as broker_module
+
+CONNACK = b"\x20\x02\0\0"
+
+
+class _Micropython:
+    """All that net_micropython.py asks of that module."""
+
+
+def net_on(board):
+    """The module net_micropython.py as it is on this board."""
+    name = "slotmq.net_micropython"
+    given = {"socket": board, "select": Select(board), "micropython": _Micropython}
+    kept = {each: sys.modules.get(each) for each in (name, "socket", "select", "micropython")}
+    sys.modules.update(given)
+    sys.modules.pop(name, None)
+    try:
+        return __import__(name, None, None, ["accept"])
+    finally:
+        for each, before in kept.items():
+            sys.modules.pop(each, None)
+            if before:
+                sys.modules[each] = before
+
+
+class World:
+    """A broker on a board. As often as the clock passes, the loop turns."""
+
+    def __init__(self, board, limits=None, settings=None):
+        self.board = board
+        self.net = net_on(board)
+        self.broker = Broker(limits or Limits(connections=4), settings or Settings(sys_interval=0))
+        self._half_close = closing.half_close
+        closing.half_close = self.net.half_close
+
+    def listen(self, *args):
+        """Broker.listen() on the board."""
+        kept = broker_module.open_listener, broker_module.make_poller, broker_module.clock
+        broker_module.open_listener = self.net.open_listener
+        broker_module.make_poller = self.net.make_poller
+        broker_module.clock = self.board.clock
+        try:
+            return self.broker.listen(*args)
+        finally:
+            broker_module.open_listener, broker_module.make_poller, broker_module.clock = kept
+
+    def end(self):
+        closing.half_close = self._half_close
+
+    def turn(self, times=1, ms=1):
+        for _ in range(times):
+            self.board.pass_time(ms)
+            self.broker.turn(0)
+
+    def run(self, ms):
+        """Turn until so much time has passed, however long a turn takes."""
+        end = self.board.clock.ms + ms
+        while self.board.clock.ms < end:
+            self.turn(1, 10)
+
+    def knock(self, port=1883):
+        """A client that has connected to the port; None: the stack does not answer."""
+        peer = self.board.connect(port)
+        return peer and Client(peer)
+
+    def client(self, name, port=1883, **options):
+        """A client that is connected."""
+        client = self.knock(port)
+        client.send(connect(name, **options))
+        self.turn(4)
+        found = client.packets()
+        assert found == [CONNACK], found
+        return client
+
+
+class Client:
+    """What a peer says and hears in MQTT."""
+
+    def __init__(self, peer):
+        self.peer = peer
+        self.send = peer.send
+        self._read = 0
+        self.messages = []  # (topic, payload, QoS) in the order of arrival
+
+    def packets(self):
+        """The whole packets that have come since it was last asked."""
+        found, size = split(self.peer.received[self._read :])
+        self._read += size
+        return found
+
+    def answer(self):
+        """Take what has come and acknowledge it as a client must; other packets."""
+        rest = []
+        for data in self.packets():
+            kind = data[0] >> 4
+            if kind == 3:
+                topic, payload, qos, packet_id = read_publish(data)
+                self.messages.append((topic, payload, qos))
+                if qos:
+                    self.send(ack(0x40 if qos == 1 else 0x50, packet_id))
+            elif kind in (5, 6):  # PUBREC, PUBREL
+                self.send(ack(0x62 if kind == 5 else 0x70, data[2] << 8 | data[3]))
+            else:
+                rest.append(data)
+        return rest

@@ -1,0 +1,83 @@
+# boot_case.py - the firmware's start with a broker that a test makes fail, in a folder of its own.
+import os
+import sys
+import unittest
+
+import board_case  # noqa: F401 - the folder of the firmware
+import scratch
+
+import slotmq_run
+from slotmq_run import boot, safe, starts
+
+HOST = '{"board": "RPI_PICO_W", "link": "host", "watchdog": 0}'
+
+
+class Broker:
+    def __init__(self):
+        self.turned = 0
+        self.fail = None
+
+    def turn(self, _ms):
+        self.turned += 1
+        if self.fail:
+            raise self.fail
+
+
+class App:
+    """In place of slotmq.app."""
+
+    def __init__(self):
+        self.broker = Broker()
+        self.status = 0
+        self.refused = ["no heap"]
+        self.arguments = None
+
+    def main(self, arguments, on_ready):
+        self.arguments = arguments
+        if self.status:
+            return self.status
+        try:
+            on_ready(self.broker)
+        except KeyboardInterrupt:
+            return 0
+        return 0
+
+
+class Reset(Exception):
+    pass
+
+
+class Machine:
+    WDT_RESET = 3
+
+    def reset(self):
+        raise Reset
+
+    def reset_cause(self):
+        return 1
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.kept = starts._boot, boot.app, starts.machine, safe.stay
+        slotmq_run.safe = sys.modules["slotmq_run.safe"] = safe
+        self.app = boot.app = App()
+        starts._boot = lambda: boot  # other tests import the modules anew
+        self.folder = scratch.path()
+        os.mkdir(self.folder)  # noqa: PTH102
+        self.folder += "/"
+
+    def tearDown(self):
+        starts._boot, boot.app, starts.machine, safe.stay = self.kept
+
+    def write(self, name, text):
+        with open(self.folder + name, "w") as file:  # noqa: PTH123
+            file.write(text)
+
+    def files(self):
+        return sorted(os.listdir(self.folder))  # noqa: PTH208
+
+    def on_a_board(self):
+        starts.machine = Machine()
+        self.stayed = []
+        safe.stay = lambda _folder, *facts: self.stayed.append(facts)

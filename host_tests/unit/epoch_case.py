@@ -1,0 +1,105 @@
+# epoch_case.py - a broker whose clock is about to have a new zero, and all times that it stores.
+import os
+import unittest
+
+import scratch
+from fakes import Client, Stream, World
+from memory_medium import MemoryMedium
+
+from slotmq import Broker, Limits, Settings, epoch, record, record_file
+from slotmq.restore import restore
+
+NONE = 0xFFFF
+EPOCH = 259200000  # tenths of a second
+MOST = 1 << 30  # what is less is a small integer
+NEVER = MOST - 1
+LEAST = -0x20000000
+YEARS = 100 * 365 * 86400 * 10
+TIMES = YEARS // EPOCH + 1  # of so many epochs
+
+
+class EpochCase(unittest.TestCase):
+    recording = False
+
+    def setUp(self):
+        self.medium = MemoryMedium()
+        self.start()
+
+    def start(self, keeps=True):
+        names = {"sys_interval": 10, "retry_interval": 20, "connect_timeout": 15}
+        self.broker = Broker(Limits(), Settings(packet_timeout=7, **names))
+        self.world = World(self.broker)
+        self.five = self.broker.five
+        if self.recording:
+            settings = self.broker.settings
+            settings.record = (b"#",)
+            settings.record_flush_interval = 10
+            settings.record_segment_size = 4096
+            settings.record_events = True
+            settings.remote_admin = False
+            self.folder = scratch.path() + "/"
+            os.mkdir(self.folder)  # noqa: PTH102
+            self.taps = record.attach(self.broker, settings, self.folder)
+            self.rec = self.taps.rec
+        if keeps:
+            restore(self.broker, self.medium, lambda text: None)
+
+    def tearDown(self):
+        if self.recording:
+            record_file.close(self.rec)
+
+    def reboot(self):
+        self.medium = self.medium.after_the_cut()
+        self.start()
+
+    def come(self, said):
+        client = Client(Stream())
+        self.world.listener.waiting.append(client.stream)
+        client.send(said)
+        self.world.turn(3)
+        return client
+
+    def near(self, tenths):
+        """So long before the boundary, as if nothing had passed since the last one."""
+        epoch.take(self.broker, self.broker.now - (EPOCH - tenths))
+        self.broker.epochs -= 1
+        self.assertEqual(self.broker.now, EPOCH - tenths)
+        self.world.turn(1)
+
+    def tenths(self, n):
+        self.world.turn(n, ms=100)
+
+    def times(self):
+        """Every time that is stored: (name, time)."""
+        b, loop, c = self.broker, self.world.loop, self.broker.conns
+        found = [("now", b.now), ("next_tick", loop.next_tick)]
+        columns = {"opened": c.opened, "heard": c.heard, "held_since": c.held_since}
+        columns["clock"] = b.clock
+        columns["progress"] = b.sessions.progress
+        columns["left"] = b.sessions.left
+        columns["will_at"] = self.five.will_at
+        columns["will_since"] = self.five.will_since
+        columns["expires"] = self.five.expires
+        if loop.lwip:
+            columns["since"] = loop.lwip.since
+            found.append(("gone_until", loop.lwip.gone_until))
+        for name in columns:
+            found += [(name, time) for time in columns[name]]
+        found.append(("next_round", b.sys.next_round))
+        if self.five.next_due != NEVER:
+            found.append(("next_due", self.five.next_due))
+        if b.journal:
+            found += [("saved", b.journal.saved), ("journal.retry_at", b.journal.retry_at)]
+        if b.record:
+            taps, rec = b.record, b.record.rec
+            found += [("due", taps.due), ("flushed", taps.flushed), ("stayed", taps.stayed)]
+            found += [("heap_at", taps.heap_at), ("rec.now", rec.now)]
+            if rec.retry_at != NEVER:
+                found.append(("rec.retry_at", rec.retry_at))
+        return found
+
+    def check(self):
+        self.assertTrue(0 <= self.broker.now < EPOCH)
+        self.assertEqual(self.broker.clock[0], self.broker.now)
+        for name, time in self.times():
+            self.assertTrue(LEAST <= time < MOST, (name, time))

@@ -1,0 +1,356 @@
+"""Strangers may fill tables, but not push out what was promised to others, nor starve them."""
+
+import unittest
+
+import packets
+import packets5
+from fakes import Client, Stream, World
+
+from slotmq import Broker, Limits, Settings
+
+ACCEPTED = b"\x20\x02\0\0"
+REFUSED = b"\x20\x02\0\x03"
+QUOTA = 0x97
+SESSIONS, CONNECTIONS = 8, 4  # a Pico W's
+
+
+class TestSessions(unittest.TestCase):
+    when_full = ()
+
+    def setUp(self):
+        limits = Limits(sessions=SESSIONS, connections=CONNECTIONS)
+        settings = Settings(when_full=dict(self.when_full), sys_interval=0)
+        self.world = World(Broker(limits, settings))
+        self.broker = self.world.broker
+
+    def connect(self, data):
+        """A CONNECT: the client and its answer."""
+        client = Client(Stream())
+        self.world.listener.waiting.append(client.stream)
+        client.send(data)
+        self.world.turn(2)
+        answer, *self.waited = client.packets()
+        return client, answer
+
+    def leaves(self, name, waiting=0, clean=False):
+        """A client that was there, and the messages that wait for it since: its answer."""
+        client, answer = self.connect(packets.connect(name, clean=clean))
+        if answer == ACCEPTED:
+            client.send(packets.subscribe(1, name, 1))
+            self.world.turn(2)
+        client.leave()
+        self.world.turn(3)
+        for k in range(waiting):
+            self.assertTrue(self.broker.publish(name, b"%d" % k, 1))
+        return answer
+
+    def is_known(self, name):
+        name = name.encode()
+        return self.broker.sessions.find(name, 0, len(name)) != 0xFFFF
+
+    def comes_back(self, name, messages):
+        _, answer = self.connect(packets.connect(name, clean=False))
+        self.assertEqual(answer, b"\x20\x02\x01\0")
+        self.assertEqual(len(self.waited), messages)
+
+
+class TestByDefault(TestSessions):
+    def test_strangers_do_not_evict_a_session_with_messages(self):
+        self.leaves("owner", 3)
+        answers = [self.leaves(f"stranger{k}") for k in range(2 * SESSIONS)]
+        self.assertEqual(answers, [ACCEPTED] * len(answers))  # each in the place of another
+        self.comes_back("owner", 3)
+
+    def test_nor_do_strangers_with_messages_of_their_own(self):
+        self.leaves("owner", 3)
+        answers = [self.leaves(f"stranger{k}", 1) for k in range(SESSIONS)]
+        kept = SESSIONS - CONNECTIONS - 1
+        self.assertEqual(answers, [ACCEPTED] * kept + [REFUSED] * (SESSIONS - kept))
+        self.comes_back("owner", 3)
+        self.assertTrue(self.broker.sessions.refused >= SESSIONS - kept)
+
+    def test_clean_sessions_always_come_in(self):
+        for k in range(SESSIONS):
+            self.leaves(f"stranger{k}", 1)
+        found = [self.connect(packets.connect(f"clean{k}")) for k in range(CONNECTIONS)]
+        self.assertEqual([answer for _, answer in found], [ACCEPTED] * CONNECTIONS)
+
+    def test_who_is_refused_is_told_so_in_version_5(self):
+        for k in range(SESSIONS):
+            self.leaves(f"stranger{k}", 1)
+        _, answer = self.connect(packets5.connect("late", expiry=60))
+        self.assertEqual(answer[3], QUOTA)
+        _, answer = self.connect(packets5.connect("clean"))
+        self.assertEqual(answer[3], 0)
+
+    def test_of_those_that_hold_nothing_the_one_that_left_first_goes(self):
+        kept = SESSIONS - CONNECTIONS
+        for k in range(kept):
+            self.leaves(f"c{k}", k == 0)
+            self.world.turn(2, 300)
+        self.leaves("late")
+        self.assertEqual([self.is_known(f"c{k}") for k in range(3)], [True, False, True])
+
+    def test_one_with_ids_of_qos_2_holds_something(self):
+        client, _ = self.connect(packets.connect("owner", clean=False))
+        client.send(packets.publish("t", b"x", 2, 7))
+        self.world.turn(2)
+        client.leave()
+        for k in range(SESSIONS):
+            self.leaves(f"stranger{k}")
+        self.assertTrue(self.is_known("owner"))
+
+
+class TestAsBefore(TestSessions):
+    when_full = (("sessions", "drop_oldest"),)
+
+    def test_the_one_that_left_first_goes_whatever_it_holds(self):
+        self.leaves("owner", 3)
+        self.world.turn(2, 300)
+        answers = [self.leaves(f"stranger{k}", 1) for k in range(SESSIONS)]
+        self.assertEqual(answers, [ACCEPTED] * SESSIONS)
+        self.assertFalse(self.is_known("owner"))
+
+
+class TestFewSlots(unittest.TestCase):
+    def test_all_who_can_be_connected_may_be_kept(self):
+        for sessions, connections, kept in ((8, 7, 7), (8, 4, 4), (3, 3, 3), (32, 4, 28)):
+            with self.subTest(sessions=sessions, connections=connections):
+                case = TestSessions()
+                limits = Limits(sessions=sessions, connections=connections, subscriptions=40)
+                case.world = World(Broker(limits, Settings(sys_interval=0)))
+                case.broker = case.world.broker
+                answers = [case.leaves(f"c{k}", 1) for k in range(sessions)]
+                self.assertEqual(answers.count(ACCEPTED), kept)
+
+
+def room(broker):
+    """Message slots and blocks that are taken."""
+    messages = broker.messages
+    return messages.count[0], messages.arena.blocks - messages.arena.free_blocks()
+
+
+class MessagesCase(unittest.TestCase):
+    """A Pico W's 64 message slots and 206 blocks, of which others want some."""
+
+    def setUp(self):
+        self.settings = Settings(sys_interval=0)
+        self.limits = Limits(queued=60, deliveries=300)
+        self.make()
+
+    def make(self):
+        self.world = World(Broker(self.limits, self.settings))
+        self.broker = self.world.broker
+
+    def subscriber(self, name, topic, clean=False, qos=1):
+        client = self.world.client(name, clean=clean)
+        client.send(packets.subscribe(1, topic, qos))
+        self.world.turn(2)
+        client.packets()
+        return client
+
+    def departed(self, count):
+        for k in range(count):
+            self.subscriber(f"gone{k}", f"gone/{k}").leave()
+        self.world.turn(3)
+
+    def publish(self, client, topic, times, size=10, qos=1, first=1):
+        """Each is acknowledged."""
+        for k in range(times):
+            client.send(packets.publish(topic, b"x" * size, qos, first + k))
+            self.world.turn(2)
+            self.assertEqual(len(client.packets()), 1)
+
+    def held(self, name):
+        """Messages and blocks of a session."""
+        sessions = self.broker.sessions
+        messages = self.broker.messages
+        session = sessions.find(name.encode(), 0, len(name))
+        entry = sessions.head[session]
+        slots = blocks = 0
+        while entry != 0xFFFF:
+            msg = self.broker.deliveries.msg[entry]
+            slots += 1
+            blocks += -(-(messages.topic_len[msg] + 2 + messages.payload_len[msg]) // 64)
+            entry = self.broker.deliveries.next[entry]
+        return slots, blocks
+
+    def is_served(self):
+        """Somebody who is there gets what is published."""
+        reader = self.subscriber("reader", "r", True)
+        writer = self.world.client("writer")
+        for k in range(40):
+            writer.send(packets.publish("r", b"%d" % k, 1, 1 + k))
+            self.world.turn(3)
+            reader.answer()
+            self.world.turn(2)
+        return len(reader.messages) == 40
+
+
+class TestMessages(MessagesCase):
+    def test_departed_clients_leave_room_for_those_who_are_there(self):
+        for size, most in ((10, (48, 48)), (300, (30, 150))):
+            with self.subTest(size=size):
+                self.make()
+                self.departed(3)
+                writer = self.world.client("w")
+                for k in range(3):
+                    self.publish(writer, f"gone/{k}", 45, size)
+                writer.leave()
+                self.assertEqual(room(self.broker), most)
+                self.assertTrue(self.broker.deliveries.refused)
+                self.assertTrue(self.is_served())
+
+    def test_a_session_has_half_of_the_slots_wherever_it_is(self):
+        self.departed(1)
+        reader = self.subscriber("slow", "slow")  # which acknowledges nothing
+        writer = self.world.client("w")
+        for topic, name in (("gone/0", "gone0"), ("slow", "slow")):
+            self.publish(writer, topic, 50)
+            self.assertEqual(self.held(name)[0], 32)
+        self.assertFalse(reader.stream.closed)
+
+    def test_and_half_of_the_bytes(self):
+        self.departed(1)
+        self.subscriber("slow", "slow")
+        writer = self.world.client("w")
+        self.publish(writer, "gone/0", 50, 300)  # 5 blocks each
+        self.assertEqual(self.held("gone0"), (20, 100))
+        self.publish(writer, "slow", 50, 300)
+        self.assertEqual(self.held("slow"), (20, 100))
+
+    def test_one_message_is_let_in_however_large(self):
+        self.limits = Limits(message_bytes=2048, reassembly=1)
+        self.make()
+        reader = self.subscriber("here", "r")
+        writer = self.world.client("w")
+        writer.send(packets.publish("r", b"x" * 1800, 1, 1))
+        self.world.turn(9)
+        reader.answer()
+        self.world.turn(2)
+        self.assertEqual([len(row[1]) for row in reader.messages], [1800])
+
+    def test_a_message_for_many_counts_once(self):
+        for k in range(3):
+            self.subscriber(f"gone{k}", "all").leave()
+        self.world.turn(3)
+        self.publish(self.world.client("w"), "all", 30)
+        self.assertEqual(room(self.broker)[0], 30)
+        self.assertEqual([self.held(f"gone{k}")[0] for k in range(3)], [30] * 3)
+
+    def test_the_shares_are_settings(self):
+        self.settings.max_session_share = 25
+        self.settings.max_offline_share = 50
+        self.make()
+        self.departed(3)
+        writer = self.world.client("w")
+        for k in range(3):
+            self.publish(writer, f"gone/{k}", 45)
+        self.assertEqual([self.held(f"gone{k}")[0] for k in range(3)], [16, 16, 0])
+        self.settings.max_session_share = self.settings.max_offline_share = 100
+        self.broker.apply_settings()
+        self.publish(writer, "gone/2", 45)
+        self.assertEqual(room(self.broker)[0], 64)
+
+    def test_drop_oldest_has_the_newest(self):
+        self.settings.when_full["deliveries"] = "drop_oldest"
+        self.make()
+        self.departed(2)
+        writer = self.world.client("w")
+        for k in range(2):
+            for n in range(60):
+                writer.send(packets.publish(f"gone/{k}", b"%02d" % n, 1, 1 + n))
+                self.world.turn(1)
+        self.assertEqual([self.held(f"gone{k}")[0] for k in range(2)], [32, 16])
+        back = self.world.client("gone0x")
+        back.leave()
+
+    def test_drop_oldest_drops_none_in_vain(self):
+        """Where others hold the same message, dropping it makes no bytes free."""
+        self.settings.when_full["deliveries"] = "drop_oldest"
+        self.limits = Limits()
+        self.make()
+        for k in range(3):
+            self.subscriber(f"gone{k}", "all").leave()
+        self.world.turn(3)
+        writer = self.world.client("writer")
+        for k in range(26):  # retained
+            writer.send(packets.packet(0x31, packets.text(f"home/{k}") + b"x"))
+            self.world.turn(2)
+        self.publish(writer, "all", 60)
+        self.assertGreater(min(self.held(f"gone{k}")[0] for k in range(3)), 20)
+
+    def test_who_of_a_group_has_no_share_left_is_not_chosen(self):
+        members = []
+        for name in ("idle", "quick"):
+            member = Client(Stream())
+            self.world.listener.waiting.append(member.stream)
+            member.send(packets5.connect(name) + packets5.subscribe(1, "$share/g/t", 1))
+            self.world.turn(4)
+            member.packets()
+            members.append(member)
+        writer = self.world.client("writer")
+        for k in range(40):
+            self.publish(writer, "t", 1, 900, first=1 + k)
+            for data in members[1].packets():
+                members[1].send(packets.ack(packets.PUBACK, packets5.read_publish(data)[2]))
+            self.world.turn(2)
+        self.assertEqual(self.broker.deliveries.refused, 0)
+        self.assertGreater(len(members[0].packets()), 2)
+
+    def test_messages_that_wait_for_pubrel_count(self):
+        self.settings.qos2_delivery = "release"
+        self.limits = Limits(received=64)
+        self.make()
+        writer = self.world.client("w")
+        self.publish(writer, "t", 50, qos=2)
+        self.assertEqual(room(self.broker)[0], 32)
+
+    def test_of_version_5_too(self):
+        client = Client(Stream())
+        self.world.listener.waiting.append(client.stream)
+        client.send(packets5.connect("gone5", expiry=60))
+        client.send(packets5.subscribe(1, "t", 1))
+        self.world.turn(3)
+        client.leave()
+        self.world.turn(3)
+        self.publish(self.world.client("w"), "t", 50)
+        self.assertEqual(self.held("gone5")[0], 32)
+
+
+class TestSys(MessagesCase):
+    """$SYS is readable whatever is full."""
+
+    TOPIC = "$SYS/broker/slots/messages/refused"
+
+    def setUp(self):
+        self.settings = Settings(sys_interval=1, max_session_share=100, max_offline_share=100)
+        self.limits = Limits(queued=70, deliveries=300)
+        self.make()
+
+    def values(self, client):
+        found = [data for data in client.packets() if data[0] >> 4 == 3]
+        return [data[-1:] for data in found if self.TOPIC.encode() in data], found
+
+    def test_its_values_need_no_message_slot(self):
+        for words in (packets, packets5):
+            with self.subTest(words=words):
+                self.make()
+                client = Client(Stream())
+                self.world.listener.waiting.append(client.stream)
+                client.send(words.connect("watch"))
+                self.world.turn(2)
+                self.departed(1)
+                writer = self.world.client("w")
+                self.publish(writer, "gone/0", 69)
+                self.assertEqual(self.broker.messages.count[0], 64)
+                client.send(words.subscribe(1, self.TOPIC, 0))
+                self.world.turn(3)
+                values, found = self.values(client)
+                self.assertEqual(values, [b"5"])
+                self.assertEqual(found[0][0], 0x31)
+                self.assertEqual(found[0][1], len(found[0]) - 2)
+                self.publish(writer, "gone/0", 2)
+                self.world.turn(20, 100)
+                values, _ = self.values(client)
+                self.assertEqual(values[-1:], [b"7"])

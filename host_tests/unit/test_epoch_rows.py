@@ -1,0 +1,171 @@
+"""What journal and recorder keep: a new zero of the clock, and a power cut behind it."""
+
+import unittest
+
+import packets
+import packets5
+from epoch_case import EPOCH, NEVER, NONE, TIMES, EpochCase
+from memory_medium import MemoryMedium
+
+from slotmq import epoch, ondemand
+
+
+class TestRows(EpochCase):
+    """What is due in 20 seconds: over the boundary, and over a power cut behind it."""
+
+    def each(self, make, left):
+        """make() begins it; left(): is it there still?"""
+        for k in (0, 60, TIMES - 1):
+            for cut in (False, True):
+                with self.subTest(epoch=k, cut=cut):
+                    self.medium = MemoryMedium()
+                    self.start()
+                    self.broker.epochs = k
+                    self.near(60)
+                    make()
+                    self.tenths(100)
+                    self.assertEqual(self.broker.epochs, k + 1)
+                    self.assertTrue(self.broker.journal.whole)
+                    if cut:
+                        self.broker.compact()
+                        self.reboot()
+                    self.check()
+                    self.tenths(75)
+                    self.assertTrue(left())
+                    self.tenths(50)
+                    self.assertFalse(left())
+
+    def test_a_session(self):
+        def make():
+            self.come(packets5.connect("a", clean=False, expiry=20)).leave()
+            self.tenths(2)
+
+        self.each(make, lambda: self.broker.sessions.names.count())
+
+    def test_a_retained_message(self):
+        self.each(self.retain, lambda: self.broker.retained.names.count())
+
+    def retain(self):
+        expiry = b"\2\0\0\0\x14"
+        client = self.come(packets5.connect("p"))
+        client.send(packets5.publish("r", b"x", 1, 7, expiry, retain=True))
+        self.tenths(2)
+
+    def test_the_delay_of_a_will(self):
+        def make():
+            will = ("t", "x", 1, b"\x18\0\0\0\x14")
+            self.come(packets5.connect("a", will=will, expiry=6000)).leave()
+            self.tenths(2)
+
+        def waits():
+            return any(msg != NONE for msg in self.broker.sessions.will)
+
+        self.each(make, waits)
+
+    def test_power_that_fails_before_the_rows_are_written_anew(self):
+        """The generation before counts, and says how long it was until then."""
+        self.near(20)
+        self.retain()
+        self.tenths(15)
+        self.broker.journal.always = False  # nobody waits for the medium
+        self.medium.room = 0
+        self.tenths(20)
+        self.assertEqual(self.broker.epochs, 1)
+        self.reboot()
+        self.assertEqual(self.broker.retained.names.count(), 1)
+        self.tenths(150)
+        self.assertEqual(self.broker.retained.names.count(), 1)
+        self.tenths(60)
+        self.assertEqual(self.broker.retained.names.count(), 0)
+
+    def test_starts_without_number(self):
+        """A message for 136 years and a session for ever, left as long ago as can be."""
+        self.come(packets5.connect("a", clean=False, expiry=0xFFFFFFFF)).leave()
+        client = self.come(packets5.connect("p"))
+        told = b"\2" + b"\xff" * 4
+        client.send(packets5.publish("r", b"x", 1, 7, told, retain=True))
+        self.tenths(3)
+        for _ in range(20):
+            self.near(5)
+            self.age(EPOCH - 1000)
+            self.broker.compact()
+            self.reboot()
+            self.check()
+        self.assertEqual(self.broker.sessions.names.count(), 1)
+        self.assertEqual(self.broker.retained.names.count(), 1)
+        msg = next(m for m in self.broker.retained.msg if m != NONE)
+        near = self.five.remaining(self.broker, msg)
+        left = near + ((self.five.far[msg] - min(self.five.far[msg], 8)) << 25)
+        self.assertTrue(abs(left - (0xFFFFFFFF - self.aged // 10)) < 100)
+
+    aged = 0
+
+    def age(self, by):
+        # All that is stored was so much longer ago.
+        epoch.move_rows(self.broker, by)
+        self.aged += by
+
+
+class TestWill(EpochCase):
+    def test_its_expiry_begins_when_it_goes_out_however_late(self):
+        """After a connection of a hundred years."""
+        will = ("t", "x", 1, b"\2\0\0\0\x14")
+        client = self.come(packets5.connect("a", will=will))
+        reader = self.come(packets5.connect("r", clean=False, expiry=6000))
+        reader.send(packets5.subscribe(1, "t", 1))
+        self.tenths(2)
+        reader.leave()
+        self.tenths(2)
+        for _ in range(TIMES):
+            self.near(3)
+            self.five.expiry[1] = NEVER  # the reader's, which stays
+            self.tenths(8)
+        client.leave()
+        self.tenths(2)
+        self.assertEqual(self.broker.deliveries.count[0], 1)
+        self.tenths(195)
+        self.assertEqual(self.broker.deliveries.count[0], 1)
+        self.tenths(12)
+        self.assertEqual(self.broker.deliveries.count[0], 0)
+
+
+class TestRecorder(EpochCase):
+    recording = True
+
+    def test_every_time_of_it_moves_by_the_same(self):
+        taps, rec = self.taps, self.rec
+        rec.wall = [4, 1795320988, 0, 0, 50, EPOCH + 9]
+        taps.due, taps.flushed, taps.stayed = EPOCH + 1, EPOCH + 2, EPOCH + 3
+        taps.heap_at, rec.retry_at, rec.now = EPOCH + 4, EPOCH + 5, EPOCH + 6
+        self.broker.now = EPOCH + 10
+        before = self.times()
+        epoch.record(taps, EPOCH)
+        epoch.take(self.broker, EPOCH)
+        wanted = [(name, then - EPOCH) for name, then in before[-6:]]
+        self.assertEqual(self.times()[-6:], wanted)
+        self.assertEqual(rec.wall[5], 9)
+        rec.retry_at = NEVER
+        epoch.take(self.broker, 5)
+        self.assertEqual(rec.retry_at, NEVER)
+
+    def test_it_is_flushed_as_before_and_knows_the_time_of_day(self):
+        for k in range(3):
+            self.near(50)
+            self.rec.wall = [4, 1795320988, 0, self.rec.o[5], 50, self.broker.now]
+            client = self.come(packets.connect(f"c{k}"))
+            client.send(packets.publish("t", b"x"))
+            self.tenths(200)
+            self.assertEqual(self.broker.epochs, k + 1)
+            self.assertEqual(self.rec.written, self.rec.synced)
+            self.taps.clock()
+            control = ondemand.take("record_control", self.broker.now)
+            self.assertTrue(control is not None)
+            passed = self.broker.now - self.rec.wall[5]
+            self.assertTrue(200 <= passed <= 203, passed)
+            self.check()
+
+
+del EpochCase
+
+if __name__ == "__main__":
+    unittest.main()

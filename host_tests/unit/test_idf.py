@@ -1,0 +1,119 @@
+"""An ESP32's memory: what the heap takes of it, and what a start leaves for Wi-Fi."""
+
+import sys
+import unittest
+
+import board_case  # noqa: F401 - the folder of the ports' fakes
+import network_esp32
+from network_esp32 import Gc, Idf, Network
+
+from slotmq import idf
+
+KB = 1024
+FIRST = 56 * KB  # MICROPY_GC_INITIAL_HEAP_SIZE
+CODE = 78 * KB  # broker and firmware
+PSRAM = 4096 * KB
+SPARE = 12 * KB  # of start.py, and what is too small a piece
+
+
+class TestIdf(unittest.TestCase):
+    def start(self, *free, first=FIRST):
+        """A board at its prompt."""
+        self.system = Idf(first, *(free or network_esp32.FREE))
+        self.gc = Gc(self.system, first)
+        self.kept = idf.gc, sys.modules.get("esp32")
+        idf.gc = self.gc
+        sys.modules["esp32"] = self.system
+        self.network = Network(idf=self.system)
+
+    def tearDown(self):
+        idf.gc = self.kept[0]
+        del sys.modules["esp32"]
+
+    def join(self):
+        self.nic = self.network.WLAN(self.network.STA_IF)
+        self.nic.active(True)
+        return self.nic
+
+    def make(self, size, piece=2 * KB):
+        for _ in range(size // piece):
+            self.gc.alloc(piece)
+
+    def test_the_heap_takes_what_wifi_needs(self):
+        """As it was: mem_free() promises it, and after that no packet leaves."""
+        self.start()
+        self.make(CODE)
+        nic = self.join()
+        nic.send(4)
+        promised = self.gc.mem_free()
+        self.make(promised - 8 * KB)
+        with self.assertRaises(OSError) as failed:
+            nic.send(10)
+        self.assertEqual(failed.exception.args[0], 105)
+
+    def test_tables_that_fit_beside_what_clients_need_leave_wifi_alone(self):
+        for more in range(0, 60 * KB, 3 * KB):
+            self.start(more, *network_esp32.FREE)
+            nic = self.join()
+            self.make(CODE)
+            promised = idf.free()
+            self.make(promised - SPARE)
+            nic.send(8)
+            self.tearDown()
+        self.start()
+
+    def test_wifi_finds_its_memory_only_before_the_tables(self):
+        self.start()
+        self.make(CODE + 60 * KB)
+        with self.assertRaises(RuntimeError):
+            self.join()
+        self.tearDown()
+        self.start()
+        self.join()
+
+    def test_the_first_doubling_is_the_ports_own_plan(self):
+        self.start(60 * KB)
+        self.assertTrue(idf.free() > 100 * KB)
+        self.make(CODE)
+        self.assertTrue(idf.free() < FIRST)
+
+    def test_psram_is_all_for_the_heap(self):
+        self.start(PSRAM, 14656, 90 * KB, first=64 * KB)
+        nic = self.join()
+        self.make(CODE)
+        self.assertTrue(idf.free() > PSRAM - 400 * KB)
+        self.make(PSRAM - 500 * KB, 16 * KB)
+        nic.send(8)
+
+    def test_the_start_tells_what_is_left(self):
+        self.start(20 * KB)
+        told = "slotmq: 20480 bytes are left for Wi-Fi and its packets, 20480 in one piece"
+        self.assertEqual(idf.told(), told)
+        self.system.take(8 * KB)
+        self.assertTrue(idf.told().endswith("12288 in one piece; that is little: lower a limit"))
+
+
+class TestTheCheckOfTheHeap(unittest.TestCase):
+    def test_it_counts_no_memory_that_wifi_needs(self):
+        from slotmq import start
+
+        class Esp32:
+            platform = "esp32"
+
+        kept = start.sys, start.borrow, start.MICROPYTHON, start._heap, start.gc
+        start.gc = Gc(Idf(FIRST), FIRST - 64)
+        start._heap = lambda: "heap 1 KB"
+        start.sys = Esp32
+        start.borrow = lambda module, function: {"idf free": 30000}[module + " " + function]
+        start.MICROPYTHON = True
+        try:
+            start._check_heap([("messages", 10000, "")], 10240)
+            with self.assertRaises(MemoryError) as refused:
+                start._check_heap([("messages", 20000, "")], 10240)
+            self.assertTrue("and 19760 are left for them" in str(refused.exception))
+        finally:
+            start.sys, start.borrow, start.MICROPYTHON, start._heap, start.gc = kept
+
+
+if __name__ == "__main__":
+    unittest.main()

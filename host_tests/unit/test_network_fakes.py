@@ -1,0 +1,81 @@
+"""The fakes of `network` refuse what their ports refuse, in the ports' words."""
+
+import unittest
+
+from board_case import AIR, ESP32, RP2, W5500
+
+
+def refused(kind, function, *args, **named):
+    try:
+        function(*args, **named)
+    except kind as error:
+        return str(error)
+    raise AssertionError("it was taken")
+
+
+class TestFakes(unittest.TestCase):
+    def setUp(self):
+        AIR.__init__()
+
+    def test_every_port_knows_its_settings_and_no_others(self):
+        for port in (RP2, ESP32):
+            wlan = port.Network().WLAN(0)
+            wlan.active(True)
+            for name in ("pm", "channel", "mac", "hostname", "txpower"):
+                wlan.config(name)
+            for named in ({"power": 1}, {"pm": 0, "country": "DE"}):
+                self.assertEqual(refused(ValueError, wlan.config, **named), "unknown config param")
+            self.assertEqual(refused(ValueError, wlan.config, "country"), "unknown config param")
+            refused(TypeError, wlan.config, "pm", pm=0)
+        nic = W5500.Network().WIZNET5K()
+        self.assertEqual(refused(ValueError, nic.config, pm=0), "unknown config param")
+        self.assertEqual(refused(ValueError, nic.status, "rssi"), "unknown status param")
+
+    def test_a_cyw43_takes_security_and_no_number_of_clients(self):
+        wlan = RP2.Network().WLAN(0)
+        self.assertTrue("1" in refused(OSError, wlan.connect, "home", "x"))  # EPERM
+        wlan.active(True)
+        wlan.connect("home", "secret", security=wlan.SEC_WPA3)
+        refused(ValueError, RP2.WLAN(1).config, max_clients=4)
+
+    def test_a_cyw43s_power_saving_comes_back_when_it_is_first_active(self):
+        network = RP2.Network()
+        wlan = network.WLAN(0)
+        wlan.config(pm=wlan.PM_NONE)
+        wlan.active(True)
+        self.assertEqual(wlan.config("pm"), wlan.PM_PERFORMANCE)
+
+    def test_an_address_is_lost_that_is_given_before_the_interface_is_active(self):
+        given = ("10.0.0.2", "255.0.0.0", "10.0.0.1", "10.0.0.1")
+        for nic in (RP2.Network().WLAN(0), W5500.Network().WIZNET5K()):
+            nic.ifconfig(given)
+            nic.active(True)
+            self.assertEqual(nic.ifconfig()[0], "0.0.0.0")
+            nic.ifconfig(given)
+            self.assertEqual(nic.ifconfig(), given)
+
+    def test_an_esp32_takes_no_security_and_wants_an_active_interface(self):
+        wlan = ESP32.Network().WLAN(0)
+        self.assertEqual(refused(OSError, wlan.connect, "home", "x"), "Wifi Not Started")
+        self.assertEqual(refused(OSError, wlan.disconnect), "Wifi Not Started")
+        self.assertEqual(refused(OSError, wlan.config, pm=0), "Wifi Invalid Mode")
+        wlan.active(True)
+        refused(TypeError, wlan.connect, "home", "x", security=3)
+        refused(TypeError, wlan.connect, ssid="home", security=3)
+        self.assertEqual(refused(OSError, wlan.config, max_clients=4), "AP required")
+        AIR.points["home"] = "x"
+        wlan.connect("home", "x")
+        self.assertEqual(refused(OSError, wlan.connect, "home", "x"), "Wifi Internal State Error")
+        self.assertEqual(refused(OSError, wlan.config, pm=0), "Wifi Internal State Error")
+
+    def test_what_every_port_says_of_names_and_countries(self):
+        for port in (RP2, ESP32, W5500):
+            network = port.Network()
+            refused(ValueError, network.country, "DEU")
+            refused(ValueError, network.hostname, "x" * 33)
+            network.hostname("shed")
+            self.assertEqual((network.hostname(), network.country()), ("shed", "XX"))
+
+
+if __name__ == "__main__":
+    unittest.main()

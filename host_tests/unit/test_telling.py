@@ -1,0 +1,280 @@
+"""What the log says of who came, who was refused, who was closed, and what was no MQTT."""
+
+import unittest
+
+import packets5
+from fakes import Client, Stream, World
+from packets import DISCONNECT, PINGREQ, connect, packet, subscribe, text
+
+from slotmq import Broker, Limits, Settings
+
+NOTICE, EACH = 4, 127
+ADDRESS = "192.0.2.7:50123"  # PEER
+CURL = b"GET / HTTP/1.1\r\nHost: localhost:1883\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\n\r\n"
+EVIL = "a\nError: made up\x1b[31m"
+
+
+def login(client_id, user, password=b"", level=4):
+    """CONNECT with a user name and a password."""
+    name = text("MQTT" if level > 3 else "MQIsdp")
+    properties = b"\0" if level == 5 else b""
+    head = name + bytes((level, 0xC2)) + b"\0\x3c" + properties
+    return packet(0x10, head + text(client_id) + text(user) + text(password))
+
+
+def auth(code):
+    properties = b"\x15" + text("M") + b"\x16" + text("no")
+    return packet(0xF0, bytes((code,)) + packets5.section(properties))
+
+
+class Door:
+    """Whoever knocks gets this code."""
+
+    def __init__(self, code):
+        self.code = code
+
+    def may_connect(self, client_id, user_name, password):
+        return self.code
+
+
+class Telling(unittest.TestCase):
+    def setUp(self):
+        self.start()
+
+    def start(self, mask=NOTICE, hooks=None, **values):
+        self.broker = Broker(Limits(connections=4), Settings(sys_interval=0, **values))
+        self.broker.hooks = hooks
+        self.world = World(self.broker)
+        self.lines = []
+        self.broker.log = lambda bit, line: self.lines.append(line)
+        self.broker.log_mask = mask
+
+    def come(self, said):
+        client = Client(Stream())
+        client.send(said)
+        self.world.listener.waiting.append(client.stream)
+        self.world.turn(3)
+        return client
+
+    def last(self, said):
+        self.come(said)
+        return self.lines[-1]
+
+
+class TestComing(Telling):
+    def test_where_from_and_with_which_name(self):
+        self.assertEqual(
+            self.last(connect("a", keep_alive=60)),
+            f"New client connected from {ADDRESS} as 'a' (p4, c1, k60).",
+        )
+        self.assertEqual(
+            self.last(login("b", "user")),
+            f"New client connected from {ADDRESS} as 'b' (p4, c1, k60, u'user').",
+        )
+        self.assertEqual(
+            self.last(packets5.connect("c")),
+            f"New client connected from {ADDRESS} as 'c' (p5, c1, k0).",
+        )
+
+    def test_an_address_of_ipv6(self):
+        self.broker.conns.source = Always(("2001:db8::7", 1883, 0, 0))
+        self.assertIn("from [2001:db8::7]:1883 as", self.last(connect("a")))
+
+    def test_of_a_long_user_name_no_more_is_kept_than_a_line_needs(self):
+        client = self.come(login("b", "\u00e4" * 100))
+        self.assertEqual(self.broker.conns.source[0][1], "\u00e4" * 32)
+        client.leave()
+        self.world.turn(2)
+        self.assertIsNone(self.broker.conns.source[0])
+
+
+class Always:
+    """A column that has one value only."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __getitem__(self, at):
+        return self.value
+
+    def __setitem__(self, at, value):
+        pass
+
+
+class TestRefusing(Telling):
+    def test_a_return_code_in_words(self):
+        words = "bad user name or password (return code 4)"
+        self.start(hooks=Door(4))
+        self.assertEqual(
+            self.last(login("b", "user", "secret")),
+            f"Client 'b' [{ADDRESS}, p4, u'user'] refused: {words}.",
+        )
+        self.assertEqual(
+            self.last(login("b", "user", "secret", 3)),
+            f"Client 'b' [{ADDRESS}, p3, u'user'] refused: {words}.",
+        )
+        self.start(allow_anonymous=False)
+        self.assertEqual(
+            self.last(connect("b")),
+            f"Client 'b' [{ADDRESS}, p4] refused: not authorized (return code 5).",
+        )
+
+    def test_a_reason_of_version_5(self):
+        self.start(hooks=Door(0x8A))
+        self.assertEqual(
+            self.last(login("b", "user", "secret", 5)),
+            f"Client 'b' [{ADDRESS}, p5, u'user'] refused: banned (reason 0x8a).",
+        )
+
+    def test_an_unknown_version(self):
+        self.assertEqual(
+            self.last(login("b", "user", "secret", 9)),
+            f"Client without an id [{ADDRESS}, p9] refused:"
+            " unsupported protocol version (return code 1).",
+        )
+
+    def test_an_unknown_reason(self):
+        self.start(hooks=Door(0xF0))
+        self.assertTrue(
+            self.last(packets5.connect("b")).endswith(": an unknown reason (reason 0xf0).")
+        )
+
+    def test_each_once(self):
+        self.start(hooks=Door(5))
+        for said in (connect("b"), packets5.connect("b")):
+            self.lines = []
+            self.come(said).leave()
+            self.world.turn(20, 100)
+            self.assertEqual(len(self.lines), 1)
+
+    def test_a_connect_that_is_too_large(self):
+        self.start(max_packet_size=100)
+        told = f"Client without an id [{ADDRESS}, p5] refused: packet too large (reason 0x95)."
+        self.assertEqual(self.last(login("b", "user", "p" * 100, 5)), told)
+        told = f"Connection from {ADDRESS} closed: packet too large."
+        self.assertEqual(self.last(login("b", "user", "p" * 100)), told)
+
+    def test_in_an_exchange_of_auth(self):
+        """Who it was its CONNECT has said; the name, what answers AUTH."""
+        begin = packets5.connect("b", properties=b"\x15" + text("M"))
+        self.start(hooks=Challenge())
+        client = self.come(begin)
+        self.assertEqual(self.lines, [])
+        client.send(auth(0x18))
+        self.world.turn(3)
+        told = f"Client 'b' [{ADDRESS}, p5, u'user'] refused: "
+        self.assertEqual(self.lines, [told + "not authorized (reason 0x87)."])
+        self.start(hooks=Challenge())
+        self.come(begin + begin)
+        self.assertEqual(self.lines, [told + "protocol error (reason 0x82)."])
+
+
+class Challenge:
+    """Asks for an answer, and takes none."""
+
+    last = b"user"
+
+    def auth(self, conn, method, data):
+        return (0x87 if data else 0x18), None
+
+    def forget(self, conn):
+        pass
+
+
+class TestClosing(Telling):
+    def test_why_a_client_goes(self):
+        tests = (
+            (DISCONNECT, "left"),
+            (b"\xf0\0", "protocol error"),
+            (subscribe(0, "a", 0), "malformed packet"),
+        )
+        for said, why in tests:
+            with self.subTest(why=why):
+                self.assertEqual(
+                    self.last(login("b", "user") + said),
+                    f"Client 'b' [{ADDRESS}, p4, u'user'] disconnected: {why}.",
+                )
+
+    def test_a_client_that_is_lost_or_taken_over(self):
+        first = self.come(connect("b"))
+        self.come(connect("b"))
+        self.assertEqual(
+            self.lines[1],
+            f"Client 'b' [{ADDRESS}, p4] disconnected: taken over by the same client id.",
+        )
+        self.assertTrue(first.stream.closed)
+
+    def test_a_reason_of_version_5(self):
+        client = self.come(packets5.connect("b"))
+        client.send(auth(0x19))
+        self.world.turn(3)
+        self.assertEqual(
+            self.lines[-1],
+            f"Client 'b' [{ADDRESS}, p5] disconnected: protocol error (reason 0x82).",
+        )
+        self.world.turn(20, 100)  # it lingered
+        self.assertEqual(len(self.lines), 2)
+
+
+class TestNoMqtt(Telling):
+    def closed(self, why):
+        self.assertEqual(self.lines, [f"Connection from {ADDRESS} closed: {why}."])
+        self.lines = []
+
+    def test_a_request_of_http_in_one_line(self):
+        self.come(CURL)
+        self.closed("malformed packet, no CONNECT but b'GET / HTTP/1.1'")
+
+    def test_in_pieces(self):
+        client = self.come(CURL[:1])
+        for at in range(1, len(CURL)):
+            client.send(CURL[at : at + 1])
+            self.world.turn()
+        self.world.turn(2)
+        self.closed("protocol error, no CONNECT but b'G'")
+
+    def test_half_a_packet(self):
+        self.come(b"\x32\x10half of it")
+        self.closed("protocol error, no CONNECT but b'2\\x10half of it'")
+
+    def test_tls(self):
+        self.come(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+        self.closed("TLS, and this port speaks MQTT without it")
+
+    def test_another_packet(self):
+        self.come(PINGREQ)
+        self.closed("protocol error, no CONNECT but b'\\xc0\\x00'")
+
+    def test_nothing(self):
+        self.come(PINGREQ)  # whose bytes are nobody else's
+        self.lines = []
+        self.come(b"").leave()
+        self.world.turn(2)
+        self.closed("lost")
+
+    def test_of_a_connect_no_password_is_shown(self):
+        for first in (b"\x10", b"\x1f"):  # MQTT 3.1 leaves the flags undefined
+            self.come(first + login("b", "user", "secret")[1:-1])
+            self.world.turn(120, 100)
+            self.closed("timed out")
+
+
+class TestEscaped(Telling):
+    def test_ids_names_and_filters(self):
+        self.start(mask=EACH)
+        self.come(login(EVIL, EVIL) + subscribe(1, "x\ny\x9b", 0) + DISCONNECT)
+        self.start(EACH, Door(5))
+        self.come(login(EVIL, EVIL))
+        self.assertTrue(self.lines)
+        for line in self.lines:
+            self.assertNotIn("\n", line)
+            self.assertNotIn("\x1b", line)
+            self.assertNotIn("\x9b", line)
+
+    def test_the_tree(self):
+        from slotmq import tree
+
+        self.come(connect(EVIL) + subscribe(1, EVIL, 0))
+        lines = list(tree.lines(self.broker.subscriptions, self.broker.sessions))
+        escaped = "a\\nError: made up\\x1b[31m"
+        self.assertEqual(lines, ["$SYS", f"{escaped} ({escaped}:0)"])
