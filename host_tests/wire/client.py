@@ -183,10 +183,13 @@ class Client:
         return sorted(found, key=lambda message: message.topic)
 
     def receive_all(self) -> list[Publish]:
-        """Every PUBLISH that the broker has for this client by now, acknowledged."""
+        """Every PUBLISH that the broker has for this client by now, acknowledged: the broker
+        has handled the acknowledgements when this returns."""
         found = self.publishes()
         for message in found:
             self.acknowledge(message)
+        if found:
+            self.ping()
         return found
 
     def publishes(self) -> list[Publish]:
