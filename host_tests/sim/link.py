@@ -32,6 +32,7 @@ class Link(link.Link):
         self.begun_ms = 0  # the packet that is cut, or the last whole one
         self.without_ms = 0  # when it had no whole-packet buffer
         self.unread_ms = 0  # when the broker had no room for answers to more
+        self.was_paused = self.paused_tick = 0  # had it none at the last look, and which tick
 
     def owe_answers(self, need):
         """What was just handled has been answered; that needs this change to be kept."""

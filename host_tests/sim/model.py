@@ -18,6 +18,7 @@ class Model(Learning):
     def __init__(self, world):
         self.world = world
         self.broker = world.broker
+        self.watch_retained()
         self.settings = world.broker.settings
         self.limits = world.broker.limits
         self.sessions = []

@@ -201,23 +201,53 @@ class TestMessages(MessagesCase):
                 self.assertTrue(self.broker.deliveries.refused)
                 self.assertTrue(self.is_served())
 
-    def test_a_session_has_half_of_the_slots_wherever_it_is(self):
-        self.departed(1)
-        reader = self.subscriber("slow", "slow")  # which acknowledges nothing
-        writer = self.world.client("w")
-        for topic, name in (("gone/0", "gone0"), ("slow", "slow")):
-            self.publish(writer, topic, 50)
-            self.assertEqual(self.held(name)[0], 32)
-        self.assertFalse(reader.stream.closed)
+    def test_a_session_has_half_of_the_slots_and_bytes_wherever_it_is(self):
+        for there in (False, True):
+            for size, most in ((10, (32, 32)), (300, (20, 100))):  # 5 blocks each
+                with self.subTest(there=there, size=size):
+                    self.make()
+                    reader = self.subscriber("slow", "slow")  # which acknowledges nothing
+                    if not there:
+                        reader.leave()
+                        self.world.turn(3)
+                    self.publish(self.world.client("w"), "slow", 50, size)
+                    self.assertEqual(self.held("slow"), most)
+                    self.assertEqual(reader.stream.closed, not there)
 
-    def test_and_half_of_the_bytes(self):
-        self.departed(1)
-        self.subscriber("slow", "slow")
+    def test_the_last_quarter_is_for_who_holds_little(self):
+        """Also where those who hold much were connected when they got it, and left then."""
+        for size, most in ((10, (48, 48)), (300, (30, 150))):
+            with self.subTest(size=size):
+                self.make()
+                writer = self.world.client("w")
+                for k in range(3):
+                    reader = self.subscriber(f"slow{k}", f"slow/{k}")
+                    self.publish(writer, f"slow/{k}", 45, size)
+                    reader.leave()
+                    self.world.turn(3)
+                writer.leave()
+                slots, blocks = room(self.broker)
+                part = 16 // SESSIONS
+                self.assertTrue(most[0] <= slots <= most[0] + part, slots)
+                self.assertTrue(blocks <= most[1] + part * 5, blocks)
+                self.assertTrue(self.is_served())
+
+    def test_of_what_retained_messages_leave(self):
+        self.departed(2)
         writer = self.world.client("w")
-        self.publish(writer, "gone/0", 50, 300)  # 5 blocks each
-        self.assertEqual(self.held("gone0"), (20, 100))
-        self.publish(writer, "slow", 50, 300)
-        self.assertEqual(self.held("slow"), (20, 100))
+        for k in range(32):
+            writer.send(packets.packet(0x31, packets.text(f"home/{k}") + b"x" * 100))
+            self.world.turn(2)
+        for k, most in ((0, 16), (1, 8)):
+            self.publish(writer, f"gone/{k}", 40)
+            self.assertEqual(self.held(f"gone{k}")[0], most)
+        self.assertTrue(self.is_served())
+        for k in range(32):
+            writer.send(packets.packet(0x31, packets.text(f"home/{k}")))
+            self.world.turn(2)
+        self.publish(writer, "gone/0", 40)
+        self.assertEqual(self.held("gone0")[0], 32)
+        self.assertEqual(self.broker.retained.blocks, 0)
 
     def test_one_message_is_let_in_however_large(self):
         self.limits = Limits(message_bytes=2048, reassembly=1)
@@ -278,7 +308,7 @@ class TestMessages(MessagesCase):
             writer.send(packets.packet(0x31, packets.text(f"home/{k}") + b"x"))
             self.world.turn(2)
         self.publish(writer, "all", 60)
-        self.assertGreater(min(self.held(f"gone{k}")[0] for k in range(3)), 20)
+        self.assertEqual([self.held(f"gone{k}")[0] for k in range(3)], [19] * 3)
 
     def test_who_of_a_group_has_no_share_left_is_not_chosen(self):
         members = []

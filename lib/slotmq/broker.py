@@ -75,7 +75,7 @@ class Broker:
         self.subscriptions = _made(Subscriptions, limits, settings.allow_duplicate_messages)
         self.conns = _made(Connections, limits, self.subscriptions.pool, self.sessions.conn)
         self.deliveries = _made(Deliveries, limits)
-        self.retained = _made(Retained, limits)
+        self.retained = _made(Retained, limits, self.messages, self.deliveries.window)
         self.sys = Sys(self, settings.sys_interval) if settings.sys_interval else None
         self.on_reload = None
         self.work = bytearray(2 * limits.topic_bytes + 64)

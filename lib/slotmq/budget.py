@@ -62,7 +62,7 @@ def _routes(limits):
 
 def _retained(limits):
     n = limits.retained
-    return ("retained", 528 + n * 2 + _names(n, limits.retained_name_bytes), n)
+    return ("retained", 576 + n * 2 + _names(n, limits.retained_name_bytes), n)
 
 
 def _messages(limits):
@@ -96,31 +96,48 @@ def keep(broker, fields):
     """May a session hold one message more? fields: the session; the slot of the message, or NONE
     and its bytes, if it is not stored yet; blocks that were made free for it.
 
-    Sessions without a connection leave a part of the message slots and bytes to the others, and
-    none holds more than its part of them, but for a single message."""
+    Of the message slots and blocks that are not retained messages', a session has
+    max_session_share at most. Once max_offline_share of them is taken, sessions without a
+    connection get no more, and each other one has an even part of the rest. A session that holds
+    none may always have one while it is connected."""
     session, msg, more, freed = fields
     sessions = broker.sessions
     messages = broker.messages
     arena = messages.arena
-    share = broker.settings.max_offline_share
-    if sessions.conn[session] == _NONE and (msg == _NONE or _blocks(messages, msg) > freed):
-        if messages.count[0] * 100 > messages.slots * share:
-            return False
-        if (arena.blocks - arena.free_blocks()) * 100 > arena.blocks * share:
-            return False
-    share = broker.settings.max_session_share
+    free = messages.slots - messages.count[0]
+    free_blocks = arena.free_blocks()
+    size = messages.blocks(msg)
+    if msg == _NONE:
+        size = (more + arena.size - 1) // arena.size
+        free -= 1
+        free_blocks -= size
+    most = messages.slots - broker.retained.names.count()
+    most_blocks = arena.blocks - broker.retained.blocks
+    left = 100 - broker.settings.max_offline_share
+    crowded = free * 100 < most * left or free_blocks * 100 < most_blocks * left
+    crowded = crowded and (msg == _NONE or size > freed)
+    if crowded and sessions.conn[session] == _NONE:
+        return False
+    slots, blocks = _held(broker, session)
+    share = broker.settings.max_session_share * sessions.slots
+    if crowded:
+        share = min(share, left)
+    share_of = 100 * sessions.slots
+    most = most * share // share_of
+    return not blocks or slots < most and blocks + size <= most_blocks * share // share_of
+
+
+def _held(broker, session):
+    # Message slots and blocks of a session: of its deliveries, and of what waits for PUBREL.
+    sessions = broker.sessions
     slots = sessions.queued[session] + sessions.inflight[session]
     blocks = sessions.held[session] if sessions.held else queued(broker, session)
     if sessions.id_msg:  # qos2_delivery release
         first = session * sessions.received
         for i in range(first, first + sessions.id_count[session]):
-            if sessions.id_msg[i] != _NONE:
-                slots += 1
-                blocks += _blocks(messages, sessions.id_msg[i])
-    if not blocks:
-        return True
-    blocks += (more + arena.size - 1) // arena.size if msg == _NONE else _blocks(messages, msg)
-    return (slots + 1) * 100 <= messages.slots * share and blocks * 100 <= arena.blocks * share
+            slots += sessions.id_msg[i] != _NONE
+            blocks += broker.messages.blocks(sessions.id_msg[i])
+    return slots, blocks
 
 
 def queued(broker, session):
@@ -129,12 +146,6 @@ def queued(broker, session):
     blocks = 0
     entry = broker.sessions.head[session]
     while entry != _NONE:
-        if deliveries.msg[entry] != _NONE:
-            blocks += _blocks(broker.messages, deliveries.msg[entry])
+        blocks += broker.messages.blocks(deliveries.msg[entry])
         entry = deliveries.next[entry]
     return blocks
-
-
-def _blocks(messages, msg):
-    size = messages.arena.size
-    return (messages.topic_len[msg] + messages.payload_len[msg] + size + 1) // size

@@ -251,17 +251,15 @@ def store(broker, pkt, buf, flags):
 
 
 def make_room(broker):
-    """Drop a message where the policy says so; was one dropped?"""
-    return broker.drop_oldest_message and drop_oldest(broker, _longest_queue(broker))
-
-
-def _longest_queue(broker):
+    """Drop a message of the longest queue where the policy says so; was one dropped?"""
+    if not broker.drop_oldest_message:
+        return 0
     queued = broker.sessions.queued
     longest = 0
-    for session in range(broker.sessions.slots):
+    for session in range(len(queued)):
         if queued[session] > queued[longest]:
             longest = session
-    return longest
+    return drop_oldest(broker, longest)
 
 
 def drop_oldest(broker, session):
@@ -269,12 +267,9 @@ def drop_oldest(broker, session):
     entry = broker.deliveries.oldest_queued(broker.sessions, session)
     if entry == _NONE:
         return 0
-    messages = broker.messages
-    msg = broker.deliveries.msg[entry]
-    size = messages.arena.size
     broker.deliveries.refused += 1
     broker.stats[_DROPPED] += 1
-    n = (messages.topic_len[msg] + messages.payload_len[msg] + size + 1) // size
+    n = broker.messages.blocks(broker.deliveries.msg[entry])
     finish(broker.queue, entry)
     return n
 

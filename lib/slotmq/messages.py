@@ -24,6 +24,13 @@ class Messages:
         self.count = i32(3)  # [live, most live so far, first free slot]
         self.refused = 0
 
+    def blocks(self, msg):
+        """How many of the arena's blocks a message takes; none for NONE."""
+        if msg == _NONE:
+            return 0
+        size = self.arena.size
+        return (self.topic_len[msg] + self.payload_len[msg] + size + 1) // size
+
     def read_topic(self, msg, buf, off):
         """Copy the topic to buf[off:]; -> its length in bytes."""
         n = self.topic_len[msg]

@@ -20,10 +20,8 @@ def apply_settings(broker):
     if broker.journal and min(broker.max_inflight, _NONE) > broker.journal.window:
         broker.journal.whole = False  # the next generation says so
     window[1] = broker.max_queued
-    share = min(s.max_session_share, s.max_offline_share)
-    window[2] = limits.messages * share // 100
-    blocks = broker.messages.arena.blocks
-    window[3] = blocks - blocks * share // 100
+    broker.retained.share = min(s.max_session_share, s.max_offline_share)
+    broker.retained.share_out(0)
     broker.max_qos = s.max_qos
     broker.retain_available = s.retain_available
     broker.size_limit = s.message_size_limit

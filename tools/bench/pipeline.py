@@ -196,7 +196,7 @@ class Pipeline:
     def _step(self, broker: Sleeper) -> None:
         with broker.stopped():
             spoken = [client.release() for client in self._clients]
-        if not any(spoken):  # it slept in the midst of its work
+        if not any(spoken) and not self._settled():  # it slept in the midst of its work
             self._turn()
         broker.wait_until_asleep()
         while ready := self._epoll.poll(0):

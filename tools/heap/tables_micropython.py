@@ -33,9 +33,10 @@ def tell_tables(limits):
     sessions = tell_table("Sessions", lambda: broker.Sessions(limits, False))
     subs = tell_table("Subscriptions", lambda: broker.Subscriptions(limits, False))
     tell_table("Connections", lambda: broker.Connections(limits, subs.pool, sessions.conn))
-    for name in ("Messages", "Deliveries", "Retained"):
-        tell_table(name, lambda: getattr(broker, name)(limits))  # noqa: B023
-    sessions = subs = None
+    messages = tell_table("Messages", lambda: broker.Messages(limits))
+    window = tell_table("Deliveries", lambda: broker.Deliveries(limits)).window
+    tell_table("Retained", lambda: broker.Retained(limits, messages, window))
+    sessions = subs = messages = window = None
     settings = broker.Settings()
     settings.sys_interval = 0  # else this is where it is loaded
     for name in _FOR_A_MOMENT:
