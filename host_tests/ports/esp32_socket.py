@@ -5,7 +5,7 @@
 # numbers. Used as modlwip.py's Board is; there are no control blocks to look into.
 #
 # What is simpler: the system's memory does not end, and segments are acknowledged whole or not.
-from wire import Net, Peer
+from wire import Net, Peer, read_exactly
 
 LWIP_MAX_SOCKETS = 10  # of ESP-IDF's Kconfig; as many netconns
 TCP_SND_BUF = 5760  # CONFIG_LWIP_TCP_SND_BUF_DEFAULT
@@ -184,26 +184,38 @@ class Socket:
     def readinto(self, buf, n=None):
         self.board.heap.enter()
         try:
-            return self._read(buf, len(buf) if n is None else n)
+            return read_exactly(self._read, buf, len(buf) if n is None else n)
         finally:
             self.board.heap.leave()
 
-    def _read(self, buf, n):
-        # _socket_read_data: after the peer's end 0 for ever
+    def recv(self, n):
+        # socket_recv: one read, into memory of its own
+        locked = self.board.heap.enter()
+        try:
+            self.board.heap.alloc("recv: bytes", locked)
+            data = self._read(n)
+            if data is None:
+                raise OSError(_EAGAIN)
+            return data
+        finally:
+            self.board.heap.leave()
+
+    def _read(self, n):
+        # _socket_read_data: after the peer's end 0 for ever. lwip_recv: what came before an error
+        # is given before the error is.
         if self.state == _PEER_CLOSED:
-            return 0
+            return b""
         self.board.carry()
         connection = self.connection
         data = connection.incoming[:n]
         if data:
-            buf[: len(data)] = data
             connection.incoming = connection.incoming[n:]
-            return len(data)
+            return data
         if connection.error:
             raise OSError(connection.error)
         if connection.peer.has_ended and not connection.peer.to_send:
             self.state = _PEER_CLOSED
-            return 0
+            return b""
         assert not self.blocks, "reads until something comes"
         return None
 

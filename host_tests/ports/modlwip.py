@@ -19,7 +19,7 @@
 #
 # What is simpler than lwIP: no congestion window and no retransmission; segments of one size;
 # the memory does not fragment; FIN and pure ACKs cost none of it.
-from wire import Net, Peer
+from wire import Net, Peer, read_exactly
 
 # What a write on a socket that does not block does when the stack has no memory for it
 LENGTH = "length"  # to 1.28: waits 200 x 50 ms, then returns a length though nothing is queued
@@ -469,26 +469,37 @@ class Socket:
     def readinto(self, buf, n=None):
         self.board.heap.enter()
         try:
-            return self._read(buf, len(buf) if n is None else n)
+            return read_exactly(self._read, buf, len(buf) if n is None else n)
         finally:
             self.board.heap.leave()
 
-    def _read(self, buf, n):
+    def recv(self, n):
+        # lwip_socket_recv: one read, into memory of its own
+        locked = self.board.heap.enter()
+        try:
+            self.board.heap.alloc("recv: bytes", locked)
+            data = self._read(n)
+            if data is None:
+                raise OSError(11)
+            return data
+        finally:
+            self.board.heap.leave()
+
+    def _read(self, n):
         # lwip_tcp_receive: one pbuf at most
         self._check()
         self.board.carry()
         self._check()
         if not self.incoming:
             assert not self.blocks
-            return 0 if self.state == _PEER_CLOSED else None
+            return b"" if self.state == _PEER_CLOSED else None
         data = self.incoming[0][:n]
         n = len(data)
         self.incoming[0] = self.incoming[0][n:]
         if not self.incoming[0]:
             self.incoming.pop(0)
-        buf[:n] = data
         self.pcb.rcv_wnd += n  # tcp_recved
-        return n
+        return data
 
     def write(self, buf, off=0, n=None):
         locked = self.board.heap.enter()

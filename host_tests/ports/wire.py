@@ -49,6 +49,21 @@ class Heap:
             raise MemoryError("heap is locked: " + point)
 
 
+def read_exactly(read, buf, n):
+    """mp_stream_readinto (py/stream.c): reads until there are n bytes, the end or nothing now; an
+    error takes along what was read before it. read(n) gives bytes, none at the end, or None."""
+    done = 0
+    while done < n:
+        data = read(n - done)
+        if data is None:
+            return done or None
+        if not data:
+            break
+        buf[done : done + len(data)] = data
+        done += len(data)
+    return done
+
+
 class Peer:
     """The other end of a connection, on another machine.
 

@@ -1,7 +1,7 @@
 """A medium without room: nothing new is promised, nothing that was is broken, and it passes."""
 
 import packets5
-from fakes import IN, World
+from fakes import HUP, IN, World
 from full_media import OnDisk, OnFlash, OnLittlefs
 from invariants import broken
 from journal_case import RESUMED, JournalCase
@@ -253,12 +253,12 @@ else:
             self.reboot()
             waiting = self.come(connect("waiting"))
             self.assertEqual(waiting.packets(), [])
-            self.assertEqual(self.world.poller.masks[waiting.stream], IN)
+            self.assertEqual(self.world.poller.masks[waiting.stream], IN | HUP)
             self.assertEqual(self.world.poller.ipoll(0), [])
             self.free()
             self.wait()
             self.assertEqual(waiting.packets(), [b"\x20\x02\0\0"])
-            self.assertEqual(self.world.poller.masks[waiting.stream], IN)
+            self.assertEqual(self.world.poller.masks[waiting.stream], IN | HUP)
 
 
 del FullCase

@@ -5,7 +5,7 @@ import unittest
 
 import esp32_socket
 import modlwip
-from packets import connect, publish, subscribe
+from packets import DISCONNECT, connect, publish, subscribe
 from port import CONNACK, World
 
 from slotmq import Limits, start
@@ -146,6 +146,28 @@ class TestPorts(unittest.TestCase):
                 (client.peer.reset, client.peer.end, client.peer.vanish)[n % 3]()
                 world.run(300)
             self.assertEqual(world.broker.connected, 0)
+
+    def test_what_came_before_a_reset_counts(self):
+        # esp32: lwIP has it first. (rp2: a reset frees it in the stack, _lwip_tcp_error.)
+        self.world = world = made("esp32")
+        world.listen("0.0.0.0", 1883)
+        witness = world.client("witness")
+        witness.send(subscribe(1, "#", 0))
+        world.turn(3)
+        witness.answer()
+        last = publish("last", bytes(200), 1, 1) * 3 + DISCONNECT
+        for times in (0, 1):
+            mortal = world.client("mortal", will=("will", "gone", 0))
+            world.board.heap.fail("recv: bytes", times)
+            mortal.peer.send(last)
+            mortal.peer.reset()
+            world.turn(5)
+            witness.answer()
+            self.assertEqual(world.board.heap.times, 0)
+        # where there is no heap for it, it is lost as it was
+        expected = [(b"last", bytes(200), 0)] * 3 + [(b"will", b"gone", 0)]
+        self.assertEqual(witness.messages, expected)
+        self.assertEqual(world.broker.connected, 1)
 
     def points(self, port):
         # where the first client's coming allocates

@@ -1,5 +1,10 @@
 """The will: published at every end of a connection but the one by DISCONNECT."""
 
+import contextlib
+import os
+import signal
+from pathlib import Path
+
 import pytest
 
 from . import codec
@@ -80,6 +85,39 @@ def test_a_disconnect_removes_the_will(mqtt, topic, clean):
     witness.expect_silence()
     mqtt.connect("mortal", clean=clean).drop()
     witness.expect_silence()
+
+
+@contextlib.contextmanager
+def standing_still(broker):
+    """The broker does nothing meanwhile. MicroPython's is a child of the process that is known."""
+    known = broker.process.pid
+    children = Path(f"/proc/{known}/task/{known}/children").read_text().split()
+    number = int((children or [known])[-1])
+    os.kill(number, signal.SIGSTOP)
+    try:
+        file = Path(f"/proc/{number}/stat")
+        broker.wait_for(lambda: ") T" in file.read_text(), "the broker to stand still")
+        yield
+    finally:
+        os.kill(number, signal.SIGCONT)
+
+
+@pytest.mark.spec("MQTT-3.1.2-10", "MQTT-3.14.4-3")
+@pytest.mark.whole  # or the system keeps most of it back, and forgets it with the reset
+def test_what_came_before_a_reset_counts(mqtt, topic):
+    """Its last message, and DISCONNECT: both are there when the broker hears of the reset."""
+    witness = mqtt.connect()
+    witness.subscribe(f"{topic}/#", qos=1)
+    for last in (codec.DISCONNECT, codec.publish(f"{topic}/last", b"x" * 99, 1, 1)):
+        client = mqtt.connect("mortal", will=Will(f"{topic}/will", b"gone"))
+        with standing_still(mqtt.broker):
+            client.send(last)
+            client.reset()
+        mqtt.connect("mortal").disconnect()  # the older connection has ended
+        if last != codec.DISCONNECT:
+            witness.receive(f"{topic}/last", b"x" * 99, 1)
+            witness.receive(f"{topic}/will", b"gone")
+        witness.expect_silence()
 
 
 @pytest.mark.spec("MQTT-3.1.2-12")

@@ -12,6 +12,7 @@ from slotmq import closing, heap, ondemand
 from slotmq.runtime import const
 
 _IN = const(1)
+_HUP = const(16)
 _ACCEPTS = const(4)  # new connections of a listener in one turn
 _NEEDS = const(96)  # words of heap, for a connection's objects
 _NEEDS_EACH = const(6)  # and for each slot: tables of of_stream and of the poller that grow
@@ -71,7 +72,7 @@ class Doors:
         poller = self.loop.poller
         try:
             self._make_room()
-            poller.register(stream, _IN)
+            poller.register(stream, _IN | _HUP)
             return True
         except (MemoryError, OSError):
             poller.unregister(stream)

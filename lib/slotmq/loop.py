@@ -5,8 +5,8 @@
 # Given a broker, a poller (register, modify, unregister, ipoll), a clock
 # (ticks_ms, ticks_diff) and listeners, so that the simulator runs this very loop.
 # A stream has readinto(buf, n) -> count, 0 at the end, None for "nothing now";
-# write(buf, off, n) -> count or None; close(). Events are poll's: IN 1, OUT 4,
-# ERR 8, HUP 16, NVAL 32.
+# write(buf, off, n) -> count or None; close(); recv(n) where readinto() may read more than once.
+# Events are poll's: IN 1, OUT 4, ERR 8, HUP 16, NVAL 32.
 #
 # The loop runs with MicroPython's heap locked, and lifts the lock for what may
 # allocate: CONNECT, SUBSCRIBE, new connections and closing ones, logs, $SYS, hooks.
@@ -21,6 +21,7 @@ from slotmq.timers import tick
 _NONE = const(0xFFFF)
 _IN = const(1)
 _OUT = const(4)
+_HUP = const(16)  # the esp32 port tells only who asks for it
 _GONE = const(8 | 16 | 32)
 _IDLE = const(0)
 _BLOCKED = const(2)
@@ -156,7 +157,7 @@ class Loop:
             if event & _GONE and not readable(self.broker, conn):
                 self.broker.end(conn, _LOST)
             else:
-                self._read(conn, stream)
+                self._read(conn, stream, event & _GONE)
 
     def _keep_time(self, now):
         broker = self.broker
@@ -179,7 +180,7 @@ class Loop:
 
     # In
 
-    def _read(self, conn, stream):
+    def _read(self, conn, stream, gone):
         # One read, as much as its answers have room for, and all packets in it.
         broker = self.broker
         n = readable(broker, conn)
@@ -188,13 +189,28 @@ class Loop:
             self.pause(conn, self.paused[conn] | _IN)
             return
         try:
-            n = stream.readinto(broker.rx, n)
+            n = self._last_bytes(stream, n) if gone else stream.readinto(broker.rx, n)
         except OSError as error:
             n = None if error.args[0] == _EAGAIN else 0
         if n:
             receive(broker, conn, broker.rx, 0, n)
         elif n == 0:
             broker.end(conn, _LOST)
+
+    def _last_bytes(self, stream, n):
+        # MicroPython's readinto() reads until it has n bytes, and where an error follows fewer
+        # it raises: DISCONNECT before a reset would be lost. recv() reads once, into new memory.
+        rx = self.broker.rx
+        heap.lift()
+        try:
+            data = stream.recv(n)
+            n = len(data)
+            copy(rx, 0, data, 0, n)
+            return n
+        except (AttributeError, MemoryError):  # CPython's Stream has none, and reads once
+            return stream.readinto(rx, n)
+        finally:
+            heap.drop()
 
     def pause(self, conn, events):
         """From now on do not poll a connection for these events."""
@@ -237,7 +253,7 @@ class Loop:
 
     def poll_for(self, conn):
         """Tell the poller what this connection waits for now."""
-        mask = _IN
+        mask = _IN | _HUP
         if self.conns.out[conn] == _BLOCKED:
             mask |= _OUT
         mask &= ~self.paused[conn]
