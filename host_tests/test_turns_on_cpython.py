@@ -5,6 +5,7 @@ that serves the commonest turns. What their clients get and what they count must
 the same.
 """
 
+import errno
 import random
 import socket
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import pytest
 from slotmq import Broker, Limits, Settings
 from slotmq.hot_turn_cpython import Turns
 from slotmq.loop import Loop
-from slotmq.net_cpython import Poller, clock
+from slotmq.net_cpython import Poller, accept, clock
 
 from .wire import codec
 
@@ -200,3 +201,22 @@ def test_a_receiver_that_has_gone_is_met_by_the_loop() -> None:
     scene.publisher.sendall(codec.publish("a", b"3"))
     scene.wait_until_left(2)
     scene.close()
+
+
+class Listener:
+    """A socket whose accept() fails."""
+
+    def __init__(self, error: int) -> None:
+        self.error = error
+
+    def accept(self) -> None:
+        raise OSError(self.error, "")
+
+
+def test_only_where_nobody_waits_nobody_is_accepted() -> None:
+    """Any other error closes the door until the next tick (doors.py): it would last."""
+    for error in (errno.EAGAIN, errno.ECONNABORTED):
+        assert accept(Listener(error), True) is None
+    for error in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+        with pytest.raises(OSError):
+            accept(Listener(error), True)

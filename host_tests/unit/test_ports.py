@@ -233,8 +233,10 @@ class TestPorts(unittest.TestCase):
             listener = world.board.listeners[0]
             accept = listener.accept
             for error in (12, 105, 24, 23):
+                calls = []
 
-                def fails(error=error):
+                def fails(error=error, calls=calls):
+                    calls.append(error)
                     raise OSError(error)
 
                 listener.accept = fails
@@ -242,6 +244,7 @@ class TestPorts(unittest.TestCase):
                 client.send(connect("waits"))
                 world.run(700)
                 self.assertEqual(client.packets(), [])
+                self.assertTrue(1 < len(calls) < 9, len(calls))  # with the tick, not in each turn
                 listener.accept = accept
                 world.run(700)
                 self.assertEqual(client.packets(), [CONNACK])

@@ -113,6 +113,20 @@ class TestPressure(PressureCase):
                 self.assertEqual(again.packets(), [b"\x20\x02\x01\0"])
                 self.world.end()
 
+    def test_who_comes_finds_room(self):
+        """However much the others ask for: its share, and for the next one to be told why not."""
+        many = [self.world.client(f"c{n}") for n in range(3)]
+        lwip = self.loop.lwip
+        streams = self.world.broker.conns.stream
+        for client in many:
+            client.peer.stop()
+        for _ in range(20):
+            for n in range(3):
+                lwip.write(streams[n], bytes(800), 0, 800)
+        held = sum([lwip.held(streams[n]) for n in range(3)])
+        self.assertTrue(held > 3 * lwip.share)
+        self.assertTrue(held + lwip.share + 300 <= TOTAL, held)
+
     def test_three_that_do_not_read(self):
         """They are ended; what they held is counted until lwIP lets go of it."""
         many = [self.world.client(f"c{n}") for n in range(3)]
