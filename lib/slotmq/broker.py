@@ -33,6 +33,7 @@ from slotmq.subscriptions import Subscriptions
 _NONE = const(0xFFFF)
 _ENDING = const(3)
 _FIVE = const(4)
+_LINGERING = const(5)
 _FULL = const(6)
 _LOST = const(9)
 _NOTICE = const(4)
@@ -80,7 +81,7 @@ class Broker:
         self.on_reload = None
         self.work = bytearray(2 * limits.topic_bytes + 64)
         self.rx = bytearray(limits.rx_bytes)
-        self.stats = i32(18)  # the last ones are refusals.py's
+        self.stats = i32(19)  # the last ones are refusals.py's and local.py's
         self.carried = i32(7)  # of stats, see timers.CARRY
         self.current = _NONE  # the connection that is being read
         self.exhausted = 0  # how often an allocation was tried where the heap is locked
@@ -184,16 +185,18 @@ class Broker:
     def end(self, conn, reason):
         """Mark a connection as ending; the loop flushes and closes it at the turn's end."""
         conns = self.conns
-        if conns.state[conn] == _ENDING:
+        state = conns.state[conn]
+        if state == _ENDING:
             return
-        if conns.state[conn] == _FIVE:
-            self.five.goodbye(self, conn, reason)
-        if self.log_mask & _NOTICE:
-            ondemand.tell(self, "ended", conn, reason)
+        # First, and once: what follows may find its socket broken, or raise.
         conns.state[conn] = _ENDING
         conns.reason[conn] = reason
         self.ending[self.ending_count] = conn
         self.ending_count += 1
+        if state == _FIVE:
+            self.five.goodbye(self, conn, reason)
+        if self.log_mask & _NOTICE and state != _LINGERING:  # of whom that was told
+            ondemand.tell(self, "ended", conn, reason)
 
     def out_of_memory(self, failed, conn):
         """No heap was left for what had to be done just now; was that the program's?
