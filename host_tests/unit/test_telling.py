@@ -4,13 +4,14 @@ import unittest
 
 import packets5
 from fakes import Client, Stream, World
-from packets import DISCONNECT, PINGREQ, connect, packet, subscribe, text
+from packets import DISCONNECT, PINGREQ, connect, packet, publish, subscribe, text
 
 from slotmq import Broker, Limits, Settings
 
 NOTICE, EACH = 4, 127
 ADDRESS = "192.0.2.7:50123"  # PEER
 CURL = b"GET / HTTP/1.1\r\nHost: localhost:1883\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\n\r\n"
+WILL = ("$share/g/t", "x", 0, b"")
 EVIL = "a\nError: made up\x1b[31m"
 
 
@@ -41,8 +42,9 @@ class Telling(unittest.TestCase):
     def setUp(self):
         self.start()
 
-    def start(self, mask=NOTICE, hooks=None, **values):
-        self.broker = Broker(Limits(connections=4), Settings(sys_interval=0, **values))
+    def start(self, mask=NOTICE, hooks=None, limits=None, **values):
+        limits = limits or Limits(connections=4)
+        self.broker = Broker(limits, Settings(sys_interval=0, **values))
         self.broker.hooks = hooks
         self.world = World(self.broker)
         self.lines = []
@@ -154,6 +156,40 @@ class TestRefusing(Telling):
         told = f"Connection from {ADDRESS} closed: packet too large."
         self.assertEqual(self.last(login("b", "user", "p" * 100)), told)
 
+    def too_little(self, what, last=None, code="server unavailable (return code 3)"):
+        told = self.last(last or connect("z"))
+        self.assertTrue(told.endswith(f"] refused: {code}, too little: {what}."), told)
+
+    def test_what_was_too_little(self):
+        for n in range(4):
+            self.come(connect(str(n)))
+        self.too_little("connections")
+        self.too_little("connections", packets5.connect("z"))
+        self.start(when_full={"sessions": "refuse"}, limits=Limits(connections=3, sessions=4))
+        for n in range(4):
+            self.come(connect(str(n), clean=False) + DISCONNECT)
+        self.too_little("sessions")
+        self.too_little("sessions that stay", connect("z", clean=False))
+        stays = packets5.connect("z", expiry=9)
+        self.too_little("sessions that stay", stays, "quota exceeded (reason 0x97)")
+        self.start(limits=Limits(connections=2, topic_bytes=64))
+        will = ("t" * 65, "gone", 1)
+        self.too_little("messages or topic_bytes for the will", connect("z", will=will))
+        self.broker.full = True
+        self.too_little("room in the journal", connect("z", will=("t", "gone", 1)))
+
+    def test_no_heap(self):
+        self.broker.settings.allow_anonymous = False
+        broker = self.broker
+
+        class Full:
+            def may_connect(self, client_id, user_name, password):
+                broker.hooks = None
+                raise MemoryError
+
+        broker.hooks = Full()
+        self.too_little("heap", code="quota exceeded (reason 0x97)")
+
     def test_in_an_exchange_of_auth(self):
         """Who it was its CONNECT has said; the name, what answers AUTH."""
         begin = packets5.connect("b", properties=b"\x15" + text("M"))
@@ -195,6 +231,57 @@ class TestClosing(Telling):
                     f"Client 'b' [{ADDRESS}, p4, u'user'] disconnected: {why}.",
                 )
 
+    def test_which_time_was_over(self):
+        self.start(limits=Limits(connections=4, reassembly=1))
+        silent = self.come(connect("a", keep_alive=2))
+        self.world.turn(40, 100)
+        told = "disconnected: timed out (%s)."
+        self.assertTrue(self.lines[-1].endswith(told % "keep-alive"))
+        self.assertTrue(silent.stream.closed)
+        half = self.come(connect("b"))
+        half.send(publish("t", bytes(1000), 1, 1)[:500])
+        self.world.turn(120, 100)
+        self.assertTrue(self.lines[-1].endswith(told % "packet_timeout"))
+        for n in range(2):
+            half = self.come(connect("b" * n + "c"))
+            half.send(publish("t", bytes(1000), 1, 1)[:500])
+            self.world.turn(10, 100)
+        self.world.turn(20, 100)
+        told = told % "too slow, another waits for its buffer"
+        self.assertTrue(self.lines[-1].endswith(told), self.lines)
+        self.assertTrue(self.lines[-1].startswith("Client 'c' "))
+
+    def test_of_a_socket_that_fails_while_it_is_told_why(self):
+        """Version 5 is told why, which flushes a buffer that is full: it ends once."""
+        client = self.come(packets5.connect("b"))
+        conns = self.broker.conns
+        conns.reserve(0, conns.tx_bytes - 2)
+
+        def fails(n):
+            raise OSError(104)
+
+        client.stream.write_some = fails
+        self.broker.end(0, 7)  # in the turn in which its buffer was filled
+        self.world.turn(20, 100)
+        self.assertTrue(client.stream.closed)
+        told = [line for line in self.lines if "disconnected" in line]
+        self.assertEqual(len(told), 1, told)
+        self.assertEqual((conns.count, self.broker.connected), (0, 0))
+
+    def test_it_ends_also_where_the_log_raises(self):
+        client = self.come(connect("b"))
+
+        def fails(bit, line):
+            raise ValueError
+
+        self.broker.log = fails
+        client.send(DISCONNECT)
+        with self.assertRaises(ValueError):
+            self.world.turn()
+        self.assertEqual((self.broker.conns.state[0], self.broker.ending_count), (3, 1))
+        self.world.turn(2)
+        self.assertTrue(client.stream.closed)
+
     def test_a_client_that_is_lost_or_taken_over(self):
         first = self.come(connect("b"))
         self.come(connect("b"))
@@ -214,6 +301,30 @@ class TestClosing(Telling):
         )
         self.world.turn(20, 100)  # it lingered
         self.assertEqual(len(self.lines), 2)
+
+
+class TestDenied(Telling):
+    def test_a_publish_to_a_topic_of_the_brokers_own(self):
+        """Which is acknowledged: once a minute, whoever it was."""
+        client = self.come(connect("b"))
+        for acks in (5, 4):  # the first with CONNACK
+            self.lines = []
+            for topic in ("$share/g/t", "$SYS/x", "$SLOTMQ/x", "$share/g/t"):
+                client.send(publish(topic, b"x", 1, 1))
+                self.world.turn(2)
+            self.assertEqual(self.lines, ["Denied PUBLISH from 'b' to '$share/g/t'."])
+            self.assertEqual(len(client.packets()), acks)
+            self.world.turn(601, 100)
+        client.send(publish("$SLOTMQ/time", b"x") + publish("$free", b"x"))
+        self.world.turn(2)
+        self.assertEqual(len(self.lines), 1)
+
+    def test_a_will(self):
+        for said in (connect("b", will=("$share/g/t", "x", 0)), packets5.connect("b", will=WILL)):
+            self.lines = []
+            self.come(said)
+            self.assertEqual(self.lines[0], "Denied the will from 'b' to '$share/g/t'.")
+            self.assertIn("New client connected", self.lines[-1])
 
 
 class TestNoMqtt(Telling):
@@ -256,7 +367,7 @@ class TestNoMqtt(Telling):
         for first in (b"\x10", b"\x1f"):  # MQTT 3.1 leaves the flags undefined
             self.come(first + login("b", "user", "secret")[1:-1])
             self.world.turn(120, 100)
-            self.closed("timed out")
+            self.closed("timed out (connect_timeout)")
 
 
 class TestEscaped(Telling):

@@ -36,7 +36,7 @@ def open_session(broker, conn, buf, fields):
     sessions = broker.sessions
     session = sessions.find(ids, off, n)
     if broker.full and _must_keep(broker, fields, session):
-        return refuse(broker, conn, _UNAVAILABLE, fields)
+        return refuse(broker, conn, _UNAVAILABLE, fields, b"room in the journal")
     old = _older(broker, session)
     if old != _NONE and not _gives_way(broker, conn, old):
         return refuse(broker, conn, _BAD_CLIENT_ID, fields)
@@ -46,12 +46,13 @@ def open_session(broker, conn, buf, fields):
         old = _older(broker, session)
         if _is_full(broker, conn, old):
             broker.conns.refused += 1
-            return refuse(broker, conn, _UNAVAILABLE, fields)
+            return refuse(broker, conn, _UNAVAILABLE, fields, b"connections")
     will = _NONE
     if fields.flags & _WILL:
         will = _store_will(broker, buf, fields)
         if will == _NONE:
-            return refuse(broker, conn, _UNAVAILABLE, fields)
+            text = b"messages or topic_bytes for the will"
+            return refuse(broker, conn, _UNAVAILABLE, fields, text)
     present = 0
     if old != _NONE:
         if sessions.clean[session] and not (_may_come(broker, fields) or _evict(broker)):
@@ -64,7 +65,8 @@ def open_session(broker, conn, buf, fields):
     if present < 0:
         if will != _NONE:
             unref(broker.queue, will)
-        return refuse(broker, conn, -present if fields.more else _UNAVAILABLE, fields)
+        text = b"sessions that stay" if _stays(fields) else b"sessions"
+        return refuse(broker, conn, -present if fields.more else _UNAVAILABLE, fields, text)
     session = broker.conns.session[conn]
     sessions.will[session] = will
     broker.conns.state[conn] = _CONNECTED
@@ -228,12 +230,12 @@ def _oldest_offline(sessions, empty):
     return oldest
 
 
-def refuse(broker, conn, code, fields):
-    """CONNACK with a return code, and the end."""
+def refuse(broker, conn, code, fields, text=b""):
+    """CONNACK with a return code, and the end. text: for the log, what was too little."""
     if fields.more:
         fields.more.refuse(broker, conn, code)
     else:
         put_ack(broker, conn, _CONNACK, min(code, 5))
     if broker.log_mask & _NOTICE:
-        ondemand.tell(broker, "refused", conn, (code, fields))
+        ondemand.tell(broker, "refused", conn, (code, fields, text))
     return _REFUSED

@@ -164,7 +164,8 @@ def check_will(broker, buf, fields):
     """What holds for PUBLISH holds for a will: one that may not be published is forgotten."""
     topic, n = fields.will_topic
     too_large = broker.size_limit and fields.will_message[1] > broker.size_limit
-    forbidden = buf[topic] == 36 and ondemand.take("local", broker.now).refused(buf, topic, n)
+    local = buf[topic] == 36 and ondemand.take("local", broker.now)
+    forbidden = local and local.refused(broker, buf, topic, n, fields)
     if not forbidden and broker.may_publish:
         client_id = fields.read(fields.client_id)
         forbidden = not broker.may_publish(client_id, bytes(buf[topic : topic + n]))

@@ -133,7 +133,7 @@ def is_wanted(broker, conn, buf, topic, n, size):
     What is the broker's own; a payload over message_size_limit; what the hook forbids."""
     if buf[topic] == 36:
         heap.lift()
-        own = ondemand.take("local", broker.now).refused(buf, topic, n)
+        own = ondemand.take("local", broker.now).refused(broker, buf, topic, n, conn)
         heap.drop()
         if own:
             return False

@@ -19,6 +19,8 @@ _PAYLOAD = const(9)
 _NOBODYS = b"$SYS/#", b"$share/+/#"  # filters of the second are groups
 _LOCKED = const(0)  # of heap._state
 _LIFTED = const(1)
+_NEXT = const(18)  # of broker.stats: when it is told again
+_MINUTE = const(600)  # tenths of a second
 
 
 def find(broker, name):
@@ -74,12 +76,27 @@ def checked(broker, topic, payload, qos, retain):
     return topic, payload
 
 
-def refused(buf, topic, n):
+def refused(broker, buf, topic, n, conn):
     """May no client publish it? $SYS, $share, and of $SLOTMQ all but what asks for something: time
-    and get, record_remote.py."""
+    and get, record_remote.py. conn: who would, or fields of its CONNECT, for a will. The log is
+    told of a will, and once a minute of a PUBLISH."""
     told = (b"$SLOTMQ/#", b"$SLOTMQ/time", b"$SLOTMQ/record/+/get")
     found = _matching(told, buf, topic, n)
-    return found == [True, False, False] or any(_matching(_NOBODYS, buf, topic, n))
+    if found != [True, False, False] and not any(_matching(_NOBODYS, buf, topic, n)):
+        return False
+    stats = broker.stats
+    is_will = not isinstance(conn, int)
+    waits = 0 < stats[_NEXT] - broker.now <= _MINUTE  # its zero may have moved since
+    if broker.log_mask & _NOTICE and (is_will or not waits):
+        if is_will:
+            what = b"the will", conn.read(conn.client_id)
+        else:
+            stats[_NEXT] = broker.now + _MINUTE
+            what = b"PUBLISH", broker.sessions.client_id(broker.conns.session[conn])
+        what += (bytes(buf[topic : topic + n]),)
+        what = tuple([text.decode() for text in what])
+        broker.log(_NOTICE, "Denied %s from %r to %r." % what)
+    return True
 
 
 def _matching(filters, buf, topic, n):

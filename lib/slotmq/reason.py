@@ -10,6 +10,7 @@ _CONNECT_BYTE = const(0x10)
 _AUTH = const(0xF0)
 _SHOWN = const(24)  # bytes of what is no MQTT
 _NOTICE = const(4)
+_QUOTA = const(0x97)
 
 # Why one is refused, in the standard's words [5.0, 2.4]: reason codes from 0x80 on. (Bytes,
 # since a word in a text would be a name that is kept as it is everywhere, tools/pack.)
@@ -51,8 +52,10 @@ _RETURN_CODES = b"\4\5\x08\6\7"
 
 
 def refused(broker, conn, reason):
-    """CONNACK says no; reason: its own, or (return code or reason, fields of CONNECT)."""
-    code, fields = reason if isinstance(reason, tuple) else (reason, None)
+    """CONNACK says no; reason: its own, or (return code or reason, fields of CONNECT, what was
+    too little or nothing)."""
+    text = b"heap" if reason == _QUOTA else b""  # of intake.py
+    code, fields, text = reason if isinstance(reason, tuple) else (reason, None, text)
     who = "without an id"
     level = broker.conns.level[conn]
     where, user = address(broker, conn)
@@ -61,8 +64,9 @@ def refused(broker, conn, reason):
         if fields.client_id:
             who = repr(fields.read(fields.client_id).decode())
         user = fields.read()
-    what = (who, where, level, user and ", u%r" % user, name(code))
-    broker.log(_NOTICE, "Client %s [%s, p%d%s] refused: %s." % what)
+    text = (text and b", too little: " + text).decode()
+    what = (who, where, level, user and ", u%r" % user, name(code), text)
+    broker.log(_NOTICE, "Client %s [%s, p%d%s] refused: %s%s." % what)
 
 
 def ended(broker, conn, reason, text):

@@ -13,8 +13,8 @@ _TYPE = const(0)
 _TOTAL = const(5)
 _NONE = const(0xFFFF)
 _NEW = const(1)
-_LINGERING = const(5)
 _REFUSED = const(5)
+_TIMED_OUT = const(8)
 _ERROR = const(1)
 _WARNING = const(2)
 _NOTICE = const(4)
@@ -60,7 +60,8 @@ def joined(broker, conn, fields):
 
 
 def refused(broker, conn, reason):
-    """CONNACK says no; reason: its own, or (return code or reason, fields of CONNECT)."""
+    """CONNACK says no; reason: its own, or (return code or reason, fields of CONNECT, what was
+    too little or nothing)."""
     ondemand.take("reason", broker.now).refused(broker, conn, reason)
 
 
@@ -68,10 +69,12 @@ def ended(broker, conn, reason):
     """A connection ends, which may have a session: a result, or a reason code of version 5."""
     conns = broker.conns
     session = conns.session[conn]
-    if reason == _REFUSED or conns.state[conn] == _LINGERING:
+    if reason == _REFUSED:
         return  # that was told
     take = ondemand.take
     why = _WHY.split("\n")[reason] if reason < 0x80 else take("reason", broker.now).name(reason)
+    if reason == _TIMED_OUT:
+        why += _late(broker, conn)
     where, user = address(broker, conn)
     if session == _NONE:
         why = take("reason", broker.now).ended(broker, conn, reason, why)
@@ -80,6 +83,23 @@ def ended(broker, conn, reason):
     who = broker.sessions.client_id(session).decode()
     what = (who, where, conns.level[conn], user and ", u%r" % user, why)
     broker.log(_NOTICE, "Client %r [%s, p%d%s] disconnected: %s." % what)
+
+
+def _late(broker, conn):
+    # Which time was over, as timers.py finds it.
+    conns = broker.conns
+    now = broker.now
+    most = conns.patience[conn]
+    if most and now - conns.heard[conn] >= most:
+        text = b" (keep-alive)"
+    elif now - conns.held_since[conn] >= broker.settings.packet_timeout * 10:
+        text = b" (packet_timeout)"
+    else:
+        text = b" (too slow, another waits for its buffer)"
+    waited = now - conns.opened[conn]
+    if conns.session[conn] == _NONE and waited >= broker.settings.connect_timeout * 10:
+        text = b" (connect_timeout)"
+    return text.decode()
 
 
 def address(broker, conn):
