@@ -81,7 +81,7 @@ class Watched:
     def look(self):
         # Is a client blocked, and how often did one become so or go on again?
         self.turns += 1
-        if self.broker.exhausted:
+        if self.broker.loop.exhausted:
             raise MemoryError("with the heap locked")
         if self.order[0] == 97:
             bytearray(16)

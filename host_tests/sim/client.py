@@ -88,7 +88,10 @@ class Client(Sender):
         will = spec.will = self.message(self.numbers.choice((0, 1, 2)))
         will.is_will = True
         will.size = max(will.size, 1) and min(will.size, 100)
-        if self.world.broker.size_limit and will.size > self.world.broker.size_limit:
+        if (
+            self.world.broker.settings.message_size_limit
+            and will.size > self.world.broker.settings.message_size_limit
+        ):
             will.size = least(will.number)
         if self.plan.level == 5:
             spec.will_delay = self.numbers.choice((0, 0, 1, 5))

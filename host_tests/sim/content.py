@@ -53,7 +53,7 @@ def _check_expiry(model, link, packet, msg):
 
 
 def check_window(model, link, session):
-    most = link.receive_max if link.level == 5 else model.broker.max_inflight
+    most = link.receive_max if link.level == 5 else model.broker.deliveries.window[0]
     count = 0
     for packet_id in session.in_flight:
         owed = session.in_flight[packet_id]

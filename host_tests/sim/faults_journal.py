@@ -154,7 +154,7 @@ FAULTS = (
     Fault(
         "HEAD says a window of one",
         "journal_control.py",
-        "    journal.window = min(journal.broker.max_inflight, _NONE)",
+        "    journal.window = min(journal.broker.deliveries.window[0], _NONE)",
         "    journal.window = 1",
     ),
 )

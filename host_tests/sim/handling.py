@@ -37,7 +37,7 @@ def was_refused(model, link, qos, packet_id):
 
 
 def is_wanted(model, msg):
-    most = model.broker.size_limit
+    most = model.broker.settings.message_size_limit
     return not most or msg.size <= most
 
 

@@ -158,7 +158,7 @@ class Learning:
     def is_much(self, held):
         """More than an even part of what those that are offline leave? With drop_oldest a session
         has a new one for each that it drops, also where others still hold that."""
-        if self.broker.drop_oldest:
+        if self.settings.when_full["deliveries"] == "drop_oldest":
             return False
         if len(held) < 2:
             return False

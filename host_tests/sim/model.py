@@ -165,7 +165,7 @@ class Model(Learning):
         link.session = session
         link.conn = peek.connection(self.world, link)
         link.attached = True
-        link.receive_max = min(spec.receive_max or 65535, self.broker.max_inflight)
+        link.receive_max = min(spec.receive_max or 65535, self.broker.deliveries.window[0])
         link.packet_max = session.packet_max = spec.packet_max
 
     def lasting(self, level, spec):

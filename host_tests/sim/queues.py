@@ -13,7 +13,8 @@ def settle(model, grown):
     if grown.dropped or grown.deliveries or grown.messages:
         for msg in model.fresh:
             _unsure_at_qos_0(model, msg)
-        if model.broker.drop_oldest or model.broker.drop_oldest_message:
+        policies = model.settings.when_full
+        if "drop_oldest" in (policies["deliveries"], policies["messages"]):
             for session in model.sessions:
                 session.unsure_qos_0()
                 for scan in session.scans:

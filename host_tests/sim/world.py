@@ -219,7 +219,7 @@ class World:
         wrong = broken(self.broker)
         if wrong:
             raise Broken(wrong[0])
-        if self.broker.exhausted:
+        if self.broker.loop.exhausted:
             raise Broken("an allocation was tried with the heap locked")
 
     def check(self):

@@ -154,8 +154,8 @@ class World:
         for _ in range(times):
             self.clock.ms += ms
             self.loop.turn(0)
-            told = self.broker.exhausted if self.exhausted is None else self.exhausted
-            assert self.broker.exhausted == told, "an allocation with the heap locked"
+            told = self.broker.loop.exhausted if self.exhausted is None else self.exhausted
+            assert self.broker.loop.exhausted == told, "an allocation with the heap locked"
 
     def client(self, name, stream=None, **options):
         """A client that is connected, whatever its stream does later."""

@@ -131,7 +131,7 @@ def room(broker):
 
 
 class MessagesCase(unittest.TestCase):
-    """A Pico W's 64 message slots and 206 blocks, of which others want some."""
+    """A Pico W's 64 message slots and 204 blocks, of which others want some."""
 
     def setUp(self):
         self.settings = Settings(sys_interval=0)

@@ -55,7 +55,7 @@ class TestExhausted(unittest.TestCase):
             self.world.turn(2)
         finally:
             setattr(place, name, works)
-        self.assertEqual(self.broker.exhausted, 1)
+        self.assertEqual(self.broker.loop.exhausted, 1)
         self.assertEqual((heap._state[0], heap._state[1]), (0, 0))
         self.assertEqual(len(self.lines), 1, self.lines)
         self.assertEqual(self.lines[0][0], 1)
@@ -111,7 +111,7 @@ class TestExhausted(unittest.TestCase):
                 self.world.turn()
                 self.broker.handlers = works
                 self.world.turn(2)
-                self.assertEqual(self.broker.exhausted, 1)
+                self.assertEqual(self.broker.loop.exhausted, 1)
                 self.assertTrue(self.client.stream.closed)
                 self.assertFalse(self.reader.stream.closed)
 

@@ -114,7 +114,7 @@ class TestWithoutHeap(unittest.TestCase):
         def fails():
             raise MemoryError
 
-        world.broker.scanning = True
+        world.broker.scanning = 1
         works, world.broker.scan_on = world.broker.scan_on, fails
         world.exhausted = 1
         world.turn()

@@ -90,7 +90,7 @@ class TestInterrupts(unittest.TestCase):
 
         self.interrupt(handler, Pin(15, Pin.IN))
         self.assertEqual(done, [1, 0])
-        self.assertEqual(self.broker.exhausted, 0)  # it is printed, and the turn goes on
+        self.assertEqual(self.broker.loop.exhausted, 0)  # it is printed, and the turn goes on
         self.assertEqual(len(self.client.packets()), 0)
 
     def test_the_example_is_that_of_the_page(self):

@@ -61,7 +61,7 @@ class TestTurns(Version5Case):
         subs = self.group(2)
         session = self.broker.subscriptions.session[subs[1]]
         self.sessions.conn[session] = 0
-        self.broker.max_inflight = self.broker.max_queued = 2
+        self.broker.deliveries.window[0] = self.broker.deliveries.window[1] = 2
         msg = self.store()
         for _ in range(4):
             append(self.broker.queue, session, msg, 2)
@@ -196,7 +196,7 @@ class TestPassOn(Version5Case):
         for _ in range(4):
             self.publish()
         self.join()
-        self.broker.max_queued = 2
+        self.broker.deliveries.window[1] = 2
         lifecycle.end_session(self.broker, self.leaver)
         self.assertEqual(self.waiting(self.other), 2)
         self.assertEqual(self.refused(), (2, 2))
@@ -213,8 +213,8 @@ class TestPassOn(Version5Case):
         for _ in range(3):
             self.publish()
         self.join()
-        self.broker.max_queued = 2
-        self.broker.drop_oldest = True
+        self.broker.deliveries.window[1] = 2
+        self.broker.settings.when_full["deliveries"] = "drop_oldest"
         newest = self.broker.deliveries.msg[self.sessions.tail[self.leaver]]
         lifecycle.end_session(self.broker, self.leaver)
         self.assertEqual(self.waiting(self.other), 2)

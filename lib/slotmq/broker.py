@@ -68,7 +68,6 @@ class Broker:
         hole = bytearray(limits.hole_bytes())
         self.now = 0
         self.clock = i32(12)  # now, for the lane; and times of refusals.py
-        self.epochs = 0  # how often its zero has moved, see timers.py
         self.auto_id = 0
         self.connected = 0  # network connections that have a session
         self.messages = _made(Messages, limits)
@@ -82,10 +81,13 @@ class Broker:
         self.work = bytearray(2 * limits.topic_bytes + 64)
         self.rx = bytearray(limits.rx_bytes)
         self.stats = i32(19)  # the last ones are refusals.py's and local.py's
-        self.carried = i32(7)  # of stats, see timers.CARRY
+        self.carried = i32(
+            8
+        )  # of stats, see timers.CARRY; and how often the zero of now has moved
         self.current = _NONE  # the connection that is being read
-        self.exhausted = 0  # how often an allocation was tried where the heap is locked
-        self.scanning = False  # are retained messages owed that only want another turn?
+        # 1: the next turn must not wait: retained messages are owed, or the program has something;
+        # 2: not for long, somebody waits for lwIP's memory; 0: it may wait for events
+        self.scanning = 0
         self.slots_left = 0
         self.queued_to_self = False  # has it been given one of its own by way of the queue?
         self.ending = u16(limits.connections + 1)
@@ -171,7 +173,7 @@ class Broker:
 
     def scan_on(self):
         """Go on with the scans for retained messages that were cut off in the last turn."""
-        self.scanning = False
+        self.scanning = 0
         for conn in range(self.conns.top):
             session = self.conns.session[conn]
             if session != _NONE and self.sessions.scans[session]:
@@ -206,7 +208,7 @@ class Broker:
         if current is None:
             failed = None
         elif failed:
-            self.exhausted += 1
+            self.loop.exhausted += 1
         ondemand.tell(self, "note", conn, failed)
         self.current = _NONE
         self.held = 0

@@ -27,7 +27,7 @@ def close(loop, conn):
 def _half_close(loop, conn):
     # Once the last bytes have left.
     if loop.conns.is_empty(conn):
-        half_close(loop.streams[conn])
+        half_close(loop.conns.stream[conn])
 
 
 def drain(loop, conn, stream, event):
@@ -58,7 +58,7 @@ def make_way(loop):
 
 def hang_up(loop, conn):
     """The network connection ends now, and gives its slot back."""
-    stream = loop.streams[conn]
+    stream = loop.conns.stream[conn]
     loop.pause(conn, 0)
     heap.lift()
     loop.poller.unregister(stream)

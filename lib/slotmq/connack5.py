@@ -35,7 +35,7 @@ def prepare(broker, conn, fields):
         out += b"\x2a\0"
     if broker.max_qos < 2:
         out += bytes((0x24, broker.max_qos))
-    if not broker.retain_available:
+    if not broker.settings.retain_available:
         out += b"\x25\0"
     if fields.assigned:
         out += text(0x12, fields.assigned)

@@ -83,7 +83,7 @@ class Connect5:
             return _NO_QOS
         if fields.will_topic[1] > broker.limits.topic_bytes:
             return _TOPIC_INVALID
-        return _NO_RETAIN if flags & 32 and not broker.retain_available else _OK
+        return _NO_RETAIN if flags & 32 and not broker.settings.retain_available else _OK
 
     def check_id(self, broker, fields):
         """A reason code, or 0."""
@@ -140,7 +140,7 @@ def _take_properties(broker, conn, buf, fields):
         return _PROTOCOL_ERROR
     fields.expiry = values[_SESSION_EXPIRY] if found >> _SESSION_EXPIRY & 1 else 0
     asked = values[_RECEIVE_MAX] if found >> _RECEIVE_MAX & 1 else 65535
-    five.receive_max[conn] = min(asked, broker.max_inflight)
+    five.receive_max[conn] = min(asked, broker.deliveries.window[0])
     five.packet_max[conn] = values[_LARGEST] if found >> _LARGEST & 1 else 0
     offered = values[_ALIAS_MAX] if found >> _ALIAS_MAX & 1 else 0
     five.aliases.offered[conn] = min(offered, five.alias_max_out)

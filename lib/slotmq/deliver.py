@@ -164,7 +164,9 @@ def enqueue(broker, session, msg, flags):
     for _ in range(TRIES):
         if has_room(broker, session, msg, gone):
             return append(broker.queue, session, msg, flags)
-        more = broker.drop_oldest and drop_oldest(broker, session)
+        if broker.settings.when_full["deliveries"] != "drop_oldest":
+            break
+        more = drop_oldest(broker, session)
         if not more:
             break
         gone += more
@@ -177,10 +179,11 @@ def has_room(broker, session, msg=_NONE, instead=0, more=0):
     """May one more message wait for this session? instead: blocks that were made free for it."""
     sessions = broker.sessions
     waiting = sessions.queued[session]
-    most = broker.max_queued
+    window = broker.deliveries.window
+    most = window[1]
     if sessions.conn[session] != _NONE:
         waiting += sessions.inflight[session]
-        most += broker.max_inflight
+        most += window[0]
     if waiting >= most or broker.deliveries.count[2] == _NONE:
         return False
     return may_hold(broker, session, msg, more, instead)
@@ -252,7 +255,7 @@ def store(broker, pkt, buf, flags):
 
 def make_room(broker):
     """Drop a message of the longest queue where the policy says so; was one dropped?"""
-    if not broker.drop_oldest_message:
+    if broker.settings.when_full["messages"] != "drop_oldest":
         return 0
     queued = broker.sessions.queued
     longest = 0

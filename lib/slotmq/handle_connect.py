@@ -71,7 +71,7 @@ def handle_connect(broker, conn, pkt, buf):
     code = check_login(broker, buf, fields) or _check_client_id(broker, buf, fields)
     if not code and fields.flags & _WILL:
         flags = fields.flags
-        if flags >> 3 & 3 > broker.max_qos or flags & 32 and not broker.retain_available:
+        if flags >> 3 & 3 > broker.max_qos or flags & 32 and not broker.settings.retain_available:
             return _PROTOCOL
         check_will(broker, buf, fields)
     if code:
@@ -163,7 +163,10 @@ def _keep_alive_ok(broker, keep_alive):
 def check_will(broker, buf, fields):
     """What holds for PUBLISH holds for a will: one that may not be published is forgotten."""
     topic, n = fields.will_topic
-    too_large = broker.size_limit and fields.will_message[1] > broker.size_limit
+    too_large = (
+        broker.settings.message_size_limit
+        and fields.will_message[1] > broker.settings.message_size_limit
+    )
     local = buf[topic] == 36 and ondemand.take("local", broker.now)
     forbidden = local and local.refused(broker, buf, topic, n, fields)
     if not forbidden and broker.may_publish:

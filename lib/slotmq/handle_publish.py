@@ -45,7 +45,7 @@ def _handle_any(broker, conn, pkt, buf, flags, slot):
             return _MALFORMED  # [3.3.1-2]
     elif qos == 3 or pkt[_PACKET_ID] == 0:
         return _MALFORMED  # [3.3.1-4, 2.3.1-1]
-    if qos > broker.max_qos or flags & 1 and not broker.retain_available:
+    if qos > broker.max_qos or flags & 1 and not broker.settings.retain_available:
         return _PROTOCOL
     taken = broker.plain and buf[pkt[_TOPIC]] != 36
     if not taken:
@@ -137,7 +137,7 @@ def is_wanted(broker, conn, buf, topic, n, size):
         heap.drop()
         if own:
             return False
-    if broker.size_limit and size > broker.size_limit:
+    if broker.settings.message_size_limit and size > broker.settings.message_size_limit:
         return False
     if broker.may_publish is None:
         return True

@@ -86,7 +86,7 @@ class Watcher:
         heap.lift()
         self.news.append((broker.sessions.client_id(broker.conns.session[conn]), reason))
         heap.drop()
-        broker.scanning = True  # one who comes between two turns is told of in the next at once
+        broker.scanning = 1  # one who comes between two turns is told of in the next at once
 
     def finish_turn(self):
         """The loop's, and what is not told yet is."""
@@ -111,4 +111,4 @@ class Watcher:
                 heap.drop()
             self.finish()
             if self.news:
-                broker.scanning = True  # there is more: the next turn must not wait
+                broker.scanning = 1  # there is more: the next turn must not wait

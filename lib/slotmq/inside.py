@@ -125,7 +125,7 @@ class House:
                 if not any_came:
                     return
                 self.finish()
-            self.broker.scanning = True  # there is more: the next turn must not wait
+            self.broker.scanning = 1  # there is more: the next turn must not wait
         finally:
             heap.drop()
             self.busy = False

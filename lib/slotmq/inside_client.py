@@ -224,7 +224,7 @@ class Client:
         broker.go_on(conn)
         if not conns.is_empty(conn):
             broker.flush(conn)
-        broker.scanning = True  # so that the next turn does not wait
+        broker.scanning = 1  # so that the next turn does not wait
         n = self._whole(start)
         if not n:
             return None

@@ -93,7 +93,7 @@ def make(journal):
     medium = journal.medium
     journal.whole = False
     # So many of QoS 2 may have been sent of which no row says so
-    journal.window = min(journal.broker.max_inflight, _NONE)
+    journal.window = min(journal.broker.deliveries.window[0], _NONE)
     journal.generation += 1
     put_u32(journal.seed, 0, journal.generation)
     medium.begin(journal.generation)

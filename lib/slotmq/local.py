@@ -69,10 +69,12 @@ def checked(broker, topic, payload, qos, retain):
         raise ValueError("topic name: $SYS and $share are the broker's")
     if qos not in (0, 1, 2) or qos > broker.max_qos:
         raise ValueError("qos: 0 to %d" % broker.max_qos)
-    if retain and not broker.retain_available:
+    if retain and not broker.settings.retain_available:
         raise ValueError("RETAIN: retain_available is false")
-    if broker.size_limit and len(payload) > broker.size_limit:
-        raise ValueError("payload: at most %d bytes, message_size_limit" % broker.size_limit)
+    if broker.settings.message_size_limit and len(payload) > broker.settings.message_size_limit:
+        raise ValueError(
+            "payload: at most %d bytes, message_size_limit" % broker.settings.message_size_limit
+        )
     return topic, payload
 
 
@@ -167,7 +169,7 @@ def send(broker, topic, payload, qos, retain):
         five.publisher = _NONE
     if broker.full == 2:
         broker.full = broker.subscriptions.full = False
-    broker.scanning = True  # so that the next turn does not wait before it sends
+    broker.scanning = 1  # so that the next turn does not wait before it sends
     return taken
 
 

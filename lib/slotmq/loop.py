@@ -40,15 +40,6 @@ class Loop:
         self.broker = broker
         # what every turn needs, found once
         self.conns = conns = broker.conns
-        self.tx = conns.tx
-        self.tx_bytes = conns.tx_bytes
-        self.tx_end = conns.tx_end
-        self.out = conns.out
-        self.counts = conns.counts
-        self.heard = conns.heard
-        self.streams = conns.stream
-        self.stats = broker.stats
-        self.pending = broker.deliveries.pending
         self.poller = poller
         self.ticks_diff = clock.ticks_diff
         self.last_ms = clock.ticks_ms()
@@ -57,14 +48,17 @@ class Loop:
         self.stalled = False
         self.stopping = False
         self.of_stream = {}  # stream -> its connection; below 0: index of a callback
-        # for _turns(): looked up as one
+        # For flush(), finish_turn() and _turns(): looked up as one, for looking up is most of what
+        # a turn with one small packet costs.
+        self.outgoing = broker, conns.tx, conns.tx_bytes, conns.tx_end, conns.stream, broker.stats
+        self.at_end = broker, conns, conns.counts, broker.deliveries.pending
         self.at_hand = broker, self.of_stream, poller.ipoll, broker.rx, clock.ticks_ms
         self.callbacks = []
         self.doors = Doors(self)
         self.paused = bytearray(broker.conns.slots)  # events that are not polled for
         self.paused_count = 0
         self.lwip = None  # lwip.py, where the port has it
-        self.nap = 0  # ms to wait for events at the most; 0: as long as a turn may
+        self.exhausted = 0  # how often an allocation was tried where the heap is locked
         broker.flush = self.flush
         broker.write = self.write
 
@@ -108,7 +102,8 @@ class Loop:
             while not self.stopping:
                 conn = -1  # nobody is served
                 columns = broker.lane
-                for stream, event in ipoll(0 if broker.scanning else self.nap or timeout_ms):
+                soon = broker.scanning
+                for stream, event in ipoll((soon - 1) * _NAP if soon else timeout_ms):
                     conn = of_stream[stream]
                     n = may_read(columns, conn) if event == _IN and conn >= 0 and columns else 0
                     if n == 0:
@@ -185,32 +180,27 @@ class Loop:
         broker = self.broker
         n = readable(broker, conn)
         if n == 0:
-            self.heard[conn] = broker.now  # it says something: from now on it may take too long
+            # It says something: from now on it may take too long.
+            self.conns.heard[conn] = broker.now
             self.pause(conn, self.paused[conn] | _IN)
             return
+        rx = broker.rx
         try:
-            n = self._last_bytes(stream, n) if gone else stream.readinto(broker.rx, n)
+            if gone and hasattr(stream, "recv"):
+                # MicroPython's readinto() reads until it has n bytes, and where an error follows
+                # fewer it raises: DISCONNECT before a reset would be lost. recv() reads once.
+                with heap.lifted:
+                    data = stream.recv(n)
+                n = len(data)
+                copy(rx, 0, data, 0, n)
+            else:
+                n = stream.readinto(rx, n)
         except OSError as error:
             n = None if error.args[0] == _EAGAIN else 0
         if n:
-            receive(broker, conn, broker.rx, 0, n)
+            receive(broker, conn, rx, 0, n)
         elif n == 0:
             broker.end(conn, _LOST)
-
-    def _last_bytes(self, stream, n):
-        # MicroPython's readinto() reads until it has n bytes, and where an error follows fewer
-        # it raises: DISCONNECT before a reset would be lost. recv() reads once, into new memory.
-        rx = self.broker.rx
-        heap.lift()
-        try:
-            data = stream.recv(n)
-            n = len(data)
-            copy(rx, 0, data, 0, n)
-            return n
-        except (AttributeError, MemoryError):  # CPython's Stream has none, and reads once
-            return stream.readinto(rx, n)
-        finally:
-            heap.drop()
 
     def pause(self, conn, events):
         """From now on do not poll a connection for these events."""
@@ -219,13 +209,10 @@ class Loop:
             self.paused_count += (events > 0) - (before > 0)
             self.paused[conn] = events
             self.poll_for(conn)
-            if not self.paused_count:
-                self.nap = 0
 
     def _resume(self):
         # Input waits for room, output for the journal or for lwIP's memory. A whole-packet
         # buffer that is free goes to whose packet began first.
-        self.nap = 0
         conns = self.conns
         first = _NONE
         for conn in range(conns.slots):
@@ -246,8 +233,8 @@ class Loop:
         journal = self.broker.journal
         if journal and journal.always and not journal.whole:
             return False
-        if self.lwip and not self.lwip.may_send(self.streams[conn]):
-            self.nap = _NAP
+        if self.lwip and not self.lwip.may_send(self.conns.stream[conn]):
+            self.broker.scanning = self.broker.scanning or 2
             return False
         return True
 
@@ -265,7 +252,7 @@ class Loop:
 
     def write(self, conn, buf, off, n):
         """Write behind a flush(); -> how many bytes went out. An error ends the connection."""
-        stream = self.streams[conn]
+        stream = self.conns.stream[conn]
         lwip = self.lwip
         try:
             done = (lwip.write(stream, buf, off, n) if lwip else stream.write(buf, off, n)) or 0
@@ -274,7 +261,7 @@ class Loop:
         except MemoryError:
             self.broker.end(conn, _LOST)
             raise
-        self.stats[_BYTES_OUT] += done
+        self.broker.stats[_BYTES_OUT] += done
         return done
 
     def _failed(self, conn, error):
@@ -285,68 +272,67 @@ class Loop:
 
     def flush(self, conn):
         """Write what waits in the outgoing buffer, once it is kept; the rest blocks it."""
-        base = conn * self.tx_bytes
-        end = self.tx_end
+        broker, tx, tx_bytes, end, streams, stats = self.outgoing
+        base = conn * tx_bytes
         n = end[conn] - base
-        journal = self.broker.journal
+        journal = broker.journal
         if journal and not journal.commit():
-            if n and not self.broker.held:
+            if n and not broker.held:
                 self._block(conn, base, n, 0)
                 self.pause(conn, self.paused[conn] | _OUT)
             return
-        stream = self.streams[conn]
         lwip = self.lwip
         try:
             if lwip:
-                done = lwip.write(stream, self.tx, base, n)
+                done = lwip.write(streams[conn], tx, base, n)
             else:
-                done = stream.write(self.tx, base, n)
+                done = streams[conn].write(tx, base, n)
         except OSError as error:
             done = self._failed(conn, error)
         except MemoryError:
-            self.broker.end(conn, _LOST)
+            broker.end(conn, _LOST)
             raise
         if done == n:
             end[conn] = base
-            self.stats[_BYTES_OUT] += n
+            stats[_BYTES_OUT] += n
         elif n:
             self._block(conn, base, n, done or 0)
             if lwip:  # whose sockets are writable whether or not there is memory
-                self.nap = _NAP
+                broker.scanning = broker.scanning or 2
                 self.pause(conn, self.paused[conn] | _OUT)
 
     def _block(self, conn, base, n, done):
         # What is left waits until the socket is writable.
-        self.stats[_BYTES_OUT] += done
-        self.tx_end[conn] = base + n - done
-        copy(self.tx, base, self.tx, base + done, n - done)
-        if self.out[conn] != _BLOCKED:
-            self.out[conn] = _BLOCKED
+        conns = self.conns
+        self.broker.stats[_BYTES_OUT] += done
+        conns.tx_end[conn] = base + n - done
+        copy(conns.tx, base, conns.tx, base + done, n - done)
+        if conns.out[conn] != _BLOCKED:
+            conns.out[conn] = _BLOCKED
             self.poll_for(conn)
 
     def writable(self, conn):
         """The socket takes something again."""
         if self.paused[conn] & _IN:
             # It is not read, so its pings are not seen; that it reads shows it alive.
-            self.heard[conn] = self.broker.now
+            self.conns.heard[conn] = self.broker.now
         self.flush(conn)
         if self.conns.is_empty(conn):
-            self.out[conn] = _IDLE
+            self.conns.out[conn] = _IDLE
             self.poll_for(conn)
             self.broker.go_on(conn)
 
     def finish_turn(self):
         """Write once to each connection that has something, then close what has ended, the
         wills of which may give others something again."""
-        broker = self.broker
-        counts = self.counts
-        if self.pending[0]:
+        broker, conns, counts, pending = self.at_end
+        if pending[0]:
             broker.pump_pending()
         while True:
             # It may find no heap: then all that is to be written stays on the list.
             broker.journal and broker.journal.commit()
             while counts[0]:
-                conn = next_dirty(self.conns.columns)
+                conn = next_dirty(conns.columns)
                 if conn != _NONE:
                     self.flush(conn)
             if not broker.ending_count:

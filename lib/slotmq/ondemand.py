@@ -12,7 +12,8 @@ from slotmq.runtime import MICROPYTHON, const
 
 _AFTER = const(10)  # tenths of a second
 _LITTLE = const(16384)  # bytes: the largest module, and what one comes in with
-IS_SMALL = MICROPYTHON and gc.mem_alloc() + gc.mem_free() < 1000000
+SIZE = gc.mem_alloc() + gc.mem_free() if MICROPYTHON else 0  # bytes of the heap, at the start
+IS_SMALL = 0 < SIZE < 1000000
 _used = {}  # name: when it was called last
 current = 0  # bytes of a small heap in use after the last collection here
 

@@ -84,7 +84,7 @@ def _check(broker, pkt, buf, values):
         return _PROTOCOL_ERROR  # [3.3.2-14]
     if qos > broker.max_qos:
         return _NO_QOS
-    return _NO_RETAIN if flags & 1 and not broker.retain_available else _OK
+    return _NO_RETAIN if flags & 1 and not broker.settings.retain_available else _OK
 
 
 def _is_topic(buf, values, column):
@@ -171,7 +171,7 @@ def _publish(broker, conn, qos):
     topic = source.topic
     n = source.topic_len
     if not is_wanted(broker, conn, source.tbuf, topic, n, size):
-        return _QUOTA if 0 < broker.size_limit < size else _UNAUTHORIZED
+        return _QUOTA if 0 < broker.settings.message_size_limit < size else _UNAUTHORIZED
     subs = broker.subscriptions
     slot = deliver.route(broker, source.tbuf, topic, n)
     nobody = subs.routes.first[slot] == subs.routes.end[slot]
@@ -243,7 +243,7 @@ def _hold(broker, conn, at):
     source = broker.five.source
     size = source.size - source.props
     if not is_wanted(broker, conn, source.tbuf, source.topic, source.topic_len, size):
-        return _QUOTA if 0 < broker.size_limit < size else _UNAUTHORIZED
+        return _QUOTA if 0 < broker.settings.message_size_limit < size else _UNAUTHORIZED
     msg = _NONE
     session = broker.conns.session[conn]
     if deliver.may_keep(broker, session, source.topic_len + 2 + source.size):

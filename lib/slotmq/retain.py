@@ -101,7 +101,7 @@ def _scan_slots(broker, session, sub, text, n):
     broker.slots_left -= slot - begun
     subs.scan[sub] = slot + 1
     if slot == end < retained.top:
-        broker.scanning = True
+        broker.scanning = 1
     return slot >= retained.top
 
 

@@ -13,24 +13,18 @@ def apply_settings(broker):
     """Take over the settings that may change while running."""
     s = broker.settings
     limits = broker.limits
-    broker.max_inflight = s.max_inflight_messages or limits.inflight
-    broker.max_queued = s.max_queued_messages or limits.queued
     window = broker.deliveries.window
-    window[0] = broker.max_inflight
-    if broker.journal and min(broker.max_inflight, _NONE) > broker.journal.window:
+    window[0] = s.max_inflight_messages or limits.inflight
+    if broker.journal and min(window[0], _NONE) > broker.journal.window:
         broker.journal.whole = False  # the next generation says so
-    window[1] = broker.max_queued
+    window[1] = s.max_queued_messages or limits.queued
     broker.retained.share = min(s.max_session_share, s.max_offline_share)
     broker.retained.share_out(0)
     broker.max_qos = s.max_qos
-    broker.retain_available = s.retain_available
-    broker.size_limit = s.message_size_limit
     broker.queue_qos0 = s.queue_qos0_messages
     broker.upgrade_qos = s.upgrade_outgoing_qos
     broker.pkt[10] = s.max_packet_size or limits.max_packet
     broker.when_no_message = _FULL if s.when_full["messages"] == "disconnect" else 0
-    broker.drop_oldest_message = s.when_full["messages"] == "drop_oldest"
-    broker.drop_oldest = s.when_full["deliveries"] == "drop_oldest"
     broker.retry = None
     if s.retry_interval:
         from slotmq.retrying import retry
@@ -49,7 +43,8 @@ def apply_settings(broker):
 
 def _choose_way(broker):
     # plain: a PUBLISH needs no further question
-    broker.plain = broker.may_publish is None and not broker.upgrade_qos and not broker.size_limit
+    s = broker.settings
+    broker.plain = not (broker.may_publish or broker.upgrade_qos or s.message_size_limit)
     # lane: packets without a question go the short way; not while each is logged
     short = broker.plain and broker.max_qos == 2 and not broker.queue_qos0
     short = short and not broker.subscriptions.every and not broker.log_mask & _DEBUG
@@ -85,7 +80,7 @@ def _close_journal(loop, journal):
     # written of either, and to the next start this is the end of a power cut. Whatever leaves
     # does it before; behind it no session has a connection.
     broker = loop.broker
-    while loop.counts[0]:
+    while loop.conns.counts[0]:
         conn = next_dirty(loop.conns.columns)
         if conn != _NONE:
             loop.flush(conn)

@@ -46,7 +46,7 @@ subscriptions/count subscriptions.count
 retained messages/count .retained
 heap/current .heap
 heap/size .size
-heap/exhausted exhausted
+heap/exhausted loop.exhausted
 """
 # What a table's highest mark and its refusals are: slots/<name>/high and /refused; /limit is
 # the limit of that name
@@ -168,7 +168,7 @@ def version(s):
 
 
 def uptime(s):
-    return "%d seconds" % (s.broker.epochs * (_EPOCH // 10) + s.broker.now // 10)
+    return "%d seconds" % (s.broker.carried[7] * (_EPOCH // 10) + s.broker.now // 10)
 
 
 def known(s):
@@ -197,7 +197,8 @@ def heap(s):
 
 
 def size(s):
-    return gc.mem_alloc() + gc.mem_free() if MICROPYTHON else 0
+    # (An ESP32's may grow; to add up a large one takes long.)
+    return gc.mem_alloc() + gc.mem_free() if ondemand.IS_SMALL else ondemand.SIZE
 
 
 def sent(s):
