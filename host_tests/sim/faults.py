@@ -21,8 +21,8 @@ FAULTS = (
     Fault(
         "acknowledged though there was no room",
         "handle_publish.py",
-        "        if msg == _NONE:\n            return broker.when_no_message\n    if flags & 1:",
-        "        if msg == _NONE:\n            return _OK\n    if flags & 1:",
+        "        if msg == _NONE:\n            return broker.when_no_message\n        if kept",
+        "        if msg == _NONE:\n            return _OK\n        if kept",
     ),
     Fault(
         "a received id is forgotten",
@@ -217,8 +217,8 @@ FAULTS = (
     Fault(
         "a byte is lost where a socket takes a part",
         "loop.py",
-        "        copy(self.tx, base, self.tx, base + done, n - done)",
-        "        copy(self.tx, base, self.tx, base + done, n - done - 1)",
+        "        copy(conns.tx, base, conns.tx, base + done, n - done)",
+        "        copy(conns.tx, base, conns.tx, base + done, n - done - 1)",
     ),
     Fault(
         "ENOBUFS ends a connection",
@@ -279,20 +279,26 @@ FAULTS = (
     Fault(
         "a session holds more than its share of slots",
         "budget.py",
-        "    return (slots + 1) * 100 <= messages.slots * share and blocks",
-        "    return blocks",
+        "    return not blocks or slots < most and blocks",
+        "    return not blocks or blocks",
     ),
     Fault(
         "a session holds more than its share of bytes",
         "budget.py",
-        " and blocks * 100 <= arena.blocks * share",
+        " and blocks + size <= most_blocks * share // share_of",
         "",
     ),
     Fault(
         "sessions that are offline take all messages",
         "budget.py",
-        "    if sessions.conn[session] == _NONE and (",
-        "    if False and (",
+        "    if crowded and sessions.conn[session] == _NONE:",
+        "    if False:",
+    ),
+    Fault(
+        "who is connected takes the last quarter, and leaves",
+        "budget.py",
+        "        share = min(share, left)",
+        "        pass",
     ),
     Fault(
         "the lane does not ask for shares",
@@ -303,8 +309,9 @@ FAULTS = (
     Fault(
         "messages that wait for PUBREL are not counted",
         "budget.py",
-        "                slots += 1",
-        "                slots += 0",
+        "            slots += sessions.id_msg[i] != _NONE\n"
+        "            blocks += broker.messages.blocks(sessions.id_msg[i])",
+        "            pass",
     ),
     Fault(
         "the time of a cut packet runs on while the broker does not read",

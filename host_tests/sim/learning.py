@@ -7,6 +7,7 @@ from . import peek, queues
 from .session import QUEUED
 
 NOTHING = peek.Growth()
+_WAITED_MS = 1500  # that count as held for who has waited for a whole-packet buffer
 
 
 class Learning:
@@ -59,7 +60,8 @@ class Learning:
         cut = now - link.begun_ms + self.world.early_ms
         if now - self.wanted_ms < self.world.slack_ms:
             return cut >= 2000
-        return min(cut, now - link.unread_ms + self.world.early_ms) >= 10000
+        waited = _WAITED_MS if link.waited_ms >= link.unread_ms else 0
+        return min(cut, now - link.unread_ms + waited + self.world.early_ms) >= 10000
 
     def look_for_evicted(self, grown, name):
         """A full table of sessions: who left first may go."""
@@ -126,11 +128,11 @@ class Learning:
         these were: then none that was kept counts."""
         retained = self.broker.retained
         put = retained.put
-        self.were_retained = None
+        marks = self.were_retained = bytearray(b"\1" * self.broker.messages.slots)
 
         def note(slot, msg):
-            if self.were_retained is not None:
-                self.were_retained.add(msg)
+            if msg != peek.NONE:
+                marks[msg] = 1
             return put(slot, msg)
 
         retained.put = note
@@ -141,12 +143,11 @@ class Learning:
         share = self.settings.max_session_share
         crowd = {}
         refs = self.broker.messages.refs
-        if self.were_retained is None:
-            self.were_retained = set(range(len(refs)))
-        self.were_retained = {msg for msg in self.were_retained if msg != peek.NONE and refs[msg]}
+        for msg in range(len(refs)):
+            self.were_retained[msg] &= refs[msg] > 0
         for session in self.sessions:
             held = peek.messages_of(self.broker, session.name)
-            held = {msg: held[msg] for msg in held if msg not in self.were_retained}
+            held = {msg: held[msg] for msg in held if not self.were_retained[msg]}
             if len(held) > 1 and self.is_beyond(held, share):
                 self.fail("%s holds more than %d percent: %r", session.name, share, held)
             if session.link or session.brought is None:

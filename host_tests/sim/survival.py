@@ -192,7 +192,10 @@ def _take_back(model, session):
         if back:
             owed = (was_sent or back)[0]
             session.may_return.remove(owed)
-            return_to(session, owed, RELEASED if row.key is None else QUEUED)
+            if owed in session.queue:  # two subscriptions were given the same retained message
+                model.retained.owed(session, owed.msg, row.flags >> 1 & 3)
+            else:
+                return_to(session, owed, RELEASED if row.key is None else QUEUED)
             continue
         again = [owed for owed in session.may_return if owed.is_scan and _is_another(owed, row)]
         again = [owed for owed in again if owed.msg.key() == row.key]

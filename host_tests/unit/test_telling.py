@@ -169,6 +169,10 @@ class TestRefusing(Telling):
         for n in range(4):
             self.come(connect(str(n), clean=False) + DISCONNECT)
         self.too_little("sessions")
+        self.too_little("sessions", connect("z", clean=False))
+        self.start(limits=Limits(connections=3, sessions=4))
+        for n in range(4):  # each holds the id of a message of QoS 2
+            self.come(connect(str(n), clean=False) + publish("t", b"", 2, 1) + DISCONNECT)
         self.too_little("sessions that stay", connect("z", clean=False))
         stays = packets5.connect("z", expiry=9)
         self.too_little("sessions that stay", stays, "quota exceeded (reason 0x97)")

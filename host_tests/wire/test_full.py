@@ -206,6 +206,19 @@ class TestMessages:
         publisher.publish(topic, b"room again", 1)
         assert self.waiting(mqtt) == [b"room again"]
 
+    @pytest.mark.config(QUEUE)
+    def test_a_retained_message_is_cleared_all_the_same(self, mqtt, topic):
+        publisher = self.queued(mqtt, topic, 5)
+        publisher.publish("other", b"old", 1, retain=True)
+        subscriber = mqtt.connect("sub", clean=False)
+        subscriber.subscribe("other", qos=0)
+        assert len(subscriber.publishes()) == 6
+        subscriber.disconnect()
+        publisher.publish("other", b"", 1, retain=True)
+        listener = mqtt.connect()
+        listener.subscribe("other")
+        assert listener.publishes() == []
+
     @pytest.mark.config(QUEUE + "when_full messages drop_oldest")
     def test_or_the_oldest_is_dropped(self, mqtt, topic):
         self.queued(mqtt, topic, 10)

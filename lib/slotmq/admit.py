@@ -65,7 +65,7 @@ def open_session(broker, conn, buf, fields):
     if present < 0:
         if will != _NONE:
             unref(broker.queue, will)
-        text = b"sessions that stay" if _stays(fields) else b"sessions"
+        text = b"sessions" if _may_come(broker, fields) else b"sessions that stay"
         return refuse(broker, conn, -present if fields.more else _UNAVAILABLE, fields, text)
     session = broker.conns.session[conn]
     sessions.will[session] = will

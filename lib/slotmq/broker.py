@@ -81,9 +81,8 @@ class Broker:
         self.work = bytearray(2 * limits.topic_bytes + 64)
         self.rx = bytearray(limits.rx_bytes)
         self.stats = i32(19)  # the last ones are refusals.py's and local.py's
-        self.carried = i32(
-            8
-        )  # of stats, see timers.CARRY; and how often the zero of now has moved
+        # of stats, see timers.CARRY; [7]: how often the zero of now has moved, see epoch.py
+        self.carried = i32(8)
         self.current = _NONE  # the connection that is being read
         # 1: the next turn must not wait: retained messages are owed, or the program has something;
         # 2: not for long, somebody waits for lwIP's memory; 0: it may wait for events

@@ -98,15 +98,17 @@ def _publish(broker, pkt, buf, flags, slot):
     # QoS 1 and 2: into a message slot, and from there to everybody.
     routes = broker.subscriptions.routes
     msg = _NONE
-    empty = pkt[_PAYLOAD] == pkt[_END]
+    kept = flags & 1 and pkt[_PAYLOAD] != pkt[_END]
     if deliver.is_refused(broker, slot, flags >> 1):
         return broker.when_no_message
-    if routes.first[slot] != routes.end[slot] or flags & 1 and not empty:
+    if flags & 1 and not kept:  # first: what is cleared makes room
+        retain.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
+    if kept or routes.first[slot] != routes.end[slot]:
         msg = deliver.store(broker, pkt, buf, flags)
         if msg == _NONE:
             return broker.when_no_message
-    if flags & 1:
-        retain.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
+        if kept:
+            retain.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
     if msg != _NONE:
         deliver.fan_out(broker, msg, flags >> 1, slot)
         unref(broker.queue, msg)

@@ -19,7 +19,7 @@ _PAYLOAD = const(9)
 _NOBODYS = b"$SYS/#", b"$share/+/#"  # filters of the second are groups
 _LOCKED = const(0)  # of heap._state
 _LIFTED = const(1)
-_NEXT = const(18)  # of broker.stats: when it is told again
+_NEXT = const(18)  # of broker.stats: when a PUBLISH is told of again
 _MINUTE = const(600)  # tenths of a second
 
 

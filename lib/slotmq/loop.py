@@ -189,8 +189,12 @@ class Loop:
             if gone and hasattr(stream, "recv"):
                 # MicroPython's readinto() reads until it has n bytes, and where an error follows
                 # fewer it raises: DISCONNECT before a reset would be lost. recv() reads once.
+                data = b""
                 with heap.lifted:
-                    data = stream.recv(n)
+                    try:
+                        data = stream.recv(n)
+                    except MemoryError:  # it is gone in any case
+                        pass
                 n = len(data)
                 copy(rx, 0, data, 0, n)
             else:
