@@ -21,8 +21,8 @@ FAULTS = (
     Fault(
         "acknowledged though there was no room",
         "handle_publish.py",
-        "        if msg == _NONE:\n            return broker.when_no_message\n        if kept",
-        "        if msg == _NONE:\n            return _OK\n        if kept",
+        "(kept or broker.when_no_message):\n            return broker.when_no_message",
+        "(kept or broker.when_no_message):\n            return _OK",
     ),
     Fault(
         "a received id is forgotten",
@@ -199,7 +199,7 @@ FAULTS = (
         "version5.py",
         "        if marked[session] and broker",
         "        if broker",
-        3000,
+        5400,
     ),
     Fault(
         "aliases stay when their connection ends",

@@ -101,14 +101,12 @@ def _publish(broker, pkt, buf, flags, slot):
     kept = flags & 1 and pkt[_PAYLOAD] != pkt[_END]
     if deliver.is_refused(broker, slot, flags >> 1):
         return broker.when_no_message
-    if flags & 1 and not kept:  # first: what is cleared makes room
-        retain.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
     if kept or routes.first[slot] != routes.end[slot]:
         msg = deliver.store(broker, pkt, buf, flags)
-        if msg == _NONE:
+        if msg == _NONE and (kept or broker.when_no_message):
             return broker.when_no_message
-        if kept:
-            retain.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
+    if flags & 1:  # what clears does so also where it finds no slot
+        retain.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
     if msg != _NONE:
         deliver.fan_out(broker, msg, flags >> 1, slot)
         unref(broker.queue, msg)
