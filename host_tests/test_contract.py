@@ -18,7 +18,7 @@ TOPICS = st.lists(st.sampled_from(NAMES), min_size=1, max_size=6).map("/".join).
 FILTERS = st.builds(
     lambda levels, last: "/".join([*levels, *last]),
     st.lists(st.sampled_from([*NAMES, "+"]), max_size=5),
-    st.sampled_from([["#"], ["+"], ["a"]]),
+    st.sampled_from([["#"], ["+"], ["a"], ["b", ""]]),
 )
 
 
