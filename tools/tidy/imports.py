@@ -81,10 +81,6 @@ RULE = (
         "auth",
         "admit answers5 connack5 connect5 encode handle_connect ondemand properties runtime",
     ),
-    Row(
-        "auth5",
-        "admit answers5 connack5 connect5 encode handle_connect ondemand properties runtime",
-    ),
     Row("joining subscribing subscribing5", "handle_* runtime subscribe5"),
     # Version 5 knows what version 3 has; nobody but the broker knows of version 5
     Row("properties", "arrays encode runtime"),
