@@ -60,7 +60,7 @@ class Learning:
         cut = now - link.begun_ms + self.world.early_ms
         if now - self.wanted_ms < self.world.slack_ms:
             return cut >= 2000
-        waited = _WAITED_MS if link.waited_ms >= link.unread_ms else 0
+        waited = _WAITED_MS if link.waited_ms + self.world.slack_ms >= link.unread_ms else 0
         return min(cut, now - link.unread_ms + waited + self.world.early_ms) >= 10000
 
     def look_for_evicted(self, grown, name):

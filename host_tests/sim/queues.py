@@ -88,16 +88,18 @@ def _is_explained(model, session, row, waiting):
 
 
 def _unmatched(session, queue, rows, is_like):
-    """What of the queue has no row; the rows of the others are taken out."""
+    """What of the queue has no row; the rows of the others are taken out.
+
+    What must be there has a row before what may be there: they can look the same."""
     waiting = []
-    for owed in queue:
+    for owed in sorted(queue, key=lambda owed: not owed.sure):
         for row in rows:
             if is_like(session, owed, row):
                 rows.remove(row)
                 break
         else:
             waiting.append(owed)
-    return waiting
+    return [owed for owed in queue if owed in waiting]
 
 
 def _is_row(session, owed, row):
