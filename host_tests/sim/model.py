@@ -182,6 +182,7 @@ class Model(Learning):
         session = link.session
         link.attached = False
         session.link = None
+        session.brought = None  # it may have been given one in this very turn
         session.left_ms = self.now()
         session.left = peek.left(self.broker, session.name)
         session.unsure_qos_0()
