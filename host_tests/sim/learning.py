@@ -147,14 +147,22 @@ class Learning:
             self.were_retained[msg] &= refs[msg] > 0
         for session in self.sessions:
             held = peek.messages_of(self.broker, session.name)
+            swapped = self.may_swap(session, len(held))
             held = {msg: held[msg] for msg in held if not self.were_retained[msg]}
             if len(held) > 1 and self.is_beyond(held, share):
                 self.fail("%s holds more than %d percent: %r", session.name, share, held)
             if session.link or session.brought is None:
                 session.brought = set() if self.is_much(held) else set(held)
+            elif swapped:
+                session.brought |= set(held)
             crowd.update({msg: held[msg] for msg in held if msg not in session.brought})
         if self.is_beyond(crowd, self.settings.max_offline_share):
             self.fail("sessions that hold much, or are offline, hold %r", crowd)
+
+    def may_swap(self, session, count):
+        """With drop_oldest a session may have a new message for one that was retained."""
+        before, session.had = session.had, count
+        return count <= before and self.settings.when_full["deliveries"] == "drop_oldest"
 
     def is_much(self, held):
         """More than an even part of what those that are offline leave? With drop_oldest a session
