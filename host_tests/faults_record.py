@@ -23,7 +23,7 @@ FAULTS = (
     Planted(
         Fault(
             "a message that the fast way leaves is lost silently",
-            "taps.py",
+            "recorder/interceptor.py",
             "                self._rest(conn, buf, at, stop)",
             "                pass",
         ),
@@ -32,7 +32,7 @@ FAULTS = (
     Planted(
         Fault(
             "a record that cannot be written takes no seq",
-            "recorder.py",
+            "recorder/writer.py",
             "        o[_SEQ] += missed\n",
             "",
         ),
@@ -41,7 +41,7 @@ FAULTS = (
     Planted(
         Fault(
             "a definition that a new segment takes too is not reckoned with",
-            "recorder.py",
+            "recorder/writer.py",
             "            total += _BEFORE + self.topics.length[topic]\n",
             "            new = self.marks[0][topic] != self.o[_THIS]\n"
             "            total += new * (_BEFORE + self.topics.length[topic])\n",
@@ -51,7 +51,7 @@ FAULTS = (
     Planted(
         Fault(
             "a write that fails behind the header takes two",
-            "recorder.py",
+            "recorder/writer.py",
             "                missed = 0  # its seq is taken\n",
             "",
         ),
@@ -60,7 +60,7 @@ FAULTS = (
     Planted(
         Fault(
             "the CRC is of the header only, on the fast way",
-            "hot_record_cpython.py",
+            "fast/record_cpython.py",
             "crc32(out[fill + 4 : fill + n])",
             "crc32(out[fill + 4 : fill + _BEFORE])",
         ),
@@ -69,7 +69,7 @@ FAULTS = (
     Planted(
         Fault(
             "the CRC is of the header only, on the long way",
-            "hot_record_cpython.py",
+            "fast/record_cpython.py",
             "crc32(memoryview(b)[at : at + n], crc)",
             "crc",
         ),
@@ -78,7 +78,7 @@ FAULTS = (
     Planted(
         Fault(
             "a block is lost where two are in the buffer",
-            "recorder.py",
+            "recorder/writer.py",
             "        while o[_FILL] >= block:",
             "        if o[_FILL] >= block:",
         ),
@@ -88,7 +88,7 @@ FAULTS = (
     Planted(
         Fault(
             "a definition is missing in a new segment",
-            "record_control.py",
+            "recorder/segments.py",
             "    o[_THIS] += 1  # the segment has the text of no id\n",
             "",
         ),
@@ -97,7 +97,7 @@ FAULTS = (
     Planted(
         Fault(
             "boot, and with it seq, is used again by the next start",
-            "record.py",
+            "recorder/start.py",
             "    boot = max(boot, newest[0] if newest else 0) + 1\n",
             "    boot = max(boot, newest[0] if newest else 0) or 1\n",
         ),
@@ -106,7 +106,7 @@ FAULTS = (
     Planted(
         Fault(
             "the boot of the newest segment is not looked at",
-            "record.py",
+            "recorder/start.py",
             "max(boot, newest[0] if newest else 0)",
             "boot",
         ),
@@ -115,16 +115,16 @@ FAULTS = (
     Planted(
         Fault(
             "a start writes over the newest segment",
-            "record_control.py",
-            "record_file.begin(rec, max(rec.newest, rec.segment) + 1)",
-            "record_file.begin(rec, max(rec.newest, rec.segment, 0))",
+            "recorder/segments.py",
+            "files.begin(rec, max(rec.newest, rec.segment) + 1)",
+            "files.begin(rec, max(rec.newest, rec.segment, 0))",
         ),
         f"{_RING}.test_a_power_cut_at_every_byte_leaves_a_prefix",
     ),
     Planted(
         Fault(
             "what is torn is written on",
-            "recorder.py",
+            "recorder/writer.py",
             "        if not self.is_open:\n            return False  # behind what is torn",
             "        if False:\n            return False  # behind what is torn",
         ),
@@ -133,7 +133,7 @@ FAULTS = (
     Planted(
         Fault(
             "the oldest segment is not dropped",
-            "record_control.py",
+            "recorder/segments.py",
             "        while len(there) >= rec.most:",
             "        while len(there) > rec.most:",
         ),
@@ -143,7 +143,7 @@ FAULTS = (
     Planted(
         Fault(
             "no gap says that a segment was overwritten",
-            "record_control.py",
+            "recorder/segments.py",
             "            rec.gaps.append(_overwritten(rec, there))",
             "            _overwritten(rec, there)",
         ),
@@ -152,7 +152,7 @@ FAULTS = (
     Planted(
         Fault(
             "no gap says that a write failed",
-            "recorder.py",
+            "recorder/writer.py",
             "            self.gap = FAILED\n",
             "            self.gap = 0\n",
         ),
@@ -161,7 +161,7 @@ FAULTS = (
     Planted(
         Fault(
             "a full ring does not say that it stops",
-            "record_control.py",
+            "recorder/segments.py",
             "        gap(rec, STOPPED, rec.boot, seq + 1, _TO_THE_END, _NO_SEGMENT)\n",
             "        _ = seq\n",
         ),
@@ -170,7 +170,7 @@ FAULTS = (
     Planted(
         Fault(
             "a loss is told again in each segment",
-            "record_control.py",
+            "recorder/segments.py",
             "        rec.gaps = []\n",
             "",
         ),
@@ -179,7 +179,7 @@ FAULTS = (
     Planted(
         Fault(
             "a segment that took nothing costs an older one",
-            "record_control.py",
+            "recorder/segments.py",
             "            _clear_away(rec, there)\n",
             "            pass\n",
         ),
@@ -189,7 +189,7 @@ FAULTS = (
     Planted(
         Fault(
             "an anchor's quality is wrong",
-            "record_wall.py",
+            "recorder/wall_clock.py",
             "    rec.put(_ANCHOR | quality << 8, _NONE, pack",
             "    rec.put(_ANCHOR | 1 << 8, _NONE, pack",
         ),
@@ -198,7 +198,7 @@ FAULTS = (
     Planted(
         Fault(
             "the error bound of an anchor does not grow",
-            "record_wall.py",
+            "recorder/wall_clock.py",
             "wall[4] + passed // 10000",
             "wall[4]",
         ),
@@ -207,7 +207,7 @@ FAULTS = (
     Planted(
         Fault(
             "anybody may tell the time",
-            "taps.py",
+            "recorder/interceptor.py",
             "        if self.remote and n > 8 and",
             "        if n > 8 and",
         ),
@@ -217,7 +217,7 @@ FAULTS = (
     Planted(
         Fault(
             "a will is no message",
-            "record.py",
+            "recorder/start.py",
             "    broker.handlers = _replaced(handlers, taps.publish_will, _OF_WILL)\n",
             "    broker.handlers = handlers\n",
         ),
@@ -226,7 +226,7 @@ FAULTS = (
     Planted(
         Fault(
             "a will has its properties in its payload",
-            "record_control.py",
+            "recorder/segments.py",
             "taps.broker.five.props[msg] if flags & _EXTRA else 0",
             "0",
         ),
@@ -235,7 +235,7 @@ FAULTS = (
     Planted(
         Fault(
             "a hook is asked twice",
-            "taps.py",
+            "recorder/interceptor.py",
             "        if self.answer is None:",
             "        if True:",
         ),
@@ -244,7 +244,7 @@ FAULTS = (
     Planted(
         Fault(
             "a hook's answer is kept for the next message",
-            "taps.py",
+            "recorder/interceptor.py",
             "            self.answer = None\n            broker",
             "            broker",
         ),
@@ -253,7 +253,7 @@ FAULTS = (
     Planted(
         Fault(
             "an origin is looked for within other properties",
-            "taps.py",
+            "recorder/interceptor.py",
             "            at += 1 if n == _FORMAT else 2 + (buf[at] << 8 | buf[at + 1])\n",
             "            pass\n",
         ),
@@ -263,7 +263,7 @@ FAULTS = (
     Planted(
         Fault(
             "the head goes into the journal with each flush",
-            "record_remote.py",
+            "recorder/remote.py",
             "        retained.mark[slot] = 0\n",
             "        pass\n",
         ),
@@ -272,7 +272,7 @@ FAULTS = (
     Planted(
         Fault(
             "a head that a compaction has taken is never taken out",
-            "record_remote.py",
+            "recorder/remote.py",
             "        broker.journal.commit()\n",
             "        pass\n",
         ),

@@ -13,7 +13,7 @@ FAULTS = (
     Planted(
         Fault(
             "the time of an anchor goes back when the ticks begin anew",
-            "record_wall.py",
+            "recorder/wall_clock.py",
             "    return passed + (max(0, turns) << _WRAP)\n",
             "    return passed\n",
         ),
@@ -22,7 +22,7 @@ FAULTS = (
     Planted(
         Fault(
             "a time that a record cannot say ends the broker",
-            "record_wall.py",
+            "recorder/wall_clock.py",
             "    if seconds > _U32_MOST or error > _U32_MOST:",
             "    if False:",
         ),
@@ -31,7 +31,7 @@ FAULTS = (
     Planted(
         Fault(
             "ticks begin anew unseen while nothing passes",
-            "taps.py",
+            "recorder/interceptor.py",
             "        if now - self.stayed >= _STAY:",
             "        if False:",
         ),
@@ -40,7 +40,7 @@ FAULTS = (
     Planted(
         Fault(
             "a worse time takes the place of a better one",
-            "record_wall.py",
+            "recorder/wall_clock.py",
             "    if not wall or quality >= wall[0] or error <= _error(wall, _passed(rec, wall)):",
             "    if True:",
         ),
@@ -50,7 +50,7 @@ FAULTS = (
     Planted(
         Fault(
             "what a client asks ends the broker",
-            "record_remote.py",
+            "recorder/remote.py",
             "    except Exception:  # whatever",
             "    except ValueError:  # whatever",
         ),
@@ -59,7 +59,7 @@ FAULTS = (
     Planted(
         Fault(
             "a head that cannot be told ends the broker",
-            "record_remote.py",
+            "recorder/remote.py",
             "    except (OSError, ValueError):",
             "    except ValueError:",
         ),
@@ -69,7 +69,7 @@ FAULTS = (
     Planted(
         Fault(
             "a duplicate that the broker suppresses is recorded",
-            "taps.py",
+            "recorder/interceptor.py",
             "            if not result and is_new:",
             "            if not result:",
         ),
@@ -78,7 +78,7 @@ FAULTS = (
     Planted(
         Fault(
             "the lane takes a duplicate, which is recorded then",
-            "hot_lane_cpython.py",
+            "fast/path_cpython.py",
             "        if sessions.find_received(session, packet_id) >= 0:\n            return 0\n",
             "        if sessions.find_received(session, packet_id) >= 0:\n            return n\n",
         ),
@@ -87,7 +87,7 @@ FAULTS = (
     Planted(
         Fault(
             "what waits is looked at when its time is over",
-            "taps.py",
+            "recorder/interceptor.py",
             "        self.interval = (flush_s - 1) * _EACH\n",
             "        self.interval = flush_s * _EACH\n",
         ),
@@ -96,7 +96,7 @@ FAULTS = (
     Planted(
         Fault(
             "numbers of records grow above what a board counts without its heap",
-            "record_control.py",
+            "recorder/segments.py",
             "    if o[_SEQ] >= _MOST_SEQ:",
             "    if False:",
         ),
@@ -105,7 +105,7 @@ FAULTS = (
     Planted(
         Fault(
             "a boot that ends in a full ring is not told of",
-            "record_control.py",
+            "recorder/segments.py",
             "    _forget_told(rec)\n    if rec.o",
             "    if rec.o",
         ),

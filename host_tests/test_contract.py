@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from host_tests.wire import codec
-from slotmq import hot_cpython as hot
+from slotmq.fast import bytes_cpython as hot
 
 MOST = 1000
 BAD_PACKET, TOO_LARGE = -1, -2

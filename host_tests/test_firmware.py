@@ -91,7 +91,7 @@ def test_a_boards_manifest_freezes_broker_and_firmware(
     assert len(ports) == 1 and ports[0].endswith("manifest.py")
     assert {
         "slotmq/broker.py",
-        "slotmq/hot.py",
+        "slotmq/fast/bytes_viper.py",
         "slotmq_run/boot.py",
         "slotmq_run/links.py",
     } <= set(frozen)

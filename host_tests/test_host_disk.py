@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from slotmq import disk_cpython, places
+from slotmq.journal import location
+from slotmq.platform import filesystem_cpython
 
 MOUNTS = r"""/dev/a / ext4 rw 0 0
 /dev/b /usb\040stick vfat rw 0 0
@@ -26,14 +27,14 @@ MOUNTS = r"""/dev/a / ext4 rw 0 0
 def test_the_nearest_mount_tells(tmp_path: Path, path: str, wanted: str) -> None:
     mounts = tmp_path / "mounts"
     mounts.write_text(MOUNTS)
-    assert disk_cpython.kind(path, str(mounts)) == wanted
+    assert filesystem_cpython.kind(path, str(mounts)) == wanted
 
 
 def test_where_nobody_tells_it_is_the_hosts(tmp_path: Path) -> None:
-    assert disk_cpython.kind("/usb stick/a", str(tmp_path / "none")) == "host"
+    assert filesystem_cpython.kind("/usb stick/a", str(tmp_path / "none")) == "host"
 
 
 def test_fat_promises_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert places.promises(str(tmp_path / "a")) == ("host", True)
-    monkeypatch.setattr(disk_cpython, "kind", lambda path: "vfat")
-    assert places.promises(str(tmp_path / "a")) == ("vfat", False)
+    assert location.promises(str(tmp_path / "a")) == ("host", True)
+    monkeypatch.setattr(filesystem_cpython, "kind", lambda path: "vfat")
+    assert location.promises(str(tmp_path / "a")) == ("vfat", False)

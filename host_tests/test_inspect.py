@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 from host_tests.unit.media import Ram
 from slotmq import Broker, Limits, Settings
-from slotmq.journal_file import FileMedium
-from slotmq.journal_flash import FlashMedium
-from slotmq.restore import restore
+from slotmq.journal.medium_file import FileMedium
+from slotmq.journal.medium_flash import FlashMedium
+from slotmq.journal.restore import restore
 from slotmq_tools import cli, journal_tables
 from slotmq_tools.ports import free_port
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from slotmq import journal_disk, places
-from slotmq.journal_file import FileMedium
+from slotmq.journal import location, medium_file_start
+from slotmq.journal.medium_file import FileMedium
 
 SNAPSHOT, LIMIT, HEADER = 1500, 6000, 16
 
@@ -71,7 +71,7 @@ def test_nobody_else_may_open_any_of_them(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(os, "open", watched)
     path = tmp_path / "slotmq.db"
-    lock = places.lock(str(path))
+    lock = location.lock(str(path))
     assert lock
     medium = FileMedium(str(path), SNAPSHOT, LIMIT)
     for generation in range(1, 4):
@@ -90,7 +90,7 @@ def test_nobody_else_may_open_any_of_them(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_lock_that_others_may_open_is_taken_from_them(tmp_path: Path) -> None:
     file = tmp_path / "slotmq.db.lock"
     file.touch(0o644)
-    lock = places.lock(str(tmp_path / "slotmq.db"))
+    lock = location.lock(str(tmp_path / "slotmq.db"))
     assert lock
     assert file.stat().st_mode & 0o777 == 0o600
     lock.close()
@@ -101,10 +101,10 @@ def test_what_is_no_lock_of_ours_alone_keeps_its_rights(tmp_path: Path) -> None:
     theirs.touch(0o644)
     file.symlink_to(theirs)
     with pytest.raises(OSError, match=str(errno.ELOOP)):
-        places.lock(str(tmp_path / "slotmq.db"))
+        location.lock(str(tmp_path / "slotmq.db"))
     file.unlink()
     file.hardlink_to(theirs)
-    lock = places.lock(str(tmp_path / "slotmq.db"))
+    lock = location.lock(str(tmp_path / "slotmq.db"))
     assert lock
     lock.close()
     assert theirs.stat().st_mode & 0o777 == 0o644
@@ -218,10 +218,10 @@ def test_where_no_file_can_be_opened_the_room_is_kept(
             raise OSError(errno.EMFILE, "Too many open files")
         return opened(path, *how, **options)
 
-    monkeypatch.setattr(journal_disk, "open", too_many, raising=False)
+    monkeypatch.setattr(medium_file_start, "open", too_many, raising=False)
     with pytest.raises(OSError, match="Too many open files"):
         journal.medium.begin(2)
-    monkeypatch.delattr(journal_disk, "open")
+    monkeypatch.delattr(medium_file_start, "open")
     wrote(journal.medium, 2, b"b")
     assert journal.new.stat().st_ino == os.fstat(room.fileno()).st_ino
     room.close()
@@ -233,7 +233,7 @@ def test_where_the_folder_was_not_synced_nothing_is_written_over(
     """A power cut may bring back as the journal what has become the room."""
     wrote(journal.medium, 2, b"b")
     with monkeypatch.context() as broken:
-        broken.setattr(journal_disk, "_sync_folder", failed := Refused(errno.EIO))
+        broken.setattr(medium_file_start, "_sync_folder", failed := Refused(errno.EIO))
         with pytest.raises(OSError, match="Input/output"):
             journal.medium.switch()
         assert held(journal.path) == b"b" * 50

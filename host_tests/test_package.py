@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 LIB = ROOT / "lib"
 PACKAGE = json.loads((LIB / "package.json").read_text())
 # Every file of slotmq but the twins for CPython.
-FILES = sorted(f"slotmq/{path.name}" for path in (LIB / "slotmq").glob("*.py"))
+FILES = sorted(str(path.relative_to(LIB)) for path in (LIB / "slotmq").rglob("*.py"))
 FOR_BOARDS = [name for name in FILES if not name.endswith("_cpython.py")]
 
 

@@ -15,10 +15,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from slotmq import keeping, record
-from slotmq.conf import FIELDS
-from slotmq.policies import WHEN_FULL, rows
-from slotmq.settings import Settings
+from slotmq.config.mosquitto_conf import FIELDS
+from slotmq.config.policies import WHEN_FULL, rows
+from slotmq.config.settings import Settings
+from slotmq.journal import start as keeping
+from slotmq.recorder import start as record
 from slotmq_tools import cli, micropython, mpy
 from slotmq_tools.ports import free_port
 

@@ -1,4 +1,4 @@
-"""What hot_turn_cpython.py does by itself is what the loop would have done.
+"""What fast/turn_cpython.py does by itself is what the loop would have done.
 
 The same bytes go to two brokers, one with a poller that only tells of events and one
 that serves the commonest turns. What their clients get and what they count must be
@@ -14,9 +14,9 @@ from contextlib import ExitStack
 import pytest
 
 from slotmq import Broker, Limits, Settings
-from slotmq.hot_turn_cpython import Turns
-from slotmq.loop import Loop
-from slotmq.net_cpython import Poller, accept, clock
+from slotmq.fast.turn_cpython import Turns
+from slotmq.net.loop import Loop
+from slotmq.platform.sockets_cpython import Poller, accept, clock
 
 from .wire import codec
 
@@ -214,7 +214,7 @@ class Listener:
 
 
 def test_only_where_nobody_waits_nobody_is_accepted() -> None:
-    """Any other error closes the door until the next tick (doors.py): it would last."""
+    """Any other error closes the door until the next tick (net/listeners.py): it would last."""
     for error in (errno.EAGAIN, errno.ECONNABORTED):
         assert accept(Listener(error), True) is None
     for error in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):

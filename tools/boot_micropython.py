@@ -10,8 +10,12 @@ import os
 import sys
 
 try:
-    import slotmq.start  # noqa: F401 - app borrows it
     from slotmq import app
+
+    try:  # what it borrows, as it is called in a packed program, or as it was written
+        __import__("slotmq.start")
+    except ImportError:
+        __import__("slotmq.app.start")
 except MemoryError:
     sys.exit(70)
 

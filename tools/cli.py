@@ -110,7 +110,7 @@ def run(
 @_board
 def budget(board: str) -> None:
     """Print the RAM table: what each of the board's limits costs."""
-    from slotmq import start
+    from slotmq.app import start
 
     click.echo(f"{'table':<16}{'bytes':>8}  slots")
     click.echo(start.budget(board))

@@ -19,13 +19,13 @@ _LOST = (
 
 def keeps_log(config: str | None, board: str) -> bool:
     """Does anything read what is logged, or is nothing? A bad file is the start's to tell."""
-    from slotmq import conf, settings
+    from slotmq.config import mosquitto_conf, settings
 
     found = settings.Settings()
     if config is not None:
         with suppress(settings.ConfError):
             limits = import_module(f"slotmq_boards.{board}.limits").LIMITS
-            found, _, _ = conf.load(config, limits)
+            found, _, _ = mosquitto_conf.load(config, limits)
     return not found.log_dest or any(where.startswith("file ") for where in found.log_dest)
 
 

@@ -19,10 +19,11 @@ from zlib import crc32
 
 import click
 
-from slotmq import Limits, record_control, record_file, record_wall
-from slotmq.arrays import u16
-from slotmq.recorder import Recorder
-from slotmq.runtime import Names  # type: ignore[attr-defined]
+from slotmq import Limits
+from slotmq.fast import Names  # type: ignore[attr-defined]
+from slotmq.platform.arrays import u16
+from slotmq.recorder import files, segments, wall_clock
+from slotmq.recorder.writer import Recorder
 
 FOLDER = Path(__file__).resolve().parents[1] / "host_tests" / "golden" / "record"
 BOARD = bytes.fromhex("e6614104035f2d2b")
@@ -58,8 +59,8 @@ class Scene:
         return self
 
     def begin(self) -> "Scene":
-        record_file.look(self.rec)
-        record_control.begin(self.rec)
+        files.look(self.rec)
+        segments.begin(self.rec)
         self.event(BOOT, b"\1")
         return self
 
@@ -69,7 +70,7 @@ class Scene:
         return slot
 
     def event(self, code: int, detail: bytes, client: int = NONE, topic: int = NONE) -> None:
-        record_control.event(self.rec, code, detail, client, topic)
+        segments.event(self.rec, code, detail, client, topic)
 
     def message(
         self, client: int, topic: str, payload: bytes, flags: int = 0, origin: bytes = b""
@@ -82,11 +83,11 @@ class Scene:
         self.rec.message(client, buf, 0, len(name), flags, buf, len(name), len(payload))
 
     def anchor(self, quality: int, seconds: int, ms: int, error: int) -> None:
-        record_wall.anchor(self.rec, quality, seconds, ms, error)
+        wall_clock.anchor(self.rec, quality, seconds, ms, error)
 
     def end(self) -> None:
         assert self.rec.flush()
-        record_file.close(self.rec)
+        files.close(self.rec)
 
 
 def everything(folder: Path) -> None:
@@ -162,7 +163,7 @@ def stopped(folder: Path) -> None:
     sensor = scene.client("s")
     for n in range(60):
         scene.at(n).message(sensor, "t", b"message %d" % n)
-    record_file.remove(scene.rec, 0)
+    files.remove(scene.rec, 0)
     scene.rec.now += 600
     for n in range(60, 63):
         scene.at(n).message(sensor, "t", b"message %d" % n)

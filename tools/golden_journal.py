@@ -16,11 +16,11 @@ from typing import Any
 import click
 
 from slotmq import Broker, Limits, Settings
-from slotmq.journal import VERSION
-from slotmq.journal_file import FileMedium
-from slotmq.journal_flash import FlashMedium
-from slotmq.loop import Loop
-from slotmq.restore import restore
+from slotmq.journal.medium_file import FileMedium
+from slotmq.journal.medium_flash import FlashMedium
+from slotmq.journal.restore import restore
+from slotmq.journal.writer import VERSION
+from slotmq.net.loop import Loop
 
 from .sim import encode
 from .sim.flash import Flash

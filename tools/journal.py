@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from slotmq.journal import VERSION
-from slotmq.journal_reader import Reader, last_commit, signed, u16, u32
+from slotmq.journal.reader import Reader, last_commit, signed, u16, u32
+from slotmq.journal.writer import VERSION
 
 from .errors import ToolError
 from .journal_image import Image
@@ -67,7 +67,7 @@ def read(path: Path) -> Kept:
 
 
 def _newest(path: Path, medium: Image, found: list[int], longest: int) -> tuple[Kept, Reader]:
-    """The newest generation that has a whole commit, as restore.py chooses; nothing read yet."""
+    """The newest generation that has a whole commit, as a start chooses; nothing read yet."""
     wrong = ["has rotted"] * medium.has_rotted
     versions = []
     for generation in found:

@@ -3,7 +3,7 @@
 from binascii import crc32
 from typing import Any
 
-from slotmq.journal_flash import FlashMedium
+from slotmq.journal.medium_flash import FlashMedium
 
 _HEADER = 16
 _MAGIC = b"slotmqJ\x01"

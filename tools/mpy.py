@@ -1,7 +1,7 @@
 """Compiles the broker and the boards' limits for MicroPython, into the cache.
 
 The result is a folder to import from, with `slotmq`, which is packed into a few
-files first, and `slotmq_boards` in it as .mpy files. Only `hot*.py` have native code
+files first, and `slotmq_boards` in it as .mpy files. Only `*viper.py` have native code
 and are bound to an architecture.
 The folder is named by a hash of all that goes into it, so nothing is compiled
 twice, and a folder that a broker runs from never changes under it.
@@ -22,7 +22,7 @@ from .micropython import MicroPython
 
 _PACKAGES = ("slotmq", "slotmq_boards")
 _TOOLS = "slotmq_tools"
-_NATIVE = "slotmq/hot*.py"
+_NATIVE = "*viper.py"
 _CPYTHON_ONLY = "*_cpython.py"
 _OPTIMIZE = "-O3"  # without asserts and line numbers: some 3 KB less on a board
 
@@ -30,7 +30,7 @@ _OPTIMIZE = "-O3"  # without asserts and line numbers: some 3 KB less on a board
 def build_for(target: MicroPython, packed: bool = True) -> Path:
     """The folder that this MicroPython imports the broker from."""
     compiled = build(target.arch, packed)
-    for native in compiled.glob(_NATIVE.replace(".py", ".mpy")):
+    for native in compiled.rglob(_NATIVE.replace(".py", ".mpy")):
         check_loadable(native, target)
     return compiled
 
@@ -103,7 +103,7 @@ def _packed(found: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def sources(package: str) -> dict[str, Path]:
-    """What MicroPython imports of the package, by import name: "slotmq/hot.py"."""
+    """What MicroPython imports of the package, by import name: "slotmq/broker.py"."""
     spec = util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise ToolError(f"the package {package} is not installed")

@@ -1,4 +1,4 @@
-"""`slotmq passwd`: a user's line in the file that slotmq.scram reads.
+"""`slotmq passwd`: a user's line in the file that slotmq.v5.scram reads.
 
 The line has what checks a SCRAM-SHA-256 password, and not the password. All other
 lines stay as they are; the file is replaced as a whole, and only its owner may read it.
@@ -82,7 +82,7 @@ def _check_password(password: str) -> None:
 
 def _read(file: Path, *, may_be_new: bool = False) -> list[bytes]:
     """The file's lines, if it is one that the broker would read."""
-    from slotmq import scram  # and the broker with it, which no other command needs
+    from slotmq.v5 import scram  # and the broker with it, which no other command needs
 
     try:
         scram.Scram(file)

@@ -37,7 +37,12 @@ def run(folder, turns):
     config, link = _network(folder + "network.json")
     led = watch.Led(config.get("led", "LED"))
     board = Board(folder, config, link, led, turns)
-    arguments = ["-c", folder + "slotmq.conf", "--board", config.get("board", "HOST")]
+    arguments = [
+        "-c",
+        folder + "slotmq.conf",
+        "--board",
+        config.get("board", "HOST"),
+    ]
     board.dog.start()
     try:
         # Before the tables: an ESP32's Wi-Fi needs memory that the heap would take.
@@ -89,7 +94,7 @@ class Board:
         began = last = ticks_ms()
         young = True
         if sys.platform == "esp32":
-            print(app.borrow("idf", "told"))
+            print(app.memory())
         self.dog.start()
         if self.clock:
             self.clock.follow(broker)

@@ -28,4 +28,4 @@ def test_it_freezes_broker_and_firmware_beside_what_stock_has(name: str, tmp_pat
     assert {file for file in found if file.startswith(OURS)} == files
     assert set(found) > files | THEIRS
     # Native code stands there as it was compiled for the processor.
-    assert "// frozen native code for file slotmq/hot.py" in text
+    assert "// frozen native code for file slotmq/fast/bytes_viper.py" in text

@@ -96,7 +96,7 @@ def test_what_build_mip_makes_serves_with_the_boards_limits(tmp_path: Path) -> N
     mip.write(built)
     with Board(tmp_path) as board:
         there = installed(board, built)
-        assert {"/lib/slotmq/core.mpy", "/lib/slotmq/hot.py"} <= there
+        assert {"/lib/slotmq/core.mpy", "/lib/slotmq/viper.py"} <= there
         with Repl(board.device) as repl:
             repl.write("/limits.py", (ROOT / "boards/RPI_PICO_W/limits.py").read_bytes())
             said = repl.run(COMPILED)

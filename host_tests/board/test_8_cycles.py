@@ -96,17 +96,17 @@ def imports_reversed(text: str) -> str:
     head, _, rest = text.partition(lines[0])
     for line in lines[1:]:
         rest = rest.replace(line, "", 1)
-    names = lines[0].partition(" import ")[2].strip().split(", ")
-    first = [f"from slotmq import {name}\n" for name in reversed(names)]
+    start, _, names = lines[0].partition(" import ")
+    first = [f"{start} import {name}\n" for name in reversed(names.strip().split(", "))]
     return "".join([head, *reversed(lines[1:]), *first, rest])
 
 
 def test_what_is_slower_by_3_percent_is_found(now: dict[str, cycles.Cost]) -> None:
     texts = mpy.read_all()
-    text = texts["slotmq/loop.py"].decode()
+    text = texts["slotmq/net/loop.py"].decode()
     assert text.count(IN_EACH_TURN) == 1
     planted = IN_EACH_TURN.replace("\n", "\n" + NOTHING * TIMES, 1)
-    texts["slotmq/loop.py"] = text.replace(IN_EACH_TURN, planted).encode()
+    texts["slotmq/net/loop.py"] = text.replace(IN_EACH_TURN, planted).encode()
     slower = by_name(cycles.measure(texts))
     more = slower[QOS_0].steady - now[QOS_0].steady
     # Of the whole, which names move (CHANCE); no more than 3 % of it, or it were no proof.

@@ -79,4 +79,8 @@ def test_eight_clients_are_served(board: Deployed) -> None:
 def test_the_file_system_beside_it_is_whole(board: Deployed) -> None:
     board.hang_up()
     with Repl(board.board.device) as repl:
-        assert {"/main.py", "/slotmq.conf", "/network.json"} <= repl.hashes().keys()
+        assert {
+            "/main.py",
+            "/slotmq.conf",
+            "/network.json",
+        } <= repl.hashes().keys()

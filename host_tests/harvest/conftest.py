@@ -17,7 +17,7 @@ from .recording import Recorder, records
 
 # Any broker may stand between boards and harvester; slotmq's lets no client publish a head.
 ANY_BROKER = """
-from slotmq import local
+from slotmq.embed import local
 from slotmq_tools.cli import main
 local.refused = lambda *_: False
 main()

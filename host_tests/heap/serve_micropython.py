@@ -17,7 +17,8 @@ import sys
 import micropython
 import tables
 
-from slotmq import Broker, Settings, ondemand
+from slotmq import Broker, Settings
+from slotmq.platform import ondemand
 
 _BLOCKED = micropython.const(2)
 _SNDBUF = micropython.const(7)
@@ -35,9 +36,9 @@ class Watched:
         if path and wanted[0] == "record":
             self.record(int(wanted[1]), int(wanted[2]))
         elif path:
-            from slotmq.journal_file import FileMedium
-            from slotmq.places import snapshot_bytes
-            from slotmq.restore import restore
+            from slotmq.journal.location import snapshot_bytes
+            from slotmq.journal.medium_file import FileMedium
+            from slotmq.journal.restore import restore
 
             restore(self.broker, FileMedium(path + ".db", snapshot_bytes(limits), 1 << 20))
         self.broker.listen(host, port)
@@ -53,7 +54,7 @@ class Watched:
         print("done")
 
     def record(self, size, budget):
-        from slotmq import record
+        from slotmq.recorder import start as record
 
         os.mkdir("record")  # noqa: PTH102
         settings = self.broker.settings

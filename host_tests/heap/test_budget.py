@@ -46,7 +46,7 @@ def test_the_tables_of_a_pico_w() -> None:
 def test_the_code() -> None:
     """With version 5 it is a few KB more; `mqtt_versions 3` does not load that."""
     found = measured("RPI_PICO_W")
-    assert found.bytecode - found.files["slotmq.five"] <= CODE, "\n".join(table.text(found))
+    assert found.bytecode - found.files["slotmq.v5"] <= CODE, "\n".join(table.text(found))
     assert found.all_native <= NATIVE_NOW, "\n".join(table.text(found))
 
 
@@ -103,12 +103,21 @@ def _free_in_readme() -> int:
 def test_every_module_is_measured() -> None:
     """The files add up to what the program has added to the heap, so none is left out."""
     found = measured("RPI_PICO_W")
-    assert {"slotmq.hot", "slotmq.loop", "slotmq.handle_publish"} <= found.modules.keys()
-    seldom = {"slotmq.hot_journal", "slotmq.hot_record", "slotmq.hot_record_words"}
+    assert {
+        "slotmq.fast.bytes_viper",
+        "slotmq.net.loop",
+        "slotmq.protocol.publish",
+    } <= found.modules.keys()
+    seldom = {
+        "slotmq.fast.journal_viper",
+        "slotmq.fast.record_viper",
+        "slotmq.fast.record_words_viper",
+    }
     always = set(found.native_modules) - seldom
-    assert always == {name for name in found.modules if "hot" in name}
-    assert set(found.native) == seldom | {"slotmq.hot"}
-    assert {"slotmq.core", "slotmq.hot", "slotmq.app", "slotmq.five"} <= found.files.keys()
+    assert always == {name for name in found.modules if name.endswith("_viper")}
+    packed = {"slotmq." + name.rpartition(".")[2] for name in seldom}
+    assert set(found.native) == packed | {"slotmq.viper"}
+    assert {"slotmq.core", "slotmq.viper", "slotmq.app", "slotmq.v5"} <= found.files.keys()
     assert all(size > 0 for size in found.modules.values())
     beside = found.heap - found.all_native - found.free - found.bytecode - found.all_tables
     # MicroPython's own, the collector's, clients; less what is forgotten after the start

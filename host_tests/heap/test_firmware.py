@@ -47,9 +47,9 @@ def start(board: str, folder: Path, heap: int, program: str) -> str:
 def native_code(board: boards.Board, way: str) -> int:
     """The bytes of native code that a board would load."""
     sizes = native.in_folder(mpy.build(board.mpy_arch))
-    loaded = ["slotmq.hot"]
-    loaded += ["slotmq.hot_journal"] if "kept" in way else []
-    loaded += ["slotmq.hot_record"] if "recorded" in way else []
+    loaded = ["slotmq.viper"]
+    loaded += ["slotmq.journal_viper"] if "kept" in way else []
+    loaded += ["slotmq.record_viper"] if "recorded" in way else []
     return sum(sizes[name] for name in loaded)
 
 

@@ -29,7 +29,7 @@ CLIENTS = 4  # and one in reserve
 ROUNDS = 300
 ROUTES = 16
 PATIENCE_S = 10.0
-NOISE = 128  # what the collector takes for a pointer and is none keeps some blocks of 16
+NOISE = 160  # what the collector takes for a pointer and is none keeps some blocks of 16
 RESET = struct.pack("ii", 1, 0)
 
 

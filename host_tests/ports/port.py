@@ -1,23 +1,25 @@
 # port.py - the real Broker and Loop on a port's sockets and poller (modlwip.py,
-# esp32_socket.py): they come in by lib/slotmq/net_micropython.py itself, also on CPython.
+# esp32_socket.py): they come in by lib/slotmq/platform/sockets_micropython.py itself, also on
+# CPython.
 import sys
 
 from packets import ack, connect, read_publish, split
 from poller import Select
 
-from slotmq import Broker, Limits, Settings, closing
+from slotmq import Broker, Limits, Settings
 from slotmq import broker as broker_module
+from slotmq.net import closing
 
 CONNACK = b"\x20\x02\0\0"
 
 
 class _Micropython:
-    """All that net_micropython.py asks of that module."""
+    """All that platform/sockets_micropython.py asks of that module."""
 
 
 def net_on(board):
-    """The module net_micropython.py as it is on this board."""
-    name = "slotmq.net_micropython"
+    """The module platform/sockets_micropython.py as it is on this board."""
+    name = "slotmq.platform.sockets_micropython"
     given = {"socket": board, "select": Select(board), "micropython": _Micropython}
     kept = {each: sys.modules.get(each) for each in (name, "socket", "select", "micropython")}
     sys.modules.update(given)

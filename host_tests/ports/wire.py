@@ -4,7 +4,7 @@
 # Everything here runs on CPython and on MicroPython, also where the broker's loop has locked the
 # heap: a fake lifts the lock for its own work. Whether it was locked is asked before, since what
 # a port allocates fails then: Heap.enter() ... alloc(point, locked) ... leave().
-from slotmq import heap as lock
+from slotmq.platform import heap as lock
 
 
 class Clock:

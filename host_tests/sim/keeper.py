@@ -6,11 +6,12 @@
 # journal may have been about to keep. They are only taken while somebody may need them.
 import os
 
-from slotmq import heap, journal_disk, journal_file
-from slotmq.journal_file import FileMedium
-from slotmq.journal_flash import FlashMedium
-from slotmq.places import snapshot_bytes
-from slotmq.restore import restore
+from slotmq.journal import medium_file, medium_file_start
+from slotmq.journal.location import snapshot_bytes
+from slotmq.journal.medium_file import FileMedium
+from slotmq.journal.medium_flash import FlashMedium
+from slotmq.journal.restore import restore
+from slotmq.platform import heap
 from slotmq_tools.sim.disk import Disk
 from slotmq_tools.sim.fat import Fat
 from slotmq_tools.sim.flash import Flash, PowerCut
@@ -74,9 +75,9 @@ class Keeper:
         if self.kind == "flash":
             return FlashMedium(self.device, self.snapshot)
         real = self.world.plan.real
-        journal_disk.os = journal_file.os = os if real else self.device
-        journal_disk.open = open if real else self.device.open_file
-        journal_disk.MICROPYTHON = journal_file.MICROPYTHON = self.kind != "host"
+        medium_file_start.os = medium_file.os = os if real else self.device
+        medium_file_start.open = open if real else self.device.open_file
+        medium_file_start.MICROPYTHON = medium_file.MICROPYTHON = self.kind != "host"
         return FileMedium(PATH, self.snapshot, 2 * self.snapshot + self.world.plan.spare_bytes)
 
     # The power

@@ -158,6 +158,25 @@ class Learning:
             crowd.update({msg: held[msg] for msg in held if msg not in session.brought})
         if self.is_beyond(crowd, self.settings.max_offline_share):
             self.fail("sessions that hold much, or are offline, hold %r", crowd)
+        self.look_at_entries()
+
+    def look_at_entries(self):
+        """The same of the deliveries, which have no need of names: what one drops for another, or
+        what ends, makes these fewer than they were when it left."""
+        slots = self.broker.deliveries.slots
+        share = self.settings.max_session_share
+        left = (100 - self.settings.max_offline_share) * slots
+        crowd = 0
+        for session in self.sessions:
+            held = peek.deliveries_of(self.broker, session.name)
+            if held > 1 and held * 100 > slots * share:
+                self.fail("%s holds %d of %d deliveries", session.name, held, slots)
+            if session.link or session.entries is None:
+                is_much = held > 1 and held * 100 * self.limits.sessions > left
+                session.entries = 0 if is_much else held
+            crowd += max(0, held - session.entries)
+        if crowd * 100 > slots * self.settings.max_offline_share:
+            self.fail("sessions that hold much, or are offline, hold %d deliveries", crowd)
 
     def may_swap(self, session, count):
         """With drop_oldest a session may have a new message for one that was retained."""
@@ -235,7 +254,7 @@ class Learning:
         self.watch_retained()
         self.counts = NOTHING
         for session in self.sessions:
-            session.brought = None
+            session.brought = session.entries = None
         self.later = []
         self.going = []
 

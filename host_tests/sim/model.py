@@ -151,7 +151,7 @@ class Model(Learning):
 
     def attach(self, link, session, spec):
         session.link = link
-        session.brought = None
+        session.brought = session.entries = None
         session.links += 1
         session.will_due = None
         session.clean, session.expiry_ms = self.lasting(link.level, spec)
@@ -182,7 +182,7 @@ class Model(Learning):
         session = link.session
         link.attached = False
         session.link = None
-        session.brought = None  # it may have been given one in this very turn
+        session.brought = session.entries = None  # it may have been given one in this very turn
         session.left_ms = self.now()
         session.left = peek.left(self.broker, session.name)
         session.unsure_qos_0()

@@ -1,6 +1,7 @@
 # peek.py - what the broker's tables say, for what no client can see at once: whether a
 # session is there, who got what was dropped, which message is retained.
-from slotmq import deliver, planting
+from slotmq.delivery import routing
+from slotmq.tables import insertion
 
 from .messages import number_of
 
@@ -68,6 +69,17 @@ def messages_of(broker, name):
     return held
 
 
+def deliveries_of(broker, name):
+    """How many deliveries a session has, those too that wait for PUBCOMP only."""
+    slot = session(broker, name)
+    entry = broker.sessions.head[slot] if slot != NONE else NONE
+    count = 0
+    while entry != NONE:
+        count += 1
+        entry = broker.deliveries.next[entry]
+    return count
+
+
 def _count(broker, msg, held):
     messages = broker.messages
     if msg != NONE:
@@ -77,7 +89,7 @@ def _count(broker, msg, held):
 
 def has_room(broker, name):
     """May one more message wait for this session?"""
-    return deliver.has_room(broker, session(broker, name))
+    return routing.has_room(broker, session(broker, name))
 
 
 def has_received(broker, name, packet_id):
@@ -87,7 +99,7 @@ def has_received(broker, name, packet_id):
 def subscribed(broker, name, topic_filter, group):
     """Is there such a subscription?"""
     subs = broker.subscriptions
-    node = planting.find_node(subs, topic_filter, 0, len(topic_filter))
+    node = insertion.find_node(subs, topic_filter, 0, len(topic_filter))
     if node == NONE:
         return False
     share = NONE
@@ -95,7 +107,7 @@ def subscribed(broker, name, topic_filter, group):
         share = broker.five.shares.find(node, group, 0, len(group))
         if share == NONE:
             return False
-    return planting.find(subs, session(broker, name), node, share) != NONE
+    return insertion.find(subs, session(broker, name), node, share) != NONE
 
 
 def key(broker, msg):
@@ -115,7 +127,7 @@ def key(broker, msg):
 
 def group(broker, topic_filter, name):
     """The slot of a group, or NONE."""
-    node = planting.find_node(broker.subscriptions, topic_filter, 0, len(topic_filter))
+    node = insertion.find_node(broker.subscriptions, topic_filter, 0, len(topic_filter))
     return NONE if node == NONE else broker.five.shares.find(node, name, 0, len(name))
 
 

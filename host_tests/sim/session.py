@@ -97,6 +97,7 @@ class Session:
         self.scans = []
         self.brought = None  # message slots that it held when its connection ended
         self.had = 0  # message slots that it held at the last look
+        self.entries = None  # deliveries that it held then, if these were few
         self.given = {}  # (topic, message key) -> how often it was given to new subscriptions
         self.received = {}  # packet id -> the message held, or None
         self.dead = False

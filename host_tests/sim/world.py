@@ -3,8 +3,9 @@
 # The model is told what happened in windows: a read and all that the broker made of it, up
 # to the next read; then the rest of the turn. What the broker wrote in a window is looked
 # at when the model knows what it handled.
-from slotmq import Broker, heap
-from slotmq.loop import Loop
+from slotmq import Broker
+from slotmq.net.loop import Loop
+from slotmq.platform import heap
 from slotmq_tools.sim.flash import PowerCut
 from slotmq_tools.sim.link import Weather
 from slotmq_tools.sim.machine import Clock, Listener, Poller

@@ -3,7 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
-from slotmq import start
+from slotmq.app import start
 from slotmq_boards.RPI_PICO_W.limits import LIMITS
 from slotmq_tools import boards
 from slotmq_tools.cli import main

@@ -13,10 +13,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slotmq import Limits, record_control, record_file, record_wall
-from slotmq.arrays import u16
-from slotmq.hot_stores_cpython import Names
-from slotmq.recorder import Recorder
+from slotmq import Limits
+from slotmq.fast.stores_cpython import Names
+from slotmq.platform.arrays import u16
+from slotmq.recorder import files, segments, wall_clock
+from slotmq.recorder.writer import Recorder
 from slotmq_tools.telemetry.season.board import EVENT, STAY, Board, Make
 
 from .test_clock import DAY, NOW
@@ -33,15 +34,15 @@ class Real:
         names = Names(8, 512)
         self.rec: Any = Recorder(folder + "/", SIZE, KEPT, names, u16(1), Limits(), (b"#",))
         self.rec.board, self.rec.boot, self.stayed = NAME, 1, 0
-        record_file.look(self.rec)
-        record_control.next_segment(self.rec, 0)
-        record_control.event(self.rec, 1, b"\0")
+        files.look(self.rec)
+        segments.next_segment(self.rec, 0)
+        segments.event(self.rec, 1, b"\0")
 
     def wait(self, until: int) -> None:
         while self.stayed + STAY <= until:
             self.stayed += STAY
             self.at(self.stayed)
-            record_control.stay(SimpleNamespace(rec=self.rec), 0, 0)
+            segments.stay(SimpleNamespace(rec=self.rec), 0, 0)
         self.at(until)
 
     def at(self, uptime: int) -> None:
@@ -49,7 +50,7 @@ class Real:
 
     def segments(self) -> list[bytes]:
         self.rec.flush()
-        record_file.close(self.rec)
+        files.close(self.rec)
         return [path.read_bytes() for path in sorted(Path(self.rec.folder).iterdir())]
 
 
@@ -75,10 +76,10 @@ def test_a_seasons_board_writes_what_the_recorder_does(steps: list[Step]) -> Non
             if quality:
                 wall = NOW + uptime + 1234
                 made.tell(NOW + uptime, quality, wall, error, is_false=False)
-                record_wall.anchor(real.rec, quality, wall // 1000, wall % 1000, error)
+                wall_clock.anchor(real.rec, quality, wall // 1000, wall % 1000, error)
             else:
                 made.put(NOW + uptime, EVENT, 77, b"?" * size)
-                record_control.event(real.rec, 77, b"?" * size)
+                segments.event(real.rec, 77, b"?" * size)
         assert real.segments() == [bytes(segment.data) for segment in made.ring]
 
 

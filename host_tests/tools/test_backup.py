@@ -13,8 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 from host_tests.unit.media import Ram
-from slotmq import Broker, Limits, Settings, restore
-from slotmq.journal_flash import FlashMedium
+from slotmq import Broker, Limits, Settings
+from slotmq.journal import restore
+from slotmq.journal.medium_flash import FlashMedium
 from slotmq_tools import micropython, mpy
 from slotmq_tools.cli import main
 from slotmq_tools.deploy import backup, flash, saved
@@ -31,7 +32,7 @@ class Line:
     def __init__(self, folder: Path) -> None:
         self.files = {
             "/network.json": b'{"board": "ESP32_GENERIC_C3"}',
-            "/lib/slotmq/hot.mpy": b"",
+            "/lib/slotmq/viper.mpy": b"",
         }
         (folder / "network.json").write_bytes(self.files["/network.json"])
         self.process = subprocess.Popen(

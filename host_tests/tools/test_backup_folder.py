@@ -20,7 +20,7 @@ def board() -> Any:
     """With the program on it, and an application's own file."""
     made = FakeRepl()
     made.files = {
-        "/lib/slotmq/hot.mpy": b"",
+        "/lib/slotmq/viper.mpy": b"",
         "/slotmq.boots": b"+",
         "/slotmq.conf": b"listener 1883\n",
         "/lib/mine.py": b"x",
@@ -36,7 +36,10 @@ def test_it_has_all_but_the_code_and_comes_back(tmp_path: Path) -> None:
     assert all(file.stat().st_mode & 0o77 == 0 for file in folder.rglob("*.conf"))
     fresh: Any = FakeRepl()
     assert backup.restore(fresh, folder) == ["/lib/mine.py", "/slotmq.conf"]
-    assert fresh.files == {"/lib/mine.py": b"x", "/slotmq.conf": b"listener 1883\n"}
+    assert fresh.files == {
+        "/lib/mine.py": b"x",
+        "/slotmq.conf": b"listener 1883\n",
+    }
 
 
 def test_a_main_py_that_is_not_slotmqs_belongs_to_it(tmp_path: Path) -> None:
@@ -163,7 +166,10 @@ class TestADiskThatIsFull:
                     *("lib", "slotmq-backup.json", "slotmq.conf")
                 ]
                 backup.restore(fresh, folder)
-                assert fresh.files == {"/lib/mine.py": b"x", "/slotmq.conf": b"listener 1883\n"}
+                assert fresh.files == {
+                    "/lib/mine.py": b"x",
+                    "/slotmq.conf": b"listener 1883\n",
+                }
 
     def test_one_that_is_cut_off_in_the_midst_of_the_change_is_the_new_one(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -186,7 +192,10 @@ class TestADiskThatIsFull:
                     backup.save(later, folder)
             fresh: Any = FakeRepl()
             backup.restore(fresh, folder)
-            assert fresh.files == {"/new.py": b"n", "/slotmq.conf": b"listener 1999\n"}
+            assert fresh.files == {
+                "/new.py": b"n",
+                "/slotmq.conf": b"listener 1999\n",
+            }
             assert not (folder / saved.NEXT).exists()
             assert not (folder / "lib").exists()
             backup.save(board(), folder)  # again, as it was

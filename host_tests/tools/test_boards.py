@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from slotmq import places
-from slotmq.journal_flash import FlashMedium
+from slotmq.journal import location
+from slotmq.journal.medium_flash import FlashMedium
 from slotmq_tools import boards, mpy
 from slotmq_tools.errors import ToolError
 
@@ -55,7 +55,7 @@ def test_a_boards_page_tells_how_many_blocks_a_journal_takes(name: str) -> None:
     told = re.search(r"takes at least ([\d,]+) blocks", page)
     assert told, page
     least = int(told[1].replace(",", ""))
-    snapshot = places.snapshot_bytes(import_module(f"slotmq_boards.{name}.limits").LIMITS)
+    snapshot = location.snapshot_bytes(import_module(f"slotmq_boards.{name}.limits").LIMITS)
     assert FlashMedium(Region(least), snapshot).capacity >= snapshot
     # Two copies of the tables: one block less would do until both are full, two would not start.
     assert FlashMedium(Region(least - 2), snapshot).capacity < snapshot
@@ -66,6 +66,6 @@ def test_a_boards_page_tells_how_many_blocks_a_journal_takes(name: str) -> None:
 @pytest.mark.parametrize("arch", sorted({boards.load(name).mpy_arch for name in boards.names()}))
 def test_the_broker_compiles_for_every_board(arch: str) -> None:
     compiled = mpy.build(arch or "x86")
-    assert (compiled / "slotmq/hot.mpy").stat().st_size > 0
+    assert (compiled / "slotmq/viper.mpy").stat().st_size > 0
     for name in boards.names():
         assert (compiled / f"slotmq_boards/{name}/limits.mpy").is_file()

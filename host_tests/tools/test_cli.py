@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-import slotmq
+import slotmq.app
 from slotmq_tools import cli, launcher
 from slotmq_tools.errors import ToolError
 
@@ -112,10 +112,10 @@ def test_a_tool_error_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_budget_prints_the_board_s_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    start = ModuleType("slotmq.start")
+    start = ModuleType("slotmq.app.start")
     monkeypatch.setattr(start, "budget", lambda board: f"table of {board}", raising=False)
-    monkeypatch.setitem(sys.modules, "slotmq.start", start)
-    monkeypatch.setattr(slotmq, "start", start, raising=False)
+    monkeypatch.setitem(sys.modules, "slotmq.app.start", start)
+    monkeypatch.setattr(slotmq.app, "start", start, raising=False)
     told = slotmq_command("budget", "--board", "RPI_PICO_W").output.splitlines()
     assert told == ["table              bytes  slots", "table of RPI_PICO_W"]
 

@@ -169,7 +169,10 @@ class TestOneMoreForTheBoardItself:
 
 
 class TestALogFile:
-    @pytest.mark.parametrize("name", ["/slotmq.log", "/flash/slotmq.log", "folder/slotmq.log"])
+    @pytest.mark.parametrize(
+        "name",
+        ["/slotmq.platform.log", "/flash/slotmq.platform.log", "folder/slotmq.platform.log"],
+    )
     def test_it_is_the_boards_and_is_not_opened_here(
         self, name: str, board: FakeRepl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -178,7 +181,7 @@ class TestALogFile:
         deployed(board, conf=file)
         assert board.files["/slotmq.conf"] == file.read_bytes()
         assert os.listdir(tmp_path) == ["mine.conf"]  # noqa: PTH208
-        assert not Path("/slotmq.log").exists()
+        assert not Path("/slotmq.platform.log").exists()
         _, settings = configuration.read(configuration.given(file), BOARD)
         assert settings.log_dest == (f"file {name}", "stderr")
 

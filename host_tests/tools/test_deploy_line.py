@@ -50,6 +50,28 @@ def test_a_password_in_the_environment_is_taken(monkeypatch: pytest.MonkeyPatch)
     assert options.login(None) == reach.Login()
 
 
+def test_a_user_who_is_not_let_in_hears_that_scram_is_not_spoken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(options.LOGIN, "sesame")
+    door = socket.create_server(("127.0.0.1", 0))
+
+    def refuse() -> None:
+        for _ in range(2):
+            with door.accept()[0] as client:
+                client.recv(1000)
+                client.sendall(b"\x20\x02\x00\x04")
+
+    threading.Thread(target=refuse, daemon=True).start()
+    address = "{}:{}".format(*door.getsockname())
+    told = CliRunner().invoke(main, ["status", address, "--user", "alice"])
+    assert told.exit_code == 1 and "Bad user name or password" in told.output
+    assert "SCRAM of MQTT 5.0 only" in " ".join(told.output.split())
+    told = CliRunner().invoke(main, ["status", address])
+    assert told.exit_code == 1 and "SCRAM" not in told.output
+    door.close()
+
+
 class Board:
     """Prints a line each time somebody listens, and hangs up."""
 

@@ -82,7 +82,11 @@ def test_what_goes_makes_room(board: FakeRepl) -> None:
     board.files["/large.bin"] = bytes(40960)
     said = erased(board)
     assert "3 files removed" in said
-    assert board.files.keys() == {"/lib/slotmq/core.mpy", "/slotmq.conf", "/network.json"}
+    assert board.files.keys() == {
+        "/lib/slotmq/core.mpy",
+        "/slotmq.conf",
+        "/network.json",
+    }
 
 
 @pytest.mark.usefixtures("tried")
@@ -157,7 +161,11 @@ class TestWhatIsNotSaid:
 
     def test_without_configuration_nothing_stays(self, board: FakeRepl) -> None:
         erased(board, no_conf=True)
-        assert board.files.keys() == {"/lib/slotmq/core.mpy", "/slotmq.conf", "/network.json"}
+        assert board.files.keys() == {
+            "/lib/slotmq/core.mpy",
+            "/slotmq.conf",
+            "/network.json",
+        }
         assert b"1999" not in board.files["/slotmq.conf"]
         assert b"shed" not in board.files["/network.json"]
 

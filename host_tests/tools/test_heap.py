@@ -35,7 +35,7 @@ def third(buf):
 """
 
 
-def compiled(folder: Path, text: str, name: str = "slotmq/hot.py", arch: str = "armv6m") -> Path:
+def compiled(folder: Path, text: str, name: str = "slotmq/viper.py", arch: str = "armv6m") -> Path:
     (folder / "source.py").write_text(text)
     return mpy.compile_file(folder / "source.py", name, folder / "made", arch)
 
@@ -65,7 +65,7 @@ def test_the_size_is_that_of_the_functions(tmp_path: Path) -> None:
 def test_modules_are_named_as_they_are_imported(tmp_path: Path) -> None:
     compiled(tmp_path, VIPER)
     compiled(tmp_path, PLAIN, "slotmq/loop.py")
-    assert list(native.in_folder(tmp_path / "made")) == ["slotmq.hot"]
+    assert list(native.in_folder(tmp_path / "made")) == ["slotmq.viper"]
 
 
 @pytest.mark.parametrize("content", [b"", b"M\x05\x00\x1f\x00\x00", b"import slotmq\n"])

@@ -26,7 +26,7 @@ PROGRAM = Path(__file__).with_name("mip_micropython.py")
 LIST = ROOT / "lib/package.json"
 PICO = boards.load("RPI_PICO_W")
 
-NATIVE = ("hot", "hot_journal", "hot_record", "hot_record_words")
+NATIVE = ("viper", "journal_viper", "record_viper", "record_words_viper")
 
 
 class Quiet(SimpleHTTPRequestHandler):

@@ -27,7 +27,7 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SLOTMQ_CACHE", str(tmp_path / "cache"))
     texts = {
         "slotmq/__init__.py": "",
-        "slotmq/hot.py": HOT,
+        "slotmq/fast/bytes_viper.py": HOT,
         "slotmq/topics.py": "DOLLAR = 36\n",
         "slotmq_boards/HOST/limits.py": "LIMITS = 1\n",
     }
@@ -49,7 +49,7 @@ def test_only_hot_is_bound_to_an_architecture(packages: Path) -> None:
     architecture_of = {name: header[2] >> 2 for name, header in made.items()}
     assert architecture_of == {
         "slotmq/__init__.mpy": 0,
-        "slotmq/hot.mpy": 4,
+        "slotmq/viper.mpy": 4,
         "slotmq/topics.mpy": 0,
         "slotmq_boards/HOST/limits.mpy": 0,
     }
@@ -64,8 +64,8 @@ def test_tracebacks_name_the_module(packages: Path) -> None:
 
 def test_what_only_cpython_imports_stays_out() -> None:
     found = mpy.sources("slotmq")
-    assert "slotmq/hot.py" in found
-    assert "slotmq/hot_cpython.py" not in found
+    assert "slotmq/fast/bytes_viper.py" in found
+    assert "slotmq/fast/bytes_cpython.py" not in found
 
 
 def test_nothing_is_compiled_twice(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +103,7 @@ def test_code_that_a_processor_cannot_have_is_refused(packages: Path) -> None:
     body = "        b[0] = b[1] + b[2] * b[3]\n" * 100
     text = "import micropython\n@micropython.viper\ndef f(x):\n    b = ptr8(x)\n"
     text += f"    while b[4]:\n        if b[5]:\n            return\n{body}"
-    (packages / "slotmq/hot.py").write_text(text)
+    (packages / "slotmq/fast/bytes_viper.py").write_text(text)
     with pytest.raises(ToolError, match="mpy-cross: ERROR: xtensa bccz out of range"):
         mpy.build("xtensawin")
 
@@ -120,8 +120,8 @@ def test_what_goes_onto_a_board(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "slotmq_tools.cli", "build", "--board", "RPI_PICO_W"]
     subprocess.run([*command, str(tmp_path)], check=True, capture_output=True)
     made = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*.mpy")}
-    assert {"slotmq/hot.mpy", "slotmq/core.mpy"} <= made
+    assert {"slotmq/viper.mpy", "slotmq/core.mpy"} <= made
     boards = {name for name in made if name.startswith("slotmq_boards/")}
     assert "slotmq_boards/RPI_PICO_W/limits.mpy" in boards
     assert not any("HOST" in name for name in boards)
-    assert (tmp_path / "slotmq/hot.mpy").read_bytes()[2] >> 2 == 4  # armv6m
+    assert (tmp_path / "slotmq/viper.mpy").read_bytes()[2] >> 2 == 4  # armv6m

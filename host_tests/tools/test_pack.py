@@ -17,23 +17,38 @@ PROGRAM = {
         __all__ = ("Broker",)
         __version__ = "1"
         """,
-    "hot": """
+    "fast/bytes_viper": """
         import sys
         WORDS = sys.maxsize
         def doubled(number, by=2):
             return number * by
         """,
-    "runtime": """
+    "fast/__init__": """
+        from slotmq.platform.runtime import MICROPYTHON
+        if MICROPYTHON:
+            from slotmq.fast.bytes_viper import doubled
+        else:
+            from slotmq.fast.nowhere_cpython import doubled
+        """,
+    "platform/__init__": """
+        # platform: the first lines of a folder are for people.
+        """,
+    "platform/runtime": """
         import sys
         MICROPYTHON = sys.implementation.name == "micropython"
         if MICROPYTHON:
-            from slotmq.hot import doubled
             const = int
         else:
-            from slotmq.nowhere import doubled
+            from slotmq.platform.nowhere import const
         """,
-    "tables": """
-        from slotmq.runtime import MICROPYTHON, const
+    "platform/ondemand": """
+        import sys
+        def take(name):
+            __import__("slotmq." + name)
+            return sys.modules["slotmq." + name]
+        """,
+    "tables/rows": """
+        from slotmq.platform.runtime import MICROPYTHON, const
         _FREE = const(4)
         total = 0
         class Table:
@@ -50,42 +65,43 @@ PROGRAM = {
         def count(more=1):
             global total
             if not MICROPYTHON:
-                from slotmq import nowhere
+                from slotmq.tables import nowhere
                 return nowhere.count(more)
             elif MICROPYTHON:
                 total += more
             return total
         """,
     "broker": """
-        from slotmq import tables
-        from slotmq.runtime import const, doubled as twice
+        from slotmq.fast import doubled as twice
+        from slotmq.platform.runtime import const
+        from slotmq.tables import rows
         _FREE = const(7)
         class Broker:
             def __init__(self, limits=None):
                 self.limits = limits
-                self.inner_table = tables.Table(rows=5)
+                self.inner_table = rows.Table(rows=5)
                 self._hidden = 1
             def publish(self, topic, *, retain=False):
                 return topic, retain
             def everything(self):
                 table = self.inner_table
                 later = lambda one: one + self._hidden + _FREE
-                tables.count(more=2)
-                from slotmq import extra
-                from slotmq.extra import reached
+                rows.count(more=2)
+                from slotmq.delivery import quota
+                from slotmq.delivery.quota import reached
                 return (later(1), table.largest, table.slots, table.rows_held, twice(4),
-                        getattr(self, "named_by_text"), tables.total, extra.reached(),
+                        getattr(self, "named_by_text"), rows.total, quota.reached(),
                         reached(), [one for one in table.sort_of])
             def named_by_text(self):
                 pass
         """,
-    "app": """
+    "app/__init__": """
         from slotmq.broker import Broker
         def main(argv):
             return Broker(limits=argv).everything()
         """,
-    "extra": """
-        from slotmq.tables import count
+    "delivery/quota": """
+        from slotmq.tables.rows import count
         def reached():
             return count()
         """,
@@ -123,8 +139,9 @@ def test_modules_that_are_loaded_together_are_one_file() -> None:
         "__init__.py",
         "app.py",
         "core.py",
-        "extra.py",
-        "hot.py",
+        "ondemand.py",
+        "quota.py",
+        "viper.py",
     ]
 
 
@@ -136,6 +153,55 @@ assert broker.limits == 3 and broker.publish("a", retain=True) == ("a", True)
 assert slotmq.__version__ == "1"
 """
     run(tmp_path, packed(texts(PROGRAM)), script)
+
+
+ON_DEMAND = {
+    "app/__init__": """
+        from slotmq.platform.ondemand import take
+        class Conn:
+            def __init__(self):
+                self.subscribe = 1
+                self.unsubscribe = 2
+                self.rare = 3
+        def main():
+            conn = Conn()
+            names = ("protocol.unsubscribe", "protocol.subscribe again")
+            return (take("protocol.subscribe").handle(conn.subscribe), conn.unsubscribe,
+                    take("v5.subscribe").handle(), take("v5.rare").handle(conn.rare), names)
+        """,
+    "protocol/__init__": "        # protocol: what a packet does",
+    "protocol/subscribe": """
+        def handle(conn):
+            return conn + 1
+        """,
+    "v5/subscribe": """
+        def handle():
+            return 5
+        """,
+    "v5/rare": """
+        def handle(conn):
+            return conn + 7
+        """,
+}
+
+
+def test_the_name_of_what_is_loaded_on_demand_is_its_files(tmp_path: Path) -> None:
+    """Its folder is in it where two are called alike and it is the one of version 5."""
+    files = packed(texts(PROGRAM | ON_DEMAND))
+    for name in ("subscribe", "v5_subscribe", "rare"):
+        assert f"slotmq/{name}.py" in files
+        assert f"('{name}').handle(" in files["slotmq/app.py"]
+    said = run(tmp_path, files, "from slotmq import app; print(app.main())")
+    assert said == "(2, 2, 5, 10, ('protocol.unsubscribe', 'protocol.subscribe again'))\n"
+
+
+def test_such_a_text_keeps_no_attribute_from_being_short() -> None:
+    app = ON_DEMAND["app/__init__"].replace(" again", "")
+    files = packed(texts(PROGRAM | ON_DEMAND | {"app/__init__": app}))
+    assert ".subscribe" not in files["slotmq/app.py"]
+    assert ".rare" not in files["slotmq/app.py"]
+    assert ".unsubscribe" in files["slotmq/app.py"]  # there is no such module
+    assert ".subscribe" in packed(texts(PROGRAM | ON_DEMAND))["slotmq/app.py"]  # "... again"
 
 
 def test_what_only_a_computer_does_is_left_out() -> None:
@@ -151,11 +217,12 @@ def test_nobody_elses_names_are_short_now() -> None:
 
 
 PACKED = """
-__init__ app auth budget capacities columns conf core epoch five hooks hot hot_journal hot_record
-hot_record_words idf inside joining joining5 journal journal_control journal_disk journal_file
-journal_flash journal_ring keeping local lwip lwip_layout places policies reason record
-record_control record_disk record_remote recorder refusals restore retrying scram seldom5 serving
-start steering subscribing subscribing5 sysinfo systopics telling tree
+__init__ app asyncio_task auth budget capacities columns compaction connect control core epoch
+esp32_memory flush hooks in_process journal journal_viper keep local location log_full log_reasons
+log_text lwip lwip_layout medium_file medium_file_start medium_flash medium_flash_start
+mosquitto_conf policies quota rare record record_viper record_words_viper recorder remote restore
+retry scram segments start subscribe sys_state sys_topics tree_text v5 v5_connect v5_subscribe
+viper
 """
 
 
@@ -173,22 +240,27 @@ def test_the_real_program_is_packed_whole() -> None:
     [
         (
             "broker",
-            "from slotmq import hot\nprint(hot)",
-            "line 2: the module hot is used as a value",
+            "from slotmq.fast import bytes_viper\nprint(bytes_viper)",
+            "line 2: the module bytes_viper is used as a value",
         ),
-        ("broker", "from slotmq import hot\nhot.x()", "line 2: hot does not define x"),
-        ("broker", "from slotmq.hot import x", "slotmq.hot has no x"),
         (
             "broker",
-            "from slotmq import hot_two\ndef f(hot):\n  return hot_two.two()",
-            "line 3: hot, hot_two's file, has another meaning",
+            "from slotmq.fast import bytes_viper\nbytes_viper.x()",
+            "line 2: fast.bytes_viper does not define x",
+        ),
+        ("broker", "from slotmq.fast.bytes_viper import x", "slotmq.fast.bytes_viper has no x"),
+        (
+            "broker",
+            "from slotmq.fast import two_viper\ndef f(viper):\n  return two_viper.two()",
+            "line 3: viper, fast.two_viper's file, has another meaning",
         ),
         ("broker", "a, b = 1, 2", "broker, line 1: more than a name is assigned"),
         ("broker", "x = 1\nif x:\n  y = 2", "line 2: cannot tell which branch is taken"),
     ],
 )
 def test_what_cannot_be_told_is_refused(module: str, text: str, complaint: str) -> None:
-    program = PROGRAM | {"app": "        x = 1", "hot_two": "        def two(): return 2"}
+    own = {"app/__init__": "        x = 1", "fast/two_viper": "        def two(): return 2"}
+    program = PROGRAM | own
     files = texts(program) | {f"slotmq/{module}.py": text}
     files["slotmq/__init__.py"] = ""
     with pytest.raises(ValueError, match=complaint):

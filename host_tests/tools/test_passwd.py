@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from slotmq.scram import Scram
+from slotmq.v5.scram import Scram
 from slotmq_tools import cli, passwd
 
 # RFC 7677, 3

@@ -20,27 +20,35 @@ def long_function(lines: int, name: str = "walk") -> str:
 
 # Imports. Each text is wrong in the module of that name.
 
-OURS = [lib(name, "") for name in ("deliver", "hot", "loop", "sessions", "handle_acks")]
+OURS = [lib(name, "") for name in ("delivery/encode", "net/loop", "protocol/connect")]
 WRONG_IMPORTS = {
-    "a table, another": ("messages", "from slotmq.sessions import Sessions"),
-    "a table, a step": ("messages", "from slotmq import deliver"),
-    "a handler, another": ("handle_publish", "from slotmq.handle_acks import handle_puback"),
-    "a step, the loop": ("lifecycle", "from slotmq.loop import Loop"),
-    "not at the top": ("lifecycle", "def f():\n    from slotmq.loop import Loop"),
-    "hot, past runtime": ("deliver", "from slotmq.hot import copy"),
-    "the dictionary": ("deliver", "from slotmq.packet import _START"),
-    "the tools": ("app", "from slotmq_tools import boards"),
-    "the tests": ("app", "import host_tests.wire.client"),
-    "a board": ("limits", "from slotmq_boards.HOST.limits import LIMITS"),
-    "a board by its name": ("app", "__import__('slotmq_boards.%s' % x)"),
-    "some name": ("app", "__import__(name)"),
-    "a borrowed handler": ("app", "borrow('handle_acks', 'handle_puback')"),
-    "a clock": ("broker", "import time"),
-    "a socket": ("intake", "import socket"),
+    "a table, a step": ("tables/messages", "from slotmq.delivery import encode"),
+    "a table, its floor": ("tables/messages", "from slotmq.config.limits import Limits"),
+    "a handler, the journal": ("protocol/publish", "from slotmq.journal.writer import Writer"),
+    "a step, the loop": ("delivery/lifecycle", "from slotmq.net.loop import Loop"),
+    "not at the top": ("delivery/lifecycle", "def f():\n    from slotmq.net.loop import Loop"),
+    "by its whole name": ("delivery/lifecycle", "import slotmq.net.loop"),
+    "the dictionary": ("delivery/encode", "from slotmq.protocol.packet import _START"),
+    "the broker": ("net/loop", "from slotmq.broker import Broker"),
+    "what is exported": ("net/loop", "from slotmq import Broker"),
+    "a file, its floor": ("broker", "from slotmq import control"),
+    "the tools": ("app/start", "from slotmq_tools import boards"),
+    "the tests": ("app/start", "import host_tests.wire.client"),
+    "a board": ("config/limits", "from slotmq_boards.HOST.limits import LIMITS"),
+    "a board by its name": ("app/__init__", "__import__('slotmq_boards.%s' % x)"),
+    "some name": ("app/start", "__import__(name)"),
+    "what is not there": ("protocol/publish", "borrow('protocol.acks', 'handle_puback')"),
+    "nor by its last name": ("app/start", "ondemand.take('connect', 0).handle()"),
+    "a clock": ("tables/sessions", "import time"),
+    "a socket": ("protocol/dispatch", "import socket"),
+    "a socket in a function": ("protocol/dispatch", "def f():\n    from socket import socket"),
     "half of Python": ("broker", "import gc, json"),
-    "a relative name": ("deliver", "from . import outbox"),
-    "the package": ("encode", "import slotmq"),
-    "no row": ("bridge", ""),
+    "what its twin may": ("fast/bytes_cpython", "import micropython"),
+    "a relative name": ("delivery/routing", "from . import encode"),
+    "a relative one upwards": ("delivery/routing", "from ..net import loop"),
+    "the package": ("delivery/encode", "import slotmq"),
+    "no floor": ("bridge/uplink", ""),
+    "no floor, no folder": ("bridge", "import time"),
 }
 
 
@@ -50,15 +58,25 @@ def test_a_wrong_import_is_found(module: str, text: str) -> None:
     assert found.place.startswith(f"lib/slotmq/{module}.py")
 
 
-MORE = [lib(name, "") for name in ("arrays", "conf", "retain", "runtime")]
+MORE = [lib(name, "") for name in ("config/mosquitto_conf", "tables/epoch")]
 RIGHT_IMPORTS = {
-    "messages": "from slotmq.arrays import u16\nfrom slotmq.runtime import const",
-    "handle_publish": "from slotmq import deliver, retain",
-    "runtime": "from slotmq.hot import copy\nimport sys",
-    "hot_routes": "import micropython\nfrom array import array",
-    "app": "borrow('conf', 'load')\n__import__('slotmq.' + module)",
-    "start": "__import__('slotmq_boards.%s.limits' % board)",
-    "net_cpython": "import socket",
+    "tables/messages": "from slotmq.fast import copy\nfrom slotmq.platform.runtime import const",
+    "tables/sessions": "from slotmq.tables import epoch\nimport slotmq.tables.insertion",
+    "protocol/publish": "from slotmq.delivery import encode\nfrom slotmq.protocol import connect",
+    "protocol/dispatch": "def f():\n    from slotmq.protocol.acks import handle_puback",
+    "delivery/routing": "ondemand.take('protocol.connect', 0)\ntake('net.loop')",
+    "platform/runtime": "from micropython import const\nimport sys",
+    "platform/ondemand": "import gc, sys\n__import__('slotmq.' + name)",
+    "platform/sockets_cpython": "import socket",
+    "platform/log": "from slotmq import __version__",
+    "fast/__init__": "from slotmq.fast.bytes_viper import copy",
+    "fast/routes_viper": "import micropython\nfrom array import array",
+    "v5/dispatch": "control('protocol.connect', conn)\ncontrol(conn, 'nowhere')",
+    "broker": "from slotmq.v5.acks import handle\nimport gc",
+    "__init__": "from slotmq.broker import Broker",
+    "app/__init__": "import slotmq\nborrow('config.mosquitto_conf', 'load')",
+    "app/start": "__import__('slotmq_boards.%s.limits' % board)",
+    "recorder/files": "from slotmq import Broker\nimport binascii, json",
 }
 
 
@@ -68,14 +86,14 @@ def test_a_right_import_is_not(module: str, text: str) -> None:
 
 
 def test_a_board_imports_limits_only() -> None:
-    text = "from slotmq import Limits\nfrom slotmq.loop import Loop\n"
+    text = "from slotmq import Limits\nfrom slotmq.net.loop import Loop\n"
     preset = Source("boards/HOST/limits.py", text)
     (found,) = imports.check([*OURS, preset])
-    assert found.place == "boards/HOST/limits.py:slotmq.loop.Loop"
+    assert found.place == "boards/HOST/limits.py:slotmq.net.loop.Loop"
 
 
 def test_the_host_side_imports_what_it_likes() -> None:
-    text = "import slotmq.loop, subprocess"
+    text = "import slotmq.net.loop, subprocess"
     assert list(imports.check([Source("tools/cli.py", text)])) == []
 
 
@@ -85,38 +103,54 @@ VIPER = "import micropython\n@micropython.viper\ndef f(b):\n    return ptr8(b)[0
 
 
 @pytest.mark.parametrize(
-    "path", ["lib/slotmq/loop.py", "lib/slotmq/hot_cpython.py", "boards/x.py"]
+    "path", ["lib/slotmq/net/loop.py", "lib/slotmq/fast/bytes_cpython.py", "boards/x.py"]
 )
-def test_viper_outside_of_hot_is_found(path: str) -> None:
+def test_viper_outside_of_its_files_is_found(path: str) -> None:
     found = [finding.place for finding in viper.check([Source(path, VIPER)])]
     assert found == [f"{path}:ptr8", f"{path}:viper"]
 
 
-@pytest.mark.parametrize("path", ["lib/slotmq/hot.py", "lib/slotmq/hot_x.py", "tools/relay.py"])
-def test_viper_in_hot_and_on_the_host_is_not(path: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["lib/slotmq/fast/bytes_viper.py", "lib/slotmq/fast/x_viper.py", "tools/relay.py"]
+)
+def test_viper_in_its_files_and_on_the_host_is_not(path: str) -> None:
     assert list(viper.check([Source(path, VIPER)])) == []
 
 
-def test_a_name_that_only_one_runtime_gets_is_found() -> None:
-    micropython = "if MICROPYTHON:\n from slotmq.hot import copy, find\n"
-    cpython = "else:\n from slotmq.hot_cpython import copy, look as fetch\n"
-    found = [finding.place for finding in viper.check([lib("runtime", micropython + cpython)])]
-    assert found == ["lib/slotmq/runtime.py:fetch", "lib/slotmq/runtime.py:find"]
+CHOICE = """
+if MICROPYTHON:
+    from slotmq.fast.bytes_viper import copy, find
+else:
+    from slotmq.fast.bytes_cpython import copy, look as fetch
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["fast/__init__", "fast/journal", "fast/record", "platform/sockets"]
+)
+def test_a_name_that_only_one_runtime_gets_is_found(module: str) -> None:
+    found = [finding.place for finding in viper.check([lib(module, CHOICE)])]
+    assert found == [f"lib/slotmq/{module}.py:fetch", f"lib/slotmq/{module}.py:find"]
+
+
+def test_twins_with_the_same_names_are_not() -> None:
+    same = CHOICE.replace("look as fetch", "look as find")
+    assert list(viper.check([lib("fast/__init__", same)])) == []
 
 
 # Constants
 
-DICTIONARY = lib("packet", "_TYPE = const(0)\n_END = const(4)\nNONE = const(0xFFFF)\n")
+DICTIONARY = lib("protocol/packet", "_TYPE = const(0)\n_END = const(4)\nNONE = const(0xFFFF)\n")
 
 
 @pytest.mark.parametrize(
     ("module", "text", "name"),
     [
-        ("loop", "_END = const(5)", "_END"),
-        ("loop", "_NONE = const(0xFFFE)", "_NONE"),
-        ("loop", "_END = const(1 | 8)", "_END"),
-        ("loop", "_TWO = const(2)\n_END = const(_TWO + 1)", "_END"),
-        ("hot_cpython", "_END = 5", "_END"),
+        ("net/loop", "_END = const(5)", "_END"),
+        ("net/loop", "_NONE = const(0xFFFE)", "_NONE"),
+        ("net/loop", "_END = const(1 | 8)", "_END"),
+        ("net/loop", "_TWO = const(2)\n_END = const(_TWO + 1)", "_END"),
+        ("fast/bytes_viper", "_END = 5", "_END"),
     ],
 )
 def test_a_value_that_is_not_the_dictionarys_is_found(module: str, text: str, name: str) -> None:
@@ -132,7 +166,9 @@ def test_without_the_dictionary_most_files_are_right() -> None:
 
 
 def test_what_agrees_or_is_no_constant_is_not_found() -> None:
-    right = lib("loop", "_END = const(2 + 2)\n_NONE = const(0xFFFF)\n_OWN = const(9)\n_TYPE = 7\n")
+    right = lib(
+        "net/loop", "_END = const(2 + 2)\n_NONE = const(0xFFFF)\n_OWN = const(9)\n_TYPE = 7\n"
+    )
     assert list(consts.check([DICTIONARY, right])) == []
 
 
@@ -141,10 +177,10 @@ def test_what_agrees_or_is_no_constant_is_not_found() -> None:
 
 def test_a_long_function_and_a_long_file_are_found() -> None:
     text = long_function(61) + long_function(60, "other") + "class A:\n" + "    x = 1\n" * 480
-    found = sorted(sizes.check([lib("loop", text)]), key=lambda finding: finding.size)
+    found = sorted(sizes.check([lib("net/loop", text)]), key=lambda finding: finding.size)
     assert [(f.rule, f.place, f.size) for f in found] == [
-        ("function", "lib/slotmq/loop.py:walk", 61),
-        ("file", "lib/slotmq/loop.py", 602),
+        ("function", "lib/slotmq/net/loop.py:walk", 61),
+        ("file", "lib/slotmq/net/loop.py", 602),
     ]
 
 
@@ -212,7 +248,7 @@ def test_data_needs_its_whole_name(tmp_path: Path) -> None:
 
 # Known exceptions
 
-FINDING = Finding("function", "lib/slotmq/hot.py:send", "89 lines", 89)
+FINDING = Finding("function", "lib/slotmq/fast/bytes_viper.py:send", "89 lines", 89)
 
 
 def remaining(row: str, *findings: Finding) -> list[str]:
@@ -220,24 +256,27 @@ def remaining(row: str, *findings: Finding) -> list[str]:
 
 
 def test_a_known_exception_is_no_finding() -> None:
-    assert remaining("function\tlib/slotmq/hot.py:send\t89", FINDING) == []
+    assert remaining("function\tlib/slotmq/fast/bytes_viper.py:send\t89", FINDING) == []
 
 
 def test_it_may_not_grow() -> None:
     longer = dataclasses.replace(FINDING, size=90)
-    assert remaining("function\tlib/slotmq/hot.py:send\t89", longer) == ["function"]
+    assert remaining("function\tlib/slotmq/fast/bytes_viper.py:send\t89", longer) == ["function"]
 
 
 def test_it_must_get_lower_with_what_it_allows() -> None:
-    assert remaining("function\tlib/slotmq/hot.py:send\t90", FINDING) == ["known"]
+    assert remaining("function\tlib/slotmq/fast/bytes_viper.py:send\t90", FINDING) == ["known"]
 
 
 def test_it_must_go_when_it_is_not_needed() -> None:
-    assert remaining("function\tlib/slotmq/hot.py:send\t90") == ["known"]
+    assert remaining("function\tlib/slotmq/fast/bytes_viper.py:send\t90") == ["known"]
 
 
 def test_it_is_for_one_rule_and_one_place() -> None:
-    assert remaining("file\tlib/slotmq/hot.py:send\t89", FINDING) == ["function", "known"]
+    assert remaining("file\tlib/slotmq/fast/bytes_viper.py:send\t89", FINDING) == [
+        "function",
+        "known",
+    ]
 
 
 # The command
@@ -253,13 +292,13 @@ def test_the_command_fails_and_names_the_place(
 ) -> None:
     monkeypatch.setattr(known, "FILE", tmp_path / "known.tsv")
     known.FILE.write_text("")
-    plant(tmp_path, "host_tests/test_all.py", "import slotmq.encode\n")
-    plant(tmp_path, "lib/slotmq/encode.py", "")
+    plant(tmp_path, "host_tests/test_all.py", "import slotmq.delivery.encode\n")
+    plant(tmp_path, "lib/slotmq/delivery/encode.py", "")
     assert tidy.main((), tmp_path) == 0
-    plant(tmp_path, "lib/slotmq/encode.py", "import socket\n")
+    plant(tmp_path, "lib/slotmq/delivery/encode.py", "import socket\n")
     assert tidy.main((), tmp_path) == 1
     printed = capsys.readouterr()
-    assert printed.err == "lib/slotmq/encode.py:socket: must not import socket (import)\n"
+    assert printed.err == "lib/slotmq/delivery/encode.py:socket: must not import socket (import)\n"
     assert "host_tests/" in printed.out
 
 

@@ -6,7 +6,7 @@ import sys
 from seeded import Numbers, shown
 
 from slotmq import Broker, Limits, Settings
-from slotmq.runtime import acked, append, fan, finish, put_ack, send, store, unref
+from slotmq.fast import acked, append, fan, finish, put_ack, send, store, unref
 
 NONE = 0xFFFF
 LIMITS = Limits(

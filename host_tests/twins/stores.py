@@ -6,7 +6,7 @@ import sys
 
 from seeded import Numbers, shown
 
-from slotmq.runtime import Arena, Names, Routes
+from slotmq.fast import Arena, Names, Routes
 
 NONE = 0xFFFF
 TEXTS = [b"", b"a", b"b", b"aa", b"a" * 15, b"a" * 16, b"a" * 17, b"a" * 32, b"a" * 31 + b"b"]

@@ -6,15 +6,7 @@ import sys
 
 from seeded import Numbers, shown
 
-from slotmq.runtime import (
-    copy,
-    filter_ok,
-    find_id,
-    new_packet,
-    next_packet,
-    topic_matches,
-    utf8_ok,
-)
+from slotmq.fast import copy, filter_ok, find_id, new_packet, next_packet, topic_matches, utf8_ok
 
 FIRSTS = (0x10, 0x30, 0x32, 0x34, 0x3B, 0x3D, 0x36, 0x40, 0x50, 0x62, 0x6A, 0x70, 0x82, 0x8A)
 FIRSTS += (0xA2, 0xC0, 0xE0, 0x00, 0xF0, 0x60, 0x41, 0x80, 0xD0)

@@ -5,7 +5,8 @@ import unittest
 
 import scratch
 
-from slotmq import app, broker, log
+from slotmq import app, broker
+from slotmq.platform import log
 
 BOARD = ["--board", "RPI_PICO_W"]  # its tables fit the heap of the tests
 
@@ -84,7 +85,7 @@ class Case(unittest.TestCase):
     def setUp(self):
         self.kept = broker.Broker
         broker.Broker = made
-        sys.modules.pop("slotmq.start", None)  # if another test has it, with the real one
+        sys.modules.pop("slotmq.app.start", None)  # if another test has it, with the real one
         Broker.made = None
         Broker.too_large = False
         Broker.orders = b"s"

@@ -9,7 +9,7 @@ import sys
 
 from media import Flash as Pages
 
-from slotmq import heap
+from slotmq.platform import heap
 
 SIZE = 4096
 

@@ -9,9 +9,9 @@ from invariants import broken
 from packets import PUBACK, ack, publish
 
 from slotmq import Broker, Limits, Settings
-from slotmq.journal_file import FileMedium
-from slotmq.restore import restore
-from slotmq.runtime import MICROPYTHON
+from slotmq.journal.medium_file import FileMedium
+from slotmq.journal.restore import restore
+from slotmq.platform.runtime import MICROPYTHON
 
 SNAPSHOT, LIMIT, HEADER = 8000, 60000, 16
 SMALL = {"connections": 4, "sessions": 4, "subscriptions": 8, "messages": 16, "deliveries": 32}

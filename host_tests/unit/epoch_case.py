@@ -6,8 +6,10 @@ import scratch
 from fakes import Client, Stream, World
 from memory_medium import MemoryMedium
 
-from slotmq import Broker, Limits, Settings, epoch, record, record_file
-from slotmq.restore import restore
+from slotmq import Broker, Limits, Settings
+from slotmq.journal.restore import restore
+from slotmq.recorder import files, start
+from slotmq.tables import epoch
 
 NONE = 0xFFFF
 EPOCH = 259200000  # tenths of a second
@@ -39,14 +41,14 @@ class EpochCase(unittest.TestCase):
             settings.remote_admin = False
             self.folder = scratch.path() + "/"
             os.mkdir(self.folder)  # noqa: PTH102
-            self.taps = record.attach(self.broker, settings, self.folder)
+            self.taps = start.attach(self.broker, settings, self.folder)
             self.rec = self.taps.rec
         if keeps:
             restore(self.broker, self.medium, lambda text: None)
 
     def tearDown(self):
         if self.recording:
-            record_file.close(self.rec)
+            files.close(self.rec)
 
     def reboot(self):
         self.medium = self.medium.after_the_cut()

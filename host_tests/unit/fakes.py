@@ -8,8 +8,8 @@
 # the lock as an application's callback does.
 from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, connect, read_publish, split
 
-from slotmq import heap
-from slotmq.loop import Loop
+from slotmq.net.loop import Loop
+from slotmq.platform import heap
 
 IN, OUT, ERR, HUP = 1, 4, 8, 16
 MOST = 1 << 20

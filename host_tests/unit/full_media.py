@@ -3,10 +3,10 @@ import os
 
 import media
 
-from slotmq import heap
-from slotmq.journal_file import FileMedium
-from slotmq.journal_flash import FlashMedium
-from slotmq.runtime import MICROPYTHON
+from slotmq.journal.medium_file import FileMedium
+from slotmq.journal.medium_flash import FlashMedium
+from slotmq.platform import heap
+from slotmq.platform.runtime import MICROPYTHON
 
 if MICROPYTHON:
     import vfs

@@ -1,7 +1,7 @@
 # invariants.py - what holds between the tables of a broker after every turn.
 #
 # Each check walks what the broker only counts. Returns what is wrong, as texts.
-from slotmq.planting import find
+from slotmq.tables.insertion import find
 
 _NONE = 0xFFFF
 _QUEUED = 0

@@ -8,7 +8,7 @@ from memory_medium import MemoryMedium
 from packets import connect
 
 from slotmq import Broker, Limits, Settings
-from slotmq.restore import restore
+from slotmq.journal.restore import restore
 
 CONNACK = b"\x20\x02\0\0"
 RESUMED = b"\x20\x02\1\0"

@@ -5,7 +5,7 @@ from fakes import Client, Stream, World
 from packets import DISCONNECT, PUBACK, PUBREC, ack, connect, publish, subscribe
 
 from slotmq import Broker, Limits, Settings
-from slotmq.restore import restore
+from slotmq.journal.restore import restore
 
 # ruff: noqa: RUF005 - MicroPython has no stars in a list
 NONE = 0xFFFF

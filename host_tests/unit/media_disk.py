@@ -4,7 +4,7 @@ import os
 
 from media import garbage
 
-from slotmq import journal_disk, journal_file
+from slotmq.journal import medium_file, medium_file_start
 
 
 class Cut(Exception):
@@ -13,7 +13,7 @@ class Cut(Exception):
 
 def mount(disk):
     """Journals use it from now on, and the real one again after mount(None)."""
-    for module in (journal_disk, journal_file):
+    for module in (medium_file_start, medium_file):
         module.os = disk or os
         vars(module).pop("open", None)
         if disk:

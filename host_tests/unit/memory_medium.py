@@ -1,6 +1,6 @@
 # memory_medium.py - a medium for journals that is a few bytes in memory, and can lose its
 # power after any number of bytes. It allocates, and lifts the loop's lock for that.
-from slotmq import heap
+from slotmq.platform import heap
 
 
 class PowerCut(Exception):

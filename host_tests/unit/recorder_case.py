@@ -7,10 +7,11 @@ from struct import unpack
 
 import scratch
 
-from slotmq import Limits, record_control, record_file
-from slotmq.arrays import u16
-from slotmq.recorder import Recorder
-from slotmq.runtime import Names
+from slotmq import Limits
+from slotmq.fast import Names
+from slotmq.platform.arrays import u16
+from slotmq.recorder import files, segments
+from slotmq.recorder.writer import Recorder
 
 NONE = 0xFFFF
 DEF, MESSAGE, EVENT, ANCHOR, GAP = 1, 2, 3, 4, 5
@@ -57,16 +58,16 @@ class RecorderCase(unittest.TestCase):
         self.rec = None
 
     def tearDown(self):
-        record_file.close(self.rec)
+        files.close(self.rec)
 
     def boot(self, boot=1, size=1024, most=4, stops=False):
         self.clients = Names(8, 512)
         rec = Recorder(self.folder, size, most, self.clients, u16(1), Limits(), (b"#",), stops)
         self.rec = rec
         rec.board, rec.boot = b"12345678", boot
-        record_file.look(rec)
-        record_control.next_segment(rec, 0)
-        record_control.event(rec, 1, b"\0")
+        files.look(rec)
+        segments.next_segment(rec, 0)
+        segments.event(rec, 1, b"\0")
         return rec
 
     def say(self, rec, payload, topic=b"t"):
@@ -74,7 +75,7 @@ class RecorderCase(unittest.TestCase):
         rec.message(NONE, buf, 0, len(topic), 0, buf, len(topic), len(payload))
 
     def read(self, rec, segment):
-        with open(record_file.path(rec, segment), "rb") as file:  # noqa: PTH123
+        with open(files.path(rec, segment), "rb") as file:  # noqa: PTH123
             return file.read()
 
     def payloads(self, data):
@@ -82,6 +83,6 @@ class RecorderCase(unittest.TestCase):
 
     def empty(self, rec):
         """A ring as before its first start."""
-        record_file.close(rec)
-        for segment in record_file.look(rec):
-            os.remove(record_file.path(rec, segment))  # noqa: PTH107
+        files.close(rec)
+        for segment in files.look(rec):
+            os.remove(files.path(rec, segment))  # noqa: PTH107

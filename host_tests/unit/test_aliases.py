@@ -3,8 +3,8 @@
 import unittest
 
 from slotmq import Limits
-from slotmq.aliases import Aliases
-from slotmq.seldom5 import largest
+from slotmq.v5.rare import largest
+from slotmq.v5.topic_aliases import Aliases
 
 MOST = 3
 BLOCK = 16

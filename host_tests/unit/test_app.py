@@ -6,10 +6,12 @@ A stand-in takes the broker's place; host_tests/test_start.py and test_app.py st
 import scratch
 from app_case import BOARD, Broker, Case, Stream
 
-from slotmq import app, log, start
-from slotmq.limits import Limits
-from slotmq.runtime import MICROPYTHON
-from slotmq.settings import ConfError
+from slotmq import app
+from slotmq.app import start
+from slotmq.config.limits import Limits
+from slotmq.config.settings import ConfError
+from slotmq.platform import log
+from slotmq.platform.runtime import MICROPYTHON
 
 
 class TestArguments(Case):
@@ -67,7 +69,7 @@ class TestReload(Case):
     def reload(self, before, after, *argv):
         path = self.conf(before)
         program = app.App()
-        app.borrow("start", "start", program, BOARD + ["-c", path] + list(argv))  # noqa: RUF005
+        app.borrow("app.start", "start", program, BOARD + ["-c", path] + list(argv))  # noqa: RUF005
         with open(path, "w") as file:  # noqa: PTH123
             file.write(f"log_dest file {self.logged}\n{after}\n")
         program.reload()
@@ -146,17 +148,17 @@ class TestBudget(Case):
             start.budget("ABACUS")
 
     def test_the_heap_is_checked_before_the_tables_are_made(self):
-        app.borrow("start", "_check_heap", Limits().rows(), 10240)
+        app.borrow("app.start", "_check_heap", Limits().rows(), 10240)
         if MICROPYTHON:
             large = Limits(message_bytes=1 << 26, message_block=4096).rows()
             with self.assertRaises(MemoryError) as caught:
-                app.borrow("start", "_check_heap", large, 10240)
+                app.borrow("app.start", "_check_heap", large, 10240)
             self.assertIn("lower limit message_bytes (messages", str(caught.exception))
 
     def test_a_heap_in_pieces_is_told_from_one_that_is_too_small(self):
         Broker.too_large = True
         with self.assertRaises(MemoryError) as caught:
-            app.borrow("start", "start", app.App(), BOARD[:])
+            app.borrow("app.start", "start", app.App(), BOARD[:])
         told = str(caught.exception)
         self.assertIn("are free lie in pieces too small for them; lower limit", told)
         need, size = Limits().ram_bytes(), max([row[1] for row in Limits().rows()])

@@ -4,16 +4,16 @@ import unittest
 
 import scratch
 
-from slotmq import conf
-from slotmq.limits import Limits
-from slotmq.policies import WHEN_FULL, rows
-from slotmq.settings import ConfError, Settings
+from slotmq.config import mosquitto_conf
+from slotmq.config.limits import Limits
+from slotmq.config.policies import WHEN_FULL, rows
+from slotmq.config.settings import ConfError, Settings
 
 SMALL = Limits(connections=4, inflight=10, queued=20)
 
 
 def load(text, limits=SMALL):
-    return conf.load(scratch.write(text), limits)[:2]
+    return mosquitto_conf.load(scratch.write(text), limits)[:2]
 
 
 def settings(text):
@@ -25,7 +25,7 @@ class Case(unittest.TestCase):
         """The text is refused at that line and key, and the message has those parts."""
         path = scratch.write(text)
         with self.assertRaises(ConfError) as caught:
-            conf.load(path, SMALL)
+            mosquitto_conf.load(path, SMALL)
         message = str(caught.exception)
         self.assertEqual(message.find(f"{path}:{line}: {key}: expected "), 0, message)
         for part in parts:
@@ -35,7 +35,7 @@ class Case(unittest.TestCase):
 class TestSyntax(Case):
     def test_an_empty_file_is_the_defaults(self):
         found = settings("")
-        for row in rows(conf.FIELDS):
+        for row in rows(mosquitto_conf.FIELDS):
             key = row[0]
             self.assertEqual(getattr(found, key, None), getattr(Settings(), key, None), key)
 
@@ -59,12 +59,12 @@ class TestSyntax(Case):
         self.refused("include_dir /etc", 1, "include_dir", "include_dir")
 
     def test_a_key_without_its_value(self):
-        for row in rows(conf.FIELDS):
+        for row in rows(mosquitto_conf.FIELDS):
             with self.subTest(key=row[0]):
                 self.refused(row[0], 1, row[0])
 
     def test_a_value_of_no_kind(self):
-        for row in rows(conf.FIELDS):
+        for row in rows(mosquitto_conf.FIELDS):
             if row[2] not in ("text", "prefix", "address"):
                 with self.subTest(key=row[0]):
                     self.refused(row[0] + " ?", 1, row[0])
@@ -75,18 +75,18 @@ class TestSyntax(Case):
     def test_a_missing_file(self):
         path = scratch.path()
         with self.assertRaises(ConfError) as caught:
-            conf.load(path, SMALL)
+            mosquitto_conf.load(path, SMALL)
         expected = f"{path}: expected a file that can be read ([Errno 2] "
         self.assertEqual(str(caught.exception)[: len(expected)], expected)
 
     def test_a_folder_is_no_file(self):
         with self.assertRaises(ConfError):
-            conf.load("/", SMALL)
+            mosquitto_conf.load("/", SMALL)
 
 
 class TestValues(Case):
     def test_flags(self):
-        for row in rows(conf.FIELDS):
+        for row in rows(mosquitto_conf.FIELDS):
             if row[2] == "flag":
                 for value in (True, False):
                     text = "true" if value else "false"
@@ -95,7 +95,7 @@ class TestValues(Case):
         self.refused("retain_available yes", 1, "retain_available", "true or false")
 
     def test_numbers_within_their_bounds(self):
-        for row in rows(conf.FIELDS):
+        for row in rows(mosquitto_conf.FIELDS):
             if row[2] == "number":
                 key, low, high = row[0], int(row[3]), int(row[4])
                 self.assertEqual(getattr(settings(f"{key} {low}"), key), low)
@@ -240,11 +240,11 @@ class TestListeners(Case):
 
     def test_where_they_stand(self):
         text = "\nport 1\nbind_address ::1\nlistener 2\nlistener 3 ::1\n"
-        lines = conf.load(scratch.write(text), SMALL)[2]
+        lines = mosquitto_conf.load(scratch.write(text), SMALL)[2]
         self.assertEqual(lines["::1", 1], ("bind_address", 3))
         self.assertEqual(lines[None, 2], ("listener", 4))
         self.assertEqual(lines["::1", 3], ("listener", 5))
-        lines = conf.load(scratch.write("\nport 1"), SMALL)[2]
+        lines = mosquitto_conf.load(scratch.write("\nport 1"), SMALL)[2]
         self.assertEqual(lines[None, 1], ("port", 2))
 
     def test_a_port_twice(self):
@@ -261,7 +261,7 @@ class TestListeners(Case):
 class TestReload(Case):
     def reload(self, before, after):
         found, limits = load(before)
-        changed, refused = conf.reload(scratch.write(after), limits, found)
+        changed, refused = mosquitto_conf.reload(scratch.write(after), limits, found)
         return found, changed, refused
 
     def test_nothing_new(self):
@@ -289,5 +289,5 @@ class TestReload(Case):
     def test_a_bad_file_changes_nothing(self):
         found, limits = load("max_qos 1\n")
         with self.assertRaises(ConfError):
-            conf.reload(scratch.write("max_qos 0\nmax_qos 3\n"), limits, found)
+            mosquitto_conf.reload(scratch.write("max_qos 0\nmax_qos 3\n"), limits, found)
         self.assertEqual(found.max_qos, 1)

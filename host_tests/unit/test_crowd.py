@@ -348,6 +348,136 @@ class TestMessages(MessagesCase):
         self.assertEqual(self.held("gone5")[0], 32)
 
 
+class TestDeliveries(MessagesCase):
+    """A Pico W's 80 deliveries: a message for many takes one for each of them."""
+
+    def setUp(self):
+        self.settings = Settings(sys_interval=0)
+        self.limits = Limits()
+        self.make()
+
+    def entries(self):
+        return self.broker.deliveries.count[0]
+
+    def all_alike(self, count, leave):
+        readers = [self.subscriber(f"s{k}", "all") for k in range(count)]
+        if leave:
+            for reader in readers:
+                reader.leave()
+            self.world.turn(3)
+        return readers
+
+    def test_departed_clients_leave_some_to_those_who_are_there(self):
+        for of_version_5 in (False, True):
+            with self.subTest(of_version_5=of_version_5):
+                self.make()
+                self.all_alike(3, True)
+                last = Client(Stream())
+                self.world.listener.waiting.append(last.stream)
+                if of_version_5:
+                    last.send(packets5.connect("s3", expiry=60) + packets5.subscribe(1, "all", 1))
+                else:
+                    last.send(packets.connect("s3", clean=False) + packets.subscribe(1, "all", 1))
+                self.world.turn(3)
+                last.leave()
+                self.world.turn(3)
+                writer = self.world.client("w")
+                self.publish(writer, "all", 60)
+                writer.leave()
+                self.assertEqual([self.held(f"s{k}")[0] for k in range(4)], [15] * 4)
+                self.assertEqual(self.entries(), 60)
+                self.assertEqual(self.broker.deliveries.refused, 4 * 45)
+                self.assertTrue(self.is_served())
+                self.assertEqual(self.broker.deliveries.refused, 4 * 45)
+
+    def test_so_do_those_who_are_there_and_acknowledge_nothing(self):
+        self.limits = Limits(connections=6)
+        self.make()
+        self.all_alike(4, False)
+        writer = self.world.client("w")
+        self.publish(writer, "all", 60)
+        self.assertEqual([self.held(f"s{k}")[0] for k in range(4)], [15] * 4)
+        for k in range(2):  # who leaves gets no more
+            self.subscriber(f"t{k}", "few").leave()
+        self.world.turn(3)
+        self.publish(writer, "few", 2)
+        self.assertEqual(self.entries(), 60)
+        here = self.subscriber("here", "few", True)  # one that holds little has an even part
+        self.publish(writer, "few", 5)
+        self.assertEqual(self.held("here")[0], 80 // 4 // SESSIONS)
+        here.answer()
+        self.world.turn(2)
+        self.assertEqual(len(here.messages), 2)
+
+    def test_a_session_has_half_of_them_wherever_it_is(self):
+        self.limits = Limits(queued=60, messages=200)
+        for there in (False, True):
+            with self.subTest(there=there):
+                self.make()
+                reader = self.subscriber("slow", "slow")
+                if not there:
+                    reader.leave()
+                    self.world.turn(3)
+                self.publish(self.world.client("w"), "slow", 50)
+                self.assertEqual(self.held("slow")[0], 40)
+
+    def test_one_that_holds_none_may_have_one(self):
+        self.limits = Limits(deliveries=16)  # of whose last quarter no even part is left
+        self.make()
+        self.all_alike(4, True)
+        writer = self.world.client("w")
+        self.publish(writer, "all", 20)
+        self.assertEqual(self.entries(), 12)
+        here = self.subscriber("here", "few", True)
+        self.publish(writer, "few", 2)
+        self.assertEqual(self.held("here")[0], 1)
+        here.answer()
+        self.world.turn(2)
+        self.assertEqual(len(here.messages), 1)
+
+    def test_what_waits_for_pubcomp_counts_too(self):
+        self.limits = Limits(inflight=30)
+        self.make()
+        self.all_alike(4, True)
+        writer = self.world.client("w")
+        self.publish(writer, "all", 14)
+        reader = self.subscriber("rel", "rel", True, 2)
+        self.publish(writer, "rel", 8, qos=2)
+        for data in reader.packets():
+            where = 2 + 2 + len("rel")
+            reader.send(packets.ack(packets.PUBREC, data[where] << 8 | data[where + 1]))
+        self.world.turn(4)
+        reader.packets()
+        self.assertEqual(self.entries(), 14 * 4 + 4)
+        self.assertEqual(self.broker.messages.count[0], 14)
+        self.publish(writer, "rel", 2, qos=2, first=20)
+        self.assertEqual(self.entries(), 60)
+
+    def test_drop_oldest_has_the_newest(self):
+        self.settings.when_full["deliveries"] = "drop_oldest"
+        self.make()
+        self.all_alike(4, True)
+        writer = self.world.client("w")
+        self.publish(writer, "all", 20)
+        self.publish(writer, "all", 4, size=300)  # which are larger than what goes for them
+        self.assertEqual([self.held(f"s{k}") for k in range(4)], [(15, 11 + 4 * 5)] * 4)
+
+    def test_the_shares_are_settings(self):
+        self.limits = Limits(messages=200)
+        for session, offline, most in ((10, 50, 8), (50, 30, 6), (100, 100, 20)):
+            self.settings.max_session_share = session
+            self.settings.max_offline_share = offline
+            with self.subTest(session=session, offline=offline):
+                self.make()
+                self.all_alike(4, True)
+                self.publish(self.world.client("w"), "all", 30)
+                self.assertEqual([self.held(f"s{k}")[0] for k in range(4)], [most] * 4)
+                self.settings.max_session_share = self.settings.max_offline_share = 100
+                self.broker.apply_settings()
+                self.publish(self.world.client("w2"), "all", 20)
+                self.assertEqual(self.entries(), 80)
+
+
 class TestSys(MessagesCase):
     """$SYS is readable whatever is full."""
 

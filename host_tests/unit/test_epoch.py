@@ -10,7 +10,8 @@ import packets5
 from epoch_case import EPOCH, LEAST, MOST, NEVER, TIMES, EpochCase
 from memory_medium import MemoryMedium
 
-from slotmq import epoch, ondemand
+from slotmq.platform import ondemand
+from slotmq.tables import epoch
 
 
 class Lwip:
@@ -53,7 +54,7 @@ class TestClock(EpochCase):
         self.assertEqual(self.broker.connected, 1)
         self.assertEqual(self.broker.sessions.names.count(), 2)
         seconds = (TIMES * EPOCH + self.broker.now) // 10
-        systopics = ondemand.take("systopics", self.broker.now)
+        systopics = ondemand.take("status.sys_topics", self.broker.now)
         self.assertEqual(systopics.uptime(self.broker.sys), f"{seconds} seconds")
 
     def test_every_column_moves_by_the_same(self):
@@ -99,7 +100,7 @@ class TestClock(EpochCase):
         take = ondemand.take
 
         def fails(name, now):
-            if name == "epoch":
+            if name == "tables.epoch":
                 raise MemoryError
             return take(name, now)
 
@@ -118,11 +119,11 @@ class TestClock(EpochCase):
         before = ondemand.IS_SMALL, ondemand._used
         ondemand.IS_SMALL, ondemand._used = True, {}
         try:
-            ondemand.take("budget", EPOCH - 1)
+            ondemand.take("config.budget", EPOCH - 1)
             ondemand.tick(EPOCH)
-            self.assertTrue("budget" in ondemand._used)
+            self.assertTrue("config.budget" in ondemand._used)
             ondemand.tick(1)
-            self.assertFalse("budget" in ondemand._used)
+            self.assertFalse("config.budget" in ondemand._used)
         finally:
             ondemand.IS_SMALL, ondemand._used = before
 

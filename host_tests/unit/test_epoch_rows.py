@@ -7,7 +7,8 @@ import packets5
 from epoch_case import EPOCH, NEVER, NONE, TIMES, EpochCase
 from memory_medium import MemoryMedium
 
-from slotmq import epoch, ondemand
+from slotmq.platform import ondemand
+from slotmq.tables import epoch
 
 
 class TestRows(EpochCase):
@@ -158,7 +159,7 @@ class TestRecorder(EpochCase):
             self.assertEqual(self.broker.carried[7], k + 1)
             self.assertEqual(self.rec.written, self.rec.synced)
             self.taps.clock()
-            control = ondemand.take("record_control", self.broker.now)
+            control = ondemand.take("recorder.segments", self.broker.now)
             self.assertTrue(control is not None)
             passed = self.broker.now - self.rec.wall[5]
             self.assertTrue(200 <= passed <= 203, passed)

@@ -7,8 +7,12 @@ import unittest
 import packets
 from fakes import Stream, World
 
-from slotmq import Broker, Settings, broker, deliver, heap, intake, loop, retain, timers
-from slotmq import handle_publish as handling
+from slotmq import Broker, Settings, broker
+from slotmq.delivery import retain, routing
+from slotmq.net import loop, timers
+from slotmq.platform import heap
+from slotmq.protocol import dispatch
+from slotmq.protocol import publish as handling
 
 MICROPYTHON = sys.implementation.name == "micropython"
 
@@ -87,7 +91,7 @@ class TestExhausted(unittest.TestCase):
 
     def test_the_next_packet(self):
         self.broker.log_mask = 65  # no lane
-        self.check(intake, "next_packet", self.publish(1), self.client)
+        self.check(dispatch, "next_packet", self.publish(1), self.client)
 
     def test_handlers_of_every_type(self):
         kinds = {
@@ -116,14 +120,14 @@ class TestExhausted(unittest.TestCase):
                 self.assertFalse(self.reader.stream.closed)
 
     def test_storing(self):
-        self.check(deliver, "take_message", self.publish(2), self.client)
+        self.check(routing, "take_message", self.publish(2), self.client)
 
     def test_a_real_one(self):
-        self.check(deliver, "take_message", self.publish(2), self.client, WAY)
+        self.check(routing, "take_message", self.publish(2), self.client, WAY)
         self.assertNotIn("unknown", self.lines[0][1])
 
     def test_fanning_out(self):
-        self.check(deliver, "fan", self.publish(2), self.client)
+        self.check(routing, "fan", self.publish(2), self.client)
 
     def test_the_answer(self):
         self.check(handling, "put_ack", self.publish(2), self.client)
@@ -136,7 +140,7 @@ class TestExhausted(unittest.TestCase):
 
     def test_the_rest_of_that_read_is_not_handled(self):
         """Its first packet is lost: none behind it may be answered as if it were not."""
-        self.check(deliver, "take_message", self.publish(2, packets.PINGREQ), self.client)
+        self.check(routing, "take_message", self.publish(2, packets.PINGREQ), self.client)
         self.assertEqual(self.client.packets(), [])
 
     def test_a_flush_ends_who_is_written(self):
@@ -157,16 +161,16 @@ class TestExhausted(unittest.TestCase):
         self.client.send(packets.publish("t1", b"x" * 500, 1, 7) * 40)
         self.world.turn(6)
         self.reader.stream.write_some = lambda n: n
-        works = broker.deliver.pump
+        works = broker.routing.pump
 
         def once(_, session):
-            broker.deliver.pump = works
+            broker.routing.pump = works
             raise MemoryError
 
-        broker.deliver.pump = once
+        broker.routing.pump = once
         self.world.exhausted = 1
         self.world.turn(2)
-        self.assertTrue(broker.deliver.pump is works)
+        self.assertTrue(broker.routing.pump is works)
         self.assertTrue(self.reader.stream.closed)
         self.assertFalse(self.client.stream.closed)
 
@@ -187,7 +191,7 @@ class TestExhausted(unittest.TestCase):
         for qos in (1, 2):
             with self.subTest(qos=qos):
                 self.setUp()
-                self.check(deliver, "take_message", self.publish(qos), self.client)
+                self.check(routing, "take_message", self.publish(qos), self.client)
                 back = Stream()
                 self.world.listener.waiting.append(back)
                 back.sent += packets.connect("c", clean=False)

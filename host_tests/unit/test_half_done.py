@@ -11,8 +11,10 @@ from packets import PUBCOMP, PUBREC, PUBREL, ack, connect
 from tables import counts
 from turns5_case import Turns5
 
-from slotmq import Limits, deliver, heap
-from slotmq.restore import restore
+from slotmq import Limits
+from slotmq.delivery import routing as deliver
+from slotmq.journal.restore import restore
+from slotmq.platform import heap
 
 DELIVERIES = ("receive", "release")
 

@@ -8,7 +8,8 @@ import packets5
 from fakes import Client, Stream, World
 from invariants import broken
 
-from slotmq import Broker, Limits, Settings, heap
+from slotmq import Broker, Limits, Settings
+from slotmq.platform import heap
 
 _RESET = 104
 _PAYLOAD = bytes(90)  # two of them fill a buffer

@@ -8,7 +8,8 @@ from fakes import Client, Stream, World
 from invariants import broken
 from packets import connect, publish, subscribe
 
-from slotmq import Broker, Limits, Settings, heap
+from slotmq import Broker, Limits, Settings
+from slotmq.platform import heap
 
 _OWN = b"auto-00000001"
 

@@ -7,7 +7,7 @@ import board_case  # noqa: F401 - the folder of the ports' fakes
 import network_esp32
 from network_esp32 import Gc, Idf, Network
 
-from slotmq import idf
+from slotmq.platform import esp32_memory
 
 KB = 1024
 FIRST = 56 * KB  # MICROPY_GC_INITIAL_HEAP_SIZE
@@ -21,13 +21,13 @@ class TestIdf(unittest.TestCase):
         """A board at its prompt."""
         self.system = Idf(first, *(free or network_esp32.FREE))
         self.gc = Gc(self.system, first)
-        self.kept = idf.gc, sys.modules.get("esp32")
-        idf.gc = self.gc
+        self.kept = esp32_memory.gc, sys.modules.get("esp32")
+        esp32_memory.gc = self.gc
         sys.modules["esp32"] = self.system
         self.network = Network(idf=self.system)
 
     def tearDown(self):
-        idf.gc = self.kept[0]
+        esp32_memory.gc = self.kept[0]
         del sys.modules["esp32"]
 
     def join(self):
@@ -56,7 +56,7 @@ class TestIdf(unittest.TestCase):
             self.start(more, *network_esp32.FREE)
             nic = self.join()
             self.make(CODE)
-            promised = idf.free()
+            promised = esp32_memory.free()
             self.make(promised - SPARE)
             nic.send(8)
             self.tearDown()
@@ -73,29 +73,31 @@ class TestIdf(unittest.TestCase):
 
     def test_the_first_doubling_is_the_ports_own_plan(self):
         self.start(60 * KB)
-        self.assertTrue(idf.free() > 100 * KB)
+        self.assertTrue(esp32_memory.free() > 100 * KB)
         self.make(CODE)
-        self.assertTrue(idf.free() < FIRST)
+        self.assertTrue(esp32_memory.free() < FIRST)
 
     def test_psram_is_all_for_the_heap(self):
         self.start(PSRAM, 14656, 90 * KB, first=64 * KB)
         nic = self.join()
         self.make(CODE)
-        self.assertTrue(idf.free() > PSRAM - 400 * KB)
+        self.assertTrue(esp32_memory.free() > PSRAM - 400 * KB)
         self.make(PSRAM - 500 * KB, 16 * KB)
         nic.send(8)
 
     def test_the_start_tells_what_is_left(self):
         self.start(20 * KB)
         told = "slotmq: 20480 bytes are left for Wi-Fi and its packets, 20480 in one piece"
-        self.assertEqual(idf.told(), told)
+        self.assertEqual(esp32_memory.told(), told)
         self.system.take(8 * KB)
-        self.assertTrue(idf.told().endswith("12288 in one piece; that is little: lower a limit"))
+        self.assertTrue(
+            esp32_memory.told().endswith("12288 in one piece; that is little: lower a limit")
+        )
 
 
 class TestTheCheckOfTheHeap(unittest.TestCase):
     def test_it_counts_no_memory_that_wifi_needs(self):
-        from slotmq import start
+        from slotmq.app import start
 
         class Esp32:
             platform = "esp32"
@@ -104,7 +106,9 @@ class TestTheCheckOfTheHeap(unittest.TestCase):
         start.gc = Gc(Idf(FIRST), FIRST - 64)
         start._heap = lambda: "heap 1 KB"
         start.sys = Esp32
-        start.borrow = lambda module, function: {"idf free": 30000}[module + " " + function]
+        start.borrow = lambda module, function: {"platform.esp32_memory free": 30000}[
+            module + " " + function
+        ]
         start.MICROPYTHON = True
         try:
             start._check_heap([("messages", 10000, "")], 10240)

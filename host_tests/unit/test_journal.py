@@ -52,7 +52,7 @@ class TestSubscriptions(JournalCase):
         self.assertEqual(self.broker.subscriptions.count, 4)
 
     def tree(self):
-        from slotmq.tree import lines
+        from slotmq.tables.tree_text import lines
 
         return sorted(lines(self.broker.subscriptions, self.broker.sessions))
 

@@ -9,9 +9,9 @@ from media import Life, fill, looked_at
 from packets import PUBACK, ack, publish, subscribe
 
 from slotmq import Broker, Limits, Settings
-from slotmq.journal_flash import FlashMedium
-from slotmq.places import snapshot_bytes
-from slotmq.restore import restore
+from slotmq.journal.location import snapshot_bytes
+from slotmq.journal.medium_flash import FlashMedium
+from slotmq.journal.restore import restore
 
 BLOCKS, SIZE = 8, 1024
 DATA = SIZE - 256

@@ -10,7 +10,7 @@ from memory_medium import MemoryMedium, PowerCut
 from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, connect, publish, subscribe
 
 from slotmq import Broker, Limits, Settings
-from slotmq.restore import restore
+from slotmq.journal.restore import restore
 
 SETTINGS = {"sys_interval": 0}
 # Each one differs in every byte: on MicroPython a start takes longer.

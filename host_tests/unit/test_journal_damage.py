@@ -7,7 +7,7 @@ from damage_case import HEADER, SNAPSHOT, STEP, TOPICS, Case, FileCase
 from full_media import Flash
 from scratch import content
 
-from slotmq.journal_flash import FlashMedium
+from slotmq.journal.medium_flash import FlashMedium
 
 
 class TestFiles(FileCase):

@@ -9,9 +9,9 @@ from binascii import crc32
 import scratch
 from media import Life, fill, goes_on, looked_at, read
 
-from slotmq import journal_disk, places
-from slotmq.journal_file import FileMedium
-from slotmq.runtime import MICROPYTHON
+from slotmq.journal import location, medium_file_start
+from slotmq.journal.medium_file import FileMedium
+from slotmq.platform.runtime import MICROPYTHON
 
 HEADER = 16
 SNAPSHOT, LIMIT = 1500, 6000
@@ -232,11 +232,11 @@ class TestDamage(FileCase):
 
     def test_a_copy_that_fails_leaves_nothing(self):
         self.lived()
-        journal_disk.open = fails_to_copy
+        medium_file_start.open = fails_to_copy
         try:
             self.assertIsNone(self.medium.set_aside(1, True))
         finally:
-            del journal_disk.open
+            del medium_file_start.open
         self.assertIsNone(scratch.content(self.path + ".damaged-1"))
         name = self.medium.set_aside(1, True)
         self.assertEqual(scratch.content(name), scratch.content(self.path))
@@ -266,16 +266,17 @@ class TestDamage(FileCase):
 class TestPromises(FileCase):
     def test_what_kind_of_file_system_it_is(self):
         wanted = ("VfsPosix", None) if MICROPYTHON else ("host", True)
-        self.assertEqual(places.promises(self.path), wanted)
-        self.assertEqual(places.promises("journal"), wanted)
+        self.assertEqual(location.promises(self.path), wanted)
+        self.assertEqual(location.promises("journal"), wanted)
 
 
 class TestHeap(unittest.TestCase):
     def test_what_only_a_start_needs_can_go(self):
         if MICROPYTHON:  # a module of its own, since the others go on
-            kept = sys.modules.pop("slotmq.journal_file")
-            module = __import__("slotmq.journal_file").journal_file
-            sys.modules["slotmq.journal_file"] = kept
+            kept = sys.modules.pop("slotmq.journal.medium_file")
+            __import__("slotmq.journal.medium_file")
+            module = sys.modules["slotmq.journal.medium_file"]
+            sys.modules["slotmq.journal.medium_file"] = kept
             before = used()
             module.forget()
             self.assertGreater(before - used(), 300)

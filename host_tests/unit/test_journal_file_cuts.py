@@ -6,9 +6,10 @@ import unittest
 
 from media import Life, Quiet, Ram, garbage, goes_on, looked_at
 
-from slotmq import heap, places
-from slotmq.journal_file import FileMedium
-from slotmq.runtime import MICROPYTHON
+from slotmq.journal import location
+from slotmq.journal.medium_file import FileMedium
+from slotmq.platform import heap
+from slotmq.platform.runtime import MICROPYTHON
 
 if MICROPYTHON:
     import vfs
@@ -176,8 +177,8 @@ class OnLittlefs:
 
     def test_it_promises(self):
         self.mount(self.formatted())
-        self.assertEqual(places.promises("/j/f"), ("VfsLfs2", True))
-        self.assertEqual(places.promises("/jj/f"), ("VfsPosix", None))
+        self.assertEqual(location.promises("/j/f"), ("VfsLfs2", True))
+        self.assertEqual(location.promises("/jj/f"), ("VfsPosix", None))
 
     def test_what_a_synced_append_of_100_bytes_costs(self):
         """On 64 blocks of 4 KB as on a Pico: FORMAT.md has these figures."""
@@ -218,7 +219,7 @@ class OnLittlefs:
         vfs.VfsFat.mkfs(device)
         self.mounted = True
         vfs.mount(vfs.VfsFat(device), "/j")
-        self.assertEqual(places.promises("/j/f"), ("VfsFat", False))
+        self.assertEqual(location.promises("/j/f"), ("VfsFat", False))
 
     def test_a_full_file_system_keeps_what_was_synced(self):
         device = self.mount(self.formatted())

@@ -5,7 +5,7 @@ from binascii import crc32
 
 from media import Flash, Life, fill, goes_on, looked_at, read, text
 
-from slotmq.journal_flash import FlashMedium
+from slotmq.journal.medium_flash import FlashMedium
 
 BLOCKS, SIZE = 8, 1024
 DATA = SIZE - 256  # bytes of the journal in a block

@@ -6,9 +6,9 @@ import unittest
 
 from media import Flash, Life, Quiet, text
 
-from slotmq import heap
-from slotmq.journal_flash import FlashMedium
-from slotmq.runtime import MICROPYTHON
+from slotmq.journal.medium_flash import FlashMedium
+from slotmq.platform import heap
+from slotmq.platform.runtime import MICROPYTHON
 
 micropython = __import__("micropython") if MICROPYTHON else None
 
@@ -82,9 +82,10 @@ class TestHeap(unittest.TestCase):
 
     def test_what_only_a_start_needs_can_go(self):
         if MICROPYTHON:  # a module of its own, since the others go on
-            kept = sys.modules.pop("slotmq.journal_flash")
-            module = __import__("slotmq.journal_flash").journal_flash
-            sys.modules["slotmq.journal_flash"] = kept
+            kept = sys.modules.pop("slotmq.journal.medium_flash")
+            __import__("slotmq.journal.medium_flash")
+            module = sys.modules["slotmq.journal.medium_flash"]
+            sys.modules["slotmq.journal.medium_flash"] = kept
             before = used()
             module.forget()
             self.assertGreater(before - used(), 300)

@@ -4,7 +4,7 @@ import unittest
 
 from media import Flash, garbage, goes_on, looked_at, three_generations
 
-from slotmq.journal_flash import FlashMedium
+from slotmq.journal.medium_flash import FlashMedium
 
 BLOCKS, SIZE = 8, 1024
 SNAPSHOT = 2 * (SIZE - 256)

@@ -8,9 +8,9 @@ from journal_case import RESUMED, JournalCase
 from packets import PINGREQ, PINGRESP, PUBACK, PUBREC, PUBREL, ack, connect, publish, subscribe
 
 from slotmq import Broker, Limits, Settings
-from slotmq.places import snapshot_bytes
-from slotmq.restore import restore
-from slotmq.runtime import MICROPYTHON
+from slotmq.journal.location import snapshot_bytes
+from slotmq.journal.restore import restore
+from slotmq.platform.runtime import MICROPYTHON
 
 LIMITS = {"deliveries": 200, "queued": 200, "messages": 200, "message_bytes": 60000}
 REFUSED = b"\x20\x02\0\3"

@@ -8,10 +8,10 @@ from full_media import Lifting
 from invariants import broken
 
 from slotmq import Broker, Limits, Settings
-from slotmq.journal_file import FileMedium
-from slotmq.journal_flash import FlashMedium
-from slotmq.journal_reader import Reader, last_commit
-from slotmq.restore import restore
+from slotmq.journal.medium_file import FileMedium
+from slotmq.journal.medium_flash import FlashMedium
+from slotmq.journal.reader import Reader, last_commit
+from slotmq.journal.restore import restore
 
 # ruff: noqa: PTH123, RUF005 - MicroPython has no pathlib, and no stars in a tuple
 FOLDER = __file__.rsplit("/", 2)[0] + "/golden/journal/"

@@ -9,12 +9,12 @@ from memory_medium import MemoryMedium
 from packets import PUBACK, PUBREC, publish, subscribe
 
 from slotmq import Broker, Limits, Settings, app
-from slotmq.journal import Journal
-from slotmq.journal_file import FileMedium
-from slotmq.journal_flash import FlashMedium
-from slotmq.places import snapshot_bytes
-from slotmq.restore import restore
-from slotmq.runtime import MICROPYTHON
+from slotmq.journal.location import snapshot_bytes
+from slotmq.journal.medium_file import FileMedium
+from slotmq.journal.medium_flash import FlashMedium
+from slotmq.journal.restore import restore
+from slotmq.journal.writer import Journal
+from slotmq.platform.runtime import MICROPYTHON
 
 
 def used():
@@ -34,7 +34,7 @@ class TestBudget(unittest.TestCase):
                 before = used()
                 journal = Journal(broker, make(), 0)
                 taken = used() - before
-                name, claim, _ = app.borrow("budget", "journal", limits)
+                name, claim, _ = app.borrow("config.budget", "journal", limits)
                 self.assertEqual(name, "journal")
                 self.assertLessEqual(taken, claim)
                 if MICROPYTHON and type(journal.medium) is FlashMedium:

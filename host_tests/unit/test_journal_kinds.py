@@ -9,10 +9,10 @@ from invariants import broken
 from journal_kinds import COMMIT, SCENES, Stage, picture, play
 from memory_medium import MemoryMedium, PowerCut
 
-from slotmq import heap
-from slotmq.journal_file import FileMedium
-from slotmq.journal_flash import FlashMedium
-from slotmq.runtime import MICROPYTHON
+from slotmq.journal.medium_file import FileMedium
+from slotmq.journal.medium_flash import FlashMedium
+from slotmq.platform import heap
+from slotmq.platform.runtime import MICROPYTHON
 from slotmq_tools.sim import flash
 
 if MICROPYTHON:

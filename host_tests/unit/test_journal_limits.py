@@ -6,7 +6,7 @@ from invariants import broken
 from journal_case import JournalCase
 from packets import PUBACK, PUBREC, ack, publish, subscribe
 
-from slotmq.capacities import fields
+from slotmq.config.capacities import fields
 
 LONG = "/".join(["level" * 3] * 14)  # 223 bytes
 ROOMY = {

@@ -8,8 +8,8 @@ from journal_case import RESUMED, JournalCase
 from packets import PUBACK, ack, publish, subscribe
 
 from slotmq import Broker, Limits, Settings
-from slotmq.restore import restore
-from slotmq.runtime import MICROPYTHON
+from slotmq.journal.restore import restore
+from slotmq.platform.runtime import MICROPYTHON
 
 LIMITS = {"connections": 24, "sessions": 26, "max_packet": 40000, "message_bytes": 300000}
 LIMITS.update({"messages": 300, "deliveries": 300, "queued": 250, "rx_bytes": 4096})

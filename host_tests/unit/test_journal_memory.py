@@ -3,8 +3,9 @@
 from journal_case import RESUMED, JournalCase
 from packets import PINGREQ, PINGRESP, PUBACK, ack, connect, publish, subscribe
 
-from slotmq import heap, journal_control, ondemand
-from slotmq.journal import Journal
+from slotmq.journal import compaction
+from slotmq.journal.writer import Journal
+from slotmq.platform import heap, ondemand
 
 WAITS = "The journal: no heap is left, all clients wait until that changes."
 AGAIN = "The journal: there is room again."
@@ -77,7 +78,7 @@ class TestMemory(JournalCase):
         self.assertEqual(self.other.packets(), [PINGRESP])
 
     def test_in_the_midst_of_a_compaction_the_lock_is_on_again_behind_it(self):
-        self.without(journal_control, "write")
+        self.without(compaction, "write")
         self.broker.journal.whole = False
         self.broker.journal.retry_at = 0
         self.broker.sessions.changed = 1
@@ -92,11 +93,11 @@ class TestMemory(JournalCase):
         self.assertEqual(lifted, 0)
 
     def test_rows_cannot_be_written(self):
-        self.without(journal_control, "write_rows")
+        self.without(compaction, "write_rows")
         self.asked()
 
     def test_a_compaction_finds_none(self):
-        self.without(journal_control, "_forget")
+        self.without(compaction, "_forget")
         self.assertFalse(self.broker.journal.compacted())
         self.asked(0x80)  # which is a new promise
 
@@ -104,9 +105,9 @@ class TestMemory(JournalCase):
         take = ondemand.take
 
         def small(name, now):
-            return fails() if name == "steering" else take(name, now)
+            return fails() if name == "control" else take(name, now)
 
-        self.without(journal_control, "_forget")
+        self.without(compaction, "_forget")
         ondemand.take = small
         try:
             self.medium.capacity = 0
@@ -120,7 +121,7 @@ class TestMemory(JournalCase):
 
     def test_an_hour_without_any_is_a_few_attempts(self):
         """Each erases blocks of a medium that cannot be written."""
-        self.without(journal_control, "_forget")
+        self.without(compaction, "_forget")
         self.assertFalse(self.broker.journal.compacted())
         self.world.turn(3600, ms=1000)
         self.assertIn(self.broker.journal.failures, range(15, 25))
@@ -138,7 +139,7 @@ class TestMemory(JournalCase):
         self.broker.settings.max_inflight_messages = 1
         self.broker.apply_settings()
         self.broker.compact()
-        self.without(journal_control, "_forget")
+        self.without(compaction, "_forget")
         self.assertFalse(self.broker.journal.compacted())
         self.world.turn(600, ms=1000)
         self.undo()
@@ -150,7 +151,7 @@ class TestMemory(JournalCase):
         self.assertEqual(self.other.packets(), [PINGRESP])
 
     def test_who_asks_that_all_is_written_makes_nobody_wait_longer(self):
-        self.without(journal_control, "_forget")
+        self.without(compaction, "_forget")
         for _ in range(8):
             self.broker.compact()  # SIGUSR1
         self.undo()
@@ -175,7 +176,7 @@ class TestMemory(JournalCase):
     def test_a_look_for_room_finds_none(self):
         """What was written is whole: who waits for it is answered."""
         self.broker.journal.safe = 0
-        self.without(journal_control, "keep_room")
+        self.without(compaction, "keep_room")
         publisher = self.client("p", clean=False)
         self.ask(publisher, publish("t", b"x", 1, 1, retain=True), ack(PUBACK, 1))
         self.assertEqual(self.lines, [])

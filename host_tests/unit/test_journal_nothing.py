@@ -10,10 +10,11 @@ from journal_case import CONNACK, RESUMED, JournalCase
 from memory_medium import MemoryMedium
 from packets import PUBACK, ack, connect, publish, subscribe
 
-from slotmq import Broker, Limits, Settings, local
-from slotmq.places import snapshot_bytes
-from slotmq.restore import restore
-from slotmq.runtime import MICROPYTHON
+from slotmq import Broker, Limits, Settings
+from slotmq.embed import local
+from slotmq.journal.location import snapshot_bytes
+from slotmq.journal.restore import restore
+from slotmq.platform.runtime import MICROPYTHON
 
 LIMITS = {"sessions": 4, "subscriptions": 8, "deliveries": 20, "messages": 20}
 REFUSED = b"\x20\x02\0\3"

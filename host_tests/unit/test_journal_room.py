@@ -10,10 +10,10 @@ from journal_case import RESUMED, JournalCase
 from packets import PINGREQ, PINGRESP, PUBACK, ack, publish, subscribe
 
 from slotmq import Broker, Limits, Settings
-from slotmq.journal_file import FileMedium
-from slotmq.places import snapshot_bytes
-from slotmq.restore import restore
-from slotmq.runtime import MICROPYTHON
+from slotmq.journal.location import snapshot_bytes
+from slotmq.journal.medium_file import FileMedium
+from slotmq.journal.restore import restore
+from slotmq.platform.runtime import MICROPYTHON
 
 if not MICROPYTHON:
     import media_disk

@@ -8,7 +8,7 @@ from fakes import World
 from packets import PUBACK, PUBREC, ack, publish, subscribe
 from scratch import content
 
-from slotmq.journal_reader import Reader
+from slotmq.journal.reader import Reader
 
 WHOLE = (2, 1, 2, 3)  # sessions, ids between PUBLISH and PUBREL, deliveries, retained messages
 EACH = 3 if STEP == 1 else 7  # bytes

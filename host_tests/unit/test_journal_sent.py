@@ -11,7 +11,7 @@ from memory_medium import MemoryMedium
 from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, connect, subscribe
 
 from slotmq import Broker, Limits, Settings
-from slotmq.restore import restore
+from slotmq.journal.restore import restore
 
 DUP = 8
 SOON = b"\x02\0\0\0\x05"  # it expires in five seconds

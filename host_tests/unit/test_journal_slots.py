@@ -6,16 +6,15 @@ from memory_medium import MemoryMedium
 from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, publish, subscribe
 
 from slotmq import Broker, Limits, Settings
-from slotmq.restore import restore
+from slotmq.journal.restore import restore
 
 
 class SlotCase(JournalCase):
     DELIVERIES = 1
 
     def start(self):
-        self.broker = Broker(
-            Limits(deliveries=self.DELIVERIES, inflight=1), Settings(sys_interval=0)
-        )
+        settings = Settings(sys_interval=0, max_session_share=100, max_offline_share=100)
+        self.broker = Broker(Limits(deliveries=self.DELIVERIES, inflight=1), settings)
         self.world = World(self.broker)
         restore(self.broker, self.medium, self.said.append, False, 1800)
 

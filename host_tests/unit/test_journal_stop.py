@@ -7,7 +7,7 @@ from memory_medium import MemoryMedium
 from packets import PINGREQ, PINGRESP, publish, subscribe
 
 from slotmq import Broker, Limits, Settings
-from slotmq.restore import restore
+from slotmq.journal.restore import restore
 
 LOST = 9  # a reason of conns
 SUBSCRIBE = 8

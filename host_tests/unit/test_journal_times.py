@@ -7,8 +7,8 @@ from memory_medium import MemoryMedium
 from packets import DISCONNECT, PUBACK, ack, publish, subscribe
 
 from slotmq import Broker, Limits, Settings
-from slotmq.journal import Journal
-from slotmq.restore import restore
+from slotmq.journal.restore import restore
+from slotmq.journal.writer import Journal
 
 DELAY = b"\x18\0\0\0\x0a"  # Will Delay Interval of ten seconds
 SECOND = 10  # turns of 100 ms

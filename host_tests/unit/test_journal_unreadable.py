@@ -4,9 +4,9 @@ from damage_case import LIMIT, SNAPSHOT, TOPICS, Case, FileCase
 from full_media import Lifting
 from scratch import content
 
-from slotmq import journal_disk
-from slotmq.journal_file import FileMedium
-from slotmq.runtime import MICROPYTHON
+from slotmq.journal import medium_file_start
+from slotmq.journal.medium_file import FileMedium
+from slotmq.platform.runtime import MICROPYTHON
 
 
 class Unreadable(FileMedium):
@@ -43,11 +43,11 @@ class TestReading(FileCase):
     def start_with(self, errno):
         """Whoever reads the file gets this error."""
         self.errno = errno
-        journal_disk.open = self.opened
+        medium_file_start.open = self.opened
         try:
             return self.start()
         finally:
-            del journal_disk.open
+            del medium_file_start.open
 
     def test_what_cannot_be_read_is_not_there(self):
         self.kind = Unreadable

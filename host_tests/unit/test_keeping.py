@@ -10,21 +10,23 @@ from fakes import World
 from media import Ram
 from packets import publish
 
-from slotmq import Broker, Limits, Settings, keeping, log
-from slotmq.runtime import MICROPYTHON
-from slotmq.settings import ConfError
+from slotmq import Broker, Limits, Settings
+from slotmq.config.settings import ConfError
+from slotmq.journal import start
+from slotmq.platform import log
+from slotmq.platform.runtime import MICROPYTHON
 
 if MICROPYTHON:
     import vfs
 
-INFORMATION = 8  # as in log.py
+INFORMATION = 8  # as in platform/log.py
 PICO, ESP32 = "RPI_PICO_W", "ESP32_GENERIC"
 RP2S = (PICO, "RPI_PICO2_W", "W5500_EVB_PICO")
 ESP32S = (ESP32, "ESP32_GENERIC_C3", "ESP32_GENERIC_S3")
 
 
 class App:
-    """What keeping.py asks of an App."""
+    """What journal/start.py asks of an App."""
 
     def __init__(self, limits=(), **settings):
         self.settings = Settings(persistence=True, sys_interval=0, **settings)
@@ -65,7 +67,7 @@ class Case(unittest.TestCase):
         app = App(**settings)
         self.apps.append(app)
         app.board = board
-        keeping.keep(app)
+        start.keep(app)
         self.brokers.append(app.broker)
         return app.broker
 

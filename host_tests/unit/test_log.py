@@ -5,7 +5,7 @@ import unittest
 
 import scratch
 
-from slotmq import log
+from slotmq.platform import log
 
 ERROR, WARNING, DEBUG = 1, 2, 64
 

@@ -2,7 +2,7 @@
 import sys
 import unittest
 
-from slotmq import ondemand
+from slotmq.platform import ondemand
 
 
 class TestTake(unittest.TestCase):
@@ -25,18 +25,18 @@ class TestTake(unittest.TestCase):
         return loaded
 
     def test_one_for_which_there_is_no_heap_takes_the_place_of_the_others(self):
-        ondemand.take("budget", 0)
+        ondemand.take("config.budget", 0)
         loaded = self.load(1)
-        self.assertTrue(hasattr(ondemand.take("policies", 0), "check"))
-        self.assertEqual(loaded, ["slotmq.policies"] * 2)
-        self.assertFalse("slotmq.budget" in sys.modules)
-        self.assertTrue("slotmq.policies" in sys.modules)
+        self.assertTrue(hasattr(ondemand.take("config.policies", 0), "check"))
+        self.assertEqual(loaded, ["slotmq.config.policies"] * 2)
+        self.assertFalse("slotmq.config.budget" in sys.modules)
+        self.assertTrue("slotmq.config.policies" in sys.modules)
 
     def test_not_if_there_is_none_even_so(self):
         self.load(2)
         with self.assertRaises(MemoryError):
-            ondemand.take("policies", 0)
-        self.assertFalse("slotmq.policies" in sys.modules)
+            ondemand.take("config.policies", 0)
+        self.assertFalse("slotmq.config.policies" in sys.modules)
 
 
 if __name__ == "__main__":

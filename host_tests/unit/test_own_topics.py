@@ -10,7 +10,9 @@ from fakes import Client, Stream, World
 from packets import connect, publish, read_publish, subscribe
 from recorder_case import messages
 
-from slotmq import Broker, Limits, Settings, ondemand, record, record_file
+from slotmq import Broker, Limits, Settings
+from slotmq.platform import ondemand
+from slotmq.recorder import files, start
 
 BOARD = "0123456789abcdef"
 HEAD = f"$SLOTMQ/record/{BOARD}/head"
@@ -31,7 +33,7 @@ class TestOwnTopics(unittest.TestCase):
         self.world = World(Broker(Limits(connections=6), settings))
         folder = scratch.path() + "/"
         os.mkdir(folder)  # noqa: PTH102
-        self.taps = record.attach(self.world.broker, settings, folder)
+        self.taps = start.attach(self.world.broker, settings, folder)
         self.folder = folder
         self.listener = self.world.client("listener")
         for each in filters:
@@ -40,7 +42,7 @@ class TestOwnTopics(unittest.TestCase):
         self.listener.packets()
 
     def tearDown(self):
-        record_file.close(self.taps.rec)
+        files.close(self.taps.rec)
         ondemand.forget_all()
 
     def heard(self):

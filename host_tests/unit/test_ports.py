@@ -8,7 +8,8 @@ import modlwip
 from packets import DISCONNECT, connect, publish, subscribe
 from port import CONNACK, World
 
-from slotmq import Limits, start
+from slotmq import Limits
+from slotmq.app import start
 
 CONNECTIONS = {"rp2 1.25": 4, "rp2 1.28": 4, "esp32": 7}  # as boards/*/limits.py has them
 

@@ -1,4 +1,4 @@
-"""Clients that do not read, on the rp2 port's sockets: nobody waits for them (lwip.py)."""
+"""Clients that do not read, on the rp2 port's sockets: none waits for them (platform/lwip.py)."""
 
 import unittest
 
@@ -8,8 +8,9 @@ from modlwip import EAGAIN, ENOBUFS, Board, Socket
 from packets import PINGREQ, connect, publish, subscribe
 from port import World
 
-from slotmq import Limits, heap, ondemand
-from slotmq.lwip import Lwip
+from slotmq import Limits
+from slotmq.platform import heap, ondemand
+from slotmq.platform.lwip import Lwip
 
 EACH_MS = 50
 STALLED_MS = 3000
@@ -281,7 +282,7 @@ class TestPressure(PressureCase):
         first.peer.reset()
         world.turn(3)
         self.assertEqual(self.loop.lwip.at, 0)
-        take = ondemand.take
+        take = self.take = ondemand.take
         ondemand.take = self.no_heap
         second = world.knock()
         second.send(connect("second"))
@@ -295,9 +296,9 @@ class TestPressure(PressureCase):
         self.assertEqual(heap._state[1], 0)  # nothing is left lifted
 
     def no_heap(self, name, now):
-        if name == "lwip_layout":
+        if name == "platform.lwip_layout":
             raise MemoryError
-        return getattr(__import__("slotmq." + name), name)
+        return self.take(name, now)
 
     def test_no_memory_now_is_tried_later(self):
         """ENOBUFS and EAGAIN, as proposed for later versions: nothing was sent."""

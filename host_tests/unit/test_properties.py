@@ -4,7 +4,7 @@ import unittest
 
 from packets import packet, text
 
-from slotmq.properties import make, read_length, scan
+from slotmq.v5.properties import make, read_length, scan
 
 MALFORMED, PROTOCOL_ERROR = -0x81, -0x82
 MORE = 19  # values[column + MORE]: where a number stands, how long a text is
@@ -27,7 +27,7 @@ PROPERTIES = (
     (0x03, text("text/plain"), b"text/plain", "will publish"),
     (0x08, text("answer/to"), b"answer/to", "will publish"),
     (0x09, text(b"\0\xff"), b"\0\xff", "will publish"),
-    (0x0B, b"\x80\1", 128, "subscribe publish"),  # in PUBLISH publish5.py refuses it
+    (0x0B, b"\x80\1", 128, "subscribe publish"),  # in PUBLISH v5/publish.py refuses it
     (0x11, b"\0\0\1\0", 256, "connect disconnect"),
     (0x12, text("made-up"), None, ""),
     (0x13, b"\0\x3c", None, ""),

@@ -6,7 +6,8 @@ import unittest
 import scratch
 from fakes import World
 
-from slotmq import Broker, Limits, Settings, record, record_file
+from slotmq import Broker, Limits, Settings
+from slotmq.recorder import files, start
 
 
 def full(*_):
@@ -25,13 +26,13 @@ class TestRecordBoots(unittest.TestCase):
         settings.record = (b"#",)
         broker = Broker(Limits(), settings)
         World(broker)
-        return record.attach(broker, settings, self.folder).rec
+        return start.attach(broker, settings, self.folder).rec
 
     def boot(self):
         """(board, boot, segment) of a start."""
         rec = self.attach()
         self.assertTrue(rec.flush())
-        record_file.close(rec)
+        files.close(rec)
         return rec.board, rec.boot, rec.segment
 
     def test_each_start_counts_up_and_begins_a_segment(self):
@@ -51,12 +52,12 @@ class TestRecordBoots(unittest.TestCase):
         self.assertEqual(self.boot(), (board, 2, 0))
 
     def on_a_full_disk(self):
-        keep, begin = record_file.keep, record_file.begin
-        record_file.keep = record_file.begin = full
+        keep, begin = files.keep, files.begin
+        files.keep = files.begin = full
         try:
             return self.attach()
         finally:
-            record_file.keep, record_file.begin = keep, begin
+            files.keep, files.begin = keep, begin
 
     def test_on_a_full_disk_a_start_records_as_soon_as_there_is_room(self):
         board, _, _ = self.boot()
@@ -65,8 +66,8 @@ class TestRecordBoots(unittest.TestCase):
         rec.now = rec.retry_at
         rec.message(65535, b"t", 0, 1, 0, b"21.5", 0, 4)
         self.assertTrue(rec.flush())
-        self.assertEqual(record_file.header(rec, rec.segment)[0], 2)
-        record_file.close(rec)
+        self.assertEqual(files.header(rec, rec.segment)[0], 2)
+        files.close(rec)
         self.assertEqual(self.boot()[:2], (board, 3))
 
     def test_a_first_start_on_a_full_disk_has_no_name_to_record_under(self):
@@ -75,5 +76,5 @@ class TestRecordBoots(unittest.TestCase):
 
     def test_a_boot_whose_numbers_end_became_another_one(self):
         board, _, _ = self.boot()
-        record_file.keep(self.folder, board, 2)  # as record_control.py does then
+        files.keep(self.folder, board, 2)  # as recorder/segments.py does then
         self.assertEqual(self.boot()[:2], (board, 3))

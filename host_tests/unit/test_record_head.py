@@ -7,7 +7,8 @@ import scratch
 from journal_case import JournalCase
 from packets import publish, subscribe
 
-from slotmq import ondemand, record, record_file
+from slotmq.platform import ondemand
+from slotmq.recorder import files, start
 
 FLUSH = 10  # seconds
 HEAD = b"$SLOTMQ/record/"
@@ -18,7 +19,7 @@ class TestRecordHead(JournalCase):
 
     def start(self):
         if self.rec:
-            record_file.close(self.rec)
+            files.close(self.rec)
         super().start()
         settings = self.broker.settings
         settings.record = (b"#",)
@@ -26,10 +27,10 @@ class TestRecordHead(JournalCase):
         settings.record_events = False
         folder = scratch.path() + "/"
         os.mkdir(folder)  # noqa: PTH102
-        self.rec = record.attach(self.broker, settings, folder).rec
+        self.rec = start.attach(self.broker, settings, folder).rec
 
     def tearDown(self):
-        record_file.close(self.rec)
+        files.close(self.rec)
         ondemand.forget_all()
         super().tearDown()
 

@@ -11,7 +11,9 @@ import scratch
 from recorder_case import ANCHOR, EVENT, whole_records
 from turns5_case import Turns5
 
-from slotmq import Limits, ondemand, record, record_file
+from slotmq import Limits
+from slotmq.platform import ondemand
+from slotmq.recorder import files, start
 
 U32 = 1 << 32
 SEQ = 4  # of the state
@@ -62,14 +64,14 @@ class TestRecordRemote(Turns5):
         mine.record_events = False
         self.folder = scratch.path() + "/"
         os.mkdir(self.folder)  # noqa: PTH102
-        self.rec = record.attach(self.broker, mine, self.folder).rec
+        self.rec = start.attach(self.broker, mine, self.folder).rec
         self.rec.wall = None  # nobody has told the time yet
 
     def tearDown(self):
         # what it has told is retained
         self.broker.record.remote = False
         self.broker.publish(self.topic("head"), b"", retain=True)
-        record_file.close(self.rec)
+        files.close(self.rec)
         super().tearDown()
         ondemand.forget_all()
 
@@ -178,8 +180,8 @@ class TestRecordRemote(Turns5):
             self.world.turn(2, ms=1800000)
         self.assertTrue(self.rec.flush())
         found = []
-        for segment in record_file.look(self.rec):
-            with open(record_file.path(self.rec, segment), "rb") as file:  # noqa: PTH123
+        for segment in files.look(self.rec):
+            with open(files.path(self.rec, segment), "rb") as file:  # noqa: PTH123
                 found += [r for r in whole_records(file.read()) if r[:2] == (kind, flags)]
         return found
 

@@ -7,7 +7,9 @@ from struct import unpack_from
 import scratch
 from fakes import World
 
-from slotmq import Broker, Limits, Settings, ondemand, record, record_file
+from slotmq import Broker, Limits, Settings
+from slotmq.platform import ondemand
+from slotmq.recorder import files, start
 
 HEADER = 32
 TICKS = 12  # of a record
@@ -28,13 +30,13 @@ class TestStart(unittest.TestCase):
         settings.record_segment_size = 4096
         folder = scratch.path() + "/"
         os.mkdir(folder)  # noqa: PTH102
-        rec = record._made(world.broker, settings, folder).rec
+        rec = start._made(world.broker, settings, folder).rec
         world.clock.ms += READING_MS
-        record.start(App(world.broker))
+        start.start(App(world.broker))
         rec.flush()
-        with open(record_file.path(rec, 0), "rb") as file:  # noqa: PTH123
+        with open(files.path(rec, 0), "rb") as file:  # noqa: PTH123
             data = file.read()
-        record_file.close(rec)
+        files.close(rec)
         ondemand.forget_all()
         at, found = HEADER, []
         while at < len(data) and data[at + 4 : at + 6] != b"\xff\xff":

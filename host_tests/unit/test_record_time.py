@@ -4,7 +4,7 @@ from struct import unpack
 
 from recorder_case import ANCHOR, RecorderCase, records
 
-from slotmq import record_wall
+from slotmq.recorder import wall_clock
 
 NTP, BY_MESSAGE = 4, 2
 TICKS = 5  # of the state
@@ -36,7 +36,7 @@ class TestRecordTime(RecorderCase):
     def test_for_forty_days_each_segment_has_the_true_time(self):
         rec = self.boot()
         self.at(rec, 1)
-        record_wall.anchor(rec, NTP, BEGAN, 250, 50)
+        wall_clock.anchor(rec, NTP, BEGAN, 250, 50)
         for day in range(1, 41):
             self.at(rec, day * DAY)
             passed = day * DAY - 1
@@ -46,7 +46,7 @@ class TestRecordTime(RecorderCase):
     def test_it_is_right_after_a_year_in_which_nothing_passed(self):
         rec = self.boot()
         self.at(rec, 0)
-        record_wall.anchor(rec, NTP, BEGAN, 0, 50)
+        wall_clock.anchor(rec, NTP, BEGAN, 0, 50)
         year = 365 * DAY
         self.at(rec, year)
         ((_, ms, error),) = self.told(rec)
@@ -57,7 +57,7 @@ class TestRecordTime(RecorderCase):
         for seconds, error in ((BEGAN, MOST), (MOST, 40)):
             rec = self.boot(size=1024, most=8)
             self.at(rec, 0)
-            record_wall.anchor(rec, BY_MESSAGE, seconds, 0, error)
+            wall_clock.anchor(rec, BY_MESSAGE, seconds, 0, error)
             self.at(rec, 10)
             self.assertEqual(self.told(rec), [])
             self.assertTrue(rec.is_open)
@@ -66,10 +66,10 @@ class TestRecordTime(RecorderCase):
     def test_a_worse_time_does_not_take_the_place_of_a_better_one(self):
         rec = self.boot()
         self.at(rec, 0)
-        record_wall.anchor(rec, NTP, BEGAN, 0, 50)
+        wall_clock.anchor(rec, NTP, BEGAN, 0, 50)
         self.at(rec, 100)
-        record_wall.anchor(rec, BY_MESSAGE, BEGAN + 7000, 0, 5000)
+        wall_clock.anchor(rec, BY_MESSAGE, BEGAN + 7000, 0, 5000)
         self.assertEqual(self.told(rec), [(NTP, (BEGAN + 100) * 1000, 60)])
         self.at(rec, DAY)  # what is known may be wrong by 8.69 s now
-        record_wall.anchor(rec, BY_MESSAGE, BEGAN + DAY, 0, 5000)
+        wall_clock.anchor(rec, BY_MESSAGE, BEGAN + DAY, 0, 5000)
         self.assertEqual(self.told(rec), [(BY_MESSAGE, (BEGAN + DAY) * 1000, 5000)])

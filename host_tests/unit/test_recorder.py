@@ -4,7 +4,7 @@ from struct import unpack
 
 from recorder_case import EVENT, GAP, RecorderCase, records
 
-from slotmq import record_file
+from slotmq.recorder import files
 
 
 class TestRecorder(RecorderCase):
@@ -23,16 +23,16 @@ class TestRecorder(RecorderCase):
             self.say(rec, payload)
         rec.flush()
         data = self.read(rec, 0)
-        record_file.close(rec)
+        files.close(rec)
         for cut in range(len(data)):
-            with open(record_file.path(rec, 0), "wb") as file:  # noqa: PTH123
+            with open(files.path(rec, 0), "wb") as file:  # noqa: PTH123
                 file.write(data[:cut])
             again = self.boot(2)
             again.flush()
             found = self.payloads(data[:cut])
             self.assertEqual(found, wanted[: len(found)])
             # nothing behind the torn tail; what has no header was as if it had never been
-            self.assertEqual(record_file.look(again), [0, 1] if cut >= 32 else [0])
+            self.assertEqual(files.look(again), [0, 1] if cut >= 32 else [0])
             if cut >= 32:
                 self.assertEqual(self.read(again, 0), data[:cut])
             self.assertEqual(records(self.read(again, again.newest))[0][0], EVENT)
@@ -43,7 +43,7 @@ class TestRecorder(RecorderCase):
         for n in range(150):
             self.say(rec, b"%03d" % n)
         rec.flush()
-        there = record_file.look(rec)
+        there = files.look(rec)
         self.assertEqual(len(there), 3)
         kind, reason, _, payload = records(self.read(rec, there[-1]))[0]
         self.assertEqual((kind, reason), (GAP, 1))
@@ -57,7 +57,7 @@ class TestRecorder(RecorderCase):
         told = []
         for n in range(400):
             self.say(rec, b"%03d" % n)
-            for segment in record_file.look(rec)[:-1]:
+            for segment in files.look(rec)[:-1]:
                 for kind, _, seq, payload in records(self.read(rec, segment)):
                     if kind == GAP and (seq, payload) not in told:
                         told.append((seq, payload))
@@ -71,7 +71,7 @@ class TestRecorder(RecorderCase):
         found = records(self.read(rec, 1))
         self.assertEqual(found[-1][:2], (GAP, 2))
         self.assertEqual(unpack("<IIII", found[-1][3])[1], found[-1][2] + 1)
-        self.assertEqual(record_file.look(rec), [0, 1])
+        self.assertEqual(files.look(rec), [0, 1])
 
     def test_a_segment_is_never_longer_than_its_size(self):
         """With definitions that the one before had, and the next one has none of."""
@@ -83,7 +83,7 @@ class TestRecorder(RecorderCase):
             for payload in said:
                 self.say(rec, payload, topic)
             rec.flush()
-            data = [self.read(rec, segment) for segment in record_file.look(rec)]
+            data = [self.read(rec, segment) for segment in files.look(rec)]
             self.assertTrue(max(len(each) for each in data) <= 1024, size)
             found = [self.payloads(each) for each in data]
             self.assertTrue(all(found))  # what does not fit costs no segment
@@ -121,7 +121,7 @@ class TestRecorder(RecorderCase):
             self.say(rec, b"%d" % n, b"t/%d" % (n % 30))
         rec.flush()
         every = []
-        for segment in record_file.look(rec):
+        for segment in files.look(rec):
             every += [seq for _, _, seq, _ in records(self.read(rec, segment))]
         self.assertEqual(every, list(range(len(every))))
 
@@ -143,12 +143,12 @@ class TestRecorderNumbers(RecorderCase):
         for n in range(60):
             self.say(rec, b"%d" % n)
         rec.flush()
-        there = record_file.look(rec)
-        boots = [record_file.header(rec, segment)[0] for segment in there]
+        there = files.look(rec)
+        boots = [files.header(rec, segment)[0] for segment in there]
         self.assertEqual(sorted(set(boots)), [7, 8])
         self.assertEqual(self.kept(), 8)
         first = there[boots.index(8)]
-        self.assertEqual(record_file.header(rec, first), (8, 0))
+        self.assertEqual(files.header(rec, first), (8, 0))
         every = [r for segment in there for r in records(self.read(rec, segment))]
         self.assertFalse(GAP in [r[0] for r in every])
         found = [data for segment in there for data in self.payloads(self.read(rec, segment))]
@@ -167,7 +167,7 @@ class TestRecorderNumbers(RecorderCase):
             self.say(rec, b"lost")
         self.assertEqual((rec.boot, self.kept()), (8, 8))
         self.assertTrue(rec.o[SEQ] < 10)
-        record_file.remove(rec, 0)
+        files.remove(rec, 0)
         rec.now += 700
         lost = rec.o[SEQ]
         self.say(rec, b"again")

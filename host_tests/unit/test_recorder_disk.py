@@ -4,7 +4,7 @@ from struct import unpack
 
 from recorder_case import GAP, RecorderCase, records
 
-from slotmq import record_file
+from slotmq.recorder import files
 
 FAILED, OVERWRITTEN = 3, 1
 ENDLESS = 1 << 29
@@ -50,11 +50,11 @@ class TestRecorderDisk(RecorderCase):
     def setUp(self):
         super().setUp()
         self.disk = Disk()
-        record_file.open = self.disk.open
+        files.open = self.disk.open
 
     def tearDown(self):
         super().tearDown()
-        del record_file.open
+        del files.open
 
     def again(self, rec):
         """The disk takes everything, and the recorder has waited."""
@@ -68,7 +68,7 @@ class TestRecorderDisk(RecorderCase):
         """How often each seq is a record or in a gap, and the gaps."""
         times = {}
         gaps = []
-        for segment in record_file.look(rec):
+        for segment in files.look(rec):
             for kind, reason, seq, payload in records(self.read(rec, segment)):
                 times[seq] = times.get(seq, 0) + 1
                 if kind == GAP:
@@ -86,7 +86,7 @@ class TestRecorderDisk(RecorderCase):
 
     def first(self, rec):
         """The seq of the oldest record that is there."""
-        return record_file.header(rec, record_file.look(rec)[0])[1]
+        return files.header(rec, files.look(rec)[0])[1]
 
     def test_wherever_a_write_fails_each_seq_is_there_once(self):
         for left in list(range(0, 40, 3)) + list(range(40, 1400, 41)):
@@ -129,13 +129,13 @@ class TestRecorderDisk(RecorderCase):
         for n in range(150):
             self.say(rec, b"%03d" % n)
         rec.flush()
-        there = record_file.look(rec)
+        there = files.look(rec)
         self.disk.left = 0
         for _ in range(50):
             rec.now += 200
             self.say(rec, b"x" * 300)
             rec.flush()
-        self.assertEqual(set(there) - set(record_file.look(rec)), {there[0]})
+        self.assertEqual(set(there) - set(files.look(rec)), {there[0]})
         self.assertTrue(len(rec.gaps) <= 3)
         self.again(rec)
         gaps = self.check(rec, since=self.first(rec))
@@ -144,7 +144,7 @@ class TestRecorderDisk(RecorderCase):
 
     def test_what_was_overwritten_is_told_when_a_segment_can_be_opened_again(self):
         rec = self.boot(size=1024, most=3)
-        while record_file.look(rec) != [0, 1, 2]:
+        while files.look(rec) != [0, 1, 2]:
             self.say(rec, b"x" * 100)
         rec.flush()
         self.disk.opens = False

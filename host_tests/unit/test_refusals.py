@@ -2,10 +2,13 @@
 
 import unittest
 
+import packets5
 from fakes import Client, Stream, World
 from packets import connect, publish
 
-from slotmq import Broker, Limits, Settings, epoch, ondemand
+from slotmq import Broker, Limits, Settings
+from slotmq.platform import ondemand
+from slotmq.tables import epoch
 
 WARNING = 2
 SOON, MINUTE = 10, 60  # seconds
@@ -19,7 +22,7 @@ subscriptions.refused subscriptions, topic_bytes, levels
 subscriptions.nodes_refused nodes, node_bytes
 messages.refused messages, message_bytes
 deliveries.refused deliveries, max_queued_messages, max_session_share, max_offline_share
-retained.refused retained
+retained.refused retained, retained_name_bytes
 five.shares.refused shares
 five.aliases.refused aliases"""
 
@@ -28,9 +31,10 @@ class Refusals(unittest.TestCase):
     def setUp(self):
         self.start()
 
-    def start(self, mask=WARNING, versions=5):
+    def start(self, mask=WARNING, versions=5, **values):
         limits = Limits(connections=1, retained=1)
-        self.broker = Broker(limits, Settings(sys_interval=0, mqtt_versions=versions))
+        settings = Settings(sys_interval=0, mqtt_versions=versions, **values)
+        self.broker = Broker(limits, settings)
         self.world = World(self.broker)
         self.lines = []
         self.broker.log = lambda bit, line: self.lines.append((bit, line))
@@ -44,7 +48,9 @@ class Refusals(unittest.TestCase):
 
     def told(self, *expected):
         """That was said since the last time, and nothing else: (table, how often)."""
-        self.assertEqual(self.lines, [(WARNING, LINE % (t, n, t)) for t, n in expected])
+        why = {"retained": "retained, retained_name_bytes"}
+        lines = [(WARNING, LINE % (t, n, why.get(t, t))) for t, n in expected]
+        self.assertEqual(self.lines, lines)
         self.lines.clear()
 
     def refuse(self, times=1):
@@ -179,7 +185,7 @@ class TestWhich(Refusals):
         self.broker.full = 1
         self.refuse()
         self.seconds(1)
-        why = LINE % ("retained", 1, "retained")
+        why = LINE % ("retained", 1, "retained, retained_name_bytes")
         why = why.replace(")", ", the journal's room)")
         self.assertEqual(self.lines, [(WARNING, why)])
 
@@ -191,3 +197,54 @@ class TestWhich(Refusals):
         self.broker.retained.refused += 2  # still a small integer
         self.seconds(SOON)
         self.told(("retained", 2))
+
+
+class TestPayloads(Refusals):
+    """What is over message_size_limit, which a client of version 3 is not told of."""
+
+    def said(self, *told):
+        line = "Denied %s: 21 bytes, see message_size_limit (dropped for all reasons: %d)."
+        self.assertEqual(self.lines, [(WARNING, line % (what, n)) for what, n in told])
+        self.lines.clear()
+
+    def test_a_publish_is_dropped_and_told(self):
+        for versions in (3, 5):
+            self.start(versions=versions, message_size_limit=20)
+            for qos in (0, 1, 2):
+                self.client.send(publish("t", bytes(21), qos, qos))
+            self.seconds(1)
+            self.assertEqual(self.broker.stats[4], 3)
+            self.assertEqual(self.broker.messages.refused, 0)
+            self.said(("PUBLISH from 'c' to 't'", 1))
+            self.client.send(publish("t", bytes(21)) + publish("t", bytes(20)))
+            self.seconds(MINUTE)
+            self.said()
+            self.client.send(publish("t", bytes(21)))
+            self.seconds(1)
+            self.said(("PUBLISH from 'c' to 't'", 5))
+
+    def test_one_of_version_5(self):
+        self.start(message_size_limit=20)
+        self.client.leave()
+        self.seconds(1)
+        client = Client(Stream())
+        client.send(packets5.connect("d") + packets5.publish("t", bytes(21)))
+        self.world.listener.waiting.append(client.stream)
+        self.seconds(1)
+        self.assertEqual(self.broker.stats[4], 1)
+        self.said(("PUBLISH from 'd' to 't'", 1))
+
+    def test_a_will(self):
+        self.start(message_size_limit=20)
+        self.client.leave()
+        wills = (("w", "x" * 21, 0), ("w", "x" * 21, 0, b""))
+        for n in (0, 1):
+            self.lines.clear()
+            self.seconds(MINUTE + SOON)
+            client = Client(Stream())
+            client.send((connect, packets5.connect)[n]("w", will=wills[n]))
+            self.world.listener.waiting.append(client.stream)
+            self.seconds(SOON)
+            self.said(("the will from 'w' to 'w'", n + 1))
+            client.leave()
+            self.seconds(1)

@@ -7,9 +7,10 @@ import scratch
 from fakes import World
 from packets import publish, subscribe
 
-from slotmq import Broker, Limits, Settings, conf
-from slotmq.capacities import fields
-from slotmq.settings import ConfError
+from slotmq import Broker, Limits, Settings
+from slotmq.config import mosquitto_conf
+from slotmq.config.capacities import fields
+from slotmq.config.settings import ConfError
 
 SERVED = 60  # brokers
 READ = 400  # configurations that are only read
@@ -40,7 +41,7 @@ class Case(unittest.TestCase):
         """The limits, or None where they contradict one another, and one of the file is named."""
         path = scratch.write("".join([f"limit {name} {values[name]}\n" for name in values]))
         try:
-            return conf.load(path, base)[1]
+            return mosquitto_conf.load(path, base)[1]
         except ConfError as error:
             told = str(error)
             where, _, expected = told.partition(": limit: expected ")

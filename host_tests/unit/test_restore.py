@@ -43,7 +43,7 @@ class TestSubscriptions(JournalCase):
         self.assertEqual(self.tree(), tree)
 
     def tree(self):
-        from slotmq.tree import lines
+        from slotmq.tables.tree_text import lines
 
         return sorted(lines(self.broker.subscriptions, self.broker.sessions))
 

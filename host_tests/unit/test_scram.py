@@ -6,7 +6,7 @@ import unittest
 
 import scratch
 
-from slotmq.scram import Scram
+from slotmq.v5.scram import Scram
 
 SCRAM = b"SCRAM-SHA-256"
 CONTINUE, REFUSED, BUSY, BAD_METHOD = 0x18, 0x87, 0x89, 0x8C

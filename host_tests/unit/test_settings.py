@@ -2,9 +2,9 @@
 
 import unittest
 
-from slotmq.limits import Limits
-from slotmq.policies import WHEN_FULL, rows, tables
-from slotmq.settings import Settings
+from slotmq.config.limits import Limits
+from slotmq.config.policies import WHEN_FULL, rows, tables
+from slotmq.config.settings import Settings
 
 
 class TestSettings(unittest.TestCase):

@@ -2,8 +2,9 @@
 
 from version5_case import NONE, Version5Case
 
-from slotmq import lifecycle, planting
-from slotmq.runtime import append, finish, unref
+from slotmq.delivery import lifecycle
+from slotmq.fast import append, finish, unref
+from slotmq.tables import insertion
 
 QUEUED, SENT_1, SENT_2 = 0, 1, 2
 DROPPED = 4  # of stats
@@ -110,7 +111,7 @@ class TestGroups(Version5Case):
         session = self.session(b"s")
         for n in range(4):
             self.subscribe(session, b"t", group=b"g%d" % n)
-        node = planting.find_node(self.broker.subscriptions, b"t", 0, 1)
+        node = insertion.find_node(self.broker.subscriptions, b"t", 0, 1)
         self.assertEqual(self.five.shares.take(node, b"one more", 0, 8), NONE)
         self.assertEqual(self.five.shares.refused, 1)
         self.assertEqual(self.five.shares.take(node, b"g1", 0, 2), self.five.share[1])
@@ -222,6 +223,9 @@ class TestPassOn(Version5Case):
         self.assertEqual(self.refused(), (1, 1))
 
     def test_all_of_it_where_the_table_is_full(self):
+        settings = self.broker.settings
+        settings.max_session_share = settings.max_offline_share = 100
+        self.broker.apply_settings()
         deliveries = self.broker.deliveries
         for _ in range(4):
             self.publish()

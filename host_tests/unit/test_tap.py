@@ -6,9 +6,9 @@ from struct import unpack
 
 from packets import publish
 
-from slotmq.arrays import u16
-from slotmq.runtime import Names
-from slotmq.runtime_record import best, make, tap
+from slotmq.fast import Names
+from slotmq.fast.record import best, make, tap
+from slotmq.platform.arrays import u16
 
 BLOCK = 4096
 FILL, SEQ, SPACE, THIS = 0, 4, 7, 15

@@ -10,7 +10,9 @@ import scratch
 from recorder_case import ANCHOR, messages, records
 from turns5_case import Turns5
 
-from slotmq import Limits, record, record_file
+from slotmq import Limits
+from slotmq.recorder import files
+from slotmq.recorder import start as record
 
 RETAIN, ORIGIN = 4, 16
 FROM = b"e6614104035f2d2b0000000c00012345"  # board, boot, seq
@@ -57,7 +59,7 @@ class TestTaps(Turns5):
         self.rec = record.attach(self.broker, self.broker.settings, self.folder).rec
 
     def tearDown(self):
-        record_file.close(self.rec)
+        files.close(self.rec)
         super().tearDown()
 
     def found(self):
@@ -67,8 +69,8 @@ class TestTaps(Turns5):
     def segments(self):
         self.assertTrue(self.rec.flush())
         found = []
-        for segment in record_file.look(self.rec):
-            with open(record_file.path(self.rec, segment), "rb") as file:  # noqa: PTH123
+        for segment in files.look(self.rec):
+            with open(files.path(self.rec, segment), "rb") as file:  # noqa: PTH123
                 found.append(file.read())
         return found
 

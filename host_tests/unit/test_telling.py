@@ -131,9 +131,51 @@ class TestRefusing(Telling):
     def test_an_unknown_version(self):
         self.assertEqual(
             self.last(login("b", "user", "secret", 9)),
-            f"Client without an id [{ADDRESS}, p9] refused:"
-            " unsupported protocol version (return code 1).",
+            f"A client [{ADDRESS}, p9] refused: unsupported protocol version (return code 1).",
         )
+        self.start(mqtt_versions=3)
+        self.assertEqual(
+            self.last(login("b", "user", "secret", 5)),
+            f"A client [{ADDRESS}, p5] refused: unsupported protocol version (return code 1).",
+        )
+
+    def test_without_an_id(self):
+        self.start(allow_zero_length_clientid=False)
+        why = "refused: client identifier not valid"
+        told = f"Client without an id [{ADDRESS}, p4] {why} (return code 2)."
+        self.assertEqual(self.last(connect("")), told)
+        told = f"Client without an id [{ADDRESS}, p5] {why} (reason 0x85)."
+        self.assertEqual(self.last(packets5.connect("")), told)
+
+    def test_a_connect_that_was_not_read_to_its_id(self):
+        said = packets5.connect("b", properties=b"\x21\0\0")  # Receive Maximum 0
+        told = f"A client [{ADDRESS}, p5] refused: protocol error (reason 0x82)."
+        self.assertEqual(self.last(said), told)
+
+    def test_a_keep_alive_over_max_keepalive(self):
+        self.start(max_keepalive=100)
+        told = f"Client 'b' [{ADDRESS}, p4] refused: keep-alive of %s, longer than max_keepalive"
+        for keep_alive, words in ((200, "200 s"), (0, "0 (none)")):
+            line = self.last(connect("b", keep_alive=keep_alive))
+            self.assertEqual(line, told % words + " (return code 2).")
+        self.start(max_keepalive=100, limits=Limits(connections=4, client_id_bytes=23))
+        line = self.last(connect("b" * 24, keep_alive=100))
+        self.assertTrue(line.endswith("refused: client identifier not valid (return code 2)."))
+
+    def test_the_code_that_was_sent(self):
+        """Of version 5 a reason, whatever the hook said; of version 3 a return code."""
+        codes = ((1, 0x84), (2, 0x85), (3, 0x88), (4, 0x86), (5, 0x87), (0x8A, 0x8A))
+        for code, reason in codes:
+            self.start(hooks=Door(code))
+            client = self.come(packets5.connect("b"))
+            self.assertEqual(client.stream.received[3], reason)
+            self.assertIn(f" (reason {reason:#x}).", self.lines[-1])
+            client = self.come(connect("b"))
+            self.assertEqual(client.stream.received[3], min(code, 5))
+            self.assertIn(f" (return code {min(code, 5)}).", self.lines[-1])
+        self.start(hooks=Door(3), server_reference="other")
+        told = "use another server (reason 0x9c)."
+        self.assertTrue(self.last(packets5.connect("b")).endswith(told))
 
     def test_an_unknown_reason(self):
         self.start(hooks=Door(0xF0))
@@ -151,7 +193,7 @@ class TestRefusing(Telling):
 
     def test_a_connect_that_is_too_large(self):
         self.start(max_packet_size=100)
-        told = f"Client without an id [{ADDRESS}, p5] refused: packet too large (reason 0x95)."
+        told = f"A client [{ADDRESS}, p5] refused: packet too large (reason 0x95)."
         self.assertEqual(self.last(login("b", "user", "p" * 100, 5)), told)
         told = f"Connection from {ADDRESS} closed: packet too large."
         self.assertEqual(self.last(login("b", "user", "p" * 100)), told)
@@ -164,7 +206,8 @@ class TestRefusing(Telling):
         for n in range(4):
             self.come(connect(str(n)))
         self.too_little("connections")
-        self.too_little("connections", packets5.connect("z"))
+        unavailable = "server unavailable (reason 0x88)"
+        self.too_little("connections", packets5.connect("z"), unavailable)
         self.start(when_full={"sessions": "refuse"}, limits=Limits(connections=3, sessions=4))
         for n in range(4):
             self.come(connect(str(n), clean=False) + DISCONNECT)
@@ -192,7 +235,9 @@ class TestRefusing(Telling):
                 raise MemoryError
 
         broker.hooks = Full()
-        self.too_little("heap", code="quota exceeded (reason 0x97)")
+        self.too_little("heap")
+        broker.hooks = Full()
+        self.too_little("heap", packets5.connect("z"), "quota exceeded (reason 0x97)")
 
     def test_in_an_exchange_of_auth(self):
         """Who it was its CONNECT has said; the name, what answers AUTH."""
@@ -307,6 +352,81 @@ class TestClosing(Telling):
         self.assertEqual(len(self.lines), 2)
 
 
+class TestTopic(Telling):
+    """One that is longer than topic_bytes."""
+
+    def test_it_is_told(self):
+        why = ", its topic is longer than topic_bytes."
+        self.start(limits=Limits(connections=4, topic_bytes=64))
+        told = f"Client 'b' [{ADDRESS}, p4] disconnected: malformed packet"
+        self.assertEqual(self.last(connect("b") + publish("t" * 65, b"")), told + why)
+        self.assertIn("from", self.last(connect("b") + publish("t" * 64, b"")))
+        self.assertEqual(self.last(connect("b") + publish("+", b"")), told + ".")
+        told = f"Client 'b' [{ADDRESS}, p5] disconnected: topic name invalid (reason 0x90)"
+        long = packets5.publish("t" * 65, b"")
+        self.assertEqual(self.last(packets5.connect("b") + long), told + why)
+
+    def test_not_of_another_that_ends_half_way(self):
+        self.start(limits=Limits(connections=4, topic_bytes=64))
+        self.come(connect("b") + publish("t" * 65, b""))
+        told = f"Client 'c' [{ADDRESS}, p4] disconnected: malformed packet."
+        self.assertEqual(self.last(connect("c") + b"\x36\x10\0\x04t"), told)
+
+
+class TestDeniedFilters(Telling):
+    def denied(self, level, what, why, code):
+        code = code if level == 5 else 0x80
+        line = f"Denied SUBSCRIBE from 'b' to {what!r}: {why} ({code:#04x})."
+        self.assertEqual([line for line in self.lines if line.startswith("Denied")], [line])
+
+    def come_for(self, level, *names):
+        said = packets5.connect("b") if level == 5 else connect("b")
+        ask = packets5.subscribe if level == 5 else subscribe
+        return self.come(said + b"".join([ask(1, name, 0) for name in names]))
+
+    def test_where_there_is_no_room(self):
+        for level in (4, 5):
+            self.start(limits=Limits(connections=4, subscriptions=1))
+            self.come_for(level, "a", "evil\n/#")
+            why = "too little: subscriptions, nodes, node_bytes"
+            self.denied(level, "evil\n/#", why, 0x97)
+            self.lines.clear()
+            self.broker.full = 1
+            self.come_for(level, "a", "b")
+            self.denied(level, "b", why + ", the journal's room", 0x97)
+
+    def test_where_it_is_too_long(self):
+        why = "topic filter invalid, too long or too deep: topic_bytes, levels"
+        for level in (4, 5):
+            self.start(limits=Limits(connections=4, topic_bytes=64))
+            self.come_for(level, "x" * 64, "x" * 65)
+            self.denied(level, "x" * 65, why, 0x8F)
+
+    def test_where_a_hook_forbids_it(self):
+        class Hooks:
+            def may_subscribe(self, client_id, topic_filter, qos):
+                return topic_filter != b"b"
+
+        for level in (4, 5):
+            self.start(hooks=Hooks())
+            self.come_for(level, "a", "b", "c")
+            self.denied(level, "b", "not authorized", 0x87)
+
+    def test_a_shared_one(self):
+        self.start(limits=Limits(connections=4, shares=0))
+        self.come_for(5, "$share/g/a")
+        self.denied(5, "$share/g/a", "shared subscriptions not supported", 0x9E)
+        self.start(limits=Limits(connections=4, shares=1))
+        self.come_for(5, "$share/g/a", "$share/h/a")
+        why = "too little: subscriptions, nodes, node_bytes, shares"
+        self.denied(5, "$share/h/a", why, 0x97)
+
+    def test_not_where_the_log_has_no_notices(self):
+        self.start(mask=2, limits=Limits(connections=4, subscriptions=1))
+        self.come_for(4, "a", "b")
+        self.assertEqual(self.lines, [])
+
+
 class TestDenied(Telling):
     def test_a_publish_to_a_topic_of_the_brokers_own(self):
         """Which is acknowledged: once a minute, whoever it was."""
@@ -387,9 +507,9 @@ class TestEscaped(Telling):
             self.assertNotIn("\x9b", line)
 
     def test_the_tree(self):
-        from slotmq import tree
+        from slotmq.tables import tree_text
 
         self.come(connect(EVIL) + subscribe(1, EVIL, 0))
-        lines = list(tree.lines(self.broker.subscriptions, self.broker.sessions))
+        lines = list(tree_text.lines(self.broker.subscriptions, self.broker.sessions))
         escaped = "a\\nError: made up\\x1b[31m"
         self.assertEqual(lines, ["$SYS", f"{escaped} ({escaped}:0)"])

@@ -2,8 +2,9 @@
 
 from version5_case import NONE, Version5Case, started
 
-from slotmq import Settings, lifecycle, retain
-from slotmq.runtime import unref
+from slotmq import Settings
+from slotmq.delivery import lifecycle, retain
+from slotmq.fast import unref
 
 NEVER = 0x3FFFFFFF
 

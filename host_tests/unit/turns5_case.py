@@ -5,7 +5,8 @@ from fakes import Client, Stream, World
 from invariants import broken
 from tables import counts
 
-from slotmq import Broker, Limits, Settings, lifecycle
+from slotmq import Broker, Limits, Settings
+from slotmq.delivery import lifecycle
 
 
 class Turns5(unittest.TestCase):

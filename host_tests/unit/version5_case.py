@@ -5,8 +5,10 @@ import unittest
 from packets import publish
 from tables import counts
 
-from slotmq import Broker, Limits, Settings, lifecycle, planting
-from slotmq.runtime import new_packet, next_packet, store, unref
+from slotmq import Broker, Limits, Settings
+from slotmq.delivery import lifecycle
+from slotmq.fast import new_packet, next_packet, store, unref
+from slotmq.tables import insertion
 
 NONE = 0xFFFF
 EXTRA = 8
@@ -49,12 +51,12 @@ class Version5Case(unittest.TestCase):
 
     def subscribe(self, session, name, qos=2, group=None):
         subs = self.broker.subscriptions
-        node = planting.add_node(subs, name, 0, len(name))
+        node = insertion.add_node(subs, name, 0, len(name))
         if group is None:
-            return planting.add(subs, self.sessions, session, node, qos)
+            return insertion.add(subs, self.sessions, session, node, qos)
         slot = self.five.shares.take(node, group, 0, len(group))
-        is_new = planting.find(subs, session, node, slot) == NONE
-        sub = planting.add(subs, self.sessions, session, node, qos, slot)
+        is_new = insertion.find(subs, session, node, slot) == NONE
+        sub = insertion.add(subs, self.sessions, session, node, qos, slot)
         if is_new:
             self.five.shares.joined(slot, sub != NONE)
         return sub

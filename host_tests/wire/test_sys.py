@@ -112,6 +112,19 @@ def test_refusals_are_counted(mqtt):
     assert found == {f"slots/subscriptions/{what}": "2" for what in HOW}
 
 
+@OURS
+@pytest.mark.own_broker
+@pytest.mark.config("message_size_limit 100")
+def test_what_is_over_the_limit_counts_as_dropped(mqtt, topic):
+    client = mqtt.connect()
+    for qos in (0, 1, 2):
+        client.publish(topic, b"x" * 101, qos)
+    willing = mqtt.socket()
+    willing.connect(mqtt.packet(will=Will(topic, b"x" * 101)))
+    name = "publish/messages/dropped"
+    assert state(client, f"$SYS/broker/{name}") == {name: "4"}
+
+
 @EVERY_SECOND
 def test_who_is_subscribed_is_told_every_interval(mqtt):
     client = mqtt.connect()

@@ -9,26 +9,22 @@
 # Allocates all tables at construction, nothing afterwards.
 import gc
 
-from slotmq import deliver, lifecycle, ondemand, outbox, retain
-from slotmq.arrays import i32, u16
-from slotmq.connections import Connections
-from slotmq.deliveries import Deliveries
-from slotmq.intake import FIRST, HANDLERS
-from slotmq.limits import Limits
-from slotmq.loop import Loop
-from slotmq.messages import Messages
-from slotmq.retained import Retained
-from slotmq.runtime import (
-    clock,
-    const,
-    lane,
-    make_poller,
-    new_packet,
-    open_listener,
-)
-from slotmq.sessions import Sessions
-from slotmq.settings import Settings
-from slotmq.subscriptions import Subscriptions
+from slotmq.config.limits import Limits
+from slotmq.config.settings import Settings
+from slotmq.delivery import lifecycle, outgoing, retain, routing
+from slotmq.fast import lane, make_poller, new_packet
+from slotmq.net.loop import Loop
+from slotmq.platform import ondemand
+from slotmq.platform.arrays import i32, u16
+from slotmq.platform.runtime import const
+from slotmq.platform.sockets import clock, open_listener
+from slotmq.protocol.dispatch import FIRST, HANDLERS
+from slotmq.tables.connections import Connections
+from slotmq.tables.deliveries import Deliveries
+from slotmq.tables.messages import Messages
+from slotmq.tables.retained import Retained
+from slotmq.tables.sessions import Sessions
+from slotmq.tables.subscriptions import Subscriptions
 
 _NONE = const(0xFFFF)
 _ENDING = const(3)
@@ -58,16 +54,16 @@ class Broker:
         self.settings = settings = settings or Settings()
         settings.check(limits)
         if settings.mqtt_versions == 5:  # code first, then tables
-            from slotmq.version5 import Version5
+            from slotmq.v5.extension import Version5
         if settings.sys_interval:
-            from slotmq.sysinfo import Sys
-        columns = ondemand.take("columns", 0)
-        ondemand.take("steering", 0)
+            from slotmq.status.sys_state import Sys
+        columns = ondemand.take("fast.columns", 0)
+        ondemand.take("control", 0)
         # What is allocated for a moment is searched for from the heap's beginning: a hole
         # before the tables, given back at the end, keeps that search short.
         hole = bytearray(limits.hole_bytes())
         self.now = 0
-        self.clock = i32(12)  # now, for the lane; and times of refusals.py
+        self.clock = i32(12)  # now, for the lane; and times of status/log_full_tables.py
         self.auto_id = 0
         self.connected = 0  # network connections that have a session
         self.messages = _made(Messages, limits)
@@ -80,8 +76,8 @@ class Broker:
         self.on_reload = None
         self.work = bytearray(2 * limits.topic_bytes + 64)
         self.rx = bytearray(limits.rx_bytes)
-        self.stats = i32(19)  # the last ones are refusals.py's and local.py's
-        # of stats, see timers.CARRY; [7]: how often the zero of now has moved, see epoch.py
+        self.stats = i32(20)  # the last ones are status/log_full_tables.py's and embed/local.py's
+        # of stats, see timers.CARRY; [7]: how often the zero of now has moved, see tables/epoch.py
         self.carried = i32(8)
         self.current = _NONE  # the connection that is being read
         # 1: the next turn must not wait: retained messages are owed, or the program has something;
@@ -101,7 +97,9 @@ class Broker:
         self._log_mask = 0
         self.pkt = new_packet(limits.max_packet)
         self.five = None
-        self.handle = lane  # packets that need no decision; taps.py may stand before it
+        self.handle = (
+            lane  # packets that need no decision; recorder/interceptor.py may stand before it
+        )
         self.first_handlers = FIRST
         self.handlers = HANDLERS
         if settings.mqtt_versions == 5:
@@ -114,11 +112,11 @@ class Broker:
 
     def apply_settings(self):
         """Take over the settings that may change while running."""
-        ondemand.take("steering", self.now).apply_settings(self)
+        ondemand.take("control", self.now).apply_settings(self)
 
     @property
     def log_mask(self):
-        """Types of entries that are logged, as bits; see log.py."""
+        """Types of entries that are logged, as bits; see platform/log.py."""
         return self._log_mask
 
     @log_mask.setter
@@ -130,7 +128,7 @@ class Broker:
     def hooks(self):
         """An object with any of may_connect(client_id, user_name, password) -> return code,
         may_publish(client_id, topic), may_subscribe(client_id, filter, qos) -> bool,
-        and those of hooks.py; or None."""
+        and those of embed/hooks.py; or None."""
         return self._hooks
 
     @hooks.setter
@@ -161,9 +159,9 @@ class Broker:
         """Send what waits for room or for the window: parts, deliveries, retained messages."""
         session = self.conns.session[conn]
         try:
-            if session != _NONE and outbox.fill(self, conn):
+            if session != _NONE and outgoing.fill(self, conn):
                 if self.sessions.cursor[session] != _NONE:
-                    deliver.pump(self, session)
+                    routing.pump(self, session)
                 if self.sessions.scans[session]:
                     retain.scan(self, session)
         except MemoryError:  # half a packet may stand in its buffer
@@ -251,20 +249,20 @@ class Broker:
 
     def dump_tree(self):
         """Print the subscription tree, and log it where a log is kept in a file."""
-        from slotmq.tree import dump
+        from slotmq.tables.tree_text import dump
 
         dump(self)
 
     def publish(self, topic, payload=b"", qos=0, retain=False):
         """Publish as a client would. False: a table is full, it goes nowhere. ValueError: topic
         name, QoS, retain or size are not what a client may send. No hook is asked."""
-        from slotmq import local
+        from slotmq.embed import local
 
         return local.publish(self, topic, payload, qos, retain)
 
     def __getattr__(self, name):
-        # compact, and inside.py's subscribe, client, serve: for who asks for them
-        from slotmq import local
+        # compact, and embed/in_process.py's subscribe, client, serve: for who asks for them
+        from slotmq.embed import local
 
         return local.find(self, name)
 

@@ -14,10 +14,11 @@ from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 from typing import Any
 
-from slotmq import conf as parser
-from slotmq import record, scram
-from slotmq.hot_cpython import filter_ok
-from slotmq.settings import ConfError
+from slotmq.config import mosquitto_conf as parser
+from slotmq.config.settings import ConfError
+from slotmq.fast.bytes_cpython import filter_ok
+from slotmq.recorder import start
+from slotmq.v5 import scram
 
 from ..errors import ToolError
 from .copying import MARKS
@@ -178,7 +179,7 @@ def _check(source: Source, settings: Any, limits: Any) -> None:
 
 
 def _check_record(settings: Any, limits: Any) -> None:
-    size, budget = record._sizes(SimpleNamespace(limits=limits), settings)
+    size, budget = start._sizes(SimpleNamespace(limits=limits), settings)
     if not all(filter_ok(text, 0, len(text)) for text in settings.record):
         raise ValueError("record: expected a topic filter")
     if size % 256:

@@ -41,6 +41,10 @@ _FULL = " (all its connections are taken; try again when a client has gone)"
 # What firmware/slotmq_run/safe.py answers whoever comes
 _SAFE_MODE = re.compile(rb"slotmq: safe mode: (.*)")
 _NOT_AUTHORIZED = ("Not authorized", "Bad user name or password")
+_NO_SCRAM = (
+    " (the users of a `scram_file` come in by SCRAM of MQTT 5.0 only, and this command does not"
+    " speak it)"
+)
 
 
 def _send_at_once(sock: Any) -> None:
@@ -86,6 +90,8 @@ class Client:
         if reason != 0:
             self.close()
             why = _FULL if str(reason) == "Server unavailable" else ""
+            if login.user is not None and str(reason) in _NOT_AUTHORIZED:
+                why = _NO_SCRAM
             raise Refused(f"{address[0]}:{address[1]}: {reason}{why}")
 
     def close(self) -> None:

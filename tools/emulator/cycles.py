@@ -2,8 +2,8 @@
 
     python -m slotmq_tools.emulator.cycles [--write docs/benchmarks.md]
 
-cycles_micropython.py runs on the emulated board in batch mode, where every run is the
-same to the cycle. What MicroPython's sockets and lwIP take is not counted, nor what lwip.py
+cycles_micropython.py runs on the emulated board in batch mode, where every run is the same to
+the cycle. What MicroPython's sockets and lwIP take is not counted, nor what platform/lwip.py
 reads of lwIP before each write (some 10,000 cycles), nor what flash makes the chip wait, of
 which the emulator knows nothing: a board takes up to a third more where its cache has to be
 filled.

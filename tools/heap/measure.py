@@ -34,9 +34,9 @@ _PUT_AWAY_S = 1.5  # until what was loaded on demand has been forgotten
 _ROOM_FOR_DEVICE = 16 * 1024  # of more heap, where what only the measuring needs may lie
 # As a board that keeps what it promises, in a file where it runs.
 _KEEPING = "persistence true\nallow_anonymous true\n"
-_KEEPING_NATIVE = "slotmq.hot_journal"
+_KEEPING_NATIVE = "slotmq.journal_viper"
 _RECORDING = "record #\nremote_admin true\n"
-_RECORDING_NATIVE = "slotmq.hot_record"
+_RECORDING_NATIVE = "slotmq.record_viper"
 _ROOM = 128 * 1024  # for the program as it was written
 # What Cortex-M boards load from .mpy lies in the heap; an ESP32 has other memory for it.
 _NATIVE_IN_HEAP = "armv"
@@ -161,7 +161,7 @@ def _free(board: str, script: Path, conf: str) -> int:
     heap = facts.heap_kb * 1024
     if facts.mpy_arch.startswith(_NATIVE_IN_HEAP):
         code = native.in_folder(mpy.build(facts.mpy_arch))
-        heap -= code["slotmq.hot"] + code[_KEEPING_NATIVE]
+        heap -= code["slotmq.viper"] + code[_KEEPING_NATIVE]
     if script == SERVE_FLASH:
         heap += _ROOM_FOR_DEVICE
     return _serve(board, heap, conf, script)[2]
@@ -173,7 +173,7 @@ def free_recording(board: str) -> int:
     heap = facts.heap_kb * 1024
     if facts.mpy_arch.startswith(_NATIVE_IN_HEAP):
         code = native.in_folder(mpy.build(facts.mpy_arch))
-        heap -= sum(code[name] for name in ("slotmq.hot", _KEEPING_NATIVE, _RECORDING_NATIVE))
+        heap -= sum(code[name] for name in ("slotmq.viper", _KEEPING_NATIVE, _RECORDING_NATIVE))
     return _serve(board, heap, _KEEPING + _RECORDING)[2]
 
 

@@ -6,8 +6,13 @@ import builtins
 import gc
 import sys
 
-_BORROWED = ("conf", "start", "budget", "joining", "joining5", "subscribing", "subscribing5")
-_BORROWED += ("systopics", "scram", "capacities", "policies")
+_BORROWED = ("config.mosquitto_conf", "app.start", "config.budget", "protocol.connect")
+_BORROWED += ("v5.connect", "protocol.subscribe", "v5.subscribe", "status.sys_topics")
+_BORROWED += ("v5.scram", "config.capacities", "config.policies")
+# Packed, they have no folders; of two that are called alike the folder is in the name.
+_PACKED = ["mosquitto_conf", "start", "budget", "connect", "v5_connect"]
+_PACKED += ["subscribe", "v5_subscribe", "sys_topics", "scram", "capacities"]
+_PACKED += ["policies"]
 _MODULES = 96  # at most
 _load = __import__
 _names = [None] * _MODULES
@@ -25,7 +30,7 @@ def traced(name, *args):
     """__import__, with a note of what the module itself has added to the heap."""
     global _count, _inner
     # What is only borrowed is measured by tell_borrowed().
-    is_borrowed = name.split(".")[-1] in _BORROWED
+    is_borrowed = name[7:] in _BORROWED or name[7:] in _PACKED
     if name in sys.modules or not name.startswith("slotmq") or is_borrowed:
         return _load(name, *args)
     at = _count
@@ -49,7 +54,7 @@ def tell_modules():
 
 def load_what_serves():
     """What a broker loads when it is made, as it was written or packed."""
-    for name in ("version5", "five", "sysinfo"):
+    for name in ("v5", "v5.extension", "status.sys_state", "sys_state"):
         try:
             __import__("slotmq." + name)
         except ImportError:
@@ -57,14 +62,14 @@ def load_what_serves():
 
 
 def tell_borrowed(name):
-    """What a module takes that app.py borrows, and what is left when it is given back."""
+    """What a module takes that the program borrows, and what is left when it is given back."""
     before = used()
-    package = __import__("slotmq." + name)
+    __import__("slotmq." + name)
     loaded = used() - before
-    for each in _BORROWED:  # one may have loaded another
-        if "slotmq." + each in sys.modules:
-            del sys.modules["slotmq." + each]
-            delattr(package, each)
+    for each in _BORROWED + tuple(_PACKED):  # one may have loaded another
+        if sys.modules.pop("slotmq." + each, None):
+            package, _, last = ("slotmq." + each).rpartition(".")
+            delattr(sys.modules[package], last)
     print("borrowed", "slotmq." + name, loaded)
     print("left", "slotmq." + name, used() - before)
 
@@ -74,7 +79,7 @@ def main(board):
     __import__("slotmq.app")
     preset = __import__("slotmq_boards." + board + ".limits", None, None, ["LIMITS"])
     load_what_serves()
-    for name in _BORROWED:
+    for name in _PACKED if "slotmq.core" in sys.modules else _BORROWED:
         tell_borrowed(name)
     tell_modules()
     try:

@@ -16,7 +16,7 @@ _TEXTS = (5, 6)
 _TUPLE = 10
 
 
-_OF_COMPUTERS = "hot_record_words"  # it is loaded where the heap is large
+_OF_COMPUTERS = "record_words_viper"  # it is loaded where the heap is large
 
 
 class _Reader:
@@ -49,7 +49,7 @@ class _Reader:
 
 
 def in_folder(folder: Path) -> dict[str, int]:
-    """The modules that have native code, as slotmq.hot, and their bytes of it."""
+    """The modules that have native code, as slotmq.viper, and their bytes of it."""
     sizes = {
         ".".join(file.relative_to(folder).with_suffix("").parts): in_file(file)
         for file in sorted(folder.rglob("*.mpy"))

@@ -26,8 +26,8 @@ WAYS = {
 _TOO_MUCH = "limit message_bytes 8000000\nlimit message_block 256\nlistener 1 127.0.0.1\n"
 _LEFT = re.compile(r"and (\d+) are left for them")
 _NATIVE_IN_HEAP = "armv"
-_OF_JOURNAL = "slotmq.hot_journal"
-_OF_RECORDER = "slotmq.hot_record", "slotmq.hot_record_words"
+_OF_JOURNAL = "slotmq.journal_viper"
+_OF_RECORDER = "slotmq.record_viper", "slotmq.record_words_viper"
 _FACT = "tables_bytes"
 
 

@@ -3,9 +3,10 @@
 # where the packed program is measured.
 import gc
 
-from slotmq import broker, ondemand
+from slotmq import broker
+from slotmq.platform import ondemand
 
-_FOR_A_MOMENT = ("columns", "steering")  # loaded while a broker is made
+_FOR_A_MOMENT = ("fast.columns", "control")  # loaded while a broker is made
 
 
 def used():

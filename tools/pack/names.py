@@ -21,7 +21,18 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 
-from .program import APP, CORE, FIVE, FUNCTION, HOT, INIT, OurModule, Own, Program
+from .program import (
+    APP,
+    CORE,
+    FIVE,
+    FUNCTION,
+    INIT,
+    NATIVE,
+    Module,
+    OurModule,
+    Own,
+    Program,
+)
 
 # Python's own, as CPython knows them, and what only MicroPython has.
 _OBJECTS = (
@@ -70,10 +81,14 @@ _PUBLIC = "hooks limits log log_mask loop settings watch"
 _GIVEN = ("Client",)
 # Of what may stand in for scram.Scram.
 _AUTHENTICATION = "auth forget user"
-_ALWAYS = (HOT, CORE, APP, FIVE)
-_ASKED_FOR = ("hot_", "journal", "restore", "record", "taps", "inside", "hooks", "scram")
+_ALWAYS = (NATIVE, CORE, APP, FIVE)
+_ASKED_FOR = ("journal", "record", "writer", "compaction", "restore", "segments", "in_process")
 _EXPORTS = "__all__"
 _WORD = re.compile(r"[A-Za-z_]\w*")
+# A text with a place to fill in, or with punctuation before a space, names nothing.
+_FOR_PEOPLE = re.compile(r"%[sdr]|[,:;.)] ")
+# A text with a place to fill in, or with punctuation before a space, names nothing.
+_FOR_PEOPLE = re.compile(r"%[sdr]|[,:;.)] ")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -81,6 +96,7 @@ class Names:
     """attributes, definitions: what each is called now; arguments(): of a function."""
 
     def __init__(self, program: Program) -> None:
+        self.modules = set(program.modules)
         self._texts = set(_texts(program))
         self.keywords = {
             each.arg
@@ -90,6 +106,7 @@ class Names:
             if each.arg
         }
         self.exported = {*_exported(program), *_GIVEN}
+        self._asked = {*_asked(program), *self._texts}
         theirs = {name for each in _OBJECTS for name in dir(each)}
         kept = theirs | self._texts | set(f"{_MICROPYTHON} {_PUBLIC} {_AUTHENTICATION}".split())
         kept |= set(_methods_of(program, self.exported))
@@ -129,11 +146,13 @@ class Names:
     def is_known(self, program: Program, meaning: Own) -> bool:
         """May somebody outside of the package use the definition?
 
-        Of a file that is loaded by its name they may use what has no underscore."""
+        Of app they may use what has no underscore. Of another file that is loaded by its name
+        it is what some module asks an object for that may be that file's module."""
         if meaning.name[:2] == "__" or meaning.name in self.exported:
             return True
-        by_name = program.file_of(meaning.module) == meaning.module and meaning.module != HOT
-        return by_name and meaning.name[0] != "_"
+        if program.file_of(meaning.module) != program.flat(meaning.module):
+            return False
+        return meaning.name[0] != "_" and (meaning.module == APP or meaning.name in self._asked)
 
     def _definitions(self, program: Program) -> dict[Own, str]:
         own = {
@@ -200,6 +219,10 @@ def _nodes(program: Program, files: Iterable[str] = ()) -> Iterator[ast.AST]:
 def _texts(program: Program) -> Iterator[str]:
     for node in _nodes(program):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if ("." in node.value and node.value in program.modules) or _FOR_PEOPLE.search(
+                node.value
+            ):
+                continue  # a module is renamed by rewrite.py
             yield from _WORD.findall(node.value)
 
 
@@ -210,6 +233,19 @@ def _attributes(program: Program, files: Iterable[str] = ()) -> Iterator[str]:
             yield node.attr
         elif isinstance(node, ast.ClassDef):
             yield from in_class(node)
+
+
+def _asked(program: Program) -> Iterator[str]:
+    """What any module has of an object that no import statement has bound."""
+    for module in program.modules.values():
+        for line in module.body:
+            for node in ast.walk(line):
+                if isinstance(node, ast.Attribute) and not _is_module(module, node.value):
+                    yield node.attr
+
+
+def _is_module(module: Module, value: ast.expr) -> bool:
+    return isinstance(value, ast.Name) and isinstance(module.means.get(value.id), OurModule)
 
 
 def in_class(node: ast.ClassDef) -> Iterator[str]:

@@ -12,21 +12,39 @@ from dataclasses import dataclass, field
 PACKAGE = "slotmq"
 INIT = "__init__"
 RUNTIME = "MICROPYTHON"  # true in all that is packed
-# What goes into one file. Native code has files of its own: it is bound to a processor.
-HOT, CORE, APP, FIVE = "hot", "core", "app", "five"
-_ON_DEMAND = ("joining", "joining5", "subscribing", "subscribing5")
-_ENTRIES = {CORE: "broker", APP: "app", FIVE: "version5"} | {name: name for name in _ON_DEMAND}
-# The journal, for who wants one, and what only its start needs.
-_KEEPING = ("hot_journal", "journal", "journal_control", "restore")
-_ENTRIES |= {name: name for name in _KEEPING}
-# The recorder with its taps; what it does seldom are files of their own.
-_ENTRIES |= {"hot_record": "hot_record", "recorder": "recorder taps"}
-_ENTRIES |= {"hot_record_words": "hot_record_words"}
-_ENTRIES |= {"record_control": "record_control"}
-# What the broker's own program publishes, and its clients.
-_ENTRIES |= {"local": "local", "inside": "inside"}
+_NATIVE = "_viper"  # how the names of modules with native code end
+# What goes into one file, by the modules that it is made for. Native code has files of its
+# own: it is bound to a processor. Any other module that these do not need is a file alone.
+NATIVE, CORE, APP, FIVE = "viper", "core", "app", "v5"
+_ENTRIES = (
+    "broker",  # CORE
+    "app",
+    "v5.extension",  # FIVE
+    "protocol.connect",
+    "v5.connect",
+    "protocol.subscribe",
+    "v5.subscribe",
+    # The journal, for who wants one, and what only its start needs
+    "fast.journal_viper",
+    "journal.writer",
+    "journal.compaction",
+    "journal.restore",
+    # The recorder with its interceptor; what it does seldom is a file of its own
+    "fast.record_viper",
+    "recorder.writer recorder.interceptor",
+    "fast.record_words_viper",
+    "recorder.segments",
+    # What the broker's own program publishes, and its clients
+    "embed.local",
+    "embed.in_process",
+)
+# Shorter than they would be called else: a name costs a board bytes of heap.
+_NAMED = {"broker": CORE, "v5.extension": FIVE, "app.start": "start"}
+_NAMED |= {"journal.writer": "journal", "journal.start": "keep"}
+_NAMED |= {"status.log_connections": "log_text", "status.log_full_tables": "log_full"}
+_NAMED |= {"recorder.writer": "recorder", "recorder.start": "record"}
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
-_WITH_HOT = "arrays"  # the hot files import it
+_WITH_NATIVE = "platform.arrays"  # modules with native code import it
 
 
 @dataclass(frozen=True)
@@ -75,12 +93,13 @@ class Program:
     def __init__(self, texts: dict[str, str]) -> None:
         self.modules: dict[str, Module] = {}
         for path, text in texts.items():
-            name = path.removeprefix(f"{PACKAGE}/").removesuffix(".py")
-            name = "" if name == INIT else name
+            name = path.removeprefix(f"{PACKAGE}/").removesuffix(".py").replace("/", ".")
+            name = name.removesuffix(INIT).removesuffix(".")
             tree = ast.parse(text, path)
             _drop_docstrings(tree)
             tree = _OnMicroPython().visit(tree)
-            self.modules[name] = Module(name, list(_statements(tree.body)))
+            if tree.body or not name:  # else the first lines of a folder, for people
+                self.modules[name] = Module(name, list(_statements(tree.body)))
         for name in self.modules:
             self._resolve(name, ())
         self.files = self._files()
@@ -95,6 +114,18 @@ class Program:
                 return file
         raise ValueError(f"{module} is in no file")
 
+    def flat(self, module: str) -> str:
+        """What the file of a module is called, where it is a file alone: there are no folders.
+
+        Each name that is longer takes bytes of a board's heap."""
+        if module in _NAMED:
+            return _NAMED[module]
+        last = module.rpartition(".")[2]
+        alike = {name for name in self.modules if name.rpartition(".")[2] == last} - {module}
+        if all(name.startswith("v5.") for name in alike):
+            return last or INIT
+        return module.replace(".", "_")
+
     def imported(self, statement: ast.AST) -> Iterator[tuple[str, Meaning]]:
         """What a statement binds, if it imports."""
         if isinstance(statement, ast.Import):
@@ -105,10 +136,11 @@ class Program:
                 yield alias.asname or alias.name, self._imported(statement.module or "", alias)
 
     def _imported(self, source: str, alias: ast.alias) -> Meaning:
-        if source == PACKAGE and alias.name in self.modules:
-            return OurModule(alias.name)
         if source == PACKAGE or source.startswith(PACKAGE + "."):
             module = source.removeprefix(PACKAGE).removeprefix(".")
+            inner = f"{module}.{alias.name}".removeprefix(".")
+            if inner in self.modules:
+                return OurModule(inner)
             meaning = self.meaning(module, alias.name)
             if meaning is None:
                 raise ValueError(f"{source} has no {alias.name}")
@@ -129,16 +161,20 @@ class Program:
             module.means.update(means)
 
     def _files(self) -> dict[str, list[str]]:
-        hot = [name for name in self.modules if name == _WITH_HOT or name.startswith(HOT)]
-        hot = [name for name in hot if name not in _ENTRIES]
-        files = {HOT: self._closure(hot, ())}
-        for file, entry in _ENTRIES.items():
+        entries = " ".join(_ENTRIES).split()
+        native = [name for name in self.modules if name.endswith(_NATIVE) and name not in entries]
+        with_native = [name for name in self.modules if name == _WITH_NATIVE]
+        files = {NATIVE: self._closure(with_native + native, ())}
+        for entry in _ENTRIES:
             taken = [name for modules in files.values() for name in modules]
-            entries = [name for name in entry.split() if name in self.modules]
-            if entries:
-                files[file] = [name for name in self._closure(entries, tuple(taken)) if name]
+            wanted = [name for name in entry.split() if name in self.modules]
+            if wanted:
+                file = self.flat(entry.split()[0])
+                files[file] = [name for name in self._closure(wanted, tuple(taken)) if name]
         taken = [name for modules in files.values() for name in modules]
-        alone = {name or INIT: [name] for name in self.modules if name not in taken}
+        alone = {self.flat(name): [name] for name in self.modules if name not in taken}
+        if alike := files.keys() & alone.keys():
+            raise ValueError(f"two files are called {min(alike)}")
         return files | alone
 
     def _closure(self, names: list[str], without: tuple[str, ...]) -> list[str]:
@@ -187,12 +223,15 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _needed(statement: ast.stmt, modules: dict[str, Module]) -> Iterator[str]:
-    if isinstance(statement, ast.ImportFrom) and statement.module:
-        if statement.module == PACKAGE:
-            names = [alias.name for alias in statement.names]
-            yield from (name if name in modules else "" for name in names)
-        elif statement.module.startswith(PACKAGE + "."):
-            yield statement.module.removeprefix(PACKAGE + ".")
+    if not isinstance(statement, ast.ImportFrom) or not statement.module:
+        return
+    package, _, source = statement.module.partition(".")
+    if package == PACKAGE:
+        inner = [f"{source}.{alias.name}".removeprefix(".") for alias in statement.names]
+        found = [name for name in inner if name in modules]
+        yield from found
+        if len(found) < len(inner):
+            yield source
 
 
 def _defined(module: str, statement: ast.stmt) -> Iterator[tuple[str, Meaning]]:

@@ -43,6 +43,8 @@ class _Writer(ast.NodeTransformer):
         self._names = names
         self._file = file
         self._means = program.modules[module].means
+        nodes = [node for line in program.modules[module].body for node in ast.walk(line)]
+        self._used = {node.id for node in nodes if isinstance(node, ast.Name)}
         self._scopes: list[dict[str, str | Meaning]] = []  # of the functions around, inner last
         self._class: set[str] = set()  # names that the class around has bound
         self._class_name = ""
@@ -51,7 +53,11 @@ class _Writer(ast.NodeTransformer):
         """The import statements that are still needed, at the top or in a function."""
         source = (statement.module or "") if isinstance(statement, ast.ImportFrom) else ""
         if source.split(".")[0] == PACKAGE:
-            found = [self._import(meaning) for _, meaning in self._program.imported(statement)]
+            found = [
+                self._import(meaning)
+                for name, meaning in self._program.imported(statement)
+                if name in self._used or not isinstance(meaning, OurModule)
+            ]
             return [line for line in found if line]
         head = f"from {source} " if source else ""
         kept = [alias for alias in statement.names if alias.name != "const"]
@@ -68,6 +74,12 @@ class _Writer(ast.NodeTransformer):
             file = self._program.file_of(meaning.name)
             return "" if file == self._file else f"from {PACKAGE} import {file}"
         return ""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        # "protocol.connect", for what is loaded on demand
+        if isinstance(node.value, str) and "." in node.value and node.value in self._names.modules:
+            return ast.Constant(self._program.flat(node.value))
+        return node
 
     # What a name means here
 

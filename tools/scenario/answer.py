@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from slotmq.capacities import fields
+from slotmq.config.capacities import fields
 
 from .. import progress
 from ..errors import ToolError

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from slotmq import Limits, Settings
-from slotmq.conf import FIELDS, load
-from slotmq.settings import ConfError
+from slotmq.config.mosquitto_conf import FIELDS, load
+from slotmq.config.settings import ConfError
 
 from .. import boards
 from .plan import Clients, Scenario

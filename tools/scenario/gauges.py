@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slotmq.systopics import SLOTS
+from slotmq.status.sys_topics import SLOTS
 
 from . import refusal
 

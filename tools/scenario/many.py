@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module, util
 from typing import Any, NamedTuple
 
-from slotmq.capacities import fields
+from slotmq.config.capacities import fields
 
 from ..errors import ToolError
 from . import broker

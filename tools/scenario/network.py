@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from slotmq import Broker, Limits, Settings
-from slotmq.loop import Loop
+from slotmq.net.loop import Loop
 
 from ..sim.machine import PERIOD, Clock, Listener, Poller
 from ..sim.numbers import Numbers

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from slotmq import Limits, budget
+from slotmq import Limits
+from slotmq.config import budget
 
 from .. import boards
 from . import broker, traffic
@@ -18,7 +19,7 @@ from .network import Network
 from .plan import Clients, Scenario
 from .wear import Wear
 
-OF_VERSION_5 = ("version 5", "aliases", "shares")  # rows of the budget, as start.py has them
+OF_VERSION_5 = ("version 5", "aliases", "shares")  # rows of the budget, as app/start.py has them
 _SETTLE_MS = 10_000  # at the end, for what is still under way
 _STEPS = 200  # of the progress bar
 
@@ -191,7 +192,7 @@ def _outcome(network: Network, limits: Limits, wear: Wear | None) -> Outcome:
 
 
 def _ram(network: Network, limits: Limits) -> list[tuple[str, int, int]]:
-    """The rows of the budget, as start.py takes them."""
+    """The rows of the budget, as app/start.py takes them."""
     without = OF_VERSION_5 if network.broker.settings.mqtt_versions == 3 else ()
     rows = [row for row in limits.rows() if row[0] not in without]
     return [*rows, budget.journal(limits)] if network.scenario.persistence else rows

@@ -7,10 +7,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from slotmq.journal_flash import FlashMedium
-from slotmq.keeping import DEFAULTS
-from slotmq.places import snapshot_bytes
-from slotmq.restore import restore
+from slotmq.journal.location import snapshot_bytes
+from slotmq.journal.medium_flash import FlashMedium
+from slotmq.journal.restore import restore
+from slotmq.journal.start import DEFAULTS
 
 from .. import boards
 from ..errors import ToolError

@@ -1,4 +1,4 @@
-# disk.py - file systems in memory, as journal_file.py finds them in `open` and `os`: each
+# disk.py - file systems in memory, as journal/medium_file.py finds them in `open` and `os`: each
 # keeps what its kind guarantees when the power goes in the midst of an operation, and
 # nothing else.
 #

@@ -8,7 +8,7 @@
 #
 # The world has seed, clock, trace, turns, packets_in and packets_out, and is told by
 # settle(), was_read(), was_written() and was_closed().
-from slotmq import heap
+from slotmq.platform import heap
 
 from .decode import take
 from .machine import ERR, HUP, IN, OUT

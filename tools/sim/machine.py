@@ -2,7 +2,7 @@
 #
 # The loop runs with MicroPython's heap locked, and what stands here allocates: it lifts the
 # lock, as an application's callback does.
-from slotmq import heap
+from slotmq.platform import heap
 
 IN, OUT, ERR, HUP = 1, 4, 8, 16
 PERIOD = 1 << 30  # of ticks_ms on a 32-bit board

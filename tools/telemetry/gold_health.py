@@ -10,7 +10,7 @@ from .gold import is_placed
 FLAPPING = 5  # connects within the time below
 FLAPPING_MS = 600_000
 _SO_FAR = Window.unboundedPreceding, Window.currentRow
-TIMED_OUT = 8  # reason of a disconnect; lib/slotmq/packet.py has them all
+TIMED_OUT = 8  # reason of a disconnect; lib/slotmq/protocol/packet.py has them all
 LOW_HEAP = 10_240  # bytes; less is too little for a connection
 
 

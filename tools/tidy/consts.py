@@ -1,7 +1,7 @@
 """A constant of lib/slotmq has one value, in every file that repeats it.
 
 MicroPython inlines `_NAME = const(n)` only in its own file, so that each file
-repeats those that it uses. packet.py is their dictionary; what is not in there
+repeats those that it uses. protocol/packet.py is their dictionary; what is not in there
 (states, indexes of stats) must agree among the files that have it.
 """
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from .source import LIBRARY, Finding, Source
 
-_HOME = f"{LIBRARY}packet.py"
+_HOME = f"{LIBRARY}protocol/packet.py"
 _NAME = re.compile(r"_?[A-Z][A-Z0-9_]*")
 _SUM = (ast.Constant, ast.UnaryOp, ast.USub, ast.BinOp, ast.operator, ast.Name, ast.Load)
 
@@ -24,7 +24,7 @@ class Constant(NamedTuple):
 
 
 def check(sources: list[Source]) -> Iterator[Finding]:
-    """Every constant whose value is not the one in packet.py, or in most of the files."""
+    """Every constant whose value is not the one in protocol/packet.py, or in most of the files."""
     library = [source for source in sources if source.is_library]
     found = [constant for source in library for constant in constants(source)]
     for name in sorted({constant.name for constant in found}):
@@ -37,12 +37,12 @@ def check(sources: list[Source]) -> Iterator[Finding]:
 
 
 def constants(source: Source) -> Iterator[Constant]:
-    """NAME = const(sum) at the top level of a file; in hot*.py also NAME = number."""
+    """NAME = const(sum) at the top level of a file; in fast/*_viper.py also NAME = number."""
     values: dict[str, int] = {}
     for node in source.tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
-            value = _value(node.value, values, plain=source.module.startswith("hot"))
+            value = _value(node.value, values, plain=source.module.endswith("_viper"))
             if value is not None and _NAME.fullmatch(name):
                 values[name] = value
                 yield Constant(source.path, "_" + name.lstrip("_"), value)

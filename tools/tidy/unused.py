@@ -26,7 +26,7 @@ _BY_PLACE = (
     "host_tests/golden/*/*.json",
 )
 # Read by tidy, see its own first lines.
-_DICTIONARY = "lib/slotmq/packet.py"
+_DICTIONARY = "lib/slotmq/protocol/packet.py"
 _PACKAGES = (("lib/slotmq", "slotmq"), ("tools", "slotmq_tools"), ("boards", "slotmq_boards"))
 _WORD = re.compile(r"[\w.-]+")
 

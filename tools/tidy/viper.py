@@ -1,4 +1,4 @@
-"""Native code only in lib/slotmq/hot*.py, and two twins with the same names."""
+"""Native code only in lib/slotmq/fast/*_viper.py, and two twins with the same names."""
 
 import ast
 from collections.abc import Iterator
@@ -8,7 +8,8 @@ from .source import LIBRARY, Finding, Source
 _DECORATORS = {"viper", "native", "asm_thumb", "asm_xtensa", "asm_rv32"}
 _POINTERS = {"ptr", "ptr8", "ptr16", "ptr32"}
 _ON_BOARDS = ("lib/", "boards/", "firmware/")
-_TWIN = "_cpython"
+_NATIVE = "_viper"
+_CHOICES = ("fast/__init__.py", "fast/journal.py", "fast/record.py", "platform/sockets.py")
 
 
 def check(sources: list[Source]) -> Iterator[Finding]:
@@ -16,14 +17,14 @@ def check(sources: list[Source]) -> Iterator[Finding]:
     for source in sources:
         if source.path.startswith(_ON_BOARDS) and not _may_be_native(source):
             for name in sorted(set(_native_names(source.tree))):
-                yield Finding("viper", f"{source.path}:{name}", "viper stands in hot*.py only")
-        if source.path == f"{LIBRARY}runtime.py":
+                what = "viper stands in fast/*_viper.py only"
+                yield Finding("viper", f"{source.path}:{name}", what)
+        if source.is_library and source.path.removeprefix(LIBRARY) in _CHOICES:
             yield from _check_branches(source)
 
 
 def _may_be_native(source: Source) -> bool:
-    hot = source.is_library and source.module.startswith("hot")
-    return hot and not source.module.endswith(_TWIN)
+    return source.path.startswith(f"{LIBRARY}fast/") and source.module.endswith(_NATIVE)
 
 
 def _native_names(tree: ast.AST) -> Iterator[str]:

@@ -5,12 +5,13 @@ import sys
 
 import vfs
 
-from slotmq import Broker, Limits, Settings, heap
-from slotmq.journal_file import FileMedium
-from slotmq.journal_flash import FlashMedium
-from slotmq.loop import Loop
-from slotmq.places import snapshot_bytes
-from slotmq.restore import restore
+from slotmq import Broker, Limits, Settings
+from slotmq.journal.location import snapshot_bytes
+from slotmq.journal.medium_file import FileMedium
+from slotmq.journal.medium_flash import FlashMedium
+from slotmq.journal.restore import restore
+from slotmq.net.loop import Loop
+from slotmq.platform import heap
 
 SIZE, BLOCKS = 4096, 64
 PAYLOAD = b"x" * 64

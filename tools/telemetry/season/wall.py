@@ -1,4 +1,4 @@
-"""What a board of a season knows of the time, and how it tells it on: as record_wall.py does."""
+"""What a board of a season knows of the time, and how it tells it on."""
 
 from __future__ import annotations
 

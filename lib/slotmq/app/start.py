@@ -1,0 +1,267 @@
+# start.py - how the program starts: arguments, limits and their heap, listeners, and
+# the line that says what runs and where.
+#
+# Owns no state: it fills in an App (app/__init__.py), which borrows it once and forgets it.
+# The arguments are flat: -c FILE, -p PORT, --host ADDRESS, --board NAME, --pid ID, -v
+# and --orders (one byte each on standard input). Raises ConfError or ValueError for what
+# the user wrote, and OSError or MemoryError for what the machine cannot do.
+import gc
+import os
+import sys
+from errno import EADDRINUSE
+
+import slotmq
+from slotmq.broker import Broker
+from slotmq.config.settings import ConfError
+from slotmq.platform import ondemand
+from slotmq.platform.ondemand import borrow
+from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.tables.connections import Connections
+
+_PORT = const(1883)
+# One text, and places in it: a short text of its own would be a name for ever.
+_OPTIONS = "-v --orders -c -p --host --board --pid"
+_VERBOSE = const(0)
+_TAKES_ORDERS = const(1)
+_CONF = const(2)
+_ON_PORT = const(3)
+_HOST = const(4)
+_BOARD = const(5)
+_PID = const(6)
+# Where to listen if nothing is said, and what no address means; IPv6 where there is.
+_LOOPBACK = ("127.0.0.1", "::1")
+_EVERYWHERE = ("0.0.0.0", "::")
+# Heap that must stay free beside the tables, for sockets, CONNECT, SUBSCRIBE, orders; some 4 KB
+# more come back when the start is forgotten.
+_SPARE = const(10240)
+_SPARE_KEEPING = const(18432)  # with a journal, for what reads it as well
+_THRESHOLD = const(2048)  # bytes allocated until the next collection
+# What is made once, at the start
+_MADE = """broker broker.conns broker.sessions broker.sessions.names broker.subscriptions
+broker.subscriptions.routes broker.messages broker.messages.arena broker.deliveries
+broker.retained broker.loop broker.loop.doors broker.five broker.five.shares
+broker.five.aliases broker.five.source broker.sys"""
+_KEPT = "names arena"
+_OF_VERSION_5 = ("version 5", "aliases", "shares")  # rows of the budget
+_BITS = 64 if sys.maxsize >> 32 else 32
+
+
+def start(app, argv):
+    """Make the broker of an App and let it listen; what to say then."""
+    if not MICROPYTHON or gc.mem_alloc() + gc.mem_free() > 1000000:
+        return _start(app, argv)
+    # In a small heap what stays must not lie scattered among what was only needed for a
+    # moment. (In a large one there is room, and a collection takes long.)
+    gc.threshold(_THRESHOLD)
+    try:
+        return _start(app, argv)
+    finally:
+        gc.threshold(-1)
+
+
+def _start(app, argv):
+    options = _parse(argv)
+    app.board = board = options.get(_BOARD, "HOST")
+    app.verbose = _VERBOSE in options
+    app.conf = options.get(_CONF)
+    lines = {}
+    try:
+        _load_code()
+        app.limits = _preset(board)
+        if app.conf:
+            app.settings, app.limits, lines = borrow(
+                "config.mosquitto_conf", "load", app.conf, app.limits
+            )
+        rows = borrow("config.budget", "rows", app.limits)
+        if app.settings.mqtt_versions == 3:
+            ondemand.forget("v5.extension")
+            rows = [row for row in rows if row[0] not in _OF_VERSION_5]
+        if app.settings.persistence:
+            from slotmq.journal.writer import Journal  # noqa: F401
+
+            rows.append(borrow("config.budget", "journal", app.limits))
+    except MemoryError:
+        raise MemoryError("%s: the broker's code does not fit" % _heap())
+    listeners = _listeners(app.settings.listeners, options)
+    told = _check_heap(rows, _SPARE_KEEPING if app.settings.persistence else _SPARE)
+    del rows
+    try:
+        app.broker = Broker(app.limits, app.settings)
+    except MemoryError:
+        raise MemoryError(told)
+    except OSError as error:  # nothing else of a broker is read from a file
+        what = "a file that can be read (%s)" % error
+        raise ConfError(_wrong(app, "scram_file", lines["scram_file"], what))
+    app.broker.on_reload = app.reload
+    app.open_log()
+    where = []
+    try:
+        # First, since who finds its address taken may not touch a journal that is in use.
+        for hosts, port, most in listeners:
+            where += _listen(app, lines, hosts, port, most)
+    except MemoryError:
+        raise MemoryError(told)
+    _write_pid(app, lines, options)
+    if _TAKES_ORDERS in options:
+        stdin = sys.stdin.buffer
+        app.broker.loop.watch(getattr(stdin, "raw", stdin), app.obey)
+    records = "record" in lines
+    if app.settings.persistence or records:
+        app.lines = lines
+    _forget_what_made_it(app.broker, records)
+    return _headline(board, ", ".join(where))
+
+
+def _forget_what_made_it(broker, records):
+    # The constructors of the tables, the board's preset and what was loaded on demand are
+    # not needed again: together they take some 8 KB of its heap.
+    if not ondemand.IS_SMALL:
+        return
+    ondemand.forget_all()
+    for path in _MADE.split():
+        made = broker
+        for name in path.split(".")[1:]:
+            made = getattr(made, name, None)
+        # a Recorder is yet to make a set of names, and forgets how
+        if made and not (records and path.split(".")[-1] in _KEPT.split()):
+            type(made).__init__ = None  # deleted, it would still be in the class's table
+    limits = type(broker.limits)
+    limits.rows = limits.ram_bytes = limits.hole_bytes = None
+    for name in list(sys.modules):
+        if name.startswith("slotmq_boards"):
+            del sys.modules[name]
+
+
+def budget(board):
+    """What each of the board's limits costs, as a table."""
+    limits = _preset(board)
+    total = ("tables", limits.ram_bytes(), "")
+    journal = borrow("config.budget", "journal", limits)[:2] + ("more, with persistence true",)
+    return "\n".join(["%-16s%8d  %s" % row for row in limits.rows() + [total, journal]])
+
+
+def _parse(words):
+    # -> {place in _OPTIONS: its value}
+    options = {}
+    names = _OPTIONS.split()
+    while words:
+        name = words.pop(0)
+        at = names.index(name) if name in names else -1
+        if 0 <= at <= _TAKES_ORDERS:
+            options[at] = True
+        elif at > _TAKES_ORDERS and words:
+            options[at] = words.pop(0)
+        else:
+            raise ConfError("%s: expected an option with its value" % name)
+    port = options.get(_ON_PORT)
+    if port is not None:
+        options[_ON_PORT] = int(port) if port.isdigit() else 0
+        if not 0 < options[_ON_PORT] < 65536:
+            raise ConfError("-p: expected a port from 1 to 65535")
+    return options
+
+
+def _load_code():
+    # All that will stay goes before what is only borrowed, and before the tables: they
+    # need large pieces of heap.
+    if Connections.__init__ is None:
+        raise OSError("a second start needs a reset, or its modules imported anew")
+    from slotmq.status.sys_state import Sys  # noqa: F401
+    from slotmq.v5.extension import Version5  # noqa: F401
+
+
+def _preset(board):
+    try:
+        return __import__("slotmq_boards.%s.limits" % board, None, None, ["LIMITS"]).LIMITS
+    except ImportError:
+        raise ConfError("--board: expected the name of a folder in boards, not %s" % board)
+
+
+def _check_heap(rows, spare):
+    # -> what to say if the sum fits, and the pieces that the free heap is in are too small.
+    if ondemand.IS_SMALL:
+        ondemand.forget_all()  # the limits are checked: what did that is in nobody's way any more
+    gc.collect()
+    free = gc.mem_free() if MICROPYTHON else 0
+    if sys.platform == "esp32":
+        free = borrow("platform.esp32_memory", "free")  # gc counts what Wi-Fi needs
+    sizes = sorted([(row[1], row[0]) for row in rows], reverse=True)
+    size, owner = sizes[0]
+    need = sum([row[1] for row in rows])
+    limit = {"messages": "message_bytes", "version 5": "subscriptions", "shared": "rx_bytes"}
+    lower = "; lower limit %s (%s take %d)" % (limit.get(owner, owner), owner, size)
+    told = "%s: the tables take %d bytes, and " % (_heap(), need)
+    if MICROPYTHON and need + spare > free:
+        lack = need + spare - free
+        told += "%d are left for them beside %d for clients, " % (max(0, free - spare), spare)
+        for more, owner in sizes[1:]:
+            if size * 2 > lack * 3:
+                break
+            size += more
+            lower += ", %s (%d)" % (limit.get(owner, owner), more)
+        raise MemoryError("%s%d too few%s" % (told, lack, lower))
+    return told + "the %d that are free lie in pieces too small for them%s" % (free, lower)
+
+
+def _listeners(configured, options):
+    # (hosts, port, max_connections): the configuration's, then the command line's.
+    found = [((host,) if host else _EVERYWHERE, port, most) for host, port, most in configured]
+    host = options.get(_HOST)
+    hosts = (host,) if host else _LOOPBACK
+    port = options.get(_ON_PORT, _PORT if host or not found else 0)
+    there = [listener[0] for listener in found if listener[1] == port]
+    if host and hosts not in there and _EVERYWHERE not in there or port and not there:
+        found.append((hosts, port, 0))
+    return found
+
+
+def _wrong(app, key, line, expected):
+    # A line of the configuration that proved wrong when it was tried
+    return "%s:%d: %s: expected %s" % (app.conf, line, key, expected)
+
+
+def _listen(app, lines, hosts, port, most):
+    # -> the addresses. Of two hosts the second, which is IPv6's, may be missing.
+    opened = []
+    for host in hosts:
+        address = ("[%s]:%d" if ":" in host else "%s:%d") % (host, port)
+        try:
+            app.broker.listen(host, port, most)
+            opened.append(address)
+            most = None  # the other address is the same listener's
+        except OSError as error:
+            if host is hosts[0] or error.errno == EADDRINUSE:
+                place = lines.get((None if hosts is _EVERYWHERE else host, port))
+                if place:
+                    what = "an address of this machine that is free, not %s (%s)"
+                    raise OSError(_wrong(app, place[0], place[1], what % (address, error)))
+                raise OSError("cannot listen on %s: %s" % (address, error))
+    return opened
+
+
+def _write_pid(app, lines, options):
+    path = app.settings.pid_file
+    if path:
+        pid = options.get(_PID) or os.getpid()
+        try:
+            with open(path, "w") as file:
+                file.write("%s\n" % pid)
+        except OSError as error:
+            what = "a file that can be written (%s)" % error
+            raise ConfError(_wrong(app, "pid_file", lines["pid_file"], what))
+        app.pid_file = path
+
+
+def _heap():
+    if not MICROPYTHON:
+        return "heap without a limit"
+    # With the collector's own tables: 3 bits for each block of 4 words.
+    size = gc.mem_alloc() + gc.mem_free()
+    return "heap %d KB" % ((size + size * 3 // (4 * _BITS) + 512) // 1024)
+
+
+def _headline(board, where):
+    python = "MicroPython" if MICROPYTHON else "CPython"
+    version = "%d.%d.%d" % tuple(sys.implementation.version[:3])
+    words = (slotmq.__version__, python, version, _BITS, board, _heap(), where)
+    return "slotmq %s on %s %s (%d-bit), board %s, %s, listening on %s" % words

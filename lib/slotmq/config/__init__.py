@@ -1,0 +1,1 @@
+# config: what a start is told: limits, settings, mosquitto.conf, and the RAM that they cost.

@@ -1,0 +1,88 @@
+# budget.py - the RAM as a sum: what every table takes of the heap of 32-bit
+# MicroPython, one line an owner. Loaded at the start and given back.
+#
+# A line is `fixed + slots * each + texts`. Fixed is what the objects of the table
+# cost with no slot at all (some 30 bytes a column, measured); each is the sum of the
+# widths of its columns. A test holds the sum against gc.mem_alloc().
+
+
+def rows(limits):
+    """The heap of all tables: [(owner, bytes, how many)]."""
+    return [
+        _connections(limits),
+        ("reassembly", limits.reassembly * (limits.max_packet + 2), limits.reassembly),
+        _sessions(limits),
+        ("subscriptions", 160 + limits.subscriptions * 11, limits.subscriptions),
+        ("nodes", 320 + limits.nodes * 18 + _names(limits.nodes, limits.name_bytes), limits.nodes),
+        _routes(limits),
+        _retained(limits),
+        _messages(limits),
+        ("deliveries", 384 + limits.deliveries * 10, limits.deliveries),
+        ("version 5", _version5(limits), limits.messages),
+        _aliases(limits),
+        (
+            "shares",
+            320 + limits.shares * 5 + _names(limits.shares, limits.shares * 32),
+            limits.shares,
+        ),
+        # the receive buffer, topic and filter side by side, the Broker itself
+        ("shared", 1168 + limits.rx_bytes + 2 * limits.topic_bytes, 1),
+    ]
+
+
+def journal(limits):
+    """The journal's own row: its columns and buffer, and those of its medium."""
+    buf = 48 + max(limits.client_id_bytes, 4 * limits.received)
+    return ("journal", 848 + buf + limits.deliveries, 1)
+
+
+def _connections(limits):
+    # outgoing buffer, kept tail, columns; one more in reserve
+    n = limits.connections + 1
+    return ("connections", 1060 + n * (limits.tx_bytes + limits.tail_bytes + 71), n)
+
+
+def _sessions(limits):
+    n = limits.sessions
+    ids = (limits.client_id_bytes + 15) // 16 * 16 * n
+    return ("sessions", 784 + n * (60 + 2 * limits.received) + _names(n, ids), n)
+
+
+def _routes(limits):
+    n = 1
+    while n * 2 <= limits.routes:
+        n *= 2
+    entries = 2 * limits.route_entries + limits.sessions
+    return ("routes", 208 + n * (8 + limits.route_topic_bytes) + entries, n)
+
+
+def _retained(limits):
+    n = limits.retained
+    return ("retained", 576 + n * 2 + _names(n, limits.retained_name_bytes), n)
+
+
+def _messages(limits):
+    blocks = limits.message_bytes // limits.message_block
+    return ("messages", 512 + limits.messages * 13 + blocks * (limits.message_block + 2), blocks)
+
+
+def _names(slots, text_bytes):
+    # a hashed set of texts: 10 bytes a slot, its buckets, text in blocks of 16
+    buckets = 8
+    while buckets < slots:
+        buckets *= 2
+    return slots * 10 + buckets * 2 + text_bytes // 16 * 18
+
+
+def _version5(limits):
+    # identifiers, expiry, options: the columns beside those of the other tables
+    n = limits.connections + 1
+    columns = limits.subscriptions * 7 + limits.messages * 7 + limits.deliveries * 6
+    return 1490 + columns + limits.sessions * 21 + n * 10 + 2 * limits.topic_bytes
+
+
+def _aliases(limits):
+    n = (limits.connections + 1) * limits.aliases
+    block = limits.message_block
+    blocks = n * ((min(limits.topic_bytes, 1024) + block - 1) // block)
+    return ("aliases", 350 + (limits.connections + 1) * 4 + n * 8 + blocks * (block + 2), n)

@@ -1,0 +1,124 @@
+# capacities.py - what each limit means, its default and its bounds, and how the limits
+# depend on one another. Loaded on demand by config/limits.py; allocates at start only.
+#
+# The defaults are those of a Pico W on stock firmware. One text, because tuples of
+# strings take four times the heap; a line: name, default, least, most.
+#
+#   connections      sockets served at a time; one more is kept in reserve, so that
+#                    the client too many is told so, or takes over its own
+#                    half-open session
+#   sessions         client ids known, connected or not
+#   subscriptions    of all sessions
+#   nodes            levels of all topic filters, shared ones once
+#   name_bytes       their text, given out in blocks of 16 bytes
+#   levels           levels of one topic filter
+#   topic_bytes      longest topic name or filter
+#   client_id_bytes  longest client id
+#   retained         retained messages
+#   retained_name_bytes  their topic names, in blocks of 16 bytes
+#   messages         application messages kept: queued, in flight, retained, wills
+#   message_bytes    their topics and payloads
+#   message_block    the block in which message_bytes are given out
+#   deliveries       QoS 1 and 2 messages on their way, one for each receiver
+#   inflight         of these, sent to one client and not yet acknowledged
+#   queued           of these, waiting for one client
+#   received         QoS 2 packet ids of one client between PUBLISH and PUBREL; paho
+#                    sends 20 at once, and a full list closes the connection
+#   max_packet       largest control packet, bytes
+#   tx_bytes         outgoing buffer of a connection
+#   tcp_bytes        what all connections may hold of lwIP's memory, on an RP2040 or RP2350: its
+#                    MEM_SIZE, of which 1,000 are left to others (platform/lwip.py); 0: no bound
+#   rx_bytes         what one read takes in; shared by all
+#   tail_bytes       of a cut packet, kept beside each connection
+#   reassembly       buffers of max_packet for longer cut packets
+#   routes           topics whose receivers are remembered, a power of two
+#   route_topic_bytes  longest topic that is remembered
+#   route_entries    receivers of all remembered topics
+#   shares           groups of shared subscriptions
+#   aliases          topic aliases of a connection, in each direction
+FIELDS = """\
+connections 4 1 1023
+sessions 8 1 8191
+subscriptions 48 1 65000
+nodes 80 1 65000
+name_bytes 1152 64 1048560
+levels 16 2 255
+topic_bytes 256 32 65535
+client_id_bytes 64 23 65535
+retained 32 0 65000
+retained_name_bytes 1024 0 1048560
+messages 64 1 65000
+message_bytes 13056 256 67108864
+message_block 64 16 4096
+deliveries 80 1 65000
+inflight 16 1 65000
+queued 24 1 65000
+received 32 32 65000
+max_packet 2048 128 1048576
+tx_bytes 640 64 1048576
+tcp_bytes 7000 0 1048576
+rx_bytes 640 64 1048576
+tail_bytes 64 16 65535
+reassembly 2 1 1023
+routes 16 1 32768
+route_topic_bytes 32 8 1024
+route_entries 48 8 65000
+shares 4 0 32767
+aliases 1 0 65535
+"""
+
+
+def fields():
+    """FIELDS as lists: name, default, least, most."""
+    rows = []
+    for line in FIELDS.split("\n")[:-1]:
+        words = line.split()
+        rows.append([words[0]] + [int(word) for word in words[1:]])
+    return rows
+
+
+def fill(limits, values):
+    """Set every limit, to its default where `values` has none; ValueError names the wrong one."""
+    for name, default, least, most in fields():
+        value = values.pop(name, default)
+        if not least <= value <= most:
+            raise ValueError("%s: %s to %s, not %s" % (name, least, most, value))
+        setattr(limits, name, value)
+    if values:
+        raise ValueError("no such limit: " + ", ".join(values))
+    check(limits)
+
+
+def values_of(limits):
+    """All limits by name."""
+    return {field[0]: getattr(limits, field[0]) for field in fields()}
+
+
+def check(limits):
+    """Raise ValueError naming all that may be changed where limits contradict."""
+    _at_least(limits, "sessions", "connections", limits.connections)
+    _at_least(limits, "route_entries", "sessions", limits.sessions)
+    _at_least(limits, "max_packet", "topic_bytes + 8", limits.topic_bytes + 8)
+    _at_least(limits, "deliveries", "inflight", limits.inflight)
+    block = limits.message_block
+    blocks = limits.message_bytes // block
+    if blocks * block < limits.max_packet:
+        told = "message_bytes: at least max_packet (%d) in full blocks of message_block (%d)"
+        raise ValueError(told % (limits.max_packet, block))
+    _fits(blocks, "raise message_block or lower message_bytes")
+    each = (min(limits.topic_bytes, 1024) + block - 1) // block
+    aliases = (limits.connections + 1) * limits.aliases
+    _fits(aliases * each, "lower aliases or connections or topic_bytes or raise message_block")
+    ids = (limits.client_id_bytes + 15) // 16 * limits.sessions
+    _fits(ids, "lower client_id_bytes or sessions")
+
+
+def _fits(blocks, told):
+    # A store numbers its blocks in 16 bits, and 0xFFFF is none.
+    if blocks > 65535:
+        raise ValueError("%s: %d blocks, of at most 65535" % (told, blocks))
+
+
+def _at_least(limits, name, why, least):
+    if getattr(limits, name) < least:
+        raise ValueError("%s: at least %s (%d)" % (name, why, least))

@@ -1,0 +1,100 @@
+# policies.py - what settings are measured against: the table that a number counts in, and
+# what may happen when a table is full. Loaded on demand by config/settings.py and
+# config/mosquitto_conf.py; allocates.
+
+# Settings that count entries of a table, or bytes in one, each with the limit it
+# must not exceed. (One text, as the next: tuples of strings take 4 times the heap.)
+_TABLE_OF = """\
+max_connections connections
+max_inflight_messages inflight
+max_queued_messages queued
+message_size_limit max_packet
+max_packet_size max_packet
+mqtt31_client_id_max client_id_bytes
+"""
+
+# What may happen when a table is full; the first policy is the default.
+WHEN_FULL = """\
+connections refuse
+sessions drop_empty drop_oldest refuse
+subscriptions refuse
+retained refuse
+messages drop_newest drop_oldest disconnect
+deliveries drop_newest drop_oldest
+received disconnect
+reassembly wait
+"""
+
+
+def rows(text):
+    """A table as the words of each line."""
+    return [line.split() for line in text.split("\n")[:-1]]
+
+
+def tables():
+    """Those settings, each with its limit."""
+    return rows(_TABLE_OF)
+
+
+def defaults():
+    """What happens to each table by default when it is full."""
+    return {row[0]: row[1] for row in rows(WHEN_FULL)}
+
+
+def check(settings, limits):
+    """Raise ValueError for what the broker made from these limits could not do."""
+    for row in rows(WHEN_FULL):
+        if settings.when_full[row[0]] not in row[1:]:
+            raise ValueError("when_full %s: one of %s" % (row[0], row[1:]))
+    if len(settings.auto_id_prefix) > 15:
+        raise ValueError("auto_id_prefix: at most 15 bytes")
+    for name, limit in tables():
+        size = getattr(limits, limit)
+        if getattr(settings, name) > size:
+            raise ValueError("%s: at most %d, see limit %s" % (name, size, limit))
+    key, told = connack(settings, limits)
+    if told:
+        raise ValueError("%s: %s" % (key, told))
+    if settings.allow_duplicate_messages or settings.mqtt_versions == 5:
+        if limits.route_entries < limits.subscriptions:
+            told = "route_entries: at least subscriptions (%d)"
+            raise ValueError(told % limits.subscriptions)
+
+
+def connack(settings, limits):
+    """What makes the longest CONNACK, and what to say of it if that is too long, or None.
+
+    It must fit into the half of an outgoing buffer that is free for it, whatever a client
+    sends behind its CONNECT."""
+    if settings.mqtt_versions == 3:
+        return None, None
+    room = min(limits.tx_bytes >> 1, 65535)
+    for key, size in (_accepts(settings, limits), _refers(settings)):
+        size += 5 if size < 125 else 9  # first byte, lengths, flags, reason
+        if size > room:
+            told = "a CONNACK of at most %d bytes, half of limit tx_bytes; it takes %d"
+            return key, told % (room, size)
+    return None, None
+
+
+def _accepts(settings, limits):
+    # Properties of one that may come in, as v5/connack.py has them, and the longest's key.
+    key = "auto_id_prefix"
+    size = 8 + 3 * (limits.aliases > 0) + 2 * (not limits.shares)
+    size += 2 * (settings.max_qos < 2) + 2 * (not settings.retain_available)
+    size += 3 * (settings.max_keepalive not in (0, 65535))
+    size += 5 * (settings.persistent_client_expiration > 0)
+    if settings.allow_zero_length_clientid:
+        size += 11 + len(settings.auto_id_prefix)
+    if settings.scram_file:
+        key = "scram_file"
+        size += 65  # the method's name, and v= with the server's signature
+    if settings.response_information:
+        key = "response_information"
+        size += 3 + len(settings.response_information.encode())
+    return key, size
+
+
+def _refers(settings):
+    # Properties of one that is sent to another server.
+    return "server_reference", 3 + len((settings.server_reference or "").encode())

@@ -1,0 +1,93 @@
+# control.py - what is seldom done to a broker as a whole: new settings are taken over, it
+# stops in order. Loaded on demand and owns nothing; on the control plane.
+from slotmq.delivery import lifecycle
+from slotmq.fast import next_dirty
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_FULL = const(6)
+_STOPPING = const(10)
+_DEBUG = const(64)
+
+
+def apply_settings(broker):
+    """Take over the settings that may change while running."""
+    s = broker.settings
+    limits = broker.limits
+    window = broker.deliveries.window
+    window[0] = s.max_inflight_messages or limits.inflight
+    if broker.journal and min(window[0], _NONE) > broker.journal.window:
+        broker.journal.whole = False  # the next generation says so
+    window[1] = s.max_queued_messages or limits.queued
+    broker.retained.share = min(s.max_session_share, s.max_offline_share)
+    broker.retained.share_out(0)
+    broker.deliveries.count[5] = broker.deliveries.slots * broker.retained.share // 100
+    broker.max_qos = s.max_qos
+    broker.queue_qos0 = s.queue_qos0_messages
+    broker.upgrade_qos = s.upgrade_outgoing_qos
+    broker.pkt[10] = s.max_packet_size or limits.max_packet
+    broker.when_no_message = _FULL if s.when_full["messages"] == "disconnect" else 0
+    broker.retry = None
+    if s.retry_interval:
+        from slotmq.delivery.retry import retry
+
+        broker.retry = retry
+    _choose_way(broker)
+    if broker.hooks:
+        from slotmq.embed import hooks
+
+        hooks.watch(broker, broker.hooks)
+    if broker.five:
+        most = broker.five.aliases.most
+        broker.five.alias_max = min(most, s.max_topic_alias)
+        broker.five.alias_max_out = min(most, s.max_topic_alias_broker)
+
+
+def _choose_way(broker):
+    # plain: a PUBLISH needs no further question
+    s = broker.settings
+    broker.plain = not (broker.may_publish or broker.upgrade_qos or s.message_size_limit)
+    # lane: packets without a question go the short way; not while each is logged
+    short = broker.plain and broker.max_qos == 2 and not broker.queue_qos0
+    short = short and not broker.subscriptions.every and not broker.log_mask & _DEBUG
+    short = short and not broker.full and not (broker.journal and broker.journal.most)
+    broker.lane = broker.short_way if short else None
+
+
+def end(loop):
+    """An orderly stop: every connection ends. Its will goes out before, or stays in the journal
+    for the next start [MQTT 5.0, 3.1.2.5]."""
+    broker = loop.broker
+    journal = broker.journal
+    broker.settle_ending()
+    if journal and not journal.always:
+        broker.held = 0  # in the midst of a packet, by Ctrl-C: better half of it than nothing
+        journal.interval = 0
+        journal.commit()
+    if not journal or not journal.always and not journal.whole:  # a medium that takes nothing
+        for session in range(broker.sessions.slots):
+            lifecycle.publish_will(broker, session)
+    loop.finish_turn()
+    conns = loop.conns
+    for conn in range(conns.slots):
+        if conns.state[conn]:
+            broker.end(conn, _STOPPING)
+    if journal:
+        _close_journal(loop, journal)
+    loop.finish_turn()
+
+
+def _close_journal(loop, journal):
+    # It has had the wills since their CONNECT, beside the sessions as connected: nothing more is
+    # written of either, and to the next start this is the end of a power cut. Whatever leaves
+    # does it before; behind it no session has a connection.
+    broker = loop.broker
+    while loop.conns.counts[0]:
+        conn = next_dirty(loop.conns.columns)
+        if conn != _NONE:
+            loop.flush(conn)
+    journal.close()
+    broker.journal = None
+    for session in range(broker.sessions.slots):
+        lifecycle.drop_will(broker, session)
+    broker.settle_ending()

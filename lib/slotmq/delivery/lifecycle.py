@@ -1,0 +1,133 @@
+# lifecycle.py - the steps that touch several tables at once: a session begins,
+# resumes and ends, a connection leaves its session, a will is published.
+# Does not allocate.
+from slotmq.delivery import retain, routing
+from slotmq.delivery.outgoing import end_part
+from slotmq.fast import finish, unref
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_LEFT = const(1)
+_EXTRA = const(8)
+_SHARE_CONNECTED = const(2)
+_OF_WILL = const(16)
+
+
+def publish_stored(broker, msg, _session):
+    """Publish a message that was stored earlier: a will, or one held until PUBREL."""
+    held = broker.held
+    broker.held = 1
+    messages = broker.messages
+    n = messages.read_topic(msg, broker.work, 0)
+    flags = messages.flags[msg]
+    five = broker.five
+    if flags & _EXTRA:
+        five.expiring(broker)
+    if flags & 1:
+        empty = five and five.is_empty(broker, msg)
+        retain.keep(broker, broker.work, 0, n, _NONE if empty else msg)
+    routing.fan_out(broker, msg, flags >> 1 & 3, routing.route(broker, broker.work, 0, n))
+    broker.held = held
+
+
+def attach(broker, conn, session):
+    """A connection takes a session; what was in flight will be sent again [4.4.0-1]."""
+    sessions = broker.sessions
+    if broker.five:
+        broker.five.attached(broker, session)
+    sessions.conn[session] = conn
+    sessions.touch(session)
+    sessions.cursor[session] = sessions.head[session]
+    broker.conns.session[conn] = session
+    broker.connected += 1
+    broker.conns.share[conn][_SHARE_CONNECTED] += 1
+
+
+def detach(broker, conn):
+    """A connection leaves its session: the will is published, unless it said goodbye."""
+    conns = broker.conns
+    sessions = broker.sessions
+    session = conns.session[conn]
+    if session == _NONE:
+        return
+    conns.session[conn] = _NONE
+    sessions.conn[session] = _NONE
+    broker.connected -= 1
+    conns.share[conn][_SHARE_CONNECTED] -= 1
+    sessions.cursor[session] = sessions.head[session]
+    sessions.left[session] = broker.now
+    sessions.touch(session)
+    _drop_scans(broker, session)
+    if conns.reason[conn] == _LEFT:
+        drop_will(broker, session)
+    elif not broker.five or not broker.five.keeps_will(broker, session):
+        publish_will(broker, session)
+    if sessions.clean[session]:
+        end_session(broker, session)
+    elif broker.five:
+        broker.five.note_due(broker, session)
+
+
+def publish_will(broker, session):
+    """The session's will goes out, if it has one."""
+    will = broker.sessions.will[session]
+    if will != _NONE:
+        five = broker.five
+        if five:
+            five.will_goes(broker, session, will)
+        broker.messages.refs[will] += 1
+        drop_will(broker, session)
+        broker.handlers[_OF_WILL](broker, will, session)
+        unref(broker.queue, will)
+        if five:
+            five.publisher = _NONE
+
+
+def drop_will(broker, session):
+    """Forget the session's will, if it has one."""
+    will = broker.sessions.will[session]
+    if will != _NONE:
+        broker.sessions.will[session] = _NONE
+        broker.sessions.touch(session)
+        unref(broker.queue, will)
+
+
+def _drop_scans(broker, session):
+    subs = broker.subscriptions
+    sub = broker.sessions.first_sub[session]
+    while sub != _NONE:
+        subs.scan[sub] = 0
+        sub = subs.next_in_session[sub]
+    broker.sessions.scans[session] = 0
+
+
+def end_session(broker, session):
+    """Discard a session that has no connection, and all that hangs on it [3.1.2-6]."""
+    discard_state(broker, session)
+    broker.sessions.free(session)
+
+
+def discard_state(broker, session):
+    """Empty a session: subscriptions, deliveries, QoS 2 ids; its client id stays."""
+    sessions = broker.sessions
+    if broker.five:
+        broker.five.session_ends(broker, session)
+    while sessions.first_sub[session] != _NONE:
+        broker.subscriptions.remove(sessions, sessions.first_sub[session])
+    while sessions.head[session] != _NONE:
+        finish(broker.queue, sessions.head[session])
+    while sessions.id_count[session]:
+        at = session * sessions.received + sessions.id_count[session] - 1
+        msg = sessions.remove_received(session, at)
+        if msg != _NONE:
+            unref(broker.queue, msg)
+
+
+def release(broker, conn):
+    """A connection has ended: let go of its session and give its slot back."""
+    detach(broker, conn)
+    if broker.five:
+        broker.five.connection_ends(broker, conn)
+    end_part(broker, conn)
+    broker.conns.drop_held(conn)
+    broker.conns.free(conn)

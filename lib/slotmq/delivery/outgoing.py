@@ -1,0 +1,206 @@
+# outgoing.py - the way into a connection's outgoing buffer, for every packet.
+#
+# Owns the answer to "is there room?": where a buffer is full it is flushed within
+# the turn, and a message that is larger than the whole buffer leaves in parts,
+# copied from its slot whenever there is room again; meanwhile the buffer's limit
+# is 0, so that nothing gets in between. The last word is the socket's: room()
+# gives -1 only after it said "not now". Does not allocate.
+from slotmq.delivery.encode import length_bytes, put_header, put_message
+from slotmq.fast import copy, store, unref
+from slotmq.fast import put_ack as put_four
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_BLOCKED = const(2)
+_FULL = const(6)
+_PACKETS_OUT = const(1)
+_PUBLISH_OUT = const(3)
+_PIECE = const(20)  # bytes of room at least for a piece of a message
+_EXTRA = const(8)
+
+
+def room(broker, conn, n):
+    """Reserve n bytes of tx: their offset, or -1 where the socket takes nothing now."""
+    conns = broker.conns
+    at = conns.reserve(conn, n)
+    if at < 0 and conns.out[conn] != _BLOCKED:
+        broker.flush(conn)
+        at = conns.reserve(conn, n)
+    return at
+
+
+def put_ack(broker, conn, first, value):
+    """A four-byte packet to the connection that is being read.
+
+    Its room is certain: no more is read than the answers to it may take
+    (intake.readable), and tx_limit is lowered by that for everything else."""
+    put_four(broker.queue, conn, first, value)
+    broker.stats[_PACKETS_OUT] += 1
+
+
+def send_message(broker, conn, msg, first, packet_id):
+    """PUBLISH a stored message [3.3]. False: not now, "writable" will come; -1: never."""
+    messages = broker.messages
+    if not first & 6:
+        packet_id = 0
+    if broker.conns.level[conn] == 5 or messages.flags[msg] & _EXTRA:
+        return broker.five.send(broker, conn, msg, first, packet_id)
+    remaining = messages.topic_len[msg] + messages.payload_len[msg] + (4 if packet_id else 2)
+    n = remaining + 1 + length_bytes(remaining)
+    at = room(broker, conn, n)
+    if at >= 0:
+        put_message(broker.conns.tx, at, messages, msg, first, remaining, packet_id)
+    elif not _begin_parts(broker, conn, msg, first, remaining, n, packet_id):
+        return False
+    broker.stats[_PUBLISH_OUT] += 1
+    return True
+
+
+def send_packet(broker, conn, buf, start, n):
+    """A QoS 0 packet that place() had no room for; False where the socket takes nothing."""
+    conns = broker.conns
+    at = room(broker, conn, n)
+    if at < 0:
+        if n <= conns.tx_bytes or not conns.is_empty(conn):
+            return False
+        return _pass_through(broker, conn, buf, start, n)
+    copy(conns.tx, at, buf, start, n)
+    conns.tx[at] = 0x30
+    broker.stats[_PUBLISH_OUT] += 1
+    return True
+
+
+def _pass_through(broker, conn, buf, start, n):
+    # Larger than the buffer, which is empty: a buffer full of it, then straight to
+    # the socket. What that does not take waits in the buffer or, as bytes without
+    # a topic, in a message slot: where that is certain before, the slot is taken first.
+    conns = broker.conns
+    k = conns.tx_bytes
+    lwip = broker.loop.lwip
+    msg = _NONE
+    if lwip and lwip.leaves(conn, n):
+        msg = store(broker.queue, buf, start + k, 0, start + k, n - k, 0)
+        if msg == _NONE:
+            return False
+    at = conns.reserve(conn, k)
+    if at >= 0:
+        copy(conns.tx, at, buf, start, k)
+        conns.tx[at] = 0x30
+        broker.flush(conn)
+        if conns.tx_end[conn] != at + k:
+            broker.stats[_PUBLISH_OUT] += 1
+            if msg == _NONE:
+                pass_rest(broker, conn, buf, start + k, n - k)
+            else:
+                set_part(conns, conn, msg, 2, 0)
+                fill(broker, conn)
+            return True
+        conns.tx_end[conn] = at
+    if msg != _NONE:
+        unref(broker.queue, msg)
+    return False
+
+
+def pass_rest(broker, conn, buf, start, n):
+    """The rest of a QoS 0 packet whose beginning has left, or waits in tx already."""
+    conns = broker.conns
+    if conns.out[conn] != _BLOCKED:
+        k = broker.write(conn, buf, start, n)
+        start += k
+        n -= k
+    at = conns.reserve(conn, n) if n else 0
+    if at >= 0:
+        copy(conns.tx, at, buf, start, n)
+        return
+    msg = store(broker.queue, buf, start, 0, start, n, 0)
+    if msg == _NONE:
+        broker.messages.refused += 1
+        broker.end(conn, _FULL)
+    else:
+        set_part(conns, conn, msg, 2, 0)
+        fill(broker, conn)
+
+
+def _begin_parts(broker, conn, msg, first, remaining, n, packet_id):
+    # None begins while nothing may leave: nobody would go on with it.
+    conns = broker.conns
+    if n <= conns.tx_bytes or not conns.is_empty(conn) or broker.journal and broker.held:
+        return False
+    head = 1 + length_bytes(remaining)
+    at = conns.reserve(conn, head)
+    if at < 0:
+        return False  # it has said DISCONNECT behind what it sent to itself
+    put_header(conns.tx, at, first, remaining)
+    broker.messages.refs[msg] += 1
+    set_part(conns, conn, msg, 0, packet_id)
+    fill(broker, conn)
+    return True
+
+
+def set_part(conns, conn, msg, off, packet_id):
+    """What follows in tx is this message from its byte `off` on, piece by piece."""
+    conns.part_msg[conn] = msg
+    conns.part_off[conn] = off
+    conns.part_id[conn] = packet_id
+    conns.tx_limit[conn] = 0
+
+
+def fill(broker, conn):
+    """Go on with a message in parts. True where none is under way any more."""
+    conns = broker.conns
+    while conns.part_msg[conn] != _NONE:
+        limit = (conn + 1) * conns.tx_bytes
+        end = conns.tx_end[conn]
+        if limit - end < _PIECE or not _copy_part(broker, conn, limit):
+            if conns.out[conn] == _BLOCKED:
+                return False
+            broker.flush(conn)
+            if conns.tx_end[conn] == end:
+                return False
+    return True
+
+
+def _copy_part(broker, conn, limit):
+    # The next piece, of at least two bytes of room: topic, packet id or payload. False: what
+    # version 5 puts in the middle has no room yet.
+    conns = broker.conns
+    messages = broker.messages
+    msg = conns.part_msg[conn]
+    off = conns.part_off[conn]
+    at = conns.tx_end[conn]
+    packet_id = conns.part_id[conn]
+    topic_end = messages.topic_len[msg] + 2
+    end = topic_end + messages.payload_len[msg]
+    if off == topic_end and packet_id:
+        if conns.level[conn] == 5 or messages.flags[msg] & _EXTRA:
+            at = broker.five.put_middle(broker, conn, msg, at, packet_id)
+            if conns.part_id[conn]:
+                return False
+            off = conns.part_off[conn]
+        else:
+            conns.tx[at] = packet_id >> 8
+            conns.tx[at + 1] = packet_id & 255
+            conns.part_id[conn] = 0
+            at += 2
+    else:
+        n = min(limit - at, (topic_end if off < topic_end else end) - off)
+        messages.arena.move(messages.first[msg], off, conns.tx, at, n, 1)
+        off += n
+        at += n
+    conns.part_off[conn] = off
+    conns.tx_end[conn] = at
+    if conns.out[conn] == 0:
+        conns.mark_dirty(conn)
+    if off == end and not conns.part_id[conn]:
+        end_part(broker, conn)
+    return True
+
+
+def end_part(broker, conn):
+    """The message is whole in tx, or its connection ends: let go of it."""
+    conns = broker.conns
+    msg = conns.part_msg[conn]
+    if msg != _NONE:
+        conns.part_msg[conn] = _NONE
+        conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes
+        unref(broker.queue, msg)

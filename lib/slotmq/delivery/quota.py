@@ -1,0 +1,72 @@
+# quota.py - once much of the space for messages is taken: how much of it a session may have.
+# Loaded on demand. Does not allocate once it is loaded.
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+
+
+def may_hold(broker, fields):
+    """May a session hold one message more? fields: the session; the slot of the message, or NONE
+    and its bytes, if it is not stored yet; blocks that were made free for it; 1 where it takes a
+    delivery.
+
+    Of the deliveries, and of the message slots and blocks that are not retained messages', a
+    session has max_session_share at most. Once max_offline_share of them is taken, sessions
+    without a connection get no more, and each other one has an even part of the rest. A session
+    that holds none may always have one while it is connected."""
+    session, msg, more, freed, n = fields
+    sessions = broker.sessions
+    messages = broker.messages
+    arena = messages.arena
+    free = messages.slots - messages.count[0]
+    free_blocks = arena.free_blocks()
+    size = messages.blocks(msg)
+    if msg == _NONE:
+        size = (more + arena.size - 1) // arena.size
+        free -= 1
+        free_blocks -= size
+    most = messages.slots - broker.retained.names.count()
+    most_blocks = arena.blocks - broker.retained.blocks
+    left = 100 - broker.settings.max_offline_share
+    crowded = free * 100 < most * left or free_blocks * 100 < most_blocks * left
+    crowded = crowded and (msg == _NONE or size > freed)
+    deliveries = broker.deliveries
+    free = deliveries.slots - deliveries.count[0] - 1
+    if n and not freed and free * 100 < deliveries.slots * left:
+        crowded = True
+    if crowded and sessions.conn[session] == _NONE:
+        return False
+    slots, blocks = _held(broker, session)
+    share = broker.settings.max_session_share * sessions.slots
+    if crowded:
+        share = min(share, left)
+    share_of = 100 * sessions.slots
+    held = n and sessions.queued[session] + sessions.inflight[session]
+    if held and held >= deliveries.slots * share // share_of:
+        return False
+    most = most * share // share_of
+    return not blocks or slots < most and blocks + size <= most_blocks * share // share_of
+
+
+def _held(broker, session):
+    # Message slots and blocks of a session: of its deliveries, and of what waits for PUBREL.
+    sessions = broker.sessions
+    slots = sessions.queued[session] + sessions.inflight[session]
+    blocks = sessions.held[session] if sessions.held else _queued(broker, session)
+    if sessions.id_msg:  # qos2_delivery release
+        first = session * sessions.received
+        for i in range(first, first + sessions.id_count[session]):
+            slots += sessions.id_msg[i] != _NONE
+            blocks += broker.messages.blocks(sessions.id_msg[i])
+    return slots, blocks
+
+
+def _queued(broker, session):
+    """Blocks of the messages in a session's list of deliveries."""
+    deliveries = broker.deliveries
+    blocks = 0
+    entry = broker.sessions.head[session]
+    while entry != _NONE:
+        blocks += broker.messages.blocks(deliveries.msg[entry])
+        entry = deliveries.next[entry]
+    return blocks

@@ -1,0 +1,156 @@
+# retain.py - retained messages: keeping them, and giving them to a new subscription.
+#
+# A new subscription is owed every retained message that matches. They are given by
+# a scan over the table that stops where the client's buffer or queue is full and
+# goes on later from the slot it had reached, so that none is lost and no turn is
+# long. Behind the table come the $SYS topics, whose values are made when asked
+# for. Does not allocate, but for $SYS.
+from slotmq.delivery.outgoing import send_message
+from slotmq.delivery.routing import has_room
+from slotmq.fast import append, topic_matches, unref
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_RETAINED = const(0x31)
+_EXTRA = const(8)
+_KEPT = const(16)  # in the flags of a message: the journal has it
+_PUBLISH_OUT = const(3)
+_SLOTS = const(2048)  # looked at in one go
+
+
+def keep(broker, buf, topic, topic_len, msg):
+    """Make a stored message the retained one of its topic; NONE or empty clears it [3.3.1-5]."""
+    retained = broker.retained
+    messages = broker.messages
+    slot = retained.find(buf, topic, topic_len)
+    if msg == _NONE or messages.payload_len[msg] == 0:
+        if slot != _NONE:
+            unref(broker.queue, retained.remove(slot))
+        return
+    if broker.full and not messages.flags[msg] & _KEPT:
+        retained.refused += 1
+        return
+    if slot != _NONE:
+        unref(broker.queue, retained.put(slot, msg))
+    elif retained.add(buf, topic, topic_len, msg) == _NONE:
+        retained.refused += 1
+        return
+    messages.refs[msg] += 1
+
+
+def start(broker, session, sub):
+    """The subscription is owed the retained messages, from the first one on [3.3.1-6]."""
+    subs = broker.subscriptions
+    if not subs.scan[sub]:
+        broker.sessions.scans[session] += 1
+    subs.scan[sub] = 1
+
+
+def scan(broker, session):
+    """Go on giving retained messages to the session's new subscriptions.
+
+    So many slots at a time; what is left goes on in the next turn (broker.scanning)."""
+    broker.slots_left = _SLOTS
+    sessions = broker.sessions
+    subs = broker.subscriptions
+    sub = sessions.first_sub[session]
+    while sub != _NONE and sessions.scans[session]:
+        if subs.scan[sub]:
+            if not _scan_one(broker, session, sub):
+                return
+            subs.scan[sub] = 0
+            sessions.scans[session] -= 1
+        sub = subs.next_in_session[sub]
+
+
+def _scan_one(broker, session, sub):
+    # True where this subscription has been given all that it is owed.
+    subs = broker.subscriptions
+    retained = broker.retained
+    work = broker.work
+    end = len(work)
+    text = subs.filter_text(subs.node[sub], work, end)
+    n = end - text
+    if not _has_wildcard(work, text, end):
+        slot = retained.find(work, text, n)
+        if slot != _NONE:
+            return give(broker, session, sub, retained.msg[slot])
+        return work[text] != 36 or _has_sys(broker, session, sub, text, n)
+    if not _scan_slots(broker, session, sub, text, n):
+        return False
+    return work[text] != 36 or _has_sys(broker, session, sub, text, n)
+
+
+def _scan_slots(broker, session, sub, text, n):
+    # True where the last slot was reached.
+    subs = broker.subscriptions
+    retained = broker.retained
+    msgs = retained.msg
+    names = retained.names
+    work = broker.work
+    conn = broker.sessions.conn[session]
+    is_plain = not subs.qos[sub] and broker.conns.level[conn] != 5
+    slot = subs.scan[sub] - 1
+    end = min(retained.top, slot + broker.slots_left)
+    begun = slot
+    while slot < end:
+        msg = msgs[slot]
+        if msg != _NONE and topic_matches(work, text, n, work, 0, names.read(slot, work, 0)):
+            if not (is_plain and _put(broker, conn, msg) or give(broker, session, sub, msg)):
+                break
+        slot += 1
+    broker.slots_left -= slot - begun
+    subs.scan[sub] = slot + 1
+    if slot == end < retained.top:
+        broker.scanning = 1
+    return slot >= retained.top
+
+
+def _put(broker, conn, msg):
+    # The commonest: a short one, of QoS 0, to version 3. False: it goes another way.
+    messages = broker.messages
+    conns = broker.conns
+    n = messages.topic_len[msg] + messages.payload_len[msg] + 2
+    at = conns.tx_end[conn]
+    if n > 127 or messages.flags[msg] & _EXTRA or at + n + 2 > conns.tx_limit[conn]:
+        return False
+    tx = conns.tx
+    tx[at] = _RETAINED
+    tx[at + 1] = n
+    messages.arena.move(messages.first[msg], 0, tx, at + 2, n, 1)
+    conns.tx_end[conn] = at + n + 2
+    if not conns.out[conn]:
+        conns.mark_dirty(conn)
+    broker.stats[_PUBLISH_OUT] += 1
+    return True
+
+
+def _has_sys(broker, session, sub, text, n):
+    # The values of $SYS are made on the way: this may allocate.
+    return broker.sys is None or broker.sys.scan(session, sub, text, n)
+
+
+def give(broker, session, sub, msg):
+    """A retained message to a session, for a subscription of its; False: not now."""
+    granted = broker.subscriptions.qos[sub]
+    if granted and not broker.upgrade_qos:
+        granted = min(granted, broker.messages.flags[msg] >> 1 & 3)
+    five = broker.five
+    if not granted:
+        if five:
+            five.now_for = five.identifier[sub]
+        return send_message(broker, broker.sessions.conn[session], msg, _RETAINED, 0)
+    if not has_room(broker, session, msg):
+        return False
+    entry = append(broker.queue, session, msg, granted << 1 | 1)
+    if five:
+        five.came_by(entry, _NONE, five.identifier[sub])
+    return True
+
+
+def _has_wildcard(buf, i, end):
+    while i < end:
+        if buf[i] == 43 or buf[i] == 35:
+            return True
+        i += 1
+    return False

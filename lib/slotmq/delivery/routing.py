@@ -1,0 +1,327 @@
+# routing.py - who gets a message, and the only writer of QoS 1 and 2 PUBLISH.
+#
+# Two exits. A QoS 0 packet goes from the receive buffer straight into the outgoing
+# buffers (publish_packet). Everything else is stored in a message slot first,
+# queued for each receiver (fan_out) and sent by pump(), which is also what sends
+# again after a reconnect and goes on when a socket is writable again. Sessions are
+# pumped when the whole input of a connection has been handled: one walk for all
+# that it brought, and its acknowledgements have found their room before. Does not
+# allocate.
+#
+# flags are the lower four bits of PUBLISH's first byte: DUP 8, QoS << 1, RETAIN 1.
+from slotmq.delivery.encode import put_short
+from slotmq.delivery.outgoing import room, send_message, send_packet
+from slotmq.fast import append, fan, finish, place, send, unref
+from slotmq.fast import store as take_message
+from slotmq.platform import heap, ondemand
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_BLOCKED = const(2)
+_QUEUED = const(0)
+_RELEASED = const(3)
+_PUBLISH = const(0x30)
+_DUP = const(8)
+TRIES = 16  # messages dropped to make room for one
+_PUBREL = const(0x62)
+_START = const(2)
+_END = const(4)
+_TOTAL = const(5)
+_TOPIC = const(7)
+_TOPIC_LEN = const(8)
+_PAYLOAD = const(9)
+_PACKETS_OUT = const(1)
+_DROPPED = const(4)
+
+
+def route(broker, buf, topic, topic_len):
+    """Where in the route pool the receivers of a valid topic name stand."""
+    subs = broker.subscriptions
+    slot = subs.routes.find(buf, topic, topic_len)
+    if slot >= 0:
+        subs.special = False
+        return slot
+    return subs.match(buf, topic, topic_len)
+
+
+def publish_packet(broker, pkt, buf, slot):
+    """A QoS 0 PUBLISH, byte for byte, to all its receivers."""
+    subs = broker.subscriptions
+    conns = broker.conns
+    i = subs.routes.first[slot]
+    end = subs.routes.end[slot]
+    if subs.special:
+        broker.five.publish_packet(broker, pkt, buf, slot)
+        return
+    if broker.queue_qos0:
+        _publish_or_queue(broker, pkt, buf, i, end)
+        return
+    while True:
+        i = place(conns.columns, i, end, buf, pkt[_START], pkt[_TOTAL])
+        if i == end:
+            break
+        _place_slowly(broker, pkt, buf, subs.pool[i] >> 2)
+        i += 1
+
+
+def _place_slowly(broker, pkt, buf, session):
+    conn = broker.sessions.conn[session]
+    if conn == broker.current:
+        # to its own sender: not before its input has been handled
+        broker.queued_to_self = True
+        broker.conns.tx_limit[conn] = broker.conns.tx_end[conn]
+        msg = store(broker, pkt, buf, 0)
+        if msg != _NONE:
+            enqueue(broker, session, msg, 0)
+            unref(broker.queue, msg)
+    elif not send_packet(broker, conn, buf, pkt[_START], pkt[_TOTAL]):
+        broker.stats[_DROPPED] += 1
+
+
+def _publish_or_queue(broker, pkt, buf, i, end):
+    # queue_qos0_messages: one that is offline, or has messages waiting, gets it behind them.
+    msg = _NONE
+    while i < end:
+        session = broker.subscriptions.pool[i] >> 2
+        if not must_queue(broker, session):
+            if place(broker.conns.columns, i, i + 1, buf, pkt[_START], pkt[_TOTAL]) == i:
+                _place_slowly(broker, pkt, buf, session)
+        else:
+            if msg == _NONE:
+                msg = store(broker, pkt, buf, 0)
+            if msg != _NONE:
+                enqueue(broker, session, msg, 0)
+        i += 1
+    if msg != _NONE:
+        unref(broker.queue, msg)
+
+
+def must_queue(broker, session):
+    """With queue_qos0_messages: may a QoS 0 message not go out at once?"""
+    sessions = broker.sessions
+    return sessions.conn[session] == _NONE or sessions.cursor[session] != _NONE
+
+
+def fan_out(broker, msg, qos, slot):
+    """A stored message to all receivers of a route, each at its effective QoS [3.8.4-6]."""
+    subs = broker.subscriptions
+    if subs.special:
+        broker.five.fan_out(broker, msg, qos, slot)
+        return
+    i = subs.routes.first[slot]
+    end = subs.routes.end[slot]
+    tight = is_tight(broker, 0, end - i)
+    if broker.upgrade_qos:
+        qos = 3
+    while True:
+        if not tight:
+            i = fan(broker.queue, subs.pool, i, end, msg, qos)
+        if i == end:
+            return
+        if qos and subs.pool[i] & 3:
+            enqueue(broker, subs.pool[i] >> 2, msg, min(qos, subs.pool[i] & 3) << 1)
+        else:
+            _send_qos0(broker, subs.pool[i] >> 2, msg)
+        i += 1
+
+
+def _send_qos0(broker, session, msg):
+    conn = broker.sessions.conn[session]
+    if broker.queue_qos0 and must_queue(broker, session) or is_behind(broker, session):
+        enqueue(broker, session, msg, 0)
+    elif conn == _NONE:
+        return
+    elif conn == broker.current:
+        enqueue(broker, session, msg, 0)
+    elif not send_message(broker, conn, msg, _PUBLISH, 0):
+        if is_held(broker, conn):
+            enqueue(broker, session, msg, 0)
+        else:
+            broker.stats[_DROPPED] += 1
+
+
+def is_held(broker, conn):
+    """Is there no room only because nothing may leave in the midst of a packet?"""
+    return broker.journal and broker.held and broker.conns.out[conn] != _BLOCKED
+
+
+def is_behind(broker, session):
+    """Has one of QoS 0 been queued because nothing may leave? Then so are those behind it."""
+    sessions = broker.sessions
+    if not broker.journal or not broker.held or sessions.conn[session] == _NONE:
+        return False
+    deliveries = broker.deliveries
+    entry = sessions.cursor[session]
+    while entry != _NONE and deliveries.flags[entry] & 6:
+        entry = deliveries.next[entry]
+    return entry != _NONE
+
+
+def enqueue(broker, session, msg, flags):
+    """Queue a stored message for one session, if there is room or some can be made.
+
+    -> the entry, or NONE."""
+    gone = 0
+    for _ in range(TRIES):
+        if has_room(broker, session, msg, gone):
+            return append(broker.queue, session, msg, flags)
+        if broker.settings.when_full["deliveries"] != "drop_oldest":
+            break
+        more = drop_oldest(broker, session)
+        if not more:
+            break
+        gone += more
+    broker.deliveries.refused += 1
+    broker.stats[_DROPPED] += 1
+    return _NONE
+
+
+def has_room(broker, session, msg=_NONE, instead=0, more=0):
+    """May one more message wait for this session? instead: blocks that were made free for it."""
+    sessions = broker.sessions
+    waiting = sessions.queued[session]
+    window = broker.deliveries.window
+    most = window[1]
+    if sessions.conn[session] != _NONE:
+        waiting += sessions.inflight[session]
+        most += window[0]
+    if waiting >= most or broker.deliveries.count[2] == _NONE:
+        return False
+    return may_hold(broker, session, msg, more, instead, 1)
+
+
+def is_tight(broker, more, n):
+    """With a message of so many bytes more (0: none), and n deliveries, may a session have
+    more than its share of the slots or bytes? Not where less than the smallest share is taken."""
+    messages = broker.messages
+    window = broker.deliveries.window
+    arena = messages.arena
+    if messages.count[0] + (more > 0) > window[2]:
+        return True
+    count = broker.deliveries.count
+    if count[0] + n > count[5]:
+        return True
+    return (arena.free_blocks() - window[3]) * arena.size < more
+
+
+def may_hold(broker, session, msg, more, instead, n):
+    """May a session hold that message, or one of so many bytes? instead: see has_room();
+    n: deliveries that it takes, 1 or 0."""
+    if not is_tight(broker, more, n):
+        return True
+    heap.lift()
+    try:
+        quota = ondemand.take("delivery.quota", broker.now)
+        found = quota.may_hold(broker, (session, msg, more, instead, n))
+    except MemoryError:
+        found = True  # nobody is there who could tell
+    heap.drop()
+    return found
+
+
+def may_keep(broker, session, size):
+    """May a message of the session wait for its PUBREL? If not, that is counted."""
+    full = broker.full and not broker.sessions.clean[session]
+    if not full and may_hold(broker, session, _NONE, size, 0, 0):
+        return True
+    return not refuse(broker)
+
+
+def is_refused(broker, slot, qos):
+    """Is one of a route's receivers to be kept a message of that QoS, and no room for it?"""
+    if not broker.full or not qos:
+        return False
+    with heap.lifted:
+        kept = ondemand.take("journal.compaction", broker.now).must_keep(broker, slot)
+    return kept and refuse(broker)
+
+
+def refuse(broker):
+    """Count a message for which there is no room; True."""
+    broker.messages.refused += 1
+    broker.stats[_DROPPED] += 1
+    return True
+
+
+def store(broker, pkt, buf, flags):
+    """The PUBLISH in a message slot, with one reference; NONE where all is full."""
+    topic = pkt[_TOPIC]
+    payload = pkt[_PAYLOAD]
+    size = pkt[_END] - payload
+    for _ in range(TRIES):
+        msg = take_message(broker.queue, buf, topic, pkt[_TOPIC_LEN], payload, size, flags)
+        if msg != _NONE:
+            return msg
+        if not make_room(broker):
+            break
+    refuse(broker)
+    return _NONE
+
+
+def make_room(broker):
+    """Drop a message of the longest queue where the policy says so; was one dropped?"""
+    if broker.settings.when_full["messages"] != "drop_oldest":
+        return 0
+    queued = broker.sessions.queued
+    longest = 0
+    for session in range(len(queued)):
+        if queued[session] > queued[longest]:
+            longest = session
+    return drop_oldest(broker, longest)
+
+
+def drop_oldest(broker, session):
+    """Make room: forget the session's oldest message that was never sent."""
+    entry = broker.deliveries.oldest_queued(broker.sessions, session)
+    if entry == _NONE:
+        return 0
+    broker.deliveries.refused += 1
+    broker.stats[_DROPPED] += 1
+    n = broker.messages.blocks(broker.deliveries.msg[entry])
+    finish(broker.queue, entry)
+    return n
+
+
+def pump(broker, session):
+    """Send from the session's cursor on, until its window or its buffer is full."""
+    conn = broker.sessions.conn[session]
+    broker.sessions.progress[session] = broker.now
+    if broker.conns.level[conn] == 5:
+        broker.five.pump(broker, session)
+        return
+    while send(broker.queue, session, conn) and _send_slowly(broker, conn, session):
+        pass
+
+
+def _send_slowly(broker, conn, session):
+    # The delivery at the cursor, which send() left: there is no room for it, or it is
+    # a PUBREL or a queued QoS 0 message. False: not now.
+    deliveries = broker.deliveries
+    entry = broker.sessions.cursor[session]
+    flags = deliveries.flags[entry]
+    if deliveries.state[entry] == _RELEASED:
+        at = room(broker, conn, 4)
+        if at < 0:
+            return False
+        put_short(broker.conns.tx, at, _PUBREL, entry + 1)
+        broker.stats[_PACKETS_OUT] += 1
+    else:
+        done = send_message(broker, conn, deliveries.msg[entry], _PUBLISH | flags, entry + 1)
+        if not done:
+            return False
+        if done < 0 or not flags & 6:
+            finish(broker.queue, entry)
+            return True
+        mark_sent(broker, session, entry)
+    broker.sessions.cursor[session] = deliveries.next[entry]
+    return True
+
+
+def mark_sent(broker, session, entry):
+    """The delivery is in the outgoing buffer now: from the queue into the window."""
+    deliveries = broker.deliveries
+    if deliveries.state[entry] == _QUEUED:
+        deliveries.state[entry] = deliveries.flags[entry] >> 1 & 3
+        deliveries.flags[entry] |= _DUP
+        broker.sessions.queued[session] -= 1
+        broker.sessions.inflight[session] += 1

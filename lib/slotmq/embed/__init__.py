@@ -1,0 +1,1 @@
+# embed: for the program that the broker is part of: publishing, clients, hooks, asyncio.

@@ -1,0 +1,251 @@
+# client.py - one client that is part of the broker's program: its stream, which
+# takes what the loop writes into an inbox, and the few packets that it says itself.
+#
+# Owns one slot of `connections`, the inbox of one packet of max_packet, and what it still
+# has to acknowledge. Speaks MQTT 3.1.1. Allocates, but for write(), which runs in the loop
+# with the heap locked.
+from slotmq.embed import local
+from slotmq.embed.client_packets import field, filter_of, said
+from slotmq.fast import copy, new_packet, next_packet, topic_matches
+from slotmq.platform import heap, ondemand
+from slotmq.platform.runtime import const
+from slotmq.protocol.dispatch import readable, receive
+
+_NONE = const(0xFFFF)
+_ENDING = const(3)
+_BLOCKED = const(2)
+_ACCEPTED = const(15)
+_TYPE = const(0)
+_CONNECT = const(1)
+_LEAST = const(8)
+_PUBACK = const(0x40)
+_PUBREC = const(0x50)
+_PUBCOMP = const(0x70)
+_EACCES = const(13)
+_EMFILE = const(24)
+_ENOTCONN = const(107)
+_EAGAIN = const(11)
+
+
+class Client:
+    """A client: subscribe, unsubscribe, publish, disconnect; between turns, in callbacks, and in
+    hooks that are told."""
+
+    def __init__(self, house):
+        broker = house.broker
+        self.house = house
+        self._callbacks = []  # (filter, callback)
+        self._inbox = bytearray(broker.limits.max_packet + 64)
+        self._end = 0
+        self._acks = bytearray()
+        self._received = []  # QoS 2 ids between PUBLISH and PUBREL
+        self._packet_id = 0
+        self.conn = conn = broker.opened(self)
+        if conn == _NONE:
+            raise OSError(_EMFILE, "no room: limit connections")
+        self.share = [_NONE, 1, 0]
+        broker.conns.share[conn] = self.share
+        house.loop.of_stream[self] = conn
+        house.clients.append(self)
+
+    @property
+    def is_connected(self):
+        return self.conn is not None and self.house.broker.conns.state[self.conn] != _ENDING
+
+    def subscribe(self, topic_filter, callback, qos=0):
+        """Call callback(topic, payload, qos, retained) for what matches, topic a str.
+
+        -> the QoS that was granted. ValueError: filter, callback or QoS are none. OSError:
+        EACCES a hook forbids it, EMFILE a table is full, EAGAIN not now."""
+        broker = self.house.broker
+        name = filter_of(broker, topic_filter, callback, qos)
+        subs = broker.subscriptions
+        full = subs.refused + subs.nodes_refused
+        code = self._ask(0x82, field(name) + bytes((qos,)))
+        if code is not None and code > 2:
+            if full == subs.refused + subs.nodes_refused:
+                raise OSError(_EACCES, "may_subscribe forbids it")
+            raise OSError(_EMFILE, "no room: limit subscriptions, limit nodes")
+        self.hear(name, callback)
+        return code
+
+    def hear(self, topic_filter, callback):
+        """Call back as subscribe() does, for a session that has subscribed before."""
+        each = filter_of(self.house.broker, topic_filter, callback, 0), callback
+        if each not in self._callbacks:
+            self._callbacks.append(each)
+
+    def unsubscribe(self, topic_filter):
+        """Forget the filter and its callbacks."""
+        name = filter_of(self.house.broker, topic_filter, filter_of, 0)
+        self._callbacks = [each for each in self._callbacks if each[0] != name]
+        self._ask(0xA2, field(name))
+
+    def publish(self, topic, payload=b"", qos=0, retain=False):
+        """Publish. False: may_publish forbids it, or a table is full; it goes nowhere.
+
+        ValueError: topic name, QoS, retain or size are not what a client may send here."""
+        broker = self.house.broker
+        if not self.is_connected:
+            raise OSError(_ENOTCONN)
+        local.ask(broker)
+        topic, payload = local.checked(broker, topic, payload, qos, retain)
+        may = broker.may_publish
+        if may and not may(broker.sessions.client_id(broker.conns.session[self.conn]), topic):
+            return False
+        return broker.publish(topic, payload, qos, retain)
+
+    def disconnect(self):
+        """Leave in order: the will is not published."""
+        self.say(b"\xe0\0")
+
+    # As a stream
+
+    def write(self, buf, off, n):
+        n = min(n, len(self._inbox) - self._end)
+        copy(self._inbox, self._end, buf, off, n)
+        self._end += n
+        return n
+
+    def send(self, data):
+        return 0  # the loop is to do it, so that callbacks are called
+
+    def close(self):
+        self.conn = None
+        self.house.clients.remove(self)
+
+    # Packets
+
+    def deliver(self):
+        """Call back for what has come; True if there was anything."""
+        n = self._whole(0)
+        if not n:
+            return False
+        out_of_heap = False
+        try:
+            while n and self.conn is not None:
+                packet = bytes(memoryview(self._inbox)[:n])
+                self._drop(0, n)
+                topic, payload, qos = self._handle(packet)
+                for name, callback in list(self._callbacks) if topic else ():
+                    if topic_matches(name, 0, len(name), topic, 0, len(topic)):
+                        try:
+                            callback(topic.decode(), payload, qos, packet[0] & 1)
+                        except MemoryError:
+                            out_of_heap = True
+                            raise
+                n = self._whole(0)
+        finally:
+            if self.conn is not None:
+                self._go_on()
+            if out_of_heap:
+                self.house.broker.current = None  # see Broker.out_of_memory
+        return True
+
+    def _handle(self, packet):
+        # What is to be called back for; no topic: nothing is.
+        kind = packet[0] >> 4
+        at = 2
+        while packet[at - 1] & 128:
+            at += 1
+        if kind == 3:
+            return self._message(packet, at)
+        if kind == 6:
+            packet_id = packet[at] << 8 | packet[at + 1]
+            if packet_id in self._received:
+                self._received.remove(packet_id)
+            self._ack(_PUBCOMP, packet_id)
+        return b"", b"", 0
+
+    def _message(self, packet, at):
+        qos = packet[0] >> 1 & 3
+        end = at + 2 + (packet[at] << 8 | packet[at + 1])
+        topic = packet[at + 2 : end]
+        packet_id = packet[end] << 8 | packet[end + 1] if qos else 0
+        if qos:
+            self._ack(_PUBACK if qos == 1 else _PUBREC, packet_id)
+            end += 2
+        if qos == 2:
+            if packet_id in self._received:
+                return b"", b"", 0
+            self._received.append(packet_id)
+        return topic, packet[end:], qos
+
+    def _ack(self, first, packet_id):
+        self._acks += bytes((first, 2, packet_id >> 8, packet_id & 255))
+
+    def _go_on(self):
+        # What was acknowledged, and what did not fit the inbox.
+        broker = self.house.broker
+        if broker.conns.out[self.conn] == _BLOCKED:
+            self.house.loop.writable(self.conn)
+        while self._acks and self.is_connected and readable(broker, self.conn) >= 4:
+            ack = bytes(self._acks[:4])
+            self._acks = self._acks[4:]
+            receive(broker, self.conn, ack, 0, 4)
+
+    def _ask(self, first, body):
+        self._packet_id = self._packet_id % 65535 + 1
+        return self.say(said(first, self._packet_id.to_bytes(2, "big") + body))
+
+    def say(self, packet):
+        """Have a packet handled; -> the last byte of the answer, or None: it did not come yet.
+
+        Not by way of receive(), since the stack is small, and one in a piece needs none of it."""
+        broker = self.house.broker
+        local.ask(broker)
+        conns = broker.conns
+        conn = self.conn
+        if not self.is_connected:
+            raise OSError(_ENOTCONN)
+        pkt = new_packet(len(packet))
+        next_packet(packet, 0, len(packet), pkt)
+        kind = pkt[_TYPE]
+        heap.lift()
+        try:
+            if not conns.is_empty(conn):
+                broker.flush(conn)
+            if readable(broker, conn) < _LEAST:
+                raise OSError(_EAGAIN)  # for its answer: callbacks have not taken what came
+            start = self._end
+            if broker.journal and broker.journal.most:
+                control = ondemand.take("journal.compaction", broker.now)
+                control.full(broker.journal, kind, len(packet))
+            broker.current = conn
+            broker.held = 1
+            handlers = broker.first_handlers if kind == _CONNECT else broker.handlers
+            result = handlers[kind](broker, conn, pkt, packet)
+            if result and result != _ACCEPTED:
+                broker.end(conn, result)
+        finally:
+            broker.held = 0
+            broker.current = _NONE
+            if broker.full == 2:
+                broker.full = broker.subscriptions.full = False
+            heap.drop()
+        broker.go_on(conn)
+        if not conns.is_empty(conn):
+            broker.flush(conn)
+        broker.scanning = 1  # so that the next turn does not wait
+        n = self._whole(start)
+        if not n:
+            return None
+        code = self._inbox[start + n - 1]
+        self._drop(start, n)
+        return code
+
+    def _whole(self, at):
+        # The length of the packet at `at`, if all of it is there, or 0.
+        inbox = self._inbox
+        body = shift = 0
+        for i in range(at + 1, min(at + 5, self._end)):
+            body |= (inbox[i] & 127) << shift
+            shift += 7
+            if inbox[i] < 128:
+                n = i + 1 - at + body
+                return n if at + n <= self._end else 0
+        return 0
+
+    def _drop(self, at, n):
+        self._end -= n
+        copy(self._inbox, at, self._inbox, at + n, self._end - at)

@@ -1,0 +1,68 @@
+# client_packets.py - what a client of the broker's own program says, as packets of MQTT 3.1.1,
+# and whether it may be said: bad arguments end here, before anything has changed, and not as a
+# malformed packet, which would end the client. Owns nothing. Allocates. (A word in a text is a
+# name that keeps its length everywhere, tools/pack: so RETAIN and not retain.)
+from slotmq.embed.local import checked, encoded
+from slotmq.fast import filter_ok, utf8_ok
+from slotmq.platform.runtime import const
+
+_CLEAN = const(2)
+_WILL = const(4)
+_RETAIN = const(32)
+
+
+def filter_of(broker, topic_filter, callback, qos):
+    """The filter as bytes; ValueError: one of these is none."""
+    name = encoded(topic_filter)
+    limits = broker.limits
+    n = len(name)
+    levels = filter_ok(name, 0, n)
+    if not levels or not utf8_ok(name, 0, n, 0):
+        raise ValueError("topic filter")
+    if n > limits.topic_bytes or levels > limits.levels:
+        most = limits.topic_bytes, limits.levels
+        raise ValueError("topic filter: at most %d bytes in %d levels" % most)
+    if qos not in (0, 1, 2):
+        raise ValueError("qos: 0, 1 or 2")
+    if not callable(callback):
+        raise ValueError("callback: a function")
+    return name
+
+
+def connect_of(broker, client_id, clean, will):
+    """CONNECT; ValueError: what it says is none."""
+    name = encoded(client_id)
+    most = broker.limits.client_id_bytes
+    if len(name) > most or not utf8_ok(name, 0, len(name), 0):
+        raise ValueError("client id: at most %d bytes of UTF-8" % most)
+    if not clean and not name:
+        raise ValueError("client id: what is kept needs one")
+    flags = _CLEAN if clean else 0
+    body = field(name)
+    if will:
+        if len(will) != 4:
+            raise ValueError("will: its topic, payload, QoS and RETAIN")
+        _, _, qos, retain = will
+        topic, payload = checked(broker, *will)
+        if len(payload) > 65535:
+            raise ValueError("payload: at most 65535 bytes of a will")
+        flags |= _WILL | qos << 3 | (_RETAIN if retain else 0)
+        body += field(topic) + field(payload)
+    packet = said(0x10, b"\0\4MQTT\4" + bytes((flags, 0, 0)) + body)
+    if len(packet) > broker.pkt[10]:
+        raise ValueError("larger than max_packet")
+    return packet
+
+
+def said(first, body):
+    """A packet."""
+    n = len(body)
+    length = b""
+    while n > 127:
+        length += bytes((n & 127 | 128,))
+        n >>= 7
+    return bytes((first,)) + length + bytes((n,)) + body
+
+
+def field(value):
+    return len(value).to_bytes(2, "big") + value

@@ -1,0 +1,132 @@
+# in_process.py - clients that are part of the program that the broker runs in: to the broker
+# they are connections as any other, with sessions, wills, QoS and retained messages.
+#
+# Owns the house of a broker's own clients (embed/client.py), which stands between the loop
+# and what it calls: a client's stream is its inbox, which no poller knows, and behind each
+# turn's last writes the callbacks are called, with the heap's lock lifted. What they
+# publish leaves in the same turn. An exception of a callback comes out of turn() or run();
+# its message is acknowledged. Loaded when somebody asks for a client. Allocates.
+from slotmq.embed import local
+from slotmq.embed.client import Client
+from slotmq.embed.client_packets import connect_of, filter_of
+from slotmq.platform import heap
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_EMFILE = const(24)
+_LOST = const(9)
+_ROUNDS = const(4)  # of callbacks in one turn, before others are heard
+
+
+def subscribe(broker, topic_filter, callback, qos=0):
+    """Call callback(topic, payload, qos, retained) for what matches; takes a connection.
+
+    -> the QoS that was granted. May be called between two turns, in a callback, and in a hook
+    that is told (on_...), where it is done at once; RuntimeError in may_...
+    ValueError: filter, callback or QoS are none. OSError: no room, or a hook forbids it."""
+    local.ask(broker)
+    filter_of(broker, topic_filter, callback, qos)
+    house = _house(broker)
+    if house.own is None or not house.own.is_connected:
+        own = Client(house)
+        _open(own, connect_of(broker, "", True, None))
+        house.own = own
+    return house.own.subscribe(topic_filter, callback, qos)
+
+
+def client(broker, client_id="", clean=True, will=None):
+    """A client of the program itself; will: (topic, payload, qos, retain).
+
+    ValueError: id or will are none. OSError: no room. Where it may be called: as subscribe()."""
+    local.ask(broker)
+    packet = connect_of(broker, client_id, clean, will)
+    one = Client(_house(broker))
+    _open(one, packet)
+    return one
+
+
+def _open(one, packet):
+    # Whoever is part of the program need not say who it is.
+    broker = one.house.broker
+    s = broker.settings
+    asked = broker.may_connect
+    before = s.allow_anonymous, s.allow_zero_length_clientid, s.max_keepalive
+    broker.may_connect = None
+    s.allow_anonymous = s.allow_zero_length_clientid = True
+    s.max_keepalive = 65535
+    code = -1
+    try:
+        code = one.say(packet)
+    finally:
+        if code == -1:
+            broker.end(one.conn, _LOST)  # or it would wait for its CONNECT, in its slot
+        broker.may_connect = asked
+        s.allow_anonymous, s.allow_zero_length_clientid, s.max_keepalive = before
+    if code:
+        raise OSError(_EMFILE, "no room: limit connections, sessions, messages")
+
+
+def serve(broker):
+    """run() for asyncio: `await broker.serve()`."""
+    from slotmq.embed import asyncio_task
+
+    return asyncio_task.serve(broker)
+
+
+def _house(broker):
+    house = getattr(broker, "inside", None)
+    if house is None:
+        house = broker.inside = House(broker)
+    return house
+
+
+class House:
+    """The loop's poller and finish_turn() from now on."""
+
+    def __init__(self, broker):
+        self.broker = broker
+        local.guard(broker)
+        self.loop = loop = broker._loop()
+        self.clients = []
+        self.own = None
+        self.busy = False
+        self.finish = loop.finish_turn
+        loop.finish_turn = self.finish_turn
+        poller = loop.poller
+        self.inner = poller
+        loop.poller = self
+
+    # As a poller: streams of ours are not the system's
+
+    def register(self, stream, mask):
+        self.inner.register(stream, mask)
+
+    def modify(self, stream, mask):
+        if not isinstance(stream, Client):
+            self.inner.modify(stream, mask)
+
+    def unregister(self, stream):
+        if not isinstance(stream, Client):
+            self.inner.unregister(stream)
+
+    def finish_turn(self):
+        """The loop's, and the callbacks."""
+        self.finish()
+        if self.busy:
+            return
+        self.busy = True
+        self.broker.current = _NONE  # also where a hook has raised in the midst of a packet
+        heap.lift()
+        try:
+            for _ in range(_ROUNDS):
+                any_came = False
+                for one in self.clients:  # not a call of its own: callbacks want the stack
+                    if one.deliver():
+                        any_came = True
+                if not any_came:
+                    return
+                self.finish()
+            self.broker.scanning = 1  # there is more: the next turn must not wait
+        finally:
+            heap.drop()
+            self.busy = False

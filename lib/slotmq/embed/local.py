@@ -1,0 +1,242 @@
+# local.py - publishing from the program that the broker runs in, and the way to what else
+# such a program asks for. Allocates.
+from slotmq.delivery import retain as retaining
+from slotmq.delivery import routing
+from slotmq.delivery.outgoing import room
+from slotmq.fast import new_packet, next_packet, topic_matches, unref, utf8_ok
+from slotmq.platform import heap, ondemand
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_WARNING = const(2)
+_NOTICE = const(4)
+_PUBLISH_TYPE = const(3)
+_PUBLISH_OUT = const(3)
+_END = const(4)
+_RETRY = const(10)  # as in journal/writer.py
+_NO_SESSION = const(-1)
+_TOPIC = const(7)
+_TOPIC_LEN = const(8)
+_PAYLOAD = const(9)
+_NOBODYS = b"$SYS/#", b"$share/+/#"  # filters of the second are groups
+_LOCKED = const(0)  # of heap._state
+_LIFTED = const(1)
+_DROPPED = const(4)
+_NEXT = const(18)  # of broker.stats: when a PUBLISH is told of again; [19]: one too large
+_MINUTE = const(600)  # tenths of a second
+_CARRY = const(100000000)  # as in timers.py
+
+
+def find(broker, name):
+    """A method of Broker that stands here or in embed/in_process.py; AttributeError: none does.
+
+    So a broker that is not asked for them has not even their names in its heap."""
+    if name == "compact":
+        return lambda: compact(broker)
+    if name not in ("subscribe", "client", "serve"):
+        raise AttributeError(name)
+    from slotmq.embed import in_process
+
+    every = {
+        "subscribe": in_process.subscribe,
+        "client": in_process.client,
+        "serve": in_process.serve,
+    }
+    function = every[name]
+    return lambda *args, **options: function(broker, *args, **options)
+
+
+def compact(broker):
+    """Rewrite the journal, where there is one, and log how long it is then."""
+    journal = broker.journal
+    if not journal:
+        return
+    journal.pause = min(journal.pause, _RETRY)  # who asks may have mended it
+    if journal.compacted() and journal.snapshot >= 0:
+        if broker.log_mask & _NOTICE:
+            broker.log(_NOTICE, "The journal is rewritten: %d bytes." % journal.medium.end)
+    elif broker.log_mask & _WARNING:
+        broker.log(_WARNING, "The journal cannot be rewritten now.")
+
+
+def publish(broker, topic, payload, qos, retain):
+    """Broker.publish(): the program's word, in the limits that clients have."""
+    topic, payload = checked(broker, topic, payload, qos, retain)
+    ask(broker)
+    return send(broker, topic, payload, qos, retain)
+
+
+def checked(broker, topic, payload, qos, retain):
+    """Topic and payload as bytes; ValueError: nobody may publish that here."""
+    topic = encoded(topic)
+    payload = encoded(payload)
+    most = broker.limits.topic_bytes
+    if len(topic) > most or not utf8_ok(topic, 0, len(topic), 1):
+        raise ValueError("topic name: 1 to %d bytes of UTF-8 without wildcards" % most)
+    if any(_matching(_NOBODYS, topic, 0, len(topic))):
+        raise ValueError("topic name: $SYS and $share are the broker's")
+    if qos not in (0, 1, 2) or qos > broker.max_qos:
+        raise ValueError("qos: 0 to %d" % broker.max_qos)
+    if retain and not broker.settings.retain_available:
+        raise ValueError("RETAIN: retain_available is false")
+    if broker.settings.message_size_limit and len(payload) > broker.settings.message_size_limit:
+        raise ValueError(
+            "payload: at most %d bytes, message_size_limit" % broker.settings.message_size_limit
+        )
+    return topic, payload
+
+
+def refused(broker, buf, topic, n, conn, size):
+    """May no client publish it? $SYS, $share, and of $SLOTMQ all but what asks for something: time
+    and get, recorder/remote.py; and what is over message_size_limit. conn: who would, or fields of
+    its CONNECT, for a will. The log is told of a will, and once a minute of a PUBLISH, as of what
+    is too large."""
+    told = (b"$SLOTMQ/#", b"$SLOTMQ/time", b"$SLOTMQ/record/+/get")
+    found = _matching(told, buf, topic, n)
+    is_large = 0
+    if found != [True, False, False] and not any(_matching(_NOBODYS, buf, topic, n)):
+        is_large = int(0 < broker.settings.message_size_limit < size)
+        if not is_large:
+            return False
+    stats = broker.stats
+    stats[_DROPPED] += is_large
+    is_will = not isinstance(conn, int)
+    slot = _NEXT + is_large
+    waits = 0 < stats[slot] - broker.now <= _MINUTE  # its zero may have moved since
+    bit = _WARNING if is_large else _NOTICE
+    if broker.log_mask & bit and (is_will and not is_large or not waits):
+        if is_will:
+            what = b"the will", conn.read(conn.client_id)
+        else:
+            what = b"PUBLISH", broker.sessions.client_id(broker.conns.session[conn])
+        if is_large or not is_will:
+            stats[slot] = broker.now + _MINUTE
+        what += (bytes(buf[topic : topic + n]),)
+        line = "Denied %s from %r to %r" % tuple([text.decode() for text in what])
+        broker.log(bit, line + (_over(broker, size) if is_large else "."))
+    return True
+
+
+def _over(broker, size):
+    count = broker.stats[_DROPPED] + broker.carried[_DROPPED] * _CARRY
+    return ": %d bytes, see message_size_limit (dropped for all reasons: %d)." % (size, count)
+
+
+def _matching(filters, buf, topic, n):
+    return [topic_matches(name, 0, len(name), buf, topic, n) for name in filters]
+
+
+def encoded(text):
+    return text.encode() if isinstance(text, str) else text
+
+
+def _is_busy():
+    # Between two turns the heap is neither locked nor lifted.
+    return heap._state[_LOCKED] or heap._state[_LIFTED]
+
+
+def ask(broker):
+    """RuntimeError where a packet is only half handled: in may_..., and in what logs."""
+    if broker.current != _NONE and _is_busy():
+        raise RuntimeError("in the midst of a packet: not from may_...")
+
+
+def guard(broker):
+    """From now on turn() and run() refuse to be called in the midst of a turn.
+
+    As deep in the stack as Loop's own, and before the lock no larger (see there)."""
+    loop = broker._loop()
+    run = loop.run
+
+    def turn_once(timeout_ms):
+        _is_busy() and _refuse()
+        heap.lock()
+        try:
+            loop._turns(timeout_ms)
+        finally:
+            heap.unlock()
+
+    def run_once():
+        _is_busy() and _refuse()
+        run()
+
+    loop.turn = turn_once
+    loop.run = run_once
+
+
+def _refuse():
+    raise RuntimeError("turn(), run(): not from a callback or one of the hooks")
+
+
+def send(broker, topic, payload, qos, retain):
+    """What is legal, or the broker's own, to all who want it; False: a table is full."""
+    body = len(topic).to_bytes(2, "big") + topic + (b"\0\1" if qos else b"") + payload
+    size = len(body)
+    length = b""
+    while size > 127:
+        length += bytes((size & 127 | 128,))
+        size >>= 7
+    buf = bytes((0x30 | qos << 1 | (1 if retain else 0),)) + length + bytes((size,)) + body
+    pkt = new_packet(broker.pkt[10])
+    if next_packet(buf, 0, len(buf), pkt) < 0:
+        raise ValueError("larger than max_packet")
+    if broker.journal and broker.journal.most:
+        ondemand.take("journal.compaction", broker.now).full(
+            broker.journal, _PUBLISH_TYPE, len(buf)
+        )
+    five = broker.five
+    if five:
+        five.publisher = _NO_SESSION  # not who is just being read, and is answered: No Local
+    taken = _route(broker, pkt, buf, qos, retain)
+    if five:
+        five.publisher = _NONE
+    if broker.full == 2:
+        broker.full = broker.subscriptions.full = False
+    broker.scanning = 1  # so that the next turn does not wait before it sends
+    return taken
+
+
+def _route(broker, pkt, buf, qos, retain):
+    slot = routing.route(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN])
+    msg = _NONE
+    if routing.is_refused(broker, slot, qos):
+        return False
+    if qos or broker.upgrade_qos or retain and pkt[_PAYLOAD] != pkt[_END]:
+        msg = routing.store(broker, pkt, buf, qos << 1 | (1 if retain else 0))
+        if msg == _NONE:
+            return False  # dropped and counted, as a client's would be
+    if retain:
+        retaining.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
+    if qos or broker.upgrade_qos:
+        routing.fan_out(broker, msg, qos, slot)
+    else:
+        routing.publish_packet(broker, pkt, buf, slot)
+    if msg != _NONE:
+        unref(broker.queue, msg)
+    return True
+
+
+def put(broker, session, sub, name, text):
+    """A value of $SYS for a new subscription, QoS 0, straight into the outgoing buffer: no message
+    slot is left, which is what it may tell. name: behind its length. False: not now."""
+    conn = broker.sessions.conn[session]
+    if broker.conns.level[conn] == 5:
+        ident = broker.five.identifier[sub]
+        more = b""
+        while ident:
+            more += bytes((ident & 127 | (128 if ident > 127 else 0),))
+            ident >>= 7
+        more = b"\x0b" + more if more else b""
+        name += bytes((len(more),)) + more
+    n = len(name) + len(text)
+    data = (b"\x31" + bytes((n,)) if n < 128 else b"\x31" + bytes((n & 127 | 128, n >> 7))) + name
+    data += text
+    n = len(data)
+    most = broker.five.packet_max[conn] if broker.conns.level[conn] == 5 else 0
+    if 0 < most < n or n > broker.conns.tx_bytes:
+        return True
+    at = room(broker, conn, n)
+    if at >= 0:
+        broker.conns.tx[at : at + n] = data
+        broker.stats[_PUBLISH_OUT] += 1
+    return at >= 0

@@ -1,0 +1,39 @@
+# fast: the inner loops, each twice with one contract: *_viper.py is native code for
+# MicroPython, *_cpython.py does the same with dicts and slices. Which of them it is, is chosen
+# here, once, at import; the loops of the journal and of the recorder are chosen in journal.py
+# and record.py, which are loaded only with these. columns.py makes what the loops walk.
+# ruff: noqa: F401 - others import from here
+from slotmq.platform.runtime import MICROPYTHON
+
+if MICROPYTHON:
+    from slotmq.fast.bytes_viper import (
+        copy,
+        filter_ok,
+        find_id,
+        new_packet,
+        next_packet,
+        topic_matches,
+        utf8_ok,
+    )
+    from slotmq.fast.deliveries_viper import acked, append, fan, finish, send
+    from slotmq.fast.messages_viper import place, put_ack, store, unref
+    from slotmq.fast.path_viper import lane, may_read
+    from slotmq.fast.routes_viper import Routes, next_dirty
+    from slotmq.fast.stores_viper import Arena, Names
+    from slotmq.platform.sockets_micropython import make_poller
+else:
+    from slotmq.fast.bytes_cpython import (
+        copy,
+        filter_ok,
+        find_id,
+        new_packet,
+        next_packet,
+        topic_matches,
+        utf8_ok,
+    )
+    from slotmq.fast.deliveries_cpython import acked, append, fan, finish, send
+    from slotmq.fast.messages_cpython import put_ack, store, unref
+    from slotmq.fast.path_cpython import lane, may_read
+    from slotmq.fast.routes_cpython import Routes, next_dirty, place
+    from slotmq.fast.stores_cpython import Arena, Names
+    from slotmq.fast.turn_cpython import make_poller

@@ -1,0 +1,129 @@
+# bytes_cpython.py - the contract of fast/bytes_viper.py on CPython, with dicts, slices and find.
+#
+# Same names, same results; only the speed comes from elsewhere. Property tests run
+# both against one another. These may allocate: on CPython that is no promise of ours.
+
+# -1 where the flags of a first byte are not legal [2.2.2-1]
+_RESERVED = [0 if b & 15 == 0 else -1 for b in range(256)]
+_RESERVED[0x10:0x20] = [0] * 16  # MQTT 3.1 leaves them undefined in CONNECT
+for _b in (0x60, 0x80, 0xA0):
+    _RESERVED[_b] = -1
+    _RESERVED[_b | 2] = _RESERVED[_b | 10] = 0
+
+
+def new_packet(packet_max):
+    return [0] * 10 + [packet_max]
+
+
+def copy(to, to_off, src, off, n):
+    to[to_off : to_off + n] = src[off : off + n]
+
+
+def next_packet(buf, start, end, pkt):
+    """Scan one packet into pkt: its length, 0 need more, -1 malformed, -2 too large [2.2]."""
+    pkt[5] = 0
+    if end - start < 2:
+        return 0
+    first = buf[start]
+    length = buf[start + 1]
+    at = start + 2
+    if length > 127:
+        length &= 127
+        shift = 7
+        while True:
+            if at >= end:
+                return 0
+            byte = buf[at]
+            at += 1
+            length |= (byte & 127) << shift
+            if byte < 128:
+                break
+            shift += 7
+            if shift > 21:
+                return -1
+        if not byte:
+            return -1  # a length longer than it need be
+    stop = at + length
+    total = stop - start
+    kind = first >> 4
+    if kind != 3 and _RESERVED[first] < 0:
+        return -1
+    pkt[0] = kind
+    pkt[1] = first & 15
+    pkt[2] = start
+    pkt[3] = at
+    pkt[5] = total
+    if total > pkt[10]:
+        return -2
+    if stop > end:
+        return 0
+    pkt[4] = stop
+    if kind == 3:
+        if length < 2:
+            return -1
+        size = (buf[at] << 8) | buf[at + 1]
+        at += 2
+        pkt[7] = at
+        pkt[8] = size
+        at += size
+        if first & 6:
+            if at + 2 > stop:
+                return -1
+            pkt[6] = (buf[at] << 8) | buf[at + 1]
+            at += 2
+        if at > stop:
+            return -1
+        pkt[9] = at
+    elif 4 <= kind <= 7:
+        if length < 2:
+            return -1
+        pkt[6] = (buf[at] << 8) | buf[at + 1]
+    return total
+
+
+def utf8_ok(buf, off, n, name):
+    """1 where the bytes are UTF-8 without U+0000; with name also a topic name [1.5.3]."""
+    data = bytes(buf[off : off + n])
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return 0
+    if b"\0" in data:
+        return 0
+    return 0 if name and (not data or b"+" in data or b"#" in data) else 1
+
+
+def filter_ok(buf, off, n):
+    """Levels of a topic filter, 0 where a wildcard stands wrong or it is empty [4.7.1]."""
+    data = bytes(buf[off : off + n])
+    if not data:
+        return 0
+    levels = data.split(b"/")
+    for i, level in enumerate(levels):
+        if len(level) > 1 and (b"+" in level or b"#" in level):
+            return 0
+        if level == b"#" and i + 1 < len(levels):
+            return 0
+    return len(levels)
+
+
+def topic_matches(fbuf, f, fn, tbuf, t, tn):
+    """1 where the (legal) filter matches the topic name [4.7]."""
+    want = bytes(fbuf[f : f + fn]).split(b"/")
+    have = bytes(tbuf[t : t + tn]).split(b"/")
+    if have[0][:1] == b"$" and want[0] in (b"+", b"#"):
+        return 0
+    for i, level in enumerate(want):
+        if level == b"#":
+            return 1
+        if i == len(have) or level not in (b"+", have[i]):
+            return 0
+    return 1 if len(want) == len(have) else 0
+
+
+def find_id(ids, start, n, packet_id):
+    """Index of packet_id in ids[start:start + n], or -1."""
+    try:
+        return ids.index(packet_id, start, start + n)
+    except ValueError:
+        return -1

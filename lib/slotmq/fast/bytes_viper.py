@@ -1,0 +1,262 @@
+# bytes_viper.py - the inner loops over bytes on MicroPython, in viper: copying, scanning a
+# packet, UTF-8, topic filters. The files hot*.py are the only ones with viper code;
+# each has a twin *_cpython.py of the same contract made of slices and dicts, and
+# property tests hold the two equal. Nothing here allocates. Callers check bounds.
+#
+# Offsets and lengths are bytes; slots are 16 bits wide and 0xFFFF means none.
+# Words are copied unaligned where the machine can (ALIGN); a Cortex-M0+ cannot.
+#
+# What keeps the native code small, which a board has in its heap: columns are reached by
+# table(); the first two arguments lie in registers; `if x:` takes 12 bytes, `x == 0` 26;
+# p[i] = p[i] + 1 takes 22 bytes, p[i] += 1 48; a call of one viper function by another
+# takes 50, 50 more in the callee, and hundreds of instructions.
+import sys
+from array import array
+
+import micropython
+from micropython import const
+
+_TYPE = const(0)
+_FLAGS = const(1)
+_START = const(2)
+_BODY = const(3)
+_END = const(4)
+_TOTAL = const(5)
+_PACKET_ID = const(6)
+_TOPIC = const(7)
+_TOPIC_LEN = const(8)
+_PAYLOAD = const(9)
+_PACKET_MAX = const(10)
+# Of Routes' table, and the first of the one of fast/columns.py
+_R_MASK = const(0)
+_R_WIDTH = const(1)
+_R_GEN = const(2)
+_R_LEN = const(3)
+_R_TEXT = const(4)
+_R_STATE = const(5)
+_WITH_2 = const(0x540)  # types 6, 8 and 10, whose flags are 2
+
+# The bits of two addresses that must be 0 for words to be copied between them
+ALIGN = 0 if sys.platform == "linux" else 3
+
+
+def table(parts):
+    # What viper code walks: an array that has for each number itself and for each column
+    # how many bytes it begins before the array: ptr16(int(o) - o[k])[i] needs no run-time
+    # call. The columns belong to somebody else, who keeps them. Viper reads 32 bits without
+    # a sign, which matters where addresses are wider: there the array must lie behind all
+    # columns, so the holes before them are filled until it does.
+    held = []
+    while True:
+        made = array("i", bytes(4 * len(parts)))
+        for i in range(len(parts)):
+            part = parts[i]
+            made[i] = part if isinstance(part, int) else _distance(made, part)
+        if sys.maxsize >> 32 == 0 or min(made) >= 0:
+            return made
+        held += [made, bytearray(4096)]
+
+
+@micropython.viper
+def _distance(made: ptr8, column: ptr8) -> int:
+    return int(made) - int(column)
+
+
+def new_packet(packet_max):
+    pkt = array("i", bytes(44))
+    pkt[_PACKET_MAX] = packet_max
+    return pkt
+
+
+@micropython.viper
+def copy(to: ptr8, d: int, src: ptr8, off: int, n: int):
+    # To to[d:]. Forward, so it may also move bytes down within one buffer.
+    d += int(to)
+    s = int(src) + off
+    end = s + n
+    if not (d | s) & int(ALIGN):
+        words = end - 3
+        while s < words:
+            ptr32(d)[0] = ptr32(s)[0]
+            d += 4
+            s += 4
+    while s < end:
+        ptr8(d)[0] = ptr8(s)[0]
+        d += 1
+        s += 1
+
+
+@micropython.viper
+def next_packet(b: ptr8, at: int, end: int, p: ptr32) -> int:
+    # Scans one packet of b[at:end] into p [2.2]. -> its length in bytes,
+    # 0: more bytes are needed, -1: malformed, -2: larger than p[_PACKET_MAX].
+    p[_START] = at
+    p[_TOTAL] = 0
+    kind = b[at] >> 4
+    flags = b[at] & 15
+    length = 0
+    shift = 0
+    while True:
+        at += 1
+        if at >= end:
+            return 0
+        byte = b[at]
+        length |= (byte & 127) << shift
+        if byte < 128:
+            break
+        shift += 7
+        if shift > 21:
+            return -1
+    if kind != 3:
+        # reserved flags [2.2.2-1]; MQTT 3.1's, DUP and all of CONNECT's, are the handlers'
+        odd = (flags & 7) ^ 2 if _WITH_2 >> kind & 1 else flags
+        if odd and kind ^ 1:
+            return -1
+    if shift and not byte:
+        return -1  # a length longer than it need be
+    at += 1
+    p[_TYPE] = kind
+    p[_FLAGS] = flags
+    p[_BODY] = at
+    stop = at + length
+    total = stop - p[_START]
+    p[_TOTAL] = total
+    if total > p[_PACKET_MAX]:
+        return -2
+    if stop > end:
+        return 0
+    p[_END] = stop
+    if kind == 3:
+        if length < 2:
+            return -1
+        size = (b[at] << 8) | b[at + 1]
+        p[_TOPIC] = at + 2
+        p[_TOPIC_LEN] = size
+        at += 2 + size
+        if flags & 6:
+            at += 2
+        if at > stop:
+            return -1
+        p[_PAYLOAD] = at
+        at -= 2
+        if not flags & 6:
+            return total
+    elif kind >> 2 != 1:
+        return total
+    elif length < 2:
+        return -1
+    p[_PACKET_ID] = (b[at] << 8) | b[at + 1]
+    return total
+
+
+@micropython.viper
+def utf8_ok(b: ptr8, i: int, n: int, name: int) -> int:
+    # 1 where b[i:i + n] is UTF-8 without U+0000 and surrogates [1.5.3-1, -2];
+    # with name also without wildcards and not empty [4.7.1-1, 4.7.3-1].
+    if name and not n:
+        return 0
+    n += i
+    more = 0  # bytes that a character still misses, and the least that it may be
+    least = 0
+    char = 0
+    while i < n:
+        c = b[i]
+        i += 1
+        if more:
+            if c >> 6 != 2:
+                return 0
+            char = char << 6 | c & 63
+            more -= 1
+            if not more and (char < least or char > 0x10FFFF or char >> 11 == 27):
+                return 0
+        elif c >> 7:
+            if c < 0xC0:
+                return 0
+            more = 1
+            least = 0x80
+            char = c & 31
+            if c >= 0xE0:
+                more = 2
+                least = 0x800
+                char = c & 15
+            if c >= 0xF0:
+                more = 3
+                least = 0x10000
+        elif not c or name and (c == 35 or c == 43):
+            return 0
+    return 0 if more else 1
+
+
+def filter_ok(buf, off, n):
+    # How many levels a topic filter has; 0 where a wildcard is not alone in its
+    # level or a # is not last [4.7.1-2, 4.7.1-3], or it is empty [4.7.3-1].
+    levels = 1 if n else 0
+    last = 47
+    for i in range(off, off + n):
+        c = buf[i]
+        if last == 35 or last == 43 and c != 47:
+            return 0
+        if c == 47:
+            levels += 1
+        elif (c == 35 or c == 43) and last != 47:
+            return 0
+        last = c
+    return levels
+
+
+@micropython.viper
+def topic_matches(a: ptr8, f: int, fe: int, b: ptr8, t: int, te: int) -> int:
+    # 1 where the (legal) filter a[f:f + fe] matches the topic name b[t:t + te] [4.7].
+    fe += f
+    te += t
+    if b[t] == 36 and (a[f] == 35 or a[f] == 43):
+        return 0
+    while f < fe:
+        c = a[f]
+        f += 1
+        if c == 35:
+            return 1
+        if c == 43:
+            while t < te and b[t] != 47:
+                t += 1
+        elif t == te:
+            # the topic may end here only before "/#"
+            return 1 if c == 47 and f < fe and a[f] == 35 else 0
+        elif c == b[t]:
+            t += 1
+        else:
+            return 0
+    return 1 if t == te else 0
+
+
+def find_id(ids, start, n, packet_id):
+    # Index of packet_id in ids[start:start + n], or -1.
+    for i in range(start, start + n):
+        if ids[i] == packet_id:
+            return i
+    return -1
+
+
+@micropython.viper
+def find_route(o: ptr32, b: ptr8, off: int, n: int) -> int:
+    # The slot of the topic name b[off:off + n] in Routes, or -1.
+    end = off + n
+    h = n
+    i = off
+    while i < end:
+        h = h * 33 + b[i]
+        i += 1
+    slot = (h ^ (h >> 8)) & o[_R_MASK]
+    state = ptr32(int(o) - o[_R_STATE])
+    state[1] = slot
+    if ptr16(int(o) - o[_R_GEN])[slot] ^ state[0]:
+        return -1
+    if ptr16(int(o) - o[_R_LEN])[slot] ^ n:
+        return -1
+    t = int(o) - o[_R_TEXT] + slot * o[_R_WIDTH]
+    while off < end:
+        if ptr8(t)[0] ^ b[off]:
+            return -1
+        t += 1
+        off += 1
+    return slot

@@ -1,0 +1,207 @@
+# deliveries_cpython.py - the contract of fast/deliveries_viper.py on CPython.
+from slotmq.fast.messages_cpython import unref
+
+_NONE = 0xFFFF
+_FREE = 4
+_SENT_2 = 2
+_RELEASED = 3
+_EXTRA = 8
+_CHANGED = 32
+
+
+def fan(columns, pool, i, end, msg, qos):
+    """Queue msg for the route entries i..end; -> the first that needs another way, or end."""
+    d, s, _, _ = columns
+    while i < end:
+        granted = min(pool[i] & 3, qos)
+        session = pool[i] >> 2
+        waiting = s.queued[session]
+        most = d.window[1]
+        if s.conn[session] != _NONE:
+            waiting += s.inflight[session]
+            most += d.window[0]
+        if not granted or waiting >= most or d.count[2] == _NONE:
+            return i
+        append(columns, session, msg, granted << 1)
+        i += 1
+    return end
+
+
+def append(columns, session, msg, flags):
+    """Queue msg at the session's end, with a reference; the entry, or NONE: full."""
+    d, s, m, _ = columns
+    count = d.count
+    entry = count[2]
+    if entry == _NONE:
+        return _NONE
+    count[2] = d.next[entry]
+    if count[2] == _NONE:
+        count[3] = _NONE
+    count[0] += 1
+    if count[0] > count[1]:
+        count[1] = count[0]
+    d.session[entry] = session
+    d.msg[entry] = msg
+    d.state[entry] = 0
+    d.flags[entry] = flags | _CHANGED
+    count[4] = 1
+    tail = s.tail[session]
+    d.prev[entry] = tail
+    d.next[entry] = _NONE
+    if tail == _NONE:
+        s.head[session] = entry
+    else:
+        d.next[tail] = entry
+    s.tail[session] = entry
+    if s.cursor[session] == _NONE:
+        s.cursor[session] = entry
+    s.queued[session] += 1
+    s.held[session] += blocks(m, msg)
+    m.refs[msg] += 1
+    if s.conn[session] != _NONE and not d.is_pending[session]:
+        mark_pending(columns, session)
+    return entry
+
+
+def blocks(m, msg):
+    """Of a message. A session's are counted here: its list may be long (delivery/quota.py)."""
+    size = m.arena.size
+    return (m.topic_len[msg] + m.payload_len[msg] + size + 1) // size
+
+
+def mark_pending(columns, session):
+    """The session has something to send: the loop pumps it (Broker.go_on)."""
+    d = columns[0]
+    if not d.is_pending[session]:
+        d.is_pending[session] = 1
+        d.pending[0] += 1
+        d.pending[d.pending[0]] = session
+
+
+def have_room(columns, pool, i, end, size):
+    """1 where route entries i..end can all have a message of that size queued, and none takes
+    QoS 0; 0 also where their shares of the message slots and bytes must be looked at."""
+    d, s, m, _ = columns
+    inflight, queued, slots, blocks = d.window
+    arena = m.arena
+    if d.count[0] + end - i > d.count[5] or m.count[0] >= slots:
+        return 0
+    if (arena.free_blocks() - blocks) * arena.size < size:
+        return 0
+    for entry in pool[i:end]:
+        session = entry >> 2
+        waiting = s.queued[session]
+        most = queued
+        if s.conn[session] != _NONE:
+            waiting += s.inflight[session]
+            most += inflight
+        if not entry & 3 or waiting >= most:
+            return 0
+    return 1
+
+
+def acked(columns, session, packet_id, state):
+    """End the delivery of a packet id in that state, or free its message; NONE: not there."""
+    d = columns[0]
+    entry = packet_id - 1
+    if not 0 <= entry < d.slots or d.session[entry] != session or d.state[entry] != state:
+        return _NONE
+    if state == _SENT_2:
+        d.state[entry] = _RELEASED
+        d.flags[entry] = _CHANGED | 4
+        d.count[4] = 1
+        columns[1].held[session] -= blocks(columns[2], d.msg[entry])
+        unref(columns, d.msg[entry])
+        d.msg[entry] = _NONE
+    else:
+        finish(columns, entry)
+    s = columns[1]
+    if s.cursor[session] != _NONE or s.scans[session]:
+        mark_pending(columns, session)
+    return entry
+
+
+def finish(columns, entry):
+    """Take an entry out of its list and free it, and its message with the last reference."""
+    d, s, m, _ = columns
+    session = d.session[entry]
+    before = d.prev[entry]
+    after = d.next[entry]
+    if before == _NONE:
+        s.head[session] = after
+    else:
+        d.next[before] = after
+    if after == _NONE:
+        s.tail[session] = before
+    else:
+        d.prev[after] = before
+    if s.cursor[session] == entry:
+        s.cursor[session] = after
+    if d.state[entry] == 0:
+        s.queued[session] -= 1
+    else:
+        s.inflight[session] -= 1
+    count = d.count
+    count[4] |= 3 if d.flags[entry] & 4 and d.state[entry] != _RELEASED else 2
+    d.state[entry] = _FREE
+    d.flags[entry] = _CHANGED | 4
+    d.session[entry] = _NONE
+    d.next[entry] = _NONE
+    if count[3] == _NONE:
+        count[2] = entry
+    else:
+        d.next[count[3]] = entry
+    count[3] = entry
+    count[0] -= 1
+    if d.msg[entry] != _NONE:
+        s.held[session] -= blocks(m, d.msg[entry])
+        unref(columns, d.msg[entry])
+
+
+def send(columns, session, conn):
+    """PUBLISH the session's deliveries from its cursor on.
+
+    -> 0: none is left or the window is full; 1: the next one has no room;
+    2: it is a PUBREL, QoS 0, or version 5 has something with the message."""
+    d, s, m, c = columns
+    window = d.window[0]
+    entry = s.cursor[session]
+    while entry != _NONE:
+        flags = d.flags[entry]
+        state = d.state[entry]
+        if state == _RELEASED or not flags & 6:
+            return 2
+        if state == 0 and s.inflight[session] >= window:
+            return 0
+        if m.flags[d.msg[entry]] & _EXTRA:
+            return 2
+        packet = _packet(m, d.msg[entry], flags, entry + 1)
+        at = c.tx_end[conn]
+        end = at + len(packet)
+        if end > c.tx_limit[conn]:
+            return 1
+        if not c.out[conn]:
+            c.mark_dirty(conn)
+        c.tx[at:end] = packet
+        c.tx_end[conn] = end
+        c.counts[1] += 1
+        if state == 0:
+            d.state[entry] = flags >> 1 & 3
+            d.flags[entry] = flags | 8
+            s.queued[session] -= 1
+            s.inflight[session] += 1
+        entry = d.next[entry]
+        s.cursor[session] = entry
+    return 0
+
+
+def _packet(m, msg, flags, packet_id):
+    text = m.arena.text(m.first[msg])
+    split = m.topic_len[msg] + 2
+    rest = len(text) + 2
+    head = bytearray((0x30 | flags,))
+    while rest > 127:
+        head.append(rest & 127 | 128)
+        rest >>= 7
+    head.append(rest)
+    return head + text[:split] + packet_id.to_bytes(2, "big") + text[split:]

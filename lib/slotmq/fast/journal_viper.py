@@ -1,0 +1,50 @@
+# journal_viper.py - what the journal does to bytes, on MicroPython, in viper: CRC-32 as in
+# zlib, and looking for marks. Nothing here allocates after crc_state().
+from array import array
+
+import micropython
+
+
+def crc_state():
+    # [the CRC so far, what half a byte does to it ...]
+    cells = [0]
+    for crc in range(16):
+        for _ in range(4):
+            crc = crc >> 1 ^ (0xEDB88320 if crc & 1 else 0)
+        cells.append(crc)
+    return array("I", cells)
+
+
+def crc_start(state):
+    state[0] = 0xFFFFFFFF
+
+
+@micropython.viper
+def crc_add(state: ptr32, buf: ptr8, off: int, n: int):
+    crc = state[0]
+    n += off
+    while off < n:
+        crc ^= buf[off]
+        crc = (crc >> 4) & 0xFFFFFFF ^ state[(crc & 15) + 1]
+        crc = (crc >> 4) & 0xFFFFFFF ^ state[(crc & 15) + 1]
+        off += 1
+    state[0] = crc
+
+
+@micropython.viper
+def crc_put(state: ptr32, buf: ptr8, at: int):
+    # The CRC to buf[at:at + 4], the lowest byte last.
+    crc = state[0] ^ -1
+    i = 4
+    while i:
+        i -= 1
+        buf[at + i] = crc
+        crc >>= 8
+
+
+@micropython.viper
+def next_bit(marks: ptr8, at: int, end: int, bits: int) -> int:
+    # The first of marks[at:end] that has any of these bits, or end.
+    while at < end and not marks[at] & bits:
+        at += 1
+    return at

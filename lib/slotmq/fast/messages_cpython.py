@@ -1,0 +1,47 @@
+# messages_cpython.py - the contract of fast/messages_viper.py on CPython.
+_NONE = 0xFFFF
+
+
+def store(columns, buf, topic, topic_len, payload, payload_len, flags):
+    """A message slot for topic (its length before it) and payload of buf, or NONE."""
+    m = columns[2]
+    count = m.count
+    msg = count[2]
+    if msg == m.slots:
+        return _NONE
+    first = m.arena.keep(buf, topic - 2, topic_len + 2, payload, payload_len)
+    if first == _NONE:
+        return _NONE
+    count[2] = m.next[msg]
+    count[0] += 1
+    if count[0] > count[1]:
+        count[1] = count[0]
+    m.first[msg] = first
+    m.topic_len[msg] = topic_len
+    m.payload_len[msg] = payload_len
+    m.refs[msg] = 1
+    m.flags[msg] = flags
+    return msg
+
+
+def unref(columns, msg):
+    """One reference less; the last one frees the message and its blocks."""
+    m = columns[2]
+    m.refs[msg] -= 1
+    if not m.refs[msg]:
+        count = m.count
+        m.next[msg] = count[2]
+        count[2] = msg
+        count[0] -= 1
+        m.arena.drop(m.first[msg])
+
+
+def put_ack(columns, conn, first, value):
+    """Four bytes to the connection that is being read, whose room is certain."""
+    c = columns[3]
+    at = c.tx_end[conn]
+    assert at + 4 <= (conn + 1) * c.tx_bytes
+    c.tx[at : at + 4] = bytes((first, 2, value >> 8, value & 255))
+    c.tx_end[conn] = at + 4
+    if not c.out[conn]:
+        c.mark_dirty(conn)

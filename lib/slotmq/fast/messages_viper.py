@@ -1,0 +1,257 @@
+# messages_viper.py - message slots, and what goes into outgoing buffers, on MicroPython, in
+# viper. Nothing here allocates. o: the table of columns, fast/columns.py. It has
+# the names of the columns that are used here. x ^ _NONE is true where x is not none.
+import micropython
+from micropython import const
+
+_NONE = const(0xFFFF)
+# Arena.state
+_FREE_BLOCK = const(0)
+_FREE_BLOCKS = const(1)
+_SIZE = const(2)
+# Of the table of columns
+_C_OUT = const(6)
+_C_TX_END = const(7)
+_C_TX_LIMIT = const(8)
+_C_TX = const(9)
+_C_DIRTY = const(10)
+_C_COUNTS = const(11)
+_C_POOL = const(12)
+_C_CONN_OF = const(13)
+_D_MSG = const(15)
+_D_FLAGS = const(19)
+_M_REFS = const(28)
+_M_FIRST = const(29)
+_M_NEXT = const(30)
+_M_COUNT = const(31)
+_M_TOPIC_LEN = const(32)
+_M_PAYLOAD_LEN = const(33)
+_M_FLAGS = const(34)
+_M_ARENA = const(37)
+_M_CHAIN = const(38)
+_M_DATA = const(39)
+_ALIGN_AT = const(54)
+_M_SLOTS = const(56)
+
+
+@micropython.viper
+def store(
+    o: ptr32, buf: ptr8, topic: int, topic_len: int, payload: int, payload_len: int, flags: int
+) -> int:
+    # A message slot for topic (with its length before it) and payload of buf, with
+    # one reference; 0xFFFF: no slot or no room.
+    count = ptr32(int(o) - o[_M_COUNT])
+    arena = ptr32(int(o) - o[_M_ARENA])
+    size = arena[_SIZE]
+    msg = count[2]
+    n = topic_len + 2
+    k = (n + payload_len + size - 1) // size
+    if msg == o[_M_SLOTS] or k > arena[_FREE_BLOCKS]:
+        return _NONE
+    count[2] = ptr16(int(o) - o[_M_NEXT])[msg]
+    k = arena[_FREE_BLOCKS] - k
+    arena[_FREE_BLOCKS] = k
+    k = count[0] + 1
+    count[0] = k
+    if k > count[1]:
+        count[1] = k
+    block = arena[_FREE_BLOCK]
+    ptr16(int(o) - o[_M_FIRST])[msg] = block
+    ptr16(int(o) - o[_M_TOPIC_LEN])[msg] = topic_len
+    ptr32(int(o) - o[_M_PAYLOAD_LEN])[msg] = payload_len
+    ptr16(int(o) - o[_M_REFS])[msg] = 1
+    ptr8(int(o) - o[_M_FLAGS])[msg] = flags
+    chain = ptr16(int(o) - o[_M_CHAIN])
+    s = int(buf) + topic - 2
+    d = int(o) - o[_M_DATA] + block * size
+    room = size
+    while True:
+        while n:
+            if not room:
+                block = chain[block]
+                d = int(o) - o[_M_DATA] + block * size
+                room = size
+            k = room
+            if k > n:
+                k = n
+            room -= k
+            n -= k
+            k += s
+            if not (d | s) & o[_ALIGN_AT]:
+                words = k - 3
+                while s < words:
+                    ptr32(d)[0] = ptr32(s)[0]
+                    d += 4
+                    s += 4
+            while s < k:
+                ptr8(d)[0] = ptr8(s)[0]
+                d += 1
+                s += 1
+        if not payload_len:
+            break
+        s = int(buf) + payload
+        n = payload_len
+        payload_len = 0
+    arena[_FREE_BLOCK] = chain[block]
+    chain[block] = _NONE
+    return msg
+
+
+@micropython.viper
+def put_ack(o: ptr32, conn: int, first: int, value: int):
+    # Four bytes, or a PINGRESP, to the connection that is being read, whose room is
+    # certain.
+    tx_end = ptr32(int(o) - o[_C_TX_END])
+    d = ptr8(int(o) - o[_C_TX] + tx_end[conn])
+    d[0] = first
+    d[1] = 0
+    if first ^ 0xD0:
+        d[1] = 2
+        d[2] = value >> 8
+        d[3] = value
+        tx_end[conn] = tx_end[conn] + 2
+    tx_end[conn] = tx_end[conn] + 2
+    out = ptr8(int(o) - o[_C_OUT])
+    if not out[conn]:
+        out[conn] = 1
+        count = ptr32(int(o) - o[_C_COUNTS])
+        ptr16(int(o) - o[_C_DIRTY])[count[0]] = conn
+        count[0] = count[0] + 1
+
+
+@micropython.viper
+def unref(o: ptr32, msg: int):
+    # One reference less; the last one frees the message and its blocks.
+    cells = ptr16(int(o) - o[_M_REFS])
+    cells[msg] = cells[msg] - 1
+    if cells[msg]:
+        return
+    count = ptr32(int(o) - o[_M_COUNT])
+    ptr16(int(o) - o[_M_NEXT])[msg] = count[2]
+    count[2] = msg
+    count[0] = count[0] - 1
+    msg = ptr16(int(o) - o[_M_FIRST])[msg]
+    arena = ptr32(int(o) - o[_M_ARENA])
+    k = arena[_FREE_BLOCK]
+    arena[_FREE_BLOCK] = msg
+    cells = ptr16(int(o) - o[_M_CHAIN])
+    while True:
+        arena[_FREE_BLOCKS] = arena[_FREE_BLOCKS] + 1
+        if not cells[msg] ^ _NONE:
+            break
+        msg = cells[msg]
+    cells[msg] = k
+
+
+@micropython.viper
+def put_publish(o: ptr32, conn: int, entry: int) -> int:
+    # The PUBLISH of a QoS 1 or 2 delivery into tx: header; topic; id; payload. 0: no room.
+    msg = ptr16(int(o) - o[_D_MSG])[entry]
+    left = ptr16(int(o) - o[_M_TOPIC_LEN])[msg] + 2
+    payload = ptr32(int(o) - o[_M_PAYLOAD_LEN])[msg]
+    rest = left + payload + 2
+    n = rest + 2
+    k = rest >> 7
+    while k:
+        n += 1
+        k >>= 7
+    cells = ptr32(int(o) - o[_C_TX_END])
+    d = cells[conn]
+    if d + n > ptr32(int(o) - o[_C_TX_LIMIT])[conn]:
+        return 0
+    cells[conn] = d + n
+    d += int(o) - o[_C_TX]
+    out = ptr8(int(o) - o[_C_OUT])
+    if not out[conn]:
+        out[conn] = 1
+        cells = ptr32(int(o) - o[_C_COUNTS])
+        ptr16(int(o) - o[_C_DIRTY])[cells[0]] = conn
+        cells[0] = cells[0] + 1
+    ptr8(d)[0] = ptr8(int(o) - o[_D_FLAGS])[entry] | 0x30
+    while rest >> 7:
+        d += 1
+        ptr8(d)[0] = rest | 128
+        rest >>= 7
+    ptr8(d + 1)[0] = rest
+    d += 2
+    block = ptr16(int(o) - o[_M_FIRST])[msg]
+    room = 0
+    while True:
+        while left:
+            if not room:
+                room = ptr32(int(o) - o[_M_ARENA])[_SIZE]
+                s = int(o) - o[_M_DATA] + block * room
+                block = ptr16(int(o) - o[_M_CHAIN])[block]
+            k = room if room < left else left
+            left -= k
+            room -= k
+            k += s
+            if not (d | s) & o[_ALIGN_AT]:
+                words = k - 3
+                while s < words:
+                    ptr32(d)[0] = ptr32(s)[0]
+                    d += 4
+                    s += 4
+            while s < k:
+                ptr8(d)[0] = ptr8(s)[0]
+                d += 1
+                s += 1
+        if payload < 0:
+            return n
+        entry += 1
+        ptr8(d)[0] = entry >> 8
+        ptr8(d)[1] = entry
+        d += 2
+        left = payload
+        payload = -1
+
+
+@micropython.viper
+def place(o: ptr32, i: int, end: int, src: ptr8, start: int, n: int) -> int:
+    # Puts the QoS 0 packet src[start:start + n] into the outgoing buffer of every
+    # session of the route entries i..end, with a clean first byte. Offline
+    # sessions are passed over. -> the first entry that needs another way (no
+    # room, or a message in parts under way), or end. o: fast/columns.py.
+    # The lane passes -n: to all of them, or to none and -> -1.
+    entries = ptr16(int(o) - o[_C_POOL])
+    conn_of = ptr16(int(o) - o[_C_CONN_OF])
+    tx_end = ptr32(int(o) - o[_C_TX_END])
+    tx_limit = ptr32(int(o) - o[_C_TX_LIMIT])
+    count = ptr32(int(o) - o[_C_COUNTS])
+    if n < 0:
+        n = -n
+        at = i
+        while at < end:
+            conn = conn_of[entries[at] >> 2]
+            if conn ^ _NONE and tx_end[conn] + n > tx_limit[conn]:
+                return -1
+            at += 1
+    while i < end:
+        conn = conn_of[entries[i] >> 2]
+        if conn ^ _NONE:
+            at = tx_end[conn]
+            if at + n > tx_limit[conn]:
+                break
+            tx_end[conn] = at + n
+            out = ptr8(int(o) - o[_C_OUT])
+            if not out[conn]:
+                out[conn] = 1
+                ptr16(int(o) - o[_C_DIRTY])[count[0]] = conn
+                count[0] = count[0] + 1
+            d = int(o) - o[_C_TX] + at
+            s = int(src) + start
+            stop = s + n
+            if not (d | s) & o[_ALIGN_AT]:
+                words = stop - 3
+                while s < words:
+                    ptr32(d)[0] = ptr32(s)[0]
+                    d += 4
+                    s += 4
+            while s < stop:
+                ptr8(d)[0] = ptr8(s)[0]
+                d += 1
+                s += 1
+            ptr8(d - n)[0] = 0x30
+            count[1] = count[1] + 1
+        i += 1
+    return i

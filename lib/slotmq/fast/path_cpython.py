@@ -1,0 +1,180 @@
+# path_cpython.py - the contract of fast/path_viper.py on CPython.
+from slotmq.fast.bytes_cpython import find_id, next_packet
+from slotmq.fast.deliveries_cpython import acked, fan, have_room
+from slotmq.fast.messages_cpython import put_ack, store, unref
+
+_NONE = 0xFFFF
+_STATES = {0x40: 1, 0x50: 2, 0x70: 3}  # that PUBACK, PUBREC and PUBCOMP end
+
+
+def may_read(broker, conn):
+    """How many bytes may be read from a client of the lane; 0: ask intake.readable."""
+    conns = broker.conns
+    if conns.state[conn] != 2 or conns.held[conn]:
+        return 0
+    conns.heard[conn] = broker.now
+    most = conns.bigs[3]
+    room = conns.tx_limit[conn] - conns.tx_end[conn]
+    if room > most:
+        return most
+    return room if room > 0 and room > most >> 2 else 0
+
+
+def lane(broker, conn, buf, at, end):
+    """Handle packets of buf[at:end]; -> the offset of the first one that is left."""
+    stats = broker.stats
+    queue = broker.queue
+    session = broker.conns.session[conn]
+    stats[5] -= at
+    if type(buf) is not bytes:
+        buf = bytes(memoryview(buf)[:end])  # slices of bytes can be keys of a dict
+    while at + 1 < end:
+        first = buf[at]
+        if first == 0x30:
+            n = forward(broker, buf, at, end)
+            if not n:
+                break
+            at += n
+            stats[2] += 1
+        elif first in (0x32, 0x34):
+            n = accept(broker, conn, session, buf, at, end)
+            if not n:
+                break
+            at += n
+            stats[2] += 1
+            stats[1] += 1
+        elif first == 0xC0:
+            if buf[at + 1]:
+                break
+            _put_ping(broker.conns, conn)
+            stats[1] += 1
+            at += 2
+        else:
+            if at + 4 > end or buf[at + 1] != 2:
+                break
+            packet_id = buf[at + 2] << 8 | buf[at + 3]
+            if not _acknowledge(broker, queue, conn, session, first, packet_id):
+                break
+            at += 4
+        stats[0] += 1
+    stats[5] += at
+    return at
+
+
+def _acknowledge(broker, queue, conn, session, first, packet_id):
+    if first == 0x62:
+        if broker.sessions.id_msg is not None or not _release(broker.sessions, session, packet_id):
+            return False
+        put_ack(queue, conn, 0x70, packet_id)
+        broker.stats[1] += 1
+        return True
+    state = _STATES.get(first)
+    if not state or acked(queue, session, packet_id, state) == _NONE:
+        return False  # an id that is not known, comes again, or waits for another kind
+    if first == 0x50:
+        put_ack(queue, conn, 0x62, packet_id)
+        broker.stats[1] += 1
+    broker.sessions.progress[session] = broker.clock[0]
+    return True
+
+
+def accept(broker, conn, session, buf, at, end):
+    """A QoS 1 or 2 PUBLISH stored, queued and acknowledged; its length, or 0."""
+    pkt = broker.pkt
+    queue = broker.queue
+    n = next_packet(buf, at, end, pkt)
+    if n <= 0:
+        return 0
+    packet_id = pkt[6]
+    topic = pkt[7]
+    size = pkt[8]
+    if not size or not packet_id or buf[topic] == 36:
+        return 0
+    routes = broker.subscriptions.routes
+    slot = routes.find(buf, topic, size)
+    if slot < 0:
+        return 0
+    qos = pkt[1] >> 1
+    sessions = broker.sessions
+    if qos == 2:
+        if sessions.find_received(session, packet_id) >= 0:
+            return 0
+        if sessions.id_count[session] == sessions.received or sessions.id_msg is not None:
+            return 0
+    pool = broker.subscriptions.pool
+    first = routes.first[slot]
+    last = routes.end[slot]
+    if first < last:
+        if not have_room(queue, pool, first, last, pkt[4] - topic):
+            return 0
+        msg = store(queue, buf, topic, size, pkt[9], pkt[4] - pkt[9], qos << 1)
+        if msg == _NONE:
+            return 0
+        fan(queue, pool, first, last, msg, qos)
+        unref(queue, msg)
+    if qos == 2:
+        sessions.add_received(session, packet_id)
+    put_ack(queue, conn, 0x30 + (qos << 4), packet_id)
+    return n
+
+
+def _release(sessions, session, packet_id):
+    first = session * sessions.received
+    at = find_id(sessions.ids, first, sessions.id_count[session], packet_id)
+    if at >= 0:
+        sessions.remove_received(session, at)
+    return at >= 0
+
+
+def _put_ping(conns, conn):
+    at = conns.tx_end[conn]
+    conns.tx[at : at + 2] = b"\xd0\0"
+    conns.tx_end[conn] = at + 2
+    if not conns.out[conn]:
+        conns.mark_dirty(conn)
+
+
+def forward(broker, buf, start, end):
+    """A QoS 0 PUBLISH to all its receivers; its length, or 0 where it goes another way."""
+    length = buf[start + 1]
+    at = start + 2
+    if length > 127:
+        if at >= end:
+            return 0
+        length = length & 127 | buf[at] << 7
+        at += 1
+        if length > 16383 or length < 128:
+            return 0
+    n = at - start + length
+    stop = start + n
+    if stop > end or length < 3 or n > broker.pkt[10]:
+        return 0
+    size = buf[at] << 8 | buf[at + 1]
+    at += 2
+    if size + 2 > length or buf[at] == 36:
+        return 0
+    subs = broker.subscriptions
+    routes = subs.routes
+    slot = routes.slot_of.get(buf[at : at + size], -1)
+    if slot < 0:
+        return 0
+    entries, conn_of, out, tx_end, tx_limit, tx, dirty, counts = broker.conns.columns
+    first = routes.first[slot]
+    last = routes.end[slot]
+    for i in range(first, last):
+        conn = conn_of[entries[i] >> 2]
+        if conn != _NONE and tx_end[conn] + n > tx_limit[conn]:
+            return 0
+    packet = buf[start:stop]
+    for i in range(first, last):
+        conn = conn_of[entries[i] >> 2]
+        if conn != _NONE:
+            to = tx_end[conn]
+            tx_end[conn] = end = to + n
+            tx[to:end] = packet
+            if not out[conn]:
+                out[conn] = 1
+                dirty[counts[0]] = conn
+                counts[0] += 1
+            counts[1] += 1
+    return n

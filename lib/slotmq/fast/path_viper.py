@@ -1,0 +1,233 @@
+# path_viper.py - the lane for packets that need no decision, on MicroPython, in viper:
+# PUBLISH whose receivers are known and have room, PUBACK, PUBREC, PUBCOMP, the usual
+# PUBREL, PINGREQ. lane() handles a run of them where they were read and stops at the
+# first other one, which goes the whole way (protocol/dispatch.py). Nothing here allocates.
+import micropython
+from micropython import const
+
+from slotmq.fast.bytes_viper import find_route
+from slotmq.fast.deliveries_viper import acked, fan
+from slotmq.fast.messages_viper import place, put_ack, store
+
+_NONE = const(0xFFFF)
+_CONNECTED = const(2)
+_FLAGS = const(1)
+_END = const(4)
+_PACKET_ID = const(6)
+_TOPIC = const(7)
+_TOPIC_LEN = const(8)
+_PAYLOAD = const(9)
+_PACKET_MAX = const(10)
+_PACKETS_IN = const(0)
+_PACKETS_OUT = const(1)
+_PUBLISH_IN = const(2)
+_BYTES_IN = const(5)
+# Arena.state
+_FREE_BLOCKS = const(1)
+_SIZE = const(2)
+# Of the table of columns
+_C_TX_END = const(7)
+_C_TX_LIMIT = const(8)
+_C_POOL = const(12)
+_D_WINDOW = const(27)
+_M_REFS = const(28)
+_M_COUNT = const(31)
+_M_ARENA = const(37)
+_C_SESSION = const(40)
+_STATS = const(41)
+_CLOCK = const(42)
+_PKT = const(43)
+_S_IDS = const(44)
+_S_ID_COUNT = const(45)
+_S_PROGRESS = const(46)
+_R_FIRST = const(47)
+_R_END = const(48)
+_C_STATE = const(49)
+_C_HELD = const(50)
+_C_BIGS = const(51)
+_S_IDS_HIGH = const(52)
+_C_HEARD = const(53)
+_S_RECEIVED = const(57)
+_S_MOST = const(58)  # received ids that the lane takes: none where messages hang on them
+_S_MARK = const(61)
+
+
+@micropython.viper
+def may_read(o: ptr32, conn: int) -> int:
+    # How many bytes may be read from a connected client that the lane can serve; 0:
+    # intake.readable must be asked. Notes that it was heard of.
+    if ptr8(int(o) - o[_C_STATE])[conn] ^ _CONNECTED or ptr32(int(o) - o[_C_HELD])[conn]:
+        return 0
+    ptr32(int(o) - o[_C_HEARD])[conn] = ptr32(int(o) - o[_CLOCK])[0]
+    room = ptr32(int(o) - o[_C_TX_LIMIT])[conn] - ptr32(int(o) - o[_C_TX_END])[conn]
+    most = ptr32(int(o) - o[_C_BIGS])[3]
+    if room > most:
+        return most
+    return room if room > 0 and room > most >> 2 else 0
+
+
+# Handles packets of buf[at:end] of a connected client; -> the offset of the first
+# one that it leaves.
+@micropython.viper
+def lane(c, conn: int, buf, at: int, end: int) -> int:
+    o = ptr32(c)
+    b = ptr8(buf)
+    p = ptr32(int(o) - o[_PKT])
+    stats = ptr32(int(o) - o[_STATS])
+    stats[_BYTES_IN] = stats[_BYTES_IN] - at
+    while at + 1 < end:
+        first = b[at]
+        answer = 0
+        n = 4
+        if first >> 4 == 3:
+            n = int(publish(c, conn, buf, at, end))
+            if not n:
+                break
+            if first & 6:
+                answer = ((first & 6) << 3) + 0x30
+            stats[_PUBLISH_IN] = stats[_PUBLISH_IN] + 1
+        elif first == 0xC0 and not b[at + 1]:
+            answer = 0xD0
+            n = 2
+        else:
+            if at + 4 > end or b[at + 1] ^ 2:
+                break
+            packet_id = (b[at + 2] << 8) | b[at + 3]
+            p[_PACKET_ID] = packet_id
+            session = ptr16(int(o) - o[_C_SESSION])[conn]
+            if first == 0x62:
+                if not o[_S_MOST]:
+                    break
+                ids = ptr16(int(o) - o[_S_IDS] + 2 * session * o[_S_RECEIVED])
+                counts = ptr16(int(o) - o[_S_ID_COUNT])
+                k = counts[session]
+                while k:
+                    k -= 1
+                    if not ids[k] ^ packet_id:
+                        marks = ptr8(int(o) - o[_S_MARK])
+                        marks[session] = marks[session] | 2
+                        ptr32(int(o) - o[_S_IDS_HIGH])[1] = 1
+                        counts[session] = counts[session] - 1
+                        ids[k] = ids[counts[session]]
+                        answer = 0x70
+                        break
+                if not answer:
+                    break
+            else:
+                if first == 0x50:
+                    answer = 0x62
+                elif first ^ 0x40 and first ^ 0x70:
+                    break
+                k = (first >> 4) - 3
+                if not int(acked(c, session, packet_id, k - (k >> 2))) ^ _NONE:
+                    break  # an id that is not known, comes again, or waits for another kind
+                ptr32(int(o) - o[_S_PROGRESS])[session] = ptr32(int(o) - o[_CLOCK])[0]
+        at += n
+        if answer:
+            put_ack(c, conn, answer, p[_PACKET_ID])
+            stats[_PACKETS_OUT] = stats[_PACKETS_OUT] + 1
+        stats[_PACKETS_IN] = stats[_PACKETS_IN] + 1
+    stats[_BYTES_IN] = stats[_BYTES_IN] + at
+    return at
+
+
+@micropython.viper
+def publish(c, conn: int, buf, start: int, end: int) -> int:
+    # A PUBLISH at buf[start]: of QoS 0 to all its receivers, byte for byte, of QoS 1 and 2
+    # stored and queued for each; -> its length. 0, and nothing done: it is cut, malformed,
+    # retained or a duplicate, its topic begins with $ or its route is not known, or one of
+    # the receivers has no room, or takes QoS 0 of a higher one.
+    o = ptr32(c)
+    b = ptr8(buf)
+    flags = b[start] & 15
+    length = b[start + 1]
+    at = start + 2
+    if flags & 9 or not flags ^ 6:
+        return 0
+    if length >> 7:
+        if at >= end:
+            return 0
+        length = (length & 127) | (b[at] << 7)
+        at += 1
+        if length > 16383 or length < 128:
+            return 0
+    stop = at + length
+    n = stop - start
+    p = ptr32(int(o) - o[_PKT])
+    if stop > end or length < 3 or n > p[_PACKET_MAX]:
+        return 0
+    size = (b[at] << 8) | b[at + 1]
+    at += 2
+    end = at + size  # of the topic
+    if not size or end > stop or not b[at] ^ 36:
+        return 0
+    slot = int(find_route(c, buf, at, size))
+    if slot < 0:
+        return 0
+    if flags:
+        p[_FLAGS] = flags
+        p[_TOPIC] = at
+        p[_TOPIC_LEN] = size
+        p[_PAYLOAD] = end + 2
+        p[_END] = stop
+        if end + 2 > stop:
+            return 0
+        p[_PACKET_ID] = (b[end] << 8) | b[end + 1]
+        return n if int(accept(c, conn, slot, buf)) else 0
+    end = ptr16(int(o) - o[_R_END])[slot]
+    return n if int(place(c, ptr16(int(o) - o[_R_FIRST])[slot], end, buf, start, -n)) == end else 0
+
+
+@micropython.viper
+def accept(c, conn: int, slot: int, buf) -> int:
+    # A QoS 1 or 2 PUBLISH, which publish() has scanned: 1 where it is stored and queued for
+    # all, and is to be acknowledged; 0 where it goes another way, and nothing is done.
+    o = ptr32(c)
+    p = ptr32(int(o) - o[_PKT])
+    qos = p[_FLAGS] >> 1
+    ids = ptr16(int(o) - o[_S_IDS])
+    counts = ptr16(int(o) - o[_S_ID_COUNT])
+    session = ptr16(int(o) - o[_C_SESSION])[conn]
+    at = session * o[_S_RECEIVED]
+    if not p[_PACKET_ID]:
+        return 0
+    if qos ^ 1:
+        conn = at + counts[session]
+        while at < conn:
+            if not ids[at] ^ p[_PACKET_ID]:
+                return 0  # a duplicate: who records what the lane takes must not see it
+            at += 1
+        if counts[session] >= o[_S_MOST]:
+            return 0
+    # entries of the route pool, counted from the table, which stands for it
+    i = ptr16(int(o) - o[_R_FIRST])[slot] - (o[_C_POOL] >> 1)
+    end = ptr16(int(o) - o[_R_END])[slot] - (o[_C_POOL] >> 1)
+    if i < end:
+        if int(fan(c, c, i, end, _NONE, qos)) ^ end:
+            return 0
+        # where sessions may have more than their share, delivery/routing.py looks at them
+        size = p[_END] - p[_TOPIC]  # with two bytes for the packet id, as for the topic's length
+        window = ptr32(int(o) - o[_D_WINDOW])
+        arena = ptr32(int(o) - o[_M_ARENA])
+        if ptr32(int(o) - o[_M_COUNT])[0] >= window[2]:
+            return 0
+        if (arena[_FREE_BLOCKS] - window[3]) * arena[_SIZE] < size:
+            return 0
+        size = p[_END] - p[_PAYLOAD]
+        msg = int(store(c, buf, p[_TOPIC], p[_TOPIC_LEN], p[_PAYLOAD], size, qos << 1))
+        if not msg ^ _NONE:
+            return 0
+        fan(c, c, i, end, msg, qos)
+        refs = ptr16(int(o) - o[_M_REFS])
+        refs[msg] = refs[msg] - 1
+    if qos ^ 1:
+        ids[at] = p[_PACKET_ID]
+        at = counts[session] + 1
+        counts[session] = at
+        marks = ptr8(int(o) - o[_S_MARK])
+        marks[session] = marks[session] | 2
+        high = ptr32(int(o) - o[_S_IDS_HIGH])
+        high[1] = 1
+        if at > high[0]:
+            high[0] = at
+    return 1

@@ -1,0 +1,20 @@
+# record.py - the inner loops of the recorder, as __init__.py has the others; loaded only with it.
+# ruff: noqa: F401 - others import from here
+import sys
+
+from slotmq.platform import ondemand
+from slotmq.platform.runtime import MICROPYTHON
+
+
+def best():
+    """make() and tap() that are the fastest here."""
+    if not MICROPYTHON or ondemand.IS_SMALL or sys.platform != "linux":
+        return make, tap
+    words = ondemand.take("fast.record_words_viper", 0)
+    return words.make, words.tap
+
+
+if MICROPYTHON:
+    from slotmq.fast.record_viper import add, make, tap
+else:
+    from slotmq.fast.record_cpython import add, make, tap

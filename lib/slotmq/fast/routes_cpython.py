@@ -1,0 +1,73 @@
+# routes_cpython.py - the contract of fast/routes_viper.py on CPython: a dict and slices.
+from array import array
+
+_NONE = 0xFFFF
+
+
+class Routes:
+    """A cache: topic name -> its entries in the route pool."""
+
+    def __init__(self, slots, topic_bytes):
+        self.slots = slots
+        self.topic_bytes = topic_bytes
+        self.first = array("i", bytes(4 * (slots + 1)))
+        self.end = array("i", bytes(4 * (slots + 1)))
+        self.slot_of = {}
+
+    def forget(self):
+        self.slot_of.clear()
+
+    def find(self, buf, off, n):
+        return self.slot_of.get(bytes(buf[off : off + n]), -1)
+
+    def keep(self, buf, off, n, first, end):
+        slot = len(self.slot_of)
+        if slot == self.slots:
+            self.slot_of.clear()
+            slot = 0
+        if n > self.topic_bytes:
+            slot = self.slots
+        else:
+            self.slot_of[bytes(buf[off : off + n])] = slot
+        self.first[slot] = first
+        self.end[slot] = end
+        return slot
+
+
+def place(columns, i, end, src, start, n):
+    """Put a QoS 0 packet to route entries i..end; -> the first that needs another way."""
+    entries, conn_of, out, tx_end, tx_limit, tx, dirty, count = columns
+    packet = src[start : start + n]
+    if packet[0] != 0x30:
+        packet = b"\x30" + packet[1:]
+    first = i
+    passed = 0
+    while i < end:
+        conn = conn_of[entries[i] >> 2]
+        if conn == _NONE:
+            passed += 1
+        else:
+            at = tx_end[conn]
+            stop = at + n
+            if stop > tx_limit[conn]:
+                break
+            if out[conn] == 0:
+                out[conn] = 1
+                dirty[count[0]] = conn
+                count[0] += 1
+            tx[at:stop] = packet
+            tx_end[conn] = stop
+        i += 1
+    count[1] += i - first - passed
+    return i
+
+
+def next_dirty(columns):
+    """Take a connection off the dirty list, to be written now; NONE: not any more."""
+    count = columns[7]
+    count[0] -= 1
+    conn = columns[6][count[0]]
+    if columns[2][conn] != 1:
+        return _NONE
+    columns[2][conn] = 0
+    return conn

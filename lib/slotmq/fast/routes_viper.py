@@ -1,0 +1,73 @@
+# routes_viper.py - which receivers a topic name has (Routes, a cache), and which of them are
+# to be written, on MicroPython. Fixed columns, allocated at construction and never again.
+from array import array
+
+import micropython
+from micropython import const
+
+from slotmq.fast.bytes_viper import copy, find_route, table
+from slotmq.platform.arrays import u16
+
+_NONE = const(0xFFFF)
+# Of the table of columns
+_C_OUT = const(6)
+_C_DIRTY = const(10)
+_C_COUNTS = const(11)
+
+
+class Routes:
+    # A cache: topic name -> its entries in the route pool. Direct-mapped by the
+    # topic's hash; forgotten as a whole by a new generation.
+
+    def __init__(self, slots, topic_bytes):
+        n = 1
+        while n * 2 <= slots:
+            n *= 2
+        self.topic_bytes = topic_bytes
+        self.first = u16(n)
+        self.end = u16(n)
+        self.gen = u16(n)
+        self.len = u16(n)
+        self.text = bytearray(n * topic_bytes)
+        # [generation, slot of the last miss]
+        self.state = array("i", (1, 0))
+        self.columns = table((n - 1, topic_bytes, self.gen, self.len, self.text, self.state))
+
+    def forget(self):
+        state = self.state
+        state[0] += 1
+        if state[0] > 0xFFFF:
+            state[0] = 1
+            for i in range(len(self.gen)):
+                self.gen[i] = 0
+
+    def find(self, buf, off, n):
+        return find_route(self.columns, buf, off, n)
+
+    def keep(self, buf, off, n, first, end):
+        # Remembers the topic that find() has just missed. -> its slot, or -1.
+        slot = self.state[1]
+        self.first[slot] = first
+        self.end[slot] = end
+        if n > self.topic_bytes:
+            self.gen[slot] = 0
+        else:
+            self.gen[slot] = self.state[0]
+            self.len[slot] = n
+            copy(self.text, slot * self.topic_bytes, buf, off, n)
+        return slot
+
+
+@micropython.viper
+def next_dirty(o: ptr32) -> int:
+    # Takes a connection off the dirty list: its buffer is to be written now. 0xFFFF:
+    # it has been written, blocked or closed since.
+    count = ptr32(int(o) - o[_C_COUNTS])
+    n = count[0] - 1
+    count[0] = n
+    n = ptr16(int(o) - o[_C_DIRTY])[n]
+    out = ptr8(int(o) - o[_C_OUT])
+    if out[n] ^ 1:
+        return _NONE
+    out[n] = 0
+    return n

@@ -1,0 +1,96 @@
+# stores_cpython.py - the contract of fast/stores_viper.py on CPython, with dicts of bytes.
+#
+# Room is counted in the same blocks, so that each store is full at the same moment.
+from array import array
+
+_NONE = 0xFFFF
+_TEXT_BLOCK = 16
+
+
+class Arena:
+    """Byte strings counted in fixed blocks; each is one bytearray here."""
+
+    def __init__(self, blocks, size):
+        self.blocks = blocks
+        self.size = size
+        self._free = blocks
+        self._ids = list(range(blocks - 1, -1, -1))
+        self._chains = {}
+
+    def free_blocks(self):
+        return self._free
+
+    def _count(self, n):
+        return (n + self.size - 1) // self.size or 1
+
+    def take(self, n):
+        k = (n + self.size - 1) // self.size or 1
+        if k > self._free:
+            return _NONE
+        self._free -= k
+        first = self._ids.pop()
+        self._chains[first] = bytearray(n)
+        return first
+
+    def keep(self, buf, off, n, off2, n2):
+        first = self.take(n + n2)
+        if first != _NONE:
+            self._chains[first] = bytes(buf[off : off + n] + buf[off2 : off2 + n2])
+        return first
+
+    def drop(self, first):
+        self._free += self._count(len(self._chains.pop(first)))
+        self._ids.append(first)
+
+    def text(self, first):
+        """The whole byte string of a chain (CPython only)."""
+        return self._chains[first]
+
+    def move(self, first, at, buf, off, n, out):
+        if out:
+            buf[off : off + n] = self._chains[first][at : at + n]
+        else:
+            self._chains[first][at : at + n] = buf[off : off + n]
+
+
+class Names:
+    """A set of (scope, text) with the slots and the room of hot.Names."""
+
+    def __init__(self, slots, text_bytes):
+        self.slots = slots
+        self.length = array("H", bytes(2 * slots))
+        self.scope = array("H", bytes(2 * slots))
+        self._blocks = text_bytes // _TEXT_BLOCK
+        self._free = list(range(slots - 1, -1, -1))
+        self._slot = {}
+        self._text = [b""] * slots
+
+    def count(self):
+        return len(self._slot)
+
+    def find(self, scope, buf, off, n):
+        return self._slot.get((scope, bytes(buf[off : off + n])), _NONE)
+
+    def add(self, scope, buf, off, n):
+        blocks = (n + _TEXT_BLOCK - 1) // _TEXT_BLOCK or 1
+        if not self._free or blocks > self._blocks:
+            return _NONE
+        self._blocks -= blocks
+        slot = self._free.pop()
+        self._text[slot] = text = bytes(buf[off : off + n])
+        self._slot[scope, text] = slot
+        self.length[slot] = n
+        self.scope[slot] = scope
+        return slot
+
+    def remove(self, slot):
+        n = self.length[slot]
+        self._blocks += (n + _TEXT_BLOCK - 1) // _TEXT_BLOCK or 1
+        del self._slot[self.scope[slot], self._text[slot]]
+        self.length[slot] = 0
+        self._free.append(slot)
+
+    def read(self, slot, buf, off):
+        n = self.length[slot]
+        buf[off : off + n] = self._text[slot]
+        return n

@@ -1,0 +1,153 @@
+# turn_cpython.py - the commonest turns, on CPython: one client has sent one QoS 0
+# PUBLISH, and one client gets it, which takes what it is sent. There the way through the
+# loop costs more than the message, so it is done within the wait for events: sent as it
+# came, without a copy, and the wait goes on. The results are those of lane() and flush().
+#
+# ipoll() comes back with what is anything else, and after a tenth of a second in any
+# case, since the loop keeps the time. Until then nobody else runs: what was found out
+# about a client or a topic holds for as long, and the counters are added up at the end.
+from os import read
+from time import monotonic
+
+from slotmq.fast.path_cpython import lane, may_read
+from slotmq.platform.sockets_cpython import MOST_EVENTS, Poller
+
+_NONE = 0xFFFF
+_IN = 1
+_STAY_S = 0.1
+_SHORT = 479  # bytes: what CPython has pools for, and need not ask malloc
+_NOTHING = ()
+
+
+class Turns(Poller):
+    """A poller that does what it can before it tells of it."""
+
+    def __init__(self, broker):
+        super().__init__()
+        self._broker = broker
+
+    def ipoll(self, timeout_ms):
+        wait = self.wait
+        wait_s = timeout_ms / 1000
+        if not self._broker.lane or self._broker.handle is not lane:
+            return self.told(wait(wait_s, MOST_EVENTS))
+        end = monotonic() + (wait_s if wait_s < _STAY_S else _STAY_S)
+        readers = {}  # descriptor -> how much to read first
+        ways = {}  # topic name -> send() of its one receiver, its room, its connection
+        count = size = 0
+        try:
+            while True:
+                events = wait(wait_s, MOST_EVENTS)
+                if len(events) != 1:
+                    return self.told(events)
+                ((fd, event),) = events
+                most = readers.get(fd) if event == _IN else 0
+                if not most:
+                    most = readers[fd] = min(_SHORT, self._may_read(fd, event))
+                    if not most:
+                        return self.told(events)
+                try:
+                    data = read(fd, most)
+                except BlockingIOError:
+                    return _NOTHING
+                except OSError:
+                    return self._handle(fd, b"")
+                n = len(data)
+                if n == most:
+                    data = self._read_on(fd, data)
+                    n = len(data)
+                topic = _topic(data, n)
+                if topic is None:
+                    return self._handle(fd, data)
+                way = ways.get(topic)
+                if not way:
+                    way = ways[topic] = self._way(topic)
+                send, room, conn = way
+                try:
+                    done = send(data) if n <= room else 0
+                except OSError:
+                    done = 0  # the loop will meet it again
+                if not done:
+                    return self._handle(fd, data)
+                count += 1
+                size += n
+                if done < n:
+                    return self._wait_for(conn, data[done:])
+                now = monotonic()
+                if now >= end:
+                    return _NOTHING
+                wait_s = end - now
+        finally:
+            if count:
+                self._add(count, size)
+
+    def _may_read(self, fd, event):
+        # may_read() of the lane; 0 where the loop must be asked.
+        conn = self._broker.loop.of_stream[self.streams[fd]]
+        return may_read(self._broker, conn) if event == _IN and conn >= 0 else 0
+
+    def _read_on(self, fd, data):
+        # There was more than is read first: all that may be read.
+        try:
+            return data + read(fd, self._may_read(fd, _IN) - len(data))
+        except OSError:
+            return data
+
+    def _way(self, topic):
+        broker = self._broker
+        routes = broker.subscriptions.routes
+        slot = routes.slot_of.get(topic, -1)
+        if slot < 0 or topic[0] == 36 or routes.end[slot] != routes.first[slot] + 1:
+            return None, 0, _NONE
+        conns = broker.conns
+        entries, conn_of = conns.columns[:2]
+        conn = conn_of[entries[routes.first[slot]] >> 2]
+        if conn == _NONE or conns.out[conn]:
+            return None, 0, _NONE
+        room = conns.tx_limit[conn] - conns.tx_end[conn]
+        return conns.stream[conn].send, min(room, broker.pkt[10]), conn
+
+    def _handle(self, fd, data):
+        # What has been read goes the ordinary way.
+        stream = self.streams[fd]
+        n = len(data)
+        at = lane(self._broker, self._broker.loop.of_stream[stream], data, 0, n) if n else 0
+        if n and at == n:
+            return _NOTHING
+        stream.give_back(data[at:])
+        return ((stream, _IN),)
+
+    def _wait_for(self, conn, rest):
+        # The socket took only a part: the loop will hear that it is not writable.
+        conns = self._broker.conns
+        n = len(rest)
+        at = conns.reserve(conn, n)
+        conns.tx[at : at + n] = rest
+        self._broker.stats[6] -= n
+        return _NOTHING
+
+    def _add(self, count, size):
+        stats = self._broker.stats
+        stats[0] += count
+        stats[2] += count
+        stats[5] += size
+        stats[6] += size
+        self._broker.conns.counts[1] += count
+
+
+def _topic(data, n):
+    # The topic name of what is one whole QoS 0 PUBLISH and nothing more, or None.
+    if n < 5 or data[0] != 0x30:
+        return None
+    length = data[1]
+    at = 4
+    if length > 127:
+        length = length & 127 | data[2] << 7
+        at = 5
+        if length < 128 or length > 16383:
+            return None
+    end = at + (data[at - 2] << 8 | data[at - 1])
+    return data[at:end] if at + length == n + 2 and end <= n else None
+
+
+make_poller = Turns

@@ -1,0 +1,258 @@
+# compaction.py - what the journal does seldom: a new generation, and room for the next one;
+# and, of journal/rows.py, rows that CONNECT and SUBSCRIBE change. Loaded on demand and owns
+# nothing; what must be remembered is the Journal's. The control plane: allocates.
+from slotmq.delivery.encode import put_u16, put_u32
+from slotmq.journal.rows import is_gone, write_rows
+from slotmq.journal.writer import VERSION, Journal
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_NEVER = const(0x3FFFFFFF)
+_FIELDS = const(8)
+_CHANGED = const(32)
+_KEPT = const(16)
+_NOTHING = const(-1)  # the snapshot of a medium that never had one
+_LOOK = const(100)  # tenths of a second between two looks for room
+_RETRY = const(10)  # as in journal/writer.py
+_FAR = const(65536)  # bytes that the journal grows between two looks, where there is room
+_MARGIN = const(4096)  # where there is little
+_WARNING = const(2)
+_NOTICE = const(4)
+_PUBLISH_TYPE = const(3)
+_ENOMEM = const(12)
+_ENOSPC = const(28)
+_NO_ROOM = (28, 122)  # EDQUOT: of a user
+_HEAD = const(1)  # a type of records
+
+
+def write(journal):
+    """The rows of all sessions and subscriptions that have changed."""
+    write_rows(journal)
+
+
+# A new generation
+
+
+def begin(broker, medium, newest, say, *sync):
+    """The journal of a broker, which goes on behind the newest generation there was."""
+    broker.journal = journal = Journal(broker, medium, newest, *sync)
+    tries = getattr(medium, "blocks", 1)  # each begins behind the block that could not be written
+    while True:
+        try:
+            make(journal)
+            return journal
+        except OSError as error:
+            tries -= 1
+            if error.errno in _NO_ROOM:
+                break
+            if not tries:
+                broker.journal = None  # the start ends here: nothing is written any more
+                medium.close()
+                raise
+    say("there is no room to write")
+    journal.snapshot = 0 if newest else _NOTHING
+    _failed(journal)
+    return journal
+
+
+def compact(journal):
+    """Try to write all there is into a new generation, and to switch to it."""
+    # An attempt wears out flash; in a region it is another block's, until all had theirs.
+    pause = journal.pause
+    journal.retry_at = journal.broker.now + max(pause, _RETRY)
+    journal.pause = pause + 1 if pause < _RETRY else min(2 * pause, _RETRY << 8)
+    try:
+        make(journal)
+    except OSError as error:
+        journal.failures += 1
+        _failed(journal, error.errno)
+    except MemoryError:
+        journal.failures += 1
+        _failed(journal, _ENOMEM)
+
+
+def _failed(journal, *error):
+    # Where nothing has ever been written, and there is nothing to write, nobody needs to wait.
+    broker = journal.broker
+    if journal.snapshot == _NOTHING and not broker.retained.names.count():
+        sessions = broker.sessions
+        at = 0
+        while at < sessions.slots and (not sessions.used(at) or is_gone(sessions, at)):
+            at += 1
+        if at == sessions.slots:
+            journal.medium.close()  # until the next attempt: a row would find no generation
+            journal.whole = True
+            journal.records = 0
+            journal.saved = broker.now
+            journal.retry_at = broker.now + _LOOK
+    note(journal, True, *error)
+
+
+def make(journal):
+    """As compact(); OSError: it cannot be done."""
+    medium = journal.medium
+    journal.whole = False
+    # So many of QoS 2 may have been sent of which no row says so
+    journal.window = min(journal.broker.deliveries.window[0], _NONE)
+    journal.generation += 1
+    put_u32(journal.seed, 0, journal.generation)
+    medium.begin(journal.generation)
+    _forget(journal)
+    journal.records = 0
+    buf = journal.buf
+    buf[_FIELDS] = VERSION
+    at = put_u16(buf, put_u32(buf, _FIELDS + 1, journal.generation), journal.window)
+    in_parts = medium.page == 1
+    buf[at] = journal.always | in_parts << 1
+    journal.record(_HEAD, at + 1)
+    if in_parts:
+        clock = journal.clock
+        journal.clock = _NEVER  # no COMMIT for the time alone
+        try:
+            _write_in_parts(journal, journal.broker)
+        finally:
+            journal.clock = clock
+    journal.write()
+    medium.switch()
+    journal.snapshot = medium.end
+    journal.whole = True
+    journal.retry_at = min(journal.retry_at, journal.broker.now + _RETRY)
+    journal.pause = _RETRY - getattr(medium, "blocks", 0)
+    keep_room(journal)
+
+
+def _write_in_parts(journal, broker):
+    # A COMMIT behind each table: of a file that rots those before it count, and there is no
+    # generation before it to go back to, as in flash. Two say that all of them are there; the
+    # second one is left to who calls.
+    broker.sessions.ids_high[1] = broker.deliveries.count[4] = 0
+    broker.retained.changed = False
+    journal.write()
+    broker.sessions.ids_high[1] = 1
+    journal.write()
+    broker.deliveries.count[4] = 1
+    journal.write()
+    broker.retained.changed = True
+    journal.write()
+    journal.records = 1
+
+
+def _forget(journal):
+    # Nothing is written yet: every used slot has changed.
+    broker = journal.broker
+    for i in range(broker.sessions.slots):
+        broker.sessions.mark[i] = 3 if broker.sessions.used(i) else 0
+    for table in (broker.subscriptions, broker.retained):
+        for i in range(table.slots):
+            table.mark[i] = 1
+    for i in range(broker.deliveries.slots):
+        journal.delivery_rows[i] = 0
+        broker.deliveries.flags[i] |= _CHANGED
+    for i in range(broker.messages.slots):
+        broker.messages.flags[i] &= ~_KEPT
+    broker.sessions.changed = broker.subscriptions.changed = broker.retained.changed = True
+    broker.deliveries.count[4] = broker.sessions.ids_high[1] = 1
+
+
+# Room for it
+
+
+def keep_room(journal):
+    """See to room for the next generation, and for what comes until the next look.
+
+    What has ended may make some."""
+    medium = journal.medium
+    broker = journal.broker
+    end = medium.end
+    is_short = broker.full or not medium.spare(end + _FAR + turn(broker.limits))
+    margin = _MARGIN if broker.full or is_short and not medium.spare(end + 2 * _FAR) else _FAR
+    is_full = margin == _MARGIN and not medium.spare(end + 2 * _MARGIN)
+    if is_full and (end > journal.snapshot or broker.deliveries.count[4]):
+        compact(journal)
+        return
+    if is_full:
+        medium.spare(end)
+        journal.retry_at = broker.now + _LOOK
+    # No generation is longer than `most`.
+    is_never = not is_short and end + _FAR + turn(broker.limits) >= medium.most
+    journal.safe = _NEVER if is_never else end + margin
+    journal.held = 0
+    before = journal.most
+    journal.most = end + 2 * margin if is_short and journal.always else 0
+    if (before > 0) != (journal.most > 0):
+        if broker.log_mask & _NOTICE:
+            what = "little room, what needs more is refused" if journal.most else "room for all"
+            broker.log(_NOTICE, "The journal: %s." % what)
+        broker.apply_settings()
+    note(journal, is_full)
+
+
+def turn(limits):
+    # Bytes that one turn may bring: what is read, and rows of all that may change by it.
+    total = limits.connections * (limits.rx_bytes + 4 * limits.received)
+    total += limits.reassembly * limits.max_packet
+    total += 22 * (limits.messages + limits.deliveries) + 13 * limits.retained
+    return total + 23 * limits.subscriptions + limits.sessions * (60 + limits.client_id_bytes)
+
+
+def full(journal, kind, n):
+    """Little room is left: may a packet bring more than is reserved? It is handled as if there
+    were none then. What came before it is written first, where that makes the difference."""
+    broker = journal.broker
+    # The longest rows for the least bytes are those of SUBSCRIBE.
+    need = 128 + (n if kind == _PUBLISH_TYPE else 10 * n) + 4 * broker.limits.received
+    need += 22 * broker.sessions.names.count()
+    if broker.full:
+        return False
+    if journal.medium.end + journal.held + need > journal.most and journal.held:
+        saved = journal.saved
+        early = journal.saved = broker.now - journal.interval  # nothing may wait
+        if journal.commit():
+            journal.held = 0
+        if journal.saved == early:  # there was nothing: much later `now - early` would be large
+            journal.saved = saved
+    now = broker.now
+    least = journal.medium.end + need
+    if least > journal.most and journal.whole and not journal.held and now >= journal.retry_at:
+        # What was reserved is used up, and there may be more by now.
+        keep_room(journal)
+        if least > journal.most:
+            journal.retry_at = max(journal.retry_at, now + _RETRY)
+    if broker.full or not journal.most:
+        return False
+    if not journal.whole or journal.medium.end + journal.held + need > journal.most:
+        broker.full = broker.subscriptions.full = 2  # for this packet
+        return True
+    journal.held += need
+    return False
+
+
+def note(journal, is_full, error=_ENOSPC):
+    """Is there no room for new promises? Tables and the log are told."""
+    broker = journal.broker
+    if (broker.full == 1) == is_full:
+        return
+    if broker.log_mask & _WARNING:
+        why = "no room" if error == _ENOSPC else "it cannot be written (error %s)" % error
+        why = "no heap is left" if error == _ENOMEM else why
+        waits = journal.always and not journal.whole
+        # Nothing leaves then, CONNACK and PINGRESP neither.
+        then = "all clients wait until that changes" if waits else "nothing new is promised"
+        what = "%s, %s" % (why, then) if is_full else "there is room again"
+        broker.log(_WARNING, "The journal: %s." % what)
+    # Behind the line: it takes some heap as well, and without any status/log_connections.py tells.
+    broker.full = broker.subscriptions.full = is_full
+    broker.lane = None
+    broker.apply_settings()
+
+
+def must_keep(broker, slot):
+    """Would one of a route's receivers have to be kept a message of QoS 1 or 2?"""
+    subs = broker.subscriptions
+    for i in range(subs.routes.first[slot], subs.routes.end[slot]):
+        entry = subs.pool[i]
+        session = subs.session[entry] if subs.special else entry >> 2
+        granted = subs.qos[entry] if subs.special else entry & 3
+        if not broker.sessions.clean[session] and (granted or broker.upgrade_qos):
+            return True
+    return False

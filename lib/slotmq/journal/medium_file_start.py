@@ -1,0 +1,286 @@
+# medium_file_start.py - what a journal's file does seldom: it is looked for, read, set aside; a
+# new generation beside it and the switch to that; room for the next one; the end. Loaded on
+# demand and owns nothing: `medium` is a FileMedium (journal/medium_file.py). Allocates.
+import os
+from binascii import crc32
+from struct import pack, unpack
+
+from slotmq.platform.runtime import MICROPYTHON, const
+
+_HEAD_BYTES = const(16)
+_BITS = const(30)  # of a generation
+_MAGIC = b"slotmqJ\x01"  # the last byte is the version of the format
+_ENOENT = const(2)
+_EISDIR = const(21)
+_CANNOT = (22, 38, 95)  # EINVAL, ENOSYS, EOPNOTSUPP
+
+# The start
+
+
+def generations(medium):
+    medium.is_foreign = 0  # as of a region of flash, see journal/medium_flash_start.py
+    try:
+        file = open(medium.path, "rb")
+    except OSError as error:
+        _must_be_missing(error)
+        return []
+    with file:
+        head = _head(file)
+    medium.is_foreign = 1
+    if len(head) == _HEAD_BYTES:
+        magic, generation, crc = unpack("<8s2I", head)
+        if magic[:7] == _MAGIC[:7] and crc == crc32(head[:-4]):
+            medium.is_foreign = magic[7]
+            if magic == _MAGIC and not generation >> _BITS:
+                return [generation]
+    return []
+
+
+def _head(file):
+    # What cannot be read is damaged, as what is wrong.
+    try:
+        return file.read(_HEAD_BYTES)
+    except OSError as error:
+        if error.errno == _EISDIR:  # some can open a folder
+            raise error
+        return b""
+
+
+def set_aside(medium, generation, is_needed):
+    name, is_there = _free(medium.path, ".damaged-%d" % generation, is_needed)
+    if is_needed:
+        return name if _copy(medium.path, name, is_there) else None
+    close(medium)
+    try:
+        os.rename(medium.path, name)
+    except OSError as error:
+        _must_be_missing(error)
+        return None
+    _sync_folder(name)
+    return name
+
+
+def reopen(medium):
+    close(medium)
+    medium.old = medium.new = open(medium.path, "r+b")
+    medium.end = medium.old.seek(0, 2) - _HEAD_BYTES
+
+
+def readinto(medium, at, buf, n):
+    medium.old.seek(_HEAD_BYTES + at)
+    n = medium.old.readinto(memoryview(buf)[:n])
+    if medium.old is medium.new:
+        medium.old.seek(_HEAD_BYTES + medium.end)
+    return n
+
+
+# Generations
+
+
+def begin(medium, generation):
+    medium.room = -1
+    if medium.new is medium.old:
+        medium.held = medium.end
+    else:
+        _close(medium.new)
+    medium.spared = 0
+    head = pack("<8sI", _MAGIC, generation)
+    medium.new = _beside(medium.path)
+    medium.new.write(head + pack("<I", crc32(head)))
+    medium.end = 0
+    medium.written += _HEAD_BYTES
+    medium.room = medium.limit - medium.held
+
+
+def switch(medium):
+    if not MICROPYTHON:
+        medium.new.truncate()  # before it has its name: what is behind may look like records
+    medium.sync()
+    end = medium.end
+    close(medium)
+    if not MICROPYTHON:
+        try:
+            if _is_alone(medium.path, medium.path + ".room"):
+                os.link(medium.path, medium.path + ".room")  # its bytes are the next room
+        except (OSError, AttributeError):
+            pass
+    os.rename(medium.path + ".new", medium.path)
+    _sync_folder(medium.path)
+    resume(medium, end)
+
+
+def _beside(path):
+    # On a computer the room becomes the new file, or what was given up does: bytes that were
+    # free for a moment would be those of whoever fills the disk. littlefs writes over nothing
+    # in place, and a file of MicroPython cannot be made shorter.
+    new = path + ".new"
+    room = path + ".room"
+    if not MICROPYTHON:
+        _sync_folder(path)  # else a power cut may bring back as the journal what was the room
+        if _is_alone(room, path):
+            os.rename(room, new)
+        if _is_alone(new, path):
+            _remove(room)
+            return _open(new, "r+b")
+    _remove(new)
+    _remove(room)
+    return _open(new, "wb")
+
+
+def _is_alone(name, other):
+    # Has nobody else its bytes: by another name, as its owner, or as who has had it open? Nor is
+    # it the other file, as where the power went within switch().
+    if not MICROPYTHON:
+        try:
+            found = os.lstat(name)
+            is_ours = found.st_uid == os.geteuid() and found.st_mode & 0o777 == 0o600
+            if not is_ours or found.st_nlink > 1 or os.path.islink(name):
+                return False
+            return not os.path.samefile(name, other)
+        except OSError as error:
+            _must_be_missing(error)
+            return os.path.lexists(name)
+
+
+def resume(medium, end):
+    reopen(medium)
+    _remove(medium.path + ".new")
+    medium.old.seek(_HEAD_BYTES + end)
+    if not MICROPYTHON:
+        medium.old.truncate()
+    medium.end = end
+    medium.room = medium.capacity
+
+
+def close(medium):
+    medium.room = -1
+    _close(medium.old)
+    _close(medium.new)
+    medium.old = medium.new = None
+    medium.end = 0
+
+
+def spare(medium, n):
+    n = min(n, medium.most)
+    end = n + _HEAD_BYTES
+    name = medium.path + ".room"
+    try:
+        if n > medium.spared:
+            with _open(name, "ab") as file:
+                at = file.seek(0, 2)
+                if at > medium.most + _HEAD_BYTES and not MICROPYTHON:
+                    at = file.truncate(medium.most + _HEAD_BYTES)
+                left = os.statvfs(name)
+                if left[1] * left[4] >= end - at:  # else it would be written in vain
+                    _reserve(file, at, end)
+                    medium.spared = n
+    except OSError:
+        pass
+    return n <= medium.spared
+
+
+# Files
+
+
+def _reserve(file, at, end):
+    # Real bytes, not a hole.
+    if hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(file.fileno(), 0, end)
+            return
+        except OSError as error:  # not every file system and C library can do that
+            if error.errno not in _CANNOT:
+                raise
+    zeros = bytes(256)
+    while at < end:
+        file.write(zeros)
+        at += 256
+    file.flush()
+
+
+def _copy(path, name, is_there):
+    # Is it done? What it is a copy of goes on.
+    try:
+        with open(path, "rb") as file, _open(name, "rb" if is_there else "wb") as copy:
+            if not is_there:
+                piece = file.read(512)
+                while piece:
+                    copy.write(piece)
+                    piece = file.read(512)
+                copy.flush()
+            if not MICROPYTHON:
+                os.fsync(copy.fileno())
+        _sync_folder(name)
+        return True
+    except OSError:
+        pass
+    try:
+        if not is_there:
+            os.remove(name)  # a piece of it
+    except OSError:
+        pass
+    return is_there
+
+
+def _open(path, mode):
+    # A file that it makes is nobody's but the broker's, as mosquitto's are, and from its first
+    # moment on: who has it open reads what follows.
+    if not MICROPYTHON:
+        return open(path, mode, opener=lambda path, flags: os.open(path, flags, 0o600))
+    return open(path, mode)
+
+
+def _free(path, end, may_be_there):
+    # The first name that no file has; or, and True, that of a copy of an earlier start.
+    found = path + end
+    n = 1
+    while True:
+        try:
+            open(found, "rb").close()
+        except OSError:
+            return found, False
+        if may_be_there and _is_copy(path, found):
+            return found, True
+        n += 1
+        found = "%s%s-%d" % (path, end, n)
+
+
+def _is_copy(path, name):
+    try:
+        with open(path, "rb") as file, open(name, "rb") as copy:
+            piece = file.read(512)
+            while piece and piece == copy.read(512):
+                piece = file.read(512)
+            return not piece and not copy.read(1)
+    except OSError:
+        return False
+
+
+def _must_be_missing(error):
+    if error.errno != _ENOENT:
+        raise error
+
+
+def _remove(path):
+    try:
+        os.remove(path)
+    except OSError as error:
+        _must_be_missing(error)
+
+
+def _close(file):
+    # What it did not write by then was never promised.
+    try:
+        if file:
+            file.close()
+    except OSError:
+        pass
+
+
+def _sync_folder(path):
+    if not MICROPYTHON:
+        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

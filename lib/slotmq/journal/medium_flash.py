@@ -1,0 +1,154 @@
+# medium_flash.py - a medium for the journal: a raw region of flash, as rp2.Flash(start,
+# len) or esp32.Partition give it (block protocol with offsets; an erase by ioctl 6).
+#
+# Owns the region. Its blocks are a ring: a generation lies in blocks one behind the other,
+# a new one begins behind the last block of the one that is current, and so all are worn
+# alike. The first page of each block is its header, the others are bytes of the journal;
+# FORMAT.md has every byte. The first block of a generation gets its header last, by
+# switch(): before, the generation is not there, and from then on it is the newest. A page
+# is programmed once; a block is erased when it is taken for use, and never before.
+#
+# append() and sync() do not allocate, but for a block's header under heap.lift(); who
+# calls the others lifts. An error in the midst of one leaves a piece of what was to be
+# written: the medium takes no more then, until begin() or resume(). All but what messages
+# need is in journal/medium_flash_start.py, which is loaded on demand.
+from binascii import crc32
+from struct import pack_into
+
+from slotmq.fast import copy
+from slotmq.platform import heap, ondemand
+from slotmq.platform.runtime import const
+
+_PAGE = const(256)
+_HEADER = const(24)  # bytes of one, of which there are two in the first page
+_SECOND = const(128)
+_MAGIC = b"slotmqJ\x01"  # the last byte is the version of the format
+_BLOCKS = const(4)  # ioctl
+_BLOCK_SIZE = const(5)
+_ERASE = const(6)
+_EIO = const(5)
+_ENOSPC = const(28)
+
+
+class FlashMedium:
+    page = _PAGE
+
+    def __init__(self, device, snapshot):
+        self.device = device
+        self.blocks = device.ioctl(_BLOCKS, 0)
+        self.data = device.ioctl(_BLOCK_SIZE, 0) - _PAGE  # bytes of the journal in a block
+        self.buf = bytearray(_PAGE)  # what is appended and not programmed
+        self.most = snapshot
+        beside = min(max(1, -(-snapshot // self.data)), self.blocks // 2)
+        self.capacity = (self.blocks - beside) * self.data
+        self.written = self.erased = 0
+        self.births = 0  # of generations, of those too that were given up
+        self.first, self.length = -1, 1  # blocks of the opened generation
+        self.end = 0
+        self.room = -1  # that much may be appended to the one that is written
+
+    def append(self, buf, off, n):
+        room = self.room
+        if self.end + n > room:
+            raise OSError(_ENOSPC, "write")
+        self.room = -1  # until all of it is there
+        while n:
+            if self.end and not self.end % self.data:
+                self._take(self.end // self.data)
+            at = self.end % _PAGE
+            part = min(n, _PAGE - at)
+            copy(self.buf, at, buf, off, part)
+            self.end += part
+            off += part
+            n -= part
+            if at + part == _PAGE:
+                self._program()
+        self.room = room
+
+    def sync(self):
+        room = self.room
+        if room < 0:
+            raise OSError(_EIO, "write")
+        self.room = -1
+        if self.end % _PAGE:
+            self._blank(self.end % _PAGE)
+            self.end += -self.end % _PAGE
+            self._program()
+        self.room = room
+
+    def begin(self, generation):
+        _ring().begin(self, generation)
+
+    def spare(self, n):
+        return _ring().spare(self, n)
+
+    def switch(self):
+        _ring().switch(self)
+
+    def close(self):
+        self.room = -1
+
+    # At start only: forget() lets go of these
+
+    def generations(self):
+        return _ring().generations(self)
+
+    def set_aside(self, generation, is_needed=False):
+        return _ring().set_aside(self, generation, is_needed)
+
+    def open(self, generation):
+        _ring().reopen(self, generation)
+
+    def readinto(self, at, buf, n):
+        return _ring().readinto(self, at, buf, n)
+
+    def resume(self, end):
+        _ring().resume(self, end)
+
+    # Blocks and pages
+
+    def _take(self, number):
+        # The next block; only here the buffer is free for its header.
+        with heap.lifted:
+            self.erase((self.base + number) % self.blocks)
+            self.mark(number)
+        if self.base == self.first:
+            self.length = number + 1
+
+    def mark(self, number):
+        buf = self.buf
+        self._blank(0)
+        pack_into("<8s3I", buf, 0, _MAGIC, self.ident[0], self.ident[1], number)
+        pack_into("<I", buf, _HEADER - 4, crc32(buf[: _HEADER - 4]))
+        copy(buf, _SECOND, buf, 0, _HEADER)
+        self.put(number, 0)
+
+    def _blank(self, at):
+        for i in range(at, _PAGE):
+            self.buf[i] = 0xFF
+
+    def _program(self):
+        at = self.end - _PAGE
+        self.put(at // self.data, at % self.data + _PAGE)
+
+    def put(self, number, at):
+        heap.lift()
+        self.written += _PAGE
+        heap.drop()
+        if self.device.writeblocks((self.base + number) % self.blocks, self.buf, at):
+            raise OSError(_EIO, "write")
+
+    def erase(self, block):
+        self.erased += self.data + _PAGE
+        if self.device.ioctl(_ERASE, block):
+            raise OSError(_EIO, "write")
+
+
+def _ring():
+    return ondemand.take("journal.medium_flash_start", 0)
+
+
+def forget():
+    """Give back what only a start needs: nobody makes a medium or reads it any more."""
+    FlashMedium.__init__ = FlashMedium.generations = FlashMedium.set_aside = None
+    FlashMedium.open = FlashMedium.readinto = FlashMedium.resume = None

@@ -1,0 +1,151 @@
+# medium_flash_start.py - what a journal's region of flash does seldom: its generations are looked
+# for, read, set aside; a new one behind the current one, and the switch to that. Loaded on
+# demand and owns nothing: `medium` is a FlashMedium (journal/medium_flash.py). Allocates.
+from binascii import crc32
+from struct import unpack_from
+
+from slotmq.platform.runtime import const
+
+_PAGE = const(256)
+_HEADER = const(24)  # bytes of one, of which there are two in the first page
+_SECOND = const(128)
+_BITS = const(30)  # of a generation, and of a birth
+_MAGIC = b"slotmqJ\x01"  # the last byte is the version of the format
+
+
+def generations(medium):
+    numbers = {}  # one bit for each block that is there
+    rotten = 0  # one for each of which the header was right once
+    medium.is_foreign = 0  # has it bytes that are no generation's? 1, or of what version they are
+    for block in range(medium.blocks):
+        generation, birth, number = _head(medium, block)
+        if number >= 0:
+            key = generation, birth, (block - number) % medium.blocks
+            numbers[key] = numbers.get(key, 0) | 1 << number
+            medium.births = max(medium.births, birth)
+        elif medium.buf[0] != 0xFF:
+            medium.is_foreign = medium.is_foreign or 1
+            rotten |= _has_rotted(medium.buf) << block
+    medium.found = {
+        key[0]: key + (bits,)
+        for key, bits in sorted(numbers.items())
+        if not bits & (bits + 1)  # none is missing, from the first one on
+    }
+    found = sorted(medium.found, reverse=True)
+    is_lost = found and _is_lost(medium, medium.found[found[0]], numbers, rotten)
+    medium.failed = rotten if is_lost else 0
+    return found
+
+
+def _has_rotted(page):
+    # A page is programmed from its beginning: where a power cut left a piece of a header
+    # there is nothing of the second copy yet, or the first is whole. (One that has its CRC is
+    # of another version.)
+    if unpack_from("<I", page, _HEADER - 4)[0] == crc32(page[: _HEADER - 4]):
+        return False
+    return sum([page[_SECOND + i] == _MAGIC[i] for i in range(8)]) > 5
+
+
+def _is_lost(medium, newest, numbers, rotten):
+    # Has the end of the newest generation that is whole rotted, or what was newer? One that
+    # was never switched to has no block 0.
+    _, birth, first, bits = newest
+    after = (first + len(bin(bits)) - 2) % medium.blocks
+    if rotten >> after & 1:
+        return True
+    return any([key[1] > birth and numbers[key] & 1 for key in numbers])
+
+
+def _head(medium, block):
+    # (generation, birth, number) from whichever of the two is right; number -1: none.
+    buf = medium.buf
+    medium.device.readblocks(block, buf, 0)
+    for at in (0, _SECOND):
+        magic, generation, birth, number, crc = unpack_from("<8s4I", buf, at)
+        if magic[:7] == _MAGIC[:7] and crc == crc32(buf[at : at + _HEADER - 4]):
+            fits = number < medium.blocks and not (generation | birth) >> _BITS
+            if fits and magic == _MAGIC:
+                return generation, birth, number
+            medium.is_foreign = magic[7]
+    return 0, 0, -1
+
+
+def reopen(medium, generation):
+    _, birth, medium.first, bits = medium.found[generation]
+    medium.opened = generation, birth
+    medium.base = medium.first
+    medium.length = len(bin(bits)) - 2
+    medium.end = medium.length * medium.data
+
+
+def set_aside(medium, generation, is_needed):
+    blocks = 0 if generation else medium.failed  # so that they are not found once more
+    if generation in medium.found and not is_needed:
+        blocks = 1 << medium.found[generation][2]
+    worn = -1
+    for block in range(medium.blocks):
+        try:
+            if blocks >> block & 1:
+                medium.erase(block)
+        except OSError:
+            worn = block  # what is written next has a higher number
+    if worn >= 0:
+        return "block %d, which cannot be erased" % worn
+    return "" if medium.is_foreign and not generation else None
+
+
+def readinto(medium, at, buf, n):
+    n = max(0, min(n, medium.length * medium.data - at))
+    view = memoryview(buf)
+    done = 0
+    while done < n:
+        rest = (at + done) % medium.data
+        part = min(n - done, medium.data - rest)
+        block = (medium.first + (at + done) // medium.data) % medium.blocks
+        medium.device.readblocks(block, view[done : done + part], _PAGE + rest)
+        done += part
+    return n
+
+
+def spare(medium, n):
+    return min(n, medium.most) <= (medium.blocks - medium.length) * medium.data
+
+
+def resume(medium, end):
+    medium.base = medium.first
+    medium.ident = medium.opened
+    medium.end = end
+    medium.room = medium.capacity
+
+
+def begin(medium, generation):
+    skip = _beside(medium)
+    medium.room = -1
+    medium.births += 1
+    medium.ident = generation, medium.births
+    medium.base = (medium.first + medium.length + skip) % medium.blocks
+    medium.end = 0
+    medium.erase(medium.base)
+    medium.room = (medium.blocks - medium.length - skip) * medium.data
+
+
+def _beside(medium):
+    # So many blocks behind the current generation the next one begins: behind the block that
+    # the device has failed at, if what was written last ended so (a lack of room leaves `room`);
+    # the same one is tried again when all others have been.
+    if medium.room >= 0 or not getattr(medium, "ident", None):
+        return 0
+    skip = medium.base + medium.end // medium.data + 1 - medium.first - medium.length
+    skip %= medium.blocks
+    return skip if skip < medium.blocks - medium.length else 0
+
+
+def switch(medium):
+    medium.sync()
+    medium.room = -1
+    medium.mark(0)
+    medium.opened = medium.ident
+    medium.first = medium.base
+    medium.length = max(1, -(-medium.end // medium.data))
+    medium.found = {}
+    medium.room = medium.capacity

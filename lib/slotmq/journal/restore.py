@@ -1,0 +1,87 @@
+# restore.py - a start with what the journal holds: which generation counts, and its rows back
+# in the tables. What time has made of them is journal/start.py's.
+#
+# Twice through: first to find the last COMMIT, then for what counts before it.
+# Afterwards the journal begins a new generation, so nothing is ever written behind a torn
+# tail. What is damaged is said and set aside, and the start goes on with what is whole: only
+# limits that are too low for it, which somebody must raise, end it, and rows that contradict
+# one another, which the next start does not find. Borrowed by the start: allocates.
+from slotmq.journal.reader import DAMAGED, Reader, last_commit
+from slotmq.journal.restore_rows import Restorer
+from slotmq.journal.writer import VERSION
+from slotmq.platform import ondemand
+from slotmq.platform.runtime import const
+
+_FORMAT = const(1)  # of the media
+
+
+def restore(broker, medium, say=print, *sync):
+    """Put back what the medium holds, and keep all that follows in it; the broker's journal.
+
+    Before the first client. sync: does nothing leave before it is kept? Else, seconds.
+
+    say(text) is told what was not as it should be. OSError: a limit is too low for what
+    was promised, or nothing can be written, for another reason than a lack of room."""
+    from slotmq.journal.start import settle
+
+    newest, restorer = read_back(broker, medium, say)
+    if restorer:
+        settle(broker, restorer)
+    control = ondemand.take("journal.compaction", broker.now)
+    return control.begin(broker, medium, newest, say, *sync)
+
+
+def read_back(broker, medium, say):
+    """Put back what the medium holds; -> its newest generation, and for settle() what is to be
+    done with it."""
+    ondemand.take(
+        "protocol.subscribe", broker.now
+    )  # tables/insertion.py is in its file: it goes with that
+    newest, restorer = 0, None
+    longest = broker.limits.topic_bytes + 64
+    longest = max(longest, broker.limits.client_id_bytes + 64, 4 * broker.limits.received + 8)
+    generations = medium.generations()
+    for generation in generations:
+        newest = max(newest, generation)
+        reader = Reader(medium, generation, longest)
+        end, torn = last_commit(reader, VERSION)
+        if end:
+            if torn == DAMAGED:
+                kept = medium.set_aside(generation, True)
+                kept = _as(kept) or "; no copy of it is kept"
+                say("generation %d is damaged behind byte %d%s" % (generation, end, kept))
+            elif torn:
+                say("its end was cut off: what was written last does not count")
+            if generation == generations[0] and getattr(medium, "failed", False):
+                kept = _as(medium.set_aside(0))
+                text = "what was newer has rotted%s; it goes on with generation %d"
+                say(text % (kept, generation))
+            restorer = _take_over(broker, reader, end)
+            break
+        kept = _as(medium.set_aside(generation))
+        say("generation %d is %s%s" % (generation, _newer(torn, VERSION) or "damaged", kept))
+    if not generations:
+        kept = medium.set_aside(0)
+        if kept is not None:  # there was something
+            newer = _newer(medium.is_foreign, _FORMAT)
+            say("what is there %s%s" % ("is " + newer if newer else "cannot be read", _as(kept)))
+    return newest, restorer
+
+
+def _newer(version, known):
+    return "of version %d, this broker knows %d" % (version, known) if version > known else ""
+
+
+def _as(name):
+    return "; kept as " + name if name else ""
+
+
+def _take_over(broker, reader, end):
+    restorer = Restorer(broker, reader)
+    try:
+        restorer.take_over(end)
+    except (IndexError, KeyError):
+        # No broker has written this. The next start will not find it.
+        kept = _as(reader.medium.set_aside(reader.generation))
+        raise OSError("generation %d contradicts itself%s" % (reader.generation, kept))
+    return restorer

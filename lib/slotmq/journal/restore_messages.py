@@ -1,0 +1,191 @@
+# restore_messages.py - journal/restore_rows.py's part for messages and for their deliveries.
+#
+# A message is read when the first row is put back that holds it. A delivery keeps its
+# slot, since that is its packet id, which was promised; so free slots are taken from their
+# list first and chained again at the end. Without version 5 a message is what version 3
+# makes of it: no properties, and no expiry but one that has passed. Allocates.
+from slotmq.journal.reader import signed, u16, u32
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_EIO = const(5)
+_QUEUED = const(0)
+_RELEASED = const(3)
+_FREE = const(4)
+_DUP = const(8)
+_EXTRA = const(8)
+_TEXT = const(11)  # where the text begins in a message's body
+_MESSAGE = const(6)
+_DELIVERY_RELEASED = const(8)
+
+
+def no_room(what, limits):
+    """Why a start ends whose tables are too small."""
+    return OSError("the journal's %s find no room; raise the limit %s" % (what, limits))
+
+
+class Messages:
+    """What is common to all rows: the broker, its journal's reader, and what was put back."""
+
+    def __init__(self, broker, reader):
+        self.broker = broker
+        self.reader = reader
+        self.rows = {}  # type of a record << 16 | slot: where the last one of these begins
+        # Slot in the journal: slot here
+        self.sessions = {}
+        self.messages = {}
+        self.groups = {}
+        self.released = {}  # session here: its last delivery whose PUBREC had come
+        self.begun = {}  # session here: how many of QoS 2 may have been sent
+        self.now = 0  # of the last COMMIT
+        self.expired = set()  # messages whose expiry nobody else looks at: without version 5
+        deliveries = broker.deliveries
+        deliveries.count[2] = deliveries.count[3] = _NONE
+
+    def must_fit(self, n, what, name):
+        """OSError: the tables have no place for a text or list that is so long.
+
+        Before it is copied: what holds it is as large as the limit says."""
+        if n > getattr(self.broker.limits, name):
+            raise OSError(("the journal has a %s; raise the limit %s" % (what, name)) % n)
+
+    def held(self, slot):
+        """The message of a slot of the journal, for one holder more. Changes reader.buf."""
+        msg = self.messages.get(slot, _NONE)
+        if msg == _NONE:
+            msg = self.messages[slot] = self._read(self.rows[_MESSAGE << 16 | slot])
+        self.broker.messages.refs[msg] += 1
+        return msg
+
+    def _read(self, at):
+        broker = self.broker
+        messages = broker.messages
+        reader = self.reader
+        reader.find(at, True)
+        reader.read_body()
+        buf = reader.buf
+        topic = u16(buf, _TEXT) + 2
+        self.must_fit(topic - 2, "topic of %d bytes", "topic_bytes")
+        far = buf[7]
+        buf[7] = 0
+        props = u32(buf, 7)
+        size = reader.size - _TEXT - (0 if broker.five else props)
+        msg = messages.count[2]
+        first = messages.arena.take(size) if msg != messages.slots else _NONE
+        if first == _NONE:
+            raise no_room("messages", "messages or message_bytes")
+        messages.count[2] = messages.next[msg]
+        messages.count[0] += 1
+        messages.count[1] = max(messages.count[0], messages.count[1])
+        messages.first[msg] = first
+        messages.topic_len[msg] = topic - 2
+        messages.payload_len[msg] = size - topic
+        messages.flags[msg] = buf[2] if broker.five else buf[2] & ~_EXTRA
+        if buf[2] & _EXTRA:
+            self._expires(msg, signed(u32(buf, 3)), far, props)
+        self._copy(first, 0, _TEXT, topic)
+        self._copy(first, topic, _TEXT + (topic if broker.five else topic + props), size - topic)
+        return msg
+
+    def _expires(self, msg, expires, far, props):
+        five = self.broker.five
+        if five:
+            five.props[msg] = props
+            five.far[msg] = far
+            five.expires[msg] = expires
+        elif expires and (expires - self.now + 9) // 10 + (far << 25) <= 0:
+            self.expired.add(msg)
+
+    def _copy(self, first, to, off, n):
+        # n bytes of the body from `off` on to the text of a message.
+        reader = self.reader
+        while n:
+            part = reader.read_body(off, n)
+            if not part:
+                raise OSError(_EIO, "read")
+            self.broker.messages.arena.move(first, to, reader.buf, 0, part, 0)
+            to += part
+            off += part
+            n -= part
+
+    def delivery(self, buf, n, at):
+        """At the end of its session's list, in the slot that is its packet id."""
+        broker = self.broker
+        deliveries = broker.deliveries
+        sessions = broker.sessions
+        slot = u16(buf, 0)
+        if not self.counts(u16(buf, 2), at):
+            return
+        if slot >= deliveries.slots:
+            raise no_room("packet ids", "deliveries")
+        session = self.sessions[u16(buf, 2)]
+        msg = u16(buf, 4)
+        before = sessions.tail[session]
+        if msg == _NONE:  # it stood before all that was not sent yet
+            before = self.released.get(session, _NONE)
+            self.released[session] = slot
+        after = sessions.head[session] if before == _NONE else deliveries.next[before]
+        deliveries.session[slot] = session
+        deliveries.flags[slot] = buf[6] & ~_DUP
+        begun = buf[6] & _DUP or self.may_be_known(u16(buf, 2), at)
+        deliveries.prev[slot] = before
+        deliveries.next[slot] = after
+        if before == _NONE:
+            sessions.head[session] = sessions.cursor[session] = slot
+        else:
+            deliveries.next[before] = slot
+        if after == _NONE:
+            sessions.tail[session] = slot
+        else:
+            deliveries.prev[after] = slot
+        deliveries.count[0] += 1
+        deliveries.count[1] = max(deliveries.count[0], deliveries.count[1])
+        if broker.five:
+            broker.five.came_by(slot, self._group(session, u16(buf, 7)), signed(u32(buf, 9)))
+        if msg == _NONE or self.rows.get(_DELIVERY_RELEASED << 16 | slot, 0) > at:
+            deliveries.state[slot] = _RELEASED
+            sessions.inflight[session] += 1
+        else:
+            self._queue(session, slot, msg, begun)
+
+    def _queue(self, session, slot, msg, begun):
+        # begun: DUP, it was sent; or may it have been? Then it was, unless it is one of QoS 2 and
+        # as many of those as the window has stand before it: that these were released is known.
+        deliveries = self.broker.deliveries
+        deliveries.state[slot] = _QUEUED
+        deliveries.msg[slot] = msg = self.held(msg)
+        sessions = self.broker.sessions
+        sessions.queued[session] += 1
+        if sessions.held:
+            messages = self.broker.messages
+            size = messages.arena.size
+            n = messages.topic_len[msg] + messages.payload_len[msg]
+            sessions.held[session] += (n + size + 1) // size
+        before = self.begun.get(session, 0)
+        is_counted = deliveries.flags[slot] & 2 == 0
+        if begun == _DUP or begun and not (is_counted and before >= self.window):
+            deliveries.flags[slot] |= _DUP
+            self.begun[session] = before + is_counted
+
+    def _group(self, session, slot):
+        # The group by which it came, as long as the session is in it.
+        group = self.groups.get(slot, _NONE)
+        subs = self.broker.subscriptions
+        sub = self.broker.sessions.first_sub[session] if group != _NONE else _NONE
+        while sub != _NONE and subs.share[sub] != group:
+            sub = subs.next_in_session[sub]
+        return group if sub != _NONE else _NONE
+
+    def chain_free(self):
+        """Packet ids decided which deliveries are in use; the others are free, in turn."""
+        deliveries = self.broker.deliveries
+        count = deliveries.count
+        count[2] = count[3] = _NONE
+        for slot in range(deliveries.slots):
+            if deliveries.state[slot] == _FREE:
+                deliveries.next[slot] = _NONE
+                if count[3] == _NONE:
+                    count[2] = slot
+                else:
+                    deliveries.next[count[3]] = slot
+                count[3] = slot

@@ -1,0 +1,203 @@
+# restore_rows.py - the records of a journal put back into empty tables, as journal/writer.py
+# wrote them.
+#
+# First it is noted which record counts for each slot, the last one, and only those are put
+# back: so the tables never hold more than the broker that wrote them. Slots of the
+# journal are that broker's: sessions, messages, subscriptions and groups may get others
+# here, which dicts remember; a delivery keeps its own, since its packet id was promised.
+# Allocates.
+from slotmq.fast import filter_ok
+from slotmq.journal.reader import signed, u16, u32
+from slotmq.journal.restore_messages import Messages, no_room
+from slotmq.platform.runtime import const
+from slotmq.tables import insertion
+
+_NONE = const(0xFFFF)
+_IS_CLEAN = const(1)
+_CONNECTED = const(2)
+_WILL = const(4)
+_MARKED = const(8)
+_SHARE = const(8)  # bytes of $share/ and the / behind the name
+# Types of records
+_HEAD = const(1)
+_SESSION = const(2)
+_SESSION_GONE = const(3)
+_SUBSCRIPTION = const(4)
+_SUBSCRIPTION_GONE = const(5)
+_DELIVERY = const(7)
+_DELIVERY_RELEASED = const(8)
+_DELIVERY_GONE = const(9)
+_RECEIVED = const(10)
+_RETAINED_ROW = const(11)
+_RETAINED_GONE = const(12)
+_COMMIT = const(13)
+# What a record takes the row of
+_ENDS = {_SESSION_GONE: 2, _SUBSCRIPTION_GONE: 4, _DELIVERY_GONE: 7, _RETAINED_GONE: 11}
+
+
+class Restorer(Messages):
+    """Takes over rows into the empty tables of a broker."""
+
+    def __init__(self, broker, reader):
+        Messages.__init__(self, broker, reader)
+        self.since = {}  # session in the journal: where its rows begin to count
+        self.left = {}  # and since where it has had no connection
+        self.window = _NONE  # so many of QoS 2 may have been sent of which no row says so
+        self.always = False  # was all else that was sent in a row before?
+        self.connected = {}  # session here: how its connection stood
+        self.due = []  # (session here, message) held until PUBREL, by a broker that does so
+
+    def take_over(self, end):
+        """All that counts of the records before `end`."""
+        self._collect(end)
+        self._each(_SESSION, self._session)
+        self._each(_SUBSCRIPTION, self._subscription)
+        for at in sorted([self.rows[key] for key in self._keys(_DELIVERY)]):
+            self._put_back(at, self.delivery)
+        self.chain_free()
+        self._each(_RECEIVED, self._received)
+        self._each(_RETAINED_ROW, self._retained)
+
+    # Which records count
+
+    def _collect(self, end):
+        reader = self.reader
+        ids = {}
+        at = 0
+        while at < end:
+            at = reader.after(at)
+            reader.find(at, True)
+            kind = reader.kind
+            n = reader.read_body(0, None if kind == _SESSION else 8)
+            buf = reader.buf
+            slot = u16(buf, 0)
+            if kind == _COMMIT:
+                self.now = u32(buf, 0)
+            elif kind in _ENDS:
+                self.rows.pop(_ENDS[kind] << 16 | slot, None)
+            elif kind == _HEAD:
+                self._head(buf, n)
+            else:
+                self.rows[kind << 16 | slot] = at
+            if kind == _SESSION_GONE or kind == _SESSION and self._is_new(ids, slot, buf, n):
+                self.since[slot] = at
+                self.left.pop(slot, None)
+            if kind == _SESSION and buf[2] & _CONNECTED:
+                self.left.pop(slot, None)
+            elif kind == _SESSION:
+                self.left.setdefault(slot, at)
+            at = reader.next
+
+    def _head(self, buf, n):
+        if n > 5:  # version 2
+            self.window = u16(buf, 5)
+            self.always = buf[7] & 1
+
+    def _is_new(self, ids, slot, buf, n):
+        # One that ends with its connection has no rows, nor what the slot's last one had.
+        name = bytes(buf[25:n])
+        is_new = buf[2] & _IS_CLEAN or ids.get(slot) != name
+        ids[slot] = name
+        return is_new
+
+    def counts(self, slot, at):
+        """Does a row at `at` belong to the session that the slot has at the end?"""
+        return slot in self.sessions and at > self.since[slot]
+
+    def may_be_known(self, slot, at):
+        """May a delivery whose row does not say so have been sent to the slot's session?
+
+        Not if it came while that had no connection, and has had none since."""
+        return not self.always or self.left.get(slot, at) >= at
+
+    def _keys(self, kind):
+        return sorted([key for key in self.rows if key >> 16 == kind])
+
+    def _each(self, kind, step):
+        for key in self._keys(kind):
+            self._put_back(self.rows[key], step)
+
+    def _put_back(self, at, step):
+        reader = self.reader
+        reader.find(at, True)
+        step(reader.buf, reader.read_body(), at)
+
+    # Rows
+
+    def _session(self, buf, n, at):
+        broker = self.broker
+        sessions = broker.sessions
+        flags = buf[2]
+        self.must_fit(self.reader.size - 25, "client id of %d bytes", "client_id_bytes")
+        here = sessions.take(buf, 25, n - 25)
+        if here == _NONE:
+            raise no_room("sessions", "sessions")
+        self.sessions[u16(buf, 0)] = here
+        self.connected[here] = flags & _CONNECTED
+        sessions.clean[here] = flags & _IS_CLEAN
+        sessions.left[here] = signed(u32(buf, 3))
+        five = broker.five
+        if five:
+            five.expiry[here] = u32(buf, 7)
+            five.will_delay[here] = u32(buf, 13)
+            five.will_at[here] = signed(u32(buf, 17))
+            five.will_since[here] = signed(u32(buf, 21))
+            if flags & _MARKED:
+                five.mark(broker, here)
+        if flags & _WILL:
+            sessions.will[here] = self.held(u16(buf, 11))
+
+    def _received(self, buf, n, at):
+        slot = u16(buf, 0)
+        if not self.counts(slot, at):
+            return
+        sessions = self.broker.sessions
+        ids = (self.reader.size - 2) // 4
+        self.must_fit(ids, "client with %d ids between PUBLISH and PUBREL", "received")
+        for packet_id, msg in [(u16(buf, i), u16(buf, i + 2)) for i in range(2, n, 4)]:
+            i = sessions.add_received(self.sessions[slot], packet_id)
+            if msg != _NONE and sessions.id_msg is None:
+                self.due.append((self.sessions[slot], self.held(msg)))
+            elif msg != _NONE:
+                sessions.id_msg[i] = self.held(msg)
+
+    def _subscription(self, buf, n, at):
+        if not self.counts(u16(buf, 2), at):
+            return
+        broker = self.broker
+        subs = broker.subscriptions
+        session = self.sessions[u16(buf, 2)]
+        share = buf[12]
+        start = 13 + share
+        n = self.reader.size - start
+        more = share and share + _SHARE  # the limits are for $share/name/filter
+        self.must_fit(n + more, "filter of %d bytes", "topic_bytes")
+        levels = filter_ok(buf, start, n) + (2 if share else 0)
+        self.must_fit(levels, "filter of %d levels", "levels")
+        node = insertion.add_node(subs, buf, start, n)
+        if node == _NONE:
+            raise no_room("filters", "nodes or name_bytes")
+        five = broker.five
+        group = _NONE
+        if share:
+            if not five:
+                raise OSError("the journal needs mqtt_versions 5: it has shared subscriptions")
+            group = five.shares.take(node, buf, 13, share)
+            if group == _NONE:
+                raise no_room("shared subscriptions", "shares")
+            self.groups[u16(buf, 10)] = group
+        sub = insertion.add(subs, broker.sessions, session, node, buf[4], group)
+        if sub == _NONE:
+            raise no_room("subscriptions", "subscriptions")
+        if five:
+            if group != _NONE:
+                five.shares.joined(group, True)
+            five.options[sub] = buf[5]
+            five.identifier[sub] = u32(buf, 6)
+
+    def _retained(self, buf, n, at):
+        broker = self.broker
+        msg = self.held(u16(buf, 2))
+        size = broker.messages.read_topic(msg, buf, 0)
+        if broker.retained.add(buf, 0, size, msg) == _NONE:
+            raise no_room("retained messages", "retained or retained_name_bytes")

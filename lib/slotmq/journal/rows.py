@@ -1,0 +1,127 @@
+# rows.py - the journal's rows of sessions and subscriptions, which CONNECT and SUBSCRIBE
+# change. A part of journal/compaction.py for whoever loads that; owns nothing. Allocates.
+from slotmq.delivery.encode import put_u16, put_u32
+from slotmq.fast.journal import next_bit
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_NEVER = const(0x3FFFFFFF)
+_FIELDS = const(8)
+_ROW = const(4)
+_EINVAL = const(22)
+# Types of records
+_SESSION = const(2)
+_SESSION_GONE = const(3)
+_SUBSCRIPTION = const(4)
+_SUBSCRIPTION_GONE = const(5)
+# Flags of a session's row
+_IS_CLEAN = const(1)
+_CONNECTED = const(2)
+_WILL = const(4)
+_MARKED = const(8)
+
+
+def write_rows(journal):
+    """The rows of all sessions and subscriptions that have changed."""
+    if journal.broker.sessions.changed:
+        _sessions(journal, journal.broker.sessions)
+    if journal.broker.subscriptions.changed:
+        _subscriptions(journal, journal.broker.subscriptions)
+
+
+def _sessions(journal, sessions):
+    marks = sessions.mark
+    at = next_bit(marks, 0, sessions.slots, 1)
+    while at < sessions.slots:
+        if sessions.used(at) and not is_gone(sessions, at):
+            _session(journal, sessions, at)
+            marks[at] = marks[at] & ~1 | _ROW
+        else:
+            journal.gone(_SESSION_GONE, marks, at)
+        at = next_bit(marks, at + 1, sessions.slots, 1)
+    sessions.changed = False
+
+
+def is_gone(sessions, session):
+    """Is nothing kept of a session? With its connection it ends, and it leaves no will."""
+    return sessions.clean[session] and sessions.will[session] == _NONE
+
+
+def _session(journal, sessions, session):
+    # slot, flags, when it was left, expiry, will: message, delay, when it is due, since
+    # when it is there; client id
+    buf = journal.buf
+    five = journal.broker.five
+    will = sessions.will[session]
+    flags = _IS_CLEAN if sessions.clean[session] else 0
+    if sessions.conn[session] != _NONE:
+        flags |= _CONNECTED
+    if will != _NONE:
+        flags |= _WILL
+        journal.message(will)
+    if five and journal.broker.subscriptions.marked[session]:
+        flags |= _MARKED
+    at = put_u16(buf, _FIELDS, session)
+    buf[at] = flags
+    at = put_u32(buf, at + 1, sessions.left[session])
+    at = put_u32(buf, at, five.expiry[session] if five else _NEVER)
+    at = put_u16(buf, at, will)
+    at = put_u32(buf, at, five.will_delay[session] if five else 0)
+    at = put_u32(buf, at, five.will_at[session] if five else 0)
+    at = put_u32(buf, at, five.will_since[session] if five else 0)
+    _must_fit(sessions.names.length[session], len(buf) - at)
+    at += sessions.names.read(session, buf, at)
+    journal.record(_SESSION, at)
+
+
+def _subscriptions(journal, subs):
+    marks = subs.mark
+    at = next_bit(marks, 0, subs.slots, 1)
+    while at < subs.slots:
+        session = subs.session[at]
+        if session == _NONE or journal.broker.sessions.clean[session]:
+            journal.gone(_SUBSCRIPTION_GONE, marks, at)
+        else:
+            _subscription(journal, subs, at, session)
+            marks[at] = _ROW
+        at = next_bit(marks, at + 1, subs.slots, 1)
+    subs.changed = False
+
+
+def _subscription(journal, subs, sub, session):
+    # slot, session, QoS, options, identifier, group, length of its name, it, the filter
+    buf = journal.buf
+    five = journal.broker.five
+    at = put_u16(buf, _FIELDS, sub)
+    at = put_u16(buf, at, session)
+    buf[at] = subs.qos[sub]
+    buf[at + 1] = five.options[sub] if five else 0
+    at = put_u32(buf, at + 2, five.identifier[sub] if five else 0)
+    share = five.share[sub] if five else _NONE
+    # Share name and filter together are no longer than a filter may be.
+    at = put_u16(buf, at, share)
+    text = bytearray(journal.broker.limits.topic_bytes)
+    n = five.shares.names.length[share] if share != _NONE else 0
+    _must_fit(n + _filter_length(subs, subs.node[sub]), len(text))
+    if n:
+        five.shares.names.read(share, text, 0)
+    start = subs.filter_text(subs.node[sub], text, len(text))
+    buf[at] = n
+    journal.record(_SUBSCRIPTION, at + 1, n + len(text) - start)
+    journal.put(text, 0, n)
+    journal.put(text, start, len(text) - start)
+    journal.close_record()
+
+
+def _filter_length(subs, node):
+    n = -1
+    while node != subs.root:
+        n += subs.nodes.length[node] + 1
+        node = subs.nodes.scope[node]
+    return n
+
+
+def _must_fit(n, room):
+    # What no start could read is not written: the generation that is there stays.
+    if n > room:
+        raise OSError(_EINVAL, "write")

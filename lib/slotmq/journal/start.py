@@ -1,0 +1,194 @@
+# start.py - how a program with `persistence true` starts: what the journal holds is taken
+# over, what time has made of it goes out, and what its broker promises from then on is kept.
+# Borrowed by the start: allocates.
+# Of two brokers of a computer one has the journal: the App holds its lock until it ends.
+import gc
+import sys
+
+from slotmq.config.settings import ConfError
+from slotmq.delivery import lifecycle
+from slotmq.fast import finish, unref
+from slotmq.platform import log, ondemand
+from slotmq.platform.ondemand import borrow
+from slotmq.platform.runtime import const
+
+# Settings beside `persistence`
+DEFAULTS = {
+    "persistence_location": "",  # the folder; or a board's flash
+    "persistence_file": "slotmq.db",
+    "persistence_sync": "always",  # nothing leaves before what it implies is kept; "interval"
+    "autosave_interval": 1800,  # seconds until what may wait is kept as well
+}
+_NONE = const(0xFFFF)
+_QUEUED = const(0)
+_ENOENT = const(2)
+_WARNING = const(2)
+_INFO = const(8)
+_COLLECT_AFTER = const(4096)  # bytes allocated until the next collection
+_LONG = const(100)  # tenths of a second: nothing has been called since
+
+
+def keep(app):
+    """Take over what the journal of an App holds, and keep in it what its broker promises."""
+    try:
+        _keep(app, app.broker)
+    except OSError as error:
+        if not isinstance(error.args[0], int):
+            raise  # it says what it is
+        location = _location(app)
+        what = "a folder that is there, not %s" % location
+        if error.args[0] != _ENOENT:
+            place = location + _setting(app, "persistence_file")
+            what = "a place for the journal, not %s (%s)" % (place, _errno(error))
+        raise ConfError(_wrong(app, what))
+    except MemoryError:
+        raise MemoryError("no heap is left for the journal; lower limit message_bytes")
+    ondemand.IS_SMALL and _forget_what_made_it(app.broker)
+
+
+def _forget_what_made_it(broker):
+    # Neither a journal nor its medium is made again, and its place is known.
+    ondemand.forget_all()
+    type(broker.journal).__init__ = None
+    for name in list(sys.modules):
+        if name.startswith("slotmq_boards"):
+            del sys.modules[name]
+        elif name in ("slotmq.journal.medium_file", "slotmq.journal.medium_flash"):
+            sys.modules[name].forget()
+
+
+def _wrong(app, expected):
+    # The line that says where the journal is to lie, or that there is to be one
+    key = "persistence_location"
+    key = key if key in app.lines else "persistence"
+    return "%s:%d: %s: expected %s" % (app.conf, app.lines[key], key, expected)
+
+
+def _errno(error):
+    text = str(error).split(": ")[0]  # of CPython, without the name of a file beside it
+    return "[Errno %s]" % text if text.isdigit() else text  # MicroPython names a few
+
+
+def _keep(app, broker):
+    # One after the other: a small heap has no room for all of this at once.
+    ondemand.tick(_LONG)
+    medium = _medium(app)
+    if ondemand.IS_SMALL:
+        gc.threshold(_COLLECT_AFTER)  # else what stays would lie among what does not
+    newest, restorer = borrow("journal.restore", "read_back", broker, medium, _say)
+    if ondemand.IS_SMALL:
+        gc.threshold(-1)
+        gc.collect()
+    # A start that is refused until here takes no segment's place in the ring; and the recorder
+    # hears of the wills that are published now.
+    if "record" in app.lines:
+        borrow("recorder.start", "start", app)
+    if restorer:
+        settle(broker, restorer)
+    if newest or medium.is_foreign:
+        _tell(broker)
+    ondemand.tick(_LONG)
+    always = _setting(app, "persistence_sync") == "always"
+    control = ondemand.take("journal.compaction", broker.now)
+    control.begin(broker, medium, newest, _say, always, _setting(app, "autosave_interval"))
+
+
+def _medium(app):
+    name = _setting(app, "persistence_file")
+    try:
+        medium = borrow(
+            "journal.location", "medium", app.limits, app.board, _location(app), name, _say
+        )
+    except ValueError as error:
+        raise ConfError(_wrong(app, error))
+    path = getattr(medium, "path", None)
+    if path:
+        app.lock = borrow("journal.location", "lock", path)
+        if app.lock is False:
+            raise OSError(_wrong(app, "a journal that no other broker keeps, not %s" % path))
+    return medium
+
+
+def settle(broker, restorer):
+    """The broker's time begins anew: what was counted goes on, wills of the connected go out."""
+    five = broker.five
+    ondemand.take("tables.epoch", broker.now).move_rows(broker, restorer.now)
+    if five:
+        five.expiring(broker)
+    else:
+        _end_expired(broker, restorer.expired)
+    for session, msg in restorer.due:
+        _publish(broker, session, msg, msg in restorer.expired)
+    for session in sorted(restorer.connected):
+        was_connected = restorer.connected[session]
+        if not broker.sessions.used(session):
+            continue
+        if was_connected:
+            broker.sessions.left[session] = 0
+        _disconnect(broker, session, was_connected)
+        if five and broker.sessions.used(session):
+            five.note_due(broker, session)
+
+
+def _end_expired(broker, expired):
+    # What ends them with version 5 does not come without it (Version5._sweep). That of a will
+    # counts from when it is published.
+    retained = broker.retained
+    for at in range(retained.slots):
+        if retained.msg[at] in expired:
+            unref(broker.queue, retained.remove(at))
+    deliveries = broker.deliveries
+    for at in range(deliveries.slots):
+        if deliveries.state[at] == _QUEUED and deliveries.msg[at] in expired:
+            if not deliveries.may_be_known(at):
+                finish(broker.queue, at)
+    held = broker.sessions.id_msg
+    for at in range(len(held) if held is not None else 0):
+        if held[at] in expired:
+            unref(broker.queue, held[at])
+            held[at] = _NONE
+
+
+def _publish(broker, session, msg, is_expired):
+    # PUBREC was sent for it, and with qos2_delivery receive nobody waits for PUBREL.
+    five = broker.five
+    if five:
+        five.publisher = session
+    if not is_expired:
+        lifecycle.publish_stored(broker, msg, session)
+    unref(broker.queue, msg)
+    if five:
+        five.publisher = _NONE
+
+
+def _disconnect(broker, session, was_connected):
+    # The power cut was the end of its connection, if it had one. Nothing counts a will's
+    # delay without version 5.
+    five = broker.five
+    if broker.sessions.clean[session]:
+        lifecycle.publish_will(broker, session)
+        lifecycle.end_session(broker, session)
+    elif not five or was_connected and not five.keeps_will(broker, session):
+        lifecycle.publish_will(broker, session)
+
+
+def _location(app):
+    location = _setting(app, "persistence_location")
+    return location + "/" if location and location[-1] != "/" else location
+
+
+def _setting(app, name):
+    return getattr(app.settings, name, DEFAULTS[name])
+
+
+def _tell(broker):
+    counts = broker.sessions.names.count(), broker.messages.count[0]
+    counts += broker.deliveries.count[0], broker.retained.names.count()
+    text = "The journal: %d sessions, %d messages (%d deliveries, %d retained) are back."
+    if not counts[0] + counts[1]:
+        text, counts = "The journal: nothing is back, it begins anew.", ()
+    log.write(_INFO, text % counts)
+
+
+def _say(text):
+    log.write(_WARNING, "The journal: %s." % text)

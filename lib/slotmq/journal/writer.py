@@ -1,0 +1,293 @@
+# writer.py - what was promised, written down before it leaves: rows of the tables that
+# have changed, as records in a medium (journal/medium_flash.py, journal/medium_file.py).
+#
+# Tables mark what changes. commit() looks for marks and writes the present row of each
+# slot that has one: a record says what a slot holds, not what was done, so the last one
+# counts, and what came and went between two commits is never written. A commit ends with
+# COMMIT and sync(); what follows the last COMMIT does not count. FORMAT.md has the records
+# byte by byte, journal/restore_rows.py reads them. That a delivery has ended waits for the next
+# commit: to send it again breaks no promise, and it would cost one for each. Not so where
+# one of QoS 2 ended without PUBCOMP: by those in the window a start tells what may be sent.
+#
+# A message is written with the first row that holds it; its slot has KEPT then. What is
+# held by sessions that end with their connection is not written at all, and QoS 0 never.
+#
+# Here is what messages need. What CONNECT and SUBSCRIBE change, compaction and the room for
+# it are journal/compaction.py's, which is loaded on demand with the heap's lock lifted. Without
+# it nothing is allocated after construction, if the medium does not.
+from slotmq.delivery.encode import length_bytes, put_header, put_u16, put_u32
+from slotmq.fast.journal import crc_add, crc_put, crc_start, crc_state, next_bit
+from slotmq.platform import heap, ondemand
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_FREE = const(4)
+_RELEASED = const(3)
+_CHANGED = const(32)  # in the flags of a delivery
+_KEPT = const(16)  # in the flags of a message
+_EXTRA = const(8)
+_FIELDS = const(8)  # where a record's body begins in buf; its type and length stand before
+_ROW = const(4)  # in a mark: the journal has a row of the slot
+_RETRY = const(10)  # tenths of a second until it is tried again to write; then up to 256 times it
+_NEVER = const(0x3FFFFFFF)
+_MINUTE = const(600)
+# Types of records
+_MESSAGE = const(6)
+_DELIVERY = const(7)
+_DELIVERY_RELEASED = const(8)
+_DELIVERY_GONE = const(9)
+_RECEIVED = const(10)
+_RETAINED_ROW = const(11)
+_RETAINED_GONE = const(12)
+_COMMIT = const(13)
+VERSION = const(2)
+
+
+class Journal:
+    def __init__(self, broker, medium, generation, always=True, interval_s=1800):
+        limits = broker.limits
+        self.broker = broker
+        self.medium = medium
+        self.generation = generation
+        self.seed = bytearray(4)  # the generation, with which each CRC begins
+        # A session with its client id is the longest of what is put here as a whole.
+        self.buf = bytearray(_FIELDS + 40 + max(limits.client_id_bytes, 4 * limits.received))
+        self.crc = crc_state()
+        self.delivery_rows = bytearray(limits.deliveries)  # of which has the journal one?
+        self.window = 0  # the largest of this generation, as its HEAD says
+        self.records = 0  # since the last COMMIT
+        self.commits = self.failures = 0
+        self.snapshot = 0  # bytes of the last compaction
+        self.whole = False  # is the current generation all that was promised until now?
+        self.safe = 0  # until it is so long there is room for the next one
+        # Where there is little room: bytes reserved, and those of packets weighed since
+        self.most = self.held = 0
+        self.retry_at = 0  # tenths of a second, as the next ones
+        self.pause = _RETRY - getattr(medium, "blocks", 0)
+        self.always = always  # does nothing leave before what it implies is kept?
+        self.interval = min(interval_s * 10, _NEVER) or _NEVER
+        self.saved = broker.now  # when the last COMMIT was written
+        # So long `now` may go unwritten while something runs out
+        self.clock = _MINUTE if always else max(_MINUTE, self.interval)
+
+    def commit(self):
+        """Write what has changed; True: packets may leave."""
+        broker = self.broker
+        now = broker.now
+        if broker.full and self.whole and now >= self.retry_at and not broker.held:
+            self._keep_room()
+        if not self._is_due(now):
+            return True
+        if broker.held or not self.whole and now < self.retry_at:
+            return not self.always
+        medium = self.medium
+        # A compaction pays when the journal is several times what it would write.
+        pays = not self.whole or medium.end > min(medium.capacity, 65536 + 4 * self.snapshot)
+        self.whole = False  # until it is: else a part may be there, and all goes elsewhere
+        if not pays:
+            try:
+                self.write()
+                self.whole = True
+            except OSError:
+                pass
+        if not self.whole:
+            return self.compacted() or not self.always
+        if medium.end >= self.safe and not broker.full:
+            self._keep_room()
+        return True
+
+    def compacted(self):
+        """Try to write all there is into a new generation; is it done?"""
+        self.retry_at = self.broker.now + _RETRY  # if not even its code can be loaded
+        with heap.lifted:
+            self._control().compact(self)
+        return self.whole
+
+    def _keep_room(self):
+        with heap.lifted:
+            self._control().keep_room(self)
+
+    def _control(self):
+        return ondemand.take("journal.compaction", self.broker.now)
+
+    def _is_due(self, now):
+        # That a delivery has ended can wait; all else only if everything may.
+        broker = self.broker
+        ended = broker.deliveries.count[4]
+        changed = broker.sessions.changed or broker.subscriptions.changed or ended & 1
+        changed = changed or broker.retained.changed or broker.sessions.ids_high[1]
+        if changed and self.always or not self.whole:
+            return True
+        waited = now - self.saved
+        return (changed or ended) and waited >= self.interval or self._is_late(waited)
+
+    def _is_late(self, waited):
+        # A start knows the time of the last COMMIT: without one, what expires would begin anew.
+        five = self.broker.five
+        return waited >= self.clock and five and (five.to_sweep or five.next_due < _NEVER)
+
+    def close(self):
+        """Write what has waited; nothing will follow."""
+        self.interval = self.retry_at = self.clock = 0
+        self.commit()
+        self.medium.close()
+
+    def write(self):
+        """The rows of all slots that have changed, and COMMIT."""
+        broker = self.broker
+        if broker.sessions.changed or broker.subscriptions.changed:
+            with heap.lifted:
+                self._control().write(self)
+        if broker.sessions.ids_high[1]:
+            self._received(broker.sessions)
+        if broker.deliveries.count[4]:
+            self._deliveries(broker.deliveries)
+        if broker.retained.changed:
+            self._retained(broker.retained)
+        if self.records or self._is_late(broker.now - self.saved):
+            self.record(_COMMIT, put_u32(self.buf, _FIELDS, broker.now))
+            self.saved = broker.now
+            self.medium.sync()
+            self.records = self.held = 0
+            self.commits += 1
+
+    def _received(self, sessions):
+        # slot, then the packet ids; with qos2_delivery release the message after each.
+        buf = self.buf
+        held = sessions.id_msg
+        session = next_bit(sessions.mark, 0, sessions.slots, 2)
+        while session < sessions.slots:
+            sessions.mark[session] &= ~2
+            if sessions.used(session) and not sessions.clean[session]:
+                first = session * sessions.received
+                end = first + sessions.id_count[session]
+                if held is not None:
+                    for i in range(first, end):
+                        if held[i] != _NONE:  # it went nowhere
+                            self.message(held[i])
+                at = put_u16(buf, _FIELDS, session)
+                for i in range(first, end):
+                    at = put_u16(buf, at, sessions.ids[i])
+                    at = put_u16(buf, at, _NONE if held is None else held[i])
+                self.record(_RECEIVED, at)
+            session = next_bit(sessions.mark, session + 1, sessions.slots, 2)
+        sessions.ids_high[1] = 0
+
+    def _deliveries(self, deliveries):
+        # What is new stands at the end of its session's list, and is written in its order.
+        flags = deliveries.flags
+        at = next_bit(flags, 0, deliveries.slots, _CHANGED)
+        while at < deliveries.slots:
+            entry = at
+            is_free = deliveries.state[at] == _FREE  # it is in no list
+            before = _NONE if is_free else deliveries.prev[at]
+            while before != _NONE and flags[before] & _CHANGED:
+                entry = before
+                before = deliveries.prev[entry]
+            while entry != _NONE and flags[entry] & _CHANGED:
+                flags[entry] &= ~_CHANGED
+                if self._is_kept(deliveries, entry):
+                    self._delivery(deliveries, entry)
+                elif self.delivery_rows[entry]:
+                    self.delivery_rows[entry] = 0
+                    self.record(_DELIVERY_GONE, put_u16(self.buf, _FIELDS, entry))
+                entry = _NONE if is_free else deliveries.next[entry]
+            at = next_bit(flags, at, deliveries.slots, _CHANGED)
+        deliveries.count[4] = 0
+
+    def _is_kept(self, deliveries, entry):
+        state = deliveries.state[entry]
+        if state == _FREE or self.broker.sessions.clean[deliveries.session[entry]]:
+            return False
+        return state == _RELEASED or deliveries.flags[entry] & 6 != 0
+
+    def _delivery(self, deliveries, entry):
+        # slot, session, message, flags, group, identifier
+        buf = self.buf
+        msg = deliveries.msg[entry]
+        if msg != _NONE:
+            self.message(msg)
+        at = put_u16(buf, _FIELDS, entry)
+        # With `interval` the row may be of one that had the slot before: this one is not known.
+        if self.always and self.delivery_rows[entry] and deliveries.state[entry] == _RELEASED:
+            self.record(_DELIVERY_RELEASED, at)
+            return
+        session = deliveries.session[entry]
+        five = self.broker.five
+        if five and not self.broker.subscriptions.marked[session]:
+            five = None
+        at = put_u16(buf, at, session)
+        at = put_u16(buf, at, msg)
+        buf[at] = deliveries.flags[entry] & 31
+        at = put_u16(buf, at + 1, five.group[entry] if five else _NONE)
+        at = put_u32(buf, at, five.ident[entry] if five else 0)
+        self.record(_DELIVERY, at)
+        self.delivery_rows[entry] = 1
+
+    def _retained(self, retained):
+        at = next_bit(retained.mark, 0, retained.slots, 1)
+        while at < retained.slots:
+            msg = retained.msg[at]
+            if msg == _NONE:
+                self.gone(_RETAINED_GONE, retained.mark, at)
+            else:
+                self.message(msg)
+                self.record(_RETAINED_ROW, put_u16(self.buf, put_u16(self.buf, _FIELDS, at), msg))
+                retained.mark[at] = _ROW
+            at = next_bit(retained.mark, at + 1, retained.slots, 1)
+        retained.changed = False
+
+    def message(self, msg):
+        """The row of a message, if there is none yet."""
+        # slot, flags, when it expires, far, bytes of properties, then topic length, topic,
+        # properties and payload as they lie in the slot
+        messages = self.broker.messages
+        flags = messages.flags[msg]
+        if flags & _KEPT:
+            return
+        messages.flags[msg] = flags | _KEPT
+        buf = self.buf
+        five = self.broker.five
+        extra = flags & _EXTRA
+        at = put_u16(buf, _FIELDS, msg)
+        buf[at] = flags & 15
+        at = put_u32(buf, at + 1, five.expires[msg] if extra else 0)
+        at = put_u32(buf, at, five.props[msg] if extra else 0)
+        buf[at - 4] = five.far[msg] if extra else 0
+        n = 2 + messages.topic_len[msg] + messages.payload_len[msg]
+        self.record(_MESSAGE, at, n)
+        off = 0
+        while off < n:
+            piece = min(n - off, len(buf))
+            messages.arena.move(messages.first[msg], off, buf, 0, piece, 1)
+            self.put(buf, 0, piece)
+            off += piece
+        self.close_record()
+
+    # Bytes
+
+    def record(self, kind, end, more=0):
+        """buf[_FIELDS:end] is the body, or its beginning: so many bytes more will follow."""
+        n = end - _FIELDS + more
+        start = _FIELDS - 1 - length_bytes(n)
+        put_header(self.buf, start, kind, n)
+        crc_start(self.crc)
+        crc_add(self.crc, self.seed, 0, 4)
+        self.put(self.buf, start, end - start)
+        if not more:
+            self.close_record()
+
+    def put(self, buf, off, n):
+        crc_add(self.crc, buf, off, n)
+        self.medium.append(buf, off, n)
+
+    def close_record(self):
+        crc_put(self.crc, self.buf, 0)
+        self.medium.append(self.buf, 0, 4)
+        self.records += 1
+
+    def gone(self, kind, marks, slot):
+        """A slot holds nothing that is kept: its row goes, if it has one."""
+        if marks[slot] & _ROW:
+            self.record(kind, put_u16(self.buf, _FIELDS, slot))
+        marks[slot] = 0

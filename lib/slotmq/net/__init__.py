@@ -1,0 +1,1 @@
+# net: the event loop: listeners, reading and writing, timers, the end of a connection.

@@ -1,0 +1,348 @@
+# loop.py - the only place that reads and writes. A turn: wait for events, read each stream
+# that has something once, tick, write each connection that has something once, close what
+# has ended.
+#
+# Given a broker, a poller (register, modify, unregister, ipoll), a clock
+# (ticks_ms, ticks_diff) and listeners, so that the simulator runs this very loop.
+# A stream has readinto(buf, n) -> count, 0 at the end, None for "nothing now";
+# write(buf, off, n) -> count or None; close(); recv(n) where readinto() may read more than once.
+# Events are poll's: IN 1, OUT 4, ERR 8, HUP 16, NVAL 32.
+#
+# The loop runs with MicroPython's heap locked, and lifts the lock for what may
+# allocate: CONNECT, SUBSCRIBE, new connections and closing ones, logs, $SYS, hooks.
+# So a steady state that allocates is an error at once, and frames of calls lie on the C stack.
+# (poll.modify allocates only where objects lie above 2 GB.)
+from slotmq.fast import copy, may_read, next_dirty
+from slotmq.net import closing
+from slotmq.net.listeners import Doors
+from slotmq.net.timers import tick
+from slotmq.platform import heap, ondemand
+from slotmq.platform.runtime import const
+from slotmq.protocol.dispatch import readable, receive
+
+_NONE = const(0xFFFF)
+_IN = const(1)
+_OUT = const(4)
+_HUP = const(16)  # the esp32 port tells only who asks for it
+_GONE = const(8 | 16 | 32)
+_IDLE = const(0)
+_BLOCKED = const(2)
+_LINGERING = const(5)
+_LOST = const(9)
+_BYTES_OUT = const(6)
+_EAGAIN = const(11)
+_ENOBUFS = const(105)
+_TICK = const(2)  # tenths of a second between two ticks
+_STALL = const(1000)  # ms: more than any wait for events
+_NAP = const(5)  # ms of a turn while somebody waits for lwIP's memory, which tells nobody
+
+
+class Loop:
+    def __init__(self, broker, poller, clock):
+        self.broker = broker
+        # what every turn needs, found once
+        self.conns = conns = broker.conns
+        self.poller = poller
+        self.ticks_diff = clock.ticks_diff
+        self.last_ms = clock.ticks_ms()
+        self.ms = 0  # that make no tenth of a second yet
+        self.next_tick = 0
+        self.stalled = False
+        self.stopping = False
+        self.of_stream = {}  # stream -> its connection; below 0: index of a callback
+        # For flush(), finish_turn() and _turns(): looked up as one, for looking up is most of what
+        # a turn with one small packet costs.
+        self.outgoing = broker, conns.tx, conns.tx_bytes, conns.tx_end, conns.stream, broker.stats
+        self.at_end = broker, conns, conns.counts, broker.deliveries.pending
+        self.at_hand = broker, self.of_stream, poller.ipoll, broker.rx, clock.ticks_ms
+        self.callbacks = []
+        self.doors = Doors(self)
+        self.paused = bytearray(broker.conns.slots)  # events that are not polled for
+        self.paused_count = 0
+        self.lwip = None  # platform/lwip.py, where the port has it
+        self.exhausted = 0  # how often an allocation was tried where the heap is locked
+        broker.flush = self.flush
+        broker.write = self.write
+
+    def watch(self, stream, callback):
+        """Call callback(stream) whenever it has something to read."""
+        self.callbacks.insert(0, callback)
+        self.of_stream[stream] = -len(self.callbacks)
+        self.poller.register(stream, _IN)
+
+    def run(self):
+        """Turn until stop(), then end in order."""
+        heap.lock()
+        try:
+            while not self.stopping:
+                self._turns(250, False)
+        finally:
+            heap.unlock()
+            self.close()
+
+    def close(self):
+        """End in order: wills go out or are kept, everything is closed."""
+        self.stopping = True  # nobody lingers
+        ondemand.take("control", self.broker.now).end(self)
+        self.doors.close()
+
+    def turn(self, timeout_ms):
+        """Wait so long at most for events; handle what has come."""
+        # One name or argument more, and MicroPython would search its heap for room for this
+        # call in each turn: what is called before the lock must not have more than 44 bytes.
+        heap.lock()
+        try:
+            self._turns(timeout_ms)
+        finally:
+            heap.unlock()
+
+    def _turns(self, timeout_ms, once=True):
+        # The common case stands here as a whole: a connected client has sent something,
+        # the lane handles it where it was read. All else has a function of its own.
+        broker, of_stream, ipoll, rx, ticks_ms = self.at_hand
+        try:
+            while not self.stopping:
+                conn = -1  # nobody is served
+                columns = broker.lane
+                soon = broker.scanning
+                for stream, event in ipoll((soon - 1) * _NAP if soon else timeout_ms):
+                    conn = of_stream[stream]
+                    n = may_read(columns, conn) if event == _IN and conn >= 0 and columns else 0
+                    if n == 0:
+                        self._other_event(conn, stream, event)
+                        continue
+                    try:
+                        n = stream.readinto(rx, n)
+                    except OSError as error:
+                        n = None if error.args[0] == _EAGAIN else 0
+                    if n:
+                        at = broker.handle(columns, conn, rx, 0, n)
+                        if at < n:
+                            receive(broker, conn, rx, at, n)
+                    elif n == 0:
+                        broker.end(conn, _LOST)
+                conn = -1
+                now = ticks_ms()
+                if (now - self.last_ms) // 100:  # also where the clock has wrapped
+                    self._keep_time(now)
+                if broker.scanning:
+                    broker.scan_on()
+                self.finish_turn()
+                if self.paused_count:
+                    self._resume()
+                if once:
+                    return
+        except MemoryError as error:
+            # The control plane finds no heap: whoever is being read is let go. A callback or a
+            # hook that finds none is the program's, and ends the turn. Where the heap was locked
+            # it is a defect, and the stream of whoever was served may be out of step.
+            if broker.out_of_memory(None if heap.settle() else error, conn):
+                raise
+
+    def _other_event(self, conn, stream, event):
+        if conn < 0:
+            heap.lift()
+            self.callbacks[conn](stream)
+            heap.drop()
+            return
+        if self.conns.state[conn] == _LINGERING:
+            closing.drain(self, conn, stream, event)
+            return
+        if event & _OUT:
+            self.writable(conn)
+        if event & ~_OUT:
+            if event & _GONE and not readable(self.broker, conn):
+                self.broker.end(conn, _LOST)
+            else:
+                self._read(conn, stream, event & _GONE)
+
+    def _keep_time(self, now):
+        broker = self.broker
+        ms = self.ms + self.ticks_diff(now, self.last_ms)
+        self.last_ms = now
+        self.ms = ms % 100
+        broker.now += ms // 100
+        broker.clock[0] = broker.now
+        if ms >= _STALL and not self.stalled:
+            self.stalled = True  # nobody could be heard: read first, judge silence then
+            return
+        self.stalled = False
+        if broker.now >= self.next_tick:
+            self.next_tick = broker.now + _TICK
+            tick(broker)
+            if self.lwip:
+                self.lwip.tick()
+            if self.doors.failed:
+                self.doors.start()
+
+    # In
+
+    def _read(self, conn, stream, gone):
+        # One read, as much as its answers have room for, and all packets in it.
+        broker = self.broker
+        n = readable(broker, conn)
+        if n == 0:
+            # It says something: from now on it may take too long.
+            self.conns.heard[conn] = broker.now
+            self.pause(conn, self.paused[conn] | _IN)
+            return
+        rx = broker.rx
+        try:
+            if gone and hasattr(stream, "recv"):
+                # MicroPython's readinto() reads until it has n bytes, and where an error follows
+                # fewer it raises: DISCONNECT before a reset would be lost. recv() reads once.
+                data = b""
+                with heap.lifted:
+                    try:
+                        data = stream.recv(n)
+                    except MemoryError:  # it is gone in any case
+                        pass
+                n = len(data)
+                copy(rx, 0, data, 0, n)
+            else:
+                n = stream.readinto(rx, n)
+        except OSError as error:
+            n = None if error.args[0] == _EAGAIN else 0
+        if n:
+            receive(broker, conn, rx, 0, n)
+        elif n == 0:
+            broker.end(conn, _LOST)
+
+    def pause(self, conn, events):
+        """From now on do not poll a connection for these events."""
+        before = self.paused[conn]
+        if before != events:
+            self.paused_count += (events > 0) - (before > 0)
+            self.paused[conn] = events
+            self.poll_for(conn)
+
+    def _resume(self):
+        # Input waits for room, output for the journal or for lwIP's memory. A whole-packet
+        # buffer that is free goes to whose packet began first.
+        conns = self.conns
+        first = _NONE
+        for conn in range(conns.slots):
+            paused = self.paused[conn]
+            if paused & _IN and readable(self.broker, conn):
+                paused &= ~_IN
+                if conns.waits_for_big(conn):
+                    if first == _NONE or conns.held_since[conn] < conns.held_since[first]:
+                        first = conn
+            if paused & _OUT and self._may_write(conn):
+                paused &= ~_OUT
+            self.pause(conn, paused)
+        if first != _NONE:
+            conns.take_big(first)
+        self.finish_turn()
+
+    def _may_write(self, conn):
+        journal = self.broker.journal
+        if journal and journal.always and not journal.whole:
+            return False
+        if self.lwip and not self.lwip.may_send(self.conns.stream[conn]):
+            self.broker.scanning = self.broker.scanning or 2
+            return False
+        return True
+
+    def poll_for(self, conn):
+        """Tell the poller what this connection waits for now."""
+        mask = _IN | _HUP
+        if self.conns.out[conn] == _BLOCKED:
+            mask |= _OUT
+        mask &= ~self.paused[conn]
+        heap.lift()
+        self.poller.modify(self.conns.stream[conn], mask)
+        heap.drop()
+
+    # Out
+
+    def write(self, conn, buf, off, n):
+        """Write behind a flush(); -> how many bytes went out. An error ends the connection."""
+        stream = self.conns.stream[conn]
+        lwip = self.lwip
+        try:
+            done = (lwip.write(stream, buf, off, n) if lwip else stream.write(buf, off, n)) or 0
+        except OSError as error:
+            done = self._failed(conn, error)
+        except MemoryError:
+            self.broker.end(conn, _LOST)
+            raise
+        self.broker.stats[_BYTES_OUT] += done
+        return done
+
+    def _failed(self, conn, error):
+        # These two: nothing was sent. After any other, ENOMEM too, nobody knows what was.
+        if error.args[0] not in (_EAGAIN, _ENOBUFS):
+            self.broker.end(conn, _LOST)
+        return 0
+
+    def flush(self, conn):
+        """Write what waits in the outgoing buffer, once it is kept; the rest blocks it."""
+        broker, tx, tx_bytes, end, streams, stats = self.outgoing
+        base = conn * tx_bytes
+        n = end[conn] - base
+        journal = broker.journal
+        if journal and not journal.commit():
+            if n and not broker.held:
+                self._block(conn, base, n, 0)
+                self.pause(conn, self.paused[conn] | _OUT)
+            return
+        lwip = self.lwip
+        try:
+            if lwip:
+                done = lwip.write(streams[conn], tx, base, n)
+            else:
+                done = streams[conn].write(tx, base, n)
+        except OSError as error:
+            done = self._failed(conn, error)
+        except MemoryError:
+            broker.end(conn, _LOST)
+            raise
+        if done == n:
+            end[conn] = base
+            stats[_BYTES_OUT] += n
+        elif n:
+            self._block(conn, base, n, done or 0)
+            if lwip:  # whose sockets are writable whether or not there is memory
+                broker.scanning = broker.scanning or 2
+                self.pause(conn, self.paused[conn] | _OUT)
+
+    def _block(self, conn, base, n, done):
+        # What is left waits until the socket is writable.
+        conns = self.conns
+        self.broker.stats[_BYTES_OUT] += done
+        conns.tx_end[conn] = base + n - done
+        copy(conns.tx, base, conns.tx, base + done, n - done)
+        if conns.out[conn] != _BLOCKED:
+            conns.out[conn] = _BLOCKED
+            self.poll_for(conn)
+
+    def writable(self, conn):
+        """The socket takes something again."""
+        if self.paused[conn] & _IN:
+            # It is not read, so its pings are not seen; that it reads shows it alive.
+            self.conns.heard[conn] = self.broker.now
+        self.flush(conn)
+        if self.conns.is_empty(conn):
+            self.conns.out[conn] = _IDLE
+            self.poll_for(conn)
+            self.broker.go_on(conn)
+
+    def finish_turn(self):
+        """Write once to each connection that has something, then close what has ended, the
+        wills of which may give others something again."""
+        broker, conns, counts, pending = self.at_end
+        if pending[0]:
+            broker.pump_pending()
+        while True:
+            # It may find no heap: then all that is to be written stays on the list.
+            broker.journal and broker.journal.commit()
+            while counts[0]:
+                conn = next_dirty(conns.columns)
+                if conn != _NONE:
+                    self.flush(conn)
+            if not broker.ending_count:
+                return
+            broker.ending_count -= 1
+            closing.close(self, broker.ending[broker.ending_count])
+            broker.pump_pending()

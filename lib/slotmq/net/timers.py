@@ -1,0 +1,117 @@
+# timers.py - what happens with time: who has been silent too long, what is sent
+# again, counters and times before they grow too large, the rounds of $SYS. The loop calls
+# tick() several times a second; the unit is a tenth of a second, and every 300 days the
+# clock's zero moves (tables/epoch.py). Does not allocate, but for that and for $SYS.
+from slotmq.platform import heap, ondemand
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_NEW = const(1)
+_CONNECTED = const(2)
+_FIVE = const(4)
+_TIMED_OUT = const(8)
+_PUBLISH_OUT = const(3)
+_IN = const(1)
+_WARNING = const(2)
+_NEXT_LOOK = const(100)  # tenths of a second
+_HURRY = const(21)  # tenths of a second, of which the first may have been cut short
+_EPOCH = const(259200000)  # tenths of a second: 300 days
+CARRY = 100000000  # stats stay below this; carried counts how often they passed it
+
+
+def tick(broker):
+    """Several times a second: who has been silent too long, what is to be sent again."""
+    if broker.now >= _EPOCH:
+        _begin_epoch(broker)
+    conns = broker.conns
+    waiting = False  # does somebody wait for a whole-packet buffer?
+    for conn in range(0 if conns.bigs[3] else conns.top):
+        if conns.waits_for_big(conn):
+            # It is not read until it has one: not its fault.
+            conns.heard[conn] = broker.now
+            waiting = True
+            broker.loop.next_tick = broker.now + 1
+    for conn in range(conns.top):
+        if conns.state[conn] in (_NEW, _CONNECTED, _FIVE):
+            _check_patience(broker, conn, waiting)
+            session = conns.session[conn]
+            if session != _NONE and broker.sessions.scans[session]:
+                broker.go_on(conn)  # others may have made room for it
+    if broker.retry:
+        broker.retry(broker)
+    _count(broker)
+    ondemand.tick(broker.now)
+    if broker.five:
+        broker.five.tick(broker)
+    if broker.sys:
+        heap.lift()
+        try:
+            broker.sys.tick()
+        except MemoryError:
+            pass  # another round will come
+        heap.drop()
+
+
+def _begin_epoch(broker):
+    # What may allocate comes first: without heap for it the next tick tries again, for 300 days.
+    heap.lift()
+    try:
+        epoch = ondemand.take("tables.epoch", broker.now)
+        if broker.record:
+            epoch.record(broker.record, _EPOCH)
+    except MemoryError:
+        heap.drop()
+        return
+    heap.drop()
+    epoch.take(broker, _EPOCH)
+
+
+def _count(broker):
+    # Counters stay below what 30 bits hold, and of what tables count the log hears.
+    counts = broker.conns.counts
+    broker.stats[_PUBLISH_OUT] += counts[1]
+    counts[1] = 0
+    for k in range(7):
+        if broker.stats[k] >= CARRY:
+            broker.stats[k] -= CARRY
+            broker.carried[k] += 1
+    if broker.log_mask & _WARNING and broker.now >= broker.clock[1]:
+        # Has a table refused or dropped what the log was not told of?
+        k = broker.conns.refused + broker.messages.refused + broker.deliveries.refused
+        table = broker.sessions
+        k += table.refused + table.ids_refused + broker.retained.refused
+        table = broker.subscriptions
+        k += table.refused + table.nodes_refused
+        five = broker.five
+        if five:
+            k += five.shares.refused + five.aliases.refused
+        if k - broker.stats[7] & 0xFFFF:
+            broker.clock[1] = broker.now + _NEXT_LOOK
+            heap.lift()
+            try:
+                ondemand.take("status.log_full_tables", broker.now).tell(broker, k)
+            except MemoryError:
+                pass
+            heap.drop()
+
+
+def _check_patience(broker, conn, waiting):
+    conns = broker.conns
+    now = broker.now
+    if conns.state[conn] == _NEW:
+        late = now - conns.opened[conn] >= broker.settings.connect_timeout * 10
+    else:
+        patience = conns.patience[conn]
+        late = patience and now - conns.heard[conn] >= patience
+    if conns.held[conn] and not (waiting and conns.waits_for_big(conn)):
+        # A cut packet: so long for each 2,000 bytes (protocol/dispatch.py).
+        waiting = waiting and conns.has_big(conn)
+        patience = _HURRY if waiting else broker.settings.packet_timeout * 10
+        since = conns.held_since[conn]
+        if broker.loop.paused[conn] & _IN:
+            # Nor is it read while it takes nothing: then that counts, where another waits.
+            conns.held_since[conn] = now
+            since = conns.heard[conn] if waiting else now
+        late = late or now - since >= patience
+    if late:
+        broker.end(conn, _TIMED_OUT)

@@ -1,0 +1,125 @@
+# sockets_cpython.py - TCP on CPython: sockets and pollers with MicroPython's calls.
+import select
+import socket
+import time
+
+_BACKLOG = 4096  # whom the system must turn away tries again after a second
+MOST_EVENTS = 84  # at a time, of 12 bytes: malloc has such a block at hand
+
+
+class Clock:
+    """MicroPython's time.ticks_ms and ticks_diff; here the count never wraps."""
+
+    @staticmethod
+    def ticks_ms():
+        return time.monotonic_ns() // 1000000
+
+    @staticmethod
+    def ticks_diff(now, before):
+        return now - before
+
+
+clock = Clock
+
+
+class Stream:
+    """A TCP connection; OSError where it has failed."""
+
+    def __init__(self, sock):
+        self.sock = sock
+        self.fileno = sock.fileno
+        self.close = sock.close
+        self.readinto = sock.recv_into  # "nothing now" is an OSError here, as a board may have it
+        self.send = sock.send
+
+    def give_back(self, data):
+        """The next readinto() gives these bytes, which have been read before."""
+
+        def again(buf, n):
+            assert len(data) <= n
+            self.readinto = self.sock.recv_into
+            buf[: len(data)] = data
+            return len(data)
+
+        self.readinto = again
+
+    def write(self, buf, off, n):
+        try:
+            return self.send(memoryview(buf)[off : off + n])
+        except BlockingIOError:
+            return None
+
+
+class Poller:
+    """register, modify, unregister and ipoll over epoll, or poll where there is none."""
+
+    def __init__(self):
+        self.streams = {}  # by their descriptor
+        if hasattr(select, "epoll"):
+            self._poll = select.epoll()
+            self.wait = self._poll.poll  # for so many seconds, and events, at most
+        else:
+            self._poll = select.poll()
+            self.wait = lambda seconds, _most: self._poll.poll(seconds * 1000)
+
+    def register(self, stream, mask):
+        fd = stream.fileno()
+        self._poll.register(fd, mask)
+        self.streams[fd] = stream
+
+    def modify(self, stream, mask):
+        self._poll.modify(stream.fileno(), mask)
+
+    def unregister(self, stream):
+        fd = stream.fileno()
+        if self.streams.pop(fd, None):  # as MicroPython's, it takes who is not there too
+            self._poll.unregister(fd)
+
+    def ipoll(self, timeout_ms):
+        return self.told(self.wait(timeout_ms / 1000, MOST_EVENTS))
+
+    def told(self, events):
+        streams = self.streams
+        return [(streams[fd], event) for fd, event in events]
+
+
+def half_close(stream):
+    """Say that nothing more will be written; what was, arrives though more is read."""
+    try:
+        stream.sock.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass  # the peer has gone
+
+
+def open_listener(loop, settings, host, port, most):
+    """Listen on one address; -> (host, port). OSError where that is not possible."""
+    info = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, kind, _, _, address = info[0]
+    listener = socket.socket(family, kind)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+        listener.setblocking(False)
+    except OSError:
+        listener.close()
+        raise
+    loop.doors.add(listener, lambda: accept(listener, settings.set_tcp_nodelay), most)
+    return listener.getsockname()[:2]
+
+
+def accept(listener, nodelay):
+    """The next connection as (stream, address), or None."""
+    try:
+        sock, address = listener.accept()
+    except (BlockingIOError, ConnectionError):
+        return None
+    sock.setblocking(False)
+    if nodelay:
+        try:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError:
+            pass  # the peer may have gone already
+    return Stream(sock), address

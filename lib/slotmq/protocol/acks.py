@@ -1,0 +1,74 @@
+# acks.py - PUBACK, PUBREC, PUBREL and PUBCOMP [3.4 to 3.7]. What they free
+# in the window is used by the pump when the whole input has been handled.
+# Does not allocate.
+from slotmq.delivery.lifecycle import publish_stored
+from slotmq.delivery.outgoing import put_ack
+from slotmq.fast import acked, unref
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_FLAGS = const(1)
+_TOTAL = const(5)
+_PACKET_ID = const(6)
+_PUBREL = const(0x62)
+_PUBCOMP = const(0x70)
+_SENT_1 = const(1)
+_SENT_2 = const(2)
+_RELEASED = const(3)
+_OK = const(0)
+_MALFORMED = const(2)
+_PROTOCOL = const(3)
+
+
+def handle_puback(broker, conn, pkt, buf):
+    """QoS 1: the delivery is done [4.3.2-1]."""
+    return _acknowledged(broker, conn, pkt, _SENT_1)
+
+
+def handle_pubrec(broker, conn, pkt, buf):
+    """QoS 2: the message may go, its id stays until PUBCOMP [4.3.3-1].
+
+    An id that is not known gets its PUBREL too: else the client waits for ever."""
+    result = _acknowledged(broker, conn, pkt, _SENT_2)
+    if not result:
+        put_ack(broker, conn, _PUBREL, pkt[_PACKET_ID])
+    return result
+
+
+def handle_pubcomp(broker, conn, pkt, buf):
+    """QoS 2: the delivery is done."""
+    return _acknowledged(broker, conn, pkt, _RELEASED)
+
+
+def _acknowledged(broker, conn, pkt, state):
+    packet_id = pkt[_PACKET_ID]
+    if pkt[_TOTAL] != 4 or not packet_id:
+        return _MALFORMED
+    session = broker.conns.session[conn]
+    if acked(broker.queue, session, packet_id, state) != _NONE:
+        broker.sessions.progress[session] = broker.now
+        return _OK
+    # One that waits for another kind would wait for ever. With retry_interval this may be a late
+    # one, of what had the id before; PUBREC may come again.
+    sent = broker.deliveries.find(session, packet_id)
+    late = broker.settings.retry_interval or state == _SENT_2 and sent == _RELEASED
+    return _PROTOCOL if sent and not late else _OK
+
+
+def handle_pubrel(broker, conn, pkt, buf):
+    """QoS 2: the sender is done with the id; with method A the message goes out now."""
+    odd = pkt[_FLAGS] != 2 and broker.conns.level[conn] != 3
+    if odd or pkt[_TOTAL] != 4 or not pkt[_PACKET_ID]:
+        return _MALFORMED
+    sessions = broker.sessions
+    session = broker.conns.session[conn]
+    at = sessions.find_received(session, pkt[_PACKET_ID])
+    if at >= 0:
+        held = sessions.id_msg
+        if held is not None and held[at] != _NONE:
+            publish_stored(broker, held[at], session)  # if that raises, PUBREL comes again
+        msg = sessions.remove_received(session, at)
+        if msg != _NONE:
+            unref(broker.queue, msg)
+    put_ack(broker, conn, _PUBCOMP, pkt[_PACKET_ID])
+    return _OK

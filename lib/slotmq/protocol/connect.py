@@ -1,0 +1,176 @@
+# connect.py - CONNECT [3.1], a list of steps: read the fields, check them,
+# find out who it is. What follows, if it may come in, is protocol/open_session.py's.
+# Each step gives 0 to go on, or the result that ends the connection.
+# The control plane: may allocate and free.
+from slotmq.fast import utf8_ok
+from slotmq.platform import ondemand
+from slotmq.platform.runtime import const
+from slotmq.protocol.open_session import open_session, refuse
+
+_FLAGS = const(1)
+_BODY = const(3)
+_END = const(4)
+_OK = const(0)
+_MALFORMED = const(2)
+_PROTOCOL = const(3)
+_REFUSED = const(5)
+
+# CONNACK return codes [3.2.2.3]
+_BAD_LEVEL = const(1)
+_BAD_CLIENT_ID = const(2)
+_BAD_LOGIN = const(4)
+_NOT_AUTHORIZED = const(5)
+
+# Connect flags [3.1.2.3]
+_CLEAN = const(2)
+_WILL = const(4)
+_PASSWORD = const(64)
+_USER_NAME = const(128)
+_USER_SHOWN = const(32)  # characters
+
+
+class Fields:
+    """What a CONNECT says; each text is (offset, length) in the packet, or None."""
+
+    buf = None  # the packet's
+    level = flags = keep_alive = 0
+    client_id = will_topic = will_message = user_name = password = None
+    more = None  # v5/connect.py's part
+    # Of version 5; times in seconds
+    expiry = will_delay = 0
+    will_expiry = None
+    method = auth_data = user = assigned = answer = None
+    server_keep_alive = expiry_lowered = wants_information = False
+
+    def read(self, where=0):
+        """One of the texts as bytes, or None. Without `where` the user name as the log has it."""
+        if where == 0:
+            return (self.user or self.read(self.user_name) or b"").decode()[:_USER_SHOWN]
+        return where and bytes(self.buf[where[0] : where[0] + where[1]])
+
+
+def handle(broker, conn, pkt, buf):
+    """CONNECT of every version, up to its answer; a result."""
+    five = broker.five
+    if five and conn in five.exchanges and five.exchanges[conn][1]:
+        # a second one, while AUTH is under way [3.1.0-2]
+        return ondemand.take("v5.auth", broker.now).refuse(broker, conn)
+    fields = Fields()
+    fields.buf = buf
+    result = _read_level(broker, buf, pkt[_BODY], pkt[_END], fields)
+    if pkt[_FLAGS] and fields.level != 3:
+        return _MALFORMED  # [2.2.2-1]
+    if result == _REFUSED:
+        return refuse(broker, conn, _BAD_LEVEL, fields)
+    if result == _OK and fields.level == 5:
+        version5 = ondemand.take("v5.connect", broker.now)
+        return version5.handle(broker, conn, pkt, buf, fields)
+    if result == _OK:
+        result = _read_payload(buf, pkt, fields)
+    if result != _OK:
+        return result
+    broker.conns.level[conn] = fields.level
+    code = check_login(broker, buf, fields) or _check_client_id(broker, buf, fields)
+    if not code and fields.flags & _WILL:
+        flags = fields.flags
+        if flags >> 3 & 3 > broker.max_qos or flags & 32 and not broker.settings.retain_available:
+            return _PROTOCOL
+        check_will(broker, buf, fields)
+    if code:
+        return refuse(broker, conn, code, fields)
+    return open_session(broker, conn, buf, fields)
+
+
+def _read_level(broker, buf, at, end, fields):
+    # Protocol name and level. A level of the future: refused with a code [3.1.2-2].
+    size = buf[at] << 8 | buf[at + 1] if end - at > 1 else 0
+    name = bytes(buf[at + 2 : at + 2 + size])
+    at += 2 + size
+    if at + 4 > end or name not in (b"MQTT", b"MQIsdp"):
+        return _PROTOCOL
+    level = buf[at]
+    fields.level = level
+    if level != (4 if name == b"MQTT" else 3) and not (level == 5 and size == 4 and broker.five):
+        return _REFUSED
+    fields.flags = buf[at + 1]
+    fields.keep_alive = buf[at + 2] << 8 | buf[at + 3]
+    return _OK
+
+
+def _read_payload(buf, pkt, fields):
+    # Client id, will topic, will message, user name, password [3.1.3-1].
+    flags = fields.flags
+    if not _flags_ok(flags, fields.level):
+        return _MALFORMED
+    at = pkt[_BODY] + (10 if fields.level == 4 else 12)
+    end = pkt[_END]
+    wanted = (
+        ("client_id", True, 1),
+        ("will_topic", flags & _WILL, 2),
+        ("will_message", flags & _WILL, 0),
+        ("user_name", flags & _USER_NAME, 1),
+        ("password", flags & _PASSWORD, 0),
+    )
+    for name, present, text in wanted:
+        if not present:
+            continue
+        if name == "user_name" and at == end and fields.level == 3:
+            break  # MQTT 3.1 lets the strings be missing although the flags are set
+        n = buf[at] << 8 | buf[at + 1] if at + 2 <= end else 0
+        at += 2
+        if at + n > end or text and not utf8_ok(buf, at, n, text - 1):
+            return _MALFORMED
+        setattr(fields, name, (at, n))
+        at += n
+    return _OK if at == end else _MALFORMED
+
+
+def _flags_ok(flags, level):
+    will_qos = flags >> 3 & 3
+    if flags & 1 and level == 4 or will_qos == 3:
+        return False  # [3.1.2-3, -14]
+    if not flags & _WILL and flags & 0x38:
+        return False  # [3.1.2-11, -13, -15]
+    return not flags & _PASSWORD or bool(flags & _USER_NAME)  # [3.1.2-22]
+
+
+def check_login(broker, buf, fields):
+    """May it come in with this user name? 0 or a return code."""
+    if broker.may_connect:
+        who = (fields.client_id, fields.user_name, fields.password)
+        return broker.may_connect(*[fields.read(where) for where in who])
+    if broker.settings.allow_anonymous:
+        return 0
+    return _NOT_AUTHORIZED if fields.user_name is None else _BAD_LOGIN  # nobody is known
+
+
+def _check_client_id(broker, buf, fields):
+    n = fields.client_id[1]
+    if n > broker.limits.client_id_bytes or not _keep_alive_ok(broker, fields.keep_alive):
+        return _BAD_CLIENT_ID
+    if fields.level == 3:
+        longest = broker.settings.mqtt31_client_id_max
+        return _BAD_CLIENT_ID if n == 0 or longest and n > longest else 0
+    if n == 0 and not (fields.flags & _CLEAN and broker.settings.allow_zero_length_clientid):
+        return _BAD_CLIENT_ID  # [3.1.3-8]
+    return 0
+
+
+def _keep_alive_ok(broker, keep_alive):
+    # No packet of 3.1.1 tells a shorter one: as mosquitto, the id is refused.
+    most = broker.settings.max_keepalive
+    return most in (0, 65535) or 0 < keep_alive <= most
+
+
+def check_will(broker, buf, fields):
+    """What holds for PUBLISH holds for a will: one that may not be published is forgotten."""
+    topic, n = fields.will_topic
+    size = fields.will_message[1]
+    ask = buf[topic] == 36 or 0 < broker.settings.message_size_limit < size
+    local = ask and ondemand.take("embed.local", broker.now)
+    forbidden = local and local.refused(broker, buf, topic, n, fields, size)
+    if not forbidden and broker.may_publish:
+        client_id = fields.read(fields.client_id)
+        forbidden = not broker.may_publish(client_id, bytes(buf[topic : topic + n]))
+    if forbidden:
+        fields.flags &= ~_WILL

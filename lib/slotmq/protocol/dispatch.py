@@ -1,0 +1,274 @@
+# dispatch.py - from the bytes of a connection to the handlers of its packets.
+#
+# A packet that arrives whole is handled where it was read, in rx. Of a cut one the
+# beginning is held, in the connection's tail or in a whole-packet buffer; only the
+# bytes that it misses are copied behind it. readable() is how one client's flood
+# is bounded: a turn reads at most rx_bytes from each, and no more than the answers
+# to it have room for, so that an acknowledgement is never lost for lack of it.
+# Does not allocate; CONNECT, SUBSCRIBE and UNSUBSCRIBE may.
+from slotmq.delivery.encode import put_u16
+from slotmq.delivery.lifecycle import publish_stored
+from slotmq.fast import copy, next_packet
+from slotmq.platform import heap, ondemand
+from slotmq.platform.runtime import const
+from slotmq.protocol.acks import handle_puback, handle_pubcomp, handle_pubrec, handle_pubrel
+from slotmq.protocol.ping_disconnect import handle_disconnect, handle_pingreq, handle_unexpected
+from slotmq.protocol.publish import handle_publish
+
+_NONE = const(0xFFFF)
+_TYPE = const(0)
+_FLAGS = const(1)
+_BODY = const(3)
+_END = const(4)
+_TOTAL = const(5)
+_NEW = const(1)
+_PUBLISH_TYPE = const(3)
+_WITH_2 = const(0x540)  # PUBREL, SUBSCRIBE, UNSUBSCRIBE, by type
+_CONNECTED = const(2)
+_ENDING = const(3)
+_BLOCKED = const(2)
+_MALFORMED = const(2)
+_PROTOCOL = const(3)
+_TOO_BIG = const(4)
+_REFUSED = const(5)
+_FULL = const(6)
+_ACCEPTED = const(15)
+_PACKET_TOO_LARGE = const(0x95)  # reason codes [5.0, 2.4]
+_QUOTA = const(0x97)
+_PACKETS_IN = const(0)
+_BYTES_IN = const(5)
+_NOTICE = const(4)
+_DEBUG = const(64)
+_STRETCH = const(2000)  # bytes of a cut packet for which there is a time limit (net/timers.py)
+_MISSING = const(1000)  # while so much of a packet is missing its bytes are a sign of life
+
+
+def control(module, broker, conn, pkt, buf):
+    """A packet of the control plane, whose handler is loaded on demand; its result.
+
+    It may allocate: the loop's lock on the heap is lifted for it."""
+    heap.lift()
+    try:
+        return ondemand.take(module, broker.now).handle(broker, conn, pkt, buf)
+    except MemoryError:
+        broker.conns.refused += 1
+        return _refuse(broker, conn, pkt, buf, pkt[_END], _QUOTA, _FULL)
+    finally:
+        heap.drop()
+
+
+def _refuse(broker, conn, pkt, buf, end, reason, result):
+    # A CONNECT for which there is no room, of which buf[:end] has come: CONNACK with what
+    # each version has for that. Version 3 is not told of one that is too large.
+    conns = broker.conns
+    at = pkt[_BODY]
+    if pkt[_TYPE] != 1 or end - at < 7 or conns.state[conn] != _NEW:
+        return result
+    is_5 = buf[at + 6] == 5 and broker.five
+    put = conns.reserve(conn, 5) if is_5 or result == _FULL else -1
+    if put < 0:
+        return result
+    tx = conns.tx
+    if is_5:
+        conns.level[conn] = 5
+        put_u16(tx, put_u16(tx, put, 0x2003), reason)
+        tx[put + 4] = 0
+    else:
+        conns.tx_end[conn] -= 1
+        put_u16(tx, put_u16(tx, put, 0x2002), 0x0003)
+    if broker.log_mask & _NOTICE:
+        ondemand.tell(broker, "refused", conn, reason)
+    return _REFUSED
+
+
+def _joining(broker, conn, pkt, buf):
+    return control("protocol.connect", broker, conn, pkt, buf)
+
+
+def _subscribing(broker, conn, pkt, buf):
+    return control("protocol.subscribe", broker, conn, pkt, buf)
+
+
+# By packet type. FIRST serves a connection until its CONNECT, HANDLERS from then on.
+_NOT = handle_unexpected
+FIRST = (_NOT, _joining) + (_NOT,) * 14
+
+
+def by_type(publishing, subscribing, leaving, authenticating):
+    """The handlers; publishing: of PUBLISH and of its four acknowledgements."""
+    between = (subscribing, _NOT, subscribing, _NOT, handle_pingreq, _NOT)
+    return (_NOT,) * 3 + publishing + between + (leaving, authenticating)
+
+
+_PUBLISHING = (handle_publish, handle_puback, handle_pubrec, handle_pubrel, handle_pubcomp)
+# Behind them what publishes a will, so that a recorder may stand before it.
+HANDLERS = by_type(_PUBLISHING, _subscribing, handle_disconnect, _NOT) + (publish_stored,)
+
+
+def readable(broker, conn):
+    """How many bytes may be read now: no more than their answers have room for."""
+    conns = broker.conns
+    if conns.state[conn] == _ENDING or conns.part_msg[conn] != _NONE:
+        return 0
+    n = conns.tx_limit[conn] - conns.tx_end[conn]
+    if n < conns.tx_bytes >> 1 and conns.out[conn] != _BLOCKED:
+        broker.flush(conn)
+        n = conns.tx_limit[conn] - conns.tx_end[conn]
+    held = conns.held[conn]
+    if conns.state[conn] == _NEW or conns.level[conn] == 5:
+        n -= conns.tx_bytes >> 1  # the answer to CONNECT or AUTH may be longer than they are
+    elif held:
+        # The answer to what is held was not reserved when that was read.
+        n -= 4 + min(held >> 2, conns.tx_bytes >> 1)
+    if not conns.bigs[3] and not conns.has_big(conn):
+        n = min(n, conns.tail_bytes - held)
+    return max(0, min(n, len(broker.rx)))
+
+
+def receive(broker, conn, buf, at, n):
+    """Handle buf[at:n], which has just been read."""
+    conns = broker.conns
+    broker.current = conn
+    broker.queued_to_self = False
+    size = n - at
+    conns.tx_limit[conn] -= size
+    if conns.held[conn]:
+        at = _complete_held(broker, conn, buf, n)
+    if at < n:
+        at = _handle(broker, conn, buf, at, n, 0)
+        if at < n:
+            _hold(broker, conn, buf, at, n)
+    held = conns.held[conn]
+    if held < size or broker.pkt[_TOTAL] - held > _MISSING:
+        # A sign of life [3.1.2-24]; more of what is cut is none, but in a long packet.
+        conns.heard[conn] = broker.now
+    if conns.part_msg[conn] == _NONE and conns.state[conn] != _ENDING:
+        conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes
+    broker.current = _NONE
+    broker.go_on(conn)
+
+
+def _handle(broker, conn, buf, at, end, held):
+    # Every whole packet of buf[at:end], of which the first `held` bytes came earlier.
+    # -> the offset of a cut one, or end.
+    pkt = broker.pkt
+    conns = broker.conns
+    if conns.state[conn] == _ENDING:
+        return end
+    handlers = _handlers(broker, conn)
+    count = 0
+    n = 0
+    while at < end:
+        if broker.lane and handlers is broker.handlers and not held:
+            at = broker.handle(broker.lane, conn, buf, at, end)
+            if at == end:
+                break
+        n = next_packet(buf, at, end, pkt)
+        if n <= 0:
+            break
+        if broker.journal and broker.journal.most:  # little room: is there enough for this?
+            heap.lift()
+            ondemand.take("journal.compaction", broker.now).full(broker.journal, pkt[_TYPE], n)
+            heap.drop()
+        count += 1
+        at += n
+        broker.stats[_BYTES_IN] += n
+        _give_room(broker, conn, n - held)
+        held = 0
+        if broker.lane is None and broker.log_mask & _DEBUG:
+            ondemand.tell(broker, "received", conn, pkt)
+        broker.held = pkt[_TYPE] != _PUBLISH_TYPE or pkt[_FLAGS] & 6
+        result = handlers[pkt[_TYPE]](broker, conn, pkt, buf)
+        broker.held = 0
+        if broker.full == 2:
+            broker.full = broker.subscriptions.full = False
+        if result:
+            if result != _ACCEPTED:
+                broker.end(conn, result)
+                at = end
+                break
+            handlers = _handlers(broker, conn)
+        if conns.state[conn] == _ENDING:
+            at = end
+    broker.stats[_PACKETS_IN] += count
+    if at < end:
+        result = _MALFORMED
+        if n == 0:
+            result = _never(handlers, buf[at], conns.level[conn])
+            if not result:
+                return at
+        pkt[_END] = end
+        if n < -1:
+            result = _refuse(broker, conn, pkt, buf, end, _PACKET_TOO_LARGE, _TOO_BIG)
+        broker.end(conn, result)
+        return end
+    return at
+
+
+def _never(handlers, first, level):
+    # Why a packet with this first byte can never be right here, however it goes on; or 0.
+    kind = first >> 4
+    if handlers[kind] is _NOT:
+        return _PROTOCOL
+    flags = first & 15
+    if kind == _PUBLISH_TYPE:
+        wrong = flags & 6 == 6 or flags & 14 == 8 and level > 3
+    else:  # CONNECT's depend on the level that it tells; MQTT 3.1 has DUP
+        wrong = kind > 1 and flags & (15 if level > 3 else 7) != (_WITH_2 >> kind & 1) << 1
+    return _MALFORMED if wrong else 0
+
+
+def _handlers(broker, conn):
+    # By packet type, for what the connection is now.
+    state = broker.conns.state[conn]
+    if state == _NEW:
+        return broker.first_handlers
+    return broker.handlers if state == _CONNECTED else broker.five.handlers
+
+
+def _give_room(broker, conn, n):
+    # A packet's own bytes are reserved in tx for its answer, or for itself where its
+    # sender is among the receivers. Once one had to be queued, those behind it are too.
+    conns = broker.conns
+    limit = conns.tx_end[conn] if broker.queued_to_self else conns.tx_limit[conn] + n
+    conns.tx_limit[conn] = min(limit, (conn + 1) * conns.tx_bytes)
+
+
+def _hold(broker, conn, buf, at, end):
+    # Keep the beginning of a cut packet until the rest comes.
+    conns = broker.conns
+    n = end - at
+    if max(n, broker.pkt[_TOTAL]) > conns.tail_bytes:
+        conns.take_big(conn)
+    copy(conns.hold, conns.hold_off[conn], buf, at, n)
+    conns.held[conn] = n
+    conns.held_since[conn] = broker.now
+
+
+def _complete_held(broker, conn, buf, n):
+    # Append to the held packet what it misses; handle it when it is whole.
+    # -> how many bytes of buf it took.
+    conns = broker.conns
+    at = 0
+    while at < n:
+        off = conns.hold_off[conn]
+        held = conns.held[conn]
+        size = next_packet(conns.hold, off, off + held, broker.pkt)
+        total = broker.pkt[_TOTAL]
+        if size < 0:
+            break
+        if total > conns.tail_bytes and not conns.has_big(conn) and conns.take_big(conn):
+            off = conns.hold_off[conn]
+        more = min(total - held if total else 1, n - at)
+        copy(conns.hold, off + held, buf, at, more)
+        conns.held[conn] = held + more
+        if held % _STRETCH + more >= _STRETCH:
+            conns.held_since[conn] = broker.now
+        at += more
+        if total == held + more:
+            break
+    off = conns.hold_off[conn]
+    held = conns.held[conn]
+    if _handle(broker, conn, conns.hold, off, off + held, held - at) > off:
+        conns.drop_held(conn)
+    return at

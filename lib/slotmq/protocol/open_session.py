@@ -1,0 +1,244 @@
+# open_session.py - a client that may come in: takeover of its older connection, its will, its
+# session made or resumed, CONNACK; and the refusal of one that may not. The last steps of
+# protocol/connect.py. The control plane: may allocate and free.
+from slotmq.delivery import lifecycle
+from slotmq.delivery.outgoing import put_ack
+from slotmq.fast import store, unref
+from slotmq.platform import ondemand
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_CONNACK = const(0x20)
+_CONNECTED = const(2)
+_ENDING = const(3)
+_FIVE = const(4)
+_REFUSED = const(5)
+_TAKEN_OVER = const(7)
+_ACCEPTED = const(15)
+_NOTICE = const(4)
+_SHARE_MOST = const(0)
+_SHARE_CONNECTED = const(2)
+_BAD_CLIENT_ID = const(2)
+_UNAVAILABLE = const(3)
+_QUOTA = const(0x97)
+_CLEAN = const(2)
+_WILL = const(4)
+
+
+def open_session(broker, conn, buf, fields):
+    """It may come in, if there is room for it; a result."""
+    ids, off, n = _client_id(broker, buf, fields)
+    if fields.more:
+        code = fields.more.prepare(broker, conn, fields)
+        if code:
+            return refuse(broker, conn, code, fields)
+    user = broker.log_mask & _NOTICE and fields.read()
+    if user:
+        broker.conns.source[conn] = [broker.conns.source[conn], user]
+    sessions = broker.sessions
+    session = sessions.find(ids, off, n)
+    if broker.full and _must_keep(broker, fields, session):
+        return refuse(broker, conn, _UNAVAILABLE, fields, b"room in the journal")
+    old = _older(broker, session)
+    if old != _NONE and not _gives_way(broker, conn, old):
+        return refuse(broker, conn, _BAD_CLIENT_ID, fields)
+    if _is_full(broker, conn, old):
+        broker.settle_ending()
+        session = sessions.find(ids, off, n)
+        old = _older(broker, session)
+        if _is_full(broker, conn, old):
+            broker.conns.refused += 1
+            return refuse(broker, conn, _UNAVAILABLE, fields, b"connections")
+    will = _NONE
+    if fields.flags & _WILL:
+        will = _store_will(broker, buf, fields)
+        if will == _NONE:
+            text = b"messages or topic_bytes for the will"
+            return refuse(broker, conn, _UNAVAILABLE, fields, text)
+    present = 0
+    if old != _NONE:
+        if sessions.clean[session] and not (_may_come(broker, fields) or _evict(broker)):
+            sessions.refused += 1  # it ends with its connection, and a new one may not stay
+            present = -_QUOTA
+        else:  # nothing refuses it any more: the older one ends with its will [3.1.4-2]
+            broker.end(old, _TAKEN_OVER)
+            lifecycle.detach(broker, old)
+    present = present or _take_session(broker, conn, ids, off, n, fields)
+    if present < 0:
+        if will != _NONE:
+            unref(broker.queue, will)
+        text = b"sessions" if _may_come(broker, fields) else b"sessions that stay"
+        return refuse(broker, conn, -present if fields.more else _UNAVAILABLE, fields, text)
+    session = broker.conns.session[conn]
+    sessions.will[session] = will
+    broker.conns.state[conn] = _CONNECTED
+    broker.conns.patience[conn] = fields.keep_alive * 15  # 1.5 times, in tenths [3.1.2-24]
+    if fields.more:
+        broker.conns.state[conn] = _FIVE
+        fields.more.opened(broker, conn, fields, present)
+    else:
+        if broker.five:
+            broker.five.opened_3(broker, session, fields.flags & _CLEAN)
+        put_ack(broker, conn, _CONNACK, present << 8 if fields.level > 3 else 0)
+    if broker.log_mask & _NOTICE:
+        ondemand.tell(broker, "joined", conn, fields)
+    return _ACCEPTED
+
+
+def _must_keep(broker, fields, session):
+    # There is no room for what the journal has not: a will, a session that stays.
+    if fields.flags & _WILL:
+        broker.messages.refused += 1
+        return True
+    if _stays(fields) and (session == _NONE or broker.sessions.clean[session]):
+        broker.sessions.refused += 1
+        return True
+    return False
+
+
+def _stays(fields):
+    # Is the session to outlive the connection?
+    return fields.expiry if fields.more else not fields.flags & _CLEAN
+
+
+def _store_will(broker, buf, fields):
+    topic, topic_len = fields.will_topic
+    payload, size = fields.will_message
+    flags = fields.flags >> 2 & 6 | fields.flags >> 5 & 1
+    msg = _NONE
+    if topic_len > broker.limits.topic_bytes:
+        pass
+    elif fields.more:
+        msg = fields.more.store_will(broker, buf, fields, flags)
+    else:
+        msg = store(broker.queue, buf, topic, topic_len, payload, size, flags)
+    if msg == _NONE:
+        broker.messages.refused += 1
+    return msg
+
+
+def _client_id(broker, buf, fields):
+    # Where the client id stands; an empty one is made up [3.1.3-6].
+    off, n = fields.client_id
+    if n:
+        return buf, off, n
+    while True:
+        broker.auto_id += 1
+        name = b"%s%08x" % (broker.settings.auto_id_prefix, broker.auto_id)
+        if broker.sessions.find(name, 0, len(name)) == _NONE:
+            fields.assigned = name
+            return name, 0, len(name)
+
+
+def _take_session(broker, conn, ids, off, n, fields):
+    """Attach the session of a client id: 1 it was there before, 0 new; no room: -reason."""
+    sessions = broker.sessions
+    clean = fields.flags & _CLEAN
+    session = sessions.find(ids, off, n)
+    present = 0
+    if session == _NONE:
+        session = _new_session(broker, ids, off, n, fields)
+        if session == _NONE:
+            return -_QUOTA
+    elif clean:
+        lifecycle.discard_state(broker, session)
+    else:
+        present = 1
+    sessions.clean[session] = 1 if clean else 0
+    lifecycle.attach(broker, conn, session)
+    return present
+
+
+def _is_full(broker, conn, old):
+    # Are as many connected as may be, in all or through the listener it came in by? It takes
+    # the place of its older connection.
+    shares = broker.conns.share
+    most = broker.settings.max_connections
+    if most <= 0:
+        most = broker.limits.connections
+    there = shares[conn][_SHARE_CONNECTED]
+    if old != _NONE:
+        most += 1
+        there -= shares[old] is shares[conn]
+    return there >= shares[conn][_SHARE_MOST] or broker.connected >= most
+
+
+def _older(broker, session):
+    # The connection that has the session, or NONE.
+    return broker.sessions.conn[session] if session != _NONE else _NONE
+
+
+def _gives_way(broker, conn, old):
+    # One of the broker's own program (embed/client.py) gives way to nobody on the network.
+    streams = broker.conns.stream
+    if not hasattr(streams[old], "publish") or hasattr(streams[conn], "publish"):
+        return True
+    return broker.conns.state[old] == _ENDING
+
+
+def _new_session(broker, ids, off, n, fields):
+    sessions = broker.sessions
+    session = _NONE
+    if _may_come(broker, fields):
+        session = sessions.take(ids, off, n)
+    if session == _NONE and _evict(broker):
+        session = sessions.take(ids, off, n)
+    if session == _NONE:
+        sessions.refused += 1
+    return session
+
+
+def _may_come(broker, fields):
+    # Does the policy let a new session take a free slot?
+    policy = broker.settings.when_full["sessions"]
+    return policy in ("drop_oldest", "refuse") or not _stays(fields) or _may_stay(broker)
+
+
+def _evict(broker):
+    # One without a connection makes way, where the policy lets it.
+    sessions = broker.sessions
+    policy = broker.settings.when_full["sessions"]
+    oldest = _NONE
+    if policy != "refuse":
+        oldest = _oldest_offline(sessions, policy != "drop_oldest")
+    if oldest != _NONE:
+        sessions.refused += 1
+        lifecycle.end_session(broker, oldest)
+    return oldest != _NONE
+
+
+def _may_stay(broker):
+    # The last `connections` slots are for sessions that end with their connection, but all who
+    # can be connected may stay: one that does holds its slot when its client is gone.
+    sessions = broker.sessions
+    staying = 0
+    for session in range(sessions.slots):
+        if sessions.used(session) and not sessions.clean[session]:
+            staying += 1
+    most = broker.limits.connections
+    return staying < sessions.slots - min(most, max(0, sessions.slots - most))
+
+
+def _oldest_offline(sessions, empty):
+    # The session without a connection that left first, or NONE; empty: of those that hold no
+    # message to be delivered, and no QoS 2 id.
+    oldest = _NONE
+    for session in range(sessions.slots):
+        if sessions.used(session) and sessions.conn[session] == _NONE:
+            if empty and (sessions.head[session] != _NONE or sessions.id_count[session]):
+                continue
+            if oldest == _NONE or sessions.left[session] < sessions.left[oldest]:
+                oldest = session
+    return oldest
+
+
+def refuse(broker, conn, code, fields, text=b""):
+    """CONNACK with a return code, and the end. text: for the log, what was too little."""
+    if fields.more:
+        code = fields.more.refuse(broker, conn, code)
+    else:
+        code = min(code, 5)
+        put_ack(broker, conn, _CONNACK, code)
+    if broker.log_mask & _NOTICE:
+        ondemand.tell(broker, "refused", conn, (code, fields, text))
+    return _REFUSED

@@ -1,0 +1,150 @@
+# publish.py - PUBLISH [3.3]: check, route and store, and only then
+# acknowledge. Does not allocate.
+from slotmq.delivery import retain, routing
+from slotmq.delivery.outgoing import put_ack
+from slotmq.fast import unref, utf8_ok
+from slotmq.platform import heap, ondemand
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_FLAGS = const(1)
+_END = const(4)
+_PACKET_ID = const(6)
+_TOPIC = const(7)
+_TOPIC_LEN = const(8)
+_PAYLOAD = const(9)
+_PUBACK = const(0x40)
+_PUBREC = const(0x50)
+_PUBLISH_IN = const(2)
+_OK = const(0)
+_MALFORMED = const(2)
+_PROTOCOL = const(3)
+_FULL = const(6)
+
+
+def handle_publish(broker, conn, pkt, buf):
+    flags = pkt[_FLAGS]
+    broker.stats[_PUBLISH_IN] += 1
+    topic = pkt[_TOPIC]
+    topic_len = pkt[_TOPIC_LEN]
+    subs = broker.subscriptions
+    slot = subs.routes.find(buf, topic, topic_len)
+    subs.special = False
+    if slot < 0:
+        if topic_len > broker.limits.topic_bytes or not utf8_ok(buf, topic, topic_len, 1):
+            return _MALFORMED
+        slot = subs.match(buf, topic, topic_len)
+    if flags == 0 and broker.plain and buf[topic] != 36:
+        routing.publish_packet(broker, pkt, buf, slot)
+        return _OK
+    return _handle_any(broker, conn, pkt, buf, flags, slot)
+
+
+def _handle_any(broker, conn, pkt, buf, flags, slot):
+    qos = flags >> 1 & 3
+    if qos == 0:
+        if flags & 8 and broker.conns.level[conn] != 3:
+            return _MALFORMED  # [3.3.1-2]
+    elif qos == 3 or pkt[_PACKET_ID] == 0:
+        return _MALFORMED  # [3.3.1-4, 2.3.1-1]
+    if qos > broker.max_qos or flags & 1 and not broker.settings.retain_available:
+        return _PROTOCOL
+    taken = broker.plain and buf[pkt[_TOPIC]] != 36
+    if not taken:
+        size = pkt[_END] - pkt[_PAYLOAD]
+        taken = is_wanted(broker, conn, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], size)
+        slot = routing.route(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN])  # a hook may publish
+    if qos == 2:
+        return _handle_qos2(broker, conn, pkt, buf, flags & 7, slot, taken)
+    if taken:
+        if qos == 0:
+            _publish_qos0(broker, pkt, buf, flags & 1, slot)
+            return _OK
+        result = _publish(broker, pkt, buf, flags & 7, slot)
+        if result:
+            return result
+    if qos:
+        put_ack(broker, conn, _PUBACK, pkt[_PACKET_ID])
+    return _OK
+
+
+def _handle_qos2(broker, conn, pkt, buf, flags, slot, taken):
+    # The receive list decides first: a duplicate is acknowledged, not delivered [4.3.3-2].
+    sessions = broker.sessions
+    session = broker.conns.session[conn]
+    packet_id = pkt[_PACKET_ID]
+    if sessions.find_received(session, packet_id) < 0:
+        at = sessions.add_received(session, packet_id)
+        if at < 0:
+            return _FULL
+        result = _OK
+        try:
+            if taken and sessions.id_msg is None:
+                result = _publish(broker, pkt, buf, flags, slot)
+            elif taken:
+                if routing.may_keep(broker, session, pkt[_END] - pkt[_TOPIC]):
+                    sessions.id_msg[at] = routing.store(broker, pkt, buf, flags)
+                if sessions.id_msg[at] == _NONE:
+                    result = broker.when_no_message
+        except BaseException:  # it is sent again, and must not count as stored then
+            sessions.remove_received(session, at)
+            raise
+        if result:
+            sessions.remove_received(session, at)
+            return result
+    put_ack(broker, conn, _PUBREC, packet_id)
+    return _OK
+
+
+def _publish(broker, pkt, buf, flags, slot):
+    # QoS 1 and 2: into a message slot, and from there to everybody.
+    routes = broker.subscriptions.routes
+    msg = _NONE
+    kept = flags & 1 and pkt[_PAYLOAD] != pkt[_END]
+    if routing.is_refused(broker, slot, flags >> 1):
+        return broker.when_no_message
+    if kept or routes.first[slot] != routes.end[slot]:
+        msg = routing.store(broker, pkt, buf, flags)
+        if msg == _NONE and (kept or broker.when_no_message):
+            return broker.when_no_message
+    if flags & 1:  # what clears does so also where it finds no slot
+        retain.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
+    if msg != _NONE:
+        routing.fan_out(broker, msg, flags >> 1, slot)
+        unref(broker.queue, msg)
+    return _OK
+
+
+def _publish_qos0(broker, pkt, buf, retained, slot):
+    if broker.upgrade_qos:
+        _publish(broker, pkt, buf, retained, slot)
+        return
+    if retained:
+        msg = _NONE
+        if pkt[_PAYLOAD] != pkt[_END]:
+            msg = routing.store(broker, pkt, buf, 1)
+        retain.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
+        if msg != _NONE:
+            unref(broker.queue, msg)
+    routing.publish_packet(broker, pkt, buf, slot)
+
+
+def is_wanted(broker, conn, buf, topic, n, size):
+    """False for messages that are acknowledged but go nowhere [3.3.5-2].
+
+    What is the broker's own; a payload over message_size_limit; what the hook forbids."""
+    if buf[topic] == 36 or 0 < broker.settings.message_size_limit < size:
+        heap.lift()
+        refused = ondemand.take("embed.local", broker.now).refused(
+            broker, buf, topic, n, conn, size
+        )
+        heap.drop()
+        if refused:
+            return False
+    if broker.may_publish is None:
+        return True
+    heap.lift()
+    client_id = broker.sessions.client_id(broker.conns.session[conn])
+    wanted = broker.may_publish(client_id, bytes(buf[topic : topic + n]))
+    heap.drop()
+    return wanted

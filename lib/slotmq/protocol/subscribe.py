@@ -1,0 +1,161 @@
+# subscribe.py - SUBSCRIBE and UNSUBSCRIBE [3.8, 3.10]. The whole packet is
+# checked before anything is changed. The control plane: may allocate and free.
+from slotmq.delivery import retain
+from slotmq.delivery.encode import length_bytes, put_header, put_u16
+from slotmq.delivery.outgoing import put_ack
+from slotmq.fast import filter_ok, utf8_ok
+from slotmq.platform import ondemand
+from slotmq.platform.runtime import const
+from slotmq.tables import insertion
+
+_NONE = const(0xFFFF)
+_TYPE = const(0)
+_SUBSCRIBE = const(8)
+_FLAGS = const(1)
+_BODY = const(3)
+_END = const(4)
+_SUBACK = const(0x90)
+_UNSUBACK = const(0xB0)
+_FAILURE = const(0x80)
+# and why, as version 5 has it
+_UNAUTHORIZED = const(0x87)
+_FILTER_INVALID = const(0x8F)
+_QUOTA = const(0x97)
+_BLOCKED = const(2)
+_PACKETS_OUT = const(1)
+_OK = const(0)
+_MALFORMED = const(2)
+_FULL = const(6)
+_NOTICE = const(4)
+_SUBSCRIBE_LOG = const(16)
+_UNSUBSCRIBE_LOG = const(32)
+
+
+def handle(broker, conn, pkt, buf):
+    """SUBSCRIBE or UNSUBSCRIBE of version 3; a result."""
+    if pkt[_TYPE] == _SUBSCRIBE:
+        return _handle_subscribe(broker, conn, pkt, buf)
+    return _handle_unsubscribe(broker, conn, pkt, buf)
+
+
+def _handle_subscribe(broker, conn, pkt, buf):
+    count = _check(broker, conn, pkt, buf, 1)
+    if count <= 0:
+        return _MALFORMED
+    conns = broker.conns
+    at = conns.tx_end[conn]
+    size = count + 3 + length_bytes(count + 2)
+    if at + size > (conn + 1) * conns.tx_bytes and conns.out[conn] != _BLOCKED:
+        broker.flush(conn)
+        at = conns.tx_end[conn]
+    if at + size > (conn + 1) * conns.tx_bytes:
+        return _FULL  # more filters than an answer can hold
+    body = pkt[_BODY]
+    tx = conns.tx
+    put = put_u16(tx, put_header(tx, at, _SUBACK, count + 2), buf[body] << 8 | buf[body + 1])
+    body += 2
+    while body < pkt[_END]:
+        n = buf[body] << 8 | buf[body + 1]
+        body += 2
+        tx[put] = code = _subscribe(broker, conns.session[conn], buf, body, n, buf[body + n])
+        if code >= _FAILURE:
+            denied(broker, conn, code, buf, body, n)
+            tx[put] = _FAILURE
+        put += 1
+        body += n + 1
+    conns.tx_end[conn] = put
+    if conns.out[conn] == 0:
+        conns.mark_dirty(conn)
+    broker.stats[_PACKETS_OUT] += 1
+    return _OK
+
+
+def _handle_unsubscribe(broker, conn, pkt, buf):
+    if _check(broker, conn, pkt, buf, 0) <= 0:
+        return _MALFORMED
+    body = pkt[_BODY]
+    packet_id = buf[body] << 8 | buf[body + 1]
+    body += 2
+    while body < pkt[_END]:
+        n = buf[body] << 8 | buf[body + 1]
+        _unsubscribe(broker, broker.conns.session[conn], buf, body + 2, n)
+        body += n + 2
+    put_ack(broker, conn, _UNSUBACK, packet_id)
+    return _OK
+
+
+def _check(broker, conn, pkt, buf, options):
+    # How many filters, or -1 where anything is wrong [3.8.3, 3.10.3]. options: bytes
+    # behind each filter.
+    at = pkt[_BODY]
+    end = pkt[_END]
+    if pkt[_FLAGS] != 2 and broker.conns.level[conn] != 3 or at + 2 > end:
+        return -1
+    if buf[at] == 0 == buf[at + 1]:
+        return -1
+    at += 2
+    count = 0
+    while at < end:
+        n = buf[at] << 8 | buf[at + 1] if at + 2 <= end else 0
+        at += 2
+        if at + n + options > end or not utf8_ok(buf, at, n, 0) or not filter_ok(buf, at, n):
+            return -1
+        at += n
+        if options and buf[at] > 2:
+            return -1
+        at += options
+        count += 1
+    return count
+
+
+def _subscribe(broker, session, buf, off, n, qos):
+    # One filter: the granted QoS, or why it is not granted, which the client hears as 0x80
+    # [3.9.3-2].
+    subs = broker.subscriptions
+    qos = min(qos, broker.max_qos)
+    if n > broker.limits.topic_bytes or filter_ok(buf, off, n) > broker.limits.levels:
+        subs.refused += 1
+        return _FILTER_INVALID
+    if not may(broker, session, buf, off, n, qos):
+        return _UNAUTHORIZED
+    node = insertion.add_node(subs, buf, off, n)
+    if node == _NONE:
+        return _QUOTA
+    sub = insertion.add(subs, broker.sessions, session, node, qos)
+    if sub == _NONE:
+        return _QUOTA
+    if broker.five:
+        broker.five.options[sub] = broker.five.identifier[sub] = 0
+    retain.start(broker, session, sub)
+    if broker.log_mask & _SUBSCRIBE_LOG:
+        log(broker, _SUBSCRIBE_LOG, session, buf, off, n, " (QoS %d)" % qos)
+    return qos
+
+
+def may(broker, session, buf, off, n, qos):
+    if broker.may_subscribe is None:
+        return True
+    client_id = broker.sessions.client_id(session)
+    return broker.may_subscribe(client_id, bytes(buf[off : off + n]), qos)
+
+
+def _unsubscribe(broker, session, buf, off, n):
+    subs = broker.subscriptions
+    node = insertion.find_node(subs, buf, off, n)
+    if node != _NONE:
+        sub = insertion.find(subs, session, node)
+        if sub != _NONE:
+            subs.remove(broker.sessions, sub)
+    if broker.log_mask & _UNSUBSCRIBE_LOG:
+        log(broker, _UNSUBSCRIBE_LOG, session, buf, off, n, "")
+
+
+def denied(broker, conn, code, buf, off, n):
+    """The log hears of a filter that was not granted; code: why."""
+    if broker.log_mask & _NOTICE:
+        ondemand.tell(broker, "denied", conn, (bytes(buf[off : off + n]), code))
+
+
+def log(broker, bit, session, buf, off, n, tail):
+    who = broker.sessions.client_id(session).decode()
+    broker.log(bit, "%r %r%s" % (who, bytes(buf[off : off + n]).decode(), tail))

@@ -1,0 +1,43 @@
+# flush.py - on a computer, which may fill a segment in milliseconds, none waits for the
+# disk: what was written of segments that are at their end stays with the next flush. Stands
+# before Recorder.flush(), and is loaded only where the heap is large. rec.unsynced is the first
+# segment that may not be kept yet. Allocates, with the lock on the heap lifted.
+import os
+
+from slotmq.platform import heap
+from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.recorder import files
+
+_ENOENT = const(2)
+
+
+def stand_before(rec):
+    """From now on a Recorder keeps its older segments when it is flushed."""
+    inner = rec.flush
+    rec.unsynced = rec.segment
+
+    def flush():
+        heap.lift()
+        try:
+            _sync(rec)
+        except OSError:
+            rec.failed()
+            return False
+        finally:
+            heap.drop()
+        return inner()
+
+    rec.flush = flush
+
+
+def _sync(rec):
+    while rec.unsynced < rec.segment:
+        rec.unsynced += 1
+        try:
+            with open(files.path(rec, rec.unsynced - 1), "r+b") as file:
+                file.flush()
+                if not MICROPYTHON:
+                    os.fsync(file.fileno())
+        except OSError as error:
+            if error.args[0] != _ENOENT:  # else it has been overwritten
+                raise

@@ -1,0 +1,301 @@
+# segments.py - what the recorder does seldom: the next segment and room for it, and what
+# stands in front of one: which records were lost. Loaded on demand and owns
+# nothing; `rec` is a Recorder, what must be remembered is its. The control plane: allocates.
+import gc
+from struct import pack
+
+from slotmq.platform import ondemand
+from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.recorder import files
+from slotmq.recorder.files import SEGMENT_HEAD
+from slotmq.recorder.wall_clock import tell_time
+from slotmq.recorder.writer import STOPPED
+
+_NONE = const(0xFFFF)
+_FILL = const(0)
+_SEQ = const(4)
+_SPACE = const(7)
+_CLIENT = const(8)
+_EVENT = const(3)
+_THIS = const(15)
+_UNWANTED = const(1)  # of marks, see recorder/writer.py
+_EXTRA = const(8)  # of a message: it has properties
+_GOODBYE = const(1)  # reasons
+_TAKEN_OVER = const(7)
+_STOPPING = const(10)
+_CONNECTED = const(2)  # events
+_DISCONNECTED = const(3)
+_WILL = const(4)
+_TAKEOVER = const(5)
+_TABLE_FULL = const(7)
+_LOW = const(8)
+_TIME_PASSES = const(10)
+_STEP = const(1024)  # bytes of heap that there must be less for an event
+_GAP = const(5)
+_SUBSCRIBE = const(8)  # the packet
+_SUBSCRIBED = const(0x603)  # EVENT, with its flags from bit 8 on
+_UNSUBSCRIBED = const(0x903)
+_NEVER = const(0x3FFFFFFF)
+_GAP_BYTES = const(36)
+_OVERWRITTEN = const(1)
+_STOPPED_FOR = const(600)  # tenths of a second, between two looks for room in a full ring
+_NO_SEGMENT = 0xFFFFFFFF
+_TO_THE_END = 0xFFFFFFFF  # records, how many nobody knows
+_MOST_SEQ = const(0x3FF00000)  # a segment more, and a board could not count without the heap
+
+
+def next_segment(rec, need):
+    """Go on in a new segment that has room for so many bytes; is there one?"""
+    try:
+        there = files.look(rec)
+        if not rec.is_open:
+            _clear_away(rec, there)
+        if len(there) >= rec.most and rec.stops:
+            _stop(rec)
+            return False
+        if not finish(rec):
+            return False
+        _forget_told(rec)
+        while len(there) >= rec.most:
+            rec.gaps.append(_overwritten(rec, there))
+        begin(rec)
+    except OSError:
+        rec.failed()
+        return False
+    return rec.o[_SPACE] >= need  # else many GAPs have taken its room
+
+
+def _forget_told(rec):
+    if rec.written:  # what the segment says of losses is there
+        rec.gaps = []
+        rec.written = 0
+
+
+def begin(rec):
+    """Open the next segment and say what was lost."""
+    o = rec.o
+    first = _first_lost(rec)
+    if o[_SEQ] >= _MOST_SEQ:
+        first = _next_boot(rec, first)
+    rec.out[:SEGMENT_HEAD] = files.begin(rec, max(rec.newest, rec.segment) + 1)
+    # This takes in what a segment would have said that has failed before its first block.
+    rec.gaps = [lost for lost in rec.gaps if lost[0] == _OVERWRITTEN or lost[1] != rec.boot]
+    if o[_SEQ] > first:
+        rec.gaps.append((rec.gap, rec.boot, first, o[_SEQ] - first, _NO_SEGMENT))
+    rec.gap = 0
+    rec.lost_from = first
+    o[_FILL] = SEGMENT_HEAD
+    rec.done = 0
+    o[_SPACE] = rec.size - SEGMENT_HEAD - (_GAP_BYTES if rec.stops else 0)
+    o[_THIS] += 1  # the segment has the text of no id
+    if o[_THIS] > 255:
+        o[_THIS] = _UNWANTED + 1
+        for marks in rec.marks:
+            for i in range(len(marks)):
+                marks[i] = marks[i] == _UNWANTED
+    rec.is_open = True
+    client = o[_CLIENT]
+    o[_CLIENT] = _NONE
+    for lost in rec.gaps:
+        gap(rec, *lost)
+    tell_time(rec)
+    o[_CLIENT] = client
+    rec.is_told = False
+
+
+def _next_boot(rec, first):
+    # All numbers of this start are used: as if there had been another one. -> the first seq
+    files.keep(rec.folder, rec.board, rec.boot + 1)
+    _forget_told(rec)
+    if rec.o[_SEQ] > first:
+        rec.gaps.append((rec.gap, rec.boot, first, rec.o[_SEQ] - first, _NO_SEGMENT))
+    rec.boot += 1
+    rec.gap = rec.lost_from = rec.o[_SEQ] = 0
+    return 0
+
+
+def _clear_away(rec, there):
+    # The newest may have failed, or lost its power, before its first block: as if it had not been.
+    files.close(rec)
+    if there and 0 <= files.size(rec, there[-1]) < SEGMENT_HEAD:
+        rec.newest = there.pop() - 1
+        files.remove(rec, rec.newest + 1)
+        rec.segment = min(rec.segment, rec.newest)
+
+
+def finish(rec):
+    """The segment that is written is at its end; on a computer the next flush keeps it.
+
+    False: it has failed."""
+    if rec.is_open:
+        if not (rec.flush() if ondemand.IS_SMALL else rec.settle(True)):
+            return False
+        rec.is_open = False
+        rec.o[_SPACE] = 0
+        files.close(rec)
+    return True
+
+
+def _stop(rec):
+    # The ring is full: the last segment has kept room to say so.
+    if rec.is_open:
+        seq = rec.o[_SEQ]
+        rec.o[_SPACE] += _GAP_BYTES
+        client = rec.o[_CLIENT]
+        rec.o[_CLIENT] = _NONE
+        gap(rec, STOPPED, rec.boot, seq + 1, _TO_THE_END, _NO_SEGMENT)
+        rec.o[_CLIENT] = client
+        finish(rec)
+    if rec.gap and rec.o[_SEQ] >= _MOST_SEQ:
+        _next_boot(rec, rec.lost_from)
+    if not rec.gap:
+        rec.gap = STOPPED
+        rec.lost_from = rec.o[_SEQ]
+    rec.o[_SPACE] = 0
+    rec.retry_at = rec.now + _STOPPED_FOR
+
+
+def _first_lost(rec):
+    # Since there has been no segment, and of one that failed what is not whole.
+    if not rec.gap:
+        return rec.o[_SEQ]
+    if rec.gap != STOPPED and rec.segment >= 0:
+        head = files.header(rec, rec.segment)
+        if head and head[0] == rec.boot:
+            return files.end(rec, rec.segment)
+    return rec.lost_from
+
+
+def _overwritten(rec, there):
+    # Remove the oldest segment; what to say of it.
+    oldest = there.pop(0)
+    head = files.header(rec, oldest)
+    after = files.header(rec, there[0]) if there else None
+    lost = (_OVERWRITTEN, 0, 0, 0, oldest)
+    if head:
+        end = after[1] if after and after[0] == head[0] else files.end(rec, oldest)
+        lost = (_OVERWRITTEN, head[0], head[1], end - head[1], oldest)
+    files.remove(rec, oldest)
+    if there:
+        rec.first = there[0]
+    return lost
+
+
+def gap(rec, reason, boot, seq, count, segment):
+    """Records were lost."""
+    rec.put(_GAP | reason << 8, _NONE, pack("<IIII", boot, seq, count, segment), 0, 16)
+
+
+def event(rec, code, detail, client=_NONE, topic=_NONE):
+    """Something has happened."""
+    rec.o[_CLIENT] = client
+    rec.put(_EVENT | code << 8, topic, detail, 0, len(detail))
+
+
+def note_boots(rec, boot):
+    """Starts since that one found a full ring: nothing of them is there."""
+    for lost in range(max(boot + 1, rec.boot - 8), rec.boot):
+        rec.gaps.append((STOPPED, lost, 0, _TO_THE_END, _NO_SEGMENT))
+
+
+def stay(taps, _conn, _now):
+    """Three days are over, in which nothing need have passed: the ticks are told, and the time."""
+    taps.rec.o[_CLIENT] = _NONE
+    tell_time(taps.rec)
+    if not taps.rec.wall:
+        event(taps.rec, _TIME_PASSES, b"")
+
+
+# Clients
+
+
+def joined(taps, conn, level):
+    """A client has been let in."""
+    event(taps.rec, _CONNECTED, bytes((level,)), taps.broker.conns.session[conn])
+
+
+def ended(taps, conn, reason):
+    """A connection ends, and why."""
+    rec = taps.rec
+    sessions = taps.broker.sessions
+    session = taps.broker.conns.session[conn]
+    event(rec, _DISCONNECTED, bytes((reason,)), session)
+    if reason == _TAKEN_OVER:
+        event(rec, _TAKEOVER, b"", session)
+    if reason != _GOODBYE and reason != _STOPPING and sessions.will[session] != _NONE:
+        event(rec, _WILL, b"", session)
+
+
+def asked(taps, conn, kind):
+    """SUBSCRIBE or UNSUBSCRIBE; its filters may stand behind properties."""
+    buf, at, end = taps.buf, taps.at, taps.to
+    broker = taps.broker
+    rec = taps.rec
+    if broker.conns.level[conn] == 5:
+        n = shift = 0
+        more = 128
+        while more & 128:
+            more = buf[at]
+            n |= (more & 127) << shift
+            shift += 7
+            at += 1
+        at += n
+    while at + 2 <= end:
+        n = buf[at] << 8 | buf[at + 1]
+        rec.o[_CLIENT] = broker.conns.session[conn]
+        rec.put(_SUBSCRIBED if kind == _SUBSCRIBE else _UNSUBSCRIBED, _NONE, buf, at + 2, n)
+        at += 2 + n + (1 if kind == _SUBSCRIBE else 0)
+
+
+def said(taps, msg, session):
+    """A will is published: a message that lies in a slot."""
+    messages = taps.broker.messages
+    name = bytearray(messages.topic_len[msg])
+    data = bytearray(messages.payload_len[msg])
+    messages.read_topic(msg, name, 0)
+    messages.arena.move(messages.first[msg], 2 + len(name), data, 0, len(data), 1)
+    flags = messages.flags[msg]
+    at = taps.broker.five.props[msg] if flags & _EXTRA else 0
+    flags = flags >> 1 & 3 | (flags & 1) << 2
+    taps.rec.message(session, name, 0, len(name), flags, data, at, len(data) - at)
+
+
+def close(rec):
+    """The segment is whole, and nothing follows."""
+    rec.flush()
+    files.close(rec)
+    rec.is_open = False
+    rec.o[_SPACE] = 0
+    rec.retry_at = _NEVER
+
+
+# Full tables
+
+_TABLES = """\
+connections conns.refused
+sessions sessions.refused
+subscriptions subscriptions.refused
+nodes subscriptions.nodes_refused
+messages messages.refused
+deliveries deliveries.refused
+retained retained.refused
+received sessions.ids_refused
+"""
+
+
+def look(taps, _conn, _now):
+    """Which tables have refused something since the last time, and is heap lower than ever?"""
+    rows = [line.split() for line in _TABLES.split("\n") if line]
+    counts = []
+    for i in range(len(rows)):
+        table, name = rows[i][1].split(".")
+        counts.append(getattr(getattr(taps.broker, table), name))
+        if counts[i] > (taps.counts[i] if taps.counts else 0):
+            event(taps.rec, _TABLE_FULL, rows[i][0].encode())
+    taps.counts = counts
+    if MICROPYTHON:
+        gc.collect()
+        free = gc.mem_free()
+        if free < taps.low - _STEP:
+            taps.low = free
+            event(taps.rec, _LOW, pack("<I", free))

@@ -1,0 +1,269 @@
+# start.py - how a program with `record` lines makes its recorder, and starts it once nothing can
+# refuse the start any more: the ring's folder, who this board is and which start this is. Borrowed
+# for either: allocates, and keeps nothing.
+import gc
+import os
+import time
+from binascii import crc32
+from struct import unpack
+
+from slotmq.config.settings import ConfError
+from slotmq.fast import filter_ok
+from slotmq.platform import log, ondemand
+from slotmq.platform.ondemand import borrow
+from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.recorder import files
+from slotmq.recorder.files import IDENTITY
+from slotmq.recorder.interceptor import Taps
+from slotmq.recorder.wall_clock import anchor
+from slotmq.recorder.writer import Recorder
+
+# Settings beside `record`
+DEFAULTS = {
+    "record_location": "record",  # the folder
+    "record_segment_size": 16384,  # on a computer 256 times as much
+    "record_budget": 262144,  # bytes of all segments; the same
+    "record_full": "drop_oldest",
+    "record_flush_interval": 10,  # seconds that a record waits at most
+    "record_events": True,
+    "remote_admin": False,  # may clients fetch segments and tell the time?
+}
+_CONNECT = const(1)  # types of packets
+_PUBLISH_TYPE = const(3)
+_SUBSCRIBE = const(8)
+_UNSUBSCRIBE = const(10)
+_AUTH_TYPE = const(15)
+_OF_WILL = const(16)
+_INFO = const(8)
+_WARNING = const(2)
+_BOOT = const(1)
+_EEXIST = const(17)
+_FAILED = const(3)  # as in recorder/writer.py
+_NO_ROOM = (28, 122)  # ENOSPC, EDQUOT
+_YEAR_2000 = const(946684800)  # where the clocks of most boards begin
+_CLOCK_IS_SET = const(1700000000)
+_RTC = const(1)
+_RTC_ERROR = const(60000)  # ms
+_NEVER = const(0x3FFFFFFF)
+_COMPUTERS = const(8)  # bits by which sizes are larger on one, which writes 100 MB a second
+
+
+def keep(app):
+    """Record what passes through an App's broker; with a journal from start() on."""
+    ondemand.take("recorder.segments", 0)  # recorder/files.py is in its file: it goes with that
+    ondemand.IS_SMALL and gc.collect()
+    if not all(filter_ok(text, 0, len(text)) for text in app.settings.record):
+        raise ConfError(_wrong(app, "record", "a topic filter"))
+    size, budget = _sizes(app.broker, app.settings)
+    if size % 256:
+        raise ConfError(_wrong(app, "record_segment_size", "a multiple of 256"))
+    if budget < 2 * size:
+        raise ConfError(_wrong(app, "record_budget", "at least two times record_segment_size"))
+    location = _setting(app.settings, "record_location").rstrip("/") + "/"
+    try:
+        _make(location)
+        # a board has no second broker
+        lock = None if MICROPYTHON else borrow("journal.location", "lock", location + IDENTITY)
+        if lock is False:
+            what = "a ring that no other broker keeps, not " + location
+            raise OSError(_wrong(app, "record_location", what))
+        _made(app.broker, app.settings, location).rec.lock = lock
+        if not app.settings.persistence:
+            start(app)
+    except OSError as error:
+        if not isinstance(error.args[0], int):
+            raise  # it says what it is
+        raise _unwritable(app, location, error)
+    except MemoryError:
+        raise MemoryError("no heap is left for the recorder; lower limit message_bytes")
+    ondemand.IS_SMALL and ondemand.forget_all()
+
+
+def start(app):
+    """The recorder of an App takes records from now on."""
+    rec = app.broker.record.rec
+    app.broker.record.clock()  # a journal was read meanwhile
+    try:
+        _begin(rec)
+    except OSError as error:
+        raise _unwritable(app, rec.folder, error)
+
+
+def _wrong(app, key, expected):
+    # The line of a key, or where there is none the last one of `record`
+    key = key if key in app.lines else "record"
+    return "%s:%d: %s: expected %s" % (app.conf, app.lines[key], key, expected)
+
+
+def _unwritable(app, location, error):
+    what = "a folder that can be written, not %s (%s)" % (location, error)
+    return ConfError(_wrong(app, "record_location", what))
+
+
+def attach(broker, settings, location):
+    """A broker records from now on; its Taps. OSError: it cannot."""
+    taps = _made(broker, settings, location)
+    _begin(taps.rec)
+    return taps
+
+
+def _made(broker, settings, location):
+    # What passes before _begin() is not written.
+    size, budget = _sizes(broker, settings)
+    most = max(2, budget // size)
+    stops = _setting(settings, "record_full") == "stop"
+    about = broker.sessions.names, broker.conns.session, broker.limits, settings.record, stops
+    rec = Recorder(location, size, most, *about)
+    remote = _setting(settings, "remote_admin")
+    broker._loop()
+    rec.now = broker.now
+    taps = Taps(broker, rec, _setting(settings, "record_flush_interval"), remote)
+    _stand_before(broker, taps)
+    if _setting(settings, "record_events"):
+        taps.events = True
+        _watch(broker, taps)
+    rec.retry_at = _NEVER
+    if ondemand.IS_SMALL:
+        for made in (rec, taps, rec.topics, broker.messages.arena):
+            type(made).__init__ = None
+    return taps
+
+
+def _stand_before(broker, taps):
+    # What the broker and its loop call goes through the Taps from now on.
+    broker.record = taps
+    broker.handle = taps.handle
+    taps.joins = broker.first_handlers
+    broker.first_handlers = _replaced(taps.joins, taps.let_in, _CONNECT, _AUTH_TYPE)
+    taps.inner = broker.handlers[_PUBLISH_TYPE]
+    handlers = _replaced(broker.handlers, taps.publish, _PUBLISH_TYPE)
+    broker.handlers = _replaced(handlers, taps.publish_will, _OF_WILL)
+    five = broker.five
+    if five:
+        taps.inner5 = five.handlers[_PUBLISH_TYPE]
+        five.handlers = _replaced(five.handlers, taps.publish, _PUBLISH_TYPE)
+    broker.publish = taps.publish_own
+    taps.finish = broker.loop.finish_turn
+    broker.loop.finish_turn = taps.finish_turn
+    taps.shut = broker.loop.close
+    broker.loop.close = taps.close
+
+
+def _watch(broker, taps):
+    # The same for events. SUBSCRIBE and UNSUBSCRIBE have one handler.
+    taps.end_it = broker.end
+    broker.end = taps.end
+    taps.asks = broker.handlers[_SUBSCRIBE]
+    broker.handlers = _replaced(broker.handlers, taps.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
+    five = broker.five
+    if five:
+        taps.asks5 = five.handlers[_SUBSCRIBE]
+        five.handlers = _replaced(five.handlers, taps.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
+
+
+def _replaced(handlers, by, *types):
+    made = list(handlers)
+    for kind in types:
+        made[kind] = by
+    return tuple(made)
+
+
+def _begin(rec):
+    # From now on it takes records.
+    there = files.look(rec)
+    newest = files.header(rec, there[-1]) if there else None
+    rec.board, rec.boot = _identity(rec.folder, newest)
+    rec.retry_at = 0
+    control = ondemand.take("recorder.segments", 0)
+    if newest and rec.stops:
+        control.note_boots(rec, newest[0])
+    control.next_segment(rec, 0)
+    control.event(rec, _BOOT, bytes((_cause(),)))
+    seconds = time.time()
+    if time.gmtime(0)[0] == 2000:
+        seconds += _YEAR_2000
+    if seconds > _CLOCK_IS_SET:
+        whole = int(seconds)
+        anchor(rec, _RTC, whole, int((seconds - whole) * 1000), _RTC_ERROR)
+    if rec.is_open:
+        log.write(_INFO, "Recording: boot %d, segment %08x." % (rec.boot, rec.segment))
+    elif rec.gap == _FAILED:
+        log.write(_WARNING, "Recording: nothing, there is no room to write; it is tried again.")
+    else:
+        log.write(_WARNING, "Recording: nothing, the ring of %d segments is full." % len(there))
+    if ondemand.IS_SMALL:
+        ondemand.forget_all()
+    else:
+        from slotmq.recorder import flush
+
+        flush.stand_before(rec)
+
+
+def _cause():
+    try:
+        from machine import reset_cause
+
+        return reset_cause() & 255
+    except ImportError:
+        return 0
+
+
+def _identity(folder, newest):
+    # The board's id, and the number of this start, which is kept before anything else is.
+    known, boot = _read(folder + IDENTITY)
+    board = known
+    unique = _unique()
+    if unique and unique != board:
+        # another board's files, or none: a ring that is lost must not begin again with 1
+        boot = int.from_bytes(os.urandom(3), "big") << 4
+    board = unique or board or os.urandom(8)
+    boot = max(boot, newest[0] if newest else 0) + 1
+    try:
+        files.keep(folder, board, boot)
+    except OSError as error:
+        if board != known or error.errno not in _NO_ROOM:
+            raise
+        # Nothing of this start is there before a segment has room, which says its number too.
+    return board, boot
+
+
+def _read(path):
+    try:
+        with open(path, "rb") as file:
+            data = file.read(16)
+    except OSError:
+        return None, 0
+    if len(data) < 16 or unpack("<I", data[12:])[0] != crc32(data[:12]):
+        return None, 0
+    return data[:8], unpack("<I", data[8:12])[0]
+
+
+def _unique():
+    try:
+        from machine import unique_id
+
+        return (unique_id() + bytes(8))[:8]
+    except ImportError:
+        return None
+
+
+def _sizes(broker, settings):
+    # Of a segment, and of all. A computer could fill a board's in a millisecond.
+    more = _COMPUTERS if broker.limits.rx_bytes > 8192 else 0
+    return (
+        _setting(settings, "record_segment_size", more),
+        _setting(settings, "record_budget", more),
+    )
+
+
+def _setting(settings, name, more=0):
+    # getattr() would make a name of it for ever
+    return settings.__dict__.get(name, DEFAULTS[name] << more if more else DEFAULTS[name])
+
+
+def _make(folder):
+    try:
+        os.mkdir(folder[:-1])
+    except OSError as error:
+        if error.errno != _EEXIST:
+            raise

@@ -1,0 +1,260 @@
+# writer.py - the recorder: what passes through the broker, put down as records in segments
+# of a ring of files. FORMAT.md has them byte by byte.
+#
+# Owns the buffer, in which records wait until a block is full or flush() is called, the ids of
+# topics and which ids the segment has defined. What finds out what passes is in
+# recorder/interceptor.py; what is seldom done (the next segment, wall time, what is answered over
+# MQTT) in recorder/segments.py, which is loaded on demand with the heap's lock lifted. Without it
+# nothing is allocated after construction, as far as the file system does not.
+#
+# Every record takes the next number (seq), also one that cannot be written: so a hole is a loss.
+import os
+
+from slotmq.fast import Names, copy, topic_matches
+from slotmq.fast.record import add, best
+from slotmq.platform import heap, ondemand
+from slotmq.platform.runtime import MICROPYTHON, const
+
+_NONE = const(0xFFFF)
+_BEFORE = const(20)
+_TOPICS_MOST = const(512)
+_MOST_BYTES = const(65534)  # bytes of a record
+_DEF = const(1)
+_OF_MESSAGE = const(2)
+_TOPIC_DEF = const(0x101)  # DEF, with its flags from bit 8 on
+_UNWANTED = const(1)  # a mark; from 2 on those of each segment in turn
+_ORIGIN = const(16)  # a flag of a message, and the bytes of one
+_FILL = const(0)
+_BLOCK = const(1)
+_ROOM = const(2)
+_LENGTH = const(3)
+_SEQ = const(4)
+_SPACE = const(7)
+_CLIENT = const(8)
+_TOPIC_ID = const(9)
+_THIS = const(15)
+_ENOSPC = const(28)
+_SOON = const(10)
+_PAUSE = const(100)  # tenths of a second
+# Why records are lost, as in GAP
+STOPPED = const(2)
+FAILED = const(3)
+
+
+class Recorder:
+    def __init__(
+        self, folder, size, most, clients, sessions, limits, filters, stops=False, block=0
+    ):
+        self.folder = folder  # ends with /
+        self.lock = None  # the open file that keeps others from this ring
+        self.size = size  # of a segment
+        self.most = most  # segments
+        self.first = self.newest = -1  # as of the last look
+        self.segment = -1  # that is or was written
+        self.file = None
+        self.written = self.synced = 0  # bytes of it
+        self.board = None  # 8 bytes
+        self.boot = 0
+        self.stops = stops  # where the ring is full; else its oldest segment goes
+        self.clients = clients  # Names of the sessions
+        self.filters = filters
+        # pages of flash, or of a disk
+        block = block or (65536 if limits.rx_bytes > 8192 else limits.rx_bytes & 0xF000 or 256)
+        # behind the block most records lie as a whole, and all definitions
+        self.out = bytearray(block + max(limits.topic_bytes, limits.client_id_bytes) + _BEFORE)
+        self.origin = bytearray(_ORIGIN)
+        n = min(limits.routes * 3 // 2, _TOPICS_MOST)
+        # the longest one must find room where all others have made way
+        size = max(n // 2 * limits.route_topic_bytes, limits.topic_bytes + 15)
+        self.topics = Names(n, size)
+        self.marks = bytearray(self.topics.slots), bytearray(clients.slots)
+        make, self.tap = best()
+        self.o, self.kept = make(self.out, block, *self.marks, sessions, self.topics)
+        self.hand = 0  # the topic that makes way for the next one
+        self.done = 0  # bytes of the buffer's block that are written
+        self.is_open = False  # is there a segment that takes records?
+        # The longest record with its definitions: behind a segment's header stand two GAPs and an
+        # ANCHOR, and where the ring stops at its end one
+        self.longest = min(_MOST_BYTES, self.size - 134 - (36 if stops else 0))
+        self.gap = 0  # why records are being lost
+        self.lost_from = 0
+        self.gaps = []  # what is still to be said of losses: reason, boot, seq, number, segment
+        self.retry_at = 0  # tenths of a second
+        self.now = 0
+        self.wall = None  # what recorder/segments.py knows of the time
+        self.is_told = True  # is what was said of the ring still so?
+
+    def message(self, client, name, topic, n, flags, buf, at, size):
+        """A message, if a filter wants its topic; with _ORIGIN in flags self.origin is its."""
+        slot = self.topic(name, topic, n)
+        if self.marks[0][slot] != _UNWANTED:
+            self.o[_CLIENT] = client
+            self.put(_OF_MESSAGE | flags << 8, slot, buf, at, size)
+
+    def put(self, kind, topic, buf, at, size):
+        """A record of the client in the state; kind has the flags from bit 8 on."""
+        o = self.o
+        missed = 1
+        total = (
+            _BEFORE + size + (_ORIGIN if kind >> 8 & _ORIGIN and kind & 255 == _OF_MESSAGE else 0)
+        )
+        try:
+            if self._has_room(total, topic):
+                self._define(topic)
+                self._start(kind, total, topic)
+                if total - size > _BEFORE:
+                    add(0, 0, o, self.origin, 0, _ORIGIN, 1)
+                    add(0, 0, o, buf, at, size, 0)
+                else:
+                    add(0, 0, o, buf, at, size, 1)
+                missed = 0  # its seq is taken
+                o[_FILL] += _BEFORE
+                if total - size > _BEFORE:
+                    self._append(self.origin, 0, _ORIGIN)
+                self._append(buf, at, size)
+                return True
+        except OSError:
+            self.failed()
+        o[_SEQ] += missed
+        return False
+
+    def topic(self, buf, off, n):
+        """The id of a topic name; its mark says whether it is wanted."""
+        topics = self.topics
+        slot = topics.find(0, buf, off, n)
+        if slot != _NONE:
+            return slot
+        slot = topics.add(0, buf, off, n)
+        while slot == _NONE:  # one of them makes way
+            hand = self.hand
+            if topics.length[hand]:
+                topics.remove(hand)
+            self.hand = (hand + 1) % topics.slots
+            slot = topics.add(0, buf, off, n)
+        self.marks[0][slot] = _UNWANTED
+        for text in self.filters:
+            if topic_matches(text, 0, len(text), buf, off, n):
+                self.marks[0][slot] = 0
+        return slot
+
+    def _has_room(self, total, topic):
+        # Room for the record and for its definitions, in a new segment if need be, which has
+        # none of them: so they are reckoned with wherever it goes.
+        client = self.o[_CLIENT]
+        if topic != _NONE:
+            total += _BEFORE + self.topics.length[topic]
+        if client != _NONE:
+            total += _BEFORE + self.clients.length[client]
+        if total > self.longest:
+            return False
+        if self.o[_SPACE] >= total:
+            return True
+        if self.now < self.retry_at:
+            return False
+        heap.lift()
+        try:
+            return ondemand.take("recorder.segments", self.now).next_segment(self, total)
+        except MemoryError:
+            self.retry_at = self.now + _SOON
+            return False
+        finally:
+            heap.drop()
+
+    def _define(self, topic):
+        client = self.o[_CLIENT]
+        if client != _NONE and self.marks[1][client] != self.o[_THIS]:
+            self.marks[1][client] = self.o[_THIS]
+            self._text(_DEF, _NONE, self.clients, client)
+        if topic != _NONE and self.marks[0][topic] != self.o[_THIS]:
+            self.marks[0][topic] = self.o[_THIS]
+            self.o[_CLIENT] = _NONE
+            self._text(_TOPIC_DEF, topic, self.topics, topic)
+            self.o[_CLIENT] = client
+        self._settle()
+
+    def _text(self, kind, topic, names, slot):
+        self._settle()
+        o = self.o
+        at = o[_FILL] + _BEFORE
+        n = names.read(slot, self.out, at)
+        self._start(kind, _BEFORE + n, topic)
+        add(0, 0, o, self.out, at, n, 1)
+        o[_FILL] += _BEFORE + n
+
+    # Bytes
+
+    def _start(self, kind, total, topic):
+        # What the header of a record has.
+        o = self.o
+        o[_LENGTH] = kind << 16 | total
+        o[_TOPIC_ID] = topic
+        o[_SPACE] -= total
+
+    def _append(self, buf, at, n):
+        o = self.o
+        while n:
+            self._settle()
+            piece = min(n, o[_ROOM] - o[_FILL])
+            copy(self.out, o[_FILL], buf, at, piece)
+            o[_FILL] += piece
+            at += piece
+            n -= piece
+
+    def _settle(self):
+        # Whole blocks go to the file: two where the longest topic is as long as one.
+        o = self.o
+        block = o[_BLOCK]
+        while o[_FILL] >= block:
+            self._write(self.done, block - self.done)
+            o[_FILL] -= block
+            copy(self.out, 0, self.out, block, o[_FILL])
+            self.done = 0
+
+    def settle(self, rest=False):
+        """A whole block goes to the file, and the rest; False: that failed."""
+        if not self.is_open:
+            return False  # behind what is torn nothing is written
+        try:
+            self._settle()
+            n = self.o[_FILL] - self.done
+            if rest and n:
+                self._write(self.done, n)
+                self.done += n
+        except OSError:
+            self.failed()
+        return self.is_open
+
+    def _write(self, off, n):
+        # Bytes of the buffer to the file.
+        if MICROPYTHON:
+            done = self.file.write(self.out, off, n)
+        else:
+            done = self.file.write(memoryview(self.out)[off : off + n])
+        if done != n:
+            raise OSError(_ENOSPC, "write")
+        self.written += n
+
+    def flush(self):
+        """What waits is written and stays, whatever happens; False: it could not be."""
+        if not self.settle(True):
+            return False
+        try:
+            self.file.flush()
+            if not MICROPYTHON:
+                os.fsync(self.file.fileno())
+            self.synced = self.written
+            self.is_told = False
+            return True
+        except OSError:
+            self.failed()
+            return False
+
+    def failed(self):
+        """The segment takes nothing more: what it has behind its last whole record is torn."""
+        if not self.gap:
+            self.gap = FAILED
+            if not self.is_open:  # else from its first record on, unless some of them are there
+                self.lost_from = self.o[_SEQ]
+        self.is_open = False
+        self.retry_at = self.now + _PAUSE
+        self.o[_SPACE] = 0

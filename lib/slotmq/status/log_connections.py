@@ -1,0 +1,160 @@
+# log_connections.py - what the log says of connections: who came in, which packets came, why one
+# ended (status/log_reasons.py: who was refused, what was no MQTT); and of heap that is missed: by
+# a journal's own code, or where nothing may be allocated. Client ids, user names and topics stand
+# between quotes, escaped, so that a line is the broker's alone. Loaded on demand; allocates the
+# line.
+import io
+import socket
+import sys
+
+from slotmq.platform import ondemand
+from slotmq.platform.runtime import MICROPYTHON, const
+
+_TYPE = const(0)
+_TOTAL = const(5)
+_NONE = const(0xFFFF)
+_NEW = const(1)
+_MALFORMED = const(2)
+_REFUSED = const(5)
+_TIMED_OUT = const(8)
+_ERROR = const(1)
+_WARNING = const(2)
+_NOTICE = const(4)
+_TOPIC_INVALID = const(0x90)
+_DEBUG = const(64)
+
+_PACKETS = """- CONNECT CONNACK PUBLISH PUBACK PUBREC PUBREL PUBCOMP SUBSCRIBE SUBACK
+UNSUBSCRIBE UNSUBACK PINGREQ PINGRESP DISCONNECT AUTH"""
+
+# By result. One text: it takes a third of the heap.
+_WHY = """\
+
+left
+malformed packet
+protocol error
+packet too large
+refused
+table full
+taken over by the same client id
+timed out
+lost
+broker stops
+left with its will
+it does not read"""
+
+
+def received(broker, conn, pkt):
+    """A packet, whose record is `pkt`."""
+    session = broker.conns.session[conn]
+    who = "a new client"
+    if session != _NONE:
+        who = repr(broker.sessions.client_id(session).decode())
+    words = _PACKETS.split()[pkt[_TYPE]], who, pkt[_TOTAL]
+    broker.log(_DEBUG, "Received %s from %s (%d bytes)" % words)
+
+
+def joined(broker, conn, fields):
+    """A client was let in; `fields` of its CONNECT."""
+    who = broker.sessions.client_id(broker.conns.session[conn]).decode()
+    where, user = address(broker, conn)
+    user = user and ", u%r" % user
+    what = (where, who, fields.level, fields.flags >> 1 & 1, fields.keep_alive, user)
+    broker.log(_NOTICE, "New client connected from %s as %r (p%d, c%d, k%d%s)." % what)
+
+
+def refused(broker, conn, reason):
+    """CONNACK says no; reason: its own, or (return code or reason, fields of CONNECT, what was
+    too little or nothing)."""
+    ondemand.take("status.log_reasons", broker.now).refused(broker, conn, reason)
+
+
+def denied(broker, conn, what):
+    """SUBACK says no to a filter; what: (filter, why)."""
+    ondemand.take("status.log_reasons", broker.now).denied(broker, conn, what)
+
+
+def ended(broker, conn, reason):
+    """A connection ends, which may have a session: a result, or a reason code of version 5."""
+    conns = broker.conns
+    session = conns.session[conn]
+    if reason == _REFUSED:
+        return  # that was told
+    take = ondemand.take
+    why = (
+        _WHY.split("\n")[reason]
+        if reason < 0x80
+        else take("status.log_reasons", broker.now).name(reason)
+    )
+    if reason == _TIMED_OUT:
+        why += _late(broker, conn)
+    where, user = address(broker, conn)
+    if session == _NONE:
+        why = take("status.log_reasons", broker.now).ended(broker, conn, reason, why)
+        broker.log(_NOTICE, "Connection from %s closed: %s." % (where, why))
+        return
+    if reason in (_MALFORMED, _TOPIC_INVALID):
+        why += take("status.log_reasons", broker.now).too_long(broker, broker.pkt)
+    who = broker.sessions.client_id(session).decode()
+    what = (who, where, conns.level[conn], user and ", u%r" % user, why)
+    broker.log(_NOTICE, "Client %r [%s, p%d%s] disconnected: %s." % what)
+
+
+def _late(broker, conn):
+    # Which time was over, as net/timers.py finds it.
+    conns = broker.conns
+    now = broker.now
+    most = conns.patience[conn]
+    if most and now - conns.heard[conn] >= most:
+        text = b" (keep-alive)"
+    elif now - conns.held_since[conn] >= broker.settings.packet_timeout * 10:
+        text = b" (packet_timeout)"
+    else:
+        text = b" (too slow, another waits for its buffer)"
+    waited = now - conns.opened[conn]
+    if conns.session[conn] == _NONE and waited >= broker.settings.connect_timeout * 10:
+        text = b" (connect_timeout)"
+    return text.decode()
+
+
+def address(broker, conn):
+    """Address and port of a connection, and its user name or ""."""
+    peer = broker.conns.source[conn]
+    user = ""
+    if isinstance(peer, list):
+        peer, user = peer
+    if not peer:
+        return "the program", user
+    if isinstance(peer, bytearray):  # a struct sockaddr, of MicroPython on a computer
+        family, host, port = socket.sockaddr(peer)[:3]
+        host = socket.inet_ntop(family, host)
+    else:
+        host, port = peer[:2]
+    return ("[%s]:%d" if ":" in host else "%s:%d") % (host, port), user
+
+
+def _place(failed):
+    # The line of a traceback before its last one: as much as the port keeps of it.
+    out = io.StringIO()
+    if MICROPYTHON:
+        sys.print_exception(failed, out)
+    else:
+        __import__("traceback").print_exception(failed, file=out)
+    return (["unknown place"] + out.getvalue().split("\n")[1:-2])[-1].strip()
+
+
+def note(broker, conn, failed):
+    """There was no heap. failed: where it was locked, the exception. Else: was it for the
+    journal? Then once, until there is room again."""
+    if failed and broker.log_mask & _ERROR:
+        broker.log(_ERROR, "MemoryError with the heap locked, a defect: %s." % _place(failed))
+    journal = broker.journal
+    if not journal or journal.whole:
+        return
+    journal.failures += 1
+    if broker.full == 1:
+        return
+    broker.full = broker.subscriptions.full = 1
+    broker.lane = None
+    waits = journal.always
+    then = "all clients wait until that changes" if waits else "nothing new is promised"
+    broker.log(_WARNING, "The journal: no heap is left, %s." % then)

@@ -1,0 +1,138 @@
+# log_reasons.py - what the log says of who was refused, or which filter, and why a connection
+# without a session ended. Loaded on demand, beside status/log_connections.py; allocates the line.
+from slotmq.platform.runtime import const
+from slotmq.status.log_connections import address
+
+_TYPE = const(0)
+_END = const(4)
+_TOPIC_LEN = const(8)
+_PUBLISH_TYPE = const(3)
+_MALFORMED = const(2)
+_PROTOCOL = const(3)
+_CONNECT_BYTE = const(0x10)
+_AUTH = const(0xF0)
+_SHOWN = const(24)  # bytes of what is no MQTT
+_NOTICE = const(4)
+_BAD_CLIENT_ID = const(2)
+_UNAVAILABLE = const(3)
+_FILTER_INVALID = const(0x8F)
+_QUOTA = const(0x97)
+
+# Why one is refused, in the standard's words [5.0, 2.4]: reason codes from 0x80 on. (Bytes,
+# since a word in a text would be a name that is kept as it is everywhere, tools/pack.)
+_REASONS = b"""\
+unspecified error
+malformed packet
+protocol error
+implementation specific error
+unsupported protocol version
+client identifier not valid
+bad user name or password
+not authorized
+server unavailable
+server busy
+banned
+server shutting down
+bad authentication method
+keep alive timeout
+session taken over
+topic filter invalid
+topic name invalid
+packet identifier in use
+packet identifier not found
+receive maximum exceeded
+topic alias invalid
+packet too large
+message rate too high
+quota exceeded
+administrative action
+payload format invalid
+retain not supported
+QoS not supported
+use another server
+server moved
+shared subscriptions not supported
+connection rate exceeded"""
+# and the return codes of version 3 among them, from 1 on
+_RETURN_CODES = b"\4\5\x08\6\7"
+
+
+def refused(broker, conn, reason):
+    """CONNACK says no; reason: its own, or (return code or reason, fields of CONNECT, what was
+    too little or nothing)."""
+    text = b"heap" if reason == _QUOTA else b""  # of protocol/dispatch.py
+    code, fields, text = reason if isinstance(reason, tuple) else (reason, None, text)
+    who = "A client"
+    level = broker.conns.level[conn]
+    where, user = address(broker, conn)
+    if fields:
+        level = fields.level
+        if fields.client_id:  # else so far it was not read
+            who = fields.read(fields.client_id).decode()
+            who = "Client " + (repr(who) if who else "without an id")
+        user = fields.read()
+    elif level != 5:
+        code = _UNAVAILABLE  # as intake.py says it
+    why = name(code)
+    if fields and code == _BAD_CLIENT_ID:
+        why = _keep_alive(broker.settings.max_keepalive, fields.keep_alive) or why
+    text = (text and b", too little: " + text).decode()
+    what = (who, where, level, user and ", u%r" % user, why, text)
+    broker.log(_NOTICE, "%s [%s, p%d%s] refused: %s%s." % what)
+
+
+def _keep_alive(most, said):
+    # Was it that, for which version 3 has no code of its own?
+    if most in (0, 65535) or 0 < said <= most:
+        return ""
+    said = b"%d s" % said if said else b"0 (none)"
+    return (b"keep-alive of %s, longer than max_keepalive (return code 2)" % said).decode()
+
+
+def denied(broker, conn, what):
+    """SUBACK says no to a filter; what: (filter, why as version 5 has it)."""
+    text, code = what
+    is_5 = broker.conns.level[conn] == 5
+    why = _REASONS.split(b"\n")[code - 0x80]
+    if code == _FILTER_INVALID:
+        why += b", too long or too deep: topic_bytes, levels"
+    elif code == _QUOTA:
+        why = b"too little: subscriptions, nodes, node_bytes"
+        why += b", shares" if is_5 and text.startswith(b"$share/") else b""
+        why += b", the journal's room" if broker.full else b""
+    who = broker.sessions.client_id(broker.conns.session[conn])
+    what = (who.decode(), text.decode(), why.decode(), code if is_5 else 0x80)
+    broker.log(_NOTICE, "Denied SUBSCRIBE from %r to %r: %s (0x%02x)." % what)
+
+
+def ended(broker, conn, reason, text):
+    """Why a connection without a session ends, with the line it began with if that is no MQTT.
+
+    (In CONNECT and AUTH there are passwords.)"""
+    conns = broker.conns
+    at = conns.hold_off[conn]
+    said = bytes(conns.hold[at : at + min(conns.held[conn], _SHOWN)])
+    if not said and reason in (_MALFORMED, _PROTOCOL):
+        said = bytes(broker.rx[: min(broker.pkt[_END], _SHOWN)])  # behind it is somebody else's
+    if said[:2] == b"\x16\x03":
+        return "TLS, and this port speaks MQTT without it"
+    if not said or said[0] & 0xF0 == _CONNECT_BYTE or said[0] >= _AUTH:
+        return text
+    return "%s, no CONNECT but %r" % (text, said.split(b"\r")[0])
+
+
+def too_long(broker, pkt):
+    """Was it the topic of a PUBLISH? (Its length is forgotten: another may end half way there.)"""
+    if pkt[_TYPE] != _PUBLISH_TYPE or pkt[_TOPIC_LEN] <= broker.limits.topic_bytes:
+        return ""
+    pkt[_TOPIC_LEN] = 0
+    return b", its topic is longer than topic_bytes".decode()
+
+
+def name(reason):
+    """What a return code of version 3 or a reason code means, with its number."""
+    code = reason
+    at = code - 0x80 if code & 0x80 else _RETURN_CODES[min(code, 5) - 1]
+    rows = _REASONS.split(b"\n")
+    words = (rows[at] if at < len(rows) else b"an unknown reason").decode()
+    return ("%s (reason 0x%02x)" if code & 0x80 else "%s (return code %d)") % (words, code)

@@ -1,0 +1,73 @@
+# sys_state.py - what $SYS must remember: when the next round is, what was said last, the
+# moving averages. Names and values of the topics are status/sys_topics.py's, which is loaded on
+# demand. Lives on the control plane: allocates.
+from array import array
+
+from slotmq.net.timers import CARRY
+from slotmq.platform import heap, ondemand
+from slotmq.platform.runtime import const
+
+_ROWS = const(62)  # topics of status/sys_topics.py that are no loads
+_NONE = const(0xFFFF)
+_PUBLISH_OUT = const(3)
+_LOADS = b"\0\1\2\3\5\6"  # moving averages, per minute: indexes in stats
+_MINUTES = (1, 5, 15)
+
+
+class Sys:
+    def __init__(self, broker, interval_s):
+        self.broker = broker
+        self.interval = interval_s * 10
+        self.next_round = 0
+        self.rows = _ROWS
+        self.count = self.rows + len(_LOADS) * len(_MINUTES)
+        self.last = array("i", bytes(4 * self.count))  # hashes of the values last sent
+        self.before = [0] * len(_LOADS)
+        self.loads = [0.0] * (len(_LOADS) * len(_MINUTES))
+
+    def scan(self, session, sub, text, n):
+        """The topics that match the filter work[text:][:n] go to a new subscription; False:
+        not all of them yet."""
+        heap.lift()
+        try:
+            return self._texts().scan(self, session, sub, text, n)
+        except MemoryError:
+            return False  # when there is heap for the texts
+        finally:
+            heap.drop()
+
+    def _texts(self):
+        return ondemand.take("status.sys_topics", self.broker.now)
+
+    def stat(self, k):
+        """A counter of all time."""
+        return self.broker.carried[k] * CARRY + self.broker.stats[k]
+
+    def sent(self):
+        return self.stat(1) + self.stat(_PUBLISH_OUT)
+
+    # Time
+
+    def tick(self):
+        """Several times a second: a round when it is time."""
+        if self.broker.now >= self.next_round:
+            self.next_round = self.broker.now + self.interval
+            self._measure_loads()
+            if self._is_wanted():
+                self._texts().publish_changed(self)
+
+    def _measure_loads(self):
+        for k in range(len(_LOADS)):
+            now = self.stat(_LOADS[k])
+            if _LOADS[k] == 1:
+                now = self.sent()
+            rate = (now - self.before[k]) * 600 / self.interval
+            self.before[k] = now
+            for j in range(len(_MINUTES)):
+                weight = min(1.0, self.interval / 600 / _MINUTES[j])
+                at = k * len(_MINUTES) + j
+                self.loads[at] += weight * (rate - self.loads[at])
+
+    def _is_wanted(self):
+        subs = self.broker.subscriptions
+        return subs.nodes.find(subs.root, b"$SYS", 0, 4) != _NONE

@@ -1,0 +1,179 @@
+# connections.py - one slot per network connection.
+#
+# Owns what belongs to a socket and dies with it: the outgoing buffer, the kept
+# part of a cut packet, deadlines. Sessions outlive connections and are another
+# table. Nothing here allocates after construction; nothing reads or writes.
+#
+# Outgoing: tx is one bytearray, tx_bytes for each connection. From conn * tx_bytes to
+# tx_end waits to leave, and tx_limit is where it must end. Whoever puts something there
+# puts the connection on the dirty list, which the loop empties once a turn; one
+# whose socket said "not now" is blocked instead, until it is writable again.
+# A message that is larger than the buffer leaves in parts: part_msg holds it,
+# and tx_limit is 0 meanwhile, so that nothing comes in between; as it is behind a
+# DISCONNECT to a client of version 5.
+#
+# Incoming: the held bytes of one cut packet lie in hold[hold_off:hold_off + held];
+# a short one in the connection's tail, a longer one in a shared whole-packet buffer
+# (hold_big), of which there are fewer than connections.
+from slotmq.fast import copy
+from slotmq.platform.arrays import chain, i32, u16
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+
+# state
+_VACANT = const(0)
+_NEW = const(1)  # waits for CONNECT
+_CONNECTED = const(2)
+_ENDING = const(3)  # its buffer is flushed once, then the stream is closed
+
+# out: does tx wait to leave?
+_IDLE = const(0)
+_DIRTY = const(1)  # on the dirty list
+_BLOCKED = const(2)  # the socket said "not now"
+
+_WAITED = const(15)  # tenths of a second that count as held for whoever has waited
+
+
+class Connections:
+    def __init__(self, limits, entries, conn_of):
+        n = limits.connections + 1
+        tx_bytes = limits.tx_bytes
+        self.slots = n
+        self.tx_bytes = tx_bytes
+        self.count = 0
+        self.top = 0  # past the last slot that was ever used
+        self.high = 0
+        self.refused = 0
+        self.stalled = 0  # ended since they did not read
+        self._next = chain(n)
+        self._free = 0
+        self.stream = [None] * n
+        self.source = [None] * n  # its address as accept() has it; with a user name [that, name]
+        self.share = [
+            [_NONE, 0, 0]
+        ] * n  # the listener's, see net/listeners.py; here without a bound
+        self.state = bytearray(n)
+        self.session = u16(n, _NONE)
+        self.level = bytearray(n)  # protocol level: 3 is MQTT 3.1, 4 is 3.1.1
+        self.reason = bytearray(n)  # why it is ending
+        self.opened = i32(n)  # tenths of a second
+        self.heard = i32(n)  # tenths of a second: last time that it spoke
+        self.patience = i32(n)  # how long it may be silent once connected; 0: for ever
+        # Outgoing
+        self.tx = bytearray(n * tx_bytes)
+        self.tx_end = i32(n)
+        self.tx_limit = i32(n)
+        self.out = bytearray(n)
+        self.dirty = u16(2 * n)  # one may have been flushed and filled again in a turn
+        self.counts = i32(2)  # [dirty connections, QoS 0 messages placed]
+        self.part_msg = u16(n, _NONE)
+        self.part_off = i32(n)  # bytes of it already in tx
+        self.part_id = u16(n)  # packet id that is still to be put, or 0
+        # Incoming
+        self.hold = bytearray(n * limits.tail_bytes + limits.reassembly * limits.max_packet)
+        self.hold_off = i32(n)
+        # whole-packet buffers: [taken, most taken so far, refused], and what the lane may
+        # read at once: nothing while all are taken
+        self.bigs = i32(4)
+        self.bigs[3] = self.rx_bytes = limits.rx_bytes
+        self.big_owner = u16(limits.reassembly, _NONE)
+        self.tail_bytes = limits.tail_bytes
+        self.big_bytes = limits.max_packet
+        self.held = i32(n)
+        self.held_since = i32(n)
+        self.columns = (
+            entries,
+            conn_of,
+            self.out,
+            self.tx_end,
+            self.tx_limit,
+            self.tx,
+            self.dirty,
+            self.counts,
+        )
+
+    def take(self, stream, now):
+        """A slot for a new network connection, or NONE."""
+        conn = self._free
+        if conn == self.slots:
+            return _NONE
+        self._free = self._next[conn]
+        self.stream[conn] = stream
+        self.state[conn] = _NEW
+        self.level[conn] = 4
+        self.patience[conn] = 0
+        self.opened[conn] = self.heard[conn] = now
+        self.hold_off[conn] = conn * self.tail_bytes
+        base = conn * self.tx_bytes
+        self.tx_end[conn] = base
+        self.tx_limit[conn] = base + self.tx_bytes
+        self.count += 1
+        self.high = max(self.high, self.count)
+        self.top = max(self.top, conn + 1)
+        return conn
+
+    def free(self, conn):
+        """Give the slot back; its session must have been let go before."""
+        assert self.state[conn] != _VACANT and self.session[conn] == _NONE
+        assert self.part_msg[conn] == _NONE and self.held[conn] == 0
+        self.stream[conn] = self.source[conn] = None
+        self.state[conn] = _VACANT
+        self.out[conn] = _IDLE
+        self._next[conn] = self._free
+        self._free = conn
+        self.count -= 1
+
+    def reserve(self, conn, n):
+        """Room for n outgoing bytes: their offset in tx, or -1 where there is none."""
+        at = self.tx_end[conn]
+        if at + n > self.tx_limit[conn]:
+            return -1
+        if self.out[conn] == _IDLE:
+            self.mark_dirty(conn)
+        self.tx_end[conn] = at + n
+        return at
+
+    def is_empty(self, conn):
+        """Is nothing waiting to leave?"""
+        return self.tx_end[conn] == conn * self.tx_bytes
+
+    def mark_dirty(self, conn):
+        counts = self.counts
+        self.out[conn] = _DIRTY
+        self.dirty[counts[0]] = conn
+        counts[0] += 1
+
+    def has_big(self, conn):
+        return self.hold_off[conn] >= self.slots * self.tail_bytes
+
+    def waits_for_big(self, conn):
+        """Is its tail full, so that it goes on with a whole-packet buffer only?"""
+        return self.held[conn] == self.tail_bytes and not self.has_big(conn)
+
+    def take_big(self, conn):
+        """A whole-packet buffer for conn, and what it holds; False where all are taken."""
+        for k in range(len(self.big_owner)):
+            if self.big_owner[k] == _NONE:
+                self.big_owner[k] = conn
+                off = self.slots * self.tail_bytes + k * self.big_bytes
+                copy(self.hold, off, self.hold, self.hold_off[conn], self.held[conn])
+                self.hold_off[conn] = off
+                self.held_since[conn] = max(self.held_since[conn], self.heard[conn] - _WAITED)
+                self.bigs[0] += 1
+                self.bigs[1] = max(self.bigs[1], self.bigs[0])
+                if self.bigs[0] == len(self.big_owner):
+                    self.bigs[3] = 0
+                return True
+        self.bigs[2] += 1
+        return False
+
+    def drop_held(self, conn):
+        """Forget the held bytes and give a whole-packet buffer back."""
+        if self.has_big(conn):
+            k = (self.hold_off[conn] - self.slots * self.tail_bytes) // self.big_bytes
+            self.big_owner[k] = _NONE
+            self.bigs[0] -= 1
+            self.bigs[3] = self.rx_bytes
+        self.hold_off[conn] = conn * self.tail_bytes
+        self.held[conn] = 0

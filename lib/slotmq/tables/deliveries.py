@@ -1,0 +1,70 @@
+# deliveries.py - QoS 1 and 2 messages on their way to one client each.
+#
+# Owns the outgoing half of session state [4.3.2, 4.3.3]: one entry for each
+# (message, receiver), from the moment it is queued until the last acknowledgement.
+# The entries of a session form one list in message order, the sent ones first, so
+# that the first send, the resend after a reconnect and "writable again" all walk
+# it from the session's cursor. What walks it is fast/deliveries_viper.py's: fan and append, send,
+# acked, finish. Does not allocate after construction.
+#
+# A packet id is the entry's slot + 1: never twice in flight, found without a
+# search, known as soon as the message is queued. Free slots are used in turn, so
+# that an id rests as long as possible before it comes back.
+#
+# state      sent last            waits for      next
+# QUEUED     nothing              -              SENT_1, SENT_2
+# SENT_1     PUBLISH QoS 1        PUBACK         done
+# SENT_2     PUBLISH QoS 2        PUBREC         RELEASED
+# RELEASED   PUBREL               PUBCOMP        done
+from slotmq.platform.arrays import chain, i32, u16
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_QUEUED = const(0)
+_FREE = const(4)
+_BEGUN = const(12)  # in flags: QoS 2 and DUP
+
+
+class Deliveries:
+    def __init__(self, limits):
+        n = limits.deliveries
+        self.slots = n
+        self.session = u16(n, _NONE)
+        self.msg = u16(n, _NONE)
+        self.prev = u16(n, _NONE)
+        self.next = chain(n)
+        self.next[n - 1] = _NONE
+        self.state = bytearray(bytes((_FREE,)) * n)
+        # as in PUBLISH: DUP 8 once it was sent, QoS << 1, RETAIN 1; 32 since it has changed
+        # until the journal looks
+        self.flags = bytearray(n)
+        # [live, most live so far, first free slot, last free slot, changed: 1 since any was
+        # queued or released or one of QoS 2 ended without PUBCOMP, 2 since any ended, live
+        # before the shares of sessions must be looked at]
+        self.count = i32(6)
+        self.count[3] = n - 1
+        self.refused = 0
+        # Most of one session: [in flight, waiting]; and in all, before the shares of sessions
+        # must be looked at: [message slots taken, blocks that must be left]
+        self.window = i32(4)
+        # Connected sessions with something to send: [how many, session ...]
+        self.pending = u16(limits.sessions + 1)
+        self.is_pending = bytearray(limits.sessions)
+
+    def oldest_queued(self, sessions, session):
+        """The first entry of a session that was never sent, or NONE."""
+        entry = sessions.head[session]
+        while entry != _NONE and (self.state[entry] != _QUEUED or self.may_be_known(entry)):
+            entry = self.next[entry]
+        return entry
+
+    def find(self, session, packet_id):
+        """What was sent last of a packet id in flight, as a state; QUEUED: nothing, or not its."""
+        entry = packet_id - 1
+        if entry < self.slots and self.session[entry] == session:
+            return self.state[entry]
+        return _QUEUED
+
+    def may_be_known(self, entry):
+        """Was it perhaps sent at QoS 2 before a power cut? Then its id may be no other's."""
+        return self.flags[entry] & _BEGUN == _BEGUN

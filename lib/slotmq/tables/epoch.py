@@ -1,0 +1,94 @@
+# epoch.py - the broker's clock has a new zero: all times that are stored become less by the same,
+# so none ever leaves MicroPython's small integers, and what is between two of them stays.
+#
+# `now` is below 600 days (net/timers.py), what is due lies 579 days ahead at the most, and what
+# was longer ago than _LEAST is so old that nothing asks by how much: no patience is as long.
+# Loaded on demand and owns nothing. Whoever adds a column of times adds it here. Does not
+# allocate: nothing may fail half way.
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_NEVER = const(0x3FFFFFFF)
+_EXTRA = const(8)
+_LEAST = -0x20000000  # tenths of a second
+_FAR_STEP = const(335544320)  # the same: 2 ** 25 seconds
+
+
+def take(broker, by):
+    """The clock's zero is so many tenths of a second later from now on."""
+    _move(broker.clock, by)
+    broker.now = broker.clock[0] = broker.now - by
+    broker.carried[7] += 1
+    conns = broker.conns
+    _move(conns.opened, by)
+    _move(conns.heard, by)
+    _move(conns.held_since, by)
+    _move(broker.sessions.progress, by)
+    move_rows(broker, by)
+    five = broker.five
+    if five and five.next_due != _NEVER:
+        five.next_due -= by
+    if broker.sys:
+        broker.sys.next_round -= by
+    loop = broker.loop
+    loop.next_tick -= by
+    lwip = loop.lwip
+    if lwip:
+        _move(lwip.since, by)
+        lwip.gone_until = max(lwip.gone_until - by, _LEAST)
+    journal = broker.journal
+    if journal:
+        journal.saved = max(journal.saved - by, _LEAST)
+        journal.retry_at = max(journal.retry_at - by, _LEAST)
+        # Its rows and its COMMIT are of the clock before, and count until all are written anew.
+        journal.whole = False
+    if broker.record:
+        _move_recorder(broker.record, by)
+
+
+def move_rows(broker, by):
+    """Of that, the times in rows that a journal keeps; broker.now has moved before."""
+    _move(broker.sessions.left, by)
+    five = broker.five
+    if not five:
+        return
+    now = broker.now
+    _move(five.will_at, by)
+    expires = five.expires
+    wills = broker.sessions.will
+    for session in range(len(wills)):
+        will = wills[session]
+        if will != _NONE and broker.messages.flags[will] & _EXTRA and expires[will]:
+            # It begins to count when the will goes out, so it may as well be new.
+            expires[will] += now + by - five.will_since[session]
+        five.will_since[session] = now
+    for msg in range(len(expires)):
+        if expires[msg]:
+            left = expires[msg] - by
+            while left < now and five.far[msg]:
+                five.far[msg] -= 1
+                left += _FAR_STEP
+            expires[msg] = max(left, _LEAST) or -1  # 0 would be never
+
+
+def _move(column, by):
+    for i in range(len(column)):
+        column[i] = max(column[i] - by, _LEAST)
+
+
+def _move_recorder(taps, by):
+    taps.due -= by
+    taps.heap_at = max(taps.heap_at - by, _LEAST)  # without events it stays as it was
+    taps.flushed -= by
+    taps.stayed -= by
+    rec = taps.rec
+    rec.now -= by
+    if rec.retry_at != _NEVER:
+        rec.retry_at = max(rec.retry_at - by, _LEAST)
+
+
+def record(taps, by):
+    """The time of day, as it was told: when that was may lie back for longer than small integers
+    reach, so this allocates."""
+    if taps.rec.wall:
+        taps.rec.wall[5] -= by

@@ -1,0 +1,94 @@
+# insertion.py - how the subscription tree grows: the nodes of a filter, and a subscription at
+# one, for SUBSCRIBE and for who looks for a subscription by its filter. Owns nothing; the
+# tables are those of tables/subscriptions.py, which matches and removes. Loaded with SUBSCRIBE.
+# Does not allocate.
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+
+
+def find_node(subs, buf, off, n):
+    """The node of a whole filter, or NONE."""
+    node = subs.root
+    end = off + n
+    while off <= end and node != _NONE:
+        stop = subs.level_end(buf, off, end)
+        node = subs.nodes.find(node, buf, off, stop - off)
+        off = stop + 1
+    return node
+
+
+def add_node(subs, buf, off, n):
+    """The node of a filter, made where it is missing; NONE where there is no room."""
+    nodes = subs.nodes
+    parent = subs.root
+    end = off + n
+    while off <= end:
+        stop = subs.level_end(buf, off, end)
+        node = nodes.find(parent, buf, off, stop - off)
+        if node == _NONE:
+            node = nodes.add(parent, buf, off, stop - off)
+            if node == _NONE:
+                subs.nodes_refused += 1
+                subs.prune(parent)
+                return _NONE
+            _link(subs, parent, node, buf[off] if stop == off + 1 else 0)
+        parent = node
+        off = stop + 1
+    subs.nodes_high = max(subs.nodes_high, nodes.count())
+    return parent
+
+
+def _link(subs, parent, node, wildcard):
+    subs.children[node] = 0
+    subs.first_sub[node] = subs.plus[node] = subs.hash[node] = _NONE
+    subs.children[parent] += 1
+    if wildcard == 43:
+        subs.plus[parent] = node
+    elif wildcard == 35:
+        subs.hash[parent] = node
+
+
+def find(subs, session, node, share=_NONE):
+    """The session's subscription at a node, in that group; or NONE."""
+    sub = subs.first_sub[node]
+    shares = subs.share
+    while sub != _NONE:
+        if subs.session[sub] == session and (shares is None or shares[sub] == share):
+            break
+        sub = subs.next_in_node[sub]
+    return sub
+
+
+def add(subs, sessions, session, node, qos, share=_NONE):
+    """Subscribe, or replace the subscription [3.8.4-3]; NONE where the table is full."""
+    subs.forget_routes()
+    sub = find(subs, session, node, share)
+    if sub == _NONE:
+        if not subs.full or sessions.clean[session]:
+            sub = _take(subs, sessions, session, node)
+        if sub == _NONE:
+            subs.refused += 1
+            subs.prune(node)
+            return _NONE
+        if subs.share is not None:
+            subs.share[sub] = share
+    subs.qos[sub] = qos
+    subs.touch(sub)
+    return sub
+
+
+def _take(subs, sessions, session, node):
+    # A free slot, linked to its node and its session.
+    sub = subs.free
+    if sub != _NONE:
+        subs.free = subs.next_in_node[sub]
+        subs.session[sub] = session
+        subs.node[sub] = node
+        subs.next_in_node[sub] = subs.first_sub[node]
+        subs.first_sub[node] = sub
+        subs.next_in_session[sub] = sessions.first_sub[session]
+        sessions.first_sub[session] = sub
+        subs.count += 1
+        subs.high = max(subs.high, subs.count)
+    return sub

@@ -1,0 +1,39 @@
+# messages.py - application messages, stored once however many will receive them.
+#
+# A slot counts its holders: deliveries, retained topics, wills, held QoS 2
+# messages, a message that leaves in parts. hot_messages.store makes one, unref lets go
+# of one. The text lies in blocks: two bytes of topic length, topic, payload, as on the
+# wire. Does not allocate after construction.
+from slotmq.fast import Arena
+from slotmq.platform.arrays import chain, i32, u16
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+
+
+class Messages:
+    def __init__(self, limits):
+        n = limits.messages
+        self.slots = n
+        self.arena = Arena(limits.message_bytes // limits.message_block, limits.message_block)
+        self.first = u16(n)
+        self.refs = u16(n)
+        self.topic_len = u16(n)
+        self.payload_len = i32(n)
+        self.flags = bytearray(n)  # as in PUBLISH: QoS << 1, RETAIN 1
+        self.next = chain(n)
+        self.count = i32(3)  # [live, most live so far, first free slot]
+        self.refused = 0
+
+    def blocks(self, msg):
+        """How many of the arena's blocks a message takes; none for NONE."""
+        if msg == _NONE:
+            return 0
+        size = self.arena.size
+        return (self.topic_len[msg] + self.payload_len[msg] + size + 1) // size
+
+    def read_topic(self, msg, buf, off):
+        """Copy the topic to buf[off:]; -> its length in bytes."""
+        n = self.topic_len[msg]
+        self.arena.move(self.first[msg], 2, buf, off, n, 1)
+        return n

@@ -1,0 +1,65 @@
+# retained.py - one retained message for each topic name [3.3.1-5].
+#
+# Owns the set of topics that have one and the message slot of each; no part of any
+# session. Knows what they leave of the message slots and blocks, since sessions have shares of
+# that. Does not allocate after construction.
+from slotmq.fast import Names
+from slotmq.platform.arrays import u16
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+
+
+class Retained:
+    def __init__(self, limits, messages, window):
+        self.slots = limits.retained
+        self.names = Names(limits.retained, limits.retained_name_bytes)
+        self.msg = u16(limits.retained, _NONE)
+        self.mark = bytearray(limits.retained)  # as in tables/sessions.py
+        self.changed = False  # has any?
+        self.top = 0  # past the last slot that was ever used
+        self.high = 0
+        self.refused = 0
+        self.messages = messages
+        self.window = window  # that of deliveries
+        self.blocks = 0  # of all retained messages
+        self.share = 100  # the smaller of the two shares, in percent
+
+    def find(self, buf, off, n):
+        return self.names.find(0, buf, off, n)
+
+    def add(self, buf, off, n, msg):
+        """Keep msg (its reference too) for a new topic; NONE where the table is full."""
+        slot = self.names.add(0, buf, off, n)
+        if slot != _NONE:
+            self.put(slot, msg)
+            self.top = max(self.top, slot + 1)
+            self.high = max(self.high, self.names.count())
+        return slot
+
+    def put(self, slot, msg):
+        """Another message for a topic that has one; -> that one, now the caller's."""
+        before = self.msg[slot]
+        self.msg[slot] = msg
+        self.mark[slot] |= 1
+        self.changed = True
+        messages = self.messages
+        more = messages.blocks(msg) - messages.blocks(before)
+        if more:
+            self.share_out(more)
+        return before
+
+    def share_out(self, more):
+        """So many blocks more are retained. Where less is taken than window says, no session can
+        have more than its share of what is left."""
+        self.blocks += more
+        messages = self.messages
+        count = self.names.count()
+        left = messages.arena.blocks - self.blocks
+        self.window[2] = count + (messages.slots - count) * self.share // 100
+        self.window[3] = left - left * self.share // 100
+
+    def remove(self, slot):
+        """Forget the topic; -> its message, whose reference is now the caller's."""
+        self.names.remove(slot)
+        return self.put(slot, _NONE)

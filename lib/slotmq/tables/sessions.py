@@ -1,0 +1,120 @@
+# sessions.py - one slot per client id, outliving its connections.
+#
+# Owns what MQTT calls session state beside subscriptions and messages: the client
+# id (hashed, in blocks of 16 bytes), whether it is kept, its will, its QoS 2
+# receive list, and the heads of its lists in the subscriptions and deliveries
+# tables. mark says what has changed since the journal looked: 1 the session, 2 its
+# receive list; changed and ids_high[1], that any has; 4: the journal has a row of it.
+# Does not allocate after construction.
+#
+# Receive list: ids[session * received + i], i < id_count: packet ids between
+# PUBLISH and PUBREL [4.3.3-2]; never forgotten before PUBREL. With
+# qos2_delivery release, id_msg beside it holds the message until then.
+from slotmq.fast import Names, find_id
+from slotmq.platform.arrays import i32, u16
+from slotmq.platform.runtime import MICROPYTHON, const
+
+_NONE = const(0xFFFF)
+
+
+class Sessions:
+    def __init__(self, limits, hold_received):
+        n = limits.sessions
+        self.slots = n
+        self.names = Names(n, (limits.client_id_bytes + 15) // 16 * 16 * n)
+        self.high = 0
+        self.refused = 0
+        self.conn = u16(n, _NONE)
+        self.clean = bytearray(n)  # ends with its connection [3.1.2-6]
+        self.left = i32(n)  # tenths of a second: when its connection ended
+        self.will = u16(n, _NONE)  # message slot
+        # Lists in other tables
+        self.first_sub = u16(n, _NONE)
+        self.head = u16(n, _NONE)  # deliveries in the order of their messages
+        self.tail = u16(n, _NONE)
+        self.cursor = u16(n, _NONE)  # the next of them to be sent
+        self.inflight = u16(n)
+        self.queued = u16(n)
+        self.held = None if MICROPYTHON else i32(n)  # blocks of the messages in its list
+        self.progress = i32(n)  # tenths of a second: last send or acknowledgement
+        self.scans = u16(n)  # subscriptions that are still owed retained messages
+        self.mark = bytearray(n)
+        self.changed = False
+        # QoS 2 receive list
+        self.received = limits.received
+        self.ids = u16(n * limits.received)
+        self.id_count = u16(n)
+        self.id_msg = u16(n * limits.received, _NONE) if hold_received else None
+        self.ids_high = i32(2)
+        self.ids_refused = 0
+
+    def take(self, buf, off, n):
+        """A slot for a client id that has none; NONE where the table is full."""
+        session = self.names.add(0, buf, off, n)
+        if session == _NONE:
+            return _NONE
+        self.high = max(self.high, self.names.count())
+        self.touch(session)
+        return session
+
+    def touch(self, session):
+        """Something of it has changed that outlives a connection."""
+        self.mark[session] |= 1
+        self.changed = True
+
+    def find(self, buf, off, n):
+        return self.names.find(0, buf, off, n)
+
+    def free(self, session):
+        """Give the slot back; its lists and its will must be empty."""
+        assert self.conn[session] == _NONE and self.will[session] == _NONE
+        assert self.first_sub[session] == _NONE and self.head[session] == _NONE
+        assert self.id_count[session] == 0
+        self.touch(session)
+        self.names.remove(session)
+
+    def used(self, session):
+        return self.names.length[session] != 0
+
+    def client_id(self, session):
+        """The client id as bytes, for logs and dumps. Allocates."""
+        text = bytearray(self.names.length[session])
+        self.names.read(session, text, 0)
+        return bytes(text)
+
+    def find_received(self, session, packet_id):
+        """Index in ids of a packet id that waits for its PUBREL, or -1."""
+        return find_id(self.ids, session * self.received, self.id_count[session], packet_id)
+
+    def add_received(self, session, packet_id):
+        """Remember a packet id; its index in ids, or -1 where the list is full."""
+        count = self.id_count[session]
+        if count == self.received:
+            self.ids_refused += 1
+            return -1
+        at = session * self.received + count
+        self._touch_ids(session)
+        self.ids[at] = packet_id
+        self.id_count[session] = count + 1
+        if count >= self.ids_high[0]:
+            self.ids_high[0] = count + 1
+        return at
+
+    def remove_received(self, session, at):
+        """Forget ids[at]; -> the message that was held with it, or NONE."""
+        count = self.id_count[session] - 1
+        self._touch_ids(session)
+        self.id_count[session] = count
+        last = session * self.received + count
+        self.ids[at] = self.ids[last]
+        held = self.id_msg
+        if held is None:
+            return _NONE
+        msg = held[at]
+        held[at] = held[last]
+        held[last] = _NONE
+        return msg
+
+    def _touch_ids(self, session):
+        self.mark[session] |= 2
+        self.ids_high[1] = 1

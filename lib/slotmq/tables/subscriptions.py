@@ -1,0 +1,222 @@
+# subscriptions.py - who subscribes to what: the subscription tree, in arrays.
+#
+# Owns the nodes (one for each level of a topic filter, shared ones once) and the
+# subscriptions (session, node, QoS). A node is found by (parent, level text) in a
+# hashed set, so that matching costs by the depth of the topic and not by the
+# number of subscriptions; the + and # children are linked directly. The root is
+# the slot past the last node. A node without subscriptions and children is pruned
+# at once. Does not allocate after construction.
+#
+# match() writes the receivers of a topic name into the route pool: one 16-bit
+# entry each, session << 2 | QoS, the highest QoS where filters overlap [3.3.5-1].
+# routes remembers where; any change of the tree makes it forget them all. Where version
+# 5 has a part in a route, the entries are slots of subscriptions, for their options.
+from slotmq.fast import Names, Routes
+from slotmq.platform.arrays import chain, i32, u16
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_SLASH = const(47)
+
+
+class Subscriptions:
+    def __init__(self, limits, every):
+        n = limits.subscriptions
+        self.session = u16(n, _NONE)
+        self.node = u16(n)
+        self.qos = bytearray(n)
+        self.scan = u16(n)  # retained messages are still owed to it: next slot + 1
+        self.mark = bytearray(n)  # as in tables/sessions.py
+        self.changed = False
+        self.next_in_session = u16(n, _NONE)
+        self.next_in_node = chain(n)  # also the list of free slots
+        self.next_in_node[n - 1] = _NONE
+        self.free = 0
+        self.slots = n
+        self.count = self.high = self.refused = 0
+        # The tree
+        n = limits.nodes
+        self.root = n
+        self.nodes = Names(n, limits.name_bytes)
+        self.nodes_high = self.nodes_refused = 0
+        self.first_sub = u16(n + 1, _NONE)
+        self.children = u16(n + 1)
+        self.plus = u16(n + 1, _NONE)
+        self.hash = u16(n + 1, _NONE)
+        # The walk of match(): nodes still to visit and where in the topic
+        self._todo = u16(limits.levels + 2)
+        self._todo_off = i32(limits.levels + 2)
+        # Routes. every: an entry for each match (allow_duplicate_messages)
+        self.every = every
+        self.routes = Routes(limits.routes, limits.route_topic_bytes)
+        self.pool = u16(limits.route_entries)
+        self._room = limits.subscriptions if every else limits.sessions
+        self._known = False  # is any topic remembered?
+        self._top = 0
+        self.best = bytearray(limits.sessions)
+        self.full = False  # is there no room for more of those that are kept?
+        # Version 5: the group of a shared subscription; does the last match need options?
+        self.share = None
+        self.marked = None  # sessions that a client of version 5 has or had
+        self.on_removed = None  # lets version 5 forget what it has with a subscription
+        self.special = False
+
+    # The tree. It grows in tables/insertion.py.
+
+    def level_end(self, buf, off, end):
+        """Where the level at off ends."""
+        while off < end and buf[off] != _SLASH:
+            off += 1
+        return off
+
+    def prune(self, node):
+        """Remove nodes from one upwards, as long as nothing hangs on them."""
+        while node != self.root and not self.children[node] and self.first_sub[node] == _NONE:
+            parent = self.nodes.scope[node]
+            if self.plus[parent] == node:
+                self.plus[parent] = _NONE
+            elif self.hash[parent] == node:
+                self.hash[parent] = _NONE
+            self.nodes.remove(node)
+            self.children[parent] -= 1
+            node = parent
+
+    def filter_text(self, node, buf, end):
+        """Write the filter of a node so that it ends at buf[:end]; -> its offset."""
+        nodes = self.nodes
+        while True:
+            end -= nodes.length[node]
+            nodes.read(node, buf, end)
+            node = nodes.scope[node]
+            if node == self.root:
+                return end
+            end -= 1
+            buf[end] = _SLASH
+
+    # Subscriptions
+
+    def touch(self, sub):
+        """It has changed: the journal is to look."""
+        self.mark[sub] |= 1
+        self.changed = True
+
+    def remove(self, sessions, sub):
+        """Unsubscribe; nodes that nobody needs any more go too."""
+        self.forget_routes()
+        session = self.session[sub]
+        node = self.node[sub]
+        if self.share is not None:
+            self.on_removed(sub)
+        if self.scan[sub]:
+            self.scan[sub] = 0
+            sessions.scans[session] -= 1
+        self._unlink(self.first_sub, node, self.next_in_node, sub)
+        self._unlink(sessions.first_sub, session, self.next_in_session, sub)
+        self.session[sub] = _NONE
+        self.touch(sub)
+        self.next_in_node[sub] = self.free
+        self.free = sub
+        self.count -= 1
+        self.prune(node)
+
+    def _unlink(self, heads, head, nexts, sub):
+        at = heads[head]
+        if at == sub:
+            heads[head] = nexts[sub]
+            return
+        while nexts[at] != sub:
+            at = nexts[at]
+        nexts[at] = nexts[sub]
+
+    # Matching
+
+    def forget_routes(self):
+        if self._known:
+            self.routes.forget()
+            self._known = False
+            self._top = 0
+
+    def match(self, buf, off, n):
+        """Find who gets a topic name; -> its slot in routes, whose find() has just missed.
+
+        Where a session of version 5 is among them, `special` is true, the pool has the
+        slots of subscriptions, and the route is not remembered."""
+        self.special = False
+        self._reserve(self._room)
+        first = self._top
+        self._walk(buf, off, n)
+        self._settle(first)
+        if self.special:
+            self._top = first
+            self._reserve(self.slots)
+            first = self._top
+            self._walk(buf, off, n)
+            slot = self.routes.keep(buf, off, 0xFFFF, first, self._top)
+            self._top = first
+            return slot
+        self._known = True
+        return self.routes.keep(buf, off, n, first, self._top)
+
+    def _reserve(self, n):
+        if self._top + n > len(self.pool):
+            self.forget_routes()
+
+    def _walk(self, buf, off, n):
+        # Collects at every node whose filter matches the topic name.
+        end = off + n
+        dollar = buf[off] == 36  # wildcards at the root do not see it [4.7.2-1]
+        todo = self._todo
+        offs = self._todo_off
+        todo[0] = self.root
+        offs[0] = off
+        depth = 1
+        while depth:
+            depth -= 1
+            node = todo[depth]
+            at = offs[depth]
+            hidden = dollar and node == self.root
+            if self.hash[node] != _NONE and not hidden:
+                self._collect(self.hash[node])
+            if at > end:
+                self._collect(node)
+                continue
+            stop = self.level_end(buf, at, end)
+            if not hidden:
+                depth = self._visit(depth, self.plus[node], stop + 1)
+            depth = self._visit(depth, self.nodes.find(node, buf, at, stop - at), stop + 1)
+
+    def _visit(self, depth, node, at):
+        if node == _NONE:
+            return depth
+        self._todo[depth] = node
+        self._todo_off[depth] = at
+        return depth + 1
+
+    def _collect(self, node):
+        # Every subscription at the node, into the pool; once for each session.
+        best = self.best
+        sub = self.first_sub[node]
+        while sub != _NONE:
+            session = self.session[sub]
+            qos = self.qos[sub]
+            if self.special:
+                self.pool[self._top] = sub
+                self._top += 1
+            elif self.every or not best[session]:
+                self.pool[self._top] = session << 2 | qos
+                self._top += 1
+            if qos >= best[session] and not self.special:
+                best[session] = qos + 1
+            sub = self.next_in_node[sub]
+
+    def _settle(self, first):
+        marked = self.marked
+        for i in range(first, self._top):
+            session = self.pool[i] >> 2
+            if not self.every:
+                self.pool[i] = session << 2 | self.best[session] - 1
+        for i in range(first, self._top):
+            session = self.pool[i] >> 2
+            self.best[session] = 0
+            if marked is not None and marked[session]:
+                self.special = True

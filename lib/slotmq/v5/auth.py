@@ -1,0 +1,145 @@
+# auth.py - AUTH [5.0, 3.15, 4.12]: enhanced authentication, before CONNACK and again
+# later, through one hook.
+#
+# The hook is an object with auth(conn, method, data) -> (reason code, data or None), 0x18
+# being "go on", and forget(conn), perhaps with `user`, the name of whom the last auth() let
+# in, and `last`, of whom it was about, for the log: `hooks` of the Broker if it has auth, else
+# v5/scram.py's, where the configuration names a scram_file. Broker.five.exchanges has, for each
+# connection with a method, [method, its CONNECT until that goes on, what CONNACK says,
+# is an exchange under way?]. Loaded on demand. The control plane: may allocate and free.
+from slotmq.delivery.encode import length_bytes, put_header, put_length
+from slotmq.fast import new_packet, next_packet
+from slotmq.platform import ondemand
+from slotmq.platform.runtime import const
+from slotmq.protocol import open_session
+from slotmq.protocol.connect import Fields
+from slotmq.v5.answers import room_for, sent
+from slotmq.v5.connack import text
+from slotmq.v5.connect import Connect5
+from slotmq.v5.properties import scan
+
+_BODY = const(3)
+_END = const(4)
+_START = const(2)
+_AUTH = const(0xF0)
+_OK = const(0)
+_NEW = const(1)
+_IN_AUTH = const(128)
+_METHOD = const(8)
+_DATA = const(9)
+_MORE = const(19)
+# Reason codes [2.4]
+_CONTINUE = const(0x18)
+_AGAIN = const(0x19)
+_MALFORMED_PACKET = const(0x81)
+_PROTOCOL_ERROR = const(0x82)
+_BAD_METHOD = const(0x8C)
+_PACKET_TOO_LARGE = const(0x95)
+
+
+def auth(broker, conn, pkt, buf, fields):
+    """A CONNECT with a method: -1 where the client is known now, 0, or why not."""
+    exchanges = broker.five.exchanges
+    hook = broker.five.hook(broker)
+    code, data = _BAD_METHOD, None
+    if conn in exchanges:
+        code, data = _OK, exchanges[conn][2]  # the exchange is over
+    elif hook:
+        code, data = hook.auth(conn, fields.method, fields.auth_data)
+    if code == _OK:
+        exchanges[conn] = [fields.method, None, None, False]
+        fields.auth_data = data
+        fields.user = getattr(hook, "user", None)
+        return -1
+    if code == _CONTINUE:
+        exchanges[conn] = [fields.method, bytes(buf[pkt[_START] : pkt[_END]]), None, True]
+        code = _send(broker, conn, _CONTINUE, fields.method, data)
+        if code == _OK:
+            return _OK
+    return code
+
+
+def _handle_auth(broker, conn, pkt, buf):
+    # -> a result, or the remembered CONNECT that may go on now.
+    known = broker.five.exchanges.get(conn)
+    at = pkt[_BODY]
+    end = pkt[_END]
+    if known is None or at == end:
+        return _PROTOCOL_ERROR
+    code = buf[at]
+    values = broker.five.values
+    values[0] = 0
+    if at + 1 < end:
+        at = scan(buf, at + 1, end, _IN_AUTH, values)
+        if at != end:
+            return -at if at < 0 else _MALFORMED_PACKET
+    if not values[0] >> _METHOD & 1 or _text(buf, values, _METHOD) != known[0]:
+        return _PROTOCOL_ERROR  # [4.12.0-5]
+    is_new = broker.conns.state[conn] == _NEW
+    if code != _CONTINUE and (code != _AGAIN or is_new) or code == _CONTINUE and not known[3]:
+        return _PROTOCOL_ERROR
+    data = _text(buf, values, _DATA) if values[0] >> _DATA & 1 else None
+    code, data = broker.five.hook(broker).auth(conn, known[0], data)
+    known[3] = code == _CONTINUE
+    if code == _CONTINUE or code == _OK and not is_new:
+        return _send(broker, conn, code, known[0], data)
+    if not is_new or code != _OK:
+        return code
+    connect = known[1]
+    known[1], known[2] = None, data
+    return connect
+
+
+def _text(buf, values, column):
+    return bytes(buf[values[column] : values[column] + values[column + _MORE]])
+
+
+def _send(broker, conn, code, method, data):
+    body = text(0x15, method) + (text(0x16, data) if data else b"")
+    remaining = 1 + length_bytes(len(body)) + len(body)
+    at = room_for(broker, conn, 1 + length_bytes(remaining) + remaining)
+    if at < 0:
+        return _PACKET_TOO_LARGE
+    tx = broker.conns.tx
+    at = put_header(tx, at, _AUTH, remaining)
+    tx[at] = code
+    at = put_length(tx, at + 1, len(body))
+    for byte in body:
+        tx[at] = byte
+        at += 1
+    sent(broker, conn, at)
+    return _OK
+
+
+def refuse(broker, conn):
+    """CONNACK for a second CONNECT; a result."""
+    return _refuse(broker, conn, _PROTOCOL_ERROR)
+
+
+def _refuse(broker, conn, code):
+    # Who it is, the CONNECT says that began the exchange.
+    fields = Fields()
+    fields.buf, pkt = _packet(broker.five.exchanges[conn][1])
+    fields.level = 5
+    fields.flags = fields.buf[pkt[_BODY] + 7]
+    fields.more = Connect5()
+    fields.more.read(broker, conn, pkt, fields.buf, fields)
+    fields.user = getattr(broker.five.hook(broker), "last", None)
+    return open_session.refuse(broker, conn, code, fields)
+
+
+def _packet(data):
+    pkt = new_packet(len(data))
+    next_packet(data, 0, len(data), pkt)
+    return data, pkt
+
+
+def handle(broker, conn, pkt, buf):
+    """AUTH; where that is the end of an exchange, the CONNECT that began it goes on."""
+    result = _handle_auth(broker, conn, pkt, buf)
+    if not isinstance(result, bytes):
+        if result < 0x80 or conn not in broker.five.exchanges or broker.conns.state[conn] != _NEW:
+            return result
+        return _refuse(broker, conn, result)
+    buf, pkt = _packet(result)
+    return ondemand.take("protocol.connect", broker.now).handle(broker, conn, pkt, buf)

@@ -1,0 +1,99 @@
+# connack.py - CONNACK of MQTT 5.0 [5.0, 3.2]: what the tables hold, or why not. The
+# control plane: may allocate and free.
+from slotmq.delivery.encode import length_bytes, put_header, put_length, put_u16
+from slotmq.platform.runtime import const
+from slotmq.v5.answers import room_for, sent
+
+_CONNACK = const(0x20)
+# A CONNACK's return code of version 3 as a reason code
+_RETURN_CODES = b"\0\x84\x85\x88\x86\x87"
+
+
+def refuse(broker, conn, code):
+    """CONNACK with a reason, which it returns; a code of version 3 is told as version 5 has it.
+
+    Where to go instead is left out where that is more than the client takes [3.1.2-24]."""
+    reason = code if code & 0x80 else _RETURN_CODES[min(code, 5)]
+    properties = b""
+    server = broker.settings.server_reference
+    if server and reason in (0x88, 0x97):
+        reason = 0x9C  # use another server
+        properties = text(0x1C, server.encode())
+    if not _put_connack(broker, conn, 0, reason, properties):
+        _put_connack(broker, conn, 0, reason, b"")
+    return reason
+
+
+def prepare(broker, conn, fields):
+    """What CONNACK tells a client that may come in: all that it must know [3.2.2.3].
+
+    False: it takes no packet of that size, and nothing of it may have happened."""
+    limits = broker.limits
+    out = b"\x21" + u16(limits.received) + b"\x27" + u32(broker.pkt[10])
+    if broker.five.alias_max:
+        out += b"\x22" + u16(broker.five.alias_max)
+    if not broker.limits.shares:
+        out += b"\x2a\0"
+    if broker.max_qos < 2:
+        out += bytes((0x24, broker.max_qos))
+    if not broker.settings.retain_available:
+        out += b"\x25\0"
+    if fields.assigned:
+        out += text(0x12, fields.assigned)
+    if fields.server_keep_alive:
+        out += b"\x13" + u16(fields.keep_alive)
+    if fields.expiry_lowered:
+        out += b"\x11" + u32(fields.expiry)
+    if fields.method:
+        out += text(0x15, fields.method)
+        if fields.auth_data:
+            out += text(0x16, fields.auth_data)
+    fields.answer = out
+    information = broker.settings.response_information
+    if fields.wants_information and information:
+        longer = out + text(0x1A, information.encode())
+        if _room(broker, conn, _remaining(longer)) >= 0:  # it may be left out [3.1.2.11.6]
+            fields.answer = longer
+    return _room(broker, conn, _remaining(out)) >= 0
+
+
+def accept(broker, conn, fields, present):
+    """The CONNACK that was prepared."""
+    _put_connack(broker, conn, present, 0, fields.answer)
+
+
+def _remaining(properties):
+    n = len(properties)
+    return 2 + length_bytes(n) + n
+
+
+def _room(broker, conn, remaining):
+    return room_for(broker, conn, 1 + length_bytes(remaining) + remaining)
+
+
+def _put_connack(broker, conn, present, reason, properties):
+    remaining = _remaining(properties)
+    at = _room(broker, conn, remaining)
+    if at < 0:
+        return False
+    tx = broker.conns.tx
+    at = put_u16(tx, put_header(tx, at, _CONNACK, remaining), present << 8 | reason)
+    at = put_length(tx, at, len(properties))
+    for byte in properties:
+        tx[at] = byte
+        at += 1
+    sent(broker, conn, at)
+    return True
+
+
+def text(name, value):
+    """A property with a text or binary data. Allocates, as the next."""
+    return bytes((name,)) + u16(len(value)) + value
+
+
+def u16(number):
+    return bytes((number >> 8, number & 255))
+
+
+def u32(number):
+    return u16(number >> 16) + u16(number & 0xFFFF)

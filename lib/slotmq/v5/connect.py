@@ -1,0 +1,229 @@
+# connect.py - what a CONNECT of MQTT 5.0 says [5.0, 3.1], beyond what protocol/connect.py
+# reads and does for every version. The control plane: may allocate and free.
+from slotmq.fast import utf8_ok
+from slotmq.platform import ondemand
+from slotmq.platform.runtime import const
+from slotmq.protocol.connect import check_login, check_will
+from slotmq.protocol.open_session import open_session, refuse
+from slotmq.v5 import connack
+from slotmq.v5.properties import scan
+from slotmq.v5.source import store
+
+_NONE = const(0xFFFF)
+_BODY = const(3)
+_END = const(4)
+_OK = const(0)
+_REFUSED = const(5)
+_IN_CONNECT = const(1)
+_IN_WILL = const(2)
+# Connect flags [3.1.2.3]
+_WILL = const(4)
+_PASSWORD = const(64)
+_USER_NAME = const(128)
+# Columns of properties.values
+_MESSAGE_EXPIRY = const(2)
+_RESPONSE = const(4)
+_SESSION_EXPIRY = const(7)
+_METHOD = const(8)
+_DATA = const(9)
+_WILL_DELAY = const(11)
+_INFORMATION = const(12)
+_RECEIVE_MAX = const(15)
+_ALIAS_MAX = const(16)
+_LARGEST = const(18)  # Maximum Packet Size
+_MORE = const(19)
+# Reason codes [2.4]
+_MALFORMED_PACKET = const(0x81)
+_PROTOCOL_ERROR = const(0x82)
+_CLIENT_ID = const(0x85)
+_PACKET_TOO_LARGE = const(0x95)
+_TOPIC_INVALID = const(0x90)
+_NO_RETAIN = const(0x9A)
+_NO_QOS = const(0x9B)
+
+
+def handle(broker, conn, pkt, buf, fields):
+    """A CONNECT of level 5; a result."""
+    fields.more = more = Connect5()
+    broker.conns.level[conn] = 5
+    code = more.read(broker, conn, pkt, buf, fields) or more.check_id(broker, fields)
+    if not code and fields.method is None:
+        code = check_login(broker, buf, fields)
+    if code:
+        return refuse(broker, conn, code, fields)
+    result = more.authenticate(broker, conn, pkt, buf, fields)
+    if result > 0:
+        return refuse(broker, conn, result, fields)
+    if result == 0:
+        return result
+    if fields.flags & _WILL:
+        check_will(broker, buf, fields)
+    return open_session(broker, conn, buf, fields)
+
+
+class Connect5:
+    """Version 5's part in the steps of protocol/connect.py and open_session.py; Fields.more."""
+
+    def read(self, broker, conn, pkt, buf, fields):
+        """All of the packet behind its level into `fields`; a reason code, or 0."""
+        five = broker.five
+        five.packet_max[conn] = 0
+        flags = fields.flags
+        will_qos = flags >> 3 & 3
+        if flags & 1 or will_qos == 3 or not flags & _WILL and flags & 0x38:
+            return _MALFORMED_PACKET
+        at = scan(buf, pkt[_BODY] + 10, pkt[_END], _IN_CONNECT, five.values)
+        if at < 0:
+            return -at
+        code = _take_properties(broker, conn, buf, fields)
+        if code:
+            return code
+        code = _read_payload(broker, buf, at, pkt[_END], fields)
+        if code or not flags & _WILL:
+            return code
+        if will_qos > broker.max_qos:
+            return _NO_QOS
+        if fields.will_topic[1] > broker.limits.topic_bytes:
+            return _TOPIC_INVALID
+        return _NO_RETAIN if flags & 32 and not broker.settings.retain_available else _OK
+
+    def check_id(self, broker, fields):
+        """A reason code, or 0."""
+        n = fields.client_id[1]
+        if n > broker.limits.client_id_bytes:
+            return _CLIENT_ID
+        return _OK if n or broker.settings.allow_zero_length_clientid else _CLIENT_ID
+
+    def store_will(self, broker, buf, fields, flags):
+        """The will in a message slot, or NONE."""
+        source = broker.five.source
+        topic, n = fields.will_topic
+        payload, size = fields.will_message
+        data = fields.will_properties + buf[payload : payload + size]
+        source.from_packet(buf, topic, n, data, 0, len(data))
+        source.props = len(fields.will_properties)
+        if fields.will_expiry:
+            source.set_expiry(fields.will_expiry, 0)
+        return store(broker, flags)
+
+    def prepare(self, broker, conn, fields):
+        """What CONNACK will say; a reason code where the client takes no packet of its size."""
+        return _OK if connack.prepare(broker, conn, fields) else _PACKET_TOO_LARGE
+
+    def opened(self, broker, conn, fields, present):
+        """The session is there: what version 5 keeps with it, and CONNACK."""
+        five = broker.five
+        session = broker.conns.session[conn]
+        five.mark(broker, session)
+        five.set_expiry(broker, session, fields.expiry)
+        five.will_delay[session] = fields.will_delay
+        five.will_since[session] = broker.now
+        connack.accept(broker, conn, fields, present)
+
+    def authenticate(self, broker, conn, pkt, buf, fields):
+        """Enhanced authentication, where the client asks for it; a result, or -1 to go on."""
+        if fields.method is None:
+            return -1
+        return ondemand.take("v5.auth", broker.now).auth(broker, conn, pkt, buf, fields)
+
+    def refuse(self, broker, conn, code):
+        """CONNACK with a reason; -> the one that was sent."""
+        return connack.refuse(broker, conn, code)
+
+
+def _take_properties(broker, conn, buf, fields):
+    five = broker.five
+    values = five.values
+    found = values[0]
+    for column in (_RECEIVE_MAX, _LARGEST):
+        if found >> column & 1 and not values[column]:
+            return _PROTOCOL_ERROR
+    if found >> _DATA & 1 and not found >> _METHOD & 1:
+        return _PROTOCOL_ERROR
+    fields.expiry = values[_SESSION_EXPIRY] if found >> _SESSION_EXPIRY & 1 else 0
+    asked = values[_RECEIVE_MAX] if found >> _RECEIVE_MAX & 1 else 65535
+    five.receive_max[conn] = min(asked, broker.deliveries.window[0])
+    five.packet_max[conn] = values[_LARGEST] if found >> _LARGEST & 1 else 0
+    offered = values[_ALIAS_MAX] if found >> _ALIAS_MAX & 1 else 0
+    five.aliases.offered[conn] = min(offered, five.alias_max_out)
+    five.aliases.allowed[conn] = five.alias_max
+    fields.wants_information = found >> _INFORMATION & 1 and values[_INFORMATION]
+    fields.method = _text(buf, values, _METHOD)
+    fields.auth_data = _text(buf, values, _DATA)
+    _limit(broker, fields)
+    return _OK
+
+
+def _limit(broker, fields):
+    # What the configuration lets be shorter only.
+    most = broker.settings.max_keepalive
+    if most not in (0, 65535) and not 0 < fields.keep_alive <= most:
+        fields.keep_alive = most
+        fields.server_keep_alive = True
+    most = broker.settings.persistent_client_expiration
+    if most and fields.expiry > most:
+        fields.expiry = most
+        fields.expiry_lowered = True
+
+
+def _text(buf, values, column):
+    if not values[0] >> column & 1:
+        return None
+    return bytes(buf[values[column] : values[column] + values[column + _MORE]])
+
+
+def _read_payload(broker, buf, at, end, fields):
+    flags = fields.flags
+    values = broker.five.values
+    found, at = _string(buf, at, end)
+    if at < 0:
+        return _MALFORMED_PACKET
+    fields.client_id = found
+    if flags & _WILL:
+        start = at
+        at = scan(buf, at, end, _IN_WILL, values)
+        if at < 0:
+            return -at
+        if values[0] >> _RESPONSE & 1:
+            if not utf8_ok(buf, values[_RESPONSE], values[_RESPONSE + _MORE], 1):
+                return _PROTOCOL_ERROR  # [3.3.2-14]
+        fields.will_delay = values[_WILL_DELAY] if values[0] >> _WILL_DELAY & 1 else 0
+        fields.will_properties = _will_properties(buf, start, at, values, fields)
+        fields.will_topic, at = _string(buf, at, end)
+        fields.will_message, at = _string(buf, at, end, False)
+        if at < 0:
+            return _MALFORMED_PACKET
+        if not utf8_ok(buf, *fields.will_topic, 1):
+            return _PROTOCOL_ERROR  # empty, or with wildcards [4.7.1-1, 4.7.3-1]
+    if flags & _USER_NAME:
+        fields.user_name, at = _string(buf, at, end)
+    if flags & _PASSWORD:
+        fields.password, at = _string(buf, at, end, False)
+    return _OK if at == end else _MALFORMED_PACKET
+
+
+def _string(buf, at, end, is_text=True):
+    # A text or binary data: ((offset, length), the offset past it); past is -1: malformed.
+    n = buf[at] << 8 | buf[at + 1] if 0 <= at <= end - 2 else 0
+    at += 2
+    if at < 2 or at + n > end or is_text and not utf8_ok(buf, at, n, 0):
+        return None, -1
+    return (at, n), at + n
+
+
+def _will_properties(buf, start, end, values, fields):
+    # Those that are passed on: without delay and expiry, which are kept here.
+    while buf[start] > 127:
+        start += 1
+    data = bytearray(buf[start + 1 : end])
+    gone = []
+    if values[0] >> _WILL_DELAY & 1:
+        gone.append(values[_WILL_DELAY + _MORE])
+    if values[0] >> _MESSAGE_EXPIRY & 1:
+        at = values[_MESSAGE_EXPIRY + _MORE]
+        fields.will_expiry = bytes(buf[at + 1 : at + 5])
+        gone.append(at)
+    for at in sorted(gone, reverse=True):
+        at -= start + 1
+        data = data[:at] + data[at + 5 :]
+    return data

@@ -1,0 +1,279 @@
+# extension.py - what MQTT 5.0 adds to the tables, and the way to everything of it.
+#
+# Broker.five is one of these, or None with `mqtt_versions 3`: then nothing of version 5
+# is loaded and its RAM is not taken. Owns the columns that stand beside those of the
+# other tables, slot for slot:
+#
+#   subscriptions  share (slot of Shares), options (No Local 4, Retain As Published 8),
+#                  identifier
+#   messages       props: bytes of properties between topic and payload; expires and far.
+#                  Valid where the message's flags have EXTRA
+#   deliveries     group: the shared subscription's that it came by, or NONE; ident: the
+#                  subscription identifier that it carries, 0: none, SEVERAL: more than one
+#   sessions       expiry in seconds, will_delay in seconds, will_at in tenths
+#   connections    receive_max, packet_max, part_ident
+#
+# A connection of version 5 has the state FIVE once it is connected, so the lane leaves it
+# alone, and a route that a client of version 5 is on is never remembered, so the lane
+# does not find it: a path of version 3 alone is what it was. Does not allocate after
+# construction.
+from slotmq.delivery import lifecycle
+from slotmq.fast import finish, unref
+from slotmq.net import closing
+from slotmq.platform import heap, ondemand
+from slotmq.platform.arrays import i32, u16
+from slotmq.platform.runtime import const
+from slotmq.v5 import answers, dispatch, routing, send
+from slotmq.v5.properties import make
+from slotmq.v5.shared_subscriptions import Shares
+from slotmq.v5.source import Source
+from slotmq.v5.topic_aliases import Aliases
+
+_NONE = const(0xFFFF)
+_EXTRA = const(8)
+_LOST = const(9)
+_KEPT = const(16)  # in the flags of a message: the journal has its row
+_REFUSED = const(5)
+_QUEUED = const(0)
+_DROPPED = const(4)
+_SWEPT = const(32)  # slots at a time
+_LINGERING = const(5)
+_NEAR = const(8)
+_LINGER = const(10)  # tenths of a second
+_LONGEST = const(50000000)
+NEVER = 0x3FFFFFFF  # seconds: a session that does not expire
+
+
+class Version5:
+    def __init__(self, broker):
+        limits = broker.limits
+        n = limits.connections + 1
+        # The rest of version 5, for those who only know this object
+        self.handlers = dispatch.HANDLERS
+        self.first = dispatch.FIRST
+        self.goodbye = answers.goodbye
+        self.pump = routing.pump
+        self.publish_packet = routing.publish_packet
+        self.fan_out = routing.fan_out
+        self.send = send.send
+        self.put_middle = send.put_middle
+        self.values = make()
+        self.props = u16(limits.messages)
+        self.expires = i32(limits.messages)  # tenths of a second
+        self.far = bytearray(limits.messages)  # and how many times 2 ** 25 seconds later
+        self.group = u16(limits.deliveries, _NONE)
+        self.ident = i32(limits.deliveries)
+        self.expiry = i32(limits.sessions)
+        self.will_delay = i32(limits.sessions)
+        self.will_at = i32(limits.sessions)
+        self.will_since = i32(limits.sessions)  # its expiry counts from its publication
+        self.receive_max = u16(n)
+        self.packet_max = i32(n)
+        self.part_ident = i32(n)  # of a message that leaves in parts
+        self.options = bytearray(limits.subscriptions)
+        self.identifier = i32(limits.subscriptions)
+        self.shares = Shares(limits)
+        broker.subscriptions.share = self.share = u16(limits.subscriptions, _NONE)
+        broker.subscriptions.marked = bytearray(limits.sessions)
+        broker.subscriptions.on_removed = lambda sub: self.unsubscribed(broker, sub)
+        self.source = Source(limits)  # the message that is on its way
+        self.aliases = Aliases(limits, self.source.scratch)
+        self.next_due = NEVER  # tenths of a second: of sessions without a connection
+        self.to_sweep = 0  # slots that may have a message which expires
+        self.goes_on = False
+        # While a message is given out: the identifier that each session gets
+        self.found = i32(limits.sessions)
+        self.publisher = _NONE  # the session that publishes now, for No Local
+        self.exchanges = {}  # connections that authenticate by AUTH, see v5/auth.py
+        self.scram = None
+        if broker.settings.scram_file:
+            from slotmq.v5.scram import Scram
+
+            self.scram = Scram(broker.settings.scram_file, n)
+        self.now_for = 0  # the identifier of what is sent by outbox.send_message
+
+    def opened_3(self, broker, session, clean):
+        """A client of version 3 has a session: it is kept as long as any may be."""
+        most = broker.settings.persistent_client_expiration
+        self.set_expiry(broker, session, 0 if clean else most or NEVER)
+        self.will_delay[session] = 0
+
+    def set_expiry(self, broker, session, seconds):
+        """How long the session outlives its connection."""
+        self.expiry[session] = seconds if seconds < _LONGEST else NEVER
+        broker.sessions.clean[session] = 0 if seconds else 1
+        broker.sessions.touch(session)
+
+    def mark(self, broker, session):
+        """A client of version 5 has the session now: no route with it is remembered."""
+        subs = broker.subscriptions
+        if subs.marked[session]:
+            return
+        subs.marked[session] = 1
+        subs.forget_routes()
+        entry = broker.sessions.head[session]
+        while entry != _NONE:
+            self.came_by(entry, _NONE, 0)
+            entry = broker.deliveries.next[entry]
+
+    def came_by(self, entry, group, ident):
+        """Note by what a delivery comes to its session."""
+        self.group[entry] = group
+        self.ident[entry] = ident
+
+    def attached(self, broker, session):
+        """A connection is there again: the will that waited is not sent [3.1.3-9]."""
+        lifecycle.drop_will(broker, session)
+        self.will_at[session] = 0
+
+    def will_goes(self, broker, session, will):
+        """A will is about to be published: it is the session's, and lives from now on."""
+        self.publisher = session
+        if broker.messages.flags[will] & _EXTRA and self.expires[will]:
+            later = broker.now - self.will_since[session]
+            self.expires[will] = self.expires[will] + later or -1  # 0 would be never
+            broker.messages.flags[will] &= ~_KEPT  # the journal has it as it was
+
+    def keeps_will(self, broker, session):
+        """May the will of a session that has just lost its connection wait?"""
+        delay = min(self.will_delay[session], self.expiry[session], _LONGEST)
+        if delay == 0:
+            return False
+        self.will_at[session] = broker.now + delay * 10
+        return True
+
+    def unsubscribed(self, broker, sub):
+        """A subscription is removed; its slot will be another's."""
+        self.options[sub] = 0
+        self.identifier[sub] = 0
+        group = self.share[sub]
+        if group == _NONE:
+            return
+        self.shares.left(group)
+        self.share[sub] = _NONE
+        entry = broker.sessions.head[broker.subscriptions.session[sub]]
+        while entry != _NONE:
+            if self.group[entry] == group:
+                self.group[entry] = _NONE
+            entry = broker.deliveries.next[entry]
+
+    def session_ends(self, broker, session):
+        """Before a session is discarded: its will goes out, its share to others.
+
+        One of version 3 has none; in its entries `group` is of whoever had them before."""
+        lifecycle.publish_will(broker, session)
+        marked = broker.subscriptions.marked
+        if marked[session] and broker.sessions.head[session] != _NONE:
+            heap.lift()
+            try:
+                ondemand.take("v5.rare", broker.now).pass_on(broker, session)
+            except MemoryError:
+                pass  # they go with their session
+            heap.drop()
+        marked[session] = 0
+
+    def lingers(self, broker, conn):
+        """Must an ended connection stay for a moment, so that its last packet arrives?"""
+        conns = broker.conns
+        told = conns.tx_limit[conn] == 0 or conns.reason[conn] == _REFUSED
+        told = told and conns.reason[conn] != _LOST  # its socket has failed since
+        if conns.level[conn] != 5 or not told or conns.part_msg[conn] != _NONE:
+            return False
+        lifecycle.detach(broker, conn)
+        conns.drop_held(conn)
+        conns.state[conn] = _LINGERING
+        conns.opened[conn] = broker.now
+        return True
+
+    def hook(self, broker):
+        """Who answers AUTH: the application's hooks, else v5/scram.py's; or None."""
+        return broker.hooks if hasattr(broker.hooks, "auth") else self.scram
+
+    def connection_ends(self, broker, conn):
+        """Its aliases and its exchange of AUTH go with it."""
+        self.aliases.forget(conn)
+        if conn in self.exchanges:
+            del self.exchanges[conn]
+            self.hook(broker).forget(conn)
+
+    def tick(self, broker):
+        """Several times a second: sessions and wills whose time has come, who lingers."""
+        conns = broker.conns
+        for conn in range(conns.top):
+            if conns.state[conn] == _LINGERING and broker.now - conns.opened[conn] >= _LINGER:
+                closing.hang_up(broker.loop, conn)
+        if broker.now >= self.next_due:
+            self._end_what_is_due(broker)
+        if self.to_sweep:
+            self._sweep(broker)
+
+    def note_due(self, broker, session):
+        """A session has lost its connection: when is there something to do about it?"""
+        due = NEVER
+        if self.expiry[session] < NEVER:
+            due = broker.sessions.left[session] + self.expiry[session] * 10
+        if broker.sessions.will[session] != _NONE:
+            due = min(due, self.will_at[session])
+        self.next_due = min(self.next_due, due)
+
+    def _end_what_is_due(self, broker):
+        sessions = broker.sessions
+        self.next_due = NEVER
+        for session in range(sessions.slots):
+            if sessions.used(session) and sessions.conn[session] == _NONE:
+                gone = (broker.now - sessions.left[session]) // 10
+                if gone >= self.expiry[session] < NEVER:
+                    lifecycle.end_session(broker, session)
+                    continue
+                if sessions.will[session] != _NONE and broker.now >= self.will_at[session]:
+                    lifecycle.publish_will(broker, session)
+                self.note_due(broker, session)
+
+    def expiring(self, broker):
+        """A message that expires goes out: the tables are looked through for such.
+
+        A round that has begun goes on to its end, however many such messages come."""
+        if self.to_sweep:
+            self.goes_on = True
+        else:
+            self.to_sweep = max(broker.retained.slots, broker.deliveries.slots)
+
+    def _sweep(self, broker):
+        # Messages whose time has passed, a few slots at a time: kept ones and queued ones.
+        # It goes on for as long as there are some that will expire.
+        retained = broker.retained
+        deliveries = broker.deliveries
+        for at in range(max(0, self.to_sweep - _SWEPT), self.to_sweep):
+            msg = retained.msg[at] if at < retained.slots else _NONE
+            if self._has_expired(broker, msg):
+                unref(broker.queue, retained.remove(at))
+            msg = _NONE
+            if at < deliveries.slots and deliveries.state[at] == _QUEUED:
+                msg = deliveries.msg[at]
+            if self._has_expired(broker, msg) and not deliveries.may_be_known(at):
+                broker.stats[_DROPPED] += 1
+                finish(broker.queue, at)
+        self.to_sweep = max(0, self.to_sweep - _SWEPT)
+        if not self.to_sweep and self.goes_on:
+            self.goes_on = False
+            self.expiring(broker)
+
+    def _has_expired(self, broker, msg):
+        left = -1 if msg == _NONE else self.remaining(broker, msg)
+        if left > 0:
+            self.goes_on = True
+        return left == 0
+
+    def is_empty(self, broker, msg):
+        """Has a message properties only, and no payload?"""
+        messages = broker.messages
+        return messages.flags[msg] & _EXTRA and self.props[msg] == messages.payload_len[msg]
+
+    def remaining(self, broker, msg):
+        """Seconds until a message expires; 0: it has, -1: it never does [3.3.2.3.3].
+
+        As Source.left: of many times 2 ** 25 seconds _NEAR are in it."""
+        if not broker.messages.flags[msg] & _EXTRA or not self.expires[msg]:
+            return -1
+        left = (self.expires[msg] - broker.now + 9) // 10
+        return max(0, left + (min(self.far[msg], _NEAR) << 25))

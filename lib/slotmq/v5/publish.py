@@ -1,0 +1,256 @@
+# publish.py - PUBLISH from a client of MQTT 5.0 [5.0, 3.3]: its properties, its topic
+# alias, then the way of any other message, and an answer with a reason. Does not
+# allocate.
+from slotmq.delivery import retain, routing
+from slotmq.fast import unref, utf8_ok
+from slotmq.platform import heap, ondemand
+from slotmq.platform.runtime import const
+from slotmq.protocol.publish import is_wanted
+from slotmq.v5.answers import put_reason
+from slotmq.v5.properties import scan
+from slotmq.v5.routing import give, spread
+from slotmq.v5.source import store
+
+_NONE = const(0xFFFF)
+_FLAGS = const(1)
+_END = const(4)
+_PACKET_ID = const(6)
+_TOPIC = const(7)
+_TOPIC_LEN = const(8)
+_PAYLOAD = const(9)
+_PUBACK = const(0x40)
+_PUBREC = const(0x50)
+_PUBLISH_IN = const(2)
+_DROPPED = const(4)
+_OK = const(0)
+_IN_PUBLISH = const(4)  # of properties.WHERE
+# Columns of properties.values
+_EXPIRY = const(2)
+_RESPONSE = const(4)
+_IDENTIFIER = const(6)
+_ALIAS = const(14)
+_MORE = const(19)
+# Reason codes [2.4]
+_MALFORMED_PACKET = const(0x81)
+_PROTOCOL_ERROR = const(0x82)
+_UNAUTHORIZED = const(0x87)
+_TOPIC_INVALID = const(0x90)
+_RECEIVE_MAXIMUM = const(0x93)
+_ALIAS_INVALID = const(0x94)
+_QUOTA = const(0x97)
+_NO_RETAIN = const(0x9A)
+_NO_QOS = const(0x9B)
+_NOBODY = const(0x10)
+
+
+def handle_publish(broker, conn, pkt, buf):
+    broker.stats[_PUBLISH_IN] += 1
+    values = broker.five.values
+    at = scan(buf, pkt[_PAYLOAD], pkt[_END], _IN_PUBLISH, values)
+    if at < 0:
+        return -at
+    result = _check(broker, pkt, buf, values)
+    if result:
+        return result
+    source = broker.five.source
+    source.from_packet(buf, pkt[_TOPIC], pkt[_TOPIC_LEN], buf, pkt[_PAYLOAD], pkt[_END])
+    result = _find_topic(broker, conn, values)
+    if result:
+        return result
+    source.retain = pkt[_FLAGS] & 1
+    _take_out(source, values, at)
+    broker.five.publisher = session = broker.conns.session[conn]
+    qos = pkt[_FLAGS] >> 1 & 3
+    try:
+        if qos == 2:
+            return _take_2(broker, conn, session, pkt[_PACKET_ID])
+        reason = _publish(broker, conn, qos)
+    finally:
+        broker.five.publisher = _NONE
+    if reason < 0:
+        return -reason
+    if qos:
+        put_reason(broker, conn, _PUBACK, pkt[_PACKET_ID], reason)
+    return _OK
+
+
+def _check(broker, pkt, buf, values):
+    found = values[0]
+    flags = pkt[_FLAGS]
+    qos = flags >> 1 & 3
+    if qos == 3 or flags & 8 and not qos:
+        return _MALFORMED_PACKET
+    if found >> _IDENTIFIER & 1 or qos and not pkt[_PACKET_ID]:
+        return _PROTOCOL_ERROR  # [3.3.4-6, 2.2.1-3]
+    if found >> _RESPONSE & 1 and not _is_topic(buf, values, _RESPONSE):
+        return _PROTOCOL_ERROR  # [3.3.2-14]
+    if qos > broker.max_qos:
+        return _NO_QOS
+    return _NO_RETAIN if flags & 1 and not broker.settings.retain_available else _OK
+
+
+def _is_topic(buf, values, column):
+    return utf8_ok(buf, values[column], values[column + _MORE], 1)
+
+
+def _find_topic(broker, conn, values):
+    # The topic name, or the one that its alias stands for; a reason if there is none.
+    source = broker.five.source
+    aliases = broker.five.aliases
+    n = source.topic_len
+    if not utf8_ok(source.tbuf, source.topic, n, 0):
+        return _MALFORMED_PACKET
+    if n and not utf8_ok(source.tbuf, source.topic, n, 1):
+        return _PROTOCOL_ERROR  # [3.3.2-2]
+    if n > broker.limits.topic_bytes:
+        return _TOPIC_INVALID
+    if not values[0] >> _ALIAS & 1:
+        return _OK if n else _PROTOCOL_ERROR
+    alias = values[_ALIAS]
+    if not 0 < alias <= aliases.allowed[conn]:
+        return _ALIAS_INVALID
+    if n:
+        return _set_alias(broker, conn, alias, n)
+    source.tbuf = source.text
+    source.topic = 0
+    source.topic_len = aliases.get(conn, alias, source.text, 0)
+    return _OK if source.topic_len else _PROTOCOL_ERROR
+
+
+def _set_alias(broker, conn, alias, n):
+    # Who has taken more than a share of the room for aliases goes when others need theirs.
+    source = broker.five.source
+    aliases = broker.five.aliases
+    while not aliases.set(conn, alias, source.tbuf, source.topic, n):
+        heap.lift()
+        largest = ondemand.take("v5.rare", broker.now).largest(aliases, conn, n)
+        heap.drop()
+        if largest == conn:
+            return _QUOTA
+        broker.end(largest, _QUOTA)
+        aliases.forget(largest)
+    return _OK
+
+
+def _take_out(source, values, payload):
+    # Alias and expiry are not passed on as they came: they are taken out of the section,
+    # where it stands.
+    start = payload - _section(source.buf, source.at, payload)
+    gone = 0
+    if values[0] >> _EXPIRY & 1:
+        source.set_expiry(source.buf, values[_EXPIRY + _MORE] + 1)
+    if values[0] >> _ALIAS & 1:
+        start = _cut(source.buf, start, values[_ALIAS + _MORE], 3)
+        gone = values[_ALIAS + _MORE]
+    if values[0] >> _EXPIRY & 1:
+        at = values[_EXPIRY + _MORE]
+        start = _cut(source.buf, start, at + 3 if at < gone else at, 5)
+    source.size += source.at - start
+    source.at = start
+    source.props = payload - start
+
+
+def _section(buf, at, payload):
+    # Bytes of properties behind their length.
+    while buf[at] > 127:
+        at += 1
+    return payload - at - 1
+
+
+def _cut(buf, start, at, n):
+    # What is before the n bytes at `at` moves behind them; -> the new start.
+    while at > start:
+        at -= 1
+        buf[at + n] = buf[at]
+    return start + n
+
+
+def _publish(broker, conn, qos):
+    # Route, store and hand out the Source; -> the reason code for its sender, or -code: why
+    # its connection ends.
+    source = broker.five.source
+    size = source.size - source.props
+    topic = source.topic
+    n = source.topic_len
+    if not is_wanted(broker, conn, source.tbuf, topic, n, size):
+        return _QUOTA if 0 < broker.settings.message_size_limit < size else _UNAUTHORIZED
+    subs = broker.subscriptions
+    slot = routing.route(broker, source.tbuf, topic, n)
+    nobody = subs.routes.first[slot] == subs.routes.end[slot]
+    keeps = source.retain and size
+    if routing.is_refused(broker, slot, qos):
+        return -_QUOTA if broker.when_no_message else _QUOTA
+    if (qos and not nobody or keeps) and _store(broker, qos << 1 | source.retain) == _NONE:
+        if qos:
+            return -_QUOTA if broker.when_no_message else _QUOTA
+    if source.retain:
+        retain.keep(broker, source.tbuf, topic, n, source.msg if size else _NONE)
+    if subs.special:
+        spread(broker, slot, qos)
+    elif not nobody:
+        _to_version_3(broker, slot, qos)
+    if source.msg != _NONE:
+        unref(broker.queue, source.msg)
+    return _NOBODY if nobody else _OK
+
+
+def _to_version_3(broker, slot, qos):
+    # A route that only clients of version 3 are on.
+    if qos or broker.upgrade_qos:
+        if broker.five.source.msg != _NONE or _store(broker, qos << 1) != _NONE:
+            routing.fan_out(broker, broker.five.source.msg, qos, slot)
+        return
+    subs = broker.subscriptions
+    for i in range(subs.routes.first[slot], subs.routes.end[slot]):
+        give(broker, subs.pool[i] >> 2, _NONE, 0, 0, 0)
+
+
+def _store(broker, flags):
+    for _ in range(routing.TRIES):
+        msg = store(broker, flags)
+        if msg != _NONE:
+            return msg
+        if not routing.make_room(broker):
+            break
+    routing.refuse(broker)
+    return _NONE
+
+
+def _take_2(broker, conn, session, packet_id):
+    # The receive list decides first: a duplicate is acknowledged, not delivered [4.3.3-10].
+    sessions = broker.sessions
+    reason = _OK
+    if sessions.find_received(session, packet_id) < 0:
+        at = sessions.add_received(session, packet_id)
+        if at < 0:
+            return _RECEIVE_MAXIMUM
+        try:
+            if sessions.id_msg is None:
+                reason = _publish(broker, conn, 2)
+            else:
+                reason = _hold(broker, conn, at)
+        except BaseException:  # it is sent again, and must not count as stored then
+            sessions.remove_received(session, at)
+            raise
+        if reason < 0 or reason & 0x80:
+            sessions.remove_received(session, at)
+        if reason < 0:
+            return -reason
+    put_reason(broker, conn, _PUBREC, packet_id, reason)
+    return _OK
+
+
+def _hold(broker, conn, at):
+    # qos2_delivery release: the message waits for its PUBREL.
+    source = broker.five.source
+    size = source.size - source.props
+    if not is_wanted(broker, conn, source.tbuf, source.topic, source.topic_len, size):
+        return _QUOTA if 0 < broker.settings.message_size_limit < size else _UNAUTHORIZED
+    msg = _NONE
+    session = broker.conns.session[conn]
+    if routing.may_keep(broker, session, source.topic_len + 2 + source.size):
+        msg = _store(broker, 4 | source.retain)
+    if msg == _NONE:
+        return -_QUOTA if broker.when_no_message else _QUOTA
+    broker.sessions.id_msg[at] = msg
+    return _OK

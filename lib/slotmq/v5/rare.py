@@ -1,0 +1,66 @@
+# rare.py - what happens seldom with MQTT 5.0, loaded on demand: a client finds no room for
+# its topic aliases; a session ends that has messages of shared subscriptions [5.0, 4.8.2].
+# Does not allocate.
+from slotmq.delivery import routing
+from slotmq.fast import finish, unref
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_QUEUED = const(0)
+_SENT_1 = const(1)
+_RAP = const(8)
+
+
+def largest(aliases, conn, n):
+    """The connection whose aliases take most blocks; those of `conn` with n bytes that it
+    wants."""
+    size = aliases.arena.size
+    found = conn
+    most = _blocks(aliases, conn) + (n + size - 1) // size
+    for other in range(len(aliases.offered)):
+        blocks = _blocks(aliases, other)
+        if blocks > most:
+            most = blocks
+            found = other
+    return found
+
+
+def _blocks(aliases, conn):
+    size = aliases.arena.size
+    blocks = 0
+    for at in range(conn * aliases.most, (conn + 1) * aliases.most):
+        blocks += (aliases.inward_len[at] + size - 1) // size
+    return blocks
+
+
+def pass_on(broker, session):
+    """What a session that ends has of its groups' messages goes to other members.
+
+    A QoS 2 message that was sent once does not [4.8.2-5]."""
+    deliveries = broker.deliveries
+    group = broker.five.group
+    entry = broker.sessions.head[session]
+    while entry != _NONE:
+        after = deliveries.next[entry]
+        passes = deliveries.state[entry] in (_QUEUED, _SENT_1)
+        if group[entry] != _NONE and passes and not deliveries.may_be_known(entry):
+            _pass(broker, session, entry, group[entry])
+        entry = after
+
+
+def _pass(broker, session, entry, slot):
+    # It leaves this session first, so that there is room for it in a table that is full.
+    subs = broker.subscriptions
+    sub = broker.five.shares.choose(broker, slot, 1, session, broker.deliveries.msg[entry])
+    if sub == _NONE:
+        return
+    flags = min(broker.deliveries.flags[entry] & 6, subs.qos[sub] << 1)
+    msg = broker.deliveries.msg[entry]
+    if broker.five.options[sub] & _RAP:
+        flags |= broker.messages.flags[msg] & 1
+    broker.messages.refs[msg] += 1
+    finish(broker.queue, entry)
+    made = routing.enqueue(broker, subs.session[sub], msg, flags)
+    if made != _NONE:
+        broker.five.came_by(made, slot, broker.five.identifier[sub])
+    unref(broker.queue, msg)

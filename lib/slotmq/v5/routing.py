@@ -1,0 +1,199 @@
+# routing.py - who gets a message on a route that clients of MQTT 5.0 are on, and how a
+# session of version 5 is pumped. On such a route the pool has subscriptions, not
+# sessions: their options count. Does not allocate.
+from slotmq.delivery import routing
+from slotmq.delivery.encode import put_short
+from slotmq.delivery.outgoing import room
+from slotmq.fast import finish, unref
+from slotmq.platform.runtime import const
+from slotmq.v5.send import emit
+from slotmq.v5.source import store
+
+_NONE = const(0xFFFF)
+_RAP = const(8)
+_SEVERAL = const(-1)
+_OWN = const(16)  # in the flags of a delivery: to who published it; 0x30 has that bit
+_NO_LOCAL = const(4)
+_QUEUED = const(0)
+_RELEASED = const(3)
+_PUBLISH = const(0x30)
+_PUBREL = const(0x62)
+_FLAGS = const(1)
+_END = const(4)
+_TOPIC = const(7)
+_TOPIC_LEN = const(8)
+_PAYLOAD = const(9)
+_PACKETS_OUT = const(1)
+_DROPPED = const(4)
+
+
+def publish_packet(broker, pkt, buf, slot):
+    """A QoS 0 PUBLISH of version 3 to a route with subscriptions."""
+    source = broker.five.source
+    source.from_packet(buf, pkt[_TOPIC], pkt[_TOPIC_LEN], buf, pkt[_PAYLOAD], pkt[_END])
+    source.retain = pkt[_FLAGS] & 1
+    spread(broker, slot, 0)
+    if source.msg != _NONE:
+        unref(broker.queue, source.msg)
+
+
+def fan_out(broker, msg, qos, slot):
+    """A stored message to a route with subscriptions."""
+    broker.five.source.from_message(broker, msg)
+    spread(broker, slot, qos)
+
+
+def spread(broker, slot, qos):
+    """The Source to every subscription of a route [3.3.4]."""
+    subs = broker.subscriptions
+    pool = subs.pool
+    first = subs.routes.first[slot]
+    end = subs.routes.end[slot]
+    if not subs.every:
+        _note_best(broker, first, end)
+    best = subs.best
+    for i in range(first, end):
+        sub = pool[i]
+        session = subs.session[sub]
+        if subs.share[sub] != _NONE:
+            _to_group(broker, subs.share[sub], qos)
+        elif subs.every:
+            if not _is_local(broker, sub):
+                give(broker, session, sub, qos, subs.qos[sub], broker.five.options[sub] & _RAP)
+        elif best[session]:
+            # [2 bits QoS + 1] and Retain As Published, of all its subscriptions
+            found = best[session]
+            best[session] = 0
+            give(broker, session, _NONE, qos, (found & 3) - 1, found & _RAP)
+            broker.five.found[session] = 0
+    for i in range(first, end):
+        if subs.share[pool[i]] != _NONE:
+            broker.five.shares.picked[subs.share[pool[i]]] = 0
+
+
+def _note_best(broker, first, end):
+    # What each session gets: QoS, Retain As Published, identifier.
+    five = broker.five
+    subs = broker.subscriptions
+    best = subs.best
+    for i in range(first, end):
+        sub = subs.pool[i]
+        session = subs.session[sub]
+        if subs.share[sub] == _NONE and not _is_local(broker, sub):
+            found = best[session]
+            granted = max(found & 3, subs.qos[sub] + 1)
+            best[session] = granted | (found | five.options[sub]) & _RAP
+            if five.identifier[sub]:
+                several = five.found[session]
+                five.found[session] = _SEVERAL if several else five.identifier[sub]
+
+
+def _is_local(broker, sub):
+    # No Local: not to the client that published it [3.8.3-3].
+    five = broker.five
+    if not five.options[sub] & _NO_LOCAL:
+        return False
+    publisher = five.publisher
+    if publisher == _NONE and broker.current != _NONE:  # of an older version, now
+        publisher = broker.conns.session[broker.current]
+    return broker.subscriptions.session[sub] == publisher
+
+
+def _to_group(broker, slot, qos):
+    # Once for each group, however many of its members are on the route.
+    shares = broker.five.shares
+    if shares.picked[slot]:
+        return
+    shares.picked[slot] = 1
+    source = broker.five.source
+    size = source.topic_len + 2 + source.size
+    sub = shares.choose(broker, slot, qos, _NONE, source.msg, size)
+    if sub != _NONE:
+        subs = broker.subscriptions
+        give(broker, subs.session[sub], sub, qos, subs.qos[sub], broker.five.options[sub] & _RAP)
+
+
+def give(broker, session, sub, qos, granted, keep_retain):
+    """The Source to one session, at once or by way of its queue."""
+    five = broker.five
+    source = five.source
+    conn = broker.sessions.conn[session]
+    source.own = five.publisher == session
+    ident = five.identifier[sub] if sub != _NONE else five.found[session]
+    retain = source.retain if keep_retain else 0
+    qos = granted if broker.upgrade_qos else min(qos, granted)
+    if qos == 0:
+        waits = broker.queue_qos0 and routing.must_queue(broker, session)
+        waits = waits or routing.is_behind(broker, session)
+        if not waits and conn == _NONE:
+            return
+        if not waits and conn != broker.current:
+            sent = emit(broker, conn, _PUBLISH | retain, 0, ident)
+            if sent or not routing.is_held(broker, conn):
+                if sent <= 0:
+                    broker.stats[_DROPPED] += 1
+                return
+    if source.msg == _NONE and store(broker, retain) == _NONE:
+        broker.messages.refused += 1
+        broker.stats[_DROPPED] += 1
+        return
+    flags = qos << 1 | retain | (_OWN if source.own else 0)
+    entry = routing.enqueue(broker, session, source.msg, flags)
+    if entry != _NONE:
+        group = broker.subscriptions.share[sub] if sub != _NONE else _NONE
+        five.came_by(entry, group, ident)
+
+
+def pump(broker, session):
+    """Send from the cursor on, until the client's window or its buffer is full."""
+    sessions = broker.sessions
+    sessions.progress[session] = broker.now
+    conn = sessions.conn[session]
+    while sessions.cursor[session] != _NONE and _send(broker, conn, session):
+        pass
+
+
+def _under_way(broker, session, entry):
+    # How many before this entry wait for an acknowledgement on this connection.
+    deliveries = broker.deliveries
+    if deliveries.state[entry] == _QUEUED:
+        return broker.sessions.inflight[session]
+    count = 0
+    before = broker.sessions.head[session]
+    while before != entry:
+        count += 1
+        before = deliveries.next[before]
+    return count
+
+
+def _send(broker, conn, session):
+    # The delivery at the cursor. False: not now.
+    deliveries = broker.deliveries
+    sessions = broker.sessions
+    entry = sessions.cursor[session]
+    flags = deliveries.flags[entry]
+    if deliveries.state[entry] == _RELEASED:
+        at = room(broker, conn, 4)
+        if at < 0:
+            return False
+        put_short(broker.conns.tx, at, _PUBREL, entry + 1)
+        broker.stats[_PACKETS_OUT] += 1
+        sessions.cursor[session] = deliveries.next[entry]
+        return True
+    if flags & 6 and _under_way(broker, session, entry) >= broker.five.receive_max[conn]:
+        return False  # [3.3.4-9]
+    source = broker.five.source
+    source.from_message(broker, deliveries.msg[entry])
+    packet_id = entry + 1 if flags & 6 else 0
+    source.own = flags & _OWN
+    sent = emit(broker, conn, _PUBLISH | flags, packet_id, broker.five.ident[entry])
+    if sent == 0:
+        return False
+    if sent < 0:
+        broker.stats[_DROPPED] += 1
+    if sent < 0 or not flags & 6:
+        finish(broker.queue, entry)
+        return True
+    routing.mark_sent(broker, session, entry)
+    sessions.cursor[session] = deliveries.next[entry]
+    return True

@@ -1,0 +1,104 @@
+# source.py - the message that is being handed out where MQTT 5.0 has a part in it.
+#
+# Owns the Source: where topic, properties and payload stand, in a message slot or still in
+# the packet that brought it; and store(), the way from there to a slot. Does not allocate.
+from slotmq.delivery.encode import put_u16
+from slotmq.fast import copy
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_EXTRA = const(8)
+_NEAR = const(8)
+
+
+class Source:
+    def __init__(self, limits):
+        self.text = bytearray(limits.topic_bytes)
+        self.scratch = bytearray(limits.topic_bytes + 2)
+        self.msg = _NONE  # the message slot; NONE: it is in a packet only
+        self.tbuf = self.text  # the topic: tbuf[topic:topic + topic_len]
+        self.topic = self.topic_len = 0
+        self.buf = None  # properties and payload: buf[at:at + size], where msg is NONE
+        self.at = self.size = 0
+        self.props = 0  # how many of size are properties
+        self.left = -1  # seconds until it expires; -1: it does not
+        self.far = 0  # and how many times 2 ** 25 more; _NEAR of them are in left
+        self.retain = 0
+        self.own = False  # does it go to the client that published it?
+
+    def from_message(self, broker, msg):
+        messages = broker.messages
+        five = broker.five
+        self.msg = msg
+        self.tbuf = self.text
+        self.topic = 0
+        self.topic_len = messages.read_topic(msg, self.text, 0)
+        self.size = messages.payload_len[msg]
+        self.props = five.props[msg] if messages.flags[msg] & _EXTRA else 0
+        self.left = five.remaining(broker, msg)
+        self.far = five.far[msg]
+        self.retain = messages.flags[msg] & 1
+
+    def from_packet(self, tbuf, topic, topic_len, buf, at, end):
+        self.msg = _NONE
+        self.tbuf = tbuf
+        self.topic = topic
+        self.topic_len = topic_len
+        self.buf = buf
+        self.at = at
+        self.size = end - at
+        self.props = 0
+        self.left = -1
+        self.far = 0
+
+    def set_expiry(self, buf, at):
+        """It expires: four bytes, the seconds until then."""
+        self.far = buf[at] >> 1
+        low = (buf[at] & 1) << 24 | buf[at + 1] << 16 | buf[at + 2] << 8 | buf[at + 3]
+        self.left = (min(self.far, _NEAR) << 25) + low
+
+    def put(self, broker, tx, at, off, n):
+        """n bytes of properties and payload, from byte off of them on, to tx[at:]."""
+        if self.msg == _NONE:
+            copy(tx, at, self.buf, self.at + off, n)
+        else:
+            messages = broker.messages
+            off += 2 + self.topic_len
+            messages.arena.move(messages.first[self.msg], off, tx, at, n, 1)
+
+
+def store(broker, flags):
+    """The Source's packet in a message slot, with one reference; NONE where all is full."""
+    source = broker.five.source
+    messages = broker.messages
+    count = messages.count
+    msg = count[2]
+    if msg == messages.slots:
+        return _NONE
+    arena = messages.arena
+    n = source.topic_len
+    first = arena.take(2 + n + source.size)
+    if first == _NONE:
+        return _NONE
+    put_u16(source.scratch, 0, n)
+    arena.move(first, 0, source.scratch, 0, 2, 0)
+    arena.move(first, 2, source.tbuf, source.topic, n, 0)
+    arena.move(first, 2 + n, source.buf, source.at, source.size, 0)
+    count[2] = messages.next[msg]
+    count[0] += 1
+    count[1] = max(count[0], count[1])
+    messages.first[msg] = first
+    messages.topic_len[msg] = n
+    messages.payload_len[msg] = source.size
+    messages.refs[msg] = 1
+    if source.props or source.left >= 0:
+        flags |= _EXTRA
+        if source.left >= 0:
+            broker.five.expiring(broker)
+        broker.five.props[msg] = source.props
+        broker.five.far[msg] = source.far
+        low = (source.left & 0x1FFFFFF) * 10
+        broker.five.expires[msg] = max(1, broker.now + low) if source.left >= 0 else 0
+    messages.flags[msg] = flags
+    source.msg = msg
+    return msg

@@ -1,0 +1,181 @@
+# subscribe.py - SUBSCRIBE and UNSUBSCRIBE of a client of MQTT 5.0 [5.0, 3.8, 3.10]:
+# options, identifiers, shared subscriptions, a reason for each filter. The whole packet
+# is checked before anything is changed. The control plane: may allocate and free.
+from slotmq.delivery import retain
+from slotmq.delivery.encode import length_bytes, put_header, put_u16
+from slotmq.fast import filter_ok, utf8_ok
+from slotmq.platform.runtime import const
+from slotmq.protocol import subscribe as version3
+from slotmq.tables import insertion
+from slotmq.v5.answers import room_for, sent
+from slotmq.v5.properties import scan
+
+_NONE = const(0xFFFF)
+_TYPE = const(0)
+_FLAGS = const(1)
+_BODY = const(3)
+_END = const(4)
+_SUBSCRIBE = const(8)
+_SUBACK = const(0x90)
+_UNSUBACK = const(0xB0)
+_OK = const(0)
+_FULL = const(6)
+_IN_SUBSCRIBE = const(16)
+_IN_UNSUBSCRIBE = const(32)
+_IDENTIFIER = const(6)  # column of properties.values
+_NO_LOCAL = const(4)
+_OPTIONS = const(12)
+# Reason codes [2.4]
+_MALFORMED_PACKET = const(0x81)
+_PROTOCOL_ERROR = const(0x82)
+_UNAUTHORIZED = const(0x87)
+_FILTER_INVALID = const(0x8F)
+_NOT_SUBSCRIBED = const(0x11)
+_PACKET_TOO_LARGE = const(0x95)
+_QUOTA = const(0x97)
+_NO_SHARES = const(0x9E)
+_SHARE = b"$share/"
+_SUBSCRIBE_LOG = const(16)
+_UNSUBSCRIBE_LOG = const(32)
+
+
+def handle(broker, conn, pkt, buf):
+    """SUBSCRIBE or UNSUBSCRIBE; a result."""
+    if pkt[_TYPE] == _SUBSCRIBE:
+        return _answer(broker, conn, pkt, buf, _SUBACK, _IN_SUBSCRIBE)
+    return _answer(broker, conn, pkt, buf, _UNSUBACK, _IN_UNSUBSCRIBE)
+
+
+def _answer(broker, conn, pkt, buf, answer, where):
+    if pkt[_FLAGS] != 2:
+        return _MALFORMED_PACKET  # [3.8.1-1]
+    body = pkt[_BODY]
+    values = broker.five.values
+    at = scan(buf, body + 2, pkt[_END], where, values)
+    if at < 0:
+        return -at
+    options = 1 if answer == _SUBACK else 0
+    count = _check(buf, at, pkt[_END], options)
+    if count < 0:
+        return -count
+    if count == 0 or buf[body] == 0 == buf[body + 1]:
+        return _PROTOCOL_ERROR
+    put = room_for(broker, conn, count + 4 + length_bytes(count + 3))
+    if put < 0:  # more filters than an answer can hold, or the client takes in an answer
+        most = broker.five.packet_max[conn]
+        return _PACKET_TOO_LARGE if 0 < most < count + 4 + length_bytes(count + 3) else _FULL
+    identifier = values[_IDENTIFIER] if values[0] >> _IDENTIFIER & 1 else 0
+    tx = broker.conns.tx
+    put = put_header(tx, put, answer, count + 3)
+    put = put_u16(tx, put, buf[body] << 8 | buf[body + 1])
+    tx[put] = 0
+    put += 1
+    session = broker.conns.session[conn]
+    while at < pkt[_END]:
+        n = buf[at] << 8 | buf[at + 1]
+        at += 2 + n
+        if options:
+            tx[put] = _subscribe(broker, session, buf, at - n, n, buf[at], identifier)
+            if tx[put] & 0x80:
+                version3.denied(broker, conn, tx[put], buf, at - n, n)
+        else:
+            tx[put] = _unsubscribe(broker, session, buf, at - n, n)
+        at += options
+        put += 1
+    sent(broker, conn, put)
+    return _OK
+
+
+def _check(buf, at, end, options):
+    # How many filters, or -reason for what is wrong with one [3.8.3, 3.10.3]. What is
+    # malformed counts first, wherever it stands.
+    count = 0
+    wrong = False
+    while at < end:
+        n = buf[at] << 8 | buf[at + 1] if at + 2 <= end else 0
+        at += 2
+        if at + n + options > end or not utf8_ok(buf, at, n, 0) or not filter_ok(buf, at, n):
+            return -_MALFORMED_PACKET
+        shared = _shared(buf, at, n)
+        if shared < 0:
+            return -_MALFORMED_PACKET  # [4.8.2-1, -2]
+        at += n
+        if options:
+            said = buf[at]
+            if said & 0xC0:
+                return -_MALFORMED_PACKET  # [3.8.3-5]
+            if said & 3 == 3 or said & 0x30 == 0x30 or shared and said & _NO_LOCAL:
+                wrong = True
+        at += options
+        count += 1
+    return -_PROTOCOL_ERROR if wrong else count
+
+
+def _shared(buf, off, n):
+    # Bytes of $share/name/ before the filter; 0: it is not shared, -1: it is not legal.
+    if n < 7 or bytes(buf[off : off + 7]) != _SHARE:
+        return 0
+    at = off + 7
+    while at < off + n and buf[at] != 47:
+        if buf[at] in (35, 43):
+            return -1
+        at += 1
+    if at == off + 7 or at + 1 >= off + n:
+        return -1
+    return at + 1 - off
+
+
+def _subscribe(broker, session, buf, off, n, options, identifier):
+    # One filter: the granted QoS, or why it is not granted [3.9.3].
+    subs = broker.subscriptions
+    limits = broker.limits
+    qos = min(options & 3, broker.max_qos)
+    if n > limits.topic_bytes or filter_ok(buf, off, n) > limits.levels:
+        subs.refused += 1
+        return _FILTER_INVALID
+    if not version3.may(broker, session, buf, off, n, qos):
+        return _UNAUTHORIZED
+    head = _shared(buf, off, n)
+    node = insertion.add_node(subs, buf, off + head, n - head)
+    if node == _NONE:
+        return _QUOTA
+    share = _NONE
+    if head and not limits.shares:
+        subs.prune(node)
+        return _NO_SHARES
+    if head:
+        share = broker.five.shares.take(node, buf, off + 7, head - 8)
+        if share == _NONE:
+            subs.prune(node)
+            return _QUOTA
+    is_new = insertion.find(subs, session, node, share) == _NONE
+    sub = insertion.add(subs, broker.sessions, session, node, qos, share)
+    if head and is_new:
+        broker.five.shares.joined(share, sub != _NONE)
+    if sub == _NONE:
+        return _QUOTA
+    broker.five.options[sub] = options & _OPTIONS
+    broker.five.identifier[sub] = identifier
+    if not head and (options >> 4 == 0 or options >> 4 == 1 and is_new):
+        retain.start(broker, session, sub)
+    if broker.log_mask & _SUBSCRIBE_LOG:
+        version3.log(broker, _SUBSCRIBE_LOG, session, buf, off, n, " (QoS %d)" % qos)
+    return qos
+
+
+def _unsubscribe(broker, session, buf, off, n):
+    subs = broker.subscriptions
+    head = _shared(buf, off, n)
+    node = insertion.find_node(subs, buf, off + head, n - head)
+    share = _NONE
+    if head and node != _NONE:
+        share = broker.five.shares.find(node, buf, off + 7, head - 8)
+    sub = _NONE
+    if node != _NONE and (share != _NONE or not head):
+        sub = insertion.find(subs, session, node, share)
+    if broker.log_mask & _UNSUBSCRIBE_LOG:
+        version3.log(broker, _UNSUBSCRIBE_LOG, session, buf, off, n, "")
+    if sub == _NONE:
+        return _NOT_SUBSCRIBED
+    subs.remove(broker.sessions, sub)
+    return _OK
