@@ -232,12 +232,14 @@ class TestMessages:
         assert self.waiting(mqtt) == [b"%d" % i for i in range(6)]
         mqtt.connect("pub").publish(topic, b"room again", 1)
 
-    @pytest.mark.config("limit messages 100\nlimit deliveries 6\nlimit inflight 6")
+    @pytest.mark.config(SHARES + "limit messages 100\nlimit deliveries 6\nlimit inflight 6")
     def test_a_full_delivery_table_drops_the_newest(self, mqtt, topic):
         self.queued(mqtt, topic, 10)
         assert self.waiting(mqtt) == [b"%d" % i for i in range(6)]
 
-    @pytest.mark.config("limit deliveries 6\nlimit inflight 6\nwhen_full deliveries drop_oldest")
+    @pytest.mark.config(
+        SHARES + "limit deliveries 6\nlimit inflight 6\nwhen_full deliveries drop_oldest"
+    )
     def test_or_the_oldest(self, mqtt, topic):
         self.queued(mqtt, topic, 10)
         assert self.waiting(mqtt) == [b"%d" % i for i in range(4, 10)]
