@@ -156,8 +156,8 @@ def test_a_full_table_of_deliveries(simulated: Simulated) -> None:
     assert outcome.hits == []
     outcome = simulated(AWAY.replace("queued = 8", "deliveries = 6\ninflight = 6"))
     assert summary(outcome) == (20, 0, 17, 3)
-    assert outcome.causes == {"deliveries": 17}
-    assert outcome.hits[0].limit == "deliveries"
+    assert outcome.causes == {"queued": 17}
+    assert outcome.hits[0].limit == "queued"
 
 
 def test_more_clients_than_connections(simulated: Simulated) -> None:

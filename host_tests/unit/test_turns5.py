@@ -209,8 +209,8 @@ class TestRefusals(Turns5):
             reason = code if code > 127 else reasons[code - 1] if code < 5 else 0x87
             client = self.come(packets5.connect("a"), 5)
             self.assertEqual(client.packets(), [b"\x20\3\0" + bytes((reason, 0))])
-            sent = (f"code {min(code, 5)}).", f"0x{reason:02x}).")
-            self.assertEqual([text[-len(end) :] for text, end in zip(logged, sent)], list(sent))
+            self.assertTrue(logged[0].endswith(f" code {min(code, 5)})."), logged[0])
+            self.assertTrue(logged[1].endswith(f" 0x{reason:02x})."), logged[1])
             logged.clear()
         self.broker.log_mask = 0
         self.assertEqual(self.broker.connected, 0)

@@ -20,7 +20,7 @@ CAUSES = {
     "messages": "no slot in the table of messages",
     "message_bytes": "no bytes left for messages",
     "deliveries": "no slot in the table of deliveries",
-    "queued": "the receiver's queue was full",
+    "queued": "the receiver's queue, or its share of the tables, was full",
     "oldest": "dropped from a queue for a newer one",
     "connections": "publisher or receiver found no free connection",
     "subscriptions": "the receiver's subscription was refused",
