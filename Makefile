@@ -13,7 +13,7 @@
 ## make test-telemetry      the same under kill -9, on a cluster, and the demo
 ## make test-board          the broker on an emulated RP2040 (the first time builds its image)
 ## make emulated            an emulated RP2040 to try it on, until Ctrl-C; it is kept in build/board
-## make bench               all workloads and peers, into docs/benchmarks.md
+## make bench               all workloads and peers, into docs/performance.md
 ## make bench-telemetry     the decoder and the tables, into docs/benchmarks-telemetry.md
 ## make bench-instructions  counts instructions and system calls
 ## make lint                the rules only

@@ -1,6 +1,6 @@
 # app.py - an application beside the broker on a board: slotmq's own firmware brings up the
 # network, the watchdog and the broker, and calls start(broker) before the first turn.
-# `slotmq deploy --app app.py` puts it there; docs/embedding.md has its contract.
+# `slotmq deploy --app app.py` puts it there; docs/embed.md has its contract.
 #
 #   room/temperature    published here every ten seconds, retained
 #   relay/1/set         on or off, by whoever is called panel-...

@@ -1,6 +1,6 @@
 # app_asyncio.py - an application beside the broker on a board, as a task of asyncio: deployed
 # as app.py (`slotmq deploy --app app_asyncio.py`), it runs while the firmware turns the broker.
-# docs/embedding.md has its contract.
+# docs/embed.md has its contract.
 #
 #   app/heartbeat    a number that grows
 #   app/do/NAME      a command; its end is told at app/done/NAME

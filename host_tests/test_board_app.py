@@ -109,7 +109,7 @@ def test_a_task_of_asyncio(start: Start) -> None:
 
 
 def test_the_guides_own(start: Start) -> None:
-    guide = (ROOT / "docs/embedding.md").read_text()
+    guide = (ROOT / "docs/embed.md").read_text()
     board = start(guide.split("```python\n")[1].split("```")[0])
     client = board.connect("client")
     client.subscribe("hall/light", qos=0)

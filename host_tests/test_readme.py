@@ -1,4 +1,4 @@
-"""The documents tell the truth: README's code runs, and what they name exists.
+"""The documents tell the truth: their code runs, and what they name exists.
 
 Names of tests, files, settings, policies, make targets and options are looked up, so
 that a change of the code that forgets a document is seen here.
@@ -30,13 +30,28 @@ from .wire.process import Program
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 DESIGN = (ROOT / "lib/DESIGN.md").read_text()
-DOCUMENTS = {"README.md": README, "lib/DESIGN.md": DESIGN}
+PAGES = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))}
+DOCUMENTS = {
+    "README.md": README,
+    "lib/DESIGN.md": DESIGN,
+    **{f"docs/{name}": text for name, text in PAGES.items()},
+}
+LINKING = [
+    str(path.relative_to(ROOT))
+    for pattern in ("*.md", "docs/*.md", "lib/*.md", "boards/*/*.md")
+    for path in sorted(ROOT.glob(pattern))
+]
+LONGEST_README = 200
 MAKEFILE = (ROOT / "Makefile").read_text()
 HEAP_KB = 160  # a Pico W's
 LOG_TYPES = ("error", "warning", "notice", "information")
 # Programs of others that the documents name, and whose options are their own affair.
 CLIENTS = {"mosquitto_pub", "mosquitto_sub"}
-OTHERS = {*CLIENTS, *(f".venv/bin/{name}" for name in CLIENTS), "mpremote", ".venv/bin/python"}
+OTHERS = {
+    *CLIENTS,
+    *(f".venv/bin/{name}" for name in CLIENTS),
+    *("mpremote", ".venv/bin/python", ".venv/bin/pip", "pip", "export"),
+}
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -47,8 +62,10 @@ def blocks(text: str, language: str) -> list[str]:
 def lines(language: str) -> list[list[str]]:
     """The words of each command line, without what a comment says of it."""
     found = [line for text in DOCUMENTS.values() for block in blocks(text, language)
-             for line in block.splitlines()]  # fmt: skip
-    return [words for line in found if (words := shlex.split(line, comments=True))]
+             for line in block.replace("\\\n", " ").splitlines()]  # fmt: skip
+    words = [shlex.split(line, comments=True) for line in found]
+    # MicroPython's own makefiles are not ours.
+    return [each for each in words if each and each[:2] != ["make", "-C"]]
 
 
 def cells(line: str) -> list[str]:
@@ -97,9 +114,55 @@ def _answers(port: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("number", range(1, len(blocks(README, "python"))))
-def test_the_other_code_of_the_readme_runs(start, number: int):
-    start(blocks(README, "python")[number]).finish()
+# A board's pin, for a computer.
+PINS = """\
+import sys
+from slotmq import Broker, Limits
+
+class Pin:
+    OUT = 1
+    shown = []
+
+    def __init__(self, *_):
+        pass
+
+    def value(self, on):
+        Pin.shown.append(on)
+
+class machine:
+    pass
+
+machine.Pin = Pin
+sys.modules["machine"] = machine
+"""
+LAMP = """
+broker = Broker(Limits(connections=5))
+start(broker)
+for word in ("on", "off"):
+    broker.publish("lamp/set", word)
+    broker.turn(0)
+    broker.turn(0)
+assert Pin.shown == [True, False], Pin.shown
+"""
+
+
+def test_the_application_for_a_board_switches_the_lamp(start):
+    _, code = blocks(README, "python")
+    assert len([line for line in code.splitlines() if line]) <= 10
+    start(PINS + code + LAMP).finish()
+
+
+def as_a_library() -> list[str]:
+    return blocks(PAGES["embed.md"].partition("\n## As a library")[2], "python")[:3]
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_the_code_of_the_page_about_a_library_runs(start, number: int):
+    start(as_a_library()[number].replace("1883", str(free_port()))).finish()
+
+
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= LONGEST_README
 
 
 # The commands.
@@ -129,12 +192,12 @@ def test_slotmq_has_the_options_that_the_documents_use(words: list[str]):
     assert done.exit_code == 0, done.output
 
 
-def test_every_option_is_in_the_readme():
+def test_every_option_is_on_the_page():
     run = cli.main.commands["run"]
     options = {
         option for each in run.params for option in each.opts if isinstance(each, click.Option)
     }
-    table = README.partition("| option | |")[2].partition("\n\n")[0]
+    table = PAGES["operate.md"].partition("| option | |")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\| `(-+\w+)", table, re.MULTILINE)) == options - {"--help"}
 
 
@@ -154,7 +217,8 @@ def test_the_line_that_is_shown_has_this_version():
 
 
 def keys() -> dict[str, list[str]]:
-    text = README.partition("<!-- keys:begin -->")[2].partition("<!-- keys:end -->")[0]
+    _, _, text = PAGES["configure.md"].partition("<!-- keys:begin -->")
+    text = text.partition("<!-- keys:end -->")[0]
     return {row[0]: row[1:] for row in map(cells, text.strip().splitlines()[2:])}
 
 
@@ -208,16 +272,18 @@ def policies(text: str) -> dict[str, list[str]]:
 # What they name.
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.parametrize("name", LINKING)
 def test_links_lead_to_files_and_headings(name: str):
-    folder = (ROOT / name).parent
-    for target in re.findall(r"\]\(\s*([^)\s]+)\)", DOCUMENTS[name]):
+    page = ROOT / name
+    for target in re.findall(r"\]\(\s*([^)\s]+)\)", page.read_text()):
         if "://" in target:
             continue
         path, _, anchor = target.partition("#")
-        text = (folder / path).read_text() if path else DOCUMENTS[name]
-        headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-        assert not anchor or anchor in [slug(heading) for heading in headings], target
+        there = page.parent / path if path else page
+        assert there.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", there.read_text(), re.MULTILINE)
+            assert anchor in [slug(heading) for heading in headings], target
 
 
 def slug(heading: str) -> str:
@@ -230,7 +296,8 @@ def test_files_that_are_named_exist(name: str):
     folders = ("lib", "firmware", "examples", "tools", "boards", "host_tests")
     there = {path.name for folder in folders for path in (ROOT / folder).rglob("*.py")}
     named = {each for each in re.findall(r"[\w*]+\.py\b", DOCUMENTS[name]) if "*" not in each}
-    assert named - there <= {"main.py"}  # the user's own
+    # The user's own, and MicroPython's
+    assert named - there <= {"main.py", "_boot.py", "makemanifest.py"}
 
 
 def test_tests_that_are_named_exist():

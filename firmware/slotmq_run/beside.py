@@ -1,6 +1,6 @@
 # beside.py - an application of the board's own, in app.py beside main.py: it is loaded before the
 # broker's tables are made, started before the first turn, and has its part in each turn.
-# docs/embedding.md is its contract.
+# docs/embed.md is its contract.
 #
 # start(broker) sets hooks, subscribes, publishes. What it returns decides what follows: nothing,
 # a function that is called between two turns, or a coroutine, that of `async def start(broker)`

@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_guides_own_serves_clients(board: Deployed) -> None:
-    guide = (ROOT / "docs/embedding.md").read_text()
+    guide = (ROOT / "docs/embed.md").read_text()
     app = board.folder / "doorbell.py"
     app.write_text(guide.split("```python\n")[1].split("```")[0])
     board.deploy("listener 1883\nallow_anonymous true\n", "--app", app)

@@ -105,7 +105,7 @@ def test_what_build_mip_makes_serves_with_the_boards_limits(tmp_path: Path) -> N
 
 
 def test_a_board_for_who_wants_to_try_it(tmp_path: Path) -> None:
-    """As the README has it."""
+    """As docs/board.md has it."""
     words = [sys.executable, "-m", "slotmq_tools.emulator", "--run", str(tmp_path / "board")]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout

@@ -1,4 +1,4 @@
-"""What packets cost the chip is what docs/benchmarks.md says.
+"""What packets cost the chip is what docs/performance.md says.
 
 A run repeats to the cycle; another text does not, even where what it does is the same: other
 names meet in MicroPython's maps, which moves single rows by up to 16 %. What is spent there
@@ -14,10 +14,10 @@ import pytest
 from slotmq_tools import mpy
 from slotmq_tools.emulator import cycles
 
-DOCS = Path(__file__).parents[2] / "docs/benchmarks.md"
+DOCS = Path(__file__).parents[2] / "docs/performance.md"
 TOLERANCE = 0.02
 CHANCE = 0.25  # of the whole, where names meet others
-HOW = "python -m slotmq_tools.emulator.cycles --write docs/benchmarks.md"
+HOW = "python -m slotmq_tools.emulator.cycles --write docs/performance.md"
 
 
 QOS_0 = "QoS 0: PUBLISH to 1 subscriber"

@@ -1,6 +1,6 @@
 """What fits where: tables, code, clients and sessions in the heaps of the boards.
 
-Measured by the command that prints README's table, on 32-bit MicroPython with each
+Measured by the command that prints the table of docs/board.md, on 32-bit MicroPython with each
 board's limits, from the .mpy files that a board would load.
 """
 
@@ -12,10 +12,10 @@ import pytest
 
 from slotmq_tools import micropython
 from slotmq_tools.heap import table
-from slotmq_tools.heap.__main__ import README_BOARDS
+from slotmq_tools.heap.__main__ import PAGE_BOARDS
 from slotmq_tools.heap.measure import Measured, free_in_flash, free_keeping, limits_of, measure
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs/board.md"
 KB = 1024
 CODE = 56 * KB
 FREE = 40 * KB  # with the journal 30 KB, with the recorder as well 20 KB
@@ -81,7 +81,7 @@ def test_and_with_the_journal_still(capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
         print(f"\nRPI_PICO_W: {free:,} bytes free with persistence true")
     assert free >= FREE_KEEPING
-    assert abs(_free_in_readme() - free) <= 0.03 * free
+    assert abs(_free_on_the_page() - free) <= 0.03 * free
 
 
 def test_and_with_the_journal_in_raw_flash(capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,13 +89,13 @@ def test_and_with_the_journal_in_raw_flash(capsys: pytest.CaptureFixture[str]) -
     with capsys.disabled():
         print(f"\nRPI_PICO_W: {free:,} bytes free with the journal in raw flash")
     assert free >= FREE_KEEPING
-    assert abs(_free_in_readme() - free) <= 0.03 * free
+    assert abs(_free_on_the_page() - free) <= 0.03 * free
 
 
-def _free_in_readme() -> int:
+def _free_on_the_page() -> int:
     # One figure for both, since they are alike.
     (written,) = re.findall(
-        r"in a file or in raw flash, .*still has ([\d,]+)\sbytes of heap free", README.read_text()
+        r"in a file or in raw flash, .*still has ([\d,]+)\sbytes of heap free", PAGE.read_text()
     )
     return int(written.replace(",", ""))
 
@@ -124,11 +124,11 @@ def test_every_module_is_measured() -> None:
     assert abs(beside) < 0.05 * found.heap
 
 
-def test_readmes_table_is_up_to_date() -> None:
-    now = table.numbers(table.markdown([on_board(board) for board in README_BOARDS]))
-    written = table.numbers(table.read(README))
+def test_the_pages_table_is_up_to_date() -> None:
+    now = table.numbers(table.markdown([on_board(board) for board in PAGE_BOARDS]))
+    written = table.numbers(table.read(PAGE))
     assert written.keys() == now.keys()
-    how = "python -m slotmq_tools.heap --write README.md"
+    how = "python -m slotmq_tools.heap --write docs/board.md"
     for row, value in now.items():
         assert abs(written[row] - value) <= max(64, value * 0.03), f"{row} is {value}: {how}"
 

@@ -132,10 +132,10 @@ def test_the_example_is_a_scenario(tmp_path: Path) -> None:
     assert outcome.wear and outcome.wear.years and outcome.wear.years > 1
 
 
-def test_the_readme_shows_what_comes_of_it(tmp_path: Path) -> None:
+def test_the_page_shows_what_comes_of_it(tmp_path: Path) -> None:
     """Its words; a change of the broker may move the figures a little."""
-    readme = (ROOT / "README.md").read_text()
-    shown = readme.partition("<!-- sim:begin -->\n```\n")[2].partition("```\n<!-- sim:end -->")[0]
+    page = (ROOT / "docs/test.md").read_text()
+    shown = page.partition("<!-- sim:begin -->\n```\n")[2].partition("```\n<!-- sim:end -->")[0]
     file = tmp_path / "home.toml"
     file.write_text(sim("--example").stdout)
     printed = sim(file, "-q").stdout
@@ -146,7 +146,7 @@ def test_the_readme_shows_what_comes_of_it(tmp_path: Path) -> None:
     assert due[0] == due[1]
     lines = (text.partition("RAM")[2] for text in (printed, shown))
     ram = [[int(n.replace(",", "")) for n in re.findall("[0-9,]{5,}", line)] for line in lines]
-    assert ram[0] == ram[1], "README's block is not what is printed any more"
+    assert ram[0] == ram[1], "docs/test.md: its block is not what is printed any more"
 
 
 def test_the_scenario_of_the_help_is_one(tmp_path: Path) -> None:

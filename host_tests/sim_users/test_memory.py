@@ -95,6 +95,6 @@ publish = [{ topic = "t", every = "1 s", qos = 1, retain = true }]
     assert wear and wear.commits == 5
     file = simulated(text + "", board="RPI_PICO_W", persistence={"medium": "littlefs"}).wear
     assert file and (file.commits, file.erased) == (100, 449_800)
-    # 212 blocks of a Pico W's file system, as the table of README.md; a region has 64
+    # 212 blocks of a Pico W's file system, as the table of docs/reliability.md; a region has 64
     assert file.years == pytest.approx(212 * 4096 * 1e5 / 449_800 * 100 / (365.25 * 86400))
     assert file.raw_years == pytest.approx(years / 4, rel=0.2)

@@ -1,4 +1,4 @@
-"""The measuring tool itself: counting native code, its tables, and README's."""
+"""The measuring tool itself: counting native code, its tables, and those of a page."""
 
 from pathlib import Path
 
@@ -157,14 +157,14 @@ def test_the_text_has_every_row() -> None:
 
 
 def test_a_table_is_written_between_the_markers_and_read_again(tmp_path: Path) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text(f"# Title\n\n{table.BEGIN}\nold\n{table.END}\n\nMore.\n")
+    page = tmp_path / "page.md"
+    page.write_text(f"# Title\n\n{table.BEGIN}\nold\n{table.END}\n\nMore.\n")
     made = table.markdown([FOUND, FOUND])
-    table.write(readme, made)
-    assert readme.read_text() == f"# Title\n\n{table.BEGIN}\n{made}\n{table.END}\n\nMore.\n"
-    assert table.read(readme) == made
-    table.write(readme, "other")
-    assert table.read(readme) == "other"
+    table.write(page, made)
+    assert page.read_text() == f"# Title\n\n{table.BEGIN}\n{made}\n{table.END}\n\nMore.\n"
+    assert table.read(page) == made
+    table.write(page, "other")
+    assert table.read(page) == "other"
 
 
 def test_the_numbers_of_a_table() -> None:
@@ -176,8 +176,8 @@ def test_the_numbers_of_a_table() -> None:
 
 @pytest.mark.parametrize("text", ["", table.BEGIN, f"{table.END}{table.BEGIN}"])
 def test_a_file_without_the_markers_is_refused(text: str, tmp_path: Path) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text(text)
+    page = tmp_path / "page.md"
+    page.write_text(text)
     with pytest.raises(ToolError, match="needs <!-- heap:begin -->"):
-        table.write(readme, "x")
-    assert readme.read_text() == text
+        table.write(page, "x")
+    assert page.read_text() == text

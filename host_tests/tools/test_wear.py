@@ -1,11 +1,11 @@
-"""What a message costs a flash chip: README's table, measured anew."""
+"""What a message costs a flash chip: the table of docs/reliability.md, measured anew."""
 
 import functools
 from pathlib import Path
 
 from slotmq_tools.wear.__main__ import BEGIN, END, Wear, markdown, measure
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs/reliability.md"
 
 
 @functools.cache
@@ -31,8 +31,8 @@ def test_littlefs_wears_many_times_faster() -> None:
         assert found()["littlefs", traffic].erased > 10 * found()["flash", traffic].erased
 
 
-def test_readmes_table_is_what_is_measured() -> None:
-    written = README.read_text().partition(BEGIN)[2].partition(END)[0].strip()
+def test_the_pages_table_is_what_is_measured() -> None:
+    written = PAGE.read_text().partition(BEGIN)[2].partition(END)[0].strip()
     assert written == markdown(list(found().values())), (
-        "python -m slotmq_tools.wear --write README.md"
+        "python -m slotmq_tools.wear --write docs/reliability.md"
     )

@@ -1,5 +1,5 @@
 """What an application's interrupt handlers may do while a turn waits for events: nothing that
-allocates. What does is done between two turns, as docs/embedding.md shows; its example runs here.
+allocates. What does is done between two turns, as docs/embed.md shows; its example runs here.
 
 micropython.schedule calls within ipoll, where the heap is locked, as Pin.irq and Timer do. On
 CPython there is no lock, and only the example is tried."""
@@ -13,7 +13,7 @@ from fakes import World
 from slotmq import Broker, Settings
 
 MICROPYTHON = sys.implementation.name == "micropython"
-# That of docs/embedding.md
+# That of docs/embed.md
 EXAMPLE = """\
 def start(broker):
     ring = bytearray(16)
@@ -94,7 +94,7 @@ class TestInterrupts(unittest.TestCase):
         self.assertEqual(len(self.client.packets()), 0)
 
     def test_the_example_is_that_of_the_page(self):
-        page = __file__.rsplit("/", 3)[0] + "/docs/embedding.md"
+        page = __file__.rsplit("/", 3)[0] + "/docs/embed.md"
         with open(page) as file:  # noqa: PTH123
             self.assertIn(EXAMPLE, file.read())
 

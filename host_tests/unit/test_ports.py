@@ -105,7 +105,7 @@ class TestPorts(unittest.TestCase):
             self.assertEqual(reader.messages, expected)
 
     def test_an_application_beside_the_clients(self):
-        """What docs/embedding.md has: a callback that publishes, and a client of the program."""
+        """What docs/embed.md has: a callback that publishes, and a client of the program."""
         for _, world in self.on_each():
             world.listen("0.0.0.0", 1883)
             world.broker.subscribe("door/bell", self.ring, 1)

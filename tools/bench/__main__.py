@@ -13,7 +13,7 @@ from .results import Results
 from .versions import all_versions
 from .workloads import WORKLOADS, Workload
 
-_PAGE = Path(__file__).parents[2] / "docs/benchmarks.md"
+_PAGE = Path(__file__).parents[2] / "docs/performance.md"
 _SECONDS, _QUICK_SECONDS = 1.0, 0.3
 _ROUNDS, _QUICK_ROUNDS = 5, 3
 
@@ -39,7 +39,7 @@ _ROUNDS, _QUICK_ROUNDS = 5, 3
     "--write",
     "file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the figures there; a whole run writes docs/benchmarks.md by itself.",
+    help="Write the figures there; a whole run writes docs/performance.md by itself.",
 )
 def main(
     workload_names: tuple[str, ...],

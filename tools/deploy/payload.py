@@ -18,7 +18,7 @@ from .. import boards, mpy
 from ..errors import ToolError
 from .link_options import LinkOptions
 
-APP = "/app.py"  # an application beside the broker, see docs/embedding.md
+APP = "/app.py"  # an application beside the broker, see docs/embed.md
 CONF, NETWORK, BOOTS = "/slotmq.conf", "/network.json", "/slotmq.boots"
 # What deploy itself may remove: its own folders, in which nothing else has a place.
 OWN = ("/lib/slotmq/", "/lib/slotmq_boards/", "/lib/slotmq_run/")
@@ -142,7 +142,7 @@ def application(file: Path) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         mpy.compile_file(file, "app.py", Path(folder))
     if not re.search(rb"\bstart\b", text):
-        raise ToolError(f"{file} has no start(broker): see docs/embedding.md")
+        raise ToolError(f"{file} has no start(broker): see docs/embed.md")
     return text
 
 

@@ -1,6 +1,6 @@
 """What a packet costs an RP2040: cycles and instructions of the broker, exactly.
 
-    python -m slotmq_tools.emulator.cycles [--write docs/benchmarks.md]
+    python -m slotmq_tools.emulator.cycles [--write docs/performance.md]
 
 cycles_micropython.py runs on the emulated board in batch mode, where every run is the same to
 the cycle. What MicroPython's sockets and lwIP take is not counted, nor what platform/lwip.py
@@ -94,7 +94,7 @@ def flash(texts: dict[str, bytes] | None = None) -> Path:
 
 
 def table(costs: list[Cost]) -> str:
-    """The costs as a table for docs/benchmarks.md."""
+    """The costs as a table for docs/performance.md."""
     head = f"| packet | cycles | at {MHZ} MHz | instructions | lookups | cycles without them |\n"
     head += "| --- | ---: | ---: | ---: | ---: | ---: |\n"
     rows = [

@@ -10,7 +10,7 @@ from .measure import measure
 from .room import write as write_rooms
 from .table import markdown, text, write
 
-README_BOARDS = ("RPI_PICO_W", "ESP32_GENERIC")
+PAGE_BOARDS = ("RPI_PICO_W", "ESP32_GENERIC")
 
 
 @click.command()
@@ -32,7 +32,7 @@ def main(board: str, heap_kb: int, file: Path | None, folder: Path | None) -> No
     """Measure the broker on 32-bit MicroPython with a board's limits and heap."""
     try:
         if file:
-            write(file, markdown([measure(name) for name in README_BOARDS]))
+            write(file, markdown([measure(name) for name in PAGE_BOARDS]))
         elif folder:
             write_rooms(folder)
         else:

@@ -1,4 +1,4 @@
-"""The measurements as a text for the terminal and as README's table."""
+"""The measurements as a text for the terminal and as the table of docs/board.md."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ def _line(name: str, *cells: str | int) -> str:
 
 
 def markdown(each: list[Measured]) -> str:
-    """README's table: one column a board."""
+    """The table of docs/board.md: one column a board."""
     head = "| Bytes of heap | " + " | ".join(f"`{found.board}`" for found in each) + " |"
     rows = [
         f"| {name} | " + " | ".join(f"{value(found):,}" for found in each) + " |"

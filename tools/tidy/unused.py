@@ -34,6 +34,7 @@ _WORD = re.compile(r"[\w.-]+")
 def check(sources: list[Source], root: Path) -> Iterator[Finding]:
     """Every file that cannot be reached."""
     texts = [(root / name).read_text() for name in _ROOTS if (root / name).is_file()]
+    texts += [page.read_text() for page in sorted((root / "docs").glob("*.md"))]
     waiting = {source.path: source for source in sources}
     reached = [waiting.pop(path) for path in list(waiting) if _is_started(path)]
     texts += [source.text for source in reached]

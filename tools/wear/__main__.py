@@ -54,7 +54,7 @@ def measure() -> list[Wear]:
 
 
 def markdown(found: list[Wear]) -> str:
-    """README's table: a row for each kind of traffic."""
+    """The table of docs/reliability.md: a row for each kind of traffic."""
     heads = ["a message of 64 bytes"]
     heads += [
         f"{medium}: {what}" for medium in _BLOCKS for what in ("programmed", "erased", "years")
