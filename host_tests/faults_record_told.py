@@ -77,7 +77,7 @@ FAULTS = (
     ),
     Planted(
         Fault(
-            "the lane takes a duplicate, which is recorded then",
+            "the fast path takes a duplicate, which is recorded then",
             "fast/path_cpython.py",
             "        if sessions.find_received(session, packet_id) >= 0:\n            return 0\n",
             "        if sessions.find_received(session, packet_id) >= 0:\n            return n\n",

@@ -214,7 +214,7 @@ class Listener:
 
 
 def test_only_where_nobody_waits_nobody_is_accepted() -> None:
-    """Any other error closes the door until the next tick (net/listeners.py): it would last."""
+    """Any other error stops the listener until the next tick (net/listeners.py): it would last."""
     for error in (errno.EAGAIN, errno.ECONNABORTED):
         assert accept(Listener(error), True) is None
     for error in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):

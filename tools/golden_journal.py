@@ -67,7 +67,7 @@ class Scene:
         settings = Settings(sys_interval=0, qos2_delivery="release")
         self.broker = Broker(Limits(**LIMITS), settings)
         self.broker.loop = Loop(self.broker, self, self)
-        self.broker.loop.doors.add(self, self.accept)
+        self.broker.loop.listeners.add(self, self.accept)
         restore(self.broker, medium)
 
     def accept(self) -> tuple[Client, None] | None:

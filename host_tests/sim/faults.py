@@ -314,7 +314,7 @@ FAULTS = (
         "    if False and",
     ),
     Fault(
-        "the lane asks for no share of deliveries",
+        "the fast path asks for no share of deliveries",
         "fast/deliveries_cpython.py",
         "    if d.count[0] + end - i > d.count[5] or m",
         "    if d.count[0] + end - i > d.slots or m",
@@ -326,7 +326,7 @@ FAULTS = (
         "        pass",
     ),
     Fault(
-        "the lane does not ask for shares",
+        "the fast path does not ask for shares",
         "fast/deliveries_cpython.py",
         "    if d.count[0] + end - i > d.count[5] or m.count[0] >= slots:",
         "    if d.count[0] + end - i > d.count[5]:",

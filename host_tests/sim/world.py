@@ -95,7 +95,7 @@ class World:
         self.listener = Listener(self.numbers)
         self.listener.fails = 5 if self.plan.bad_weather > 1 else 0
         self.loop = self.broker.loop = Loop(self.broker, self.poller, self.clock)
-        self.loop.doors.add(self.listener, self.listener.accept)
+        self.loop.listeners.add(self.listener, self.listener.accept)
         self.clock.before_asked = self.settle
         self.empty = self.empty or counts(self.broker)
         self.look_at_tables()

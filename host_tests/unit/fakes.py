@@ -148,7 +148,7 @@ class World:
         self.listener = Listener()
         self.exhausted = 0  # how often a test has seen to that; None: as often as it may be
         broker.loop = self.loop = Loop(broker, self.poller, self.clock)
-        self.loop.doors.add(self.listener, self.listener.accept)
+        self.loop.listeners.add(self.listener, self.listener.accept)
 
     def turn(self, times=1, ms=1):
         for _ in range(times):

@@ -83,14 +83,14 @@ class TestExhausted(unittest.TestCase):
     def publish(self, qos, more=b""):
         return lambda: self.client.send(packets.publish(f"t{qos}", b"x", qos, 7) + more)
 
-    def test_the_lane(self):
+    def test_the_fast_path(self):
         self.check(self.broker, "handle", self.publish(0), self.client)
 
     def test_receive(self):
         self.check(loop, "receive", self.publish(2), self.client)
 
     def test_the_next_packet(self):
-        self.broker.log_mask = 65  # no lane
+        self.broker.log_mask = 65  # no fast path
         self.check(dispatch, "next_packet", self.publish(1), self.client)
 
     def test_handlers_of_every_type(self):
@@ -109,7 +109,7 @@ class TestExhausted(unittest.TestCase):
                 made = list(works)
                 made[kind] = fails
                 self.broker.handlers = tuple(made)
-                self.broker.lane = None
+                self.broker.fast_path = None
                 self.client.send(kinds[kind])
                 self.world.exhausted = 1
                 self.world.turn()

@@ -157,14 +157,14 @@ class TestTakeover(Turns5):
         self.check(said, b"\x20\x03\0\x88")
 
     def test_a_listener_that_is_full(self):
-        door = Listener()
-        self.world.loop.doors.add(door, door.accept, 1)
+        listener = Listener()
+        self.world.loop.listeners.add(listener, listener.accept, 1)
         self.at_first = counts(self.broker)
         old = self.come(connect("c"))
         for name, answer in (("o", b"\x20\x02\0\0"), ("c", b"\x20\x02\0\3")):
             one = Client(Stream())
             one.send(connect(name))
-            door.waiting.append(one.stream)
+            listener.waiting.append(one.stream)
             self.world.turn(3)
             self.assertEqual(one.packets(), [answer])
         self.assertFalse(old.stream.closed)

@@ -130,7 +130,7 @@ class LittleCase(JournalCase):
         self.broker.journal.retry_at = 0
         self.broker.journal.compacted()
         self.assertEqual(self.broker.journal.most, 0)
-        self.assertTrue(self.broker.lane)
+        self.assertTrue(self.broker.fast_path)
         self.assertEqual(self.say(1, LARGE), 0)
         self.assertEqual(self.received(), [LARGE])
 

@@ -117,7 +117,7 @@ class TestMemory(JournalCase):
             ondemand.take = take
         self.assertEqual(self.lines, [WAITS])
         self.assertEqual(self.broker.subscriptions.full, 1)
-        self.assertTrue(self.broker.lane is None)
+        self.assertTrue(self.broker.fast_path is None)
 
     def test_an_hour_without_any_is_a_few_attempts(self):
         """Each erases blocks of a medium that cannot be written."""

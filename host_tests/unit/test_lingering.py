@@ -181,7 +181,7 @@ class TestMakingWay(Lingering):
             self.assertEqual(self.come(packets5.connect("d")).packets(), [REFUSED])
 
     def test_those_that_wait_come_in_when_somebody_lingers(self):
-        """The door is shut, and the clock does not go on."""
+        """The listener is stopped, and the clock does not go on."""
         served = [self.come(packets5.connect(name)) for name in "abc"]
         silent = self.come(b"")  # in the slot in reserve
         waiting = self.come(packets5.connect("d"))
@@ -211,14 +211,14 @@ class TestMakingWay(Lingering):
                     self.assertEqual([one.stream.closed for one in served], [False] * (3 - n))
 
     def test_by_a_listener_with_a_bound_of_its_own(self):
-        door = Listener()
-        self.world.loop.doors.add(door, door.accept, 1)
+        listener = Listener()
+        self.world.loop.listeners.add(listener, listener.accept, 1)
         self.at_first = counts(self.broker)
         clients = []
         for name, said in (("a", b""), ("b", b""), ("a", b"")):
             clients.append(Client(Half()))
             clients[-1].send(packets5.connect(name) + said)
-            door.waiting.append(clients[-1].stream)
+            listener.waiting.append(clients[-1].stream)
             self.world.turn(3)
         self.assertEqual(clients[1].packets(), [REFUSED])
         self.assertEqual(clients[2].packets()[0][3], 0)

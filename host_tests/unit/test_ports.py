@@ -211,19 +211,19 @@ class TestPorts(unittest.TestCase):
     def test_nothing_is_accepted_where_there_is_no_heap_for_all_of_it(self):
         for _, world in self.on_each():
             world.listen("0.0.0.0", 1883)
-            doors = world.broker.loop.doors
+            listeners = world.broker.loop.listeners
             world.board.heap.points.clear()
 
             def full():
                 raise MemoryError
 
-            doors._make_room = full
+            listeners._make_room = full
             client = world.knock()
             client.send(connect("waits"))
             world.run(700)
             self.assertEqual(world.board.heap.points, [])
             self.assertEqual(client.packets(), [])
-            del doors._make_room
+            del listeners._make_room
             world.run(700)
             self.assertEqual(client.packets(), [CONNACK])
 

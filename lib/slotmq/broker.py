@@ -12,7 +12,7 @@ import gc
 from slotmq.config.limits import Limits
 from slotmq.config.settings import Settings
 from slotmq.delivery import lifecycle, outgoing, retain, routing
-from slotmq.fast import lane, make_poller, new_packet
+from slotmq.fast import fast_path, make_poller, new_packet
 from slotmq.net.loop import Loop
 from slotmq.platform import ondemand
 from slotmq.platform.arrays import i32, u16
@@ -63,7 +63,7 @@ class Broker:
         # before the tables, given back at the end, keeps that search short.
         hole = bytearray(limits.hole_bytes())
         self.now = 0
-        self.clock = i32(12)  # now, for the lane; and times of status/log_full_tables.py
+        self.clock = i32(12)  # now, for the fast path; and times of status/log_full_tables.py
         self.auto_id = 0
         self.connected = 0  # network connections that have a session
         self.messages = _made(Messages, limits)
@@ -98,7 +98,7 @@ class Broker:
         self.pkt = new_packet(limits.max_packet)
         self.five = None
         self.handle = (
-            lane  # packets that need no decision; recorder/interceptor.py may stand before it
+            fast_path  # packets that need no decision; recorder/interceptor.py may stand before it
         )
         self.first_handlers = FIRST
         self.handlers = HANDLERS
@@ -107,7 +107,7 @@ class Broker:
             self.first_handlers = self.five.first
         del hole
         gc.collect()
-        columns.make(self)  # queue, and what the lane walks
+        columns.make(self)  # queue, and what the fast path walks
         self.hooks = None
 
     def apply_settings(self):

@@ -47,11 +47,11 @@ def _choose_way(broker):
     # plain: a PUBLISH needs no further question
     s = broker.settings
     broker.plain = not (broker.may_publish or broker.upgrade_qos or s.message_size_limit)
-    # lane: packets without a question go the short way; not while each is logged
+    # fast_path: packets without a question go the short way; not while each is logged
     short = broker.plain and broker.max_qos == 2 and not broker.queue_qos0
     short = short and not broker.subscriptions.every and not broker.log_mask & _DEBUG
     short = short and not broker.full and not (broker.journal and broker.journal.most)
-    broker.lane = broker.short_way if short else None
+    broker.fast_path = broker.short_way if short else None
 
 
 def end(loop):

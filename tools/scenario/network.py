@@ -66,7 +66,7 @@ class Network:
         self.poller = Awake()
         self.listener = Listener(Numbers(self.seed, 2 + self.power_cuts))
         self.loop = self.broker.loop = Loop(self.broker, self.poller, self.clock)
-        self.loop.doors.add(self.listener, self.listener.accept)
+        self.loop.listeners.add(self.listener, self.listener.accept)
         self.journal.attach(self.broker)
 
     def cut_power(self) -> None:

@@ -5,6 +5,6 @@ chance but what a seed decides. The files run on CPython and on MicroPython.
 
     numbers   random numbers          trace    the hash of all that was sent
     encode    packets of clients      decode   packets of the broker
-    machine   clock, poller, door     link     a TCP connection, and its faults
+    machine   clock, poller, listener link     a TCP connection, and its faults
     flash     a block device that loses its power     disk  a file system that does
 """

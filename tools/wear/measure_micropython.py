@@ -110,7 +110,7 @@ class World:
         self.streams = [self]
         self.broker = Broker(Limits(), Settings(sys_interval=0))
         self.broker.loop = Loop(self.broker, self, self)
-        self.broker.loop.doors.add(self, self.accept)
+        self.broker.loop.listeners.add(self, self.accept)
         restore(self.broker, medium)
 
     def accept(self):

@@ -39,7 +39,7 @@ _THRESHOLD = const(2048)  # bytes allocated until the next collection
 # What is made once, at the start
 _MADE = """broker broker.conns broker.sessions broker.sessions.names broker.subscriptions
 broker.subscriptions.routes broker.messages broker.messages.arena broker.deliveries
-broker.retained broker.loop broker.loop.doors broker.five broker.five.shares
+broker.retained broker.loop broker.loop.listeners broker.five broker.five.shares
 broker.five.aliases broker.five.source broker.sys"""
 _KEPT = "names arena"
 _OF_VERSION_5 = ("version 5", "aliases", "shares")  # rows of the budget

@@ -9,7 +9,7 @@ from slotmq.platform.runtime import const
 _NONE = const(0xFFFF)
 _LEFT = const(1)
 _EXTRA = const(8)
-_SHARE_CONNECTED = const(2)
+_QUOTA_CONNECTED = const(2)
 _OF_WILL = const(16)
 
 
@@ -40,7 +40,7 @@ def attach(broker, conn, session):
     sessions.cursor[session] = sessions.head[session]
     broker.conns.session[conn] = session
     broker.connected += 1
-    broker.conns.share[conn][_SHARE_CONNECTED] += 1
+    broker.conns.quota[conn][_QUOTA_CONNECTED] += 1
 
 
 def detach(broker, conn):
@@ -53,7 +53,7 @@ def detach(broker, conn):
     conns.session[conn] = _NONE
     sessions.conn[session] = _NONE
     broker.connected -= 1
-    conns.share[conn][_SHARE_CONNECTED] -= 1
+    conns.quota[conn][_QUOTA_CONNECTED] -= 1
     sessions.cursor[session] = sessions.head[session]
     sessions.left[session] = broker.now
     sessions.touch(session)

@@ -43,8 +43,8 @@ class Client:
         self.conn = conn = broker.opened(self)
         if conn == _NONE:
             raise OSError(_EMFILE, "no room: limit connections")
-        self.share = [_NONE, 1, 0]
-        broker.conns.share[conn] = self.share
+        self.quota = [_NONE, 1, 0]
+        broker.conns.quota[conn] = self.quota
         house.loop.of_stream[self] = conn
         house.clients.append(self)
 

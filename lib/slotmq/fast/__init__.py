@@ -17,7 +17,7 @@ if MICROPYTHON:
     )
     from slotmq.fast.deliveries_viper import acked, append, fan, finish, send
     from slotmq.fast.messages_viper import place, put_ack, store, unref
-    from slotmq.fast.path_viper import lane, may_read
+    from slotmq.fast.path_viper import fast_path, may_read
     from slotmq.fast.routes_viper import Routes, next_dirty
     from slotmq.fast.stores_viper import Arena, Names
     from slotmq.platform.sockets_micropython import make_poller
@@ -33,7 +33,7 @@ else:
     )
     from slotmq.fast.deliveries_cpython import acked, append, fan, finish, send
     from slotmq.fast.messages_cpython import put_ack, store, unref
-    from slotmq.fast.path_cpython import lane, may_read
+    from slotmq.fast.path_cpython import fast_path, may_read
     from slotmq.fast.routes_cpython import Routes, next_dirty, place
     from slotmq.fast.stores_cpython import Arena, Names
     from slotmq.fast.turn_cpython import make_poller

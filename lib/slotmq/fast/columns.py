@@ -2,8 +2,8 @@
 # loaded for that moment only. Allocates the table of columns.
 #
 # On MicroPython it is the table `o` of all hot_*.py: the columns of the queue, of place()
-# and of the lane, in the order of the constants there. On CPython the queue walks four
-# tables, and the lane the broker itself.
+# and of the fast path, in the order of the constants there. On CPython the queue walks four
+# tables, and the fast path the broker itself.
 from slotmq.platform.runtime import MICROPYTHON, const
 
 _NONE = const(0xFFFF)

@@ -8,7 +8,7 @@ _STATES = {0x40: 1, 0x50: 2, 0x70: 3}  # that PUBACK, PUBREC and PUBCOMP end
 
 
 def may_read(broker, conn):
-    """How many bytes may be read from a client of the lane; 0: ask intake.readable."""
+    """How many bytes may be read from a client of the fast path; 0: ask intake.readable."""
     conns = broker.conns
     if conns.state[conn] != 2 or conns.held[conn]:
         return 0
@@ -20,7 +20,7 @@ def may_read(broker, conn):
     return room if room > 0 and room > most >> 2 else 0
 
 
-def lane(broker, conn, buf, at, end):
+def fast_path(broker, conn, buf, at, end):
     """Handle packets of buf[at:end]; -> the offset of the first one that is left."""
     stats = broker.stats
     queue = broker.queue

@@ -1,6 +1,6 @@
-# path_viper.py - the lane for packets that need no decision, on MicroPython, in viper:
+# path_viper.py - the fast path for packets that need no decision, on MicroPython, in viper:
 # PUBLISH whose receivers are known and have room, PUBACK, PUBREC, PUBCOMP, the usual
-# PUBREL, PINGREQ. lane() handles a run of them where they were read and stops at the
+# PUBREL, PINGREQ. fast_path() handles a run of them where they were read and stops at the
 # first other one, which goes the whole way (protocol/dispatch.py). Nothing here allocates.
 import micropython
 from micropython import const
@@ -48,13 +48,13 @@ _C_BIGS = const(51)
 _S_IDS_HIGH = const(52)
 _C_HEARD = const(53)
 _S_RECEIVED = const(57)
-_S_MOST = const(58)  # received ids that the lane takes: none where messages hang on them
+_S_MOST = const(58)  # received ids that the fast path takes: none where messages hang on them
 _S_MARK = const(61)
 
 
 @micropython.viper
 def may_read(o: ptr32, conn: int) -> int:
-    # How many bytes may be read from a connected client that the lane can serve; 0:
+    # How many bytes may be read from a connected client that the fast path can serve; 0:
     # intake.readable must be asked. Notes that it was heard of.
     if ptr8(int(o) - o[_C_STATE])[conn] ^ _CONNECTED or ptr32(int(o) - o[_C_HELD])[conn]:
         return 0
@@ -69,7 +69,7 @@ def may_read(o: ptr32, conn: int) -> int:
 # Handles packets of buf[at:end] of a connected client; -> the offset of the first
 # one that it leaves.
 @micropython.viper
-def lane(c, conn: int, buf, at: int, end: int) -> int:
+def fast_path(c, conn: int, buf, at: int, end: int) -> int:
     o = ptr32(c)
     b = ptr8(buf)
     p = ptr32(int(o) - o[_PKT])
@@ -195,7 +195,7 @@ def accept(c, conn: int, slot: int, buf) -> int:
         conn = at + counts[session]
         while at < conn:
             if not ids[at] ^ p[_PACKET_ID]:
-                return 0  # a duplicate: who records what the lane takes must not see it
+                return 0  # a duplicate: who records what the fast path takes must not see it
             at += 1
         if counts[session] >= o[_S_MOST]:
             return 0

@@ -1,7 +1,7 @@
 # turn_cpython.py - the commonest turns, on CPython: one client has sent one QoS 0
 # PUBLISH, and one client gets it, which takes what it is sent. There the way through the
 # loop costs more than the message, so it is done within the wait for events: sent as it
-# came, without a copy, and the wait goes on. The results are those of lane() and flush().
+# came, without a copy, and the wait goes on. The results are those of fast_path() and flush().
 #
 # ipoll() comes back with what is anything else, and after a tenth of a second in any
 # case, since the loop keeps the time. Until then nobody else runs: what was found out
@@ -9,7 +9,7 @@
 from os import read
 from time import monotonic
 
-from slotmq.fast.path_cpython import lane, may_read
+from slotmq.fast.path_cpython import fast_path, may_read
 from slotmq.platform.sockets_cpython import MOST_EVENTS, Poller
 
 _NONE = 0xFFFF
@@ -29,7 +29,7 @@ class Turns(Poller):
     def ipoll(self, timeout_ms):
         wait = self.wait
         wait_s = timeout_ms / 1000
-        if not self._broker.lane or self._broker.handle is not lane:
+        if not self._broker.fast_path or self._broker.handle is not fast_path:
             return self.told(wait(wait_s, MOST_EVENTS))
         end = monotonic() + (wait_s if wait_s < _STAY_S else _STAY_S)
         readers = {}  # descriptor -> how much to read first
@@ -82,7 +82,7 @@ class Turns(Poller):
                 self._add(count, size)
 
     def _may_read(self, fd, event):
-        # may_read() of the lane; 0 where the loop must be asked.
+        # may_read() of the fast path; 0 where the loop must be asked.
         conn = self._broker.loop.of_stream[self.streams[fd]]
         return may_read(self._broker, conn) if event == _IN and conn >= 0 else 0
 
@@ -111,7 +111,7 @@ class Turns(Poller):
         # What has been read goes the ordinary way.
         stream = self.streams[fd]
         n = len(data)
-        at = lane(self._broker, self._broker.loop.of_stream[stream], data, 0, n) if n else 0
+        at = fast_path(self._broker, self._broker.loop.of_stream[stream], data, 0, n) if n else 0
         if n and at == n:
             return _NOTHING
         stream.give_back(data[at:])

@@ -242,7 +242,7 @@ def note(journal, is_full, error=_ENOSPC):
         broker.log(_WARNING, "The journal: %s." % what)
     # Behind the line: it takes some heap as well, and without any status/log_connections.py tells.
     broker.full = broker.subscriptions.full = is_full
-    broker.lane = None
+    broker.fast_path = None
     broker.apply_settings()
 
 

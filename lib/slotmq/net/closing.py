@@ -20,7 +20,7 @@ def close(loop, conn):
     if five and not loop.stopping and five.lingers(loop.broker, conn):
         loop.pause(conn, 0)
         _half_close(loop, conn)
-        loop.doors.start()  # it makes way for who waits there
+        loop.listeners.start()  # it makes way for who waits there
     else:
         hang_up(loop, conn)
 
@@ -68,5 +68,5 @@ def hang_up(loop, conn):
         loop.lwip.closing(stream)
     stream.close()
     loop.broker.closed(conn)
-    loop.doors.left(conn)
+    loop.listeners.left(conn)
     heap.drop()

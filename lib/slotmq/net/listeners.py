@@ -18,54 +18,54 @@ _ACCEPTS = const(4)  # new connections of a listener in one turn
 _NEEDS = const(96)  # words of heap, for a connection's objects
 _NEEDS_EACH = const(6)  # and for each slot: tables of of_stream and of the poller that grow
 # What a listener may have: [max_connections, its sockets, those that are connected]
-_SHARE_MOST = const(0)
-_SHARE_SOCKETS = const(1)
+_QUOTA_MOST = const(0)
+_QUOTA_SOCKETS = const(1)
 
 
-class Door:
+class Listener:
     """A listener; accept() -> (stream, the peer's address) or None."""
 
-    def __init__(self, listener, accept, share):
-        self.listener = listener
+    def __init__(self, socket, accept, quota):
+        self.socket = socket
         self.accept = accept
-        self.share = share
+        self.quota = quota
         self.is_open = False
 
 
-class Doors:
+class Listeners:
     def __init__(self, loop):
         self.loop = loop
-        self.doors = []
+        self.listeners = []
         self.failed = False  # could not accept though there was a slot
 
-    def add(self, listener, accept, most=0):
-        """At most so many connected, 0: no bound, None: counted with the door before."""
-        share = self.doors[-1].share if most is None else [most or 0xFFFF, 0, 0]
-        door = Door(listener, accept, share)
-        self.doors.append(door)
-        self.loop.watch(listener, lambda _: self._accept(door))
-        door.is_open = True
+    def add(self, socket, accept, most=0):
+        """At most so many connected, 0: no bound, None: counted with the listener before."""
+        quota = self.listeners[-1].quota if most is None else [most or 0xFFFF, 0, 0]
+        listener = Listener(socket, accept, quota)
+        self.listeners.append(listener)
+        self.loop.watch(socket, lambda _: self._accept(listener))
+        listener.is_open = True
 
     def close(self):
-        for door in self.doors:
-            if door.is_open:
-                self._stop(door)
-            door.listener.close()
-        self.doors = []
+        for listener in self.listeners:
+            if listener.is_open:
+                self._stop(listener)
+            listener.socket.close()
+        self.listeners = []
 
     def left(self, conn):
         """A connection is closed: there is room for another one."""
-        self.loop.conns.share[conn][_SHARE_SOCKETS] -= 1
+        self.loop.conns.quota[conn][_QUOTA_SOCKETS] -= 1
         self.start()
 
     def start(self):
         """Accept again, where it was stopped."""
         heap.lift()
         self.failed = False
-        for door in self.doors:
-            if not door.is_open:
-                door.is_open = self._register(door.listener)
-                self.failed = self.failed or not door.is_open
+        for listener in self.listeners:
+            if not listener.is_open:
+                listener.is_open = self._register(listener.socket)
+                self.failed = self.failed or not listener.is_open
         heap.drop()
 
     def _register(self, stream):
@@ -89,20 +89,20 @@ class Doors:
             room = [None] * words
         room.clear()
 
-    def _accept(self, door):
+    def _accept(self, listener):
         loop = self.loop
         conns = loop.conns
-        share = door.share
+        quota = listener.quota
         for k in range(_ACCEPTS):
-            if conns.count == conns.slots or share[_SHARE_SOCKETS] > share[_SHARE_MOST]:
+            if conns.count == conns.slots or quota[_QUOTA_SOCKETS] > quota[_QUOTA_MOST]:
                 if k == 0 and not closing.make_way(loop):  # else: does anybody wait?
-                    self._stop(door)
+                    self._stop(listener)
                 return
             try:
                 self._make_room()
-                found = door.accept()
+                found = listener.accept()
             except (MemoryError, OSError):
-                self._stop(door)  # out of sockets or heap: tried again with the next tick
+                self._stop(listener)  # out of sockets or heap: tried again with the next tick
                 self.failed = True
                 return
             if found is None or not self._watch(found[0]):
@@ -110,8 +110,8 @@ class Doors:
             stream = found[0]
             conn = loop.broker.opened(stream)
             conns.source[conn] = found[1]
-            share[_SHARE_SOCKETS] += 1
-            conns.share[conn] = share
+            quota[_QUOTA_SOCKETS] += 1
+            conns.quota[conn] = quota
             loop.of_stream[stream] = conn
 
     def _watch(self, stream):
@@ -126,6 +126,6 @@ class Doors:
         stream.close()
         return False
 
-    def _stop(self, door):
-        door.is_open = False
-        self.loop.poller.unregister(door.listener)
+    def _stop(self, listener):
+        listener.is_open = False
+        self.loop.poller.unregister(listener.socket)

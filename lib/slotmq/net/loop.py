@@ -14,7 +14,7 @@
 # (poll.modify allocates only where objects lie above 2 GB.)
 from slotmq.fast import copy, may_read, next_dirty
 from slotmq.net import closing
-from slotmq.net.listeners import Doors
+from slotmq.net.listeners import Listeners
 from slotmq.net.timers import tick
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
@@ -56,7 +56,7 @@ class Loop:
         self.at_end = broker, conns, conns.counts, broker.deliveries.pending
         self.at_hand = broker, self.of_stream, poller.ipoll, broker.rx, clock.ticks_ms
         self.callbacks = []
-        self.doors = Doors(self)
+        self.listeners = Listeners(self)
         self.paused = bytearray(broker.conns.slots)  # events that are not polled for
         self.paused_count = 0
         self.lwip = None  # platform/lwip.py, where the port has it
@@ -84,7 +84,7 @@ class Loop:
         """End in order: wills go out or are kept, everything is closed."""
         self.stopping = True  # nobody lingers
         ondemand.take("control", self.broker.now).end(self)
-        self.doors.close()
+        self.listeners.close()
 
     def turn(self, timeout_ms):
         """Wait so long at most for events; handle what has come."""
@@ -98,12 +98,12 @@ class Loop:
 
     def _turns(self, timeout_ms, once=True):
         # The common case stands here as a whole: a connected client has sent something,
-        # the lane handles it where it was read. All else has a function of its own.
+        # the fast path handles it where it was read. All else has a function of its own.
         broker, of_stream, ipoll, rx, ticks_ms = self.at_hand
         try:
             while not self.stopping:
                 conn = -1  # nobody is served
-                columns = broker.lane
+                columns = broker.fast_path
                 soon = broker.scanning
                 for stream, event in ipoll((soon - 1) * _NAP if soon else timeout_ms):
                     conn = of_stream[stream]
@@ -172,8 +172,8 @@ class Loop:
             tick(broker)
             if self.lwip:
                 self.lwip.tick()
-            if self.doors.failed:
-                self.doors.start()
+            if self.listeners.failed:
+                self.listeners.start()
 
     # In
 

@@ -106,7 +106,7 @@ def open_listener(loop, settings, host, port, most):
     except OSError:
         listener.close()
         raise
-    loop.doors.add(listener, lambda: accept(listener, settings.set_tcp_nodelay), most)
+    loop.listeners.add(listener, lambda: accept(listener, settings.set_tcp_nodelay), most)
     return listener.getsockname()[:2]
 
 

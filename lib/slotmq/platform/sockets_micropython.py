@@ -54,7 +54,9 @@ def open_listener(loop, settings, host, port, most):
         from slotmq.platform.lwip import make
 
         make(loop, socket.socket)
-    loop.doors.add(listener, lambda: accept(listener, loop.lwip or settings.set_tcp_nodelay), most)
+    loop.listeners.add(
+        listener, lambda: accept(listener, loop.lwip or settings.set_tcp_nodelay), most
+    )
     return host, port
 
 

@@ -159,8 +159,8 @@ def _handle(broker, conn, buf, at, end, held):
     count = 0
     n = 0
     while at < end:
-        if broker.lane and handlers is broker.handlers and not held:
-            at = broker.handle(broker.lane, conn, buf, at, end)
+        if broker.fast_path and handlers is broker.handlers and not held:
+            at = broker.handle(broker.fast_path, conn, buf, at, end)
             if at == end:
                 break
         n = next_packet(buf, at, end, pkt)
@@ -175,7 +175,7 @@ def _handle(broker, conn, buf, at, end, held):
         broker.stats[_BYTES_IN] += n
         _give_room(broker, conn, n - held)
         held = 0
-        if broker.lane is None and broker.log_mask & _DEBUG:
+        if broker.fast_path is None and broker.log_mask & _DEBUG:
             ondemand.tell(broker, "received", conn, pkt)
         broker.held = pkt[_TYPE] != _PUBLISH_TYPE or pkt[_FLAGS] & 6
         result = handlers[pkt[_TYPE]](broker, conn, pkt, buf)

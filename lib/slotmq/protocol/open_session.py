@@ -16,8 +16,8 @@ _REFUSED = const(5)
 _TAKEN_OVER = const(7)
 _ACCEPTED = const(15)
 _NOTICE = const(4)
-_SHARE_MOST = const(0)
-_SHARE_CONNECTED = const(2)
+_QUOTA_MOST = const(0)
+_QUOTA_CONNECTED = const(2)
 _BAD_CLIENT_ID = const(2)
 _UNAVAILABLE = const(3)
 _QUOTA = const(0x97)
@@ -152,15 +152,15 @@ def _take_session(broker, conn, ids, off, n, fields):
 def _is_full(broker, conn, old):
     # Are as many connected as may be, in all or through the listener it came in by? It takes
     # the place of its older connection.
-    shares = broker.conns.share
+    quotas = broker.conns.quota
     most = broker.settings.max_connections
     if most <= 0:
         most = broker.limits.connections
-    there = shares[conn][_SHARE_CONNECTED]
+    there = quotas[conn][_QUOTA_CONNECTED]
     if old != _NONE:
         most += 1
-        there -= shares[old] is shares[conn]
-    return there >= shares[conn][_SHARE_MOST] or broker.connected >= most
+        there -= quotas[old] is quotas[conn]
+    return there >= quotas[conn][_QUOTA_MOST] or broker.connected >= most
 
 
 def _older(broker, session):

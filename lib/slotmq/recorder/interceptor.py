@@ -1,12 +1,12 @@
-# interceptor.py - what passes through a broker, for its Recorder: messages behind the lane, behind
-# the handlers of PUBLISH, and what the program itself publishes; and events.
+# interceptor.py - what passes through a broker, for its Recorder: messages behind the fast path,
+# behind the handlers of PUBLISH, and what the program itself publishes; and events.
 #
 # Stands in the way of what the broker and its loop call, as embed/hooks.py does, so that a broker
 # that records nothing has no code for it. Owns when a flush is due. How events are
 # written is recorder/segments.py's, what is told over MQTT recorder/remote.py's. Does not allocate
 # in the steady state.
 from slotmq.delivery.lifecycle import publish_stored
-from slotmq.fast import lane, next_packet
+from slotmq.fast import fast_path, next_packet
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
 from slotmq.protocol.publish import is_wanted
@@ -73,8 +73,8 @@ class Taps:
     # Messages
 
     def handle(self, columns, conn, buf, at, end):
-        """The lane, and behind it what it has taken."""
-        stop = lane(columns, conn, buf, at, end)
+        """The fast path, and behind it what it has taken."""
+        stop = fast_path(columns, conn, buf, at, end)
         if stop != at:
             at = self.tap(self.ticks_ms(), conn, self.o, self.topics, buf, at, stop)
             if at < stop:

@@ -154,7 +154,7 @@ def note(broker, conn, failed):
     if broker.full == 1:
         return
     broker.full = broker.subscriptions.full = 1
-    broker.lane = None
+    broker.fast_path = None
     waits = journal.always
     then = "all clients wait until that changes" if waits else "nothing new is promised"
     broker.log(_WARNING, "The journal: no heap is left, %s." % then)

@@ -50,7 +50,7 @@ class Connections:
         self._free = 0
         self.stream = [None] * n
         self.source = [None] * n  # its address as accept() has it; with a user name [that, name]
-        self.share = [
+        self.quota = [
             [_NONE, 0, 0]
         ] * n  # the listener's, see net/listeners.py; here without a bound
         self.state = bytearray(n)
@@ -73,7 +73,7 @@ class Connections:
         # Incoming
         self.hold = bytearray(n * limits.tail_bytes + limits.reassembly * limits.max_packet)
         self.hold_off = i32(n)
-        # whole-packet buffers: [taken, most taken so far, refused], and what the lane may
+        # whole-packet buffers: [taken, most taken so far, refused], and what the fast path may
         # read at once: nothing while all are taken
         self.bigs = i32(4)
         self.bigs[3] = self.rx_bytes = limits.rx_bytes

@@ -13,8 +13,8 @@
 #   sessions       expiry in seconds, will_delay in seconds, will_at in tenths
 #   connections    receive_max, packet_max, part_ident
 #
-# A connection of version 5 has the state FIVE once it is connected, so the lane leaves it
-# alone, and a route that a client of version 5 is on is never remembered, so the lane
+# A connection of version 5 has the state FIVE once it is connected, so the fast path leaves it
+# alone, and a route that a client of version 5 is on is never remembered, so the fast path
 # does not find it: a path of version 3 alone is what it was. Does not allocate after
 # construction.
 from slotmq.delivery import lifecycle

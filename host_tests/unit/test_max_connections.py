@@ -11,30 +11,30 @@ ACCEPTED = b"\x20\x02\0\0"
 REFUSED = b"\x20\x02\0\3"
 
 
-class TestDoors(unittest.TestCase):
+class TestListeners(unittest.TestCase):
     def setUp(self):
         settings = Settings()
         settings.sys_interval = 0
         self.world = World(Broker(Limits(connections=6), settings))
-        self.doors = [Listener(), Listener()]  # IPv4 and IPv6 of one listener, say
-        self.world.loop.doors.add(self.doors[0], self.doors[0].accept, 2)
-        self.world.loop.doors.add(self.doors[1], self.doors[1].accept, None)
+        self.listeners = [Listener(), Listener()]  # IPv4 and IPv6 of one listener, say
+        self.world.loop.listeners.add(self.listeners[0], self.listeners[0].accept, 2)
+        self.world.loop.listeners.add(self.listeners[1], self.listeners[1].accept, None)
 
-    def knock(self, door, said=b""):
+    def knock(self, listener, said=b""):
         client = Client(Stream())
         client.send(said)
-        self.doors[door].waiting.append(client.stream)
+        self.listeners[listener].waiting.append(client.stream)
         self.world.turn(3)
         return client
 
-    def knocks(self, door, name):
-        return self.knock(door, connect(name))
+    def knocks(self, listener, name):
+        return self.knock(listener, connect(name))
 
     def test_all_its_addresses_are_counted_together(self):
-        for door in (0, 1):
-            self.assertEqual(self.knocks(door, f"in{door}").packets(), [ACCEPTED])
-        for door in (0, 1):
-            third = self.knocks(door, "third")
+        for listener in (0, 1):
+            self.assertEqual(self.knocks(listener, f"in{listener}").packets(), [ACCEPTED])
+        for listener in (0, 1):
+            third = self.knocks(listener, "third")
             self.assertEqual(third.packets(), [REFUSED])
             self.assertTrue(third.stream.closed)
         self.assertEqual(self.world.broker.conns.refused, 2)
@@ -55,7 +55,7 @@ class TestDoors(unittest.TestCase):
 
     def test_a_crowd_that_says_nothing_waits_and_leaves_others_their_slots(self):
         crowd = [self.knock(n % 2) for n in range(8)]
-        self.assertEqual(sum(len(door.waiting) for door in self.doors), 5)
+        self.assertEqual(sum(len(listener.waiting) for listener in self.listeners), 5)
         for n in range(4):
             self.world.client(f"other{n}")
         for client in crowd:  # each is served when its turn comes
@@ -64,16 +64,16 @@ class TestDoors(unittest.TestCase):
             self.assertIn(ACCEPTED, client.packets())
             client.leave()
             self.world.turn(3)
-        self.assertEqual([door.waiting for door in self.doors], [[], []])
+        self.assertEqual([listener.waiting for listener in self.listeners], [[], []])
 
     def test_nothing_remains_counted(self):
         clients = [self.knocks(n % 2, f"client{n}") for n in range(5)]
         for client in clients:
             client.leave()
         self.world.turn(4)
-        shares = [door.share for door in self.world.loop.doors.doors]
-        self.assertIs(shares[1], shares[2])
-        self.assertEqual([share[1:] for share in shares], [[0, 0]] * 3)
+        quotas = [listener.quota for listener in self.world.loop.listeners.listeners]
+        self.assertIs(quotas[1], quotas[2])
+        self.assertEqual([quota[1:] for quota in quotas], [[0, 0]] * 3)
 
 
 if __name__ == "__main__":
