@@ -8,7 +8,7 @@ from pathlib import Path
 from host_tests.wire import codec
 from host_tests.wire.client import Client
 
-PATIENCE_S = 20
+TIMEOUT_S = 20
 
 
 class Program:
@@ -27,7 +27,7 @@ class Program:
 
     def connect(self, name: str) -> Client:
         """A client that is let in, as soon as somebody listens."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while True:
             try:
                 client = Client(("127.0.0.1", self.port))
@@ -44,7 +44,7 @@ class Program:
 
     def says(self, text: str) -> None:
         """Wait until it has said so."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while text not in self.said():
             assert time.monotonic() < deadline, self.said()
             time.sleep(0.05)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from host_tests.embedded import PATIENCE_S, Program
+from host_tests.embedded import TIMEOUT_S, Program
 from slotmq_tools import micropython, mpy
 from slotmq_tools.ports import free_port
 
@@ -134,7 +134,7 @@ def start(broker):
 def test_a_pico_ws_heap_has_room_for_a_subscription_and_hooks(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(MEASURED)
     board = Board("micropython", tmp_path)
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     try:
         while board.most_free() < BAR:  # what was loaded on demand goes after a second
             assert time.monotonic() < deadline, board.said()
@@ -145,7 +145,7 @@ def test_a_pico_ws_heap_has_room_for_a_subscription_and_hooks(tmp_path: Path) ->
 
 def test_one_that_cannot_be_loaded_is_safe_mode_and_says_why(start: Start) -> None:
     board = start("import nothing_of_that_name\n")
-    assert board.process.wait(PATIENCE_S) == 0
+    assert board.process.wait(TIMEOUT_S) == 0
     assert "slotmq: safe mode: app.py: " in board.said()
     assert "nothing_of_that_name" in board.said()
     assert "listening on" not in board.said()
@@ -153,7 +153,7 @@ def test_one_that_cannot_be_loaded_is_safe_mode_and_says_why(start: Start) -> No
 
 def test_one_that_fails_later_ends_that_start(start: Start) -> None:
     board = start("def start(broker):\n    return lambda: 1 // 0\n")
-    assert board.process.wait(PATIENCE_S) == 1
+    assert board.process.wait(TIMEOUT_S) == 1
     assert "listening on" in board.said()
     assert "ZeroDivisionError" in board.said()
     assert (board.output.parent / "slotmq.boots").read_text() == "+"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from host_tests.embedded import PATIENCE_S, Program
+from host_tests.embedded import TIMEOUT_S, Program
 from slotmq_tools import micropython, mpy
 from slotmq_tools.ports import free_port
 
@@ -55,7 +55,7 @@ def test_sensor_logger(start: Start) -> None:
     client.receive("sensors/here", b"21.5", 1, retain=True)
     client.publish("sensors/there", b"19.0", 1)
     log = example.folder / "readings.csv"
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while not log.exists() or "sensors/there,19.0\n" not in log.read_text():
         assert time.monotonic() < deadline, example.said()
         time.sleep(0.05)
@@ -75,7 +75,7 @@ def test_the_sensor_logger_goes_on_where_a_boards_milliseconds_begin_anew(start:
         "sensor_logger.main(PORT, read=lambda: read.append(now[0]), every_ms=100, turns=20)\n"
         "print('read', len(read), min(read) < 2000)"
     )
-    assert example.process.wait(PATIENCE_S) == 0, example.said()
+    assert example.process.wait(TIMEOUT_S) == 0, example.said()
     assert example.said().splitlines()[-1] == "read 20 True"
 
 
@@ -108,5 +108,5 @@ def test_asyncio_app(start: Start) -> None:
     first, second = client.receive_many(1) + client.receive_many(1)
     assert int(second.payload) == int(first.payload) + 1
     client.publish("app/stop", b"", 0)
-    assert example.process.wait(PATIENCE_S) == 0, example.said()
+    assert example.process.wait(TIMEOUT_S) == 0, example.said()
     client.sock.close()

@@ -16,7 +16,7 @@ from slotmq_tools.ports import free_port
 
 ROOT = Path(__file__).parents[1]
 FIRMWARE = ROOT / "firmware"
-PATIENCE_S = 20
+TIMEOUT_S = 20
 
 
 def test_main_py_runs_on_a_computer(runtime: str, tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_main_py_runs_on_a_computer(runtime: str, tmp_path: Path) -> None:
 
 
 def _connected(port: int, process: subprocess.Popen[bytes], output: Path) -> Client:
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while True:
         try:
             client = Client(("127.0.0.1", port))

@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 FIRMWARE = HERE.parent / "firmware"
 START = HERE / "fake_board/start.py"
 HEAP_KB = 256
-PATIENCE_S = 60
+TIMEOUT_S = 60
 ANCHOR, BY_HARVESTER = 4, 3  # of the recorder
 NOON = 1790000000  # of a day in 2026
 HOME = {"home": "secret"}
@@ -85,7 +85,7 @@ class Board:
         self.wait(lambda: self.said().count(text) >= times, text)
 
     def wait(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while not condition():
             assert time.monotonic() < deadline, f"no {what}: {self.said()}"
             time.sleep(0.02)
@@ -104,7 +104,7 @@ class Board:
     def ends(self) -> int:
         """Its status at the end; a negative one is the signal that ended it."""
         assert self.process
-        return self.process.wait(PATIENCE_S)
+        return self.process.wait(TIMEOUT_S)
 
     def power_cut(self) -> None:
         if self.process:

@@ -26,7 +26,7 @@ from slotmq_tools.emulator.board import Board
 
 NAME = "RPI_PICO_W"
 PORT = 1883
-PATIENCE_S = 300
+TIMEOUT_S = 300
 ANSWER_S = 60  # none comes so late but on a machine that is busy with others
 
 
@@ -46,7 +46,7 @@ class Deployed:
             capture_output=True,
             text=True,
             check=False,
-            timeout=PATIENCE_S,
+            timeout=TIMEOUT_S,
             env={**os.environ, "SLOTMQ_WIFI_PASSWORD": secret},
         )
         return done.returncode, done.stdout + done.stderr

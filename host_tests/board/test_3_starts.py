@@ -12,7 +12,7 @@ from slotmq_tools.errors import ToolError
 
 from .conftest import Deployed
 
-PATIENCE_S = 120
+TIMEOUT_S = 120
 CORE = "/lib/slotmq/core.mpy"
 WALL = "/lib/slotmq_run/wall.py"  # MicroPython takes it before wall.mpy
 HANGS = b"""
@@ -41,7 +41,7 @@ def heard(repl: Repl, last: str) -> list[str]:
     """What it says from its reset on, until this comes."""
     repl.reset()
     lines: list[str] = []
-    for line in repl.lines(PATIENCE_S):
+    for line in repl.lines(TIMEOUT_S):
         lines.append(line)
         if last in line:
             return lines
@@ -83,7 +83,7 @@ def test_a_file_that_is_broken_is_safe_mode_after_three_starts(board: Deployed) 
         lines = heard(repl, "slotmq: safe mode: 3 starts ended within a minute")
         assert board.board.figures()["resets"] == resets + 4  # that of the test is one
         assert sum(line.startswith("Traceback") for line in lines) == 3, lines
-        for line in repl.lines(PATIENCE_S):
+        for line in repl.lines(TIMEOUT_S):
             if line.startswith("ppp: up"):
                 break
         with pytest.raises(reach.SafeMode, match="the last one by ValueError"):

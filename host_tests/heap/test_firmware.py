@@ -16,7 +16,7 @@ from slotmq_tools.ports import free_port
 FIRMWARE = Path(__file__).parents[2] / "firmware"
 SPARE = 14 * 1024  # that it may ask for too much: Wi-Fi's module and what pieces are too small
 WHAT_IS_FREE = "import gc\ngc.collect()\nprint(gc.mem_free())\n"
-PATIENCE_S = 20
+TIMEOUT_S = 20
 
 
 def start(board: str, folder: Path, heap: int, program: str) -> str:
@@ -39,7 +39,7 @@ def start(board: str, folder: Path, heap: int, program: str) -> str:
         if "listening on" in line:
             break
     started.kill()
-    started.wait(PATIENCE_S)
+    started.wait(TIMEOUT_S)
     started.stdout.close()
     return said
 

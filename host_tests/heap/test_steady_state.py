@@ -28,7 +28,7 @@ BOARD, HEAP = "RPI_PICO_W", 160 * 1024
 CLIENTS = 4  # and one in reserve
 ROUNDS = 300
 ROUTES = 16
-PATIENCE_S = 10.0
+TIMEOUT_S = 10.0
 NOISE = 160  # what the collector takes for a pointer and is none keeps some blocks of 16
 RESET = struct.pack("ii", 1, 0)
 
@@ -46,14 +46,14 @@ class Watched(Process):
 
     def alone(self) -> dict[str, int]:
         """The counts when the last connection has gone, and what was loaded for it."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while (found := self.counts())["connections"] or found["loaded"]:
             assert time.monotonic() < deadline, found
         return found
 
     def unloaded(self) -> dict[str, int]:
         """The counts when what the clients' arrival had loaded is put away."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while (found := self.counts())["loaded"]:
             assert time.monotonic() < deadline, found
         return found

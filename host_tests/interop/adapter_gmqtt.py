@@ -9,7 +9,7 @@ from gmqtt.storage import PersistentStorage
 
 from .moves5 import Adapter, Cannot, Connect, Message, Publish, Subscribe
 
-PATIENCE_S = 10.0
+TIMEOUT_S = 10.0
 NAMES = {
     "format": "payload_format_id",
     "content_type": "content_type",
@@ -118,4 +118,4 @@ class GmqttAdapter(Adapter):
             self.leave()
 
     def _wait(self, what: Coroutine[Any, Any, Answer]) -> Answer:
-        return self._loop.run_until_complete(asyncio.wait_for(what, PATIENCE_S))
+        return self._loop.run_until_complete(asyncio.wait_for(what, TIMEOUT_S))

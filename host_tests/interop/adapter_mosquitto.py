@@ -15,7 +15,7 @@ import time
 from slotmq_tools.peers import mosquitto
 
 from .moves5 import Adapter, Cannot, Connect, Message, Publish, Subscribe
-from .programs import PATIENCE_S, pub
+from .programs import TIMEOUT_S, pub
 
 SEPARATOR = "\x1f"
 TEXTS = ("content_type", "response_topic", "correlation")
@@ -68,23 +68,23 @@ class Terminal:
 
     def line(self, beginning: str) -> str:
         """Take the next line that begins so."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while not (found := [line for line in self._lines if line.startswith(beginning)]):
             self._read(deadline - time.monotonic())
         self._lines.remove(found[0])
         return found[0]
 
-    def _read(self, patience_s: float) -> None:
+    def _read(self, timeout_s: float) -> None:
         with selectors.DefaultSelector() as ready:
             ready.register(self._end, selectors.EVENT_READ)
-            assert ready.select(max(patience_s, 0)), f"all that it said is {self._lines}"
+            assert ready.select(max(timeout_s, 0)), f"all that it said is {self._lines}"
         *lines, self._rest = (self._rest + os.read(self._end, 65536)).split(b"\r\n")
         self._lines += [line.decode() for line in lines]
 
     def stop(self) -> None:
         """It was told to end; mosquitto_sub has been seen to wait for ever nevertheless."""
         try:
-            self.process.wait(PATIENCE_S)
+            self.process.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

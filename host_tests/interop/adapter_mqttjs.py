@@ -10,7 +10,7 @@ from typing import Any
 from slotmq_tools.peers import node
 
 from .moves5 import Adapter, Cannot, Connect, Message, Publish, Subscribe
-from .programs import PATIENCE_S
+from .programs import TIMEOUT_S
 
 SCRIPT = Path(__file__).with_name("adapter.cjs")
 _numbers = itertools.count()
@@ -34,7 +34,7 @@ class Node:
         return answer["value"]
 
     def close(self) -> None:
-        self._process.communicate(timeout=PATIENCE_S)
+        self._process.communicate(timeout=TIMEOUT_S)
         assert self._process.returncode == 0
 
 

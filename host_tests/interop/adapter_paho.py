@@ -8,7 +8,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from .moves5 import Adapter, Cannot, Connect, Message, Publish, Subscribe
-from .paho_client import PATIENCE_S, V5, Paho, properties
+from .paho_client import TIMEOUT_S, V5, Paho, properties
 
 NAMES = {
     "format": "PayloadFormatIndicator",
@@ -79,11 +79,11 @@ class PahoAdapter(Adapter):
         for number in range(how.times):
             topic = "" if how.alias and number else message.topic
             self._client.publish(topic, message.payload, message.qos, message.retain, more)
-            code = self._codes.get(timeout=PATIENCE_S)
+            code = self._codes.get(timeout=TIMEOUT_S)
         return code
 
     def receive(self) -> Message:
-        return _came(self._messages.get(timeout=PATIENCE_S))
+        return _came(self._messages.get(timeout=TIMEOUT_S))
 
     def ended(self) -> int:
         assert self._paho

@@ -12,7 +12,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-PATIENCE_S = 10.0
+TIMEOUT_S = 10.0
 V31 = MQTTProtocolVersion.MQTTv31
 V311 = MQTTProtocolVersion.MQTTv311
 V5 = MQTTProtocolVersion.MQTTv5
@@ -67,7 +67,7 @@ class Paho:
             self._how["properties"].SessionExpiryInterval = expiry
         self.client.connect(*address, **self._how)
         self.client.loop_start()
-        return self._connacks.get(timeout=PATIENCE_S)
+        return self._connacks.get(timeout=TIMEOUT_S)
 
     def subscribe(
         self,
@@ -76,23 +76,23 @@ class Paho:
     ) -> list[int]:
         """-> the codes of the SUBACK."""
         self.client.subscribe(list(filters), properties=more)  # type: ignore[arg-type]
-        return self._subacks.get(timeout=PATIENCE_S)
+        return self._subacks.get(timeout=TIMEOUT_S)
 
     def unsubscribe(self, *filters: str) -> None:
         self.client.unsubscribe(list(filters))
-        self._unsubacks.get(timeout=PATIENCE_S)
+        self._unsubacks.get(timeout=TIMEOUT_S)
 
     def publish(self, topic: str, payload: bytes, qos: int = 0, retain: bool = False) -> None:
         """Publish, and wait until that is acknowledged as its QoS demands."""
         done = self.client.publish(topic, payload, qos, retain)
-        done.wait_for_publish(PATIENCE_S)
+        done.wait_for_publish(TIMEOUT_S)
         assert done.is_published(), f"QoS {qos} to {topic} was never acknowledged"
 
     def receive(self) -> Received:
-        return self._messages.get(timeout=PATIENCE_S)
+        return self._messages.get(timeout=TIMEOUT_S)
 
     def expect_closed(self) -> None:
-        self._ends.get(timeout=PATIENCE_S)
+        self._ends.get(timeout=TIMEOUT_S)
 
     def kill(self) -> None:
         """End the connection without a DISCONNECT."""

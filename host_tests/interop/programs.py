@@ -7,7 +7,7 @@ from pathlib import Path
 
 from slotmq_tools.peers import mosquitto, node
 
-PATIENCE_S = 10.0
+TIMEOUT_S = 10.0
 Answer = subprocess.CompletedProcess[bytes]
 
 
@@ -39,7 +39,7 @@ class Subscriber:
 
     def finish(self) -> bytes:
         """Wait for its end. -> what it printed from here on."""
-        printed, _ = self.process.communicate(timeout=PATIENCE_S)
+        printed, _ = self.process.communicate(timeout=TIMEOUT_S)
         assert self.process.returncode == 0
         return printed
 
@@ -72,12 +72,12 @@ def script(path: Path, *arguments: str) -> Answer:
         [*command, *arguments],
         env=environment,
         capture_output=True,
-        timeout=PATIENCE_S,
+        timeout=TIMEOUT_S,
         check=False,
     )
 
 
 def _run(command: list[str], given: bytes = b"") -> Answer:
     return subprocess.run(
-        command, input=given, capture_output=True, timeout=PATIENCE_S, check=False
+        command, input=given, capture_output=True, timeout=TIMEOUT_S, check=False
     )

@@ -283,7 +283,7 @@ class Learning:
             if conn == peek.NONE or not self.broker.conns.has_big(conn):
                 link.without_ms = self.now()
                 continue
-            since = max(self.unwanted_ms, link.without_ms, link.heard_ms, link.wrote_ms)
+            since = max(self.unwanted_ms, link.without_ms, link.last_activity_ms, link.wrote_ms)
             if self.now() > since + 2100 + self.world.slack_ms:
                 self.fail("link %d keeps a buffer for which others wait", link.number)
 
@@ -295,9 +295,9 @@ class Learning:
         if not self.broker.conns.bigs[3] and self.broker.conns.waits_for_big(link.conn):
             link.waited_ms = self.now()  # nor this
             return
-        patience = link.client.plan.keep_alive * 1500
-        heard = max(link.heard_ms, link.wrote_ms, link.waited_ms)
-        if patience and self.now() > heard + patience + 2 * self.world.slack_ms + 10000:
+        timeout = link.client.plan.keep_alive * 1500
+        last_activity = max(link.last_activity_ms, link.wrote_ms, link.waited_ms)
+        if timeout and self.now() > last_activity + timeout + 2 * self.world.slack_ms + 10000:
             self.fail("link %d is silent and still there", link.number)
 
     def look_at_time(self, session):

@@ -28,7 +28,7 @@ class Link(link.Link):
         self.receive_max = 65535
         self.packet_max = 0
         self.waited_ms = -99999  # for a buffer for its long packet
-        self.heard_at = 0  # bytes read before
+        self.read_before = 0  # bytes read before
         self.begun_ms = 0  # the packet that is cut, or the last whole one
         self.without_ms = 0  # when it had no whole-packet buffer
         self.unread_ms = 0  # when the broker had no room for answers to more
@@ -40,12 +40,12 @@ class Link(link.Link):
 
     def _whole(self):
         before = self.ends
-        if self.heard_at <= self.last_end:
+        if self.read_before <= self.last_end:
             self.begun_ms = self.world.clock.ms
-        self.heard_at = self.read_total
+        self.read_before = self.read_total
         found = super()._whole()
         if found:
-            self.begun_ms = self.heard_ms
+            self.begun_ms = self.last_activity_ms
         self.sizes = []
         for end, _ in before[: len(found)]:
             self.sizes.append(end - self.last_end)

@@ -75,7 +75,11 @@ class EpochCase(unittest.TestCase):
         """Every time that is stored: (name, time)."""
         b, loop, c = self.broker, self.world.loop, self.broker.conns
         found = [("now", b.now), ("next_tick", loop.next_tick)]
-        columns = {"opened": c.opened, "heard": c.heard, "held_since": c.held_since}
+        columns = {
+            "opened": c.opened,
+            "last_activity": c.last_activity,
+            "held_since": c.held_since,
+        }
         columns["clock"] = b.clock
         columns["progress"] = b.sessions.progress
         columns["left"] = b.sessions.left

@@ -28,7 +28,7 @@ class TestClock(EpochCase):
         self.come(packets.connect("a", keep_alive=2))
         b = self.broker
         b.now = b.clock[0] = b.journal.saved = MOST - 5
-        b.conns.heard[0] = b.now
+        b.conns.last_activity[0] = b.now
         before = b.now + b.carried[7] * EPOCH
         self.tenths(29)
         self.assertEqual(b.now + b.carried[7] * EPOCH, before + 29)
@@ -62,7 +62,7 @@ class TestClock(EpochCase):
         b, c, loop, five = self.broker, self.broker.conns, self.world.loop, self.five
         loop.lwip = Lwip(c.slots)
         b.now = b.clock[0] = EPOCH + 7
-        lists = [c.opened, c.heard, c.held_since, b.sessions.progress, b.sessions.left]
+        lists = [c.opened, c.last_activity, c.held_since, b.sessions.progress, b.sessions.left]
         lists += [five.will_at, five.expires, loop.lwip.since]
         for number, column in enumerate(lists):
             for i in range(len(column)):

@@ -156,21 +156,21 @@ class TestExhausted(unittest.TestCase):
         self.assertFalse(self.client.stream.closed)
         self.assertEqual(self.client.packets(), [packets.ack(packets.PUBACK, 7)])
 
-    def test_a_pump_ends_whose_it_is(self):
+    def test_a_drain_ends_whose_it_is(self):
         self.reader.stream.write_some = lambda n: None  # it does not read
         self.client.send(packets.publish("t1", b"x" * 500, 1, 7) * 40)
         self.world.turn(6)
         self.reader.stream.write_some = lambda n: n
-        works = broker.routing.pump
+        works = broker.routing.drain
 
         def once(_, session):
-            broker.routing.pump = works
+            broker.routing.drain = works
             raise MemoryError
 
-        broker.routing.pump = once
+        broker.routing.drain = once
         self.world.exhausted = 1
         self.world.turn(2)
-        self.assertTrue(broker.routing.pump is works)
+        self.assertTrue(broker.routing.drain is works)
         self.assertTrue(self.reader.stream.closed)
         self.assertFalse(self.client.stream.closed)
 

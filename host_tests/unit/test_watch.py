@@ -21,7 +21,7 @@ class TestWatch(unittest.TestCase):
         self.assertEqual(self.machine.dogs, [8000])
         self.assertEqual(self.machine.mem32, {0x40058000: 5})
 
-    def test_the_dog_of_an_esp32_gets_longer_patience(self):
+    def test_the_dog_of_an_esp32_gets_a_longer_timeout(self):
         self.start(ESP32)
         self.watch._chip = lambda: "Generic ESP32 module with ESP32"
         dog = self.watch.Dog(8000)

@@ -37,7 +37,7 @@ class Version5Case(unittest.TestCase):
         for slot in range(retained.slots):
             if retained.msg[slot] != NONE:
                 unref(self.broker.queue, retained.remove(slot))
-        self.broker.pump_pending()
+        self.broker.drain_pending()
         self.assertEqual(counts(self.broker), self.at_first)
 
     def session(self, name, expiry=60):

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from . import codec
 from .codec import Ack, Connack, Packet, Pingresp, Publish, Suback
 
-PATIENCE_S = 8.0
+TIMEOUT_S = 8.0
 NARROW = 65536  # much less, and TCP on loopback falls back to a packet for each probe
 SINGLY = 2048  # so many bytes go out one by one; what follows goes in odd pieces
 
@@ -43,7 +43,7 @@ class Client:
         self, address: tuple[str, int], send: Send = whole, *, narrow: bool = False
     ) -> None:
         self.sock = socket.socket()
-        self.sock.settimeout(PATIENCE_S)
+        self.sock.settimeout(TIMEOUT_S)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if narrow:  # the system takes in little before the client reads
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, NARROW)
@@ -269,14 +269,14 @@ class Client:
 
     def _read(self) -> bool:
         """Read until another packet has come, or (False) the broker has closed."""
-        patience = self.sock.gettimeout() or PATIENCE_S
-        deadline = time.monotonic() + patience
+        timeout = self.sock.gettimeout() or TIMEOUT_S
+        deadline = time.monotonic() + timeout
         while (packet := self._take()) is None:
             assert time.monotonic() < deadline, f"half a packet: {self._bytes.hex()}"
             try:
                 data = self.sock.recv(65536)
             except TimeoutError:
-                raise AssertionError(f"nothing came in {patience} s: {self._inbox}") from None
+                raise AssertionError(f"nothing came in {timeout} s: {self._inbox}") from None
             except ConnectionError:
                 return False
             if not data:

@@ -13,7 +13,7 @@ from slotmq_tools.ports import free_port
 
 RUNTIMES = ("cpython", "micropython")
 PEER = "mosquitto"  # a broker that the tests themselves are tried on
-PATIENCE_S = 20.0
+TIMEOUT_S = 20.0
 # The tables of brokers with a configuration of their own, which then start in a
 # third of the time; the one without runs with all that the HOST preset has.
 MODEST = """
@@ -70,11 +70,11 @@ class Program:
     def finish(self) -> None:
         """Wait for its end: with status 0, and without an exception on the way."""
         try:
-            status = self.process.wait(PATIENCE_S)
+            status = self.process.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-            raise AssertionError(f"it did not stop in {PATIENCE_S} s") from None
+            raise AssertionError(f"it did not stop in {TIMEOUT_S} s") from None
         self._reader.join()
         assert status == 0, f"it ended with {status}: {self.complaints()}"
         assert not any(word in self.complaints() for word in COMPLAINTS), self.complaints()
@@ -86,13 +86,13 @@ class Program:
 
     def wait_for(self, condition: Callable[[], object], what: str) -> None:
         """Wait until something holds that no packet can tell."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while True:
             was_alive = self.alive()  # asked first: the condition may be that it ends
             if condition():
                 return
             assert was_alive, f"it ended: {self.complaints()}"
-            assert time.monotonic() < deadline, f"waited {PATIENCE_S} s for {what}"
+            assert time.monotonic() < deadline, f"waited {TIMEOUT_S} s for {what}"
             time.sleep(0.005)
 
     def _read_lines(self) -> None:

@@ -143,7 +143,7 @@ class Broker:
         """A slot for a new network connection; NONE where none is left."""
         return self.conns.take(stream, self.now)
 
-    def pump_pending(self):
+    def drain_pending(self):
         """Go on with every connected session for which something was queued or freed."""
         deliveries = self.deliveries
         pending = deliveries.pending
@@ -161,7 +161,7 @@ class Broker:
         try:
             if session != _NONE and outgoing.fill(self, conn):
                 if self.sessions.cursor[session] != _NONE:
-                    routing.pump(self, session)
+                    routing.drain(self, session)
                 if self.sessions.scans[session]:
                     retain.scan(self, session)
         except MemoryError:  # half a packet may stand in its buffer

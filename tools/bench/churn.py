@@ -4,7 +4,7 @@ import select
 import time
 
 from . import codec
-from .client import PATIENCE_S, Address, Client, Silent
+from .client import TIMEOUT_S, Address, Client, Silent
 
 _LANES = 8
 _FILTER = "churn/+/status"
@@ -83,7 +83,7 @@ class Churn:
 
     def _turn(self, epoll: select.epoll, present: dict[int, Guest]) -> list[Guest]:
         """Let those go on who have an answer; the guests who have left."""
-        ready = epoll.poll(PATIENCE_S)
+        ready = epoll.poll(TIMEOUT_S)
         if not ready:
             raise Silent("a client that comes and goes got no answer")
         left = []

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from . import codec
 
-PATIENCE_S = 20
+TIMEOUT_S = 20
 Address = tuple[str, int]
 
 _READ = 1 << 18
 _FILTERS_PER_PACKET = 100
-_TIMEOUT = struct.pack("@ll", PATIENCE_S, 0)
+_TIMEOUT = struct.pack("@ll", TIMEOUT_S, 0)
 
 
 class Silent(Exception):
@@ -26,7 +26,7 @@ class Client:
     ) -> None:
         self._level = level
         self._held: bytearray | None = None
-        self.socket = socket.create_connection(address, PATIENCE_S)
+        self.socket = socket.create_connection(address, TIMEOUT_S)
         # Timeouts of the kernel: Python's own would poll before each call.
         self.socket.setblocking(True)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEOUT)
@@ -51,7 +51,7 @@ class Client:
         try:
             self.socket.sendall(data)
         except BlockingIOError:
-            raise Silent(f"the broker has read nothing for {PATIENCE_S} s") from None
+            raise Silent(f"the broker has read nothing for {TIMEOUT_S} s") from None
 
     def hold(self) -> None:
         """From now on keep what is to be sent."""
@@ -70,7 +70,7 @@ class Client:
         try:
             data = self.socket.recv(_READ)
         except BlockingIOError:
-            raise Silent(f"the broker has sent nothing for {PATIENCE_S} s") from None
+            raise Silent(f"the broker has sent nothing for {TIMEOUT_S} s") from None
         if not data:
             raise Silent("the broker has closed a connection")
         return data

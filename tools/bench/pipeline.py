@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from . import codec
-from .client import PATIENCE_S, Client, Silent
+from .client import TIMEOUT_S, Client, Silent
 from .numbered import Flow, Series, Violation, read_numbers
 from .sleeper import Sleeper
 
@@ -229,7 +229,7 @@ class Pipeline:
             self._on_readable[descriptor]()
 
     def _turn(self) -> None:
-        ready = self._epoll.poll(PATIENCE_S)
+        ready = self._epoll.poll(TIMEOUT_S)
         if not ready:
             raise Silent(f"{sum(flow.due for flow in self._flows)} messages never came")
         for descriptor, _ in ready:

@@ -4,7 +4,7 @@ import select
 import time
 
 from . import codec
-from .client import PATIENCE_S, Address, Client, Silent
+from .client import TIMEOUT_S, Address, Client, Silent
 from .numbered import Violation, number_payload, read_numbers
 
 MESSAGES = 1000
@@ -96,7 +96,7 @@ class Storm:
             client.close()
 
     def _turn(self, *, go_on: bool) -> None:
-        ready = self._epoll.poll(PATIENCE_S)
+        ready = self._epoll.poll(TIMEOUT_S)
         if not ready:
             raise Silent("retained messages never came")
         for descriptor, _ in ready:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .client import PATIENCE_S, Silent
+from .client import TIMEOUT_S, Silent
 
 _PAUSE_S = 0.0005
 
@@ -32,8 +32,8 @@ class Sleeper:
         os.kill(self._pid, signal.SIGCONT)
 
     def _wait_for(self, state: str) -> None:
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + TIMEOUT_S
         while self._stat.read_text().rpartition(")")[2].split()[0] != state:
             if time.monotonic() > end:
-                raise Silent(f"the broker has not slept for {PATIENCE_S} s")
+                raise Silent(f"the broker has not slept for {TIMEOUT_S} s")
             time.sleep(_PAUSE_S)

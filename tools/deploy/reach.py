@@ -13,7 +13,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from ..errors import ToolError
 
-_PATIENCE_S = 15
+_TIMEOUT_S = 15
 _LONGEST_S = 30  # that $SYS is listened to
 _LONGEST_ANSWER = 2048
 _BEHIND_S = 5  # a message may come so much later than its acknowledgement
@@ -98,7 +98,7 @@ class Client:
         self._client.disconnect()
         self._client.loop_stop()
 
-    def wait(self, kind: str, seconds: float = _PATIENCE_S) -> Any:
+    def wait(self, kind: str, seconds: float = _TIMEOUT_S) -> Any:
         """The next event of that kind."""
         deadline = time.monotonic() + seconds
         while True:
@@ -157,7 +157,7 @@ class SafeMode(ToolError):
 
 def _check_safe_mode(address: tuple[str, int]) -> None:
     heard = b""
-    with suppress(OSError), socket.create_connection(address, _PATIENCE_S) as sock:
+    with suppress(OSError), socket.create_connection(address, _TIMEOUT_S) as sock:
         sock.sendall(b"GET / HTTP/1.0\r\n\r\n")
         while len(heard) < _LONGEST_ANSWER and (piece := sock.recv(_LONGEST_ANSWER)):
             heard += piece
@@ -189,7 +189,7 @@ def _there_and_back(client: Client) -> str:
     sent = False  # and acknowledged, if that is due
     while True:
         try:
-            kind, what = client.next(_BEHIND_S if sent else _PATIENCE_S)
+            kind, what = client.next(_BEHIND_S if sent else _TIMEOUT_S)
         except Unreachable:
             if sent:
                 return f"it answers, and passes no message to {_TOPIC} on: {_WHO_FORBIDS}"

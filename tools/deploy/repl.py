@@ -21,7 +21,7 @@ from . import answers
 from .payload import NEW
 
 _ATTEMPTS = 3
-_PATIENCE_S = 120  # a board may have much to compile
+_TIMEOUT_S = 120  # a board may have much to compile
 _BACK_S = 20  # how long a USB port may be away while its board starts
 _CHUNK = 1536  # bytes; base64 is a third longer, a text of bytes twice
 _QUIET_S = 0.2
@@ -71,7 +71,7 @@ class Repl:
         again: it changes nothing, and is run anew on a board that starts anew meanwhile."""
         try:
             output, errors = self._tried(
-                lambda: self._transport.exec_raw(code, timeout=_PATIENCE_S),
+                lambda: self._transport.exec_raw(code, timeout=_TIMEOUT_S),
                 _ATTEMPTS if again else 1,
             )
         except (TransportError, serial.SerialException, OSError) as error:

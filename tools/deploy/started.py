@@ -9,7 +9,7 @@ from . import reach
 from .payload import Network
 from .repl import Repl
 
-_PATIENCE_S = 150  # for the first line, and for the network
+_TIMEOUT_S = 150  # for the first line, and for the network
 _HEADLINE = re.compile(r"slotmq \S+ on MicroPython")
 _PORT = re.compile(r"listening on \S+:(\d+)")
 _ADDRESS = re.compile(r": up, (\d+\.\d+\.\d+\.\d+)$")
@@ -45,7 +45,7 @@ def watch(
     here."""
     heard: list[str] = []
     port, address = 0, ""
-    for line in repl.lines(_PATIENCE_S):
+    for line in repl.lines(_TIMEOUT_S):
         heard.append(line)
         if line.startswith((_PROMPT, _SAFE_MODE)):
             raise ToolError("\n".join([_why_not(" ".join(heard)), *heard[-10:]]))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from .inputs import CLEAN
 
-PATIENCE_S = 20.0
+TIMEOUT_S = 20.0
 PINGREQ, PINGRESP = b"\xc0\x00", b"\xd0\x00"
 DISCONNECT = b"\xe0\x00"
 _RESET = struct.pack("ii", 1, 0)
@@ -21,7 +21,7 @@ class Link:
     """One connection to the broker."""
 
     def __init__(self, address: tuple[str, int]) -> None:
-        self._sock = socket.create_connection(address, PATIENCE_S)
+        self._sock = socket.create_connection(address, TIMEOUT_S)
         self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(self, data: bytes) -> None:
@@ -68,7 +68,7 @@ class Link:
             while self._sock.recv(65536):
                 pass
         except TimeoutError:
-            raise Noticed(f"the broker did not close in {PATIENCE_S} s") from None
+            raise Noticed(f"the broker did not close in {TIMEOUT_S} s") from None
         except OSError:
             pass
         self.close()

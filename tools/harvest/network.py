@@ -35,7 +35,7 @@ _AGAIN_S = 2.0
 _ATTEMPTS = 6
 _QUIET_S = 0.5
 _FIRST_S = 3.0  # a board that has just started tells of its ring a little later
-_PATIENCE_S = 15.0
+_TIMEOUT_S = 15.0
 SEGMENTS = 1 << 20  # of a ring; more is no ring
 _CLOCK_MS = 5  # how wrong this computer's own clock is thought to be, at the least
 
@@ -69,7 +69,7 @@ class Ring(Client):
         """What every board has now, by its id."""
         found: dict[str, Head] = {}
         self._client.subscribe(f"{ROOT}/+/head", 1)
-        left, answered = _PATIENCE_S, False
+        left, answered = _TIMEOUT_S, False
         while True:
             try:
                 kind, message = self.events.get(timeout=left)
@@ -79,7 +79,7 @@ class Ring(Client):
             if kind == "message" and message.topic.endswith("/head"):
                 head = _head(message.topic, message.payload)
                 found |= {head.board: head} if head else {}
-            left = (quiet if found else _FIRST_S) if answered else _PATIENCE_S
+            left = (quiet if found else _FIRST_S) if answered else _TIMEOUT_S
         if not answered:
             raise ToolError(self._unreachable("no answer"))
         self._client.unsubscribe(f"{ROOT}/+/head")

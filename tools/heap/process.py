@@ -16,7 +16,7 @@ MEASURE = Path(__file__).with_name("measure_micropython.py")
 SERVE = Path(__file__).with_name("serve_micropython.py")
 SERVE_FLASH = Path(__file__).with_name("serve_flash_micropython.py")
 _LIB = Path("lib")
-_PATIENCE_S = 30.0
+_TIMEOUT_S = 30.0
 # CONNECT at level 4 without keep-alive, and the client id "heap" with two digits
 _CONNECT = "1012 0004 4d515454 04 {flags:02x} 0000 0006 68656170 {number:04x}"
 _CONNACK = bytes.fromhex("2002")
@@ -92,7 +92,7 @@ class Process:
 
     def connect(self, flags: int = _CLEAN) -> socket.socket:
         """A client that stays until the end."""
-        client = socket.create_connection(self.address, _PATIENCE_S)
+        client = socket.create_connection(self.address, _TIMEOUT_S)
         self._clients.append(client)
         number = 0x3030 + len(self._clients)
         client.sendall(bytes.fromhex(_CONNECT.format(flags=flags, number=number)))

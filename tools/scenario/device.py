@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .ledger import Message
     from .network import Network
 
-_CONNECT_MS = 10_000  # patience with a CONNACK
+_CONNECT_MS = 10_000  # timeout of a CONNACK
 _LINGER_MS = 1000  # of one that sleeps: for messages that wait for it
 _NEVER = 0xFFFFFFFF
 _NONE = 0xFFFF

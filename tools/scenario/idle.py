@@ -26,8 +26,8 @@ def wait_ms(broker: Any) -> int:
             continue
         if state not in _CONNECTED or conns.held[conn]:
             return WAIT_MS
-        patience = conns.patience[conn]
-        if patience and soon - conns.heard[conn] >= patience:
+        timeout = conns.keep_alive_timeout[conn]
+        if timeout and soon - conns.last_activity[conn] >= timeout:
             return WAIT_MS
         session = conns.session[conn]
         if session != _NONE and broker.sessions.scans[session]:

@@ -47,7 +47,7 @@ class Link:
         self.packets = []  # of the broker: (offset of its end, packet)
         self.parsed = 0
         self.ended = self.reset = self.closed = self.vanished = False
-        self.heard_ms = self.partial_ms = self.wrote_ms = world.clock.ms
+        self.last_activity_ms = self.partial_ms = self.wrote_ms = world.clock.ms
         self.blocked_turn = -9  # when a write did not take everything, or what had waited for one
         self.waits = False
         self.opened_ms = world.clock.ms
@@ -137,9 +137,9 @@ class Link:
             count += 1
         found = [packet for _, packet in self.ends[:count]]
         self.ends = self.ends[count:]
-        self.heard_ms = self.world.clock.ms
+        self.last_activity_ms = self.world.clock.ms
         if found:
-            self.partial_ms = self.heard_ms
+            self.partial_ms = self.last_activity_ms
         return found
 
     def write(self, buf, off, n):

@@ -25,7 +25,7 @@ from ..errors import ToolError
 from ..ports import LOOPBACK, free_port
 
 BOARDS, ROUNDS = 2, 60
-_PATIENCE_S = 60.0
+_TIMEOUT_S = 60.0
 _CONF = """
 listener {port} {host}
 allow_anonymous true
@@ -69,7 +69,7 @@ class Board:
 
 
 def wait(condition: Callable[[], bool], complaint: str) -> None:
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + _TIMEOUT_S
     while not condition():
         if time.monotonic() > deadline:
             raise ToolError(complaint)
@@ -90,7 +90,7 @@ def publish(board: Board, place: str, rounds: range, random: Random) -> int:
             (f"demo/{place}/meter", json.dumps({"n": number, "wh": 40 * number}), 2),
         )
         for topic, payload, qos in told:
-            client.publish(topic, payload, qos).wait_for_publish(_PATIENCE_S)
+            client.publish(topic, payload, qos).wait_for_publish(_TIMEOUT_S)
         time.sleep(0.02)
     client.disconnect()
     client.loop_stop()

@@ -12,7 +12,7 @@ import pyspark
 from slotmq_tools.ports import free_port
 from slotmq_tools.telemetry.session import find_java
 
-_PATIENCE_S = 240.0
+_TIMEOUT_S = 240.0
 _SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 _EXECUTOR = "CoarseGrainedExecutorBackend"
 
@@ -76,7 +76,7 @@ class Cluster:
             self._processes.append(process)
 
     def _wait_for(self, name: str, text: str) -> None:
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + _TIMEOUT_S
         log = self.folder / f"{name}.log"
         while text not in log.read_text(errors="replace"):
             assert time.monotonic() < deadline, log.read_text(errors="replace")[-2000:]

@@ -23,7 +23,7 @@ from host_tests.wire.process import BrokerProcess
 from .cluster import Cluster, kill_tree
 
 pytestmark = pytest.mark.timeout(900)
-_PATIENCE_S = 300.0
+_TIMEOUT_S = 300.0
 _MOST = "1000"
 C = "00000000000000cc"
 
@@ -61,14 +61,14 @@ class Stream:
 
     def finish(self) -> None:
         assert self._process is not None
-        status = self._process.wait(_PATIENCE_S)
+        status = self._process.wait(_TIMEOUT_S)
         assert status == 0, (self.tables.parent / "driver.log").read_text()[-3000:]
 
     def batches(self) -> int:
         return len(list(self.tables.glob("bronze/batch=*")))
 
     def wait(self, condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + _TIMEOUT_S
         assert self._process is not None
         while True:
             status = self._process.poll()  # asked first: what it did last counts

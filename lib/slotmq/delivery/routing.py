@@ -2,9 +2,9 @@
 #
 # Two exits. A QoS 0 packet goes from the receive buffer straight into the outgoing
 # buffers (publish_packet). Everything else is stored in a message slot first,
-# queued for each receiver (fan_out) and sent by pump(), which is also what sends
+# queued for each receiver (fan_out) and sent by drain(), which is also what sends
 # again after a reconnect and goes on when a socket is writable again. Sessions are
-# pumped when the whole input of a connection has been handled: one walk for all
+# drained when the whole input of a connection has been handled: one walk for all
 # that it brought, and its acknowledgements have found their room before. Does not
 # allocate.
 #
@@ -282,12 +282,12 @@ def drop_oldest(broker, session):
     return n
 
 
-def pump(broker, session):
+def drain(broker, session):
     """Send from the session's cursor on, until its window or its buffer is full."""
     conn = broker.sessions.conn[session]
     broker.sessions.progress[session] = broker.now
     if broker.conns.level[conn] == 5:
-        broker.five.pump(broker, session)
+        broker.five.drain(broker, session)
         return
     while send(broker.queue, session, conn) and _send_slowly(broker, conn, session):
         pass

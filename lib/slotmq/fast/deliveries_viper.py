@@ -41,7 +41,7 @@ _ONE = const(60)  # a route entry for append
 
 
 def append(c, session, msg, flags):
-    # Queues msg at the session's end, with a reference, and the session for a pump
+    # Queues msg at the session's end, with a reference, and the session for a drain
     # if it is connected; the entry, or 0xFFFF: the table is full.
     c[_ONE] = session << 2
     c[_LAST] = _NONE

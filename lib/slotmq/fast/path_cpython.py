@@ -12,7 +12,7 @@ def may_read(broker, conn):
     conns = broker.conns
     if conns.state[conn] != 2 or conns.held[conn]:
         return 0
-    conns.heard[conn] = broker.now
+    conns.last_activity[conn] = broker.now
     most = conns.bigs[3]
     room = conns.tx_limit[conn] - conns.tx_end[conn]
     if room > most:

@@ -46,7 +46,7 @@ _C_STATE = const(49)
 _C_HELD = const(50)
 _C_BIGS = const(51)
 _S_IDS_HIGH = const(52)
-_C_HEARD = const(53)
+_C_LAST_ACTIVITY = const(53)
 _S_RECEIVED = const(57)
 _S_MOST = const(58)  # received ids that the fast path takes: none where messages hang on them
 _S_MARK = const(61)
@@ -55,10 +55,10 @@ _S_MARK = const(61)
 @micropython.viper
 def may_read(o: ptr32, conn: int) -> int:
     # How many bytes may be read from a connected client that the fast path can serve; 0:
-    # intake.readable must be asked. Notes that it was heard of.
+    # intake.readable must be asked. Notes the activity.
     if ptr8(int(o) - o[_C_STATE])[conn] ^ _CONNECTED or ptr32(int(o) - o[_C_HELD])[conn]:
         return 0
-    ptr32(int(o) - o[_C_HEARD])[conn] = ptr32(int(o) - o[_CLOCK])[0]
+    ptr32(int(o) - o[_C_LAST_ACTIVITY])[conn] = ptr32(int(o) - o[_CLOCK])[0]
     room = ptr32(int(o) - o[_C_TX_LIMIT])[conn] - ptr32(int(o) - o[_C_TX_END])[conn]
     most = ptr32(int(o) - o[_C_BIGS])[3]
     if room > most:

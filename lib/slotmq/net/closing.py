@@ -31,7 +31,7 @@ def _half_close(loop, conn):
         half_close(loop.conns.stream[conn])
 
 
-def drain(loop, conn, stream, event):
+def discard(loop, conn, stream, event):
     """Something has come from a client to whom nobody listens any more."""
     if event & _OUT:
         loop.writable(conn)

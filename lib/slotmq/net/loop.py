@@ -146,7 +146,7 @@ class Loop:
             heap.drop()
             return
         if self.conns.state[conn] == _LINGERING:
-            closing.drain(self, conn, stream, event)
+            closing.discard(self, conn, stream, event)
             return
         if event & _OUT:
             self.writable(conn)
@@ -183,7 +183,7 @@ class Loop:
         n = readable(broker, conn)
         if n == 0:
             # It says something: from now on it may take too long.
-            self.conns.heard[conn] = broker.now
+            self.conns.last_activity[conn] = broker.now
             self.pause(conn, self.paused[conn] | _IN)
             return
         rx = broker.rx
@@ -321,7 +321,7 @@ class Loop:
         """The socket takes something again."""
         if self.paused[conn] & _IN:
             # It is not read, so its pings are not seen; that it reads shows it alive.
-            self.conns.heard[conn] = self.broker.now
+            self.conns.last_activity[conn] = self.broker.now
         self.flush(conn)
         if self.conns.is_empty(conn):
             self.conns.out[conn] = _IDLE
@@ -333,7 +333,7 @@ class Loop:
         wills of which may give others something again."""
         broker, conns, counts, pending = self.at_end
         if pending[0]:
-            broker.pump_pending()
+            broker.drain_pending()
         while True:
             # It may find no heap: then all that is to be written stays on the list.
             broker.journal and broker.journal.commit()
@@ -345,4 +345,4 @@ class Loop:
                 return
             broker.ending_count -= 1
             closing.close(self, broker.ending[broker.ending_count])
-            broker.pump_pending()
+            broker.drain_pending()

@@ -28,12 +28,12 @@ def tick(broker):
     for conn in range(0 if conns.bigs[3] else conns.top):
         if conns.waits_for_big(conn):
             # It is not read until it has one: not its fault.
-            conns.heard[conn] = broker.now
+            conns.last_activity[conn] = broker.now
             waiting = True
             broker.loop.next_tick = broker.now + 1
     for conn in range(conns.top):
         if conns.state[conn] in (_NEW, _CONNECTED, _FIVE):
-            _check_patience(broker, conn, waiting)
+            _check_timeout(broker, conn, waiting)
             session = conns.session[conn]
             if session != _NONE and broker.sessions.scans[session]:
                 broker.go_on(conn)  # others may have made room for it
@@ -95,23 +95,23 @@ def _count(broker):
             heap.drop()
 
 
-def _check_patience(broker, conn, waiting):
+def _check_timeout(broker, conn, waiting):
     conns = broker.conns
     now = broker.now
     if conns.state[conn] == _NEW:
         late = now - conns.opened[conn] >= broker.settings.connect_timeout * 10
     else:
-        patience = conns.patience[conn]
-        late = patience and now - conns.heard[conn] >= patience
+        timeout = conns.keep_alive_timeout[conn]
+        late = timeout and now - conns.last_activity[conn] >= timeout
     if conns.held[conn] and not (waiting and conns.waits_for_big(conn)):
         # A cut packet: so long for each 2,000 bytes (protocol/dispatch.py).
         waiting = waiting and conns.has_big(conn)
-        patience = _HURRY if waiting else broker.settings.packet_timeout * 10
+        timeout = _HURRY if waiting else broker.settings.packet_timeout * 10
         since = conns.held_since[conn]
         if broker.loop.paused[conn] & _IN:
             # Nor is it read while it takes nothing: then that counts, where another waits.
             conns.held_since[conn] = now
-            since = conns.heard[conn] if waiting else now
-        late = late or now - since >= patience
+            since = conns.last_activity[conn] if waiting else now
+        late = late or now - since >= timeout
     if late:
         broker.end(conn, _TIMED_OUT)

@@ -36,7 +36,7 @@ _WORTH = const(128)  # bytes that are worth a segment
 _RESERVED = const(300)  # bytes for one who comes: a CONNACK, and to be told why not
 _IN_DOUBT_MS = const(9500)  # modlwip gives up after 10 s
 _TRIES = const(30)
-_PATIENCE = const(25)  # tenths of a second without progress
+_TIMEOUT = const(25)  # tenths of a second without progress
 _CLOSING = const(110)  # the same: a closed connection keeps its memory for 10 s at the most
 
 # MicroPython looks for its own functions in each module first, then one after the other.
@@ -169,6 +169,6 @@ class Lwip:
             if not is_stuck or waits or conns.state[conn] in (_ENDING, _LINGERING):
                 self.left[conn] = left
                 self.since[conn] = now
-            elif now - self.since[conn] >= _PATIENCE:
+            elif now - self.since[conn] >= _TIMEOUT:
                 conns.stalled += 1
                 self.loop.broker.end(conn, _STALLED)

@@ -1,5 +1,5 @@
 # acks.py - PUBACK, PUBREC, PUBREL and PUBCOMP [3.4 to 3.7]. What they free
-# in the window is used by the pump when the whole input has been handled.
+# in the window is used by the drain when the whole input has been handled.
 # Does not allocate.
 from slotmq.delivery.lifecycle import publish_stored
 from slotmq.delivery.outgoing import put_ack

@@ -141,7 +141,7 @@ def receive(broker, conn, buf, at, n):
     held = conns.held[conn]
     if held < size or broker.pkt[_TOTAL] - held > _MISSING:
         # A sign of life [3.1.2-24]; more of what is cut is none, but in a long packet.
-        conns.heard[conn] = broker.now
+        conns.last_activity[conn] = broker.now
     if conns.part_msg[conn] == _NONE and conns.state[conn] != _ENDING:
         conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes
     broker.current = _NONE

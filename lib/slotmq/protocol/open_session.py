@@ -72,7 +72,7 @@ def open_session(broker, conn, buf, fields):
     session = broker.conns.session[conn]
     sessions.will[session] = will
     broker.conns.state[conn] = _CONNECTED
-    broker.conns.patience[conn] = fields.keep_alive * 15  # 1.5 times, in tenths [3.1.2-24]
+    broker.conns.keep_alive_timeout[conn] = fields.keep_alive * 15  # 1.5 times [3.1.2-24]
     if fields.more:
         broker.conns.state[conn] = _FIVE
         fields.more.opened(broker, conn, fields, present)

@@ -103,8 +103,8 @@ def _late(broker, conn):
     # Which time was over, as net/timers.py finds it.
     conns = broker.conns
     now = broker.now
-    most = conns.patience[conn]
-    if most and now - conns.heard[conn] >= most:
+    most = conns.keep_alive_timeout[conn]
+    if most and now - conns.last_activity[conn] >= most:
         text = b" (keep-alive)"
     elif now - conns.held_since[conn] >= broker.settings.packet_timeout * 10:
         text = b" (packet_timeout)"

@@ -58,8 +58,8 @@ class Connections:
         self.level = bytearray(n)  # protocol level: 3 is MQTT 3.1, 4 is 3.1.1
         self.reason = bytearray(n)  # why it is ending
         self.opened = i32(n)  # tenths of a second
-        self.heard = i32(n)  # tenths of a second: last time that it spoke
-        self.patience = i32(n)  # how long it may be silent once connected; 0: for ever
+        self.last_activity = i32(n)  # tenths of a second: last time that it spoke
+        self.keep_alive_timeout = i32(n)  # how long it may be silent once connected; 0: for ever
         # Outgoing
         self.tx = bytearray(n * tx_bytes)
         self.tx_end = i32(n)
@@ -102,8 +102,8 @@ class Connections:
         self.stream[conn] = stream
         self.state[conn] = _NEW
         self.level[conn] = 4
-        self.patience[conn] = 0
-        self.opened[conn] = self.heard[conn] = now
+        self.keep_alive_timeout[conn] = 0
+        self.opened[conn] = self.last_activity[conn] = now
         self.hold_off[conn] = conn * self.tail_bytes
         base = conn * self.tx_bytes
         self.tx_end[conn] = base
@@ -159,7 +159,9 @@ class Connections:
                 off = self.slots * self.tail_bytes + k * self.big_bytes
                 copy(self.hold, off, self.hold, self.hold_off[conn], self.held[conn])
                 self.hold_off[conn] = off
-                self.held_since[conn] = max(self.held_since[conn], self.heard[conn] - _WAITED)
+                self.held_since[conn] = max(
+                    self.held_since[conn], self.last_activity[conn] - _WAITED
+                )
                 self.bigs[0] += 1
                 self.bigs[1] = max(self.bigs[1], self.bigs[0])
                 if self.bigs[0] == len(self.big_owner):

@@ -2,7 +2,7 @@
 # so none ever leaves MicroPython's small integers, and what is between two of them stays.
 #
 # `now` is below 600 days (net/timers.py), what is due lies 579 days ahead at the most, and what
-# was longer ago than _LEAST is so old that nothing asks by how much: no patience is as long.
+# was longer ago than _LEAST is so old that nothing asks by how much: no timeout is as long.
 # Loaded on demand and owns nothing. Whoever adds a column of times adds it here. Does not
 # allocate: nothing may fail half way.
 from slotmq.platform.runtime import const
@@ -21,7 +21,7 @@ def take(broker, by):
     broker.carried[7] += 1
     conns = broker.conns
     _move(conns.opened, by)
-    _move(conns.heard, by)
+    _move(conns.last_activity, by)
     _move(conns.held_since, by)
     _move(broker.sessions.progress, by)
     move_rows(broker, by)

@@ -52,7 +52,7 @@ class Version5:
         self.handlers = dispatch.HANDLERS
         self.first = dispatch.FIRST
         self.goodbye = answers.goodbye
-        self.pump = routing.pump
+        self.drain = routing.drain
         self.publish_packet = routing.publish_packet
         self.fan_out = routing.fan_out
         self.send = send.send

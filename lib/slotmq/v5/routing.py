@@ -1,5 +1,5 @@
 # routing.py - who gets a message on a route that clients of MQTT 5.0 are on, and how a
-# session of version 5 is pumped. On such a route the pool has subscriptions, not
+# session of version 5 is drained. On such a route the pool has subscriptions, not
 # sessions: their options count. Does not allocate.
 from slotmq.delivery import routing
 from slotmq.delivery.encode import put_short
@@ -144,7 +144,7 @@ def give(broker, session, sub, qos, granted, keep_retain):
         five.came_by(entry, group, ident)
 
 
-def pump(broker, session):
+def drain(broker, session):
     """Send from the cursor on, until the client's window or its buffer is full."""
     sessions = broker.sessions
     sessions.progress[session] = broker.now
