@@ -43,7 +43,7 @@ FAULTS = (
             "a definition that a new segment takes too is not reckoned with",
             "recorder/writer.py",
             "            total += _BEFORE + self.topics.length[topic]\n",
-            "            new = self.marks[0][topic] != self.o[_THIS]\n"
+            "            new = self.defined[0][topic] != self.o[_THIS]\n"
             "            total += new * (_BEFORE + self.topics.length[topic])\n",
         ),
         f"{_RING}.test_a_segment_is_never_longer_than_its_size",
@@ -264,7 +264,7 @@ FAULTS = (
         Fault(
             "the head goes into the journal with each flush",
             "recorder/remote.py",
-            "        retained.mark[slot] = 0\n",
+            "        retained.dirty[slot] = 0\n",
             "        pass\n",
         ),
         f"{_HEAD}.test_the_head_costs_no_commit",

@@ -148,7 +148,7 @@ def ids(folder: Path) -> None:
     scene.at(11).message(first, "unwanted", b"b")
     scene.at(20).event(DISCONNECT, b"\1", first)
     scene.clients.remove(first)
-    scene.rec.marks[1][first] = 0
+    scene.rec.defined[1][first] = 0
     second = scene.at(30).client("second")
     assert second == first
     scene.at(31).message(second, "wanted/1", b"c")

@@ -204,7 +204,7 @@ FAULTS = (
     Fault(
         "a client of version 3 hands on what was its own",
         "v5/extension.py",
-        "        if marked[session] and broker",
+        "        if version5[session] and broker",
         "        if broker",
         5400,
     ),

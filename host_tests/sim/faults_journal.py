@@ -69,8 +69,8 @@ FAULTS = (
     Fault(
         "a retained message is cleared late",
         "tables/retained.py",
-        "        self.mark[slot] |= 1\n        self.changed = True",
-        "        self.mark[slot] |= 1\n        self.changed = self.changed or msg != _NONE",
+        "        self.dirty[slot] |= 1\n        self.changed = True",
+        "        self.dirty[slot] |= 1\n        self.changed = self.changed or msg != _NONE",
     ),
     Fault(
         "new deliveries are written in the order of their slots",
@@ -87,8 +87,8 @@ FAULTS = (
     Fault(
         "a session that has ended is never taken out",
         "journal/rows.py",
-        "            journal.gone(_SESSION_GONE, marks, at)\n",
-        "            marks[at] = 0\n",
+        "            journal.gone(_SESSION_GONE, dirty, at)\n",
+        "            dirty[at] = 0\n",
     ),
     # What a start makes of it
     Fault(

@@ -8,7 +8,7 @@ def counts(broker):
     for table in (_connections, _sessions, _subscriptions, _messages):
         found.update(table(broker))
     if broker.five:
-        found.update(_version5(broker.five, broker.subscriptions.marked))
+        found.update(_version5(broker.five, broker.subscriptions.version5))
     return found
 
 
@@ -57,7 +57,7 @@ def _messages(broker):
     }
 
 
-def _version5(five, marked):
+def _version5(five, version5):
     scram = five.scram.exchanges if five.scram else ()
     return {
         "topic aliases": five.aliases.count,
@@ -67,7 +67,7 @@ def _version5(five, marked):
         "members": sum(five.shares.refs),
         "options": sum([options != 0 for options in five.options]),
         "identifiers": sum([number != 0 for number in five.identifier]),
-        "sessions of version 5": sum(marked),
+        "sessions of version 5": sum(version5),
         "exchanges": len(five.exchanges),
         "exchanges of SCRAM": len(scram),
     }

@@ -65,7 +65,7 @@ class TestMemory(JournalCase):
         self.reader.send(subscribe(1, "t", 0))
         self.world.turn(5, ms=200)
         self.reader.packets()
-        self.broker.sessions.mark[0] |= 1
+        self.broker.sessions.dirty[0] |= 1
         self.broker.sessions.changed = 1
         self.without(Journal, "_control")
         with self.assertRaises(MemoryError):

@@ -23,14 +23,14 @@ class TestTap(unittest.TestCase):
         self.topics = Names(8, 512)
         self.sessions = u16(4)
         self.sessions[CONN] = CLIENT
-        marks = bytearray(8), bytearray(8)
-        made = make(self.out, BLOCK, *marks, self.sessions, self.topics)
+        defined = bytearray(8), bytearray(8)
+        made = make(self.out, BLOCK, *defined, self.sessions, self.topics)
         self.o, self.kept = made
-        self.marks = marks
+        self.defined = defined
         self.o[THIS] = KNOWN
-        marks[1][CLIENT] = KNOWN
+        defined[1][CLIENT] = KNOWN
         for name in (b"t", b"room/1/temperature", b"room/2/temperature"):
-            marks[0][self.topics.add(0, name, 0, len(name))] = KNOWN
+            defined[0][self.topics.add(0, name, 0, len(name))] = KNOWN
         self.o[SPACE] = 1 << 20
 
     def way(self):
@@ -89,7 +89,7 @@ class TestTap(unittest.TestCase):
         self.assertEqual((taken, len(found), self.o[SPACE]), (2 * len(one), 2, 130 - 2 * 60))
         self.o[SPACE] = 1 << 20
         seq = self.o[SEQ]
-        self.marks[1][CLIENT] = 0  # its DEF is missing
+        self.defined[1][CLIENT] = 0  # its DEF is missing
         self.assertEqual(self.record(one), (0, []))
         self.assertEqual((self.o[SEQ], self.o[SPACE]), (seq, 1 << 20))
 

@@ -104,9 +104,9 @@ def fan(o: ptr32, pool: ptr16, i: int, end: int, msg: int, qos: int) -> int:
         cells[session] = cells[session] + 1
         cells = ptr16(int(o) - o[_M_REFS])
         cells[msg] = cells[msg] + 1
-        marks = ptr8(int(o) - o[_D_IS_PENDING])
-        if online and not marks[session]:
-            marks[session] = 1
+        is_pending = ptr8(int(o) - o[_D_IS_PENDING])
+        if online and not is_pending[session]:
+            is_pending[session] = 1
             cells = ptr16(int(o) - o[_D_PENDING])
             cells[0] = cells[0] + 1
             cells[cells[0]] = session
@@ -135,9 +135,9 @@ def acked(c, session: int, packet_id: int, state: int) -> int:
         return _NONE
     msg = ptr16(int(o) - o[_D_MSG])[entry]
     count = ptr32(int(o) - o[_D_COUNT])
-    marks = ptr8(int(o) - o[_D_FLAGS])
-    ended = 2 | marks[entry] >> 2 & 1 if states[entry] ^ _RELEASED else 2  # 3: no PUBCOMP
-    marks[entry] = _CHANGED | 4
+    bits = ptr8(int(o) - o[_D_FLAGS])
+    ended = 2 | bits[entry] >> 2 & 1 if states[entry] ^ _RELEASED else 2  # 3: no PUBCOMP
+    bits[entry] = _CHANGED | 4
     if state ^ _SENT_2:
         cells[entry] = _NONE
         nexts = ptr16(int(o) - o[_D_NEXT])
@@ -171,11 +171,11 @@ def acked(c, session: int, packet_id: int, state: int) -> int:
         count[4] = 1
         ptr16(int(o) - o[_D_MSG])[entry] = _NONE
         states[entry] = _RELEASED
-    marks = ptr8(int(o) - o[_D_IS_PENDING])
-    if state ^ _FREE and not marks[session]:
+    bits = ptr8(int(o) - o[_D_IS_PENDING])
+    if state ^ _FREE and not bits[session]:
         cells = ptr16(int(o) - o[_S_CURSOR])
         if cells[session] ^ _NONE or ptr16(int(o) - o[_S_SCANS])[session]:
-            marks[session] = 1
+            bits[session] = 1
             cells = ptr16(int(o) - o[_D_PENDING])
             cells[0] = cells[0] + 1
             cells[cells[0]] = session

@@ -26,7 +26,7 @@ def crc_put(state, buf, at):
     buf[at : at + 4] = state[0].to_bytes(4, "big")
 
 
-def next_bit(marks, at, end, bits):
-    """The first of marks[at:end] that has any of these bits, or end."""
-    found = _FIND[bits].search(marks, at, end)
+def next_bit(flags, at, end, bits):
+    """The first of flags[at:end] that has any of these bits, or end."""
+    found = _FIND[bits].search(flags, at, end)
     return found.start() if found else end

@@ -1,5 +1,5 @@
 # journal_viper.py - what the journal does to bytes, on MicroPython, in viper: CRC-32 as in
-# zlib, and looking for marks. Nothing here allocates after crc_state().
+# zlib, and looking for flags. Nothing here allocates after crc_state().
 from array import array
 
 import micropython
@@ -43,8 +43,8 @@ def crc_put(state: ptr32, buf: ptr8, at: int):
 
 
 @micropython.viper
-def next_bit(marks: ptr8, at: int, end: int, bits: int) -> int:
-    # The first of marks[at:end] that has any of these bits, or end.
-    while at < end and not marks[at] & bits:
+def next_bit(flags: ptr8, at: int, end: int, bits: int) -> int:
+    # The first of flags[at:end] that has any of these bits, or end.
+    while at < end and not flags[at] & bits:
         at += 1
     return at

@@ -49,7 +49,7 @@ _S_IDS_HIGH = const(52)
 _C_LAST_ACTIVITY = const(53)
 _S_RECEIVED = const(57)
 _S_MOST = const(58)  # received ids that the fast path takes: none where messages hang on them
-_S_MARK = const(61)
+_S_DIRTY = const(61)
 
 
 @micropython.viper
@@ -104,8 +104,8 @@ def fast_path(c, conn: int, buf, at: int, end: int) -> int:
                 while k:
                     k -= 1
                     if not ids[k] ^ packet_id:
-                        marks = ptr8(int(o) - o[_S_MARK])
-                        marks[session] = marks[session] | 2
+                        dirty = ptr8(int(o) - o[_S_DIRTY])
+                        dirty[session] = dirty[session] | 2
                         ptr32(int(o) - o[_S_IDS_HIGH])[1] = 1
                         counts[session] = counts[session] - 1
                         ids[k] = ids[counts[session]]
@@ -224,8 +224,8 @@ def accept(c, conn: int, slot: int, buf) -> int:
         ids[at] = p[_PACKET_ID]
         at = counts[session] + 1
         counts[session] = at
-        marks = ptr8(int(o) - o[_S_MARK])
-        marks[session] = marks[session] | 2
+        dirty = ptr8(int(o) - o[_S_DIRTY])
+        dirty[session] = dirty[session] | 2
         high = ptr32(int(o) - o[_S_IDS_HIGH])
         high[1] = 1
         if at > high[0]:

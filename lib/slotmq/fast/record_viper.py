@@ -28,7 +28,7 @@ _O_OUT = const(11)
 _CRCS = const(12)
 _O_TOPICS = const(13)
 _O_CLIENTS = const(14)
-_THIS = const(15)  # the mark of ids that the segment has defined
+_THIS = const(15)  # in defined: of ids that the segment has
 _O_SESSIONS = const(16)  # of connections
 _BEGAN = const(17)  # ticks of the start
 
@@ -70,13 +70,13 @@ def tap(now: int, conn: int, c, names, buf, at: int, end: int) -> int:
             n += s
             if first & 6:
                 n += 2
-            mark = ptr8(int(o) - o[_O_TOPICS])[slot]
-            if mark ^ _UNWANTED:
+            defined = ptr8(int(o) - o[_O_TOPICS])[slot]
+            if defined ^ _UNWANTED:
                 s = stop - n + _BEFORE
-                mark ^= o[_THIS]
-                mark |= ptr8(int(o) - o[_O_CLIENTS])[o[_CLIENT]] ^ o[_THIS]
+                defined ^= o[_THIS]
+                defined |= ptr8(int(o) - o[_O_CLIENTS])[o[_CLIENT]] ^ o[_THIS]
                 fill = o[_FILL]
-                if mark or fill >= o[_BLOCK] or s > o[_SPACE] or fill + s > o[_ROOM]:
+                if defined or fill >= o[_BLOCK] or s > o[_SPACE] or fill + s > o[_ROOM]:
                     return at
                 o[_LENGTH] = (first >> 1 & 3 | (first & 1) << 2 | first & 8) << 24 | 0x20000 | s
                 o[_TOPIC_ID] = slot

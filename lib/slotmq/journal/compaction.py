@@ -141,10 +141,10 @@ def _forget(journal):
     # Nothing is written yet: every used slot has changed.
     broker = journal.broker
     for i in range(broker.sessions.slots):
-        broker.sessions.mark[i] = 3 if broker.sessions.used(i) else 0
+        broker.sessions.dirty[i] = 3 if broker.sessions.used(i) else 0
     for table in (broker.subscriptions, broker.retained):
         for i in range(table.slots):
-            table.mark[i] = 1
+            table.dirty[i] = 1
     for i in range(broker.deliveries.slots):
         journal.delivery_rows[i] = 0
         broker.deliveries.flags[i] |= _CHANGED

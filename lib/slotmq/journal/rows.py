@@ -18,7 +18,7 @@ _SUBSCRIPTION_GONE = const(5)
 _IS_CLEAN = const(1)
 _CONNECTED = const(2)
 _WILL = const(4)
-_MARKED = const(8)
+_VERSION5 = const(8)
 
 
 def write_rows(journal):
@@ -30,15 +30,15 @@ def write_rows(journal):
 
 
 def _sessions(journal, sessions):
-    marks = sessions.mark
-    at = next_bit(marks, 0, sessions.slots, 1)
+    dirty = sessions.dirty
+    at = next_bit(dirty, 0, sessions.slots, 1)
     while at < sessions.slots:
         if sessions.used(at) and not is_gone(sessions, at):
             _session(journal, sessions, at)
-            marks[at] = marks[at] & ~1 | _ROW
+            dirty[at] = dirty[at] & ~1 | _ROW
         else:
-            journal.gone(_SESSION_GONE, marks, at)
-        at = next_bit(marks, at + 1, sessions.slots, 1)
+            journal.gone(_SESSION_GONE, dirty, at)
+        at = next_bit(dirty, at + 1, sessions.slots, 1)
     sessions.changed = False
 
 
@@ -59,8 +59,8 @@ def _session(journal, sessions, session):
     if will != _NONE:
         flags |= _WILL
         journal.message(will)
-    if five and journal.broker.subscriptions.marked[session]:
-        flags |= _MARKED
+    if five and journal.broker.subscriptions.version5[session]:
+        flags |= _VERSION5
     at = put_u16(buf, _FIELDS, session)
     buf[at] = flags
     at = put_u32(buf, at + 1, sessions.left[session])
@@ -75,16 +75,16 @@ def _session(journal, sessions, session):
 
 
 def _subscriptions(journal, subs):
-    marks = subs.mark
-    at = next_bit(marks, 0, subs.slots, 1)
+    dirty = subs.dirty
+    at = next_bit(dirty, 0, subs.slots, 1)
     while at < subs.slots:
         session = subs.session[at]
         if session == _NONE or journal.broker.sessions.clean[session]:
-            journal.gone(_SUBSCRIPTION_GONE, marks, at)
+            journal.gone(_SUBSCRIPTION_GONE, dirty, at)
         else:
             _subscription(journal, subs, at, session)
-            marks[at] = _ROW
-        at = next_bit(marks, at + 1, subs.slots, 1)
+            dirty[at] = _ROW
+        at = next_bit(dirty, at + 1, subs.slots, 1)
     subs.changed = False
 
 

@@ -1,7 +1,7 @@
 # writer.py - what was promised, written down before it leaves: rows of the tables that
 # have changed, as records in a medium (journal/medium_flash.py, journal/medium_file.py).
 #
-# Tables mark what changes. commit() looks for marks and writes the present row of each
+# Tables note what is dirty. commit() looks for that and writes the present row of each
 # slot that has one: a record says what a slot holds, not what was done, so the last one
 # counts, and what came and went between two commits is never written. A commit ends with
 # COMMIT and sync(); what follows the last COMMIT does not count. FORMAT.md has the records
@@ -27,7 +27,7 @@ _CHANGED = const(32)  # in the flags of a delivery
 _KEPT = const(16)  # in the flags of a message
 _EXTRA = const(8)
 _FIELDS = const(8)  # where a record's body begins in buf; its type and length stand before
-_ROW = const(4)  # in a mark: the journal has a row of the slot
+_ROW = const(4)  # in dirty: the journal has a row of the slot
 _RETRY = const(10)  # tenths of a second until it is tried again to write; then up to 256 times it
 _NEVER = const(0x3FFFFFFF)
 _MINUTE = const(600)
@@ -155,9 +155,9 @@ class Journal:
         # slot, then the packet ids; with qos2_delivery release the message after each.
         buf = self.buf
         held = sessions.id_msg
-        session = next_bit(sessions.mark, 0, sessions.slots, 2)
+        session = next_bit(sessions.dirty, 0, sessions.slots, 2)
         while session < sessions.slots:
-            sessions.mark[session] &= ~2
+            sessions.dirty[session] &= ~2
             if sessions.used(session) and not sessions.clean[session]:
                 first = session * sessions.received
                 end = first + sessions.id_count[session]
@@ -170,7 +170,7 @@ class Journal:
                     at = put_u16(buf, at, sessions.ids[i])
                     at = put_u16(buf, at, _NONE if held is None else held[i])
                 self.record(_RECEIVED, at)
-            session = next_bit(sessions.mark, session + 1, sessions.slots, 2)
+            session = next_bit(sessions.dirty, session + 1, sessions.slots, 2)
         sessions.ids_high[1] = 0
 
     def _deliveries(self, deliveries):
@@ -214,7 +214,7 @@ class Journal:
             return
         session = deliveries.session[entry]
         five = self.broker.five
-        if five and not self.broker.subscriptions.marked[session]:
+        if five and not self.broker.subscriptions.version5[session]:
             five = None
         at = put_u16(buf, at, session)
         at = put_u16(buf, at, msg)
@@ -225,16 +225,16 @@ class Journal:
         self.delivery_rows[entry] = 1
 
     def _retained(self, retained):
-        at = next_bit(retained.mark, 0, retained.slots, 1)
+        at = next_bit(retained.dirty, 0, retained.slots, 1)
         while at < retained.slots:
             msg = retained.msg[at]
             if msg == _NONE:
-                self.gone(_RETAINED_GONE, retained.mark, at)
+                self.gone(_RETAINED_GONE, retained.dirty, at)
             else:
                 self.message(msg)
                 self.record(_RETAINED_ROW, put_u16(self.buf, put_u16(self.buf, _FIELDS, at), msg))
-                retained.mark[at] = _ROW
-            at = next_bit(retained.mark, at + 1, retained.slots, 1)
+                retained.dirty[at] = _ROW
+            at = next_bit(retained.dirty, at + 1, retained.slots, 1)
         retained.changed = False
 
     def message(self, msg):
@@ -286,8 +286,8 @@ class Journal:
         self.medium.append(self.buf, 0, 4)
         self.records += 1
 
-    def gone(self, kind, marks, slot):
+    def gone(self, kind, dirty, slot):
         """A slot holds nothing that is kept: its row goes, if it has one."""
-        if marks[slot] & _ROW:
+        if dirty[slot] & _ROW:
             self.record(kind, put_u16(self.buf, _FIELDS, slot))
-        marks[slot] = 0
+        dirty[slot] = 0

@@ -196,7 +196,7 @@ class Taps:
         result = self.joins[pkt[_TYPE]](broker, conn, pkt, buf)
         session = broker.conns.session[conn]
         if result == _ACCEPTED and session != _NONE:
-            self.rec.marks[1][session] = 0  # somebody else may have the id now
+            self.rec.defined[1][session] = 0  # somebody else may have the id now
             if self.events:
                 self.tell("joined", conn, broker.conns.level[conn])
         return result

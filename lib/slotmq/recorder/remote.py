@@ -14,7 +14,7 @@ from slotmq.recorder.wall_clock import anchor
 
 _NONE = const(0xFFFF)
 _SEQ = const(4)
-_ROW = const(4)  # in a mark of a retained message: the journal has a row of the slot
+_ROW = const(4)  # in dirty of a retained message: the journal has a row of the slot
 _U32_MOST = 0xFFFFFFFF  # and of a length: there is no such segment
 _WARNING = const(2)
 # Bytes, since a word in a text would be a name that is kept as it is everywhere (tools/pack)
@@ -98,7 +98,7 @@ def _take_out(broker, name):
     # Only then may the slots of its topic and its message be others'.
     retained = broker.retained
     slot = retained.find(name, 0, len(name))
-    if slot != _NONE and retained.mark[slot] & _ROW:
+    if slot != _NONE and retained.dirty[slot] & _ROW:
         retain.keep(broker, name, 0, len(name), _NONE)
         broker.journal.commit()
 
@@ -106,8 +106,8 @@ def _take_out(broker, name):
 def _leave_out(broker, name):
     retained = broker.retained
     slot = retained.find(name, 0, len(name))
-    if slot != _NONE and not retained.mark[slot] & _ROW:
-        retained.mark[slot] = 0
+    if slot != _NONE and not retained.dirty[slot] & _ROW:
+        retained.dirty[slot] = 0
 
 
 def _topic(taps, what):

@@ -18,7 +18,7 @@ _SPACE = const(7)
 _CLIENT = const(8)
 _EVENT = const(3)
 _THIS = const(15)
-_UNWANTED = const(1)  # of marks, see recorder/writer.py
+_UNWANTED = const(1)  # in defined, see recorder/writer.py
 _EXTRA = const(8)  # of a message: it has properties
 _GOODBYE = const(1)  # reasons
 _TAKEN_OVER = const(7)
@@ -90,9 +90,9 @@ def begin(rec):
     o[_THIS] += 1  # the segment has the text of no id
     if o[_THIS] > 255:
         o[_THIS] = _UNWANTED + 1
-        for marks in rec.marks:
-            for i in range(len(marks)):
-                marks[i] = marks[i] == _UNWANTED
+        for defined in rec.defined:
+            for i in range(len(defined)):
+                defined[i] = defined[i] == _UNWANTED
     rec.is_open = True
     client = o[_CLIENT]
     o[_CLIENT] = _NONE

@@ -22,7 +22,7 @@ _MOST_BYTES = const(65534)  # bytes of a record
 _DEF = const(1)
 _OF_MESSAGE = const(2)
 _TOPIC_DEF = const(0x101)  # DEF, with its flags from bit 8 on
-_UNWANTED = const(1)  # a mark; from 2 on those of each segment in turn
+_UNWANTED = const(1)  # in defined; from 2 on the segments in turn
 _ORIGIN = const(16)  # a flag of a message, and the bytes of one
 _FILL = const(0)
 _BLOCK = const(1)
@@ -67,9 +67,9 @@ class Recorder:
         # the longest one must find room where all others have made way
         size = max(n // 2 * limits.route_topic_bytes, limits.topic_bytes + 15)
         self.topics = Names(n, size)
-        self.marks = bytearray(self.topics.slots), bytearray(clients.slots)
+        self.defined = bytearray(self.topics.slots), bytearray(clients.slots)
         make, self.tap = best()
-        self.o, self.kept = make(self.out, block, *self.marks, sessions, self.topics)
+        self.o, self.kept = make(self.out, block, *self.defined, sessions, self.topics)
         self.hand = 0  # the topic that makes way for the next one
         self.done = 0  # bytes of the buffer's block that are written
         self.is_open = False  # is there a segment that takes records?
@@ -87,7 +87,7 @@ class Recorder:
     def message(self, client, name, topic, n, flags, buf, at, size):
         """A message, if a filter wants its topic; with _ORIGIN in flags self.origin is its."""
         slot = self.topic(name, topic, n)
-        if self.marks[0][slot] != _UNWANTED:
+        if self.defined[0][slot] != _UNWANTED:
             self.o[_CLIENT] = client
             self.put(_OF_MESSAGE | flags << 8, slot, buf, at, size)
 
@@ -119,7 +119,7 @@ class Recorder:
         return False
 
     def topic(self, buf, off, n):
-        """The id of a topic name; its mark says whether it is wanted."""
+        """The id of a topic name; `defined` says whether it is wanted."""
         topics = self.topics
         slot = topics.find(0, buf, off, n)
         if slot != _NONE:
@@ -131,10 +131,10 @@ class Recorder:
                 topics.remove(hand)
             self.hand = (hand + 1) % topics.slots
             slot = topics.add(0, buf, off, n)
-        self.marks[0][slot] = _UNWANTED
+        self.defined[0][slot] = _UNWANTED
         for text in self.filters:
             if topic_matches(text, 0, len(text), buf, off, n):
-                self.marks[0][slot] = 0
+                self.defined[0][slot] = 0
         return slot
 
     def _has_room(self, total, topic):
@@ -162,11 +162,11 @@ class Recorder:
 
     def _define(self, topic):
         client = self.o[_CLIENT]
-        if client != _NONE and self.marks[1][client] != self.o[_THIS]:
-            self.marks[1][client] = self.o[_THIS]
+        if client != _NONE and self.defined[1][client] != self.o[_THIS]:
+            self.defined[1][client] = self.o[_THIS]
             self._text(_DEF, _NONE, self.clients, client)
-        if topic != _NONE and self.marks[0][topic] != self.o[_THIS]:
-            self.marks[0][topic] = self.o[_THIS]
+        if topic != _NONE and self.defined[0][topic] != self.o[_THIS]:
+            self.defined[0][topic] = self.o[_THIS]
             self.o[_CLIENT] = _NONE
             self._text(_TOPIC_DEF, topic, self.topics, topic)
             self.o[_CLIENT] = client

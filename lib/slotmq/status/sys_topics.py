@@ -214,9 +214,9 @@ def full(s):
 def publish_changed(s):
     """A round: what has another value than the last time."""
     for i in range(s.count):
-        mark = hash(value(s, i)) & 0x3FFFFFFF
-        if mark != s.last[i]:
-            s.last[i] = mark
+        digest = hash(value(s, i)) & 0x3FFFFFFF
+        if digest != s.last[i]:
+            s.last[i] = digest
             msg = message(s, i)
             if msg == _NONE:
                 name, text = _texts(s, i)

@@ -15,7 +15,7 @@ class Retained:
         self.slots = limits.retained
         self.names = Names(limits.retained, limits.retained_name_bytes)
         self.msg = u16(limits.retained, _NONE)
-        self.mark = bytearray(limits.retained)  # as in tables/sessions.py
+        self.dirty = bytearray(limits.retained)  # as in tables/sessions.py
         self.changed = False  # has any?
         self.top = 0  # past the last slot that was ever used
         self.high = 0
@@ -41,7 +41,7 @@ class Retained:
         """Another message for a topic that has one; -> that one, now the caller's."""
         before = self.msg[slot]
         self.msg[slot] = msg
-        self.mark[slot] |= 1
+        self.dirty[slot] |= 1
         self.changed = True
         messages = self.messages
         more = messages.blocks(msg) - messages.blocks(before)

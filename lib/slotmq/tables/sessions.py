@@ -3,7 +3,7 @@
 # Owns what MQTT calls session state beside subscriptions and messages: the client
 # id (hashed, in blocks of 16 bytes), whether it is kept, its will, its QoS 2
 # receive list, and the heads of its lists in the subscriptions and deliveries
-# tables. mark says what has changed since the journal looked: 1 the session, 2 its
+# tables. dirty says what has changed since the journal looked: 1 the session, 2 its
 # receive list; changed and ids_high[1], that any has; 4: the journal has a row of it.
 # Does not allocate after construction.
 #
@@ -38,7 +38,7 @@ class Sessions:
         self.held = None if MICROPYTHON else i32(n)  # blocks of the messages in its list
         self.progress = i32(n)  # tenths of a second: last send or acknowledgement
         self.scans = u16(n)  # subscriptions that are still owed retained messages
-        self.mark = bytearray(n)
+        self.dirty = bytearray(n)
         self.changed = False
         # QoS 2 receive list
         self.received = limits.received
@@ -59,7 +59,7 @@ class Sessions:
 
     def touch(self, session):
         """Something of it has changed that outlives a connection."""
-        self.mark[session] |= 1
+        self.dirty[session] |= 1
         self.changed = True
 
     def find(self, buf, off, n):
@@ -116,5 +116,5 @@ class Sessions:
         return msg
 
     def _touch_ids(self, session):
-        self.mark[session] |= 2
+        self.dirty[session] |= 2
         self.ids_high[1] = 1

@@ -26,7 +26,7 @@ class Subscriptions:
         self.node = u16(n)
         self.qos = bytearray(n)
         self.scan = u16(n)  # retained messages are still owed to it: next slot + 1
-        self.mark = bytearray(n)  # as in tables/sessions.py
+        self.dirty = bytearray(n)  # as in tables/sessions.py
         self.changed = False
         self.next_in_session = u16(n, _NONE)
         self.next_in_node = chain(n)  # also the list of free slots
@@ -57,7 +57,7 @@ class Subscriptions:
         self.full = False  # is there no room for more of those that are kept?
         # Version 5: the group of a shared subscription; does the last match need options?
         self.share = None
-        self.marked = None  # sessions that a client of version 5 has or had
+        self.version5 = None  # sessions that a client of version 5 has or had
         self.on_removed = None  # lets version 5 forget what it has with a subscription
         self.special = False
 
@@ -97,7 +97,7 @@ class Subscriptions:
 
     def touch(self, sub):
         """It has changed: the journal is to look."""
-        self.mark[sub] |= 1
+        self.dirty[sub] |= 1
         self.changed = True
 
     def remove(self, sessions, sub):
@@ -210,7 +210,7 @@ class Subscriptions:
             sub = self.next_in_node[sub]
 
     def _settle(self, first):
-        marked = self.marked
+        version5 = self.version5
         for i in range(first, self._top):
             session = self.pool[i] >> 2
             if not self.every:
@@ -218,5 +218,5 @@ class Subscriptions:
         for i in range(first, self._top):
             session = self.pool[i] >> 2
             self.best[session] = 0
-            if marked is not None and marked[session]:
+            if version5 is not None and version5[session]:
                 self.special = True

@@ -74,7 +74,7 @@ class Version5:
         self.identifier = i32(limits.subscriptions)
         self.shares = Shares(limits)
         broker.subscriptions.share = self.share = u16(limits.subscriptions, _NONE)
-        broker.subscriptions.marked = bytearray(limits.sessions)
+        broker.subscriptions.version5 = bytearray(limits.sessions)
         broker.subscriptions.on_removed = lambda sub: self.unsubscribed(broker, sub)
         self.source = Source(limits)  # the message that is on its way
         self.aliases = Aliases(limits, self.source.scratch)
@@ -104,12 +104,12 @@ class Version5:
         broker.sessions.clean[session] = 0 if seconds else 1
         broker.sessions.touch(session)
 
-    def mark(self, broker, session):
+    def note_version5(self, broker, session):
         """A client of version 5 has the session now: no route with it is remembered."""
         subs = broker.subscriptions
-        if subs.marked[session]:
+        if subs.version5[session]:
             return
-        subs.marked[session] = 1
+        subs.version5[session] = 1
         subs.forget_routes()
         entry = broker.sessions.head[session]
         while entry != _NONE:
@@ -162,15 +162,15 @@ class Version5:
 
         One of version 3 has none; in its entries `group` is of whoever had them before."""
         lifecycle.publish_will(broker, session)
-        marked = broker.subscriptions.marked
-        if marked[session] and broker.sessions.head[session] != _NONE:
+        version5 = broker.subscriptions.version5
+        if version5[session] and broker.sessions.head[session] != _NONE:
             heap.lift()
             try:
                 ondemand.take("v5.rare", broker.now).pass_on(broker, session)
             except MemoryError:
                 pass  # they go with their session
             heap.drop()
-        marked[session] = 0
+        version5[session] = 0
 
     def lingers(self, broker, conn):
         """Must an ended connection stay for a moment, so that its last packet arrives?"""
