@@ -87,9 +87,9 @@ def _count(broker, msg, held):
         held[msg] = -(-size // messages.arena.size)
 
 
-def has_room(broker, name):
+def has_space(broker, name):
     """May one more message wait for this session?"""
-    return routing.has_room(broker, session(broker, name))
+    return routing.has_space(broker, session(broker, name))
 
 
 def has_received(broker, name, packet_id):

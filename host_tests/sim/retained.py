@@ -160,7 +160,7 @@ class Retained:
     def check_given(self, session):
         """Everything that new subscriptions were sure to be given has come."""
         broker = self.model.broker
-        if peek.scans(broker, session.name) and not peek.has_room(broker, session.name):
+        if peek.scans(broker, session.name) and not peek.has_space(broker, session.name):
             return  # others have all the table: it waits until they take it
         for scan in session.scans:
             if scan.link is not session.link or scan.link.packet_max:

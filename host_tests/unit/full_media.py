@@ -61,10 +61,10 @@ class OnDisk:
         media_disk.mount(None)
 
     def fill(self):
-        self.disk.room = self.disk.used() + 3000
+        self.disk.space = self.disk.used() + 3000
 
     def free(self):
-        self.disk.room = 1 << 30
+        self.disk.space = 1 << 30
 
 
 class OnLittlefs:

@@ -12,7 +12,7 @@ _LEAVING = (3, 5)  # ending, lingering
 def broken(broker):
     """Every relation that does not hold."""
     wrong = []
-    checks = (_deliveries, _references, _room, _sessions, _held, _buffers, _tree, _groups)
+    checks = (_deliveries, _references, _space, _sessions, _held, _buffers, _tree, _groups)
     checks += (_aliases,)
     for check in checks:
         wrong += [check.__name__ + ": " + text for text in check(broker)]
@@ -66,7 +66,7 @@ def _references(broker):
         yield f"{m.count[0]} messages"
 
 
-def _room(broker):
+def _space(broker):
     m = broker.messages
     size = m.arena.size
     used = 0

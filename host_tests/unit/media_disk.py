@@ -35,18 +35,18 @@ class Disk:
         self.kept = {}  # the same, on the platter
         self.waiting = []  # names as they were after each change since
         self.path = self
-        self.room = 1 << 30  # bytes of all files together
+        self.space = 1 << 30  # bytes of all files together
         self.is_wanted = False  # does somebody take whatever becomes free at once?
 
     def used(self):
         return sum(len(file.data) for file in set(self.names.values()))
 
     def statvfs(self, path):
-        return 1, 1, self.room, 0, self.room - self.used()
+        return 1, 1, self.space, 0, self.space - self.used()
 
     def grow(self, file, n):
         """A file will have n bytes; OSError: there is no room for them."""
-        if n > len(file.data) and self.used() + n - len(file.data) > self.room:
+        if n > len(file.data) and self.used() + n - len(file.data) > self.space:
             raise OSError(28, "full")
 
     def step(self):
@@ -75,7 +75,7 @@ class Disk:
 
     def take(self):
         if self.is_wanted:
-            self.room = min(self.room, self.used())
+            self.space = min(self.space, self.used())
 
     def open_file(self, path, mode, opener=None):
         self.step()

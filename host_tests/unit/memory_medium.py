@@ -21,7 +21,7 @@ class MemoryMedium:
         self.error = 28  # ENOSPC
         self.lost = b""  # appended, and not yet durable
         self.power = 1 << 30  # bytes until it is cut
-        self.room = 1 << 30  # bytes until it is full
+        self.space = 1 << 30  # bytes until it is full
         self.syncs = self.synced = 0
 
     @property
@@ -48,7 +48,7 @@ class MemoryMedium:
         return len(found)
 
     def spare(self, n):
-        return n <= self.room
+        return n <= self.space
 
     def begin(self, generation):
         heap.lift()
@@ -71,9 +71,9 @@ class MemoryMedium:
             heap.drop()
 
     def _append(self, buf, off, n):
-        if n > self.room or not self.is_open:
+        if n > self.space or not self.is_open:
             raise OSError(self.error, "full")
-        self.room -= n
+        self.space -= n
         self.lost += bytes(buf[off : off + n])
 
     def sync(self):

@@ -31,7 +31,7 @@ def _sessions(broker):
     return {
         "connected": broker.connected,
         "sessions": sessions.names.count(),
-        "client id room": room(sessions.names),
+        "client id room": space(sessions.names),
         "ids received": sum(sessions.id_count),
         "scans": sum(sessions.scans),
     }
@@ -42,9 +42,9 @@ def _subscriptions(broker):
     return {
         "subscriptions": subs.count,
         "nodes": subs.nodes.count(),
-        "node room": room(subs.nodes),
+        "node room": space(subs.nodes),
         "retained": broker.retained.names.count(),
-        "retained room": room(broker.retained.names),
+        "retained room": space(broker.retained.names),
     }
 
 
@@ -63,7 +63,7 @@ def _version5(five, version5):
         "topic aliases": five.aliases.count,
         "alias room": five.aliases.arena.free_blocks(),
         "groups": five.shares.names.count(),
-        "group room": room(five.shares.names),
+        "group room": space(five.shares.names),
         "members": sum(five.shares.refs),
         "options": sum([options != 0 for options in five.options]),
         "identifiers": sum([number != 0 for number in five.identifier]),
@@ -73,6 +73,6 @@ def _version5(five, version5):
     }
 
 
-def room(names):
+def space(names):
     """Free blocks for the text of a set of names; CPython's twin only counts them."""
     return names.text.free_blocks() if hasattr(names, "text") else names._blocks

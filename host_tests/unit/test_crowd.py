@@ -124,7 +124,7 @@ class TestFewSlots(unittest.TestCase):
                 self.assertEqual(answers.count(ACCEPTED), kept)
 
 
-def room(broker):
+def space(broker):
     """Message slots and blocks that are taken."""
     messages = broker.messages
     return messages.count[0], messages.arena.blocks - messages.arena.free_blocks()
@@ -197,7 +197,7 @@ class TestMessages(MessagesCase):
                 for k in range(3):
                     self.publish(writer, f"gone/{k}", 45, size)
                 writer.leave()
-                self.assertEqual(room(self.broker), most)
+                self.assertEqual(space(self.broker), most)
                 self.assertTrue(self.broker.deliveries.refused)
                 self.assertTrue(self.is_served())
 
@@ -226,7 +226,7 @@ class TestMessages(MessagesCase):
                     reader.leave()
                     self.world.turn(3)
                 writer.leave()
-                slots, blocks = room(self.broker)
+                slots, blocks = space(self.broker)
                 part = 16 // SESSIONS
                 self.assertTrue(most[0] <= slots <= most[0] + part, slots)
                 self.assertTrue(blocks <= most[1] + part * 5, blocks)
@@ -265,7 +265,7 @@ class TestMessages(MessagesCase):
             self.subscriber(f"gone{k}", "all").leave()
         self.world.turn(3)
         self.publish(self.world.client("w"), "all", 30)
-        self.assertEqual(room(self.broker)[0], 30)
+        self.assertEqual(space(self.broker)[0], 30)
         self.assertEqual([self.held(f"gone{k}")[0] for k in range(3)], [30] * 3)
 
     def test_the_shares_are_settings(self):
@@ -280,7 +280,7 @@ class TestMessages(MessagesCase):
         self.settings.max_session_share = self.settings.max_offline_share = 100
         self.broker.apply_settings()
         self.publish(writer, "gone/2", 45)
-        self.assertEqual(room(self.broker)[0], 64)
+        self.assertEqual(space(self.broker)[0], 64)
 
     def test_drop_oldest_has_the_newest(self):
         self.settings.when_full["deliveries"] = "drop_oldest"
@@ -334,7 +334,7 @@ class TestMessages(MessagesCase):
         self.make()
         writer = self.world.client("w")
         self.publish(writer, "t", 50, qos=2)
-        self.assertEqual(room(self.broker)[0], 32)
+        self.assertEqual(space(self.broker)[0], 32)
 
     def test_of_version_5_too(self):
         client = Client(Stream())

@@ -69,7 +69,7 @@ class TestRows(EpochCase):
         self.retain()
         self.tenths(15)
         self.broker.journal.always = False  # nobody waits for the medium
-        self.medium.room = 0
+        self.medium.space = 0
         self.tenths(20)
         self.assertEqual(self.broker.carried[7], 1)
         self.reboot()

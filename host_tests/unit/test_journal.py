@@ -155,9 +155,9 @@ class TestRetained(JournalCase):
 class TestTheEnd(JournalCase):
     def test_a_full_medium_holds_what_it_cannot_keep_and_goes_on_later(self):
         client = self.client("p")
-        self.medium.room = 0
+        self.medium.space = 0
         self.ask(client, publish("r", b"x", 0, retain=True) + b"\xc0\0")
-        self.medium.room = 1 << 20
+        self.medium.space = 1 << 20
         self.world.turn(30, ms=100)
         self.assertEqual(client.packets(), [b"\xd0\0"])
         self.reboot()

@@ -104,7 +104,7 @@ class TestMedium(unittest.TestCase):
         self.device.bad = 4
         self.assertEqual(self.fails(2 * DATA + 10), EIO)
         self.medium.begin(3)
-        self.assertEqual(self.medium.room, 3 * DATA)  # blocks 5 to 7
+        self.assertEqual(self.medium.space, 3 * DATA)  # blocks 5 to 7
 
 
 class TestBroker(JournalCase):

@@ -29,7 +29,7 @@ class Early(FlashMedium):
         self.sync()
         self.opened, self.first = self.ident, self.base
         self.length = max(1, -(-self.end // self.data))
-        self.room = self.capacity
+        self.space = self.capacity
 
 
 class TestCuts(unittest.TestCase):

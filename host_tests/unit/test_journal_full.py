@@ -234,7 +234,7 @@ else:
         def test_a_start_without_room_promises_nothing_until_there_is(self):
             taken = self.fill_up()
             self.disk.names.pop("/j/f.room", None)
-            self.disk.room = self.disk.used()
+            self.disk.space = self.disk.used()
             self.reboot()
             self.assertIn("no room", self.said[-1])
             reader = self.come(b"\xc0\0")  # what does not wait for anything is told nothing yet
@@ -249,7 +249,7 @@ else:
             """Its socket would take the answer, and is not asked until the answer may leave."""
             self.fill_up()
             self.disk.names.pop("/j/f.room", None)
-            self.disk.room = self.disk.used()
+            self.disk.space = self.disk.used()
             self.reboot()
             waiting = self.come(connect("waiting"))
             self.assertEqual(waiting.packets(), [])

@@ -156,7 +156,7 @@ else:
             is_first = self.disk is None
             medium = super().made()
             if is_first:
-                self.disk.room = 46000
+                self.disk.space = 46000
             return medium
 
 

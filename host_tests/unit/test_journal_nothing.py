@@ -25,10 +25,10 @@ class InMemory:
         return self.medium
 
     def fill(self):
-        self.medium.room = 0
+        self.medium.space = 0
 
     def free(self):
-        self.medium.room = 1 << 20
+        self.medium.space = 1 << 20
 
 
 class NothingThere(JournalCase):
@@ -111,7 +111,7 @@ if not MICROPYTHON:  # a full littlefs has room for as little as this
 
     class TestFile(OnDisk, NothingThere):
         def fill(self):
-            self.disk.room = self.disk.used()
+            self.disk.space = self.disk.used()
 
         def test_room_is_held_where_the_system_cannot_do_that(self):
             """musl has no emulation of posix_fallocate, as on NFS."""
@@ -140,10 +140,10 @@ class TestSomethingThere(JournalCase):
         """The session that is kept might end unsaid, and be there at the next start."""
         self.client("kept", clean=False)
         self.medium = self.medium.after_the_cut()
-        self.medium.room = 0
+        self.medium.space = 0
         self.start()
         self.assertEqual(self.come(connect("a")).packets(), [])
-        self.medium.room = 1 << 20
+        self.medium.space = 1 << 20
         self.world.turn(110, ms=100)
         self.client("b")
 

@@ -115,7 +115,7 @@ class TestInterval(StopCase):
         self.ask(watcher, subscribe(1, "will", 2), GRANTED)
         self.broker.compact()
         self.client("c", will=("will", "dead", 1))
-        self.medium.room = 0
+        self.medium.space = 0
         self.world.loop.close()
         self.assertEqual(watcher.packets(), [b"\x32\x0c\0\4will\0\1dead"])
 

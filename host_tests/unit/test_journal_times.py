@@ -226,7 +226,7 @@ class TestFails(TimesCase):
     def fill(self):
         self.publisher = self.client("p")
         self.ask(self.publisher, publish("r", b"x", 1, 7, retain=True), ack(PUBACK, 7))
-        self.medium.room = 0
+        self.medium.space = 0
         self.second(6)
         self.assertFalse(self.broker.journal.whole)
         self.assertTrue(self.broker.full)
@@ -241,14 +241,14 @@ class TestFails(TimesCase):
 
     def test_what_waits_is_kept_as_soon_as_there_is_room(self):
         self.fill()
-        self.medium.room = 1 << 30
+        self.medium.space = 1 << 30
         self.second(2)
         self.assertTrue(self.broker.journal.whole)
         self.reboot()
         self.assertEqual(self.broker.retained.names.count(), 1)
 
     def test_a_start_without_room_is_told_and_waits_for_nothing(self):
-        self.medium.room = 0
+        self.medium.space = 0
         self.start()
         self.assertEqual(self.said, ["there is no room to write"])
         self.client("anybody")

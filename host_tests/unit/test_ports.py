@@ -217,13 +217,13 @@ class TestPorts(unittest.TestCase):
             def full():
                 raise MemoryError
 
-            listeners._make_room = full
+            listeners._make_space = full
             client = world.knock()
             client.send(connect("waits"))
             world.run(700)
             self.assertEqual(world.board.heap.points, [])
             self.assertEqual(client.packets(), [])
-            del listeners._make_room
+            del listeners._make_space
             world.run(700)
             self.assertEqual(client.packets(), [CONNACK])
 

@@ -90,7 +90,7 @@ class Broker:
         self.loop = None
         self.flush = self.write = None  # the loop's
         self.journal = None  # keeps what is promised through a power cut
-        self.full = False  # has it no room for new promises?
+        self.full = False  # has it no space for new promises?
         self.held = 0  # a packet is only half handled: nothing is kept, nothing may leave
         self.record = None  # the Taps of what records
         self.log = None  # log(bit, text), asked only where log_mask has the bit, or with 0
@@ -156,7 +156,7 @@ class Broker:
                 self.go_on(conn)
 
     def go_on(self, conn):
-        """Send what waits for room or for the window: parts, deliveries, retained messages."""
+        """Send what waits for space or for the window: parts, deliveries, retained messages."""
         session = self.conns.session[conn]
         try:
             if session != _NONE and outgoing.fill(self, conn):

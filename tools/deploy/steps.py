@@ -191,7 +191,7 @@ def probe(repl: Repl) -> Facts:
     """Ask the board what it is."""
     name, version, kind, machine, heap, flash, drivers, *system = repl.value(_PROBE)
     if system:
-        heap = esp32_memory.room(system[0], heap, system[1], _FOR_WIFI)
+        heap = esp32_memory.space(system[0], heap, system[1], _FOR_WIFI)
     if name != "micropython":
         raise ToolError(f"the board runs {name}; slotmq needs MicroPython: flash it first")
     packages = frozen.packages(repl)

@@ -44,7 +44,7 @@ def _start(app, argv):
     # the heap while the broker runs.
     try:
         told = borrow("app.start", "start", app, list(argv))
-        # One after the other: each has the room that the one before it took.
+        # One after the other: each has the space that the one before it took.
         if "record" in app.lines:
             borrow("recorder.start", "keep", app)
         if app.settings.persistence:

@@ -51,7 +51,7 @@ def start(app, argv):
     if not MICROPYTHON or gc.mem_alloc() + gc.mem_free() > 1000000:
         return _start(app, argv)
     # In a small heap what stays must not lie scattered among what was only needed for a
-    # moment. (In a large one there is room, and a collection takes long.)
+    # moment. (In a large one there is space, and a collection takes long.)
     gc.threshold(_THRESHOLD)
     try:
         return _start(app, argv)

@@ -68,12 +68,12 @@ def connack(settings, limits):
     sends behind its CONNECT."""
     if settings.mqtt_versions == 3:
         return None, None
-    room = min(limits.tx_bytes >> 1, 65535)
+    space = min(limits.tx_bytes >> 1, 65535)
     for key, size in (_accepts(settings, limits), _refers(settings)):
         size += 5 if size < 125 else 9  # first byte, lengths, flags, reason
-        if size > room:
+        if size > space:
             told = "a CONNACK of at most %d bytes, half of limit tx_bytes; it takes %d"
-            return key, told % (room, size)
+            return key, told % (space, size)
     return None, None
 
 

@@ -1,5 +1,5 @@
 # encode.py - packets placed into an outgoing buffer. Each put_* writes at tx[at:],
-# where room has been reserved, and gives back the offset past what it wrote.
+# where space has been reserved, and gives back the offset past what it wrote.
 # Does not allocate.
 
 

@@ -1,9 +1,9 @@
 # outgoing.py - the way into a connection's outgoing buffer, for every packet.
 #
-# Owns the answer to "is there room?": where a buffer is full it is flushed within
+# Owns the answer to "is there space?": where a buffer is full it is flushed within
 # the turn, and a message that is larger than the whole buffer leaves in parts,
-# copied from its slot whenever there is room again; meanwhile the buffer's limit
-# is 0, so that nothing gets in between. The last word is the socket's: room()
+# copied from its slot whenever there is space again; meanwhile the buffer's limit
+# is 0, so that nothing gets in between. The last word is the socket's: space()
 # gives -1 only after it said "not now". Does not allocate.
 from slotmq.delivery.encode import length_bytes, put_header, put_message
 from slotmq.fast import copy, store, unref
@@ -15,11 +15,11 @@ _BLOCKED = const(2)
 _FULL = const(6)
 _PACKETS_OUT = const(1)
 _PUBLISH_OUT = const(3)
-_PIECE = const(20)  # bytes of room at least for a piece of a message
+_PIECE = const(20)  # bytes of space at least for a piece of a message
 _EXTRA = const(8)
 
 
-def room(broker, conn, n):
+def space(broker, conn, n):
     """Reserve n bytes of tx: their offset, or -1 where the socket takes nothing now."""
     conns = broker.conns
     at = conns.reserve(conn, n)
@@ -32,7 +32,7 @@ def room(broker, conn, n):
 def put_ack(broker, conn, first, value):
     """A four-byte packet to the connection that is being read.
 
-    Its room is certain: no more is read than the answers to it may take
+    Its space is certain: no more is read than the answers to it may take
     (intake.readable), and tx_limit is lowered by that for everything else."""
     put_four(broker.queue, conn, first, value)
     broker.stats[_PACKETS_OUT] += 1
@@ -47,7 +47,7 @@ def send_message(broker, conn, msg, first, packet_id):
         return broker.five.send(broker, conn, msg, first, packet_id)
     remaining = messages.topic_len[msg] + messages.payload_len[msg] + (4 if packet_id else 2)
     n = remaining + 1 + length_bytes(remaining)
-    at = room(broker, conn, n)
+    at = space(broker, conn, n)
     if at >= 0:
         put_message(broker.conns.tx, at, messages, msg, first, remaining, packet_id)
     elif not _begin_parts(broker, conn, msg, first, remaining, n, packet_id):
@@ -57,9 +57,9 @@ def send_message(broker, conn, msg, first, packet_id):
 
 
 def send_packet(broker, conn, buf, start, n):
-    """A QoS 0 packet that place() had no room for; False where the socket takes nothing."""
+    """A QoS 0 packet that place() had no space for; False where the socket takes nothing."""
     conns = broker.conns
-    at = room(broker, conn, n)
+    at = space(broker, conn, n)
     if at < 0:
         if n <= conns.tx_bytes or not conns.is_empty(conn):
             return False
@@ -161,8 +161,8 @@ def fill(broker, conn):
 
 
 def _copy_part(broker, conn, limit):
-    # The next piece, of at least two bytes of room: topic, packet id or payload. False: what
-    # version 5 puts in the middle has no room yet.
+    # The next piece, of at least two bytes of space: topic, packet id or payload. False: what
+    # version 5 puts in the middle has no space yet.
     conns = broker.conns
     messages = broker.messages
     msg = conns.part_msg[conn]

@@ -6,7 +6,7 @@
 # long. Behind the table come the $SYS topics, whose values are made when asked
 # for. Does not allocate, but for $SYS.
 from slotmq.delivery.outgoing import send_message
-from slotmq.delivery.routing import has_room
+from slotmq.delivery.routing import has_space
 from slotmq.fast import append, topic_matches, unref
 from slotmq.platform.runtime import const
 
@@ -140,7 +140,7 @@ def give(broker, session, sub, msg):
         if five:
             five.now_for = five.identifier[sub]
         return send_message(broker, broker.sessions.conn[session], msg, _RETAINED, 0)
-    if not has_room(broker, session, msg):
+    if not has_space(broker, session, msg):
         return False
     entry = append(broker.queue, session, msg, granted << 1 | 1)
     if five:

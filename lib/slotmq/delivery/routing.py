@@ -5,12 +5,12 @@
 # queued for each receiver (fan_out) and sent by drain(), which is also what sends
 # again after a reconnect and goes on when a socket is writable again. Sessions are
 # drained when the whole input of a connection has been handled: one walk for all
-# that it brought, and its acknowledgements have found their room before. Does not
+# that it brought, and its acknowledgements have found their space before. Does not
 # allocate.
 #
 # flags are the lower four bits of PUBLISH's first byte: DUP 8, QoS << 1, RETAIN 1.
 from slotmq.delivery.encode import put_short
-from slotmq.delivery.outgoing import room, send_message, send_packet
+from slotmq.delivery.outgoing import send_message, send_packet, space
 from slotmq.fast import append, fan, finish, place, send, unref
 from slotmq.fast import store as take_message
 from slotmq.platform import heap, ondemand
@@ -22,7 +22,7 @@ _QUEUED = const(0)
 _RELEASED = const(3)
 _PUBLISH = const(0x30)
 _DUP = const(8)
-TRIES = 16  # messages dropped to make room for one
+TRIES = 16  # messages dropped to make space for one
 _PUBREL = const(0x62)
 _START = const(2)
 _END = const(4)
@@ -141,7 +141,7 @@ def _send_qos0(broker, session, msg):
 
 
 def is_held(broker, conn):
-    """Is there no room only because nothing may leave in the midst of a packet?"""
+    """Is there no space only because nothing may leave in the midst of a packet?"""
     return broker.journal and broker.held and broker.conns.out[conn] != _BLOCKED
 
 
@@ -158,12 +158,12 @@ def is_behind(broker, session):
 
 
 def enqueue(broker, session, msg, flags):
-    """Queue a stored message for one session, if there is room or some can be made.
+    """Queue a stored message for one session, if there is space or some can be made.
 
     -> the entry, or NONE."""
     gone = 0
     for _ in range(TRIES):
-        if has_room(broker, session, msg, gone):
+        if has_space(broker, session, msg, gone):
             return append(broker.queue, session, msg, flags)
         if broker.settings.when_full["deliveries"] != "drop_oldest":
             break
@@ -176,7 +176,7 @@ def enqueue(broker, session, msg, flags):
     return _NONE
 
 
-def has_room(broker, session, msg=_NONE, instead=0, more=0):
+def has_space(broker, session, msg=_NONE, instead=0, more=0):
     """May one more message wait for this session? instead: blocks that were made free for it."""
     sessions = broker.sessions
     waiting = sessions.queued[session]
@@ -205,7 +205,7 @@ def is_tight(broker, more, n):
 
 
 def may_hold(broker, session, msg, more, instead, n):
-    """May a session hold that message, or one of so many bytes? instead: see has_room();
+    """May a session hold that message, or one of so many bytes? instead: see has_space();
     n: deliveries that it takes, 1 or 0."""
     if not is_tight(broker, more, n):
         return True
@@ -228,7 +228,7 @@ def may_keep(broker, session, size):
 
 
 def is_refused(broker, slot, qos):
-    """Is one of a route's receivers to be kept a message of that QoS, and no room for it?"""
+    """Is one of a route's receivers to be kept a message of that QoS, and no space for it?"""
     if not broker.full or not qos:
         return False
     with heap.lifted:
@@ -237,7 +237,7 @@ def is_refused(broker, slot, qos):
 
 
 def refuse(broker):
-    """Count a message for which there is no room; True."""
+    """Count a message for which there is no space; True."""
     broker.messages.refused += 1
     broker.stats[_DROPPED] += 1
     return True
@@ -252,13 +252,13 @@ def store(broker, pkt, buf, flags):
         msg = take_message(broker.queue, buf, topic, pkt[_TOPIC_LEN], payload, size, flags)
         if msg != _NONE:
             return msg
-        if not make_room(broker):
+        if not make_space(broker):
             break
     refuse(broker)
     return _NONE
 
 
-def make_room(broker):
+def make_space(broker):
     """Drop a message of the longest queue where the policy says so; was one dropped?"""
     if broker.settings.when_full["messages"] != "drop_oldest":
         return 0
@@ -271,7 +271,7 @@ def make_room(broker):
 
 
 def drop_oldest(broker, session):
-    """Make room: forget the session's oldest message that was never sent."""
+    """Make space: forget the session's oldest message that was never sent."""
     entry = broker.deliveries.oldest_queued(broker.sessions, session)
     if entry == _NONE:
         return 0
@@ -294,13 +294,13 @@ def drain(broker, session):
 
 
 def _send_slowly(broker, conn, session):
-    # The delivery at the cursor, which send() left: there is no room for it, or it is
+    # The delivery at the cursor, which send() left: there is no space for it, or it is
     # a PUBREL or a queued QoS 0 message. False: not now.
     deliveries = broker.deliveries
     entry = broker.sessions.cursor[session]
     flags = deliveries.flags[entry]
     if deliveries.state[entry] == _RELEASED:
-        at = room(broker, conn, 4)
+        at = space(broker, conn, 4)
         if at < 0:
             return False
         put_short(broker.conns.tx, at, _PUBREL, entry + 1)

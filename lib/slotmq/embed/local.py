@@ -2,7 +2,7 @@
 # such a program asks for. Allocates.
 from slotmq.delivery import retain as retaining
 from slotmq.delivery import routing
-from slotmq.delivery.outgoing import room
+from slotmq.delivery.outgoing import space
 from slotmq.fast import new_packet, next_packet, topic_matches, unref, utf8_ok
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
@@ -235,7 +235,7 @@ def put(broker, session, sub, name, text):
     most = broker.five.packet_max[conn] if broker.conns.level[conn] == 5 else 0
     if 0 < most < n or n > broker.conns.tx_bytes:
         return True
-    at = room(broker, conn, n)
+    at = space(broker, conn, n)
     if at >= 0:
         broker.conns.tx[at : at + n] = data
         broker.stats[_PUBLISH_OUT] += 1

@@ -78,7 +78,7 @@ def mark_pending(columns, session):
         d.pending[d.pending[0]] = session
 
 
-def have_room(columns, pool, i, end, size):
+def have_space(columns, pool, i, end, size):
     """1 where route entries i..end can all have a message of that size queued, and none takes
     QoS 0; 0 also where their shares of the message slots and bytes must be looked at."""
     d, s, m, _ = columns
@@ -161,7 +161,7 @@ def finish(columns, entry):
 def send(columns, session, conn):
     """PUBLISH the session's deliveries from its cursor on.
 
-    -> 0: none is left or the window is full; 1: the next one has no room;
+    -> 0: none is left or the window is full; 1: the next one has no space;
     2: it is a PUBREL, QoS 0, or version 5 has something with the message."""
     d, s, m, c = columns
     window = d.window[0]

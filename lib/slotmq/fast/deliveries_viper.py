@@ -50,7 +50,7 @@ def append(c, session, msg, flags):
 
 
 # Queues msg for the route entries i..end at the lower of qos and what was granted. -> the
-# first that has QoS 0 or no room, or end. msg 0xFFFF: only asks. _ANY | flags: append().
+# first that has QoS 0 or no space, or end. msg 0xFFFF: only asks. _ANY | flags: append().
 @micropython.viper
 def fan(o: ptr32, pool: ptr16, i: int, end: int, msg: int, qos: int) -> int:
     count = ptr32(int(o) - o[_D_COUNT])
@@ -187,7 +187,7 @@ def acked(c, session: int, packet_id: int, state: int) -> int:
 @micropython.viper
 def send(c, session: int, conn: int) -> int:
     # PUBLISHes the session's deliveries from its cursor on. -> 0: none is left or
-    # the window is full; 1: the next one has no room; 2: it is a PUBREL, QoS 0, or
+    # the window is full; 1: the next one has no space; 2: it is a PUBREL, QoS 0, or
     # version 5 has something with the message.
     o = ptr32(c)
     cursors = ptr16(int(o) - o[_S_CURSOR])

@@ -37,7 +37,7 @@ def unref(columns, msg):
 
 
 def put_ack(columns, conn, first, value):
-    """Four bytes to the connection that is being read, whose room is certain."""
+    """Four bytes to the connection that is being read, whose space is certain."""
     c = columns[3]
     at = c.tx_end[conn]
     assert at + 4 <= (conn + 1) * c.tx_bytes

@@ -39,7 +39,7 @@ def store(
     o: ptr32, buf: ptr8, topic: int, topic_len: int, payload: int, payload_len: int, flags: int
 ) -> int:
     # A message slot for topic (with its length before it) and payload of buf, with
-    # one reference; 0xFFFF: no slot or no room.
+    # one reference; 0xFFFF: no slot or no space.
     count = ptr32(int(o) - o[_M_COUNT])
     arena = ptr32(int(o) - o[_M_ARENA])
     size = arena[_SIZE]
@@ -64,17 +64,17 @@ def store(
     chain = ptr16(int(o) - o[_M_CHAIN])
     s = int(buf) + topic - 2
     d = int(o) - o[_M_DATA] + block * size
-    room = size
+    space = size
     while True:
         while n:
-            if not room:
+            if not space:
                 block = chain[block]
                 d = int(o) - o[_M_DATA] + block * size
-                room = size
-            k = room
+                space = size
+            k = space
             if k > n:
                 k = n
-            room -= k
+            space -= k
             n -= k
             k += s
             if not (d | s) & o[_ALIGN_AT]:
@@ -99,7 +99,7 @@ def store(
 
 @micropython.viper
 def put_ack(o: ptr32, conn: int, first: int, value: int):
-    # Four bytes, or a PINGRESP, to the connection that is being read, whose room is
+    # Four bytes, or a PINGRESP, to the connection that is being read, whose space is
     # certain.
     tx_end = ptr32(int(o) - o[_C_TX_END])
     d = ptr8(int(o) - o[_C_TX] + tx_end[conn])
@@ -145,7 +145,7 @@ def unref(o: ptr32, msg: int):
 
 @micropython.viper
 def put_publish(o: ptr32, conn: int, entry: int) -> int:
-    # The PUBLISH of a QoS 1 or 2 delivery into tx: header; topic; id; payload. 0: no room.
+    # The PUBLISH of a QoS 1 or 2 delivery into tx: header; topic; id; payload. 0: no space.
     msg = ptr16(int(o) - o[_D_MSG])[entry]
     left = ptr16(int(o) - o[_M_TOPIC_LEN])[msg] + 2
     payload = ptr32(int(o) - o[_M_PAYLOAD_LEN])[msg]
@@ -175,16 +175,16 @@ def put_publish(o: ptr32, conn: int, entry: int) -> int:
     ptr8(d + 1)[0] = rest
     d += 2
     block = ptr16(int(o) - o[_M_FIRST])[msg]
-    room = 0
+    space = 0
     while True:
         while left:
-            if not room:
-                room = ptr32(int(o) - o[_M_ARENA])[_SIZE]
-                s = int(o) - o[_M_DATA] + block * room
+            if not space:
+                space = ptr32(int(o) - o[_M_ARENA])[_SIZE]
+                s = int(o) - o[_M_DATA] + block * space
                 block = ptr16(int(o) - o[_M_CHAIN])[block]
-            k = room if room < left else left
+            k = space if space < left else left
             left -= k
-            room -= k
+            space -= k
             k += s
             if not (d | s) & o[_ALIGN_AT]:
                 words = k - 3
@@ -211,7 +211,7 @@ def place(o: ptr32, i: int, end: int, src: ptr8, start: int, n: int) -> int:
     # Puts the QoS 0 packet src[start:start + n] into the outgoing buffer of every
     # session of the route entries i..end, with a clean first byte. Offline
     # sessions are passed over. -> the first entry that needs another way (no
-    # room, or a message in parts under way), or end. o: fast/columns.py.
+    # space, or a message in parts under way), or end. o: fast/columns.py.
     # The fast path passes -n: to all of them, or to none and -> -1.
     entries = ptr16(int(o) - o[_C_POOL])
     conn_of = ptr16(int(o) - o[_C_CONN_OF])

@@ -1,6 +1,6 @@
 # path_cpython.py - the contract of fast/path_viper.py on CPython.
 from slotmq.fast.bytes_cpython import find_id, next_packet
-from slotmq.fast.deliveries_cpython import acked, fan, have_room
+from slotmq.fast.deliveries_cpython import acked, fan, have_space
 from slotmq.fast.messages_cpython import put_ack, store, unref
 
 _NONE = 0xFFFF
@@ -14,10 +14,10 @@ def may_read(broker, conn):
         return 0
     conns.last_activity[conn] = broker.now
     most = conns.bigs[3]
-    room = conns.tx_limit[conn] - conns.tx_end[conn]
-    if room > most:
+    space = conns.tx_limit[conn] - conns.tx_end[conn]
+    if space > most:
         return most
-    return room if room > 0 and room > most >> 2 else 0
+    return space if space > 0 and space > most >> 2 else 0
 
 
 def fast_path(broker, conn, buf, at, end):
@@ -105,7 +105,7 @@ def accept(broker, conn, session, buf, at, end):
     first = routes.first[slot]
     last = routes.end[slot]
     if first < last:
-        if not have_room(queue, pool, first, last, pkt[4] - topic):
+        if not have_space(queue, pool, first, last, pkt[4] - topic):
             return 0
         msg = store(queue, buf, topic, size, pkt[9], pkt[4] - pkt[9], qos << 1)
         if msg == _NONE:

@@ -1,5 +1,5 @@
 # path_viper.py - the fast path for packets that need no decision, on MicroPython, in viper:
-# PUBLISH whose receivers are known and have room, PUBACK, PUBREC, PUBCOMP, the usual
+# PUBLISH whose receivers are known and have space, PUBACK, PUBREC, PUBCOMP, the usual
 # PUBREL, PINGREQ. fast_path() handles a run of them where they were read and stops at the
 # first other one, which goes the whole way (protocol/dispatch.py). Nothing here allocates.
 import micropython
@@ -59,11 +59,11 @@ def may_read(o: ptr32, conn: int) -> int:
     if ptr8(int(o) - o[_C_STATE])[conn] ^ _CONNECTED or ptr32(int(o) - o[_C_HELD])[conn]:
         return 0
     ptr32(int(o) - o[_C_LAST_ACTIVITY])[conn] = ptr32(int(o) - o[_CLOCK])[0]
-    room = ptr32(int(o) - o[_C_TX_LIMIT])[conn] - ptr32(int(o) - o[_C_TX_END])[conn]
+    space = ptr32(int(o) - o[_C_TX_LIMIT])[conn] - ptr32(int(o) - o[_C_TX_END])[conn]
     most = ptr32(int(o) - o[_C_BIGS])[3]
-    if room > most:
+    if space > most:
         return most
-    return room if room > 0 and room > most >> 2 else 0
+    return space if space > 0 and space > most >> 2 else 0
 
 
 # Handles packets of buf[at:end] of a connected client; -> the offset of the first
@@ -136,7 +136,7 @@ def publish(c, conn: int, buf, start: int, end: int) -> int:
     # A PUBLISH at buf[start]: of QoS 0 to all its receivers, byte for byte, of QoS 1 and 2
     # stored and queued for each; -> its length. 0, and nothing done: it is cut, malformed,
     # retained or a duplicate, its topic begins with $ or its route is not known, or one of
-    # the receivers has no room, or takes QoS 0 of a higher one.
+    # the receivers has no space, or takes QoS 0 of a higher one.
     o = ptr32(c)
     b = ptr8(buf)
     flags = b[start] & 15

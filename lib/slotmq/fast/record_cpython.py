@@ -8,7 +8,7 @@ _OF_MESSAGE = 2
 _UNWANTED = 1
 _FILL = 0
 _BLOCK = 1
-_ROOM = 2
+_SIZE = 2
 _LENGTH = 3
 _SEQ = 4
 _TICKS = 5
@@ -59,10 +59,10 @@ def tap(ticks, conn, o, names, b, at, end):
 
 
 def _put(o, slot, first, b, at, end):
-    # A message for which there is room, or False
+    # A message for which there is space, or False
     fill = o[_FILL]
     n = _BEFORE + end - at
-    if fill >= o[_BLOCK] or n > o[_SPACE] or fill + n > o[_ROOM] or n > _MOST_BYTES:
+    if fill >= o[_BLOCK] or n > o[_SPACE] or fill + n > o[_SIZE] or n > _MOST_BYTES:
         return False
     flags = first >> 1 & 3 | (first & 1) << 2 | first & 8
     out = o[_O_OUT]

@@ -15,7 +15,7 @@ _UNWANTED = const(1)  # of a topic: no filter wants it
 # Of the state. From _LENGTH on it has a record's header, as it stands behind the CRC.
 _FILL = const(0)  # bytes in the buffer
 _BLOCK = const(1)  # more than so many are to be written
-_ROOM = const(2)  # bytes of the whole buffer
+_SIZE = const(2)  # bytes of the whole buffer
 _LENGTH = const(3)  # of the record, its type and its flags
 _SEQ = const(4)  # of the next record
 _TICKS = const(5)
@@ -76,7 +76,7 @@ def tap(now: int, conn: int, c, names, buf, at: int, end: int) -> int:
                 defined ^= o[_THIS]
                 defined |= ptr8(int(o) - o[_O_CLIENTS])[o[_CLIENT]] ^ o[_THIS]
                 fill = o[_FILL]
-                if defined or fill >= o[_BLOCK] or s > o[_SPACE] or fill + s > o[_ROOM]:
+                if defined or fill >= o[_BLOCK] or s > o[_SPACE] or fill + s > o[_SIZE]:
                     return at
                 o[_LENGTH] = (first >> 1 & 3 | (first & 1) << 2 | first & 8) << 24 | 0x20000 | s
                 o[_TOPIC_ID] = slot

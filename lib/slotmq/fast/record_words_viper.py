@@ -15,7 +15,7 @@ _UNWANTED = const(1)  # of a topic: no filter wants it
 # Of the state, as in fast/record_viper.py
 _FILL = const(0)
 _BLOCK = const(1)
-_ROOM = const(2)
+_SIZE = const(2)
 _SEQ = const(4)
 _TICKS = const(5)
 _SPACE = const(7)
@@ -161,7 +161,7 @@ def _lay(i: int, d: int, s: int, o: ptr32, buf: ptr8, end: int) -> int:
     last = int(found) + o[_COUNT]
     out = int(o) - o[_O_OUT]
     d = out + o[_FILL]
-    most = out + o[_ROOM]
+    most = out + o[_SIZE]
     if most - d > o[_SPACE]:
         most = d + o[_SPACE]
     seq = o[_SEQ]

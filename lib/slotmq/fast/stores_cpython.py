@@ -1,6 +1,6 @@
 # stores_cpython.py - the contract of fast/stores_viper.py on CPython, with dicts of bytes.
 #
-# Room is counted in the same blocks, so that each store is full at the same moment.
+# Space is counted in the same blocks, so that each store is full at the same moment.
 from array import array
 
 _NONE = 0xFFFF
@@ -54,7 +54,7 @@ class Arena:
 
 
 class Names:
-    """A set of (scope, text) with the slots and the room of hot.Names."""
+    """A set of (scope, text) with the slots and the space of hot.Names."""
 
     def __init__(self, slots, text_bytes):
         self.slots = slots

@@ -47,7 +47,7 @@ class Arena:
         return self.state[_FREE_BLOCKS]
 
     def take(self, n):
-        # First block of a chain for n bytes, or 0xFFFF where there is no room.
+        # First block of a chain for n bytes, or 0xFFFF where there is no space.
         state = self.state
         nexts = self.next
         k = (n + self.size - 1) // self.size or 1
@@ -165,7 +165,7 @@ class Names:
         return slot
 
     def add(self, scope, buf, off, n):
-        # A new slot for a text that is not there yet; 0xFFFF: no slot, no text room.
+        # A new slot for a text that is not there yet; 0xFFFF: no slot, no text space.
         state = self.state
         if not state[_FREE_SLOTS]:
             return _NONE

@@ -33,7 +33,7 @@ class Turns(Poller):
             return self.told(wait(wait_s, MOST_EVENTS))
         end = monotonic() + (wait_s if wait_s < _STAY_S else _STAY_S)
         readers = {}  # descriptor -> how much to read first
-        ways = {}  # topic name -> send() of its one receiver, its room, its connection
+        ways = {}  # topic name -> send() of its one receiver, its space, its connection
         count = size = 0
         try:
             while True:
@@ -62,9 +62,9 @@ class Turns(Poller):
                 way = ways.get(topic)
                 if not way:
                     way = ways[topic] = self._way(topic)
-                send, room, conn = way
+                send, space, conn = way
                 try:
-                    done = send(data) if n <= room else 0
+                    done = send(data) if n <= space else 0
                 except OSError:
                     done = 0  # the loop will meet it again
                 if not done:
@@ -104,8 +104,8 @@ class Turns(Poller):
         conn = conn_of[entries[routes.first[slot]] >> 2]
         if conn == _NONE or conns.out[conn]:
             return None, 0, _NONE
-        room = conns.tx_limit[conn] - conns.tx_end[conn]
-        return conns.stream[conn].send, min(room, broker.pkt[10]), conn
+        space = conns.tx_limit[conn] - conns.tx_end[conn]
+        return conns.stream[conn].send, min(space, broker.pkt[10]), conn
 
     def _handle(self, fd, data):
         # What has been read goes the ordinary way.

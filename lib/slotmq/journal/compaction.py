@@ -1,4 +1,4 @@
-# compaction.py - what the journal does seldom: a new generation, and room for the next one;
+# compaction.py - what the journal does seldom: a new generation, and space for the next one;
 # and, of journal/rows.py, rows that CONNECT and SUBSCRIBE change. Loaded on demand and owns
 # nothing; what must be remembered is the Journal's. The control plane: allocates.
 from slotmq.delivery.encode import put_u16, put_u32
@@ -12,16 +12,16 @@ _FIELDS = const(8)
 _CHANGED = const(32)
 _KEPT = const(16)
 _NOTHING = const(-1)  # the snapshot of a medium that never had one
-_LOOK = const(100)  # tenths of a second between two looks for room
+_LOOK = const(100)  # tenths of a second between two looks for space
 _RETRY = const(10)  # as in journal/writer.py
-_FAR = const(65536)  # bytes that the journal grows between two looks, where there is room
+_FAR = const(65536)  # bytes that the journal grows between two looks, where there is space
 _MARGIN = const(4096)  # where there is little
 _WARNING = const(2)
 _NOTICE = const(4)
 _PUBLISH_TYPE = const(3)
 _ENOMEM = const(12)
 _ENOSPC = const(28)
-_NO_ROOM = (28, 122)  # EDQUOT: of a user
+_NO_SPACE = (28, 122)  # EDQUOT: of a user
 _HEAD = const(1)  # a type of records
 
 
@@ -43,7 +43,7 @@ def begin(broker, medium, newest, say, *sync):
             return journal
         except OSError as error:
             tries -= 1
-            if error.errno in _NO_ROOM:
+            if error.errno in _NO_SPACE:
                 break
             if not tries:
                 broker.journal = None  # the start ends here: nothing is written any more
@@ -118,7 +118,7 @@ def make(journal):
     journal.whole = True
     journal.retry_at = min(journal.retry_at, journal.broker.now + _RETRY)
     journal.pause = _RETRY - getattr(medium, "blocks", 0)
-    keep_room(journal)
+    keep_space(journal)
 
 
 def _write_in_parts(journal, broker):
@@ -154,11 +154,11 @@ def _forget(journal):
     broker.deliveries.count[4] = broker.sessions.ids_high[1] = 1
 
 
-# Room for it
+# Space for it
 
 
-def keep_room(journal):
-    """See to room for the next generation, and for what comes until the next look.
+def keep_space(journal):
+    """See to space for the next generation, and for what comes until the next look.
 
     What has ended may make some."""
     medium = journal.medium
@@ -196,7 +196,7 @@ def turn(limits):
 
 
 def full(journal, kind, n):
-    """Little room is left: may a packet bring more than is reserved? It is handled as if there
+    """Little space is left: may a packet bring more than is reserved? It is handled as if there
     were none then. What came before it is written first, where that makes the difference."""
     broker = journal.broker
     # The longest rows for the least bytes are those of SUBSCRIBE.
@@ -215,7 +215,7 @@ def full(journal, kind, n):
     least = journal.medium.end + need
     if least > journal.most and journal.whole and not journal.held and now >= journal.retry_at:
         # What was reserved is used up, and there may be more by now.
-        keep_room(journal)
+        keep_space(journal)
         if least > journal.most:
             journal.retry_at = max(journal.retry_at, now + _RETRY)
     if broker.full or not journal.most:
@@ -228,7 +228,7 @@ def full(journal, kind, n):
 
 
 def note(journal, is_full, error=_ENOSPC):
-    """Is there no room for new promises? Tables and the log are told."""
+    """Is there no space for new promises? Tables and the log are told."""
     broker = journal.broker
     if (broker.full == 1) == is_full:
         return

@@ -3,8 +3,8 @@
 #
 # Owns the file `path`, which is the current generation, and `path.new` while another one
 # is written beside it. Both begin with a header, and what follows is the journal's;
-# FORMAT.md has every byte. `path.room` is as long as the next one may be: it becomes that
-# or gives way to it, so that a file system that others have filled has room. All but append()
+# FORMAT.md has every byte. `path.space` is as long as the next one may be: it becomes that
+# or gives way to it, so that a file system that others have filled has space. All but append()
 # and sync() is in journal/medium_file_start.py, which is loaded on demand.
 #
 # append() and sync() do not allocate on MicroPython, as far as the block device does not;
@@ -27,19 +27,19 @@ class FileMedium:
     def __init__(self, path, snapshot, limit):
         self.path = path
         self.most = snapshot
-        self.spared = 0  # bytes of `path.room`, as far as is known
+        self.spared = 0  # bytes of `path.space`, as far as is known
         self.limit = limit - 2 * _HEAD_BYTES  # for both generations
         self.capacity = self.limit - snapshot
         self.old = self.new = None  # open files: the opened generation, the written one
         self.end = self.held = 0  # bytes of that which is written, of the opened one
-        self.room = -1  # that much may be appended
+        self.space = -1  # that much may be appended
         self.written = 0
 
     def append(self, buf, off, n):
-        room = self.room
-        if self.end + n > room:
+        space = self.space
+        if self.end + n > space:
             raise OSError(_ENOSPC, "write")
-        self.room = -1  # until all of it is there
+        self.space = -1  # until all of it is there
         if MICROPYTHON:
             self.new.write(buf, off, n)
         else:
@@ -48,17 +48,17 @@ class FileMedium:
         heap.lift()  # from 1 GB on the sum is no small integer
         self.written += n
         heap.drop()
-        self.room = room
+        self.space = space
 
     def sync(self):
-        room = self.room
-        if room < 0:
+        space = self.space
+        if space < 0:
             raise OSError(_EIO, "write")
-        self.room = -1
+        self.space = -1
         self.new.flush()
         if not MICROPYTHON:
             os.fsync(self.new.fileno())
-        self.room = room
+        self.space = space
 
     def begin(self, generation):
         _disk().begin(self, generation)

@@ -1,5 +1,5 @@
 # medium_file_start.py - what a journal's file does seldom: it is looked for, read, set aside; a
-# new generation beside it and the switch to that; room for the next one; the end. Loaded on
+# new generation beside it and the switch to that; space for the next one; the end. Loaded on
 # demand and owns nothing: `medium` is a FileMedium (journal/medium_file.py). Allocates.
 import os
 from binascii import crc32
@@ -78,7 +78,7 @@ def readinto(medium, at, buf, n):
 
 
 def begin(medium, generation):
-    medium.room = -1
+    medium.space = -1
     if medium.new is medium.old:
         medium.held = medium.end
     else:
@@ -89,7 +89,7 @@ def begin(medium, generation):
     medium.new.write(head + pack("<I", crc32(head)))
     medium.end = 0
     medium.written += _HEAD_BYTES
-    medium.room = medium.limit - medium.held
+    medium.space = medium.limit - medium.held
 
 
 def switch(medium):
@@ -101,7 +101,7 @@ def switch(medium):
     if not MICROPYTHON:
         try:
             if _is_alone(medium.path, medium.path + ".room"):
-                os.link(medium.path, medium.path + ".room")  # its bytes are the next room
+                os.link(medium.path, medium.path + ".room")  # its bytes are the next space
         except (OSError, AttributeError):
             pass
     os.rename(medium.path + ".new", medium.path)
@@ -110,20 +110,20 @@ def switch(medium):
 
 
 def _beside(path):
-    # On a computer the room becomes the new file, or what was given up does: bytes that were
+    # On a computer the space becomes the new file, or what was given up does: bytes that were
     # free for a moment would be those of whoever fills the disk. littlefs writes over nothing
     # in place, and a file of MicroPython cannot be made shorter.
     new = path + ".new"
-    room = path + ".room"
+    space = path + ".room"
     if not MICROPYTHON:
-        _sync_folder(path)  # else a power cut may bring back as the journal what was the room
-        if _is_alone(room, path):
-            os.rename(room, new)
+        _sync_folder(path)  # else a power cut may bring back as the journal what was the space
+        if _is_alone(space, path):
+            os.rename(space, new)
         if _is_alone(new, path):
-            _remove(room)
+            _remove(space)
             return _open(new, "r+b")
     _remove(new)
-    _remove(room)
+    _remove(space)
     return _open(new, "wb")
 
 
@@ -149,11 +149,11 @@ def resume(medium, end):
     if not MICROPYTHON:
         medium.old.truncate()
     medium.end = end
-    medium.room = medium.capacity
+    medium.space = medium.capacity
 
 
 def close(medium):
-    medium.room = -1
+    medium.space = -1
     _close(medium.old)
     _close(medium.new)
     medium.old = medium.new = None

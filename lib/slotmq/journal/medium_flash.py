@@ -45,13 +45,13 @@ class FlashMedium:
         self.births = 0  # of generations, of those too that were given up
         self.first, self.length = -1, 1  # blocks of the opened generation
         self.end = 0
-        self.room = -1  # that much may be appended to the one that is written
+        self.space = -1  # that much may be appended to the one that is written
 
     def append(self, buf, off, n):
-        room = self.room
-        if self.end + n > room:
+        space = self.space
+        if self.end + n > space:
             raise OSError(_ENOSPC, "write")
-        self.room = -1  # until all of it is there
+        self.space = -1  # until all of it is there
         while n:
             if self.end and not self.end % self.data:
                 self._take(self.end // self.data)
@@ -63,18 +63,18 @@ class FlashMedium:
             n -= part
             if at + part == _PAGE:
                 self._program()
-        self.room = room
+        self.space = space
 
     def sync(self):
-        room = self.room
-        if room < 0:
+        space = self.space
+        if space < 0:
             raise OSError(_EIO, "write")
-        self.room = -1
+        self.space = -1
         if self.end % _PAGE:
             self._blank(self.end % _PAGE)
             self.end += -self.end % _PAGE
             self._program()
-        self.room = room
+        self.space = space
 
     def begin(self, generation):
         _ring().begin(self, generation)
@@ -86,7 +86,7 @@ class FlashMedium:
         _ring().switch(self)
 
     def close(self):
-        self.room = -1
+        self.space = -1
 
     # At start only: forget() lets go of these
 

@@ -115,25 +115,25 @@ def resume(medium, end):
     medium.base = medium.first
     medium.ident = medium.opened
     medium.end = end
-    medium.room = medium.capacity
+    medium.space = medium.capacity
 
 
 def begin(medium, generation):
     skip = _beside(medium)
-    medium.room = -1
+    medium.space = -1
     medium.births += 1
     medium.ident = generation, medium.births
     medium.base = (medium.first + medium.length + skip) % medium.blocks
     medium.end = 0
     medium.erase(medium.base)
-    medium.room = (medium.blocks - medium.length - skip) * medium.data
+    medium.space = (medium.blocks - medium.length - skip) * medium.data
 
 
 def _beside(medium):
     # So many blocks behind the current generation the next one begins: behind the block that
-    # the device has failed at, if what was written last ended so (a lack of room leaves `room`);
+    # the device has failed at, if what was written last ended so (a lack of space leaves `space`);
     # the same one is tried again when all others have been.
-    if medium.room >= 0 or not getattr(medium, "ident", None):
+    if medium.space >= 0 or not getattr(medium, "ident", None):
         return 0
     skip = medium.base + medium.end // medium.data + 1 - medium.first - medium.length
     skip %= medium.blocks
@@ -142,10 +142,10 @@ def _beside(medium):
 
 def switch(medium):
     medium.sync()
-    medium.room = -1
+    medium.space = -1
     medium.write_header(0)
     medium.opened = medium.ident
     medium.first = medium.base
     medium.length = max(1, -(-medium.end // medium.data))
     medium.found = {}
-    medium.room = medium.capacity
+    medium.space = medium.capacity

@@ -21,7 +21,7 @@ def restore(broker, medium, say=print, *sync):
     Before the first client. sync: does nothing leave before it is kept? Else, seconds.
 
     say(text) is told what was not as it should be. OSError: a limit is too low for what
-    was promised, or nothing can be written, for another reason than a lack of room."""
+    was promised, or nothing can be written, for another reason than a lack of space."""
     from slotmq.journal.start import settle
 
     newest, restorer = read_back(broker, medium, say)

@@ -19,7 +19,7 @@ _MESSAGE = const(6)
 _DELIVERY_RELEASED = const(8)
 
 
-def no_room(what, limits):
+def no_space(what, limits):
     """Why a start ends whose tables are too small."""
     return OSError("the journal's %s find no room; raise the limit %s" % (what, limits))
 
@@ -73,7 +73,7 @@ class Messages:
         msg = messages.count[2]
         first = messages.arena.take(size) if msg != messages.slots else _NONE
         if first == _NONE:
-            raise no_room("messages", "messages or message_bytes")
+            raise no_space("messages", "messages or message_bytes")
         messages.count[2] = messages.next[msg]
         messages.count[0] += 1
         messages.count[1] = max(messages.count[0], messages.count[1])
@@ -117,7 +117,7 @@ class Messages:
         if not self.counts(u16(buf, 2), at):
             return
         if slot >= deliveries.slots:
-            raise no_room("packet ids", "deliveries")
+            raise no_space("packet ids", "deliveries")
         session = self.sessions[u16(buf, 2)]
         msg = u16(buf, 4)
         before = sessions.tail[session]

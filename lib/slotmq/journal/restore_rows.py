@@ -8,7 +8,7 @@
 # Allocates.
 from slotmq.fast import filter_ok
 from slotmq.journal.reader import signed, u16, u32
-from slotmq.journal.restore_messages import Messages, no_room
+from slotmq.journal.restore_messages import Messages, no_space
 from slotmq.platform.runtime import const
 from slotmq.tables import insertion
 
@@ -131,7 +131,7 @@ class Restorer(Messages):
         self.must_fit(self.reader.size - 25, "client id of %d bytes", "client_id_bytes")
         here = sessions.take(buf, 25, n - 25)
         if here == _NONE:
-            raise no_room("sessions", "sessions")
+            raise no_space("sessions", "sessions")
         self.sessions[u16(buf, 0)] = here
         self.connected[here] = flags & _CONNECTED
         sessions.clean[here] = flags & _IS_CLEAN
@@ -176,7 +176,7 @@ class Restorer(Messages):
         self.must_fit(levels, "filter of %d levels", "levels")
         node = insertion.add_node(subs, buf, start, n)
         if node == _NONE:
-            raise no_room("filters", "nodes or name_bytes")
+            raise no_space("filters", "nodes or name_bytes")
         five = broker.five
         group = _NONE
         if share:
@@ -184,11 +184,11 @@ class Restorer(Messages):
                 raise OSError("the journal needs mqtt_versions 5: it has shared subscriptions")
             group = five.shares.take(node, buf, 13, share)
             if group == _NONE:
-                raise no_room("shared subscriptions", "shares")
+                raise no_space("shared subscriptions", "shares")
             self.groups[u16(buf, 10)] = group
         sub = insertion.add(subs, broker.sessions, session, node, buf[4], group)
         if sub == _NONE:
-            raise no_room("subscriptions", "subscriptions")
+            raise no_space("subscriptions", "subscriptions")
         if five:
             if group != _NONE:
                 five.shares.joined(group, True)
@@ -200,4 +200,4 @@ class Restorer(Messages):
         msg = self.held(u16(buf, 2))
         size = broker.messages.read_topic(msg, buf, 0)
         if broker.retained.add(buf, 0, size, msg) == _NONE:
-            raise no_room("retained messages", "retained or retained_name_bytes")
+            raise no_space("retained messages", "retained or retained_name_bytes")

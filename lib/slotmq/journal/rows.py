@@ -121,7 +121,7 @@ def _filter_length(subs, node):
     return n
 
 
-def _must_fit(n, room):
+def _must_fit(n, space):
     # What no start could read is not written: the generation that is there stays.
-    if n > room:
+    if n > space:
         raise OSError(_EINVAL, "write")

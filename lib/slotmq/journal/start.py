@@ -70,7 +70,7 @@ def _errno(error):
 
 
 def _keep(app, broker):
-    # One after the other: a small heap has no room for all of this at once.
+    # One after the other: a small heap has no space for all of this at once.
     ondemand.tick(_LONG)
     medium = _medium(app)
     if ondemand.IS_SMALL:

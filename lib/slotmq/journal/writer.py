@@ -12,7 +12,7 @@
 # A message is written with the first row that holds it; its slot has KEPT then. What is
 # held by sessions that end with their connection is not written at all, and QoS 0 never.
 #
-# Here is what messages need. What CONNECT and SUBSCRIBE change, compaction and the room for
+# Here is what messages need. What CONNECT and SUBSCRIBE change, compaction and the space for
 # it are journal/compaction.py's, which is loaded on demand with the heap's lock lifted. Without
 # it nothing is allocated after construction, if the medium does not.
 from slotmq.delivery.encode import length_bytes, put_header, put_u16, put_u32
@@ -59,8 +59,8 @@ class Journal:
         self.commits = self.failures = 0
         self.snapshot = 0  # bytes of the last compaction
         self.whole = False  # is the current generation all that was promised until now?
-        self.safe = 0  # until it is so long there is room for the next one
-        # Where there is little room: bytes reserved, and those of packets weighed since
+        self.safe = 0  # until it is so long there is space for the next one
+        # Where there is little space: bytes reserved, and those of packets weighed since
         self.most = self.held = 0
         self.retry_at = 0  # tenths of a second, as the next ones
         self.pause = _RETRY - getattr(medium, "blocks", 0)
@@ -75,7 +75,7 @@ class Journal:
         broker = self.broker
         now = broker.now
         if broker.full and self.whole and now >= self.retry_at and not broker.held:
-            self._keep_room()
+            self._keep_space()
         if not self._is_due(now):
             return True
         if broker.held or not self.whole and now < self.retry_at:
@@ -93,7 +93,7 @@ class Journal:
         if not self.whole:
             return self.compacted() or not self.always
         if medium.end >= self.safe and not broker.full:
-            self._keep_room()
+            self._keep_space()
         return True
 
     def compacted(self):
@@ -103,9 +103,9 @@ class Journal:
             self._control().compact(self)
         return self.whole
 
-    def _keep_room(self):
+    def _keep_space(self):
         with heap.lifted:
-            self._control().keep_room(self)
+            self._control().keep_space(self)
 
     def _control(self):
         return ondemand.take("journal.compaction", self.broker.now)

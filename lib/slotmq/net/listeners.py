@@ -54,7 +54,7 @@ class Listeners:
         self.listeners = []
 
     def left(self, conn):
-        """A connection is closed: there is room for another one."""
+        """A connection is closed: there is space for another one."""
         self.loop.conns.quota[conn][_QUOTA_SOCKETS] -= 1
         self.start()
 
@@ -72,22 +72,22 @@ class Listeners:
         # False: there is no heap for it (or the system has no more): tried again with the tick.
         poller = self.loop.poller
         try:
-            self._make_room()
+            self._make_space()
             poller.register(stream, _IN | _HUP)
             return True
         except (MemoryError, OSError):
             poller.unregister(stream)
             return False
 
-    def _make_room(self):
+    def _make_space(self):
         # MemoryError now, and not half way. What this takes is free again at once.
         words = _NEEDS + _NEEDS_EACH * self.loop.conns.slots
         try:
-            room = [None] * words
+            space = [None] * words
         except MemoryError:
             ondemand.forget_all()
-            room = [None] * words
-        room.clear()
+            space = [None] * words
+        space.clear()
 
     def _accept(self, listener):
         loop = self.loop
@@ -99,7 +99,7 @@ class Listeners:
                     self._stop(listener)
                 return
             try:
-                self._make_room()
+                self._make_space()
                 found = listener.accept()
             except (MemoryError, OSError):
                 self._stop(listener)  # out of sockets or heap: tried again with the next tick
@@ -115,7 +115,7 @@ class Listeners:
             loop.of_stream[stream] = conn
 
     def _watch(self, stream):
-        # What a connection takes of the heap beside its slot; False: there is no room.
+        # What a connection takes of the heap beside its slot; False: there is no space.
         try:
             self.loop.of_stream[stream] = 0
             if self._register(stream):

@@ -36,7 +36,7 @@ def tick(broker):
             _check_timeout(broker, conn, waiting)
             session = conns.session[conn]
             if session != _NONE and broker.sessions.scans[session]:
-                broker.go_on(conn)  # others may have made room for it
+                broker.go_on(conn)  # others may have made space for it
     if broker.retry:
         broker.retry(broker)
     _count(broker)

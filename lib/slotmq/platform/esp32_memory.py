@@ -18,7 +18,7 @@ _OF_LAST = const(8192)  # counted of growth that takes too much: clients need it
 
 def free():
     """Bytes that the heap has or can have."""
-    return room(gc.mem_alloc(), gc.mem_free(), _areas(), _FOR_PACKETS)
+    return space(gc.mem_alloc(), gc.mem_free(), _areas(), _FOR_PACKETS)
 
 
 def told():
@@ -30,7 +30,7 @@ def told():
     return line + ("; that is little: lower a limit" if left < _FOR_PACKETS else "")
 
 
-def room(used, free, areas, kept):
+def space(used, free, areas, kept):
     """The same of these numbers: gc's, esp32.idf_heap_info()'s, and what the system is to keep."""
     pieces = sorted([area[2] for area in areas])
     left = sum([area[1] for area in areas])

@@ -108,20 +108,20 @@ class Lwip:
         return n if n >= _WORTH else 0
 
     def leaves(self, conn, n):
-        """Of a packet of n bytes, does this leave more behind than the outgoing buffer has room
+        """Of a packet of n bytes, does this leave more behind than the outgoing buffer has space
         for? (Other sockets mostly take all of it.)"""
         conns = self.loop.conns
         k = conns.tx_bytes
         return n > k + min(k + _SEGMENT, self.may_send(conns.stream[conn]) - _HEADERS)
 
     def write(self, stream, buf, off, n):
-        """stream.write() of as much as it has room for. OSError: also if nobody knows how much
+        """stream.write() of as much as it has space for. OSError: also if nobody knows how much
         was sent."""
         if not _is_a(stream, self.kind):
             return stream.write(buf, off, n)
-        room = self.may_send(stream)
-        if n > room:
-            n = room
+        space = self.may_send(stream)
+        if n > space:
+            n = space
         if n > _SEGMENT:
             n = _SEGMENT
         if not n:

@@ -4,7 +4,7 @@
 # beginning is held, in the connection's tail or in a whole-packet buffer; only the
 # bytes that it misses are copied behind it. readable() is how one client's flood
 # is bounded: a turn reads at most rx_bytes from each, and no more than the answers
-# to it have room for, so that an acknowledgement is never lost for lack of it.
+# to it have space for, so that an acknowledgement is never lost for lack of it.
 # Does not allocate; CONNECT, SUBSCRIBE and UNSUBSCRIBE may.
 from slotmq.delivery.encode import put_u16
 from slotmq.delivery.lifecycle import publish_stored
@@ -58,7 +58,7 @@ def control(module, broker, conn, pkt, buf):
 
 
 def _refuse(broker, conn, pkt, buf, end, reason, result):
-    # A CONNECT for which there is no room, of which buf[:end] has come: CONNACK with what
+    # A CONNECT for which there is no space, of which buf[:end] has come: CONNACK with what
     # each version has for that. Version 3 is not told of one that is too large.
     conns = broker.conns
     at = pkt[_BODY]
@@ -106,7 +106,7 @@ HANDLERS = by_type(_PUBLISHING, _subscribing, handle_disconnect, _NOT) + (publis
 
 
 def readable(broker, conn):
-    """How many bytes may be read now: no more than their answers have room for."""
+    """How many bytes may be read now: no more than their answers have space for."""
     conns = broker.conns
     if conns.state[conn] == _ENDING or conns.part_msg[conn] != _NONE:
         return 0
@@ -166,14 +166,14 @@ def _handle(broker, conn, buf, at, end, held):
         n = next_packet(buf, at, end, pkt)
         if n <= 0:
             break
-        if broker.journal and broker.journal.most:  # little room: is there enough for this?
+        if broker.journal and broker.journal.most:  # little space: is there enough for this?
             heap.lift()
             ondemand.take("journal.compaction", broker.now).full(broker.journal, pkt[_TYPE], n)
             heap.drop()
         count += 1
         at += n
         broker.stats[_BYTES_IN] += n
-        _give_room(broker, conn, n - held)
+        _give_space(broker, conn, n - held)
         held = 0
         if broker.fast_path is None and broker.log_mask & _DEBUG:
             ondemand.tell(broker, "received", conn, pkt)
@@ -226,7 +226,7 @@ def _handlers(broker, conn):
     return broker.handlers if state == _CONNECTED else broker.five.handlers
 
 
-def _give_room(broker, conn, n):
+def _give_space(broker, conn, n):
     # A packet's own bytes are reserved in tx for its answer, or for itself where its
     # sender is among the receivers. Once one had to be queued, those behind it are too.
     conns = broker.conns

@@ -26,7 +26,7 @@ _WILL = const(4)
 
 
 def open_session(broker, conn, buf, fields):
-    """It may come in, if there is room for it; a result."""
+    """It may come in, if there is space for it; a result."""
     ids, off, n = _client_id(broker, buf, fields)
     if fields.more:
         code = fields.more.prepare(broker, conn, fields)
@@ -86,7 +86,7 @@ def open_session(broker, conn, buf, fields):
 
 
 def _must_keep(broker, fields, session):
-    # There is no room for what the journal has not: a will, a session that stays.
+    # There is no space for what the journal has not: a will, a session that stays.
     if fields.flags & _WILL:
         broker.messages.refused += 1
         return True
@@ -131,7 +131,7 @@ def _client_id(broker, buf, fields):
 
 
 def _take_session(broker, conn, ids, off, n, fields):
-    """Attach the session of a client id: 1 it was there before, 0 new; no room: -reason."""
+    """Attach the session of a client id: 1 it was there before, 0 new; no space: -reason."""
     sessions = broker.sessions
     clean = fields.flags & _CLEAN
     session = sessions.find(ids, off, n)

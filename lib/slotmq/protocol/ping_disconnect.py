@@ -12,7 +12,7 @@ _PROTOCOL = const(3)
 
 
 def handle_pingreq(broker, conn, pkt, buf):
-    """PINGRESP [3.12.4-1]; its two bytes of room are certain, see put_ack."""
+    """PINGRESP [3.12.4-1]; its two bytes of space are certain, see put_ack."""
     if pkt[_BODY] != pkt[_END]:
         return _MALFORMED
     conns = broker.conns

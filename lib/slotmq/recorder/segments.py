@@ -1,4 +1,4 @@
-# segments.py - what the recorder does seldom: the next segment and room for it, and what
+# segments.py - what the recorder does seldom: the next segment and space for it, and what
 # stands in front of one: which records were lost. Loaded on demand and owns
 # nothing; `rec` is a Recorder, what must be remembered is its. The control plane: allocates.
 import gc
@@ -38,14 +38,14 @@ _UNSUBSCRIBED = const(0x903)
 _NEVER = const(0x3FFFFFFF)
 _GAP_BYTES = const(36)
 _OVERWRITTEN = const(1)
-_STOPPED_FOR = const(600)  # tenths of a second, between two looks for room in a full ring
+_STOPPED_FOR = const(600)  # tenths of a second, between two looks for space in a full ring
 _NO_SEGMENT = 0xFFFFFFFF
 _TO_THE_END = 0xFFFFFFFF  # records, how many nobody knows
 _MOST_SEQ = const(0x3FF00000)  # a segment more, and a board could not count without the heap
 
 
 def next_segment(rec, need):
-    """Go on in a new segment that has room for so many bytes; is there one?"""
+    """Go on in a new segment that has space for so many bytes; is there one?"""
     try:
         there = files.look(rec)
         if not rec.is_open:
@@ -62,7 +62,7 @@ def next_segment(rec, need):
     except OSError:
         rec.failed()
         return False
-    return rec.o[_SPACE] >= need  # else many GAPs have taken its room
+    return rec.o[_SPACE] >= need  # else many GAPs have taken its space
 
 
 def _forget_told(rec):
@@ -137,7 +137,7 @@ def finish(rec):
 
 
 def _stop(rec):
-    # The ring is full: the last segment has kept room to say so.
+    # The ring is full: the last segment has kept space to say so.
     if rec.is_open:
         seq = rec.o[_SEQ]
         rec.o[_SPACE] += _GAP_BYTES

@@ -39,7 +39,7 @@ _WARNING = const(2)
 _BOOT = const(1)
 _EEXIST = const(17)
 _FAILED = const(3)  # as in recorder/writer.py
-_NO_ROOM = (28, 122)  # ENOSPC, EDQUOT
+_NO_SPACE = (28, 122)  # ENOSPC, EDQUOT
 _YEAR_2000 = const(946684800)  # where the clocks of most boards begin
 _CLOCK_IS_SET = const(1700000000)
 _RTC = const(1)
@@ -221,7 +221,7 @@ def _identity(folder, newest):
     try:
         files.keep(folder, board, boot)
     except OSError as error:
-        if board != known or error.errno not in _NO_ROOM:
+        if board != known or error.errno not in _NO_SPACE:
             raise
         # Nothing of this start is there before a segment has room, which says its number too.
     return board, boot

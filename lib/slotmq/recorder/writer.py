@@ -26,7 +26,7 @@ _UNWANTED = const(1)  # in defined; from 2 on the segments in turn
 _ORIGIN = const(16)  # a flag of a message, and the bytes of one
 _FILL = const(0)
 _BLOCK = const(1)
-_ROOM = const(2)
+_SIZE = const(2)
 _LENGTH = const(3)
 _SEQ = const(4)
 _SPACE = const(7)
@@ -64,7 +64,7 @@ class Recorder:
         self.out = bytearray(block + max(limits.topic_bytes, limits.client_id_bytes) + _BEFORE)
         self.origin = bytearray(_ORIGIN)
         n = min(limits.routes * 3 // 2, _TOPICS_MOST)
-        # the longest one must find room where all others have made way
+        # the longest one must find space where all others have made way
         size = max(n // 2 * limits.route_topic_bytes, limits.topic_bytes + 15)
         self.topics = Names(n, size)
         self.defined = bytearray(self.topics.slots), bytearray(clients.slots)
@@ -99,7 +99,7 @@ class Recorder:
             _BEFORE + size + (_ORIGIN if kind >> 8 & _ORIGIN and kind & 255 == _OF_MESSAGE else 0)
         )
         try:
-            if self._has_room(total, topic):
+            if self._has_space(total, topic):
                 self._define(topic)
                 self._start(kind, total, topic)
                 if total - size > _BEFORE:
@@ -137,8 +137,8 @@ class Recorder:
                 self.defined[0][slot] = 0
         return slot
 
-    def _has_room(self, total, topic):
-        # Room for the record and for its definitions, in a new segment if need be, which has
+    def _has_space(self, total, topic):
+        # Space for the record and for its definitions, in a new segment if need be, which has
         # none of them: so they are reckoned with wherever it goes.
         client = self.o[_CLIENT]
         if topic != _NONE:
@@ -194,7 +194,7 @@ class Recorder:
         o = self.o
         while n:
             self._settle()
-            piece = min(n, o[_ROOM] - o[_FILL])
+            piece = min(n, o[_SIZE] - o[_FILL])
             copy(self.out, o[_FILL], buf, at, piece)
             o[_FILL] += piece
             at += piece

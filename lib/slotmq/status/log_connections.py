@@ -144,7 +144,7 @@ def _place(failed):
 
 def note(broker, conn, failed):
     """There was no heap. failed: where it was locked, the exception. Else: was it for the
-    journal? Then once, until there is room again."""
+    journal? Then once, until there is space again."""
     if failed and broker.log_mask & _ERROR:
         broker.log(_ERROR, "MemoryError with the heap locked, a defect: %s." % _place(failed))
     journal = broker.journal

@@ -125,7 +125,7 @@ class Connections:
         self.count -= 1
 
     def reserve(self, conn, n):
-        """Room for n outgoing bytes: their offset in tx, or -1 where there is none."""
+        """Space for n outgoing bytes: their offset in tx, or -1 where there is none."""
         at = self.tx_end[conn]
         if at + n > self.tx_limit[conn]:
             return -1

@@ -19,7 +19,7 @@ def find_node(subs, buf, off, n):
 
 
 def add_node(subs, buf, off, n):
-    """The node of a filter, made where it is missing; NONE where there is no room."""
+    """The node of a filter, made where it is missing; NONE where there is no space."""
     nodes = subs.nodes
     parent = subs.root
     end = off + n

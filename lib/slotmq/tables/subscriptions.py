@@ -50,11 +50,11 @@ class Subscriptions:
         self.every = every
         self.routes = Routes(limits.routes, limits.route_topic_bytes)
         self.pool = u16(limits.route_entries)
-        self._room = limits.subscriptions if every else limits.sessions
+        self._space = limits.subscriptions if every else limits.sessions
         self._known = False  # is any topic remembered?
         self._top = 0
         self.best = bytearray(limits.sessions)
-        self.full = False  # is there no room for more of those that are kept?
+        self.full = False  # is there no space for more of those that are kept?
         # Version 5: the group of a shared subscription; does the last match need options?
         self.share = None
         self.version5 = None  # sessions that a client of version 5 has or had
@@ -142,7 +142,7 @@ class Subscriptions:
         Where a session of version 5 is among them, `special` is true, the pool has the
         slots of subscriptions, and the route is not remembered."""
         self.special = False
-        self._reserve(self._room)
+        self._reserve(self._space)
         first = self._top
         self._walk(buf, off, n)
         self._settle(first)

@@ -13,7 +13,7 @@ _REASONS = b"\0\0\x81\x82\x95\0\x97\x8e\x8d\0\x8b\0\0"
 def put_reason(broker, conn, first, packet_id, reason):
     """An acknowledgement to the connection that is being read.
 
-    Four bytes of room are certain; the reason is left away where a fifth is not, or
+    Four bytes of space are certain; the reason is left away where a fifth is not, or
     would be more than the client takes [3.4.2.2.2]."""
     conns = broker.conns
     at = conns.tx_end[conn]
@@ -35,7 +35,7 @@ def sent(broker, conn, end):
     broker.stats[_PACKETS_OUT] += 1
 
 
-def room_for(broker, conn, n):
+def space_for(broker, conn, n):
     """Where n bytes may be put for an answer, after a flush if need be; -1: nowhere.
 
     What is reserved for the answers to what was read behind it stays free."""
@@ -49,13 +49,13 @@ def room_for(broker, conn, n):
 
 
 def goodbye(broker, conn, result):
-    """DISCONNECT with the reason, if there is room, and nothing behind it [3.14.4-1]."""
+    """DISCONNECT with the reason, if there is space, and nothing behind it [3.14.4-1]."""
     reason = result if result & 0x80 else _REASONS[result]
     conns = broker.conns
     # in the midst of a message in parts nothing can be said
     if reason and conns.part_msg[conn] == 0xFFFF:
         conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes  # nothing is answered any more
-        at = room_for(broker, conn, 4)
+        at = space_for(broker, conn, 4)
         if at >= 0:
             tx = conns.tx
             sent(broker, conn, put_u16(tx, put_u16(tx, at, _DISCONNECT << 8 | 2), reason << 8))

@@ -13,7 +13,7 @@ from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
 from slotmq.protocol import open_session
 from slotmq.protocol.connect import Fields
-from slotmq.v5.answers import room_for, sent
+from slotmq.v5.answers import sent, space_for
 from slotmq.v5.connack import text
 from slotmq.v5.connect import Connect5
 from slotmq.v5.properties import scan
@@ -97,7 +97,7 @@ def _text(buf, values, column):
 def _send(broker, conn, code, method, data):
     body = text(0x15, method) + (text(0x16, data) if data else b"")
     remaining = 1 + length_bytes(len(body)) + len(body)
-    at = room_for(broker, conn, 1 + length_bytes(remaining) + remaining)
+    at = space_for(broker, conn, 1 + length_bytes(remaining) + remaining)
     if at < 0:
         return _PACKET_TOO_LARGE
     tx = broker.conns.tx

@@ -2,7 +2,7 @@
 # control plane: may allocate and free.
 from slotmq.delivery.encode import length_bytes, put_header, put_length, put_u16
 from slotmq.platform.runtime import const
-from slotmq.v5.answers import room_for, sent
+from slotmq.v5.answers import sent, space_for
 
 _CONNACK = const(0x20)
 # A CONNACK's return code of version 3 as a reason code
@@ -52,9 +52,9 @@ def prepare(broker, conn, fields):
     information = broker.settings.response_information
     if fields.wants_information and information:
         longer = out + text(0x1A, information.encode())
-        if _room(broker, conn, _remaining(longer)) >= 0:  # it may be left out [3.1.2.11.6]
+        if _space(broker, conn, _remaining(longer)) >= 0:  # it may be left out [3.1.2.11.6]
             fields.answer = longer
-    return _room(broker, conn, _remaining(out)) >= 0
+    return _space(broker, conn, _remaining(out)) >= 0
 
 
 def accept(broker, conn, fields, present):
@@ -67,13 +67,13 @@ def _remaining(properties):
     return 2 + length_bytes(n) + n
 
 
-def _room(broker, conn, remaining):
-    return room_for(broker, conn, 1 + length_bytes(remaining) + remaining)
+def _space(broker, conn, remaining):
+    return space_for(broker, conn, 1 + length_bytes(remaining) + remaining)
 
 
 def _put_connack(broker, conn, present, reason, properties):
     remaining = _remaining(properties)
-    at = _room(broker, conn, remaining)
+    at = _space(broker, conn, remaining)
     if at < 0:
         return False
     tx = broker.conns.tx

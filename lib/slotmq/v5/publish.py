@@ -118,7 +118,7 @@ def _find_topic(broker, conn, values):
 
 
 def _set_alias(broker, conn, alias, n):
-    # Who has taken more than a share of the room for aliases goes when others need theirs.
+    # Who has taken more than a share of the space for aliases goes when others need theirs.
     source = broker.five.source
     aliases = broker.five.aliases
     while not aliases.set(conn, alias, source.tbuf, source.topic, n):
@@ -210,7 +210,7 @@ def _store(broker, flags):
         msg = store(broker, flags)
         if msg != _NONE:
             return msg
-        if not routing.make_room(broker):
+        if not routing.make_space(broker):
             break
     routing.refuse(broker)
     return _NONE

@@ -1,4 +1,4 @@
-# rare.py - what happens seldom with MQTT 5.0, loaded on demand: a client finds no room for
+# rare.py - what happens seldom with MQTT 5.0, loaded on demand: a client finds no space for
 # its topic aliases; a session ends that has messages of shared subscriptions [5.0, 4.8.2].
 # Does not allocate.
 from slotmq.delivery import routing
@@ -49,7 +49,7 @@ def pass_on(broker, session):
 
 
 def _pass(broker, session, entry, slot):
-    # It leaves this session first, so that there is room for it in a table that is full.
+    # It leaves this session first, so that there is space for it in a table that is full.
     subs = broker.subscriptions
     sub = broker.five.shares.choose(broker, slot, 1, session, broker.deliveries.msg[entry])
     if sub == _NONE:

@@ -3,7 +3,7 @@
 # sessions: their options count. Does not allocate.
 from slotmq.delivery import routing
 from slotmq.delivery.encode import put_short
-from slotmq.delivery.outgoing import room
+from slotmq.delivery.outgoing import space
 from slotmq.fast import finish, unref
 from slotmq.platform.runtime import const
 from slotmq.v5.send import emit
@@ -173,7 +173,7 @@ def _send(broker, conn, session):
     entry = sessions.cursor[session]
     flags = deliveries.flags[entry]
     if deliveries.state[entry] == _RELEASED:
-        at = room(broker, conn, 4)
+        at = space(broker, conn, 4)
         if at < 0:
             return False
         put_short(broker.conns.tx, at, _PUBREL, entry + 1)

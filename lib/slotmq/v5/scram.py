@@ -2,7 +2,7 @@
 #
 # Owns the users, read from a file once, and the exchanges under way, each kept by `who`
 # from its first message to its final one. Who is one more than `most` is told that the
-# server is busy, and counted in `refused`: room for every connection is enough.
+# server is busy, and counted in `refused`: space for every connection is enough.
 #     file       name:iterations:salt:StoredKey:ServerKey, base64 from the salt (8 to 32
 #                bytes) on; `slotmq passwd` writes it. Empty lines and # are passed over.
 #     users      name -> (iterations, salt, StoredKey, ServerKey); some 250 bytes each

@@ -4,7 +4,7 @@
 # emit() writes the Source (v5/source.py) for one receiver, with what is that receiver's own:
 # remaining expiry, topic alias, subscription identifiers. Does not allocate.
 from slotmq.delivery.encode import length_bytes, put_header, put_length, put_u16
-from slotmq.delivery.outgoing import fill, pass_rest, room, set_part
+from slotmq.delivery.outgoing import fill, pass_rest, set_part, space
 from slotmq.fast import copy, topic_matches
 from slotmq.platform.runtime import const
 from slotmq.v5.source import store
@@ -65,7 +65,7 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
         if alias and topic_len:  # perhaps only with what is told of a new alias
             return emit(broker, conn, first, packet_id, ident, False)
         return -1  # [3.1.2-24]
-    at = room(broker, conn, n)
+    at = space(broker, conn, n)
     if at < 0:
         if n <= conns.tx_bytes or not conns.is_empty(conn) or not conns.tx_limit[conn]:
             return 0
@@ -157,7 +157,7 @@ def _begin_large(broker, conn, first, packet_id, ident):
 def put_middle(broker, conn, msg, at, packet_id):
     """In the midst of a large message, behind its topic; -> the offset past what was put.
 
-    Where there is no room for it yet, part_id stays."""
+    Where there is no space for it yet, part_id stays."""
     conns = broker.conns
     five = broker.five
     tx = conns.tx

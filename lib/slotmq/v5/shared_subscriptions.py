@@ -24,7 +24,7 @@ class Shares:
         return self.names.find(node, buf, off, n)
 
     def take(self, node, buf, off, n):
-        """The group of that name at a node, made where it is missing; NONE: no room."""
+        """The group of that name at a node, made where it is missing; NONE: no space."""
         slot = self.names.find(node, buf, off, n)
         if slot == _NONE:
             if n < 256:  # the journal has a byte for it
@@ -34,10 +34,10 @@ class Shares:
             self.high = max(self.high, self.names.count())
         return slot
 
-    def joined(self, slot, was_room):
-        """A subscription more; where there was no room for it, perhaps none at all."""
+    def joined(self, slot, had_space):
+        """A subscription more; where there was no space for it, perhaps none at all."""
         self.refs[slot] += 1
-        if not was_room:
+        if not had_space:
             self.left(slot)
 
     def left(self, slot):
@@ -63,7 +63,7 @@ class Shares:
                 fit = 1 if after == _NONE or sub < after else 0
                 if broker.sessions.conn[session] != _NONE:
                     fit += 2 if qos else 8
-                if routing.has_room(broker, session, msg, 0, size):
+                if routing.has_space(broker, session, msg, 0, size):
                     fit += 4
                 # of those behind the last one the highest, then from the highest again
                 if chosen == _NONE or fit > rank or fit == rank and sub > chosen:

@@ -7,7 +7,7 @@ from slotmq.fast import filter_ok, utf8_ok
 from slotmq.platform.runtime import const
 from slotmq.protocol import subscribe as version3
 from slotmq.tables import insertion
-from slotmq.v5.answers import room_for, sent
+from slotmq.v5.answers import sent, space_for
 from slotmq.v5.properties import scan
 
 _NONE = const(0xFFFF)
@@ -60,7 +60,7 @@ def _answer(broker, conn, pkt, buf, answer, where):
         return -count
     if count == 0 or buf[body] == 0 == buf[body + 1]:
         return _PROTOCOL_ERROR
-    put = room_for(broker, conn, count + 4 + length_bytes(count + 3))
+    put = space_for(broker, conn, count + 4 + length_bytes(count + 3))
     if put < 0:  # more filters than an answer can hold, or the client takes in an answer
         most = broker.five.packet_max[conn]
         return _PACKET_TOO_LARGE if 0 < most < count + 4 + length_bytes(count + 3) else _FULL

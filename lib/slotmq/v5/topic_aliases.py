@@ -3,7 +3,7 @@
 # An alias is a chain of blocks in an arena of its own, topic name and nothing else, and
 # its length; 0: not set. `inward` are those that the client set, `outward` those that the
 # broker gave to topics of its own choice: the first ones that are long enough. There is
-# room for all that clients were promised, with topics of up to 1024 bytes; where longer
+# space for all that clients were promised, with topics of up to 1024 bytes; where longer
 # ones take more, those go that the broker gave, and then the client that has most.
 # Does not allocate after construction.
 from slotmq.fast import Arena
@@ -11,7 +11,7 @@ from slotmq.platform.arrays import i32, u16
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
-_LONG_TOPIC = const(1024)  # bytes of a topic for which there is room in any case
+_LONG_TOPIC = const(1024)  # bytes of a topic for which there is space in any case
 _SHORTEST = const(4)  # bytes of a topic that is worth an alias
 
 
@@ -33,7 +33,7 @@ class Aliases:
         self.found = i32(1)
 
     def set(self, conn, alias, buf, off, n):
-        """The client's alias, 1 to most, stands for a topic now. False: no room."""
+        """The client's alias, 1 to most, stands for a topic now. False: no space."""
         at = conn * self.most + alias - 1
         self._drop(self.inward, self.inward_len, at)
         if not self._keep(self.inward, self.inward_len, at, buf, off, n):
