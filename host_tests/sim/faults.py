@@ -204,7 +204,7 @@ FAULTS = (
     Fault(
         "a client of version 3 hands on what was its own",
         "v5/extension.py",
-        "        if version5[session] and broker",
+        "        if is_v5[session] and broker",
         "        if broker",
         5400,
     ),
@@ -253,10 +253,10 @@ FAULTS = (
         "",
     ),
     Fault(
-        "a whole-packet buffer is not given back",
+        "a reassembly buffer is not given back",
         "tables/connections.py",
-        "            self.big_owner[k] = _NONE\n            self.bigs[0] -= 1",
-        "            self.big_owner[k] = _NONE",
+        "            self.reassembly_owner[k] = _NONE\n            self.reassembly[0] -= 1",
+        "            self.reassembly_owner[k] = _NONE",
     ),
     # A table that is full
     Fault(

@@ -7,7 +7,7 @@ from . import peek, queues
 from .session import QUEUED
 
 NOTHING = peek.Growth()
-_WAITED_MS = 1500  # that count as held for who has waited for a whole-packet buffer
+_WAITED_MS = 1500  # that count as held for who has waited for a reassembly buffer
 
 
 class Learning:
@@ -267,20 +267,22 @@ class Learning:
         self.settle(grown)
 
     def look_for_waiting(self):
-        """Does somebody wait for a whole-packet buffer, or has somebody in this turn?"""
+        """Does somebody wait for a reassembly buffer, or has somebody in this turn?"""
         conns = self.broker.conns
-        waits = not conns.bigs[3] and any(conns.waits_for_big(conn) for conn in range(conns.top))
-        if waits or conns.bigs[2] != self.buffers_refused:
+        waits = not conns.reassembly[3] and any(
+            conns.waits_for_reassembly(conn) for conn in range(conns.top)
+        )
+        if waits or conns.reassembly[2] != self.buffers_refused:
             self.wanted_ms = self.now()
-        self.buffers_refused = conns.bigs[2]
+        self.buffers_refused = conns.reassembly[2]
         if not waits:
             self.unwanted_ms = self.now()
 
     def look_at_holders(self):
-        """Where somebody waits for a whole-packet buffer, who is silent does not keep one."""
+        """Where somebody waits for a reassembly buffer, who is silent does not keep one."""
         for link in self.world.links:
             conn = peek.connection(self.world, link)
-            if conn == peek.NONE or not self.broker.conns.has_big(conn):
+            if conn == peek.NONE or not self.broker.conns.has_reassembly(conn):
                 link.without_ms = self.now()
                 continue
             since = max(self.unwanted_ms, link.without_ms, link.last_activity_ms, link.wrote_ms)
@@ -292,7 +294,9 @@ class Learning:
         if paused and link.was_paused and self.world.loop.next_tick != link.paused_tick:
             link.unread_ms = self.now()  # that is not its fault, and a tick has seen it
         link.was_paused, link.paused_tick = paused, self.world.loop.next_tick
-        if not self.broker.conns.bigs[3] and self.broker.conns.waits_for_big(link.conn):
+        if not self.broker.conns.reassembly[3] and self.broker.conns.waits_for_reassembly(
+            link.conn
+        ):
             link.waited_ms = self.now()  # nor this
             return
         timeout = link.client.plan.keep_alive * 1500

@@ -30,7 +30,7 @@ class Link(link.Link):
         self.waited_ms = -99999  # for a buffer for its long packet
         self.read_before = 0  # bytes read before
         self.begun_ms = 0  # the packet that is cut, or the last whole one
-        self.without_ms = 0  # when it had no whole-packet buffer
+        self.without_ms = 0  # when it had no reassembly buffer
         self.unread_ms = 0  # when the broker had no room for answers to more
         self.was_paused = self.paused_tick = 0  # had it none at the last look, and which tick
 

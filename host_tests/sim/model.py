@@ -36,7 +36,7 @@ class Model(Learning):
         self.seq = 0
         self.refused_in = -1  # turn in which a message found no slot
         self.buffers_refused = 0
-        self.wanted_ms = -99999  # when somebody waited for a whole-packet buffer
+        self.wanted_ms = -99999  # when somebody waited for a reassembly buffer
         self.unwanted_ms = 0  # when nobody did
         self.counts = peek.Counts(self.broker)
         self.births = [0]  # of what sessions are owed

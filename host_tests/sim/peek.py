@@ -154,7 +154,7 @@ def queue(broker, name):
     while entry != NONE:
         what = key(broker, d.msg[entry]) if d.msg[entry] != NONE else None
         row = Row(what, entry + 1, d.state[entry], d.flags[entry])
-        if broker.five and broker.subscriptions.version5[slot]:
+        if broker.five and broker.subscriptions.is_v5[slot]:
             row.group = broker.five.group[entry]
             row.identifier = broker.five.ident[entry]
         rows.append(row)

@@ -32,7 +32,7 @@ def note_full(world):
     seen["full messages"] += broker.messages.refused
     seen["full deliveries"] += broker.deliveries.refused
     seen["full received"] += broker.sessions.ids_refused
-    seen["full reassembly"] += broker.conns.bigs[2]
+    seen["full reassembly"] += broker.conns.reassembly[2]
     seen["full shares"] += broker.five.shares.refused if broker.five else 0
 
 

@@ -50,7 +50,7 @@ def _deliveries(broker):
 def _references(broker):
     m = broker.messages
     refs = [0] * m.slots
-    holders = [broker.retained.msg, broker.sessions.will, broker.conns.part_msg]
+    holders = [broker.retained.msg, broker.sessions.will, broker.conns.chunked_msg]
     if broker.sessions.id_msg is not None:
         holders.append(broker.sessions.id_msg)
     d = broker.deliveries
@@ -113,7 +113,7 @@ def _buffers(broker):
             continue
         if not base <= conns.tx_end[conn] <= base + conns.tx_bytes:
             yield f"outgoing buffer of connection {conn}"
-        limit = base + conns.tx_bytes if conns.part_msg[conn] == _NONE else 0
+        limit = base + conns.tx_bytes if conns.chunked_msg[conn] == _NONE else 0
         said = conns.level[conn] == 5 and conns.state[conn] in _LEAVING  # DISCONNECT
         if conns.tx_limit[conn] != limit and not (said and conns.tx_limit[conn] == 0):
             yield f"limit of connection {conn}"

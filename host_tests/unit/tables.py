@@ -8,7 +8,7 @@ def counts(broker):
     for table in (_connections, _sessions, _subscriptions, _messages):
         found.update(table(broker))
     if broker.five:
-        found.update(_version5(broker.five, broker.subscriptions.version5))
+        found.update(_version5(broker.five, broker.subscriptions.is_v5))
     return found
 
 
@@ -21,8 +21,8 @@ def _connections(broker):
         "ending": broker.ending_count,
         "dirty": conns.counts[0],
         "packets held": sum(conns.held),
-        "whole-packet buffers": sum([owner != _NONE for owner in conns.big_owner]),
-        "messages in parts": sum([msg != _NONE for msg in conns.part_msg]),
+        "reassembly buffers": sum([owner != _NONE for owner in conns.reassembly_owner]),
+        "messages in chunks": sum([msg != _NONE for msg in conns.chunked_msg]),
     }
 
 
@@ -57,7 +57,7 @@ def _messages(broker):
     }
 
 
-def _version5(five, version5):
+def _version5(five, is_v5):
     scram = five.scram.exchanges if five.scram else ()
     return {
         "topic aliases": five.aliases.count,
@@ -67,7 +67,7 @@ def _version5(five, version5):
         "members": sum(five.shares.refs),
         "options": sum([options != 0 for options in five.options]),
         "identifiers": sum([number != 0 for number in five.identifier]),
-        "sessions of version 5": sum(version5),
+        "sessions of version 5": sum(is_v5),
         "exchanges": len(five.exchanges),
         "exchanges of SCRAM": len(scram),
     }

@@ -103,7 +103,7 @@ def session(broker, n):
     row = (
         sessions.client_id(n),
         sessions.clean[n],
-        broker.subscriptions.version5[n],
+        broker.subscriptions.is_v5[n],
         five.expiry[n],
     )
     if will == NONE:

@@ -1,4 +1,4 @@
-"""Long packets that come in pieces: who holds a whole-packet buffer, and for how long."""
+"""Long packets that come in pieces: who holds a reassembly buffer, and for how long."""
 
 import unittest
 
@@ -27,7 +27,7 @@ class Reassembly(unittest.TestCase):
     def start(self, limits=BOARD, **settings):
         self.world = World(Broker(Limits(**limits), Settings(sys_interval=0, **settings)))
         self.conns = self.world.broker.conns
-        self.buffers = len(self.conns.big_owner)
+        self.buffers = len(self.conns.reassembly_owner)
         self.empty = counts(self.world.broker)
         self.clients = []
         self.feeding = []  # (client, bytes, each so many tenths of a second)
@@ -225,7 +225,7 @@ class TestFastSenders(Reassembly):
         waits = self.client("waits", keep_alive=1)
         waits.send(publish("t/other", b"y" * 500, 1, 1)[:400])
         for _ in range(150):
-            if self.conns.bigs[0] == self.buffers:  # the others have not finished
+            if self.conns.reassembly[0] == self.buffers:  # the others have not finished
                 self.tenths()
         self.tenths(8)
         waits.send(publish("t/other", b"y" * 500, 1, 1)[400:])

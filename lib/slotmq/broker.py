@@ -143,7 +143,7 @@ class Broker:
         """A slot for a new network connection; NONE where none is left."""
         return self.conns.take(stream, self.now)
 
-    def drain_pending(self):
+    def drain_all(self):
         """Go on with every connected session for which something was queued or freed."""
         deliveries = self.deliveries
         pending = deliveries.pending
@@ -156,7 +156,7 @@ class Broker:
                 self.go_on(conn)
 
     def go_on(self, conn):
-        """Send what waits for space or for the window: parts, deliveries, retained messages."""
+        """Send what waits for space or for the window: chunks, deliveries, retained messages."""
         session = self.conns.session[conn]
         try:
             if session != _NONE and outgoing.fill(self, conn):

@@ -186,7 +186,7 @@ class Gauges:
         return [
             conns.refused, sessions.refused, subs.refused, subs.nodes_refused,
             broker.retained.refused, broker.messages.refused, broker.deliveries.refused,
-            sessions.ids_refused, conns.bigs[2],
+            sessions.ids_refused, conns.reassembly[2],
             five.shares.refused if five else 0, five.aliases.refused if five else 0, dropped,
         ]
         # fmt: on

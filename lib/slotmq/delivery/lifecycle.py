@@ -2,7 +2,7 @@
 # resumes and ends, a connection leaves its session, a will is published.
 # Does not allocate.
 from slotmq.delivery import retain, routing
-from slotmq.delivery.outgoing import end_part
+from slotmq.delivery.outgoing import end_chunked
 from slotmq.fast import finish, unref
 from slotmq.platform.runtime import const
 
@@ -128,6 +128,6 @@ def release(broker, conn):
     detach(broker, conn)
     if broker.five:
         broker.five.connection_ends(broker, conn)
-    end_part(broker, conn)
+    end_chunked(broker, conn)
     broker.conns.drop_held(conn)
     broker.conns.free(conn)

@@ -1,7 +1,7 @@
 # outgoing.py - the way into a connection's outgoing buffer, for every packet.
 #
 # Owns the answer to "is there space?": where a buffer is full it is flushed within
-# the turn, and a message that is larger than the whole buffer leaves in parts,
+# the turn, and a message that is larger than the whole buffer leaves in chunks,
 # copied from its slot whenever there is space again; meanwhile the buffer's limit
 # is 0, so that nothing gets in between. The last word is the socket's: space()
 # gives -1 only after it said "not now". Does not allocate.
@@ -15,7 +15,7 @@ _BLOCKED = const(2)
 _FULL = const(6)
 _PACKETS_OUT = const(1)
 _PUBLISH_OUT = const(3)
-_PIECE = const(20)  # bytes of space at least for a piece of a message
+_CHUNK = const(20)  # bytes of space at least for a chunk of a message
 _EXTRA = const(8)
 
 
@@ -50,7 +50,7 @@ def send_message(broker, conn, msg, first, packet_id):
     at = space(broker, conn, n)
     if at >= 0:
         put_message(broker.conns.tx, at, messages, msg, first, remaining, packet_id)
-    elif not _begin_parts(broker, conn, msg, first, remaining, n, packet_id):
+    elif not _begin_chunked(broker, conn, msg, first, remaining, n, packet_id):
         return False
     broker.stats[_PUBLISH_OUT] += 1
     return True
@@ -92,7 +92,7 @@ def _pass_through(broker, conn, buf, start, n):
             if msg == _NONE:
                 pass_rest(broker, conn, buf, start + k, n - k)
             else:
-                set_part(conns, conn, msg, 2, 0)
+                set_chunked(conns, conn, msg, 2, 0)
                 fill(broker, conn)
             return True
         conns.tx_end[conn] = at
@@ -117,11 +117,11 @@ def pass_rest(broker, conn, buf, start, n):
         broker.messages.refused += 1
         broker.end(conn, _FULL)
     else:
-        set_part(conns, conn, msg, 2, 0)
+        set_chunked(conns, conn, msg, 2, 0)
         fill(broker, conn)
 
 
-def _begin_parts(broker, conn, msg, first, remaining, n, packet_id):
+def _begin_chunked(broker, conn, msg, first, remaining, n, packet_id):
     # None begins while nothing may leave: nobody would go on with it.
     conns = broker.conns
     if n <= conns.tx_bytes or not conns.is_empty(conn) or broker.journal and broker.held:
@@ -132,26 +132,26 @@ def _begin_parts(broker, conn, msg, first, remaining, n, packet_id):
         return False  # it has said DISCONNECT behind what it sent to itself
     put_header(conns.tx, at, first, remaining)
     broker.messages.refs[msg] += 1
-    set_part(conns, conn, msg, 0, packet_id)
+    set_chunked(conns, conn, msg, 0, packet_id)
     fill(broker, conn)
     return True
 
 
-def set_part(conns, conn, msg, off, packet_id):
-    """What follows in tx is this message from its byte `off` on, piece by piece."""
-    conns.part_msg[conn] = msg
-    conns.part_off[conn] = off
-    conns.part_id[conn] = packet_id
+def set_chunked(conns, conn, msg, off, packet_id):
+    """What follows in tx is this message from its byte `off` on, chunk by chunk."""
+    conns.chunked_msg[conn] = msg
+    conns.chunked_off[conn] = off
+    conns.chunked_id[conn] = packet_id
     conns.tx_limit[conn] = 0
 
 
 def fill(broker, conn):
-    """Go on with a message in parts. True where none is under way any more."""
+    """Go on with a message in chunks. True where none is under way any more."""
     conns = broker.conns
-    while conns.part_msg[conn] != _NONE:
+    while conns.chunked_msg[conn] != _NONE:
         limit = (conn + 1) * conns.tx_bytes
         end = conns.tx_end[conn]
-        if limit - end < _PIECE or not _copy_part(broker, conn, limit):
+        if limit - end < _CHUNK or not _copy_chunk(broker, conn, limit):
             if conns.out[conn] == _BLOCKED:
                 return False
             broker.flush(conn)
@@ -160,47 +160,47 @@ def fill(broker, conn):
     return True
 
 
-def _copy_part(broker, conn, limit):
-    # The next piece, of at least two bytes of space: topic, packet id or payload. False: what
+def _copy_chunk(broker, conn, limit):
+    # The next chunk, of at least two bytes of space: topic, packet id or payload. False: what
     # version 5 puts in the middle has no space yet.
     conns = broker.conns
     messages = broker.messages
-    msg = conns.part_msg[conn]
-    off = conns.part_off[conn]
+    msg = conns.chunked_msg[conn]
+    off = conns.chunked_off[conn]
     at = conns.tx_end[conn]
-    packet_id = conns.part_id[conn]
+    packet_id = conns.chunked_id[conn]
     topic_end = messages.topic_len[msg] + 2
     end = topic_end + messages.payload_len[msg]
     if off == topic_end and packet_id:
         if conns.level[conn] == 5 or messages.flags[msg] & _EXTRA:
             at = broker.five.put_middle(broker, conn, msg, at, packet_id)
-            if conns.part_id[conn]:
+            if conns.chunked_id[conn]:
                 return False
-            off = conns.part_off[conn]
+            off = conns.chunked_off[conn]
         else:
             conns.tx[at] = packet_id >> 8
             conns.tx[at + 1] = packet_id & 255
-            conns.part_id[conn] = 0
+            conns.chunked_id[conn] = 0
             at += 2
     else:
         n = min(limit - at, (topic_end if off < topic_end else end) - off)
         messages.arena.move(messages.first[msg], off, conns.tx, at, n, 1)
         off += n
         at += n
-    conns.part_off[conn] = off
+    conns.chunked_off[conn] = off
     conns.tx_end[conn] = at
     if conns.out[conn] == 0:
         conns.mark_dirty(conn)
-    if off == end and not conns.part_id[conn]:
-        end_part(broker, conn)
+    if off == end and not conns.chunked_id[conn]:
+        end_chunked(broker, conn)
     return True
 
 
-def end_part(broker, conn):
+def end_chunked(broker, conn):
     """The message is whole in tx, or its connection ends: let go of it."""
     conns = broker.conns
-    msg = conns.part_msg[conn]
+    msg = conns.chunked_msg[conn]
     if msg != _NONE:
-        conns.part_msg[conn] = _NONE
+        conns.chunked_msg[conn] = _NONE
         conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes
         unref(broker.queue, msg)

@@ -23,7 +23,17 @@ if MICROPYTHON:
         p += (s.queued, s.inflight, d.is_pending, d.window, m.refs, m.first, m.next, m.count)
         p += (m.topic_len, m.payload_len, m.flags, d.pending, s.scans, m.arena.state)
         p += (m.arena.next, m.arena.data, c.session, broker.stats, broker.clock, broker.pkt)
-        p += (s.ids, s.id_count, s.progress, r.first, r.end, c.state, c.held, c.bigs, s.ids_high)
+        p += (
+            s.ids,
+            s.id_count,
+            s.progress,
+            r.first,
+            r.end,
+            c.state,
+            c.held,
+            c.reassembly,
+            s.ids_high,
+        )
         p += (c.last_activity, ALIGN, d.slots, m.slots, s.received)
         p += (s.received if s.id_msg is None else 0, _NONE, 0, s.dirty)
         broker.queue = broker.short_way = c.columns = table(p)

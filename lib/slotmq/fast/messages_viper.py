@@ -211,7 +211,7 @@ def place(o: ptr32, i: int, end: int, src: ptr8, start: int, n: int) -> int:
     # Puts the QoS 0 packet src[start:start + n] into the outgoing buffer of every
     # session of the route entries i..end, with a clean first byte. Offline
     # sessions are passed over. -> the first entry that needs another way (no
-    # space, or a message in parts under way), or end. o: fast/columns.py.
+    # space, or a message in chunks under way), or end. o: fast/columns.py.
     # The fast path passes -n: to all of them, or to none and -> -1.
     entries = ptr16(int(o) - o[_C_POOL])
     conn_of = ptr16(int(o) - o[_C_CONN_OF])

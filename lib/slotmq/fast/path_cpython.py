@@ -13,7 +13,7 @@ def may_read(broker, conn):
     if conns.state[conn] != 2 or conns.held[conn]:
         return 0
     conns.last_activity[conn] = broker.now
-    most = conns.bigs[3]
+    most = conns.reassembly[3]
     space = conns.tx_limit[conn] - conns.tx_end[conn]
     if space > most:
         return most

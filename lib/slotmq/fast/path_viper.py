@@ -44,7 +44,7 @@ _R_FIRST = const(47)
 _R_END = const(48)
 _C_STATE = const(49)
 _C_HELD = const(50)
-_C_BIGS = const(51)
+_C_REASSEMBLY = const(51)
 _S_IDS_HIGH = const(52)
 _C_LAST_ACTIVITY = const(53)
 _S_RECEIVED = const(57)
@@ -60,7 +60,7 @@ def may_read(o: ptr32, conn: int) -> int:
         return 0
     ptr32(int(o) - o[_C_LAST_ACTIVITY])[conn] = ptr32(int(o) - o[_CLOCK])[0]
     space = ptr32(int(o) - o[_C_TX_LIMIT])[conn] - ptr32(int(o) - o[_C_TX_END])[conn]
-    most = ptr32(int(o) - o[_C_BIGS])[3]
+    most = ptr32(int(o) - o[_C_REASSEMBLY])[3]
     if space > most:
         return most
     return space if space > 0 and space > most >> 2 else 0

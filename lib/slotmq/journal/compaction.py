@@ -102,14 +102,14 @@ def make(journal):
     buf = journal.buf
     buf[_FIELDS] = VERSION
     at = put_u16(buf, put_u32(buf, _FIELDS + 1, journal.generation), journal.window)
-    in_parts = medium.page == 1
-    buf[at] = journal.always | in_parts << 1
+    by_table = medium.page == 1
+    buf[at] = journal.always | by_table << 1
     journal.record(_HEAD, at + 1)
-    if in_parts:
+    if by_table:
         clock = journal.clock
         journal.clock = _NEVER  # no COMMIT for the time alone
         try:
-            _write_in_parts(journal, journal.broker)
+            _write_by_table(journal, journal.broker)
         finally:
             journal.clock = clock
     journal.write()
@@ -121,7 +121,7 @@ def make(journal):
     keep_space(journal)
 
 
-def _write_in_parts(journal, broker):
+def _write_by_table(journal, broker):
     # A COMMIT behind each table: of a file that rots those before it count, and there is no
     # generation before it to go back to, as in flash. Two say that all of them are there; the
     # second one is left to who calls.

@@ -6,7 +6,7 @@ from slotmq.platform.runtime import const
 
 _HEAD = const(1)
 _COMMIT = const(13)
-_IN_PARTS = const(2)  # in HEAD: two COMMITs end its first rows
+_BY_TABLE = const(2)  # in HEAD: two COMMITs end its first rows
 _COMMIT_BEGINS = b"\x0d\x04"  # type and length
 _CHUNK = const(60)
 _WINDOW = const(512)
@@ -147,7 +147,7 @@ def last_commit(reader, version):
                 return 0, 0
             if reader.buf[0] > version:
                 return 0, reader.buf[0]
-            has_rows = n < 8 or not reader.buf[7] & _IN_PARTS
+            has_rows = n < 8 or not reader.buf[7] & _BY_TABLE
         at = reader.next
         has_rows = has_rows or kind == reader.kind == _COMMIT
         kind = reader.kind

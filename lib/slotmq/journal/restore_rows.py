@@ -16,7 +16,7 @@ _NONE = const(0xFFFF)
 _IS_CLEAN = const(1)
 _CONNECTED = const(2)
 _WILL = const(4)
-_VERSION5 = const(8)
+_V5 = const(8)
 _SHARE = const(8)  # bytes of $share/ and the / behind the name
 # Types of records
 _HEAD = const(1)
@@ -142,8 +142,8 @@ class Restorer(Messages):
             five.will_delay[here] = u32(buf, 13)
             five.will_at[here] = signed(u32(buf, 17))
             five.will_since[here] = signed(u32(buf, 21))
-            if flags & _VERSION5:
-                five.note_version5(broker, here)
+            if flags & _V5:
+                five.note_v5(broker, here)
         if flags & _WILL:
             sessions.will[here] = self.held(u16(buf, 11))
 

@@ -18,7 +18,7 @@ _SUBSCRIPTION_GONE = const(5)
 _IS_CLEAN = const(1)
 _CONNECTED = const(2)
 _WILL = const(4)
-_VERSION5 = const(8)
+_V5 = const(8)
 
 
 def write_rows(journal):
@@ -59,8 +59,8 @@ def _session(journal, sessions, session):
     if will != _NONE:
         flags |= _WILL
         journal.message(will)
-    if five and journal.broker.subscriptions.version5[session]:
-        flags |= _VERSION5
+    if five and journal.broker.subscriptions.is_v5[session]:
+        flags |= _V5
     at = put_u16(buf, _FIELDS, session)
     buf[at] = flags
     at = put_u32(buf, at + 1, sessions.left[session])

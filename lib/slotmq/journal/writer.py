@@ -214,7 +214,7 @@ class Journal:
             return
         session = deliveries.session[entry]
         five = self.broker.five
-        if five and not self.broker.subscriptions.version5[session]:
+        if five and not self.broker.subscriptions.is_v5[session]:
             five = None
         at = put_u16(buf, at, session)
         at = put_u16(buf, at, msg)

@@ -225,14 +225,14 @@ class Loop:
             paused = self.paused[conn]
             if paused & _IN and readable(self.broker, conn):
                 paused &= ~_IN
-                if conns.waits_for_big(conn):
+                if conns.waits_for_reassembly(conn):
                     if first == _NONE or conns.held_since[conn] < conns.held_since[first]:
                         first = conn
             if paused & _OUT and self._may_write(conn):
                 paused &= ~_OUT
             self.pause(conn, paused)
         if first != _NONE:
-            conns.take_big(first)
+            conns.take_reassembly(first)
         self.finish_turn()
 
     def _may_write(self, conn):
@@ -333,7 +333,7 @@ class Loop:
         wills of which may give others something again."""
         broker, conns, counts, pending = self.at_end
         if pending[0]:
-            broker.drain_pending()
+            broker.drain_all()
         while True:
             # It may find no heap: then all that is to be written stays on the list.
             broker.journal and broker.journal.commit()
@@ -345,4 +345,4 @@ class Loop:
                 return
             broker.ending_count -= 1
             closing.close(self, broker.ending[broker.ending_count])
-            broker.drain_pending()
+            broker.drain_all()

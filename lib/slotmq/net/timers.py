@@ -24,9 +24,9 @@ def tick(broker):
     if broker.now >= _EPOCH:
         _begin_epoch(broker)
     conns = broker.conns
-    waiting = False  # does somebody wait for a whole-packet buffer?
-    for conn in range(0 if conns.bigs[3] else conns.top):
-        if conns.waits_for_big(conn):
+    waiting = False  # does somebody wait for a reassembly buffer?
+    for conn in range(0 if conns.reassembly[3] else conns.top):
+        if conns.waits_for_reassembly(conn):
             # It is not read until it has one: not its fault.
             conns.last_activity[conn] = broker.now
             waiting = True
@@ -103,9 +103,9 @@ def _check_timeout(broker, conn, waiting):
     else:
         timeout = conns.keep_alive_timeout[conn]
         late = timeout and now - conns.last_activity[conn] >= timeout
-    if conns.held[conn] and not (waiting and conns.waits_for_big(conn)):
+    if conns.held[conn] and not (waiting and conns.waits_for_reassembly(conn)):
         # A cut packet: so long for each 2,000 bytes (protocol/dispatch.py).
-        waiting = waiting and conns.has_big(conn)
+        waiting = waiting and conns.has_reassembly(conn)
         timeout = _HURRY if waiting else broker.settings.packet_timeout * 10
         since = conns.held_since[conn]
         if broker.loop.paused[conn] & _IN:

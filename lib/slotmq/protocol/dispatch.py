@@ -1,7 +1,7 @@
 # dispatch.py - from the bytes of a connection to the handlers of its packets.
 #
 # A packet that arrives whole is handled where it was read, in rx. Of a cut one the
-# beginning is held, in the connection's tail or in a whole-packet buffer; only the
+# beginning is held, in the connection's tail or in a reassembly buffer; only the
 # bytes that it misses are copied behind it. readable() is how one client's flood
 # is bounded: a turn reads at most rx_bytes from each, and no more than the answers
 # to it have space for, so that an acknowledgement is never lost for lack of it.
@@ -108,7 +108,7 @@ HANDLERS = by_type(_PUBLISHING, _subscribing, handle_disconnect, _NOT) + (publis
 def readable(broker, conn):
     """How many bytes may be read now: no more than their answers have space for."""
     conns = broker.conns
-    if conns.state[conn] == _ENDING or conns.part_msg[conn] != _NONE:
+    if conns.state[conn] == _ENDING or conns.chunked_msg[conn] != _NONE:
         return 0
     n = conns.tx_limit[conn] - conns.tx_end[conn]
     if n < conns.tx_bytes >> 1 and conns.out[conn] != _BLOCKED:
@@ -120,7 +120,7 @@ def readable(broker, conn):
     elif held:
         # The answer to what is held was not reserved when that was read.
         n -= 4 + min(held >> 2, conns.tx_bytes >> 1)
-    if not conns.bigs[3] and not conns.has_big(conn):
+    if not conns.reassembly[3] and not conns.has_reassembly(conn):
         n = min(n, conns.tail_bytes - held)
     return max(0, min(n, len(broker.rx)))
 
@@ -142,7 +142,7 @@ def receive(broker, conn, buf, at, n):
     if held < size or broker.pkt[_TOTAL] - held > _MISSING:
         # A sign of life [3.1.2-24]; more of what is cut is none, but in a long packet.
         conns.last_activity[conn] = broker.now
-    if conns.part_msg[conn] == _NONE and conns.state[conn] != _ENDING:
+    if conns.chunked_msg[conn] == _NONE and conns.state[conn] != _ENDING:
         conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes
     broker.current = _NONE
     broker.go_on(conn)
@@ -239,7 +239,7 @@ def _hold(broker, conn, buf, at, end):
     conns = broker.conns
     n = end - at
     if max(n, broker.pkt[_TOTAL]) > conns.tail_bytes:
-        conns.take_big(conn)
+        conns.take_reassembly(conn)
     copy(conns.hold, conns.hold_off[conn], buf, at, n)
     conns.held[conn] = n
     conns.held_since[conn] = broker.now
@@ -257,7 +257,11 @@ def _complete_held(broker, conn, buf, n):
         total = broker.pkt[_TOTAL]
         if size < 0:
             break
-        if total > conns.tail_bytes and not conns.has_big(conn) and conns.take_big(conn):
+        if (
+            total > conns.tail_bytes
+            and not conns.has_reassembly(conn)
+            and conns.take_reassembly(conn)
+        ):
             off = conns.hold_off[conn]
         more = min(total - held if total else 1, n - at)
         copy(conns.hold, off + held, buf, at, more)

@@ -61,7 +61,7 @@ retained retained.high retained.refused
 messages messages.count.1 messages.refused
 deliveries deliveries.count.1 deliveries.refused
 received sessions.ids_high.0 sessions.ids_refused
-reassembly conns.bigs.1 conns.bigs.2
+reassembly conns.reassembly.1 conns.reassembly.2
 shares five.shares.high five.shares.refused
 aliases five.aliases.high five.aliases.refused
 """

@@ -8,13 +8,13 @@
 # tx_end waits to leave, and tx_limit is where it must end. Whoever puts something there
 # puts the connection on the dirty list, which the loop empties once a turn; one
 # whose socket said "not now" is blocked instead, until it is writable again.
-# A message that is larger than the buffer leaves in parts: part_msg holds it,
+# A message that is larger than the buffer leaves in chunks: chunked_msg holds it,
 # and tx_limit is 0 meanwhile, so that nothing comes in between; as it is behind a
 # DISCONNECT to a client of version 5.
 #
 # Incoming: the held bytes of one cut packet lie in hold[hold_off:hold_off + held];
-# a short one in the connection's tail, a longer one in a shared whole-packet buffer
-# (hold_big), of which there are fewer than connections.
+# a short one in the connection's tail, a longer one in a shared reassembly buffer
+# (reassembly_owner), of which there are fewer than connections.
 from slotmq.fast import copy
 from slotmq.platform.arrays import chain, i32, u16
 from slotmq.platform.runtime import const
@@ -67,19 +67,19 @@ class Connections:
         self.out = bytearray(n)
         self.dirty = u16(2 * n)  # one may have been flushed and filled again in a turn
         self.counts = i32(2)  # [dirty connections, QoS 0 messages placed]
-        self.part_msg = u16(n, _NONE)
-        self.part_off = i32(n)  # bytes of it already in tx
-        self.part_id = u16(n)  # packet id that is still to be put, or 0
+        self.chunked_msg = u16(n, _NONE)
+        self.chunked_off = i32(n)  # bytes of it already in tx
+        self.chunked_id = u16(n)  # packet id that is still to be put, or 0
         # Incoming
         self.hold = bytearray(n * limits.tail_bytes + limits.reassembly * limits.max_packet)
         self.hold_off = i32(n)
-        # whole-packet buffers: [taken, most taken so far, refused], and what the fast path may
+        # reassembly buffers: [taken, most taken so far, refused], and what the fast path may
         # read at once: nothing while all are taken
-        self.bigs = i32(4)
-        self.bigs[3] = self.rx_bytes = limits.rx_bytes
-        self.big_owner = u16(limits.reassembly, _NONE)
+        self.reassembly = i32(4)
+        self.reassembly[3] = self.rx_bytes = limits.rx_bytes
+        self.reassembly_owner = u16(limits.reassembly, _NONE)
         self.tail_bytes = limits.tail_bytes
-        self.big_bytes = limits.max_packet
+        self.reassembly_bytes = limits.max_packet
         self.held = i32(n)
         self.held_since = i32(n)
         self.columns = (
@@ -116,7 +116,7 @@ class Connections:
     def free(self, conn):
         """Give the slot back; its session must have been let go before."""
         assert self.state[conn] != _VACANT and self.session[conn] == _NONE
-        assert self.part_msg[conn] == _NONE and self.held[conn] == 0
+        assert self.chunked_msg[conn] == _NONE and self.held[conn] == 0
         self.stream[conn] = self.source[conn] = None
         self.state[conn] = _VACANT
         self.out[conn] = _IDLE
@@ -144,38 +144,38 @@ class Connections:
         self.dirty[counts[0]] = conn
         counts[0] += 1
 
-    def has_big(self, conn):
+    def has_reassembly(self, conn):
         return self.hold_off[conn] >= self.slots * self.tail_bytes
 
-    def waits_for_big(self, conn):
-        """Is its tail full, so that it goes on with a whole-packet buffer only?"""
-        return self.held[conn] == self.tail_bytes and not self.has_big(conn)
+    def waits_for_reassembly(self, conn):
+        """Is its tail full, so that it goes on with a reassembly buffer only?"""
+        return self.held[conn] == self.tail_bytes and not self.has_reassembly(conn)
 
-    def take_big(self, conn):
-        """A whole-packet buffer for conn, and what it holds; False where all are taken."""
-        for k in range(len(self.big_owner)):
-            if self.big_owner[k] == _NONE:
-                self.big_owner[k] = conn
-                off = self.slots * self.tail_bytes + k * self.big_bytes
+    def take_reassembly(self, conn):
+        """A reassembly buffer for conn, and what it holds; False where all are taken."""
+        for k in range(len(self.reassembly_owner)):
+            if self.reassembly_owner[k] == _NONE:
+                self.reassembly_owner[k] = conn
+                off = self.slots * self.tail_bytes + k * self.reassembly_bytes
                 copy(self.hold, off, self.hold, self.hold_off[conn], self.held[conn])
                 self.hold_off[conn] = off
                 self.held_since[conn] = max(
                     self.held_since[conn], self.last_activity[conn] - _WAITED
                 )
-                self.bigs[0] += 1
-                self.bigs[1] = max(self.bigs[1], self.bigs[0])
-                if self.bigs[0] == len(self.big_owner):
-                    self.bigs[3] = 0
+                self.reassembly[0] += 1
+                self.reassembly[1] = max(self.reassembly[1], self.reassembly[0])
+                if self.reassembly[0] == len(self.reassembly_owner):
+                    self.reassembly[3] = 0
                 return True
-        self.bigs[2] += 1
+        self.reassembly[2] += 1
         return False
 
     def drop_held(self, conn):
-        """Forget the held bytes and give a whole-packet buffer back."""
-        if self.has_big(conn):
-            k = (self.hold_off[conn] - self.slots * self.tail_bytes) // self.big_bytes
-            self.big_owner[k] = _NONE
-            self.bigs[0] -= 1
-            self.bigs[3] = self.rx_bytes
+        """Forget the held bytes and give a reassembly buffer back."""
+        if self.has_reassembly(conn):
+            k = (self.hold_off[conn] - self.slots * self.tail_bytes) // self.reassembly_bytes
+            self.reassembly_owner[k] = _NONE
+            self.reassembly[0] -= 1
+            self.reassembly[3] = self.rx_bytes
         self.hold_off[conn] = conn * self.tail_bytes
         self.held[conn] = 0

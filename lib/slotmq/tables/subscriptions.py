@@ -57,7 +57,7 @@ class Subscriptions:
         self.full = False  # is there no space for more of those that are kept?
         # Version 5: the group of a shared subscription; does the last match need options?
         self.share = None
-        self.version5 = None  # sessions that a client of version 5 has or had
+        self.is_v5 = None  # sessions that a client of version 5 has or had
         self.on_removed = None  # lets version 5 forget what it has with a subscription
         self.special = False
 
@@ -210,7 +210,7 @@ class Subscriptions:
             sub = self.next_in_node[sub]
 
     def _settle(self, first):
-        version5 = self.version5
+        is_v5 = self.is_v5
         for i in range(first, self._top):
             session = self.pool[i] >> 2
             if not self.every:
@@ -218,5 +218,5 @@ class Subscriptions:
         for i in range(first, self._top):
             session = self.pool[i] >> 2
             self.best[session] = 0
-            if version5 is not None and version5[session]:
+            if is_v5 is not None and is_v5[session]:
                 self.special = True

@@ -52,8 +52,8 @@ def goodbye(broker, conn, result):
     """DISCONNECT with the reason, if there is space, and nothing behind it [3.14.4-1]."""
     reason = result if result & 0x80 else _REASONS[result]
     conns = broker.conns
-    # in the midst of a message in parts nothing can be said
-    if reason and conns.part_msg[conn] == 0xFFFF:
+    # in the midst of a message in chunks nothing can be said
+    if reason and conns.chunked_msg[conn] == 0xFFFF:
         conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes  # nothing is answered any more
         at = space_for(broker, conn, 4)
         if at >= 0:

@@ -11,7 +11,7 @@
 #   deliveries     group: the shared subscription's that it came by, or NONE; ident: the
 #                  subscription identifier that it carries, 0: none, SEVERAL: more than one
 #   sessions       expiry in seconds, will_delay in seconds, will_at in tenths
-#   connections    receive_max, packet_max, part_ident
+#   connections    receive_max, packet_max, chunked_ident
 #
 # A connection of version 5 has the state FIVE once it is connected, so the fast path leaves it
 # alone, and a route that a client of version 5 is on is never remembered, so the fast path
@@ -69,12 +69,12 @@ class Version5:
         self.will_since = i32(limits.sessions)  # its expiry counts from its publication
         self.receive_max = u16(n)
         self.packet_max = i32(n)
-        self.part_ident = i32(n)  # of a message that leaves in parts
+        self.chunked_ident = i32(n)  # of a message that leaves in chunks
         self.options = bytearray(limits.subscriptions)
         self.identifier = i32(limits.subscriptions)
         self.shares = Shares(limits)
         broker.subscriptions.share = self.share = u16(limits.subscriptions, _NONE)
-        broker.subscriptions.version5 = bytearray(limits.sessions)
+        broker.subscriptions.is_v5 = bytearray(limits.sessions)
         broker.subscriptions.on_removed = lambda sub: self.unsubscribed(broker, sub)
         self.source = Source(limits)  # the message that is on its way
         self.aliases = Aliases(limits, self.source.scratch)
@@ -104,12 +104,12 @@ class Version5:
         broker.sessions.clean[session] = 0 if seconds else 1
         broker.sessions.touch(session)
 
-    def note_version5(self, broker, session):
+    def note_v5(self, broker, session):
         """A client of version 5 has the session now: no route with it is remembered."""
         subs = broker.subscriptions
-        if subs.version5[session]:
+        if subs.is_v5[session]:
             return
-        subs.version5[session] = 1
+        subs.is_v5[session] = 1
         subs.forget_routes()
         entry = broker.sessions.head[session]
         while entry != _NONE:
@@ -162,22 +162,22 @@ class Version5:
 
         One of version 3 has none; in its entries `group` is of whoever had them before."""
         lifecycle.publish_will(broker, session)
-        version5 = broker.subscriptions.version5
-        if version5[session] and broker.sessions.head[session] != _NONE:
+        is_v5 = broker.subscriptions.is_v5
+        if is_v5[session] and broker.sessions.head[session] != _NONE:
             heap.lift()
             try:
                 ondemand.take("v5.rare", broker.now).pass_on(broker, session)
             except MemoryError:
                 pass  # they go with their session
             heap.drop()
-        version5[session] = 0
+        is_v5[session] = 0
 
     def lingers(self, broker, conn):
         """Must an ended connection stay for a moment, so that its last packet arrives?"""
         conns = broker.conns
         told = conns.tx_limit[conn] == 0 or conns.reason[conn] == _REFUSED
         told = told and conns.reason[conn] != _LOST  # its socket has failed since
-        if conns.level[conn] != 5 or not told or conns.part_msg[conn] != _NONE:
+        if conns.level[conn] != 5 or not told or conns.chunked_msg[conn] != _NONE:
             return False
         lifecycle.detach(broker, conn)
         conns.drop_held(conn)

@@ -4,7 +4,7 @@
 # emit() writes the Source (v5/source.py) for one receiver, with what is that receiver's own:
 # remaining expiry, topic alias, subscription identifiers. Does not allocate.
 from slotmq.delivery.encode import length_bytes, put_header, put_length, put_u16
-from slotmq.delivery.outgoing import fill, pass_rest, set_part, space
+from slotmq.delivery.outgoing import fill, pass_rest, set_chunked, space
 from slotmq.fast import copy, topic_matches
 from slotmq.platform.runtime import const
 from slotmq.v5.source import store
@@ -44,7 +44,7 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
     is_5 = conns.level[conn] == 5
     topic_len = source.topic_len
     skip = source.props
-    alias = own = length = parts = 0
+    alias = own = length = chunked = 0
     if source.left == 0:
         if not first & _DUP:
             return -1
@@ -71,8 +71,8 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
             return 0
         if broker.journal and broker.held:
             return 0  # nothing may leave now, and nobody would go on with it
-        parts = _STRAIGHT if source.msg == _NONE and store(broker, 0) == _NONE else _BY_SLOT
-        if parts == _STRAIGHT and alias:
+        chunked = _STRAIGHT if source.msg == _NONE and store(broker, 0) == _NONE else _BY_SLOT
+        if chunked == _STRAIGHT and alias:
             return emit(broker, conn, first, packet_id, ident, False)  # it may be taken back
         at = conns.reserve(conn, n - body)
         if at < 0:
@@ -85,20 +85,20 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
         at = put_u16(tx, at, packet_id)
     if is_5:
         at = _put_own(broker, conn, tx, at, own + source.props, alias, ident)
-    if parts == _STRAIGHT:
+    if chunked == _STRAIGHT:
         return _send_straight(broker, conn, at, source.at + skip, body)
-    if parts:
-        _begin_parts(broker, conn, 2 + source.topic_len + skip)
+    if chunked:
+        _begin_chunked(broker, conn, 2 + source.topic_len + skip)
     else:
         source.put(broker, tx, at, skip, body)
     broker.stats[_PUBLISH_OUT] += 1
     return 1
 
 
-def _begin_parts(broker, conn, off):
+def _begin_chunked(broker, conn, off):
     msg = broker.five.source.msg
     broker.messages.refs[msg] += 1
-    set_part(broker.conns, conn, msg, off, 0)
+    set_chunked(broker.conns, conn, msg, off, 0)
     fill(broker, conn)
 
 
@@ -121,7 +121,7 @@ def _send_straight(broker, conn, end, start, n):
 
 
 def _begin_large(broker, conn, first, packet_id, ident):
-    # A topic that is larger than the outgoing buffer: it leaves in parts too, and what
+    # A topic that is larger than the outgoing buffer: it leaves in chunks too, and what
     # stands between it and the payload is put when its turn comes, by put_middle(). Such a
     # message has no alias. Its client is not read meanwhile, so its subscriptions stay.
     conns = broker.conns
@@ -139,7 +139,7 @@ def _begin_large(broker, conn, first, packet_id, ident):
         if own + _MIDDLE > conns.tx_bytes:  # what stands in the middle is put as a whole
             return -1
         section = source.props + own + (5 if source.left > 0 else 0)
-        broker.five.part_ident[conn] = _OWN_SEVERAL if ident < 0 and source.own else ident
+        broker.five.chunked_ident[conn] = _OWN_SEVERAL if ident < 0 and source.own else ident
         remaining += section - source.props + length_bytes(section)
     else:
         remaining -= source.props
@@ -148,7 +148,7 @@ def _begin_large(broker, conn, first, packet_id, ident):
         return 0  # it was told to go
     put_header(conns.tx, at, first, remaining)
     broker.messages.refs[source.msg] += 1
-    set_part(conns, conn, source.msg, 0, packet_id or _NONE)
+    set_chunked(conns, conn, source.msg, 0, packet_id or _NONE)
     fill(broker, conn)
     broker.stats[_PUBLISH_OUT] += 1
     return 1
@@ -157,12 +157,12 @@ def _begin_large(broker, conn, first, packet_id, ident):
 def put_middle(broker, conn, msg, at, packet_id):
     """In the midst of a large message, behind its topic; -> the offset past what was put.
 
-    Where there is no space for it yet, part_id stays."""
+    Where there is no space for it yet, chunked_id stays."""
     conns = broker.conns
     five = broker.five
     tx = conns.tx
     session = conns.session[conn]
-    ident = five.part_ident[conn]
+    ident = five.chunked_ident[conn]
     if ident < 0:
         if five.source.msg != msg:
             five.source.from_message(broker, msg)
@@ -174,9 +174,9 @@ def put_middle(broker, conn, msg, at, packet_id):
     props = five.props[msg] if extra else 0
     if packet_id != _NONE:
         at = put_u16(tx, at, packet_id)
-    conns.part_id[conn] = 0
+    conns.chunked_id[conn] = 0
     if conns.level[conn] != 5:
-        conns.part_off[conn] += props
+        conns.chunked_off[conn] += props
         return at
     left = max(1, five.remaining(broker, msg)) if extra and five.expires[msg] else 0
     at = put_length(tx, at, props + size + (5 if left else 0))
