@@ -23,7 +23,7 @@ class Early(FlashMedium):
 
     def begin(self, generation):
         FlashMedium.begin(self, generation)
-        self.write_header(0)
+        self.note(0)
 
     def switch(self):
         self.sync()

@@ -176,7 +176,7 @@ class TestMemory(JournalCase):
     def test_a_look_for_room_finds_none(self):
         """What was written is whole: who waits for it is answered."""
         self.broker.journal.safe = 0
-        self.without(compaction, "keep_space")
+        self.without(compaction, "spare")
         publisher = self.client("p", clean=False)
         self.ask(publisher, publish("t", b"x", 1, 1, retain=True), ack(PUBACK, 1))
         self.assertEqual(self.lines, [])

@@ -37,7 +37,7 @@ class Version5Case(unittest.TestCase):
         for slot in range(retained.slots):
             if retained.msg[slot] != NONE:
                 unref(self.broker.queue, retained.remove(slot))
-        self.broker.drain_all()
+        self.broker.drain()
         self.assertEqual(counts(self.broker), self.at_first)
 
     def session(self, name, expiry=60):
@@ -45,7 +45,7 @@ class Version5Case(unittest.TestCase):
         slot = self.sessions.take(name, 0, len(name))
         self.sessions.left[slot] = self.broker.now
         self.five.set_expiry(self.broker, slot, expiry)
-        self.five.note_v5(self.broker, slot)
+        self.five.take(self.broker, slot)
         self.five.note_due(self.broker, slot)
         return slot
 

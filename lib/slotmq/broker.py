@@ -143,7 +143,7 @@ class Broker:
         """A slot for a new network connection; NONE where none is left."""
         return self.conns.take(stream, self.now)
 
-    def drain_all(self):
+    def drain(self):
         """Go on with every connected session for which something was queued or freed."""
         deliveries = self.deliveries
         pending = deliveries.pending

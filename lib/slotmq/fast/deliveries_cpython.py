@@ -70,7 +70,7 @@ def blocks(m, msg):
 
 
 def mark_pending(columns, session):
-    """The session has something to send: the loop drains it (Broker.drain_all)."""
+    """The session has something to send: the loop drains it (Broker.drain)."""
     d = columns[0]
     if not d.is_pending[session]:
         d.is_pending[session] = 1

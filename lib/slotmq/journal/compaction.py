@@ -118,7 +118,7 @@ def make(journal):
     journal.whole = True
     journal.retry_at = min(journal.retry_at, journal.broker.now + _RETRY)
     journal.pause = _RETRY - getattr(medium, "blocks", 0)
-    keep_space(journal)
+    spare(journal)
 
 
 def _write_by_table(journal, broker):
@@ -157,7 +157,7 @@ def _forget(journal):
 # Space for it
 
 
-def keep_space(journal):
+def spare(journal):
     """See to space for the next generation, and for what comes until the next look.
 
     What has ended may make some."""
@@ -215,7 +215,7 @@ def full(journal, kind, n):
     least = journal.medium.end + need
     if least > journal.most and journal.whole and not journal.held and now >= journal.retry_at:
         # What was reserved is used up, and there may be more by now.
-        keep_space(journal)
+        spare(journal)
         if least > journal.most:
             journal.retry_at = max(journal.retry_at, now + _RETRY)
     if broker.full or not journal.most:

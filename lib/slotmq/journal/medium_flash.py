@@ -111,11 +111,11 @@ class FlashMedium:
         # The next block; only here the buffer is free for its header.
         with heap.lifted:
             self.erase((self.base + number) % self.blocks)
-            self.write_header(number)
+            self.note(number)
         if self.base == self.first:
             self.length = number + 1
 
-    def write_header(self, number):
+    def note(self, number):
         buf = self.buf
         self._blank(0)
         pack_into("<8s3I", buf, 0, _MAGIC, self.ident[0], self.ident[1], number)

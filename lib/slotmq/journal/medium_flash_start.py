@@ -143,7 +143,7 @@ def _beside(medium):
 def switch(medium):
     medium.sync()
     medium.space = -1
-    medium.write_header(0)
+    medium.note(0)
     medium.opened = medium.ident
     medium.first = medium.base
     medium.length = max(1, -(-medium.end // medium.data))

@@ -143,7 +143,7 @@ class Restorer(Messages):
             five.will_at[here] = signed(u32(buf, 17))
             five.will_since[here] = signed(u32(buf, 21))
             if flags & _V5:
-                five.note_v5(broker, here)
+                five.take(broker, here)
         if flags & _WILL:
             sessions.will[here] = self.held(u16(buf, 11))
 

@@ -75,7 +75,7 @@ class Journal:
         broker = self.broker
         now = broker.now
         if broker.full and self.whole and now >= self.retry_at and not broker.held:
-            self._keep_space()
+            self._keep()
         if not self._is_due(now):
             return True
         if broker.held or not self.whole and now < self.retry_at:
@@ -93,7 +93,7 @@ class Journal:
         if not self.whole:
             return self.compacted() or not self.always
         if medium.end >= self.safe and not broker.full:
-            self._keep_space()
+            self._keep()
         return True
 
     def compacted(self):
@@ -103,9 +103,9 @@ class Journal:
             self._control().compact(self)
         return self.whole
 
-    def _keep_space(self):
+    def _keep(self):
         with heap.lifted:
-            self._control().keep_space(self)
+            self._control().spare(self)
 
     def _control(self):
         return ondemand.take("journal.compaction", self.broker.now)

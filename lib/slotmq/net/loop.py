@@ -333,7 +333,7 @@ class Loop:
         wills of which may give others something again."""
         broker, conns, counts, pending = self.at_end
         if pending[0]:
-            broker.drain_all()
+            broker.drain()
         while True:
             # It may find no heap: then all that is to be written stays on the list.
             broker.journal and broker.journal.commit()
@@ -345,4 +345,4 @@ class Loop:
                 return
             broker.ending_count -= 1
             closing.close(self, broker.ending[broker.ending_count])
-            broker.drain_all()
+            broker.drain()

@@ -99,7 +99,7 @@ class Recorder:
             _BEFORE + size + (_ORIGIN if kind >> 8 & _ORIGIN and kind & 255 == _OF_MESSAGE else 0)
         )
         try:
-            if self._has_space(total, topic):
+            if self.fits(total, topic):
                 self._define(topic)
                 self._start(kind, total, topic)
                 if total - size > _BEFORE:
@@ -137,7 +137,7 @@ class Recorder:
                 self.defined[0][slot] = 0
         return slot
 
-    def _has_space(self, total, topic):
+    def fits(self, total, topic):
         # Space for the record and for its definitions, in a new segment if need be, which has
         # none of them: so they are reckoned with wherever it goes.
         client = self.o[_CLIENT]

@@ -50,7 +50,7 @@ class Subscriptions:
         self.every = every
         self.routes = Routes(limits.routes, limits.route_topic_bytes)
         self.pool = u16(limits.route_entries)
-        self._space = limits.subscriptions if every else limits.sessions
+        self.most = limits.subscriptions if every else limits.sessions
         self._known = False  # is any topic remembered?
         self._top = 0
         self.best = bytearray(limits.sessions)
@@ -142,7 +142,7 @@ class Subscriptions:
         Where a session of version 5 is among them, `special` is true, the pool has the
         slots of subscriptions, and the route is not remembered."""
         self.special = False
-        self._reserve(self._space)
+        self._reserve(self.most)
         first = self._top
         self._walk(buf, off, n)
         self._settle(first)

@@ -114,7 +114,7 @@ class Connect5:
         """The session is there: what version 5 keeps with it, and CONNACK."""
         five = broker.five
         session = broker.conns.session[conn]
-        five.note_v5(broker, session)
+        five.take(broker, session)
         five.set_expiry(broker, session, fields.expiry)
         five.will_delay[session] = fields.will_delay
         five.will_since[session] = broker.now

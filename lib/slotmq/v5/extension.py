@@ -104,7 +104,7 @@ class Version5:
         broker.sessions.clean[session] = 0 if seconds else 1
         broker.sessions.touch(session)
 
-    def note_v5(self, broker, session):
+    def take(self, broker, session):
         """A client of version 5 has the session now: no route with it is remembered."""
         subs = broker.subscriptions
         if subs.is_v5[session]:
