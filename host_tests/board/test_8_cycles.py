@@ -24,7 +24,7 @@ QOS_0 = "QoS 0: PUBLISH to 1 subscriber"
 # Without lookups of names, of which chance decides a part
 AIMS = {QOS_0: 40_000, "QoS 1: PUBLISH to 1 subscriber, PUBACK": 76_000}
 # Attributes that every packet meets, under names that the packer gives others for
-OTHER_NAMES = (("at_hand", "a_hand"), ("mark_dirty", "z_dirty"), ("held", "a_held"))
+OTHER_NAMES = (("at_hand", "a_hand"), ("mark_dirty", "z_dirty"), ("buffered", "a_buffered"))
 IN_EACH_TURN = "        broker, conns, counts, pending = self.at_end\n        if pending[0]:\n"
 NOTHING = "        counts = counts\n"
 TIMES = 30

@@ -304,7 +304,7 @@ FAULTS = (
     Fault(
         "a session holds more than its share of deliveries",
         "delivery/quota.py",
-        "    if held and held >= deliveries.slots * share // share_of:",
+        "    if used and used >= deliveries.slots * share // share_of:",
         "    if False:",
     ),
     Fault(

@@ -19,7 +19,7 @@ FAULTS = (
     Fault(
         "half a packet is kept",
         "journal/writer.py",
-        "        if broker.held or not self.whole and now < self.retry_at:",
+        "        if broker.busy or not self.whole and now < self.retry_at:",
         "        if not self.whole and now < self.retry_at:",
         500,
     ),

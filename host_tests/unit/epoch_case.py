@@ -78,7 +78,7 @@ class EpochCase(unittest.TestCase):
         columns = {
             "opened": c.opened,
             "last_activity": c.last_activity,
-            "held_since": c.held_since,
+            "buffered_since": c.buffered_since,
         }
         columns["clock"] = b.clock
         columns["progress"] = b.sessions.progress

@@ -12,7 +12,7 @@ _LEAVING = (3, 5)  # ending, lingering
 def broken(broker):
     """Every relation that does not hold."""
     wrong = []
-    checks = (_deliveries, _references, _space, _sessions, _held, _buffers, _tree, _groups)
+    checks = (_deliveries, _references, _space, _sessions, _blocks, _buffers, _tree, _groups)
     checks += (_aliases,)
     for check in checks:
         wrong += [check.__name__ + ": " + text for text in check(broker)]
@@ -92,17 +92,17 @@ def _sessions(broker):
         yield "sessions with a connection"
 
 
-def _held(broker):
+def _blocks(broker):
     m = broker.messages
-    held = [0] * broker.sessions.slots
+    blocks = [0] * broker.sessions.slots
     for entry in range(broker.deliveries.slots):
         msg = broker.deliveries.msg[entry]
         session = broker.deliveries.session[entry]
         if session != _NONE and msg != _NONE:
             n = m.topic_len[msg] + 2 + m.payload_len[msg]
-            held[session] += (n + m.arena.size - 1) // m.arena.size
-    if broker.sessions.held and held != list(broker.sessions.held):
-        yield f"blocks held: {held}, not {list(broker.sessions.held)}"
+            blocks[session] += (n + m.arena.size - 1) // m.arena.size
+    if broker.sessions.blocks and blocks != list(broker.sessions.blocks):
+        yield f"blocks held: {blocks}, not {list(broker.sessions.blocks)}"
 
 
 def _buffers(broker):

@@ -20,7 +20,7 @@ def _connections(broker):
         "paused": broker.loop.paused_count if broker.loop else 0,
         "ending": broker.ending_count,
         "dirty": conns.counts[0],
-        "packets held": sum(conns.held),
+        "packets held": sum(conns.buffered),
         "reassembly buffers": sum([owner != _NONE for owner in conns.reassembly_owner]),
         "messages in chunks": sum([msg != _NONE for msg in conns.chunked_msg]),
     }

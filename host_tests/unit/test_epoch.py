@@ -62,7 +62,7 @@ class TestClock(EpochCase):
         b, c, loop, five = self.broker, self.broker.conns, self.world.loop, self.five
         loop.lwip = Lwip(c.slots)
         b.now = b.clock[0] = EPOCH + 7
-        lists = [c.opened, c.last_activity, c.held_since, b.sessions.progress, b.sessions.left]
+        lists = [c.opened, c.last_activity, c.buffered_since, b.sessions.progress, b.sessions.left]
         lists += [five.will_at, five.expires, loop.lwip.since]
         for number, column in enumerate(lists):
             for i in range(len(column)):

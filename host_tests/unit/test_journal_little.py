@@ -119,7 +119,7 @@ class LittleCase(JournalCase):
         journal.interval = (1 << 30) - 1
         self.publisher.send(b"\xc0\0")
         for _ in range(5):
-            journal.held = journal.most  # so much has been weighed
+            journal.pending = journal.most  # so much has been weighed
             self.publisher.send(b"\xc0\0")
             self.world.turn(3)
             self.assertGreaterEqual(journal.saved, 0)

@@ -124,9 +124,9 @@ class TestPressure(PressureCase):
         for _ in range(20):
             for n in range(3):
                 lwip.write(streams[n], bytes(800), 0, 800)
-        held = sum([lwip.held(streams[n]) for n in range(3)])
-        self.assertTrue(held > 3 * lwip.share)
-        self.assertTrue(held + lwip.share + 300 <= TOTAL, held)
+        used = sum([lwip.used(streams[n]) for n in range(3)])
+        self.assertTrue(used > 3 * lwip.share)
+        self.assertTrue(used + lwip.share + 300 <= TOTAL, used)
 
     def test_three_that_do_not_read(self):
         """They are ended; what they held is counted until lwIP lets go of it."""

@@ -91,7 +91,7 @@ class Broker:
         self.flush = self.write = None  # the loop's
         self.journal = None  # keeps what is promised through a power cut
         self.full = False  # has it no space for new promises?
-        self.held = 0  # a packet is only half handled: nothing is kept, nothing may leave
+        self.busy = 0  # a packet is only half handled: nothing is kept, nothing may leave
         self.record = None  # the Taps of what records
         self.log = None  # log(bit, text), asked only where log_mask has the bit, or with 0
         self._log_mask = 0
@@ -208,7 +208,7 @@ class Broker:
             self.loop.exhausted += 1
         ondemand.tell(self, "note", conn, failed)
         self.current = _NONE
-        self.held = 0
+        self.busy = 0
         if current is None:
             return True
         if current != _NONE:

@@ -61,7 +61,7 @@ def end(loop):
     journal = broker.journal
     broker.settle_ending()
     if journal and not journal.always:
-        broker.held = 0  # in the midst of a packet, by Ctrl-C: better half of it than nothing
+        broker.busy = 0  # in the midst of a packet, by Ctrl-C: better half of it than nothing
         journal.interval = 0
         journal.commit()
     if not journal or not journal.always and not journal.whole:  # a medium that takes nothing

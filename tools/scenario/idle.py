@@ -24,7 +24,7 @@ def wait_ms(broker: Any) -> int:
         state = conns.state[conn]
         if state == _FREE:
             continue
-        if state not in _CONNECTED or conns.held[conn]:
+        if state not in _CONNECTED or conns.buffered[conn]:
             return WAIT_MS
         timeout = conns.keep_alive_timeout[conn]
         if timeout and soon - conns.last_activity[conn] >= timeout:

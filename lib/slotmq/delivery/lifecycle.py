@@ -15,8 +15,8 @@ _OF_WILL = const(16)
 
 def publish_stored(broker, msg, _session):
     """Publish a message that was stored earlier: a will, or one held until PUBREL."""
-    held = broker.held
-    broker.held = 1
+    busy = broker.busy
+    broker.busy = 1
     messages = broker.messages
     n = messages.read_topic(msg, broker.work, 0)
     flags = messages.flags[msg]
@@ -27,7 +27,7 @@ def publish_stored(broker, msg, _session):
         empty = five and five.is_empty(broker, msg)
         retain.keep(broker, broker.work, 0, n, _NONE if empty else msg)
     routing.fan_out(broker, msg, flags >> 1 & 3, routing.route(broker, broker.work, 0, n))
-    broker.held = held
+    broker.busy = busy
 
 
 def attach(broker, conn, session):
@@ -129,5 +129,5 @@ def release(broker, conn):
     if broker.five:
         broker.five.connection_ends(broker, conn)
     end_chunked(broker, conn)
-    broker.conns.drop_held(conn)
+    broker.conns.drop_buffered(conn)
     broker.conns.free(conn)

@@ -124,7 +124,7 @@ def pass_rest(broker, conn, buf, start, n):
 def _begin_chunked(broker, conn, msg, first, remaining, n, packet_id):
     # None begins while nothing may leave: nobody would go on with it.
     conns = broker.conns
-    if n <= conns.tx_bytes or not conns.is_empty(conn) or broker.journal and broker.held:
+    if n <= conns.tx_bytes or not conns.is_empty(conn) or broker.journal and broker.busy:
         return False
     head = 1 + length_bytes(remaining)
     at = conns.reserve(conn, head)

@@ -36,23 +36,23 @@ def may_hold(broker, fields):
         crowded = True
     if crowded and sessions.conn[session] == _NONE:
         return False
-    slots, blocks = _held(broker, session)
+    slots, blocks = _used(broker, session)
     share = broker.settings.max_session_share * sessions.slots
     if crowded:
         share = min(share, left)
     share_of = 100 * sessions.slots
-    held = n and sessions.queued[session] + sessions.inflight[session]
-    if held and held >= deliveries.slots * share // share_of:
+    used = n and sessions.queued[session] + sessions.inflight[session]
+    if used and used >= deliveries.slots * share // share_of:
         return False
     most = most * share // share_of
     return not blocks or slots < most and blocks + size <= most_blocks * share // share_of
 
 
-def _held(broker, session):
+def _used(broker, session):
     # Message slots and blocks of a session: of its deliveries, and of what waits for PUBREL.
     sessions = broker.sessions
     slots = sessions.queued[session] + sessions.inflight[session]
-    blocks = sessions.held[session] if sessions.held else _queued(broker, session)
+    blocks = sessions.blocks[session] if sessions.blocks else _queued(broker, session)
     if sessions.id_msg:  # qos2_delivery release
         first = session * sessions.received
         for i in range(first, first + sessions.id_count[session]):

@@ -134,21 +134,21 @@ def _send_qos0(broker, session, msg):
     elif conn == broker.current:
         enqueue(broker, session, msg, 0)
     elif not send_message(broker, conn, msg, _PUBLISH, 0):
-        if is_held(broker, conn):
+        if must_wait(broker, conn):
             enqueue(broker, session, msg, 0)
         else:
             broker.stats[_DROPPED] += 1
 
 
-def is_held(broker, conn):
+def must_wait(broker, conn):
     """Is there no space only because nothing may leave in the midst of a packet?"""
-    return broker.journal and broker.held and broker.conns.out[conn] != _BLOCKED
+    return broker.journal and broker.busy and broker.conns.out[conn] != _BLOCKED
 
 
 def is_behind(broker, session):
     """Has one of QoS 0 been queued because nothing may leave? Then so are those behind it."""
     sessions = broker.sessions
-    if not broker.journal or not broker.held or sessions.conn[session] == _NONE:
+    if not broker.journal or not broker.busy or sessions.conn[session] == _NONE:
         return False
     deliveries = broker.deliveries
     entry = sessions.cursor[session]

@@ -212,13 +212,13 @@ class Client:
                 control = ondemand.take("journal.compaction", broker.now)
                 control.full(broker.journal, kind, len(packet))
             broker.current = conn
-            broker.held = 1
+            broker.busy = 1
             handlers = broker.first_handlers if kind == _CONNECT else broker.handlers
             result = handlers[kind](broker, conn, pkt, packet)
             if result and result != _ACCEPTED:
                 broker.end(conn, result)
         finally:
-            broker.held = 0
+            broker.busy = 0
             broker.current = _NONE
             if broker.full == 2:
                 broker.full = broker.subscriptions.full = False

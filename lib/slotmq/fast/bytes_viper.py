@@ -46,7 +46,7 @@ def table(parts):
     # call. The columns belong to somebody else, who keeps them. Viper reads 32 bits without
     # a sign, which matters where addresses are wider: there the array must lie behind all
     # columns, so the holes before them are filled until it does.
-    held = []
+    kept = []
     while True:
         made = array("i", bytes(4 * len(parts)))
         for i in range(len(parts)):
@@ -54,7 +54,7 @@ def table(parts):
             made[i] = part if isinstance(part, int) else _distance(made, part)
         if sys.maxsize >> 32 == 0 or min(made) >= 0:
             return made
-        held += [made, bytearray(4096)]
+        kept += [made, bytearray(4096)]
 
 
 @micropython.viper

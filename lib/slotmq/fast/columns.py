@@ -30,7 +30,7 @@ if MICROPYTHON:
             r.first,
             r.end,
             c.state,
-            c.held,
+            c.buffered,
             c.reassembly,
             s.ids_high,
         )

@@ -56,7 +56,7 @@ def append(columns, session, msg, flags):
     if s.cursor[session] == _NONE:
         s.cursor[session] = entry
     s.queued[session] += 1
-    s.held[session] += blocks(m, msg)
+    s.blocks[session] += blocks(m, msg)
     m.refs[msg] += 1
     if s.conn[session] != _NONE and not d.is_pending[session]:
         mark_pending(columns, session)
@@ -110,7 +110,7 @@ def acked(columns, session, packet_id, state):
         d.state[entry] = _RELEASED
         d.flags[entry] = _CHANGED | 4
         d.count[4] = 1
-        columns[1].held[session] -= blocks(columns[2], d.msg[entry])
+        columns[1].blocks[session] -= blocks(columns[2], d.msg[entry])
         unref(columns, d.msg[entry])
         d.msg[entry] = _NONE
     else:
@@ -154,7 +154,7 @@ def finish(columns, entry):
     count[3] = entry
     count[0] -= 1
     if d.msg[entry] != _NONE:
-        s.held[session] -= blocks(m, d.msg[entry])
+        s.blocks[session] -= blocks(m, d.msg[entry])
         unref(columns, d.msg[entry])
 
 

@@ -10,7 +10,7 @@ _STATES = {0x40: 1, 0x50: 2, 0x70: 3}  # that PUBACK, PUBREC and PUBCOMP end
 def may_read(broker, conn):
     """How many bytes may be read from a client of the fast path; 0: ask intake.readable."""
     conns = broker.conns
-    if conns.state[conn] != 2 or conns.held[conn]:
+    if conns.state[conn] != 2 or conns.buffered[conn]:
         return 0
     conns.last_activity[conn] = broker.now
     most = conns.reassembly[3]

@@ -43,7 +43,7 @@ _S_PROGRESS = const(46)
 _R_FIRST = const(47)
 _R_END = const(48)
 _C_STATE = const(49)
-_C_HELD = const(50)
+_C_BUFFERED = const(50)
 _C_REASSEMBLY = const(51)
 _S_IDS_HIGH = const(52)
 _C_LAST_ACTIVITY = const(53)
@@ -56,7 +56,7 @@ _S_DIRTY = const(61)
 def may_read(o: ptr32, conn: int) -> int:
     # How many bytes may be read from a connected client that the fast path can serve; 0:
     # intake.readable must be asked. Notes the activity.
-    if ptr8(int(o) - o[_C_STATE])[conn] ^ _CONNECTED or ptr32(int(o) - o[_C_HELD])[conn]:
+    if ptr8(int(o) - o[_C_STATE])[conn] ^ _CONNECTED or ptr32(int(o) - o[_C_BUFFERED])[conn]:
         return 0
     ptr32(int(o) - o[_C_LAST_ACTIVITY])[conn] = ptr32(int(o) - o[_CLOCK])[0]
     space = ptr32(int(o) - o[_C_TX_LIMIT])[conn] - ptr32(int(o) - o[_C_TX_END])[conn]

@@ -176,7 +176,7 @@ def spare(journal):
     # No generation is longer than `most`.
     is_never = not is_short and end + _FAR + turn(broker.limits) >= medium.most
     journal.safe = _NEVER if is_never else end + margin
-    journal.held = 0
+    journal.pending = 0
     before = journal.most
     journal.most = end + 2 * margin if is_short and journal.always else 0
     if (before > 0) != (journal.most > 0):
@@ -204,26 +204,26 @@ def full(journal, kind, n):
     need += 22 * broker.sessions.names.count()
     if broker.full:
         return False
-    if journal.medium.end + journal.held + need > journal.most and journal.held:
+    if journal.medium.end + journal.pending + need > journal.most and journal.pending:
         saved = journal.saved
         early = journal.saved = broker.now - journal.interval  # nothing may wait
         if journal.commit():
-            journal.held = 0
+            journal.pending = 0
         if journal.saved == early:  # there was nothing: much later `now - early` would be large
             journal.saved = saved
     now = broker.now
     least = journal.medium.end + need
-    if least > journal.most and journal.whole and not journal.held and now >= journal.retry_at:
+    if least > journal.most and journal.whole and not journal.pending and now >= journal.retry_at:
         # What was reserved is used up, and there may be more by now.
         spare(journal)
         if least > journal.most:
             journal.retry_at = max(journal.retry_at, now + _RETRY)
     if broker.full or not journal.most:
         return False
-    if not journal.whole or journal.medium.end + journal.held + need > journal.most:
+    if not journal.whole or journal.medium.end + journal.pending + need > journal.most:
         broker.full = broker.subscriptions.full = 2  # for this packet
         return True
-    journal.held += need
+    journal.pending += need
     return False
 
 

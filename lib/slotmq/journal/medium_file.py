@@ -31,7 +31,7 @@ class FileMedium:
         self.limit = limit - 2 * _HEAD_BYTES  # for both generations
         self.capacity = self.limit - snapshot
         self.old = self.new = None  # open files: the opened generation, the written one
-        self.end = self.held = 0  # bytes of that which is written, of the opened one
+        self.end = self.size = 0  # bytes of that which is written, of the opened one
         self.space = -1  # that much may be appended
         self.written = 0
 

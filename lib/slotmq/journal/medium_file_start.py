@@ -80,7 +80,7 @@ def readinto(medium, at, buf, n):
 def begin(medium, generation):
     medium.space = -1
     if medium.new is medium.old:
-        medium.held = medium.end
+        medium.size = medium.end
     else:
         _close(medium.new)
     medium.spared = 0
@@ -89,7 +89,7 @@ def begin(medium, generation):
     medium.new.write(head + pack("<I", crc32(head)))
     medium.end = 0
     medium.written += _HEAD_BYTES
-    medium.space = medium.limit - medium.held
+    medium.space = medium.limit - medium.size
 
 
 def switch(medium):

@@ -49,7 +49,7 @@ class Messages:
         if n > getattr(self.broker.limits, name):
             raise OSError(("the journal has a %s; raise the limit %s" % (what, name)) % n)
 
-    def held(self, slot):
+    def message(self, slot):
         """The message of a slot of the journal, for one holder more. Changes reader.buf."""
         msg = self.messages.get(slot, _NONE)
         if msg == _NONE:
@@ -153,14 +153,14 @@ class Messages:
         # as many of those as the window has stand before it: that these were released is known.
         deliveries = self.broker.deliveries
         deliveries.state[slot] = _QUEUED
-        deliveries.msg[slot] = msg = self.held(msg)
+        deliveries.msg[slot] = msg = self.message(msg)
         sessions = self.broker.sessions
         sessions.queued[session] += 1
-        if sessions.held:
+        if sessions.blocks:
             messages = self.broker.messages
             size = messages.arena.size
             n = messages.topic_len[msg] + messages.payload_len[msg]
-            sessions.held[session] += (n + size + 1) // size
+            sessions.blocks[session] += (n + size + 1) // size
         before = self.begun.get(session, 0)
         is_counted = deliveries.flags[slot] & 2 == 0
         if begun == _DUP or begun and not (is_counted and before >= self.window):

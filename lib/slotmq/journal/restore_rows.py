@@ -145,7 +145,7 @@ class Restorer(Messages):
             if flags & _V5:
                 five.take(broker, here)
         if flags & _WILL:
-            sessions.will[here] = self.held(u16(buf, 11))
+            sessions.will[here] = self.message(u16(buf, 11))
 
     def _received(self, buf, n, at):
         slot = u16(buf, 0)
@@ -157,9 +157,9 @@ class Restorer(Messages):
         for packet_id, msg in [(u16(buf, i), u16(buf, i + 2)) for i in range(2, n, 4)]:
             i = sessions.add_received(self.sessions[slot], packet_id)
             if msg != _NONE and sessions.id_msg is None:
-                self.due.append((self.sessions[slot], self.held(msg)))
+                self.due.append((self.sessions[slot], self.message(msg)))
             elif msg != _NONE:
-                sessions.id_msg[i] = self.held(msg)
+                sessions.id_msg[i] = self.message(msg)
 
     def _subscription(self, buf, n, at):
         if not self.counts(u16(buf, 2), at):
@@ -197,7 +197,7 @@ class Restorer(Messages):
 
     def _retained(self, buf, n, at):
         broker = self.broker
-        msg = self.held(u16(buf, 2))
+        msg = self.message(u16(buf, 2))
         size = broker.messages.read_topic(msg, buf, 0)
         if broker.retained.add(buf, 0, size, msg) == _NONE:
             raise no_space("retained messages", "retained or retained_name_bytes")

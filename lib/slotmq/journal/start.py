@@ -142,11 +142,11 @@ def _end_expired(broker, expired):
         if deliveries.state[at] == _QUEUED and deliveries.msg[at] in expired:
             if not deliveries.may_be_known(at):
                 finish(broker.queue, at)
-    held = broker.sessions.id_msg
-    for at in range(len(held) if held is not None else 0):
-        if held[at] in expired:
-            unref(broker.queue, held[at])
-            held[at] = _NONE
+    messages = broker.sessions.id_msg
+    for at in range(len(messages) if messages is not None else 0):
+        if messages[at] in expired:
+            unref(broker.queue, messages[at])
+            messages[at] = _NONE
 
 
 def _publish(broker, session, msg, is_expired):

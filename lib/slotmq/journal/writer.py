@@ -61,7 +61,7 @@ class Journal:
         self.whole = False  # is the current generation all that was promised until now?
         self.safe = 0  # until it is so long there is space for the next one
         # Where there is little space: bytes reserved, and those of packets weighed since
-        self.most = self.held = 0
+        self.most = self.pending = 0
         self.retry_at = 0  # tenths of a second, as the next ones
         self.pause = _RETRY - getattr(medium, "blocks", 0)
         self.always = always  # does nothing leave before what it implies is kept?
@@ -74,11 +74,11 @@ class Journal:
         """Write what has changed; True: packets may leave."""
         broker = self.broker
         now = broker.now
-        if broker.full and self.whole and now >= self.retry_at and not broker.held:
+        if broker.full and self.whole and now >= self.retry_at and not broker.busy:
             self._keep()
         if not self._is_due(now):
             return True
-        if broker.held or not self.whole and now < self.retry_at:
+        if broker.busy or not self.whole and now < self.retry_at:
             return not self.always
         medium = self.medium
         # A compaction pays when the journal is several times what it would write.
@@ -148,27 +148,27 @@ class Journal:
             self.record(_COMMIT, put_u32(self.buf, _FIELDS, broker.now))
             self.saved = broker.now
             self.medium.sync()
-            self.records = self.held = 0
+            self.records = self.pending = 0
             self.commits += 1
 
     def _received(self, sessions):
         # slot, then the packet ids; with qos2_delivery release the message after each.
         buf = self.buf
-        held = sessions.id_msg
+        messages = sessions.id_msg
         session = next_bit(sessions.dirty, 0, sessions.slots, 2)
         while session < sessions.slots:
             sessions.dirty[session] &= ~2
             if sessions.used(session) and not sessions.clean[session]:
                 first = session * sessions.received
                 end = first + sessions.id_count[session]
-                if held is not None:
+                if messages is not None:
                     for i in range(first, end):
-                        if held[i] != _NONE:  # it went nowhere
-                            self.message(held[i])
+                        if messages[i] != _NONE:  # it went nowhere
+                            self.message(messages[i])
                 at = put_u16(buf, _FIELDS, session)
                 for i in range(first, end):
                     at = put_u16(buf, at, sessions.ids[i])
-                    at = put_u16(buf, at, _NONE if held is None else held[i])
+                    at = put_u16(buf, at, _NONE if messages is None else messages[i])
                 self.record(_RECEIVED, at)
             session = next_bit(sessions.dirty, session + 1, sessions.slots, 2)
         sessions.ids_high[1] = 0

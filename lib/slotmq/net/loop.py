@@ -226,7 +226,7 @@ class Loop:
             if paused & _IN and readable(self.broker, conn):
                 paused &= ~_IN
                 if conns.waits_for_reassembly(conn):
-                    if first == _NONE or conns.held_since[conn] < conns.held_since[first]:
+                    if first == _NONE or conns.buffered_since[conn] < conns.buffered_since[first]:
                         first = conn
             if paused & _OUT and self._may_write(conn):
                 paused &= ~_OUT
@@ -283,7 +283,7 @@ class Loop:
         n = end[conn] - base
         journal = broker.journal
         if journal and not journal.commit():
-            if n and not broker.held:
+            if n and not broker.busy:
                 self._block(conn, base, n, 0)
                 self.pause(conn, self.paused[conn] | _OUT)
             return

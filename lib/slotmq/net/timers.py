@@ -103,14 +103,14 @@ def _check_timeout(broker, conn, waiting):
     else:
         timeout = conns.keep_alive_timeout[conn]
         late = timeout and now - conns.last_activity[conn] >= timeout
-    if conns.held[conn] and not (waiting and conns.waits_for_reassembly(conn)):
+    if conns.buffered[conn] and not (waiting and conns.waits_for_reassembly(conn)):
         # A cut packet: so long for each 2,000 bytes (protocol/dispatch.py).
         waiting = waiting and conns.has_reassembly(conn)
         timeout = _HURRY if waiting else broker.settings.packet_timeout * 10
-        since = conns.held_since[conn]
+        since = conns.buffered_since[conn]
         if broker.loop.paused[conn] & _IN:
             # Nor is it read while it takes nothing: then that counts, where another waits.
-            conns.held_since[conn] = now
+            conns.buffered_since[conn] = now
             since = conns.last_activity[conn] if waiting else now
         late = late or now - since >= timeout
     if late:

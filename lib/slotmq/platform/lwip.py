@@ -78,7 +78,7 @@ class Lwip:
             return pcb and pcb + self.at
         return 0
 
-    def held(self, stream):
+    def used(self, stream):
         """How many bytes of lwIP's memory it holds."""
         if not self.at or not _is_a(stream, self.kind):
             return 0
@@ -93,7 +93,7 @@ class Lwip:
             return self.share  # of one that was reset write() will tell
         if self.mem16[at + 2] >= _PBUFS:
             return 0
-        n = self.share - _HEADERS - self.held(stream)
+        n = self.share - _HEADERS - self.used(stream)
         if n < _WORTH:
             # half of what is neither held nor somebody's share: the next one has half of the rest
             conns = self.loop.conns
@@ -103,7 +103,7 @@ class Lwip:
             for conn in range(conns.top):
                 other = conns.stream[conn]
                 if other is not None and other is not stream:
-                    left -= max(0, self.held(other) - self.share)
+                    left -= max(0, self.used(other) - self.share)
             n += max(0, left) // 2
         return n if n >= _WORTH else 0
 
@@ -150,10 +150,10 @@ class Lwip:
 
     def closing(self, stream):
         """It is about to be closed: lwIP goes on with what it holds."""
-        held = self.held(stream)
+        used = self.used(stream)
         now = self.loop.broker.now
-        if held:
-            self.gone = held + (self.gone if now < self.gone_until else 0)
+        if used:
+            self.gone = used + (self.gone if now < self.gone_until else 0)
             self.gone_until = now + _CLOSING
 
     def tick(self):

@@ -64,9 +64,9 @@ def handle_pubrel(broker, conn, pkt, buf):
     session = broker.conns.session[conn]
     at = sessions.find_received(session, pkt[_PACKET_ID])
     if at >= 0:
-        held = sessions.id_msg
-        if held is not None and held[at] != _NONE:
-            publish_stored(broker, held[at], session)  # if that raises, PUBREL comes again
+        messages = sessions.id_msg
+        if messages is not None and messages[at] != _NONE:
+            publish_stored(broker, messages[at], session)  # if that raises, PUBREL comes again
         msg = sessions.remove_received(session, at)
         if msg != _NONE:
             unref(broker.queue, msg)

@@ -1,7 +1,7 @@
 # dispatch.py - from the bytes of a connection to the handlers of its packets.
 #
 # A packet that arrives whole is handled where it was read, in rx. Of a cut one the
-# beginning is held, in the connection's tail or in a reassembly buffer; only the
+# beginning is buffered, in the connection's tail or in a reassembly buffer; only the
 # bytes that it misses are copied behind it. readable() is how one client's flood
 # is bounded: a turn reads at most rx_bytes from each, and no more than the answers
 # to it have space for, so that an acknowledgement is never lost for lack of it.
@@ -114,14 +114,14 @@ def readable(broker, conn):
     if n < conns.tx_bytes >> 1 and conns.out[conn] != _BLOCKED:
         broker.flush(conn)
         n = conns.tx_limit[conn] - conns.tx_end[conn]
-    held = conns.held[conn]
+    buffered = conns.buffered[conn]
     if conns.state[conn] == _NEW or conns.level[conn] == 5:
         n -= conns.tx_bytes >> 1  # the answer to CONNECT or AUTH may be longer than they are
-    elif held:
-        # The answer to what is held was not reserved when that was read.
-        n -= 4 + min(held >> 2, conns.tx_bytes >> 1)
+    elif buffered:
+        # The answer to what is buffered was not reserved when that was read.
+        n -= 4 + min(buffered >> 2, conns.tx_bytes >> 1)
     if not conns.reassembly[3] and not conns.has_reassembly(conn):
-        n = min(n, conns.tail_bytes - held)
+        n = min(n, conns.tail_bytes - buffered)
     return max(0, min(n, len(broker.rx)))
 
 
@@ -132,14 +132,14 @@ def receive(broker, conn, buf, at, n):
     broker.queued_to_self = False
     size = n - at
     conns.tx_limit[conn] -= size
-    if conns.held[conn]:
-        at = _complete_held(broker, conn, buf, n)
+    if conns.buffered[conn]:
+        at = _complete(broker, conn, buf, n)
     if at < n:
         at = _handle(broker, conn, buf, at, n, 0)
         if at < n:
             _hold(broker, conn, buf, at, n)
-    held = conns.held[conn]
-    if held < size or broker.pkt[_TOTAL] - held > _MISSING:
+    buffered = conns.buffered[conn]
+    if buffered < size or broker.pkt[_TOTAL] - buffered > _MISSING:
         # A sign of life [3.1.2-24]; more of what is cut is none, but in a long packet.
         conns.last_activity[conn] = broker.now
     if conns.chunked_msg[conn] == _NONE and conns.state[conn] != _ENDING:
@@ -148,8 +148,8 @@ def receive(broker, conn, buf, at, n):
     broker.go_on(conn)
 
 
-def _handle(broker, conn, buf, at, end, held):
-    # Every whole packet of buf[at:end], of which the first `held` bytes came earlier.
+def _handle(broker, conn, buf, at, end, buffered):
+    # Every whole packet of buf[at:end], of which the first `buffered` bytes came earlier.
     # -> the offset of a cut one, or end.
     pkt = broker.pkt
     conns = broker.conns
@@ -159,7 +159,7 @@ def _handle(broker, conn, buf, at, end, held):
     count = 0
     n = 0
     while at < end:
-        if broker.fast_path and handlers is broker.handlers and not held:
+        if broker.fast_path and handlers is broker.handlers and not buffered:
             at = broker.handle(broker.fast_path, conn, buf, at, end)
             if at == end:
                 break
@@ -173,13 +173,13 @@ def _handle(broker, conn, buf, at, end, held):
         count += 1
         at += n
         broker.stats[_BYTES_IN] += n
-        _give_space(broker, conn, n - held)
-        held = 0
+        _give_space(broker, conn, n - buffered)
+        buffered = 0
         if broker.fast_path is None and broker.log_mask & _DEBUG:
             ondemand.tell(broker, "received", conn, pkt)
-        broker.held = pkt[_TYPE] != _PUBLISH_TYPE or pkt[_FLAGS] & 6
+        broker.busy = pkt[_TYPE] != _PUBLISH_TYPE or pkt[_FLAGS] & 6
         result = handlers[pkt[_TYPE]](broker, conn, pkt, buf)
-        broker.held = 0
+        broker.busy = 0
         if broker.full == 2:
             broker.full = broker.subscriptions.full = False
         if result:
@@ -241,19 +241,19 @@ def _hold(broker, conn, buf, at, end):
     if max(n, broker.pkt[_TOTAL]) > conns.tail_bytes:
         conns.take_reassembly(conn)
     copy(conns.hold, conns.hold_off[conn], buf, at, n)
-    conns.held[conn] = n
-    conns.held_since[conn] = broker.now
+    conns.buffered[conn] = n
+    conns.buffered_since[conn] = broker.now
 
 
-def _complete_held(broker, conn, buf, n):
-    # Append to the held packet what it misses; handle it when it is whole.
+def _complete(broker, conn, buf, n):
+    # Append to the buffered packet what it misses; handle it when it is whole.
     # -> how many bytes of buf it took.
     conns = broker.conns
     at = 0
     while at < n:
         off = conns.hold_off[conn]
-        held = conns.held[conn]
-        size = next_packet(conns.hold, off, off + held, broker.pkt)
+        buffered = conns.buffered[conn]
+        size = next_packet(conns.hold, off, off + buffered, broker.pkt)
         total = broker.pkt[_TOTAL]
         if size < 0:
             break
@@ -263,16 +263,16 @@ def _complete_held(broker, conn, buf, n):
             and conns.take_reassembly(conn)
         ):
             off = conns.hold_off[conn]
-        more = min(total - held if total else 1, n - at)
-        copy(conns.hold, off + held, buf, at, more)
-        conns.held[conn] = held + more
-        if held % _STRETCH + more >= _STRETCH:
-            conns.held_since[conn] = broker.now
+        more = min(total - buffered if total else 1, n - at)
+        copy(conns.hold, off + buffered, buf, at, more)
+        conns.buffered[conn] = buffered + more
+        if buffered % _STRETCH + more >= _STRETCH:
+            conns.buffered_since[conn] = broker.now
         at += more
-        if total == held + more:
+        if total == buffered + more:
             break
     off = conns.hold_off[conn]
-    held = conns.held[conn]
-    if _handle(broker, conn, conns.hold, off, off + held, held - at) > off:
-        conns.drop_held(conn)
+    buffered = conns.buffered[conn]
+    if _handle(broker, conn, conns.hold, off, off + buffered, buffered - at) > off:
+        conns.drop_buffered(conn)
     return at

@@ -106,7 +106,7 @@ def _late(broker, conn):
     most = conns.keep_alive_timeout[conn]
     if most and now - conns.last_activity[conn] >= most:
         text = b" (keep-alive)"
-    elif now - conns.held_since[conn] >= broker.settings.packet_timeout * 10:
+    elif now - conns.buffered_since[conn] >= broker.settings.packet_timeout * 10:
         text = b" (packet_timeout)"
     else:
         text = b" (too slow, another waits for its buffer)"

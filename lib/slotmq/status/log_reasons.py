@@ -111,7 +111,7 @@ def ended(broker, conn, reason, text):
     (In CONNECT and AUTH there are passwords.)"""
     conns = broker.conns
     at = conns.hold_off[conn]
-    said = bytes(conns.hold[at : at + min(conns.held[conn], _SHOWN)])
+    said = bytes(conns.hold[at : at + min(conns.buffered[conn], _SHOWN)])
     if not said and reason in (_MALFORMED, _PROTOCOL):
         said = bytes(broker.rx[: min(broker.pkt[_END], _SHOWN)])  # behind it is somebody else's
     if said[:2] == b"\x16\x03":

@@ -12,7 +12,7 @@
 # and tx_limit is 0 meanwhile, so that nothing comes in between; as it is behind a
 # DISCONNECT to a client of version 5.
 #
-# Incoming: the held bytes of one cut packet lie in hold[hold_off:hold_off + held];
+# Incoming: the buffered bytes of one cut packet lie in hold[hold_off:hold_off + buffered];
 # a short one in the connection's tail, a longer one in a shared reassembly buffer
 # (reassembly_owner), of which there are fewer than connections.
 from slotmq.fast import copy
@@ -32,7 +32,7 @@ _IDLE = const(0)
 _DIRTY = const(1)  # on the dirty list
 _BLOCKED = const(2)  # the socket said "not now"
 
-_WAITED = const(15)  # tenths of a second that count as held for whoever has waited
+_WAITED = const(15)  # tenths of a second that count as buffered for whoever has waited
 
 
 class Connections:
@@ -80,8 +80,8 @@ class Connections:
         self.reassembly_owner = u16(limits.reassembly, _NONE)
         self.tail_bytes = limits.tail_bytes
         self.reassembly_bytes = limits.max_packet
-        self.held = i32(n)
-        self.held_since = i32(n)
+        self.buffered = i32(n)
+        self.buffered_since = i32(n)
         self.columns = (
             entries,
             conn_of,
@@ -116,7 +116,7 @@ class Connections:
     def free(self, conn):
         """Give the slot back; its session must have been let go before."""
         assert self.state[conn] != _VACANT and self.session[conn] == _NONE
-        assert self.chunked_msg[conn] == _NONE and self.held[conn] == 0
+        assert self.chunked_msg[conn] == _NONE and self.buffered[conn] == 0
         self.stream[conn] = self.source[conn] = None
         self.state[conn] = _VACANT
         self.out[conn] = _IDLE
@@ -149,7 +149,7 @@ class Connections:
 
     def waits_for_reassembly(self, conn):
         """Is its tail full, so that it goes on with a reassembly buffer only?"""
-        return self.held[conn] == self.tail_bytes and not self.has_reassembly(conn)
+        return self.buffered[conn] == self.tail_bytes and not self.has_reassembly(conn)
 
     def take_reassembly(self, conn):
         """A reassembly buffer for conn, and what it holds; False where all are taken."""
@@ -157,10 +157,10 @@ class Connections:
             if self.reassembly_owner[k] == _NONE:
                 self.reassembly_owner[k] = conn
                 off = self.slots * self.tail_bytes + k * self.reassembly_bytes
-                copy(self.hold, off, self.hold, self.hold_off[conn], self.held[conn])
+                copy(self.hold, off, self.hold, self.hold_off[conn], self.buffered[conn])
                 self.hold_off[conn] = off
-                self.held_since[conn] = max(
-                    self.held_since[conn], self.last_activity[conn] - _WAITED
+                self.buffered_since[conn] = max(
+                    self.buffered_since[conn], self.last_activity[conn] - _WAITED
                 )
                 self.reassembly[0] += 1
                 self.reassembly[1] = max(self.reassembly[1], self.reassembly[0])
@@ -170,12 +170,12 @@ class Connections:
         self.reassembly[2] += 1
         return False
 
-    def drop_held(self, conn):
-        """Forget the held bytes and give a reassembly buffer back."""
+    def drop_buffered(self, conn):
+        """Forget the buffered bytes and give a reassembly buffer back."""
         if self.has_reassembly(conn):
             k = (self.hold_off[conn] - self.slots * self.tail_bytes) // self.reassembly_bytes
             self.reassembly_owner[k] = _NONE
             self.reassembly[0] -= 1
             self.reassembly[3] = self.rx_bytes
         self.hold_off[conn] = conn * self.tail_bytes
-        self.held[conn] = 0
+        self.buffered[conn] = 0

@@ -22,7 +22,7 @@ def take(broker, by):
     conns = broker.conns
     _move(conns.opened, by)
     _move(conns.last_activity, by)
-    _move(conns.held_since, by)
+    _move(conns.buffered_since, by)
     _move(broker.sessions.progress, by)
     move_rows(broker, by)
     five = broker.five

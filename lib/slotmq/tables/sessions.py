@@ -35,7 +35,7 @@ class Sessions:
         self.cursor = u16(n, _NONE)  # the next of them to be sent
         self.inflight = u16(n)
         self.queued = u16(n)
-        self.held = None if MICROPYTHON else i32(n)  # blocks of the messages in its list
+        self.blocks = None if MICROPYTHON else i32(n)  # blocks of the messages in its list
         self.progress = i32(n)  # tenths of a second: last send or acknowledgement
         self.scans = u16(n)  # subscriptions that are still owed retained messages
         self.dirty = bytearray(n)
@@ -107,12 +107,12 @@ class Sessions:
         self.id_count[session] = count
         last = session * self.received + count
         self.ids[at] = self.ids[last]
-        held = self.id_msg
-        if held is None:
+        messages = self.id_msg
+        if messages is None:
             return _NONE
-        msg = held[at]
-        held[at] = held[last]
-        held[last] = _NONE
+        msg = messages[at]
+        messages[at] = messages[last]
+        messages[last] = _NONE
         return msg
 
     def _touch_ids(self, session):

@@ -85,10 +85,10 @@ def handle_pubrel(broker, conn, pkt, buf):
     session = broker.conns.session[conn]
     at = sessions.find_received(session, pkt[_PACKET_ID])
     if at >= 0:
-        held = sessions.id_msg
-        if held is not None and held[at] != _NONE:
+        messages = sessions.id_msg
+        if messages is not None and messages[at] != _NONE:
             broker.five.publisher = session
-            publish_stored(broker, held[at], session)  # if that raises, PUBREL comes again
+            publish_stored(broker, messages[at], session)  # if that raises, PUBREL comes again
             broker.five.publisher = _NONE
         msg = sessions.remove_received(session, at)
         if msg != _NONE:

@@ -180,7 +180,7 @@ class Version5:
         if conns.level[conn] != 5 or not told or conns.chunked_msg[conn] != _NONE:
             return False
         lifecycle.detach(broker, conn)
-        conns.drop_held(conn)
+        conns.drop_buffered(conn)
         conns.state[conn] = _LINGERING
         conns.opened[conn] = broker.now
         return True

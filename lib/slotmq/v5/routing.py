@@ -129,7 +129,7 @@ def give(broker, session, sub, qos, granted, keep_retain):
             return
         if not waits and conn != broker.current:
             sent = emit(broker, conn, _PUBLISH | retain, 0, ident)
-            if sent or not routing.is_held(broker, conn):
+            if sent or not routing.must_wait(broker, conn):
                 if sent <= 0:
                     broker.stats[_DROPPED] += 1
                 return
