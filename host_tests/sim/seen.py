@@ -1,6 +1,6 @@
 # seen.py - how often things happened that a campaign must have seen.
 
-from ..unit.tables import room
+from ..unit.tables import space
 
 
 class Seen:
@@ -40,8 +40,8 @@ def note_rooms(world):
     """Which rooms for bytes have none left now: of names, of topics, of messages."""
     broker = world.broker
     seen = world.seen
-    seen["full node names"] += not room(broker.subscriptions.nodes)
-    seen["full retained names"] += not room(broker.retained.names)
+    seen["full node names"] += not space(broker.subscriptions.nodes)
+    seen["full retained names"] += not space(broker.retained.names)
     seen["full message bytes"] += not broker.messages.arena.free_blocks()
     seen["full aliases"] += _connections_without_alias(broker.five.aliases) if broker.five else 0
 

@@ -15,7 +15,7 @@ _BLOCKED = const(2)
 _FULL = const(6)
 _PACKETS_OUT = const(1)
 _PUBLISH_OUT = const(3)
-_CHUNK = const(20)  # bytes of space at least for a chunk of a message
+_CHUNK_LEAST = const(20)  # bytes of space at least for a chunk of a message
 _EXTRA = const(8)
 
 
@@ -151,7 +151,7 @@ def fill(broker, conn):
     while conns.chunked_msg[conn] != _NONE:
         limit = (conn + 1) * conns.tx_bytes
         end = conns.tx_end[conn]
-        if limit - end < _CHUNK or not _copy_chunk(broker, conn, limit):
+        if limit - end < _CHUNK_LEAST or not _copy_chunk(broker, conn, limit):
             if conns.out[conn] == _BLOCKED:
                 return False
             broker.flush(conn)
