@@ -1,0 +1,68 @@
+"""What failed is run once more, alone: what passes then is told, and fails no run by itself."""
+
+from pathlib import Path
+
+import pytest
+
+from slotmq_tools.dev import again
+from slotmq_tools.dev.again import Call, Outcome
+
+TESTS = """
+import os, pathlib, pytest
+
+@pytest.mark.parametrize("number", range({unsteady}))
+def test_unsteady(number, request):
+    seen = pathlib.Path(__file__).with_name(f"seen-{{number}}")
+    first = not seen.exists()
+    seen.touch()
+    assert not first
+    assert "PYTEST_XDIST_WORKER" not in os.environ
+
+def test_steady():
+    assert not pathlib.Path(__file__).with_name("steady").exists(), "ran twice"
+    pathlib.Path(__file__).with_name("steady").touch()
+
+{more}
+"""
+BROKEN = "def test_broken():\n    assert False"
+
+
+def ran(folder: Path, unsteady: int, more: str = "", *workers: str) -> Outcome:
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    file = folder / "test_them.py"
+    file.write_text(TESTS.format(unsteady=unsteady, more=more))
+    options = ("--rootdir", str(folder), "-c", str(folder / "pytest.ini"))
+    return again.run([Call("them", (*options, str(file)), workers)], folder / "cache")
+
+
+def test_nothing_failed(tmp_path: Path) -> None:
+    assert ran(tmp_path, 0) == Outcome(True, [])
+
+
+def test_what_passes_the_second_time_is_unsteady(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = ran(tmp_path, 1, "", "-n", "2")
+    assert outcome == Outcome(True, ["test_them.py::test_unsteady[0]"])
+    assert again.report(outcome)
+    assert "  test_them.py::test_unsteady[0]\n" in capsys.readouterr().out
+
+
+def test_what_fails_twice_has_failed(tmp_path: Path) -> None:
+    outcome = ran(tmp_path, 1, BROKEN)
+    assert outcome == Outcome(False, ["test_them.py::test_unsteady[0]"])
+    assert not again.report(outcome)
+
+
+def test_a_file_that_is_none_has_failed(tmp_path: Path) -> None:
+    assert not ran(tmp_path, 0, "1 +").ok
+
+
+@pytest.mark.parametrize(("earlier", "now", "well"), [(0, 2, True), (0, 3, False), (2, 1, False)])
+def test_two_are_let_pass(earlier: int, now: int, well: bool) -> None:
+    outcome = Outcome(True, ["a test"] * now)
+    assert again.report(outcome, ["a test"] * earlier) is well
+
+
+def test_of_many_failures_none_is_tried_again(tmp_path: Path) -> None:
+    assert ran(tmp_path, again.MOST_AGAIN + 1) == Outcome(False, [])

@@ -1,0 +1,1 @@
+"""What only developers of slotmq run; no part of what is installed."""
