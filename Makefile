@@ -8,10 +8,16 @@
 ##     BOARD=RPI_PICO_W         the limits and the heap of a folder in boards/ (--board)
 ## make clients             mosquitto_pub and mosquitto_sub, in .venv/bin
 ## make telemetry-demo      boards record here, are harvested, and become tables and a page
-## make test                the tests of all that runs on a computer, but for those of the next two
-## make test-spark          of these, the ones of the tables that Spark makes of recordings
-## make test-telemetry      the same under kill -9, on a cluster, and the demo
+## make quick               after each edit, in seconds: ruff, and the unit tests on this Python
+## make test                the rules, and the lanes below but for the board's
+## make test-broker         the lane of the broker: unit, over the wire, in the simulator
+## make test-host           the lane of what runs on computers: the command and its tools
+## make test-telemetry      the lane of recordings, their harvest, and the tables that Spark makes
 ## make test-board          the broker on an emulated RP2040 (the first time builds its image)
+## make nightly             of the first three lanes what is worth it once a day: byte by byte,
+##                          planted faults, long properties, tables under kill -9 and on a cluster
+##     UNSTEADY=build/unsteady  of each of these: tests that failed and passed when they were run
+##                          once more alone are listed there too, and counted together
 ## make emulated            an emulated RP2040 to try it on, until Ctrl-C; it is kept in build/board
 ## make bench               all workloads and peers, into docs/performance.md
 ## make bench-telemetry     the decoder and the tables, into docs/benchmarks-telemetry.md
@@ -28,12 +34,13 @@ RUNTIME ?= cpython
 BOARD ?= HOST
 PORT ?=
 CONF ?=
+UNSTEADY ?=
 
 BIN := .venv/bin
 PACKAGES := .venv/packages
 HOST_CODE := tools boards host_tests
 
-.PHONY: run clients telemetry-demo bench-telemetry test test-spark test-telemetry test-board emulated java bench bench-instructions lint format setup clean help
+.PHONY: run clients telemetry-demo bench-telemetry quick test test-broker test-host test-telemetry test-board nightly emulated java bench bench-instructions lint format setup clean help
 
 run: .venv/installed
 	$(BIN)/slotmq run --runtime "$(RUNTIME)" --board "$(BOARD)" \
@@ -42,21 +49,27 @@ run: .venv/installed
 clients: .venv/installed
 	$(BIN)/python -m slotmq_tools.clients $(BIN)
 
-test: setup lint
-	$(BIN)/python -m slotmq_tools.heap
-	$(BIN)/python -m pytest -n 3
-	$(MAKE) test-spark
+quick: .venv/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/python -m pytest -q -n 2 $(QUICK)
 
-# Each in one process, since every process would start a Spark of its own.
-test-spark: setup java
-	$(SPARK_TESTS) --ignore host_tests/spark/slow host_tests/spark
+QUICK = host_tests/unit
+
+test: setup lint java
+	$(BIN)/python -m slotmq_tools.heap
+	$(LANES) broker host telemetry
+
+test-broker test-host: setup
+	$(LANES) $(@:test-%=%)
 
 test-telemetry: setup java
-	$(SPARK_TESTS) host_tests/spark/slow
+	$(LANES) telemetry
 
-# Spark's libraries have warnings.
-SPARK_TESTS = $(BIN)/python -m pytest -o addopts="-ra --strict-markers --strict-config" \
-	--timeout 300 -W default
+nightly: setup java
+	$(LANES) --nightly broker host telemetry
+
+# What fails is run once more, alone: two tests that pass then are let pass.
+LANES = $(BIN)/python -m slotmq_tools.dev.lanes $(if $(UNSTEADY),--unsteady "$(UNSTEADY)")
 
 # Where the system has none.
 java: .venv/installed-telemetry
@@ -66,15 +79,10 @@ java: .venv/installed-telemetry
 setup: .venv/installed-test .venv/installed-telemetry
 	$(BIN)/python -m slotmq_tools.fetch
 
-# Builds the image before the tests' time limits run. The tests wait more than they compute:
-# each file of them has a board of its own, and they run side by side; but for what is measured.
+# Builds the image before the tests' time limits run.
 test-board: .venv/installed-test
 	$(BIN)/python -m slotmq_tools.emulator
-	$(BOARD_TESTS) -n 6 --dist loadfile --ignore host_tests/board/timed host_tests/board
-	$(BOARD_TESTS) host_tests/board/timed
-
-BOARD_TESTS = $(BIN)/python -m pytest -o addopts="-ra --strict-markers --strict-config" \
-	--timeout 900
+	$(LANES) board
 
 emulated: .venv/installed-test
 	$(BIN)/python -m slotmq_tools.emulator --run build/board

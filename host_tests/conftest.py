@@ -1,9 +1,9 @@
 """Brokers for the tests: processes of their own, on both runtimes, shared where they can be.
 
 A test that takes `mqtt` runs four times: on CPython and on 32-bit MicroPython, with
-what its clients send sent whole and byte by byte. `@pytest.mark.config(text)` gives
-it a broker with that configuration; `@pytest.mark.own_broker` one that no other
-test uses. `--runtimes mosquitto` tries the tests themselves on a broker we trust.
+what its clients send sent whole and, by `make nightly`, byte by byte.
+`@pytest.mark.config(text)` gives it a broker with that configuration;
+`@pytest.mark.own_broker` one that no other test uses. `--runtimes mosquitto` tries the tests themselves on a broker we trust.
 """
 
 import contextlib
@@ -24,6 +24,14 @@ settings.register_profile("slotmq", deadline=None, suppress_health_check=[Health
 settings.load_profile("slotmq")
 
 CHUNKINGS = {"whole": whole, "bytes": byte_by_byte}
+MARKS = {"whole": (), "bytes": (pytest.mark.nightly,)}
+
+# Beside byte by byte: planted faults, long properties, and what takes minutes.
+NIGHTLY = (
+    "sim/test_planted.py",
+    "spark/slow/",
+    "test_planted_record.py",
+)
 
 MARKERS = (
     "spec(id, ..., of='3.1.1'): the statements of the standard that the test would see broken",
@@ -31,6 +39,7 @@ MARKERS = (
     "own_broker: the test's broker is started for it and stopped after it",
     "waits: the test waits for time to pass, and is run with packets sent whole only",
     "whole: packets are sent whole only, since the test is about many, and not how they are cut",
+    "nightly: is worth it once a day only, see `make nightly`",
     "ours(why): not to be tried on the peer, which rightly does it otherwise",
 )
 
@@ -65,12 +74,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "send" in metafunc.fixturenames:
         marked = map(metafunc.definition.get_closest_marker, ("waits", "whole"))
         names = ["whole"] if any(marked) else list(CHUNKINGS)
-        sends = [CHUNKINGS[name] for name in names]
-        metafunc.parametrize("send", sends, ids=names, scope="session")
+        sends = [pytest.param(CHUNKINGS[name], id=name, marks=MARKS[name]) for name in names]
+        metafunc.parametrize("send", sends, scope="session")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is ours alone when the tests are tried on the peer."""
+    """Mark what is nightly; leave out what is ours alone when the tests are tried on the peer."""
+    for item in items:
+        if item.nodeid.removeprefix("host_tests/").startswith(NIGHTLY):
+            item.add_marker("nightly")
     if config.getoption("--runtimes") == PEER:
         ours = [item for item in items if item.get_closest_marker("ours")]
         config.hook.pytest_deselected(items=ours)

@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-OTHERS = ("MAKEFLAGS", "MFLAGS", "PORT", "CONF", "RUNTIME", "BOARD")  # of whoever tests
+OTHERS = (
+    "MAKEFLAGS",
+    "MFLAGS",
+    "PORT",
+    "CONF",
+    "RUNTIME",
+    "BOARD",
+    "UNSTEADY",
+)  # of whoever tests
 
 
 def make(*words: str) -> subprocess.CompletedProcess[str]:

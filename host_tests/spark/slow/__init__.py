@@ -1,1 +1,1 @@
-"""What takes long: kill -9, a cluster, the demo; run by `make test-telemetry`."""
+"""What takes long: kill -9, a cluster, the demo; run by `make nightly`."""
