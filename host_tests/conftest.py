@@ -3,7 +3,8 @@
 A test that takes `mqtt` runs four times: on CPython and on 32-bit MicroPython, with
 what its clients send sent whole and, by `make nightly`, byte by byte.
 `@pytest.mark.config(text)` gives it a broker with that configuration;
-`@pytest.mark.own_broker` one that no other test uses. `--runtimes mosquitto` tries the tests themselves on a broker we trust.
+`@pytest.mark.own_broker` one that no other test uses. `--runtimes mosquitto` tries the
+tests themselves on a broker we trust.
 """
 
 import contextlib
