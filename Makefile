@@ -8,14 +8,15 @@
 ##     BOARD=RPI_PICO_W         the limits and the heap of a folder in boards/ (--board)
 ## make clients             mosquitto_pub and mosquitto_sub, in .venv/bin
 ## make telemetry-demo      boards record here, are harvested, and become tables and a page
-## make quick               after each edit, in seconds: ruff, and the unit tests on this Python
+## make quick               after each edit, in seconds: ruff, and the fast unit tests on this Python
 ## make test                the rules, and the lanes below but for the board's
 ## make test-broker         the lane of the broker: unit, over the wire, in the simulator
 ## make test-host           the lane of what runs on computers: the command and its tools
-## make test-telemetry      the lane of recordings, their harvest, and the tables that Spark makes
+## make test-telemetry      the lane of recordings, and of their harvest
 ## make test-board          the broker on an emulated RP2040 (the first time builds its image)
 ## make nightly             of the first three lanes what is worth it once a day: byte by byte,
-##                          planted faults, long properties, tables under kill -9 and on a cluster
+##                          planted faults, long properties, the simulator, what kills and wears,
+##                          heaps, the tables that Spark makes, under kill -9 and on a cluster too
 ##     UNSTEADY=build/unsteady  of each of these: tests that failed and passed when they were run
 ##                          once more alone are listed there too, and counted together
 ## make emulated            an emulated RP2040 to try it on, until Ctrl-C; it is kept in build/board
@@ -51,9 +52,11 @@ clients: .venv/installed
 
 quick: .venv/installed-test
 	$(BIN)/ruff check .
-	$(BIN)/python -m pytest -q -n 2 $(QUICK)
+	$(BIN)/python -m pytest -q -n 2 host_tests/unit $(SLOW:%=--ignore host_tests/unit/test_%.py)
 
-QUICK = host_tests/unit
+# Of the unit tests those that take more than two seconds, which are left out there.
+SLOW = crowd epoch epoch_rows exhausted expiry5 journal_cuts journal_damage journal_kinds \
+	journal_rot ports_pressure reassembly relations starts stream_writes
 
 test: setup lint java
 	$(BIN)/python -m slotmq_tools.heap

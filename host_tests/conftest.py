@@ -27,11 +27,29 @@ settings.load_profile("slotmq")
 CHUNKINGS = {"whole": whole, "bytes": byte_by_byte}
 MARKS = {"whole": (), "bytes": (pytest.mark.nightly,)}
 
-# Beside byte by byte: planted faults, long properties, and what takes minutes.
+# Beside byte by byte, by what was measured: planted faults, long properties, and what takes minutes.
 NIGHTLY = (
-    "sim/test_planted.py",
-    "spark/slow/",
+    "harvest/test_damaged",
+    "harvest/test_deleted_segments.py",
+    "harvest/test_forged_heads.py",
+    "harvest/test_long_segments.py",
+    "harvest/test_wrong_answers.py",
+    "heap/",
+    "sim/",
+    "sim_users/test_any.py",
+    "spark/",
+    "test_firmware_safe.py",
+    "test_inspect.py",
+    "test_persistence.py",
     "test_planted_record.py",
+    "test_twins.py",
+    "test_unit_on_micropython.py",
+    "tools/test_backup.py",
+    "tools/test_firmware_types.py",
+    "wire/test_fuzz.py",
+    "wire/test_model.py",
+    "wire/test_spec.py",
+    "wire5/test_model",
 )
 
 MARKERS = (

@@ -1,1 +1,1 @@
-"""Tests of the tables, in one session of Spark (`make test-telemetry`); slow/ is apart."""
+"""Tests of the tables, in one session of Spark (`make nightly`); slow/ is apart."""

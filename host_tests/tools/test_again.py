@@ -35,6 +35,11 @@ def ran(folder: Path, unsteady: int, more: str = "", *workers: str) -> Outcome:
     return again.run([Call("them", (*options, str(file)), workers)], folder / "cache")
 
 
+@pytest.fixture(autouse=True)
+def no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+
+
 def test_nothing_failed(tmp_path: Path) -> None:
     assert ran(tmp_path, 0) == Outcome(True, [])
 
