@@ -10,7 +10,7 @@
 ## make telemetry-demo      boards record here, are harvested, and become tables and a page
 ## make quick               after each edit, in seconds: ruff, and the fast unit tests on this Python
 ## make test                the rules, and the lanes below but for the board's
-## make test-broker         the lane of the broker: unit, over the wire, in the simulator
+## make test-broker         the lane of the broker: unit tests, and those over the wire
 ## make test-host           the lane of what runs on computers: the command and its tools
 ## make test-telemetry      the lane of recordings, and of their harvest
 ## make test-board          the broker on an emulated RP2040 (the first time builds its image)

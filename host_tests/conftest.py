@@ -27,7 +27,7 @@ settings.load_profile("slotmq")
 CHUNKINGS = {"whole": whole, "bytes": byte_by_byte}
 MARKS = {"whole": (), "bytes": (pytest.mark.nightly,)}
 
-# Beside byte by byte, by what was measured: planted faults, long properties, and what takes minutes.
+# Beside byte by byte: planted faults, long properties, and what takes minutes, as measured.
 NIGHTLY = (
     "harvest/test_damaged",
     "harvest/test_deleted_segments.py",
