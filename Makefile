@@ -59,7 +59,7 @@ SLOW = crowd epoch epoch_rows exhausted expiry5 journal_cuts journal_damage jour
 	journal_rot ports_pressure reassembly relations starts stream_writes
 
 test: setup lint java
-	$(BIN)/python -m slotmq_tools.heap
+	$(BIN)/python -m slotmq_tools.dev.heap
 	$(LANES) broker host telemetry
 
 test-broker test-host: setup
@@ -99,20 +99,20 @@ telemetry-demo: java
 lint: .venv/installed-test .venv/installed-telemetry
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m slotmq_tools.tidy
+	$(BIN)/python -m slotmq_tools.dev.tidy
 
 format: .venv/installed-test
 	$(BIN)/ruff format $(HOST_CODE)
 	$(BIN)/ruff check --fix .
 
 bench: .venv/installed-bench
-	$(BIN)/python -m slotmq_tools.bench
+	$(BIN)/python -m slotmq_tools.dev.bench
 
 bench-telemetry: java .venv/installed-bench-telemetry
 	$(BIN)/python -m slotmq_tools.telemetry.bench
 
 bench-instructions: .venv/installed-test
-	$(BIN)/python -m slotmq_tools.bench.instructions
+	$(BIN)/python -m slotmq_tools.dev.bench.instructions
 
 # The cache stays: `rm -r ~/.cache/slotmq` is safe while nothing runs out of it.
 clean:

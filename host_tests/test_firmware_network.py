@@ -15,7 +15,7 @@ import pytest
 from host_tests.wire import codec
 from host_tests.wire.client import Client
 from slotmq_tools import micropython, mpy
-from slotmq_tools.golden import decode
+from slotmq_tools.dev.golden import decode
 from slotmq_tools.ports import free_port
 
 HERE = Path(__file__).parent

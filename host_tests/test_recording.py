@@ -5,7 +5,7 @@ import struct
 import time
 from pathlib import Path
 
-from slotmq_tools.golden import decode
+from slotmq_tools.dev.golden import decode
 from slotmq_tools.ports import free_port
 
 from .program import Run, conf

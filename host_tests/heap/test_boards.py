@@ -10,9 +10,8 @@ from host_tests.wire.client import Client
 from host_tests.wire.process import Program
 from host_tests.wire5 import client as client5
 from host_tests.wire5 import codec as codec5
-from slotmq_tools import boards, micropython, mpy
-from slotmq_tools.heap import native
-from slotmq_tools.heap.measure import limits_of
+from slotmq_tools import boards, micropython, mpy, native
+from slotmq_tools.dev.heap.measure import limits_of
 from slotmq_tools.launcher import BOOT
 from slotmq_tools.micropython import MicroPython
 from slotmq_tools.ports import free_port

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from slotmq_tools import micropython
-from slotmq_tools.heap import table
-from slotmq_tools.heap.__main__ import PAGE_BOARDS
-from slotmq_tools.heap.measure import Measured, free_in_flash, free_keeping, limits_of, measure
+from slotmq_tools.dev.heap import table
+from slotmq_tools.dev.heap.__main__ import PAGE_BOARDS
+from slotmq_tools.dev.heap.measure import Measured, free_in_flash, free_keeping, limits_of, measure
 
 PAGE = Path(__file__).parents[2] / "docs/board.md"
 KB = 1024
@@ -128,7 +128,7 @@ def test_the_pages_table_is_up_to_date() -> None:
     now = table.numbers(table.markdown([on_board(board) for board in PAGE_BOARDS]))
     written = table.numbers(table.read(PAGE))
     assert written.keys() == now.keys()
-    how = "python -m slotmq_tools.heap --write docs/board.md"
+    how = "python -m slotmq_tools.dev.heap --write docs/board.md"
     for row, value in now.items():
         assert abs(written[row] - value) <= max(64, value * 0.03), f"{row} is {value}: {how}"
 

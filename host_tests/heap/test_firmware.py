@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools import boards, micropython, mpy
+from slotmq_tools import boards, micropython, mpy, native
 from slotmq_tools.deploy import steps
-from slotmq_tools.heap import native
 from slotmq_tools.ports import free_port
 
 FIRMWARE = Path(__file__).parents[2] / "firmware"

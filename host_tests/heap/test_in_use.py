@@ -4,7 +4,7 @@ import time
 
 from slotmq_tools import boards
 from slotmq_tools.deploy import reach
-from slotmq_tools.heap.process import SERVE, Process
+from slotmq_tools.dev.heap.process import SERVE, Process
 
 BOARD = "RPI_PICO_W"
 LOADED = 12000  # bytes, at most, of what is loaded while a client comes in and subscribes

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slotmq_tools.heap.measure import free_recording
+from slotmq_tools.dev.heap.measure import free_recording
 
 KB = 1024
 

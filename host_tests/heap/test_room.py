@@ -3,8 +3,8 @@
 import pytest
 
 from slotmq_tools import boards
-from slotmq_tools.heap import room
-from slotmq_tools.heap.measure import limits_of
+from slotmq_tools.dev.heap import room
+from slotmq_tools.dev.heap.measure import limits_of
 
 # Between two runs: names and paths lie elsewhere
 NEAR = 0.02
@@ -17,6 +17,6 @@ def test_it_is_measured(name: str) -> None:
     found = room.measure(name)
     for way, size in said.items():
         assert found[way] == pytest.approx(size, rel=NEAR), (
-            f"{way}: slotmq_tools.heap --write-boards"
+            f"{way}: slotmq_tools.dev.heap --write-boards"
         )
     assert limits_of(name).ram_bytes() < said[""], "the preset does not start"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from slotmq_tools.golden import decode
+from slotmq_tools.dev.golden import decode
 
 from .test_steady_state import HEAP, NOISE, Watched
 from .traffic import BURST, Traffic

@@ -17,8 +17,8 @@ import pytest
 from host_tests.wire import codec
 from host_tests.wire.client import Client
 from host_tests.wire.codec import Ack, Connack, Publish
+from slotmq_tools.dev.heap.process import Process
 from slotmq_tools.errors import ToolError
-from slotmq_tools.heap.process import Process
 
 from .traffic import BURST, TOPICS, Traffic
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slotmq_tools.bench import codec
+from slotmq_tools.dev.bench import codec
 
 
 @pytest.mark.parametrize(

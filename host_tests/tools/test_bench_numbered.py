@@ -2,8 +2,8 @@
 
 import pytest
 
-from slotmq_tools.bench import codec
-from slotmq_tools.bench.numbered import Flow, Series, Violation, read_numbers
+from slotmq_tools.dev.bench import codec
+from slotmq_tools.dev.bench.numbered import Flow, Series, Violation, read_numbers
 
 SIZE = len(codec.publish("t/0", bytes(16)))
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from slotmq_tools.bench import brokers, codec, pipelined
-from slotmq_tools.bench.client import Client
-from slotmq_tools.bench.numbered import Flow, Series, Violation
-from slotmq_tools.bench.pipeline import Publisher, Subscriber
-from slotmq_tools.bench.pipelined import Shape
+from slotmq_tools.dev.bench import brokers, codec, pipelined
+from slotmq_tools.dev.bench.client import Client
+from slotmq_tools.dev.bench.numbered import Flow, Series, Violation
+from slotmq_tools.dev.bench.pipeline import Publisher, Subscriber
+from slotmq_tools.dev.bench.pipelined import Shape
 
 Ends = tuple[Client, socket.socket]
 

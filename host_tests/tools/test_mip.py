@@ -16,9 +16,8 @@ from mpremote import mip
 from host_tests.wire import codec
 from host_tests.wire.client import Client
 from host_tests.wire.process import Program
-from slotmq_tools import boards, micropython, mpy
+from slotmq_tools import boards, micropython, mpy, native
 from slotmq_tools.cli import main
-from slotmq_tools.heap import native
 from slotmq_tools.ports import free_port
 
 ROOT = Path(__file__).parents[2]

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools.tidy import __main__ as tidy
-from slotmq_tools.tidy import consts, imports, known, sizes, source, unused, viper
-from slotmq_tools.tidy.source import Finding, Source
+from slotmq_tools.dev.tidy import __main__ as tidy
+from slotmq_tools.dev.tidy import consts, imports, known, sizes, source, unused, viper
+from slotmq_tools.dev.tidy.source import Finding, Source
 
 
 def lib(module: str, text: str) -> Source:
@@ -236,8 +236,8 @@ def test_two_that_lead_only_to_each_other_are_found(tmp_path: Path) -> None:
 
 
 def test_a_file_is_reached_by_its_name_as_well(tmp_path: Path) -> None:
-    launcher = Source("tools/launcher.py", 'BOOT = "boot.py"\nRUN = "slotmq_tools.bench"\n')
-    files = [Source("tools/boot.py", "'it.json'"), Source("tools/bench/__main__.py", "")]
+    launcher = Source("tools/launcher.py", 'BOOT = "boot.py"\nRUN = "slotmq_tools.dev.bench"\n')
+    files = [Source("tools/boot.py", "'it.json'"), Source("tools/dev/bench/__main__.py", "")]
     assert unreached(tmp_path, CLI, launcher, *files, Source("tools/peers/it.json", "")) == []
 
 

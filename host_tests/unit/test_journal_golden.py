@@ -20,7 +20,7 @@ SNAPSHOT = 3840
 NONE = 0xFFFF
 NEVER = 0x3FFFFFFF
 
-# What the scene of tools/golden_journal.py leaves, by its own words.
+# What the scene of tools/dev/golden_journal.py leaves, by its own words.
 NOTE = b"&\0\1a\0\1b"
 FIRST = (b"news/first", b"1st", 4, b"", 0, 0)
 N0 = (b"news/0", b"n0" * 20, 4, b"", 0, 0)

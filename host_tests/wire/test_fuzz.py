@@ -6,11 +6,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from slotmq_tools.fuzz import TIGHT
-from slotmq_tools.fuzz.feeding import Feeder, feed_many
-from slotmq_tools.fuzz.inputs import CLEAN, Inputs, connect, packet
-from slotmq_tools.fuzz.link import Noticed, kept_client_id, packet_size
-from slotmq_tools.fuzz.properties import section, string
+from slotmq_tools.dev.fuzz import TIGHT
+from slotmq_tools.dev.fuzz.feeding import Feeder, feed_many
+from slotmq_tools.dev.fuzz.inputs import CLEAN, Inputs, connect, packet
+from slotmq_tools.dev.fuzz.link import Noticed, kept_client_id, packet_size
+from slotmq_tools.dev.fuzz.properties import section, string
 
 from . import codec
 from .client import Client

@@ -11,9 +11,8 @@ from typing import Any
 from slotmq.app import start
 from slotmq.config import budget
 
-from .. import boards, mpy
+from .. import boards, mpy, native
 from ..errors import ToolError
-from ..heap import native
 from . import frozen
 from .configuration import Configuration
 

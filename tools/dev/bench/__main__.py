@@ -13,7 +13,7 @@ from .results import Results
 from .versions import all_versions
 from .workloads import WORKLOADS, Workload
 
-_PAGE = Path(__file__).parents[2] / "docs/performance.md"
+_PAGE = Path(__file__).parents[3] / "docs/performance.md"
 _SECONDS, _QUICK_SECONDS = 1.0, 0.3
 _ROUNDS, _QUICK_ROUNDS = 5, 3
 
@@ -64,7 +64,7 @@ def main(
     for workload, broker, reason in failures:
         console.print(f"{broker} fails at {workload}: {reason}")
     if file := file or (_PAGE if whole else None):
-        command = " ".join(["python -m slotmq_tools.bench", *sys.argv[1:]])
+        command = " ".join(["python -m slotmq_tools.dev.bench", *sys.argv[1:]])
         report.write(
             file,
             shown,

@@ -15,16 +15,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from .. import boards, micropython, mpy
-from ..errors import ToolError
-from ..peers import mosquitto, node
-from ..ports import free_port
+from ... import boards, micropython, mpy
+from ...errors import ToolError
+from ...peers import mosquitto, node
+from ...ports import free_port
 from .client import Address
 
 _SERVERS = Path(__file__).with_name("servers")
 HOST = "127.0.0.1"
 _BOARD = "HOST"
-_BOOT = Path(__file__).parent.with_name("boot_micropython.py")
+_BOOT = Path(__file__).parents[2] / "boot_micropython.py"
 _START_S = 240  # under valgrind, on a machine that is busy
 _STOP_S = 10
 # Everything is recorded, in files

@@ -86,7 +86,7 @@ def _check_floors(source: Source, ours: set[str]) -> Iterator[Finding]:
     own = module(source)
     part = own.partition(".")[0]
     if part not in _FLOOR:
-        yield Finding("import", source.path, "its folder has no floor in tools/tidy/imports.py")
+        yield Finding("import", source.path, "it has no floor in tools/dev/tidy/imports.py")
         return
     for name in sorted(set(_imported(source.tree))):
         first, _, rest = name.partition(".")

@@ -1,11 +1,11 @@
-"""`python -m slotmq_tools.heap`: prints what takes how much of a board's heap."""
+"""`python -m slotmq_tools.dev.heap`: prints what takes how much of a board's heap."""
 
 from pathlib import Path
 
 import click
 
-from .. import boards
-from ..errors import ToolError
+from ... import boards
+from ...errors import ToolError
 from .measure import measure
 from .room import write as write_rooms
 from .table import markdown, text, write

@@ -11,9 +11,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from .. import boards, micropython, mpy
-from ..errors import ToolError
-from ..launcher import BOOT
+from ... import boards, micropython, mpy
+from ...errors import ToolError
+from ...launcher import BOOT
 from . import native
 
 # How it is started: what the configuration says

@@ -1,6 +1,6 @@
 """Counts instead of timing: instructions and system calls per delivered message.
 
-    python -m slotmq_tools.bench.instructions [--workload NAME] [--update]
+    python -m slotmq_tools.dev.bench.instructions [--workload NAME] [--update]
 
 slotmq on 64-bit MicroPython runs under callgrind, once with 2 N messages and
 once with N and then idle for as long as the first run took. The difference
@@ -20,9 +20,9 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from ..errors import ToolError
-from ..peers import valgrind
-from ..ports import free_port
+from ...errors import ToolError
+from ...peers import valgrind
+from ...ports import free_port
 from . import pipelined
 from .brokers import HOST, RECORDING, Start, process, slotmq_on_micropython
 from .pipelined import Shape

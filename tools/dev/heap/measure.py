@@ -15,8 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .. import boards, micropython, mpy
-from . import native
+from ... import boards, micropython, mpy, native
 from .process import MEASURE, SERVE, SERVE_FLASH, Process
 
 _CLIENTS = 4

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 
-from ..errors import ToolError
+from ...errors import ToolError
 from .brokers import Broker, running
 from .client import Silent
 from .codec import BadPacket

@@ -1,4 +1,4 @@
-"""`python -m slotmq_tools.spec`: the coverage table; status 1 where something is wrong."""
+"""`python -m slotmq_tools.dev.spec`: the coverage table; status 1 where something is wrong."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ import click
 from . import statements
 from .coverage import Coverage, collect
 
-TESTS = Path(__file__).resolve().parents[2] / "host_tests"
+TESTS = Path(__file__).resolve().parents[3] / "host_tests"
 
 
 @click.command()

@@ -33,4 +33,4 @@ def _rows(text: str) -> Iterator[tuple[tuple[str, str], int]]:
 
 
 def _stale(rule: str, place: str, what: str) -> Finding:
-    return Finding("known", f"tools/tidy/{FILE.name}", f"{rule} {place}: {what}")
+    return Finding("known", f"tools/dev/tidy/{FILE.name}", f"{rule} {place}: {what}")

@@ -1,6 +1,6 @@
 """Makes the golden segments: what the recorder writes of a few small scenes.
 
-    python -m slotmq_tools.golden [--check] [FOLDER]
+    python -m slotmq_tools.dev.golden [--check] [FOLDER]
 
 The board's own code writes them, with a clock that stands where a scene puts it, so that
 each run gives the same bytes. Beside each segment stands what it holds, as JSON, read by a
@@ -25,7 +25,7 @@ from slotmq.platform.arrays import u16
 from slotmq.recorder import files, segments, wall_clock
 from slotmq.recorder.writer import Recorder
 
-FOLDER = Path(__file__).resolve().parents[1] / "host_tests" / "golden" / "record"
+FOLDER = Path(__file__).resolve().parents[2] / "host_tests" / "golden" / "record"
 BOARD = bytes.fromhex("e6614104035f2d2b")
 OTHER = bytes.fromhex("00000000c0ffee01")
 UNIX = 1_795_320_988

@@ -5,8 +5,8 @@ import platform
 import subprocess
 from importlib import metadata
 
-from .. import micropython
-from ..peers import mosquitto, node
+from ... import micropython
+from ...peers import mosquitto, node
 
 
 def all_versions() -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Checks the rules of the repository and prints how large it is.
 
-    python -m slotmq_tools.tidy [--files]
+    python -m slotmq_tools.dev.tidy [--files]
 
 Ends with 1 where a rule does not hold.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from . import consts, imports, known, sizes, unused, viper
 from .source import Finding, Source, python, read
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def main(argv: Sequence[str] = tuple(sys.argv[1:]), root: Path = ROOT) -> int:

@@ -1,4 +1,4 @@
-"""`python -m slotmq_tools.wear`: what a message costs a flash chip, and how long it lasts."""
+"""`python -m slotmq_tools.dev.wear`: what a message costs a flash chip, and how long it lasts."""
 
 import re
 import subprocess
@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import click
 
-from .. import micropython, mpy
-from ..errors import ToolError
+from ... import micropython, mpy
+from ...errors import ToolError
 
 BEGIN, END = "<!-- wear:begin -->", "<!-- wear:end -->"
 _MEASURE = Path(__file__).with_name("measure_micropython.py")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ..errors import ToolError
+from ...errors import ToolError
 from .measure import Measured
 
 BEGIN, END = "<!-- heap:begin -->", "<!-- heap:end -->"

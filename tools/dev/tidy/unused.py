@@ -20,7 +20,7 @@ _BOARDS = tuple(
 # Found by a pattern, in the folder of what looks for them.
 _BY_PLACE = (
     *_BOARDS,
-    "tools/spec/mqtt-*.tsv",
+    "tools/dev/spec/mqtt-*.tsv",
     "*/__init__.py",
     "host_tests/golden/*.json",
     "host_tests/golden/*/*.json",

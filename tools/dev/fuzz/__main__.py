@@ -1,4 +1,4 @@
-"""`python -m slotmq_tools.fuzz --inputs 10000000`: a campaign against both runtimes.
+"""`python -m slotmq_tools.dev.fuzz --inputs 10000000`: a campaign against both runtimes.
 
 Each runtime's broker is started with the configuration TIGHT and sent as many
 inputs. The seed is printed first: `--seed` sends the same again.
@@ -15,8 +15,8 @@ from pathlib import Path
 
 import click
 
-from .. import passwd
-from ..ports import LOOPBACK, free_port
+from ... import passwd
+from ...ports import LOOPBACK, free_port
 from . import TIGHT
 from .feeding import Feeder, feed_many
 from .link import Noticed

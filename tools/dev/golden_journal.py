@@ -1,6 +1,6 @@
 """Makes the golden journals: what a broker of today keeps of one small scene, in each medium.
 
-    python -m slotmq_tools.golden_journal [--check] [FOLDER]
+    python -m slotmq_tools.dev.golden_journal [--check] [FOLDER]
 
 The real broker writes them, with clients and a clock that stand where the scene puts them, so
 that each run gives the same bytes. Their names have the version of the format: those of an older
@@ -22,10 +22,10 @@ from slotmq.journal.restore import restore
 from slotmq.journal.writer import VERSION
 from slotmq.net.loop import Loop
 
-from .sim import encode
-from .sim.flash import Flash
+from ..sim import encode
+from ..sim.flash import Flash
 
-FOLDER = Path(__file__).resolve().parents[1] / "host_tests" / "golden" / "journal"
+FOLDER = Path(__file__).resolve().parents[2] / "host_tests" / "golden" / "journal"
 LIMITS = {"connections": 6, "sessions": 8, "subscriptions": 12, "messages": 24, "deliveries": 24}
 SNAPSHOT = 3840
 BLOCKS = 8

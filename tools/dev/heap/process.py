@@ -8,9 +8,9 @@ import tempfile
 from pathlib import Path
 from typing import Self
 
-from .. import micropython, mpy
-from ..errors import ToolError
-from ..ports import LOOPBACK, free_port
+from ... import micropython, mpy
+from ...errors import ToolError
+from ...ports import LOOPBACK, free_port
 
 MEASURE = Path(__file__).with_name("measure_micropython.py")
 SERVE = Path(__file__).with_name("serve_micropython.py")
