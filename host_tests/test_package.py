@@ -1,6 +1,7 @@
 """What a board is given: the lists in lib/package.json and lib/manifest.py are whole."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -41,3 +42,20 @@ def test_there_is_one_version() -> None:
     changes = (LIB / "CHANGELOG.md").read_text()
     assert PACKAGE["version"] == project["version"] == slotmq.__version__
     assert f"## {slotmq.__version__}" in changes
+
+
+def test_what_is_installed_is_all_but_what_developers_run() -> None:
+    tools = ROOT / "tools"
+    folders = {path.parent.relative_to(tools) for path in tools.rglob("__init__.py")}
+    users = {
+        ".".join(("slotmq_tools", *path.parts)) for path in folders if "dev" not in path.parts
+    }
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"][
+        "packages"
+    ]
+    assert users == {name for name in packages if name.startswith("slotmq_tools")}
+
+
+def test_what_is_installed_needs_nothing_of_what_developers_run() -> None:
+    files = [path for path in (ROOT / "tools").rglob("*.py") if "dev" not in path.parts]
+    assert not [path for path in files if re.search(r"(from|import) .*\bdev\b", path.read_text())]

@@ -11,10 +11,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from ... import boards, micropython, mpy
+from ... import boards, micropython, mpy, native
 from ...errors import ToolError
 from ...launcher import BOOT
-from . import native
 
 # How it is started: what the configuration says
 WAYS = {
