@@ -65,7 +65,7 @@ def test_journals_on_a_real_littlefs() -> None:
 
 
 def test_fat_breaks_promises_by_power_cuts_and_by_nothing_else() -> None:
-    """Why a broker refuses it (test_journal_file_cuts.py, test_keeping.py)."""
+    """Why a broker refuses it (test_journal_file_cuts.py, test_journal_location.py)."""
     outcomes = list(campaign.run_many(campaign.FAT, 0, ON_FAT, campaign.STEPS, JOBS, at_once=10))
     failed = [outcome.failure for outcome in outcomes if outcome.failure]
     assert len(failed) > ON_FAT // 5

@@ -1,5 +1,5 @@
 # board_flash.py - stand-ins for the modules of a board that has flash: `rp2`, `esp32`, and
-# what `vfs` and `os` say of the file system on it. Used by test_keeping.py.
+# what `vfs` and `os` say of the file system on it. Used by test_journal_location.py.
 #
 # rp2.Flash and esp32.Partition are block devices over one chip: reads and programs with an
 # offset do not erase, those without do, an erase is an ioctl. readblocks and writeblocks

@@ -90,7 +90,7 @@ class Broker:
         self.loop = None
         self.flush = self.write = None  # the loop's
         self.journal = None  # keeps what is promised through a power cut
-        self.full = False  # has it no space for new promises?
+        self.full = False  # no space for new promises? 1: so it is; 2: for this packet
         self.busy = 0  # a packet is only half handled: nothing is kept, nothing may leave
         self.record = None  # the Taps of what records
         self.log = None  # log(bit, text), asked only where log_mask has the bit, or with 0
