@@ -5,9 +5,11 @@
 slotmq on 64-bit MicroPython runs under callgrind, once with 2 N messages and
 once with N and then idle for as long as the first run took. The difference
 divided by N is what a message costs in the steady state, without the start, the
-connects, the ticks of the clock and the end. It repeats closely, so it is kept as
-a baseline in instructions.json and fails where it has grown; it also fails above
-the budget. 64 bits, since valgrind does not run the 32-bit loader.
+connects, the ticks of the clock and the end. N is so large that what a start
+differs by (some 5 million instructions, of garbage collections) does not matter.
+So it repeats closely, is kept as a baseline in instructions.json and fails where
+it has grown; it also fails above the budget. 64 bits, since valgrind does not run
+the 32-bit loader.
 """
 
 import json
@@ -75,16 +77,16 @@ def _pair(qos: int, burst: int, level: int = 4, *, alias: bool = False) -> Shape
 
 
 BUDGETS = {
-    "qos0": Budget(_pair(0, 100), 30, Count(14_000, 0.1)),
-    "qos0-recorded": Budget(_pair(0, 100), 30, Count(21_000, 0.2), RECORDING),
+    "qos0": Budget(_pair(0, 100), 600, Count(14_000, 0.1)),
+    "qos0-recorded": Budget(_pair(0, 100), 600, Count(21_000, 0.2), RECORDING),
     "one-at-a-time": Budget(_pair(0, 1), 3000, Count(25_000, 4)),
-    "qos1": Budget(_pair(1, 20), 50, Count(40_000, 0.5)),
-    "qos2": Budget(_pair(2, 20), 50, Count(80_000, 1)),
+    "qos1": Budget(_pair(1, 20), 600, Count(40_000, 0.5)),
+    "qos2": Budget(_pair(2, 20), 600, Count(80_000, 1)),
     "qos0-v5": Budget(_pair(0, 100, 5), 30, Count(500_000, 0.1)),
     "qos1-v5": Budget(_pair(1, 20, 5), 50, Count(500_000, 0.5)),
     "qos0-v5-alias": Budget(_pair(0, 100, 5, alias=True), 30, Count(500_000, 0.1)),
     "fan-out": Budget(Shape(1, 50, payload=16, depth=1), 3, Count(5_000, 0.1)),
-    "wildcards": Budget(Shape(1, 50, payload=16, depth=1, wildcards=1000), 20, Count(20_000, 1)),
+    "wildcards": Budget(Shape(1, 50, payload=16, depth=1, wildcards=1000), 200, Count(20_000, 1)),
 }
 
 
