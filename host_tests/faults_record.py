@@ -217,8 +217,8 @@ FAULTS = (
     Planted(
         Fault(
             "a will is no message",
-            "recorder/start.py",
-            "    broker.handlers = _replaced(handlers, taps.publish_will, _OF_WILL)\n",
+            "interceptors.py",
+            "    broker.handlers = _with(handlers, interceptor.publish_will, _OF_WILL)\n",
             "    broker.handlers = handlers\n",
         ),
         f"{_TAPS}.test_a_will_is_a_message",
@@ -227,7 +227,7 @@ FAULTS = (
         Fault(
             "a will has its properties in its payload",
             "recorder/segments.py",
-            "taps.broker.five.props[msg] if flags & _EXTRA else 0",
+            "interceptor.broker.five.props[msg] if flags & _EXTRA else 0",
             "0",
         ),
         f"{_TAPS}.test_a_will_is_a_message",

@@ -218,8 +218,8 @@ def test_nobody_elses_names_are_short_now() -> None:
 
 PACKED = """
 __init__ app asyncio_task auth budget capacities columns compaction connect control core epoch
-esp32_memory flush hooks in_process journal journal_viper keep local location log_full log_reasons
-log_text lwip lwip_layout medium_file medium_file_start medium_flash medium_flash_start
+esp32_memory flush hooks in_process interceptors journal journal_viper keep local location log_full
+log_reasons log_text lwip lwip_layout medium_file medium_file_start medium_flash medium_flash_start
 mosquitto_conf policies quota rare record record_viper record_words_viper recorder remote restore
 retry scram segments start subscribe sys_state sys_topics tree_text v5 v5_connect v5_subscribe
 viper

@@ -41,8 +41,8 @@ class EpochCase(unittest.TestCase):
             settings.remote_admin = False
             self.folder = scratch.path() + "/"
             os.mkdir(self.folder)  # noqa: PTH102
-            self.taps = start.attach(self.broker, settings, self.folder)
-            self.rec = self.taps.rec
+            self.interceptor = start.attach(self.broker, settings, self.folder)
+            self.rec = self.interceptor.rec
         if keeps:
             restore(self.broker, self.medium, lambda text: None)
 
@@ -97,9 +97,9 @@ class EpochCase(unittest.TestCase):
         if b.journal:
             found += [("saved", b.journal.saved), ("journal.retry_at", b.journal.retry_at)]
         if b.record:
-            taps, rec = b.record, b.record.rec
-            found += [("due", taps.due), ("flushed", taps.flushed), ("stayed", taps.stayed)]
-            found += [("heap_at", taps.heap_at), ("rec.now", rec.now)]
+            it, rec = b.record, b.record.rec
+            found += [("due", it.due), ("flushed", it.flushed), ("stayed", it.stayed)]
+            found += [("heap_at", it.heap_at), ("rec.now", rec.now)]
             if rec.retry_at != NEVER:
                 found.append(("rec.retry_at", rec.retry_at))
         return found

@@ -134,13 +134,13 @@ class TestRecorder(EpochCase):
     recording = True
 
     def test_every_time_of_it_moves_by_the_same(self):
-        taps, rec = self.taps, self.rec
+        interceptor, rec = self.interceptor, self.rec
         rec.wall = [4, 1795320988, 0, 0, 50, EPOCH + 9]
-        taps.due, taps.flushed, taps.stayed = EPOCH + 1, EPOCH + 2, EPOCH + 3
-        taps.heap_at, rec.retry_at, rec.now = EPOCH + 4, EPOCH + 5, EPOCH + 6
+        interceptor.due, interceptor.flushed, interceptor.stayed = EPOCH + 1, EPOCH + 2, EPOCH + 3
+        interceptor.heap_at, rec.retry_at, rec.now = EPOCH + 4, EPOCH + 5, EPOCH + 6
         self.broker.now = EPOCH + 10
         before = self.times()
-        epoch.record(taps, EPOCH)
+        epoch.record(interceptor, EPOCH)
         epoch.take(self.broker, EPOCH)
         wanted = [(name, then - EPOCH) for name, then in before[-6:]]
         self.assertEqual(self.times()[-6:], wanted)
@@ -158,7 +158,7 @@ class TestRecorder(EpochCase):
             self.tenths(200)
             self.assertEqual(self.broker.carried[7], k + 1)
             self.assertEqual(self.rec.written, self.rec.synced)
-            self.taps.clock()
+            self.interceptor.clock()
             control = ondemand.take("recorder.segments", self.broker.now)
             self.assertTrue(control is not None)
             passed = self.broker.now - self.rec.wall[5]

@@ -33,7 +33,7 @@ class TestOwnTopics(unittest.TestCase):
         self.world = World(Broker(Limits(connections=6), settings))
         folder = scratch.path() + "/"
         os.mkdir(folder)  # noqa: PTH102
-        self.taps = start.attach(self.world.broker, settings, folder)
+        self.interceptor = start.attach(self.world.broker, settings, folder)
         self.folder = folder
         self.listener = self.world.client("listener")
         for each in filters:
@@ -42,7 +42,7 @@ class TestOwnTopics(unittest.TestCase):
         self.listener.packets()
 
     def tearDown(self):
-        files.close(self.taps.rec)
+        files.close(self.interceptor.rec)
         ondemand.forget_all()
 
     def heard(self):
@@ -74,7 +74,7 @@ class TestOwnTopics(unittest.TestCase):
             for topic in topics:
                 found = self.world.broker.retained.find(topic.encode(), 0, len(topic))
                 self.assertEqual(found, 0xFFFF)
-        self.taps.rec.flush()
+        self.interceptor.rec.flush()
         recorded = set()
         for name in os.listdir(self.folder):  # noqa: PTH208
             with open(self.folder + name, "rb") as file:  # noqa: PTH123

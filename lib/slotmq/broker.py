@@ -92,7 +92,7 @@ class Broker:
         self.journal = None  # keeps what is promised through a power cut
         self.full = False  # no space for new promises? 1: so it is; 2: for this packet
         self.busy = 0  # a packet is only half handled: nothing is kept, nothing may leave
-        self.record = None  # the Taps of what records
+        self.record = None  # the RecordInterceptor
         self.log = None  # log(bit, text), asked only where log_mask has the bit, or with 0
         self._log_mask = 0
         self.pkt = new_packet(limits.max_packet)

@@ -31,9 +31,9 @@ class Client:
     """A client: subscribe, unsubscribe, publish, disconnect; between turns, in callbacks, and in
     hooks that are told."""
 
-    def __init__(self, house):
-        broker = house.broker
-        self.house = house
+    def __init__(self, interceptor):
+        broker = interceptor.broker
+        self.interceptor = interceptor
         self._callbacks = []  # (filter, callback)
         self._inbox = bytearray(broker.limits.max_packet + 64)
         self._end = 0
@@ -45,19 +45,19 @@ class Client:
             raise OSError(_EMFILE, "no room: limit connections")
         self.quota = [_NONE, 1, 0]
         broker.conns.quota[conn] = self.quota
-        house.loop.of_stream[self] = conn
-        house.clients.append(self)
+        broker.loop.of_stream[self] = conn
+        interceptor.clients.append(self)
 
     @property
     def is_connected(self):
-        return self.conn is not None and self.house.broker.conns.state[self.conn] != _ENDING
+        return self.conn is not None and self.interceptor.broker.conns.state[self.conn] != _ENDING
 
     def subscribe(self, topic_filter, callback, qos=0):
         """Call callback(topic, payload, qos, retained) for what matches, topic a str.
 
         -> the QoS that was granted. ValueError: filter, callback or QoS are none. OSError:
         EACCES a hook forbids it, EMFILE a table is full, EAGAIN not now."""
-        broker = self.house.broker
+        broker = self.interceptor.broker
         name = filter_of(broker, topic_filter, callback, qos)
         subs = broker.subscriptions
         full = subs.refused + subs.nodes_refused
@@ -71,13 +71,13 @@ class Client:
 
     def hear(self, topic_filter, callback):
         """Call back as subscribe() does, for a session that has subscribed before."""
-        each = filter_of(self.house.broker, topic_filter, callback, 0), callback
+        each = filter_of(self.interceptor.broker, topic_filter, callback, 0), callback
         if each not in self._callbacks:
             self._callbacks.append(each)
 
     def unsubscribe(self, topic_filter):
         """Forget the filter and its callbacks."""
-        name = filter_of(self.house.broker, topic_filter, filter_of, 0)
+        name = filter_of(self.interceptor.broker, topic_filter, filter_of, 0)
         self._callbacks = [each for each in self._callbacks if each[0] != name]
         self._ask(0xA2, field(name))
 
@@ -85,7 +85,7 @@ class Client:
         """Publish. False: may_publish forbids it, or a table is full; it goes nowhere.
 
         ValueError: topic name, QoS, retain or size are not what a client may send here."""
-        broker = self.house.broker
+        broker = self.interceptor.broker
         if not self.is_connected:
             raise OSError(_ENOTCONN)
         local.ask(broker)
@@ -112,7 +112,7 @@ class Client:
 
     def close(self):
         self.conn = None
-        self.house.clients.remove(self)
+        self.interceptor.clients.remove(self)
 
     # Packets
 
@@ -139,7 +139,7 @@ class Client:
             if self.conn is not None:
                 self._go_on()
             if out_of_heap:
-                self.house.broker.current = None  # see Broker.out_of_memory
+                self.interceptor.broker.current = None  # see Broker.out_of_memory
         return True
 
     def _handle(self, packet):
@@ -176,9 +176,9 @@ class Client:
 
     def _go_on(self):
         # What was acknowledged, and what did not fit the inbox.
-        broker = self.house.broker
+        broker = self.interceptor.broker
         if broker.conns.out[self.conn] == _BLOCKED:
-            self.house.loop.writable(self.conn)
+            self.interceptor.broker.loop.writable(self.conn)
         while self._acks and self.is_connected and readable(broker, self.conn) >= 4:
             ack = bytes(self._acks[:4])
             self._acks = self._acks[4:]
@@ -192,7 +192,7 @@ class Client:
         """Have a packet handled; -> the last byte of the answer, or None: it did not come yet.
 
         Not by way of receive(), since the stack is small, and one in a piece needs none of it."""
-        broker = self.house.broker
+        broker = self.interceptor.broker
         local.ask(broker)
         conns = broker.conns
         conn = self.conn

@@ -9,28 +9,25 @@
 #                                                  which no hook is asked for: what QoS or RETAIN
 #                                                  it came with is not known here
 #
-# Stands in the way of what a broker calls, so that one without hooks has no code for them.
+# Owns the interceptor that sees it (see interceptors.py).
 # A connection may end in the midst of a fan-out, and a client comes in deep in the stack, of which
 # an RP2040 has 8 KB: all is told behind the turn's last writes, in the order in which it happened.
 # There a hook may publish, subscribe and make clients as between two turns; what it hears of by
 # that, it hears of in the next turn, so that no hook is called within itself.
 # On the control plane: allocates. None of them may raise.
 from slotmq.embed import local
-from slotmq.platform import heap
+from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
 _ENDING = const(3)
 _ACCEPTED = const(15)
-_CONNECT = const(1)
-_AUTH_TYPE = const(15)
+_TYPE = const(0)
 
 
 def watch(broker, hooks):
     """Tell the broker's hooks from now on, whichever it has then."""
-    seen = getattr(broker, "watch", None)
-    if seen is None:
-        seen = broker.watch = Watcher(broker)
+    seen = getattr(broker, "events", None) or EventHooks(broker)
     if hasattr(hooks, "on_publish") and not seen.hears:
         own = local.find(broker, "client")()
         asked = broker.may_subscribe
@@ -43,34 +40,22 @@ def watch(broker, hooks):
             seen.hears or own.disconnect()
 
 
-class Watcher:
+class EventHooks:
+    """The end of a connection and of a turn; CONNECT and AUTH, behind their handlers."""
+
     def __init__(self, broker):
         self.broker = broker
         self.hears = False
         self.news = []  # (client id, reason or None: it has come), not told yet
-        local.guard(broker)
-        self.end_it = broker.end
-        broker.end = self.end
-        loop = broker._loop()
-        self.finish = loop.finish_turn
-        loop.finish_turn = self.finish_turn
-        first = list(broker.first_handlers)
-        for kind in (_CONNECT, _AUTH_TYPE):
-            first[kind] = self.noted(first[kind])
-        broker.first_handlers = tuple(first)
+        self.inner_end = self.inner_finish_turn = self.inner_first = None
+        ondemand.take("interceptors", broker.now).add_events(broker, self)
 
-    def noted(self, handler):
-        # The stack is deep there: one call more. With one name more around it the call would
-        # take heap, which is locked there.
-        inner = handler, self
-
-        def handle(broker, conn, pkt, buf):
-            result = inner[0](broker, conn, pkt, buf)
-            if result == _ACCEPTED and broker.conns.session[conn] != _NONE:
-                inner[1].note(conn, None)
-            return result
-
-        return handle
+    def connect(self, broker, conn, pkt, buf):
+        # The stack is deep there. With one name more the call would take heap, which is locked.
+        result = self.inner_first[pkt[_TYPE]](broker, conn, pkt, buf)
+        if result == _ACCEPTED and broker.conns.session[conn] != _NONE:
+            self.note(conn, None)
+        return result
 
     def told(self, topic, payload, _qos, retained):
         published = getattr(self.broker.hooks, "on_publish", None)
@@ -81,7 +66,7 @@ class Watcher:
         broker = self.broker
         if broker.conns.session[conn] != _NONE and broker.conns.state[conn] != _ENDING:
             self.note(conn, reason)
-        self.end_it(conn, reason)
+        self.inner_end(conn, reason)
 
     def note(self, conn, reason):
         broker = self.broker
@@ -92,7 +77,7 @@ class Watcher:
 
     def finish_turn(self):
         """The loop's, and what is not told yet is."""
-        self.finish()
+        self.inner_finish_turn()
         if self.news:
             broker = self.broker
             broker.current = _NONE  # also where a hook has raised in the midst of a packet
@@ -111,6 +96,6 @@ class Watcher:
                 raise
             finally:
                 heap.drop()
-            self.finish()
+            self.inner_finish_turn()
             if self.news:
                 broker.scanning = 1  # there is more: the next turn must not wait

@@ -1,15 +1,15 @@
 # in_process.py - clients that are part of the program that the broker runs in: to the broker
 # they are connections as any other, with sessions, wills, QoS and retained messages.
 #
-# Owns the house of a broker's own clients (embed/client.py), which stands between the loop
-# and what it calls: a client's stream is its inbox, which no poller knows, and behind each
-# turn's last writes the callbacks are called, with the heap's lock lifted. What they
-# publish leaves in the same turn. An exception of a callback comes out of turn() or run();
-# its message is acknowledged. Loaded when somebody asks for a client. Allocates.
+# Owns the interceptor of a broker's own clients (embed/client.py; see interceptors.py): a client's
+# stream is its inbox, which no poller knows, and behind each turn's last writes the callbacks are
+# called, with the heap's lock lifted. What they publish leaves in the same turn. An exception of a
+# callback comes out of turn() or run(); its message is acknowledged. Loaded when somebody asks for
+# a client. Allocates.
 from slotmq.embed import local
 from slotmq.embed.client import Client
 from slotmq.embed.client_packets import connect_of, filter_of
-from slotmq.platform import heap
+from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
@@ -26,12 +26,12 @@ def subscribe(broker, topic_filter, callback, qos=0):
     ValueError: filter, callback or QoS are none. OSError: no room, or a hook forbids it."""
     local.ask(broker)
     filter_of(broker, topic_filter, callback, qos)
-    house = _house(broker)
-    if house.own is None or not house.own.is_connected:
-        own = Client(house)
+    clients = _clients(broker)
+    if clients.own is None or not clients.own.is_connected:
+        own = Client(clients)
         _open(own, connect_of(broker, "", True, None))
-        house.own = own
-    return house.own.subscribe(topic_filter, callback, qos)
+        clients.own = own
+    return clients.own.subscribe(topic_filter, callback, qos)
 
 
 def client(broker, client_id="", clean=True, will=None):
@@ -40,14 +40,14 @@ def client(broker, client_id="", clean=True, will=None):
     ValueError: id or will are none. OSError: no room. Where it may be called: as subscribe()."""
     local.ask(broker)
     packet = connect_of(broker, client_id, clean, will)
-    one = Client(_house(broker))
+    one = Client(_clients(broker))
     _open(one, packet)
     return one
 
 
 def _open(one, packet):
     # Whoever is part of the program need not say who it is.
-    broker = one.house.broker
+    broker = one.interceptor.broker
     s = broker.settings
     asked = broker.may_connect
     before = s.allow_anonymous, s.allow_zero_length_clientid, s.max_keepalive
@@ -73,45 +73,37 @@ def serve(broker):
     return asyncio_task.serve(broker)
 
 
-def _house(broker):
-    house = getattr(broker, "inside", None)
-    if house is None:
-        house = broker.inside = House(broker)
-    return house
+def _clients(broker):
+    return getattr(broker, "in_process", None) or InProcessClients(broker)
 
 
-class House:
-    """The loop's poller and finish_turn() from now on."""
+class InProcessClients:
+    """A broker's own clients; the loop's poller, and its finish_turn()."""
 
     def __init__(self, broker):
         self.broker = broker
-        local.guard(broker)
-        self.loop = loop = broker._loop()
         self.clients = []
         self.own = None
         self.busy = False
-        self.finish = loop.finish_turn
-        loop.finish_turn = self.finish_turn
-        poller = loop.poller
-        self.inner = poller
-        loop.poller = self
+        self.inner_poller = self.inner_finish_turn = None
+        ondemand.take("interceptors", broker.now).add_in_process(broker, self)
 
     # As a poller: streams of ours are not the system's
 
     def register(self, stream, mask):
-        self.inner.register(stream, mask)
+        self.inner_poller.register(stream, mask)
 
     def modify(self, stream, mask):
         if not isinstance(stream, Client):
-            self.inner.modify(stream, mask)
+            self.inner_poller.modify(stream, mask)
 
     def unregister(self, stream):
         if not isinstance(stream, Client):
-            self.inner.unregister(stream)
+            self.inner_poller.unregister(stream)
 
     def finish_turn(self):
         """The loop's, and the callbacks."""
-        self.finish()
+        self.inner_finish_turn()
         if self.busy:
             return
         self.busy = True
@@ -125,7 +117,7 @@ class House:
                         any_came = True
                 if not any_came:
                     return
-                self.finish()
+                self.inner_finish_turn()
             self.broker.scanning = 1  # there is more: the next turn must not wait
         finally:
             heap.drop()

@@ -130,42 +130,15 @@ def encoded(text):
     return text.encode() if isinstance(text, str) else text
 
 
-def _is_busy():
-    # Between two turns the heap is neither locked nor lifted.
+def is_busy():
+    """Is a turn under way? Between two turns the heap is neither locked nor lifted."""
     return heap._state[_LOCKED] or heap._state[_LIFTED]
 
 
 def ask(broker):
     """RuntimeError where a packet is only half handled: in may_..., and in what logs."""
-    if broker.current != _NONE and _is_busy():
+    if broker.current != _NONE and is_busy():
         raise RuntimeError("in the midst of a packet: not from may_...")
-
-
-def guard(broker):
-    """From now on turn() and run() refuse to be called in the midst of a turn.
-
-    As deep in the stack as Loop's own, and before the lock no larger (see there)."""
-    loop = broker._loop()
-    run = loop.run
-
-    def turn_once(timeout_ms):
-        _is_busy() and _refuse()
-        heap.lock()
-        try:
-            loop._turns(timeout_ms)
-        finally:
-            heap.unlock()
-
-    def run_once():
-        _is_busy() and _refuse()
-        run()
-
-    loop.turn = turn_once
-    loop.run = run_once
-
-
-def _refuse():
-    raise RuntimeError("turn(), run(): not from a callback or one of the hooks")
 
 
 def send(broker, topic, payload, qos, retain):

@@ -1,8 +1,7 @@
 # interceptor.py - what passes through a broker, for its Recorder: messages behind the fast path,
 # behind the handlers of PUBLISH, and what the program itself publishes; and events.
 #
-# Stands in the way of what the broker and its loop call, as embed/hooks.py does, so that a broker
-# that records nothing has no code for it. Owns when a flush is due. How events are
+# Where it stands: interceptors.py. Owns when a flush is due. How events are
 # written is recorder/segments.py's, what is told over MQTT recorder/remote.py's. Does not allocate
 # in the steady state.
 from slotmq.delivery.lifecycle import publish_stored
@@ -39,7 +38,7 @@ _HEAP = const(600)  # tenths of a second between two looks at it
 _STAY = const(2592000)  # 3 days: four looks before the ticks are what they were
 
 
-class Taps:
+class RecordInterceptor:
     def __init__(self, broker, rec, flush_s, remote):
         self.broker = broker
         self.rec = rec
@@ -53,9 +52,10 @@ class Taps:
         self.due = self.flushed = self.stayed = broker.now  # tenths of a second
         self.ticks_ms = broker.loop.at_hand[4]
         self.o[_BEGAN] = self.ticks_ms()
-        # What was called before: recorder/start.py fills it in
-        self.joins = self.inner = self.inner5 = self.finish = self.shut = None
-        self.end_it = self.asks = self.asks5 = None
+        # What it stands before: interceptors.py fills it in
+        self.inner_first = self.inner_publish = self.inner_publish5 = None
+        self.inner_finish_turn = self.inner_close = None
+        self.inner_end = self.inner_subscribe = self.inner_subscribe5 = None
         self.refused = 0  # of all tables at the last look
         self.counts = []  # of each, see recorder/segments.py
         self.heap_at = broker.now
@@ -128,7 +128,7 @@ class Taps:
             self.answer = None
             broker.may_publish = self.ask
         try:
-            result = (self.inner5 if is_5 else self.inner)(broker, conn, pkt, buf)
+            result = (self.inner_publish5 if is_5 else self.inner_publish)(broker, conn, pkt, buf)
             if not result and is_new:
                 if is_5:
                     self._packet5(conn, client, flags)
@@ -191,9 +191,9 @@ class Taps:
 
     # Clients
 
-    def let_in(self, broker, conn, pkt, buf):
+    def connect(self, broker, conn, pkt, buf):
         """CONNECT, and AUTH before it is accepted."""
-        result = self.joins[pkt[_TYPE]](broker, conn, pkt, buf)
+        result = self.inner_first[pkt[_TYPE]](broker, conn, pkt, buf)
         session = broker.conns.session[conn]
         if result == _ACCEPTED and session != _NONE:
             self.rec.defined[1][session] = 0  # somebody else may have the id now
@@ -218,14 +218,14 @@ class Taps:
         conns = self.broker.conns
         if conns.session[conn] != _NONE and conns.state[conn] != _ENDING:
             self.tell("ended", conn, reason)
-        self.end_it(conn, reason)
+        self.inner_end(conn, reason)
 
     def subscribe(self, broker, conn, pkt, buf):
         """SUBSCRIBE and UNSUBSCRIBE."""
         kind = pkt[_TYPE]
         at = pkt[_BODY] + 2
         end = pkt[_END]
-        inner = self.asks5 if broker.conns.level[conn] == 5 else self.asks
+        inner = self.inner_subscribe5 if broker.conns.level[conn] == 5 else self.inner_subscribe
         result = inner(broker, conn, pkt, buf)
         if not result:
             self.buf = buf
@@ -250,7 +250,7 @@ class Taps:
 
     def finish_turn(self):
         """The loop's, and what is due."""
-        self.finish()
+        self.inner_finish_turn()
         if self.broker.now >= self.due:
             self.due = self.broker.now + _LOOK_AGAIN
             self._look(self.broker.now)
@@ -278,7 +278,7 @@ class Taps:
 
     def close(self):
         """Loop.close(), and then the segment is whole."""
-        self.shut()
+        self.inner_close()
         ondemand.take("recorder.segments", self.broker.now).close(self.rec)
         lock = self.rec.lock
         if lock:

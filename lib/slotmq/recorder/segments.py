@@ -198,27 +198,27 @@ def note_boots(rec, boot):
         rec.gaps.append((STOPPED, lost, 0, _TO_THE_END, _NO_SEGMENT))
 
 
-def stay(taps, _conn, _now):
+def stay(interceptor, _conn, _now):
     """Three days are over, in which nothing need have passed: the ticks are told, and the time."""
-    taps.rec.o[_CLIENT] = _NONE
-    tell_time(taps.rec)
-    if not taps.rec.wall:
-        event(taps.rec, _TIME_PASSES, b"")
+    interceptor.rec.o[_CLIENT] = _NONE
+    tell_time(interceptor.rec)
+    if not interceptor.rec.wall:
+        event(interceptor.rec, _TIME_PASSES, b"")
 
 
 # Clients
 
 
-def joined(taps, conn, level):
+def joined(interceptor, conn, level):
     """A client has been let in."""
-    event(taps.rec, _CONNECTED, bytes((level,)), taps.broker.conns.session[conn])
+    event(interceptor.rec, _CONNECTED, bytes((level,)), interceptor.broker.conns.session[conn])
 
 
-def ended(taps, conn, reason):
+def ended(interceptor, conn, reason):
     """A connection ends, and why."""
-    rec = taps.rec
-    sessions = taps.broker.sessions
-    session = taps.broker.conns.session[conn]
+    rec = interceptor.rec
+    sessions = interceptor.broker.sessions
+    session = interceptor.broker.conns.session[conn]
     event(rec, _DISCONNECTED, bytes((reason,)), session)
     if reason == _TAKEN_OVER:
         event(rec, _TAKEOVER, b"", session)
@@ -226,11 +226,11 @@ def ended(taps, conn, reason):
         event(rec, _WILL, b"", session)
 
 
-def asked(taps, conn, kind):
+def asked(interceptor, conn, kind):
     """SUBSCRIBE or UNSUBSCRIBE; its filters may stand behind properties."""
-    buf, at, end = taps.buf, taps.at, taps.to
-    broker = taps.broker
-    rec = taps.rec
+    buf, at, end = interceptor.buf, interceptor.at, interceptor.to
+    broker = interceptor.broker
+    rec = interceptor.rec
     if broker.conns.level[conn] == 5:
         n = shift = 0
         more = 128
@@ -247,17 +247,17 @@ def asked(taps, conn, kind):
         at += 2 + n + (1 if kind == _SUBSCRIBE else 0)
 
 
-def said(taps, msg, session):
+def said(interceptor, msg, session):
     """A will is published: a message that lies in a slot."""
-    messages = taps.broker.messages
+    messages = interceptor.broker.messages
     name = bytearray(messages.topic_len[msg])
     data = bytearray(messages.payload_len[msg])
     messages.read_topic(msg, name, 0)
     messages.arena.move(messages.first[msg], 2 + len(name), data, 0, len(data), 1)
     flags = messages.flags[msg]
-    at = taps.broker.five.props[msg] if flags & _EXTRA else 0
+    at = interceptor.broker.five.props[msg] if flags & _EXTRA else 0
     flags = flags >> 1 & 3 | (flags & 1) << 2
-    taps.rec.message(session, name, 0, len(name), flags, data, at, len(data) - at)
+    interceptor.rec.message(session, name, 0, len(name), flags, data, at, len(data) - at)
 
 
 def close(rec):
@@ -283,19 +283,19 @@ received sessions.ids_refused
 """
 
 
-def look(taps, _conn, _now):
+def look(interceptor, _conn, _now):
     """Which tables have refused something since the last time, and is heap lower than ever?"""
     rows = [line.split() for line in _TABLES.split("\n") if line]
     counts = []
     for i in range(len(rows)):
         table, name = rows[i][1].split(".")
-        counts.append(getattr(getattr(taps.broker, table), name))
-        if counts[i] > (taps.counts[i] if taps.counts else 0):
-            event(taps.rec, _TABLE_FULL, rows[i][0].encode())
-    taps.counts = counts
+        counts.append(getattr(getattr(interceptor.broker, table), name))
+        if counts[i] > (interceptor.counts[i] if interceptor.counts else 0):
+            event(interceptor.rec, _TABLE_FULL, rows[i][0].encode())
+    interceptor.counts = counts
     if MICROPYTHON:
         gc.collect()
         free = gc.mem_free()
-        if free < taps.low - _STEP:
-            taps.low = free
-            event(taps.rec, _LOW, pack("<I", free))
+        if free < interceptor.low - _STEP:
+            interceptor.low = free
+            event(interceptor.rec, _LOW, pack("<I", free))

@@ -14,7 +14,7 @@ from slotmq.platform.ondemand import borrow
 from slotmq.platform.runtime import MICROPYTHON, const
 from slotmq.recorder import files
 from slotmq.recorder.files import IDENTITY
-from slotmq.recorder.interceptor import Taps
+from slotmq.recorder.interceptor import RecordInterceptor
 from slotmq.recorder.wall_clock import anchor
 from slotmq.recorder.writer import Recorder
 
@@ -28,12 +28,6 @@ DEFAULTS = {
     "record_events": True,
     "remote_admin": False,  # may clients fetch segments and tell the time?
 }
-_CONNECT = const(1)  # types of packets
-_PUBLISH_TYPE = const(3)
-_SUBSCRIBE = const(8)
-_UNSUBSCRIBE = const(10)
-_AUTH_TYPE = const(15)
-_OF_WILL = const(16)
 _INFO = const(8)
 _WARNING = const(2)
 _BOOT = const(1)
@@ -101,10 +95,10 @@ def _unwritable(app, location, error):
 
 
 def attach(broker, settings, location):
-    """A broker records from now on; its Taps. OSError: it cannot."""
-    taps = _made(broker, settings, location)
-    _begin(taps.rec)
-    return taps
+    """A broker records from now on; its RecordInterceptor. OSError: it cannot."""
+    interceptor = _made(broker, settings, location)
+    _begin(interceptor.rec)
+    return interceptor
 
 
 def _made(broker, settings, location):
@@ -117,55 +111,18 @@ def _made(broker, settings, location):
     remote = _setting(settings, "remote_admin")
     broker._loop()
     rec.now = broker.now
-    taps = Taps(broker, rec, _setting(settings, "record_flush_interval"), remote)
-    _stand_before(broker, taps)
+    flush_s = _setting(settings, "record_flush_interval")
+    interceptor = RecordInterceptor(broker, rec, flush_s, remote)
+    interceptors = ondemand.take("interceptors", 0)
+    interceptors.add_recorder(broker, interceptor)
     if _setting(settings, "record_events"):
-        taps.events = True
-        _watch(broker, taps)
+        interceptor.events = True
+        interceptors.add_record_events(broker, interceptor)
     rec.retry_at = _NEVER
     if ondemand.IS_SMALL:
-        for made in (rec, taps, rec.topics, broker.messages.arena):
+        for made in (rec, interceptor, rec.topics, broker.messages.arena):
             type(made).__init__ = None
-    return taps
-
-
-def _stand_before(broker, taps):
-    # What the broker and its loop call goes through the Taps from now on.
-    broker.record = taps
-    broker.handle = taps.handle
-    taps.joins = broker.first_handlers
-    broker.first_handlers = _replaced(taps.joins, taps.let_in, _CONNECT, _AUTH_TYPE)
-    taps.inner = broker.handlers[_PUBLISH_TYPE]
-    handlers = _replaced(broker.handlers, taps.publish, _PUBLISH_TYPE)
-    broker.handlers = _replaced(handlers, taps.publish_will, _OF_WILL)
-    five = broker.five
-    if five:
-        taps.inner5 = five.handlers[_PUBLISH_TYPE]
-        five.handlers = _replaced(five.handlers, taps.publish, _PUBLISH_TYPE)
-    broker.publish = taps.publish_own
-    taps.finish = broker.loop.finish_turn
-    broker.loop.finish_turn = taps.finish_turn
-    taps.shut = broker.loop.close
-    broker.loop.close = taps.close
-
-
-def _watch(broker, taps):
-    # The same for events. SUBSCRIBE and UNSUBSCRIBE have one handler.
-    taps.end_it = broker.end
-    broker.end = taps.end
-    taps.asks = broker.handlers[_SUBSCRIBE]
-    broker.handlers = _replaced(broker.handlers, taps.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
-    five = broker.five
-    if five:
-        taps.asks5 = five.handlers[_SUBSCRIBE]
-        five.handlers = _replaced(five.handlers, taps.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
-
-
-def _replaced(handlers, by, *types):
-    made = list(handlers)
-    for kind in types:
-        made[kind] = by
-    return tuple(made)
+    return interceptor
 
 
 def _begin(rec):

@@ -76,19 +76,20 @@ def _move(column, by):
         column[i] = max(column[i] - by, _LEAST)
 
 
-def _move_recorder(taps, by):
-    taps.due -= by
-    taps.heap_at = max(taps.heap_at - by, _LEAST)  # without events it stays as it was
-    taps.flushed -= by
-    taps.stayed -= by
-    rec = taps.rec
+def _move_recorder(interceptor, by):
+    interceptor.due -= by
+    # without events it stays as it was
+    interceptor.heap_at = max(interceptor.heap_at - by, _LEAST)
+    interceptor.flushed -= by
+    interceptor.stayed -= by
+    rec = interceptor.rec
     rec.now -= by
     if rec.retry_at != _NEVER:
         rec.retry_at = max(rec.retry_at - by, _LEAST)
 
 
-def record(taps, by):
+def record(interceptor, by):
     """The time of day, as it was told: when that was may lie back for longer than small integers
     reach, so this allocates."""
-    if taps.rec.wall:
-        taps.rec.wall[5] -= by
+    if interceptor.rec.wall:
+        interceptor.rec.wall[5] -= by

@@ -79,7 +79,7 @@ def _pair(qos: int, burst: int, level: int = 4, *, alias: bool = False) -> Shape
 BUDGETS = {
     "qos0": Budget(_pair(0, 100), 600, Count(14_000, 0.1)),
     "qos0-recorded": Budget(_pair(0, 100), 600, Count(21_000, 0.2), RECORDING),
-    "one-at-a-time": Budget(_pair(0, 1), 3000, Count(25_000, 4)),
+    "one-at-a-time": Budget(_pair(0, 1), 15000, Count(25_000, 4)),
     "qos1": Budget(_pair(1, 20), 600, Count(40_000, 0.5)),
     "qos2": Budget(_pair(2, 20), 600, Count(80_000, 1)),
     "qos0-v5": Budget(_pair(0, 100, 5), 30, Count(500_000, 0.1)),

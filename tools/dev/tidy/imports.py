@@ -20,7 +20,7 @@ FLOORS = (
     ("protocol", "journal"),
     ("net", "embed"),
     ("v5", "status"),
-    ("broker", "control"),
+    ("broker", "control", "interceptors"),
     ("__init__",),
     ("app", "recorder"),
 )

@@ -1,0 +1,122 @@
+# interceptors.py - what stands between a broker and the functions that it calls, in which order.
+#
+# From the broker outwards; each one calls what stood there before:
+#
+#   class, file                made when          what it sees
+#   RecordInterceptor          record_location    CONNECT, AUTH, PUBLISH, wills, what the program
+#     recorder/interceptor.py  is set             publishes, the end of a turn, close(); with
+#                                                 record_events SUBSCRIBE, UNSUBSCRIBE and the end
+#                                                 of a connection
+#   EventHooks                 hooks have on_...  CONNECT, AUTH, the end of a connection and of a
+#     embed/hooks.py                              turn
+#   InProcessClients           the program asks   the end of a turn; which streams are polled
+#     embed/in_process.py      for a client
+#
+# None of them may refuse a packet. may_connect, may_publish and may_subscribe may; these are
+# called by the handlers. A broker without interceptors has no code for them.
+# Loaded on demand, when one is made. Allocates.
+from slotmq.embed import local
+from slotmq.platform import heap
+from slotmq.platform.runtime import const
+
+_CONNECT = const(1)
+_PUBLISH_TYPE = const(3)
+_SUBSCRIBE = const(8)
+_UNSUBSCRIBE = const(10)
+_AUTH_TYPE = const(15)
+_OF_WILL = const(16)  # behind the types of packets
+
+
+def add_recorder(broker, interceptor):
+    """It stands nearest to the broker: it is made before the program has the broker."""
+    loop = broker.loop
+    broker.record = interceptor
+    broker.handle = interceptor.handle
+    broker.publish = interceptor.publish_own
+    interceptor.inner_first = broker.first_handlers
+    broker.first_handlers = _with(broker.first_handlers, interceptor.connect, _CONNECT, _AUTH_TYPE)
+    interceptor.inner_publish = broker.handlers[_PUBLISH_TYPE]
+    handlers = _with(broker.handlers, interceptor.publish, _PUBLISH_TYPE)
+    broker.handlers = _with(handlers, interceptor.publish_will, _OF_WILL)
+    five = broker.five
+    if five:
+        interceptor.inner_publish5 = five.handlers[_PUBLISH_TYPE]
+        five.handlers = _with(five.handlers, interceptor.publish, _PUBLISH_TYPE)
+    interceptor.inner_finish_turn = loop.finish_turn
+    loop.finish_turn = interceptor.finish_turn
+    interceptor.inner_close = loop.close
+    loop.close = interceptor.close
+
+
+def add_record_events(broker, interceptor):
+    """Where record_events is set. SUBSCRIBE and UNSUBSCRIBE have one handler."""
+    interceptor.inner_end = broker.end
+    broker.end = interceptor.end
+    interceptor.inner_subscribe = broker.handlers[_SUBSCRIBE]
+    broker.handlers = _with(broker.handlers, interceptor.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
+    five = broker.five
+    if five:
+        interceptor.inner_subscribe5 = five.handlers[_SUBSCRIBE]
+        five.handlers = _with(five.handlers, interceptor.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
+
+
+def add_events(broker, hooks):
+    """Before the program's clients: a client is told of before its callbacks are called."""
+    loop = broker._loop()
+    broker.events = hooks
+    hooks.inner_end = broker.end
+    broker.end = hooks.end
+    hooks.inner_first = broker.first_handlers
+    broker.first_handlers = _with(broker.first_handlers, hooks.connect, _CONNECT, _AUTH_TYPE)
+    clients = getattr(broker, "in_process", None)
+    if clients:
+        hooks.inner_finish_turn = clients.inner_finish_turn
+        clients.inner_finish_turn = hooks.finish_turn
+    else:
+        _guard(loop)
+        hooks.inner_finish_turn = loop.finish_turn
+        loop.finish_turn = hooks.finish_turn
+
+
+def add_in_process(broker, clients):
+    """The outermost: callbacks are called when all else is done."""
+    loop = broker._loop()
+    getattr(broker, "events", None) or _guard(loop)
+    broker.in_process = clients
+    clients.inner_poller = loop.poller
+    loop.poller = clients
+    clients.inner_finish_turn = loop.finish_turn
+    loop.finish_turn = clients.finish_turn
+
+
+def _with(handlers, by, *types):
+    made = list(handlers)
+    for kind in types:
+        made[kind] = by
+    return tuple(made)
+
+
+def _guard(loop):
+    """From now on turn() and run() refuse to be called in the midst of a turn.
+
+    As deep in the stack as Loop's own, and before the lock no larger (see there)."""
+    run = loop.run
+
+    def turn_once(timeout_ms):
+        local.is_busy() and _refuse()
+        heap.lock()
+        try:
+            loop._turns(timeout_ms)
+        finally:
+            heap.unlock()
+
+    def run_once():
+        local.is_busy() and _refuse()
+        run()
+
+    loop.turn = turn_once
+    loop.run = run_once
+
+
+def _refuse():
+    raise RuntimeError("turn(), run(): not from a callback or one of the hooks")
