@@ -15,7 +15,6 @@
 # None of them may refuse a packet. may_connect, may_publish and may_subscribe may; these are
 # called by the handlers. A broker without interceptors has no code for them.
 # Loaded on demand, when one is made. Allocates.
-from slotmq.embed import local
 from slotmq.platform import heap
 from slotmq.platform.runtime import const
 
@@ -100,6 +99,8 @@ def _guard(loop):
     """From now on turn() and run() refuse to be called in the midst of a turn.
 
     As deep in the stack as Loop's own, and before the lock no larger (see there)."""
+    from slotmq.embed import local  # who asks for this has loaded it
+
     run = loop.run
 
     def turn_once(timeout_ms):

@@ -86,7 +86,7 @@ BUDGETS = {
     "qos1-v5": Budget(_pair(1, 20, 5), 50, Count(500_000, 0.5)),
     "qos0-v5-alias": Budget(_pair(0, 100, 5, alias=True), 30, Count(500_000, 0.1)),
     "fan-out": Budget(Shape(1, 50, payload=16, depth=1), 3, Count(5_000, 0.1)),
-    "wildcards": Budget(Shape(1, 50, payload=16, depth=1, wildcards=1000), 200, Count(20_000, 1)),
+    "wildcards": Budget(Shape(1, 50, payload=16, depth=1, wildcards=1000), 1000, Count(20_000, 1)),
 }
 
 
