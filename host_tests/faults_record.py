@@ -218,7 +218,7 @@ FAULTS = (
         Fault(
             "a will is no message",
             "interceptors.py",
-            "    broker.handlers = _with(handlers, interceptor.publish_will, _OF_WILL)\n",
+            "    broker.handlers = _with(handlers, one.publish_will, _OF_WILL)\n",
             "    broker.handlers = handlers\n",
         ),
         f"{_TAPS}.test_a_will_is_a_message",
@@ -227,7 +227,7 @@ FAULTS = (
         Fault(
             "a will has its properties in its payload",
             "recorder/segments.py",
-            "interceptor.broker.five.props[msg] if flags & _EXTRA else 0",
+            "record.broker.five.props[msg] if flags & _EXTRA else 0",
             "0",
         ),
         f"{_TAPS}.test_a_will_is_a_message",

@@ -26,66 +26,64 @@ _AUTH_TYPE = const(15)
 _OF_WILL = const(16)  # behind the types of packets
 
 
-def add_recorder(broker, interceptor):
+def recorder(broker, one):
     """It stands nearest to the broker: it is made before the program has the broker."""
     loop = broker.loop
-    broker.record = interceptor
-    broker.handle = interceptor.handle
-    broker.publish = interceptor.publish_own
-    interceptor.inner_first = broker.first_handlers
-    broker.first_handlers = _with(broker.first_handlers, interceptor.connect, _CONNECT, _AUTH_TYPE)
-    interceptor.inner_publish = broker.handlers[_PUBLISH_TYPE]
-    handlers = _with(broker.handlers, interceptor.publish, _PUBLISH_TYPE)
-    broker.handlers = _with(handlers, interceptor.publish_will, _OF_WILL)
+    broker.record = one
+    broker.handle = one.handle
+    broker.publish = one.publish_own
+    one.inner_first = broker.first_handlers
+    broker.first_handlers = _with(broker.first_handlers, one.connect, _CONNECT, _AUTH_TYPE)
+    one.inner_handlers = broker.handlers
+    handlers = _with(broker.handlers, one.publish, _PUBLISH_TYPE)
+    broker.handlers = _with(handlers, one.publish_will, _OF_WILL)
     five = broker.five
     if five:
-        interceptor.inner_publish5 = five.handlers[_PUBLISH_TYPE]
-        five.handlers = _with(five.handlers, interceptor.publish, _PUBLISH_TYPE)
-    interceptor.inner_finish_turn = loop.finish_turn
-    loop.finish_turn = interceptor.finish_turn
-    interceptor.inner_close = loop.close
-    loop.close = interceptor.close
+        one.inner_handlers5 = five.handlers
+        five.handlers = _with(five.handlers, one.publish, _PUBLISH_TYPE)
+    one.inner_finish_turn = loop.finish_turn
+    loop.finish_turn = one.finish_turn
+    one.inner_close = loop.close
+    loop.close = one.close
 
 
-def add_record_events(broker, interceptor):
+def record_events(broker, one):
     """Where record_events is set. SUBSCRIBE and UNSUBSCRIBE have one handler."""
-    interceptor.inner_end = broker.end
-    broker.end = interceptor.end
-    interceptor.inner_subscribe = broker.handlers[_SUBSCRIBE]
-    broker.handlers = _with(broker.handlers, interceptor.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
+    one.inner_end = broker.end
+    broker.end = one.end
+    broker.handlers = _with(broker.handlers, one.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
     five = broker.five
     if five:
-        interceptor.inner_subscribe5 = five.handlers[_SUBSCRIBE]
-        five.handlers = _with(five.handlers, interceptor.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
+        five.handlers = _with(five.handlers, one.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
 
 
-def add_events(broker, hooks):
+def hooks(broker, one):
     """Before the program's clients: a client is told of before its callbacks are called."""
     loop = broker._loop()
-    broker.events = hooks
-    hooks.inner_end = broker.end
-    broker.end = hooks.end
-    hooks.inner_first = broker.first_handlers
-    broker.first_handlers = _with(broker.first_handlers, hooks.connect, _CONNECT, _AUTH_TYPE)
+    _guard(loop)
+    broker.watch = one
+    one.inner_end = broker.end
+    broker.end = one.end
+    one.inner_first = broker.first_handlers
+    broker.first_handlers = _with(broker.first_handlers, one.connect, _CONNECT, _AUTH_TYPE)
     clients = getattr(broker, "in_process", None)
     if clients:
-        hooks.inner_finish_turn = clients.inner_finish_turn
-        clients.inner_finish_turn = hooks.finish_turn
+        one.inner_finish_turn = clients.inner_finish_turn
+        clients.inner_finish_turn = one.finish_turn
     else:
-        _guard(loop)
-        hooks.inner_finish_turn = loop.finish_turn
-        loop.finish_turn = hooks.finish_turn
+        one.inner_finish_turn = loop.finish_turn
+        loop.finish_turn = one.finish_turn
 
 
-def add_in_process(broker, clients):
+def in_process(broker, one):
     """The outermost: callbacks are called when all else is done."""
     loop = broker._loop()
-    getattr(broker, "events", None) or _guard(loop)
-    broker.in_process = clients
-    clients.inner_poller = loop.poller
-    loop.poller = clients
-    clients.inner_finish_turn = loop.finish_turn
-    loop.finish_turn = clients.finish_turn
+    _guard(loop)
+    broker.in_process = one
+    one.inner_poller = loop.poller
+    loop.poller = one
+    one.inner_finish_turn = loop.finish_turn
+    loop.finish_turn = one.finish_turn
 
 
 def _with(handlers, by, *types):

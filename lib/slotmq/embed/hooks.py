@@ -27,7 +27,7 @@ _TYPE = const(0)
 
 def watch(broker, hooks):
     """Tell the broker's hooks from now on, whichever it has then."""
-    seen = getattr(broker, "events", None) or EventHooks(broker)
+    seen = getattr(broker, "watch", None) or EventHooks(broker)
     if hasattr(hooks, "on_publish") and not seen.hears:
         own = local.find(broker, "client")()
         asked = broker.may_subscribe
@@ -48,7 +48,7 @@ class EventHooks:
         self.hears = False
         self.news = []  # (client id, reason or None: it has come), not told yet
         self.inner_end = self.inner_finish_turn = self.inner_first = None
-        ondemand.take("interceptors", broker.now).add_events(broker, self)
+        ondemand.take("interceptors", broker.now).hooks(broker, self)
 
     def connect(self, broker, conn, pkt, buf):
         # The stack is deep there. With one name more the call would take heap, which is locked.

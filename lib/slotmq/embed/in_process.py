@@ -86,7 +86,7 @@ class InProcessClients:
         self.own = None
         self.busy = False
         self.inner_poller = self.inner_finish_turn = None
-        ondemand.take("interceptors", broker.now).add_in_process(broker, self)
+        ondemand.take("interceptors", broker.now).in_process(broker, self)
 
     # As a poller: streams of ours are not the system's
 

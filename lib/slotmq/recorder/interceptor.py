@@ -11,6 +11,7 @@ from slotmq.platform.runtime import const
 from slotmq.protocol.publish import is_wanted
 
 _NONE = const(0xFFFF)
+_PUBLISH_TYPE = const(3)
 _TYPE = const(0)
 _BODY = const(3)
 _FLAGS = const(1)
@@ -46,16 +47,15 @@ class RecordInterceptor:
         self.tap = rec.tap
         self.topics = rec.topics
         self.remote = remote
-        self.events = False  # are they recorded too? What they need is below
         # Looked at before that, so that nothing waits longer
         self.interval = (flush_s - 1) * _EACH
         self.due = self.flushed = self.stayed = broker.now  # tenths of a second
         self.ticks_ms = broker.loop.at_hand[4]
         self.o[_BEGAN] = self.ticks_ms()
         # What it stands before: interceptors.py fills it in
-        self.inner_first = self.inner_publish = self.inner_publish5 = None
+        self.inner_first = self.inner_handlers = self.inner_handlers5 = None
         self.inner_finish_turn = self.inner_close = None
-        self.inner_end = self.inner_subscribe = self.inner_subscribe5 = None
+        self.inner_end = None  # only where events are recorded, too
         self.refused = 0  # of all tables at the last look
         self.counts = []  # of each, see recorder/segments.py
         self.heap_at = broker.now
@@ -128,7 +128,8 @@ class RecordInterceptor:
             self.answer = None
             broker.may_publish = self.ask
         try:
-            result = (self.inner_publish5 if is_5 else self.inner_publish)(broker, conn, pkt, buf)
+            handlers = self.inner_handlers5 if is_5 else self.inner_handlers
+            result = handlers[_PUBLISH_TYPE](broker, conn, pkt, buf)
             if not result and is_new:
                 if is_5:
                     self._packet5(conn, client, flags)
@@ -197,7 +198,7 @@ class RecordInterceptor:
         session = broker.conns.session[conn]
         if result == _ACCEPTED and session != _NONE:
             self.rec.defined[1][session] = 0  # somebody else may have the id now
-            if self.events:
+            if self.inner_end:
                 self.tell("joined", conn, broker.conns.level[conn])
         return result
 
@@ -225,8 +226,9 @@ class RecordInterceptor:
         kind = pkt[_TYPE]
         at = pkt[_BODY] + 2
         end = pkt[_END]
-        inner = self.inner_subscribe5 if broker.conns.level[conn] == 5 else self.inner_subscribe
-        result = inner(broker, conn, pkt, buf)
+        is_5 = broker.conns.level[conn] == 5
+        handlers = self.inner_handlers5 if is_5 else self.inner_handlers
+        result = handlers[kind](broker, conn, pkt, buf)
         if not result:
             self.buf = buf
             self.at = at
@@ -257,7 +259,7 @@ class RecordInterceptor:
 
     def _look(self, now):
         self.clock()
-        if self.events:
+        if self.inner_end:
             self.look(now)
         if now - self.stayed >= _STAY:
             self.stayed = now

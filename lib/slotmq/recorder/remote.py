@@ -1,6 +1,6 @@
 # remote.py - what a recorder says and is told over MQTT: the state of its ring, which
 # is retained, the ranges of segments that somebody asks for, and the time. Loaded on demand
-# and owns nothing; `interceptor` is a RecordInterceptor. Who may ask is settled there
+# and owns nothing; `record` is a RecordInterceptor. Who may ask is settled there
 # (`remote_admin`). FORMAT.md has the topics. The control plane: allocates.
 import binascii
 import json
@@ -31,62 +31,62 @@ _ANSWER_MOST = const(1024)  # it is in the heap four times for a moment
 _FROM_COMPUTERS = const(16384)
 
 
-def publish(interceptor, topic, payload, qos, retain):
+def publish(record, topic, payload, qos, retain):
     """Broker.publish(): the program itself does."""
-    taken = _local(interceptor).publish(interceptor.broker, topic, payload, qos, retain)
+    taken = _local(record).publish(record.broker, topic, payload, qos, retain)
     name = topic.encode() if isinstance(topic, str) else topic
     data = payload.encode() if isinstance(payload, str) else payload
     flags = qos | (4 if retain else 0)
-    interceptor.rec.message(_NONE, name, 0, len(name), flags, data, 0, len(data))
+    record.rec.message(_NONE, name, 0, len(name), flags, data, 0, len(data))
     if name == _TIME:
-        _told(interceptor, name, data)
+        _told(record, name, data)
     return taken
 
 
-def heard(interceptor, name, topic, n, buf, at, size):
+def heard(record, name, topic, n, buf, at, size):
     """Somebody has published to $SLOTMQ/..., who may ask and tell."""
-    _told(interceptor, bytes(name[topic : topic + n]), bytes(buf[at : at + size]))
+    _told(record, bytes(name[topic : topic + n]), bytes(buf[at : at + size]))
 
 
-def _told(interceptor, name, payload):
+def _told(record, name, payload):
     try:
         if name == _TIME:
-            _set_time(interceptor, payload)
-        elif name == _topic(interceptor, b"get"):
-            _answer(interceptor, payload)
+            _set_time(record, payload)
+        elif name == _topic(record, b"get"):
+            _answer(record, payload)
     except MemoryError:
         raise
     except Exception:  # whatever a client says: it must not end the broker
         log.write(_WARNING, "The recorder: %r: not understood." % str(name, "utf-8"))
 
 
-def _local(interceptor):
-    return ondemand.take("embed.local", interceptor.broker.now)
+def _local(record):
+    return ondemand.take("embed.local", record.broker.now)
 
 
-def tell(interceptor):
+def tell(record):
     """The state of the ring, retained; what cannot be told now is told after the next flush."""
     try:
-        _tell(interceptor)
+        _tell(record)
     except (OSError, ValueError):
         pass
 
 
-def _tell(interceptor):
-    rec = interceptor.rec
+def _tell(record):
+    rec = record.rec
     files.look(rec)
     state = binascii.hexlify(rec.board), rec.boot, rec.first, rec.newest
     text = _STATE % (state + (files.length(rec, rec.newest), rec.o[_SEQ], rec.size))
-    name = _topic(interceptor, b"head")
-    if interceptor.broker.journal:
-        _take_out(interceptor.broker, name)
-    broker = interceptor.broker
+    name = _topic(record, b"head")
+    if record.broker.journal:
+        _take_out(record.broker, name)
+    broker = record.broker
     refused = broker.retained.refused, broker.messages.refused
-    is_told = _local(interceptor).send(broker, name, text, 0, True)
+    is_told = _local(record).send(broker, name, text, 0, True)
     # It is tried again and again; an event each time would be one more to be flushed and told.
     broker.retained.refused, broker.messages.refused = refused
-    if interceptor.broker.journal:
-        _leave_out(interceptor.broker, name)
+    if record.broker.journal:
+        _leave_out(record.broker, name)
     rec.is_told = is_told and broker.retained.find(name, 0, len(name)) != _NONE
 
 
@@ -110,11 +110,11 @@ def _leave_out(broker, name):
         retained.dirty[slot] = 0
 
 
-def _topic(interceptor, what):
-    return b"$SLOTMQ/record/%s/%s" % (binascii.hexlify(interceptor.rec.board), what)
+def _topic(record, what):
+    return b"$SLOTMQ/record/%s/%s" % (binascii.hexlify(record.rec.board), what)
 
 
-def _answer(interceptor, payload):
+def _answer(record, payload):
     asked = json.loads(payload)
     segment, at, n = [int(asked[str(key, "utf-8")]) for key in _ASKED]
     reply = asked["reply"]
@@ -123,21 +123,21 @@ def _answer(interceptor, payload):
     if max(segment, at) > _U32_MOST:
         raise ValueError
     reply = reply.encode()
-    length = files.length(interceptor.rec, segment)
+    length = files.length(record.rec, segment)
     data = b""
     if length < 0:
         length = _U32_MOST
     elif at < length:
-        most = interceptor.broker.pkt[10] - _AROUND - len(reply) - _ANSWER_HEAD
+        most = record.broker.pkt[10] - _AROUND - len(reply) - _ANSWER_HEAD
         most = min(most, _ANSWER_MOST if ondemand.IS_SMALL else _FROM_COMPUTERS)
-        data = files.read(interceptor.rec, segment, at, max(0, min(n, length - at, most)))
+        data = files.read(record.rec, segment, at, max(0, min(n, length - at, most)))
     head = pack("<III", segment, at, length)
-    local = _local(interceptor)
-    local.checked(interceptor.broker, reply, b"", 0, False)
-    local.send(interceptor.broker, reply, head + data, 0, False)
+    local = _local(record)
+    local.checked(record.broker, reply, b"", 0, False)
+    local.send(record.broker, reply, head + data, 0, False)
 
 
-def _set_time(interceptor, payload):
+def _set_time(record, payload):
     # seconds, with or without a fraction; an error bound in ms; who says so
     words = payload.decode().split()
     seconds, _, fraction = words[0].partition(".")
@@ -148,5 +148,5 @@ def _set_time(interceptor, payload):
         raise ValueError
     if ms < 0 or len(words) > 3:
         raise ValueError
-    interceptor.clock()
-    anchor(interceptor.rec, quality, seconds, ms, error)
+    record.clock()
+    anchor(record.rec, quality, seconds, ms, error)

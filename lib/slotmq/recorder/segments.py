@@ -198,27 +198,27 @@ def note_boots(rec, boot):
         rec.gaps.append((STOPPED, lost, 0, _TO_THE_END, _NO_SEGMENT))
 
 
-def stay(interceptor, _conn, _now):
+def stay(record, _conn, _now):
     """Three days are over, in which nothing need have passed: the ticks are told, and the time."""
-    interceptor.rec.o[_CLIENT] = _NONE
-    tell_time(interceptor.rec)
-    if not interceptor.rec.wall:
-        event(interceptor.rec, _TIME_PASSES, b"")
+    record.rec.o[_CLIENT] = _NONE
+    tell_time(record.rec)
+    if not record.rec.wall:
+        event(record.rec, _TIME_PASSES, b"")
 
 
 # Clients
 
 
-def joined(interceptor, conn, level):
+def joined(record, conn, level):
     """A client has been let in."""
-    event(interceptor.rec, _CONNECTED, bytes((level,)), interceptor.broker.conns.session[conn])
+    event(record.rec, _CONNECTED, bytes((level,)), record.broker.conns.session[conn])
 
 
-def ended(interceptor, conn, reason):
+def ended(record, conn, reason):
     """A connection ends, and why."""
-    rec = interceptor.rec
-    sessions = interceptor.broker.sessions
-    session = interceptor.broker.conns.session[conn]
+    rec = record.rec
+    sessions = record.broker.sessions
+    session = record.broker.conns.session[conn]
     event(rec, _DISCONNECTED, bytes((reason,)), session)
     if reason == _TAKEN_OVER:
         event(rec, _TAKEOVER, b"", session)
@@ -226,11 +226,11 @@ def ended(interceptor, conn, reason):
         event(rec, _WILL, b"", session)
 
 
-def asked(interceptor, conn, kind):
+def asked(record, conn, kind):
     """SUBSCRIBE or UNSUBSCRIBE; its filters may stand behind properties."""
-    buf, at, end = interceptor.buf, interceptor.at, interceptor.to
-    broker = interceptor.broker
-    rec = interceptor.rec
+    buf, at, end = record.buf, record.at, record.to
+    broker = record.broker
+    rec = record.rec
     if broker.conns.level[conn] == 5:
         n = shift = 0
         more = 128
@@ -247,17 +247,17 @@ def asked(interceptor, conn, kind):
         at += 2 + n + (1 if kind == _SUBSCRIBE else 0)
 
 
-def said(interceptor, msg, session):
+def said(record, msg, session):
     """A will is published: a message that lies in a slot."""
-    messages = interceptor.broker.messages
+    messages = record.broker.messages
     name = bytearray(messages.topic_len[msg])
     data = bytearray(messages.payload_len[msg])
     messages.read_topic(msg, name, 0)
     messages.arena.move(messages.first[msg], 2 + len(name), data, 0, len(data), 1)
     flags = messages.flags[msg]
-    at = interceptor.broker.five.props[msg] if flags & _EXTRA else 0
+    at = record.broker.five.props[msg] if flags & _EXTRA else 0
     flags = flags >> 1 & 3 | (flags & 1) << 2
-    interceptor.rec.message(session, name, 0, len(name), flags, data, at, len(data) - at)
+    record.rec.message(session, name, 0, len(name), flags, data, at, len(data) - at)
 
 
 def close(rec):
@@ -283,19 +283,19 @@ received sessions.ids_refused
 """
 
 
-def look(interceptor, _conn, _now):
+def look(record, _conn, _now):
     """Which tables have refused something since the last time, and is heap lower than ever?"""
     rows = [line.split() for line in _TABLES.split("\n") if line]
     counts = []
     for i in range(len(rows)):
         table, name = rows[i][1].split(".")
-        counts.append(getattr(getattr(interceptor.broker, table), name))
-        if counts[i] > (interceptor.counts[i] if interceptor.counts else 0):
-            event(interceptor.rec, _TABLE_FULL, rows[i][0].encode())
-    interceptor.counts = counts
+        counts.append(getattr(getattr(record.broker, table), name))
+        if counts[i] > (record.counts[i] if record.counts else 0):
+            event(record.rec, _TABLE_FULL, rows[i][0].encode())
+    record.counts = counts
     if MICROPYTHON:
         gc.collect()
         free = gc.mem_free()
-        if free < interceptor.low - _STEP:
-            interceptor.low = free
-            event(interceptor.rec, _LOW, pack("<I", free))
+        if free < record.low - _STEP:
+            record.low = free
+            event(record.rec, _LOW, pack("<I", free))

@@ -111,13 +111,12 @@ def _made(broker, settings, location):
     remote = _setting(settings, "remote_admin")
     broker._loop()
     rec.now = broker.now
-    flush_s = _setting(settings, "record_flush_interval")
-    interceptor = RecordInterceptor(broker, rec, flush_s, remote)
+    interval = _setting(settings, "record_flush_interval")
+    interceptor = RecordInterceptor(broker, rec, interval, remote)
     interceptors = ondemand.take("interceptors", 0)
-    interceptors.add_recorder(broker, interceptor)
+    interceptors.recorder(broker, interceptor)
     if _setting(settings, "record_events"):
-        interceptor.events = True
-        interceptors.add_record_events(broker, interceptor)
+        interceptors.record_events(broker, interceptor)
     rec.retry_at = _NEVER
     if ondemand.IS_SMALL:
         for made in (rec, interceptor, rec.topics, broker.messages.arena):

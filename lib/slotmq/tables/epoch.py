@@ -76,20 +76,20 @@ def _move(column, by):
         column[i] = max(column[i] - by, _LEAST)
 
 
-def _move_recorder(interceptor, by):
-    interceptor.due -= by
+def _move_recorder(record, by):
+    record.due -= by
     # without events it stays as it was
-    interceptor.heap_at = max(interceptor.heap_at - by, _LEAST)
-    interceptor.flushed -= by
-    interceptor.stayed -= by
-    rec = interceptor.rec
+    record.heap_at = max(record.heap_at - by, _LEAST)
+    record.flushed -= by
+    record.stayed -= by
+    rec = record.rec
     rec.now -= by
     if rec.retry_at != _NEVER:
         rec.retry_at = max(rec.retry_at - by, _LEAST)
 
 
-def record(interceptor, by):
+def record(record, by):
     """The time of day, as it was told: when that was may lie back for longer than small integers
     reach, so this allocates."""
-    if interceptor.rec.wall:
-        interceptor.rec.wall[5] -= by
+    if record.rec.wall:
+        record.rec.wall[5] -= by
