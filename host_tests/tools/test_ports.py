@@ -1,5 +1,6 @@
 """Ports for processes that are about to start: free, and not the kernel's to give away."""
 
+import itertools
 import socket
 from pathlib import Path
 
@@ -10,28 +11,24 @@ from slotmq_tools import ports
 KERNELS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
-class Draws:
-    """Gives these numbers in turn, whatever they are drawn from."""
-
-    def __init__(self, *numbers: int) -> None:
-        self.left = list(numbers)
-
-    def choice(self, _range: range) -> int:
-        return self.left.pop(0)
-
-
 def test_a_port_that_somebody_listens_on_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server((ports.LOOPBACK, 0)) as server:
         taken, free = server.getsockname()[1], ports.free_port()
-        monkeypatch.setattr(ports, "_draw", Draws(taken, taken, free))
+        monkeypatch.setattr(ports, "RANGE", [taken, taken, free])
+        monkeypatch.setattr(ports, "_turn", itertools.count())
         assert ports.free_port() == free
 
 
 def test_where_all_are_taken_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server((ports.LOOPBACK, 0)) as server:
-        monkeypatch.setattr(ports, "_draw", Draws(*[server.getsockname()[1]] * 100))
+        monkeypatch.setattr(ports, "RANGE", [server.getsockname()[1]])
         with pytest.raises(OSError, match="100 ports"):
             ports.free_port()
+
+
+def test_no_port_is_told_twice_in_a_row() -> None:
+    """While the first is not yet listened on."""
+    assert len({ports.free_port() for _ in range(500)}) == 500
 
 
 def test_no_client_can_get_it_meanwhile() -> None:

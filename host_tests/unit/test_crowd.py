@@ -131,11 +131,11 @@ def space(broker):
 
 
 class MessagesCase(unittest.TestCase):
-    """A Pico W's 64 message slots and 204 blocks, of which others want some."""
+    """64 message slots and 200 blocks, of which others want some."""
 
     def setUp(self):
         self.settings = Settings(sys_interval=0)
-        self.limits = Limits(queued=60, deliveries=300)
+        self.limits = Limits(queued=60, deliveries=300, message_bytes=12800)
         self.make()
 
     def make(self):

@@ -116,16 +116,16 @@ class TestClock(EpochCase):
         self.assertEqual(self.broker.carried[7], 1)
 
     def test_a_module_that_was_needed_before_is_forgotten(self):
-        before = ondemand.IS_SMALL, ondemand._used
-        ondemand.IS_SMALL, ondemand._used = True, {}
+        before = ondemand.IS_SMALL, ondemand.taken
+        ondemand.IS_SMALL, ondemand.taken = True, {}
         try:
             ondemand.take("config.budget", EPOCH - 1)
             ondemand.tick(EPOCH)
-            self.assertTrue("config.budget" in ondemand._used)
+            self.assertTrue("config.budget" in ondemand.taken)
             ondemand.tick(1)
-            self.assertFalse("config.budget" in ondemand._used)
+            self.assertFalse("config.budget" in ondemand.taken)
         finally:
-            ondemand.IS_SMALL, ondemand._used = before
+            ondemand.IS_SMALL, ondemand.taken = before
 
 
 class TestConnections(EpochCase):

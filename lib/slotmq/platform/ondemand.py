@@ -14,16 +14,16 @@ _AFTER = const(10)  # tenths of a second
 _LITTLE = const(16384)  # bytes: the largest module, and what one comes in with
 SIZE = gc.mem_alloc() + gc.mem_free() if MICROPYTHON else 0  # bytes of the heap, at the start
 IS_SMALL = 0 < SIZE < 1000000
-_used = {}  # name: when it was called last
+taken = {}  # name: when it was called last
 current = 0  # bytes of a small heap in use after the last collection here
 
 
 def take(name, now):
     """The module slotmq.<name>, loaded if need be; to be used at once and not to be kept."""
-    if IS_SMALL and MICROPYTHON and name not in _used and gc.mem_free() < _LITTLE:
+    if IS_SMALL and MICROPYTHON and name not in taken and gc.mem_free() < _LITTLE:
         forget_all()  # so that it does not lie between what is forgotten later
     for _ in range(2):
-        _used[name] = now
+        taken[name] = now
         try:
             __import__("slotmq." + name)
             return sys.modules["slotmq." + name]
@@ -43,9 +43,12 @@ def tell(broker, what, conn, about):
 
 
 def forget_all():
-    """Let go of what was taken; whoever is being called stays until it returns."""
-    for name in list(_used):
-        forget(name)
+    """Let go of what was taken; whoever is being called stays until it returns.
+
+    Not of protocol.connect: v5.connect, for which it makes space, would load it once more."""
+    for name in list(taken):
+        if name != "protocol.connect":
+            forget(name)
     _collect()
 
 
@@ -60,8 +63,8 @@ def tick(now):
     """Several times a second: forget what nobody has needed for a while."""
     if not IS_SMALL:
         return
-    for name in _used:
-        if not 0 <= now - _used[name] < _AFTER:  # below 0: the clock's zero has moved since
+    for name in taken:
+        if not 0 <= now - taken[name] < _AFTER:  # below 0: the clock's zero has moved since
             heap.lift()
             forget(name)
             _collect()
@@ -72,7 +75,7 @@ def tick(now):
 
 def forget(name):
     """Let go of the module slotmq.<name>, if it is there."""
-    _used.pop(name, None)
+    taken.pop(name, None)
     name = "slotmq." + name
     if sys.modules.pop(name, None):
         package, _, name = name.rpartition(".")

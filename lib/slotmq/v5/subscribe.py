@@ -4,11 +4,14 @@
 from slotmq.delivery import retain
 from slotmq.delivery.encode import length_bytes, put_header, put_u16
 from slotmq.fast import filter_ok, utf8_ok
+from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
 from slotmq.protocol import subscribe as version3
 from slotmq.tables import insertion
 from slotmq.v5.answers import sent, space_for
 from slotmq.v5.properties import scan
+
+ondemand.taken.setdefault("protocol.subscribe", 0)  # imported: it is to be forgotten as well
 
 _NONE = const(0xFFFF)
 _TYPE = const(0)
