@@ -9,6 +9,7 @@ tests themselves on a broker we trust.
 
 import contextlib
 import gc
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,10 @@ from .wire.scene import Scene
 # How fast the machine is at the moment is no result of a test.
 settings.register_profile("slotmq", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("slotmq")
+
+# A shell lets its background jobs ignore Ctrl-C; every broker that a test starts would too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CHUNKINGS = {"whole": whole, "bytes": byte_by_byte}
 MARKS = {"whole": (), "bytes": (pytest.mark.nightly,)}
