@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from slotmq_tools.dev.tidy import __main__ as tidy
-from slotmq_tools.dev.tidy import consts, imports, known, sizes, source, unused, viper
+from slotmq_tools.dev.tidy import columns, consts, imports, known, sizes, source, unused, viper
 from slotmq_tools.dev.tidy.source import Finding, Source
 
 
@@ -170,6 +170,48 @@ def test_what_agrees_or_is_no_constant_is_not_found() -> None:
         "net/loop", "_END = const(2 + 2)\n_NONE = const(0xFFFF)\n_OWN = const(9)\n_TYPE = 7\n"
     )
     assert list(consts.check([DICTIONARY, right])) == []
+
+
+# Columns. Each change to the real file is a wrong position, or a name that none has.
+
+FAST = {s.path: s for s in source.read(tidy.ROOT) if s.is_library}
+WRONG_COLUMNS = [
+    ("fast/bytes_viper", "_R_LEN = const(3)", "_R_LEN = const(4)"),
+    ("fast/deliveries_viper", "_C_COUNTS = const(11)", "_C_COUNTS = const(10)"),
+    ("fast/messages_viper", "_M_DATA = const(39)", "_M_DATA = const(40)"),
+    ("fast/path_viper", "_S_DIRTY = const(61)", "_S_DIRTY = const(62)"),
+    ("fast/routes_viper", "_C_OUT = const(6)", "_C_OUT = const(7)"),
+    ("fast/deliveries_cpython", "d, s, m, c = columns", "d, m, s, c = columns"),
+    ("fast/messages_cpython", "_, _, _, c = columns", "_, _, c, _ = columns"),
+    ("fast/messages_cpython", "_, _, _, c = columns", "c = columns[2]"),
+    ("fast/path_cpython", "tx, dirty, counts = ", "dirty, tx, counts = "),
+    ("fast/routes_cpython", "_, _, out, _, _, _, dirty", "_, out, _, _, _, _, dirty"),
+    ("fast/turn_cpython", "entries, conn_of, _, _", "conn_of, entries, _, _"),
+    ("fast/columns", "# 15: _D_MSG", "# 16: _D_MSG"),
+    ("fast/columns", "(c.last_activity, ALIGN", "(c.last_activity, 0, ALIGN"),
+]
+
+
+@pytest.mark.parametrize(("module", "right", "wrong"), WRONG_COLUMNS)
+def test_a_wrong_position_of_a_column_is_found(module: str, right: str, wrong: str) -> None:
+    path = f"lib/slotmq/{module}.py"
+    assert FAST[path].text.count(right) == 1
+    changed = FAST | {path: Source(path, FAST[path].text.replace(right, wrong))}
+    found = list(columns.check(list(changed.values())))
+    assert found
+    assert {finding.place.partition(":")[0] for finding in found} >= {path}
+
+
+def test_columns_that_change_their_places_are_found_in_all_files() -> None:
+    path = columns.HOME
+    changed = Source(path, FAST[path].text.replace("_C_OUT _C_TX_END", "_C_TX_END _C_OUT"))
+    found = list(columns.check(list((FAST | {path: changed}).values())))
+    assert [finding.place.rpartition("/")[2] for finding in found] == [
+        "messages_viper.py:_C_OUT",
+        "messages_viper.py:_C_TX_END",
+        "path_viper.py:_C_TX_END",
+        "routes_viper.py:_C_OUT",
+    ]
 
 
 # Sizes

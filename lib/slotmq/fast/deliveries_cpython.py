@@ -71,7 +71,7 @@ def blocks(m, msg):
 
 def mark_pending(columns, session):
     """The session has something to send: the loop drains it (Broker.drain)."""
-    d = columns[0]
+    d, _, _, _ = columns
     if not d.is_pending[session]:
         d.is_pending[session] = 1
         d.pending[0] += 1
@@ -102,7 +102,7 @@ def have_space(columns, pool, i, end, size):
 
 def acked(columns, session, packet_id, state):
     """End the delivery of a packet id in that state, or free its message; NONE: not there."""
-    d = columns[0]
+    d, s, m, _ = columns
     entry = packet_id - 1
     if not 0 <= entry < d.slots or d.session[entry] != session or d.state[entry] != state:
         return _NONE
@@ -110,12 +110,11 @@ def acked(columns, session, packet_id, state):
         d.state[entry] = _RELEASED
         d.flags[entry] = _CHANGED | 4
         d.count[4] = 1
-        columns[1].blocks[session] -= blocks(columns[2], d.msg[entry])
+        s.blocks[session] -= blocks(m, d.msg[entry])
         unref(columns, d.msg[entry])
         d.msg[entry] = _NONE
     else:
         finish(columns, entry)
-    s = columns[1]
     if s.cursor[session] != _NONE or s.scans[session]:
         mark_pending(columns, session)
     return entry

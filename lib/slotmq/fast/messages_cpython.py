@@ -4,7 +4,7 @@ _NONE = 0xFFFF
 
 def store(columns, buf, topic, topic_len, payload, payload_len, flags):
     """A message slot for topic (its length before it) and payload of buf, or NONE."""
-    m = columns[2]
+    _, _, m, _ = columns
     count = m.count
     msg = count[2]
     if msg == m.slots:
@@ -26,7 +26,7 @@ def store(columns, buf, topic, topic_len, payload, payload_len, flags):
 
 def unref(columns, msg):
     """One reference less; the last one frees the message and its blocks."""
-    m = columns[2]
+    _, _, m, _ = columns
     m.refs[msg] -= 1
     if not m.refs[msg]:
         count = m.count
@@ -38,7 +38,7 @@ def unref(columns, msg):
 
 def put_ack(columns, conn, first, value):
     """Four bytes to the connection that is being read, whose space is certain."""
-    c = columns[3]
+    _, _, _, c = columns
     at = c.tx_end[conn]
     assert at + 4 <= (conn + 1) * c.tx_bytes
     c.tx[at : at + 4] = bytes((first, 2, value >> 8, value & 255))

@@ -64,10 +64,10 @@ def place(columns, i, end, src, start, n):
 
 def next_dirty(columns):
     """Take a connection off the dirty list, to be written now; NONE: not any more."""
-    count = columns[7]
+    _, _, out, _, _, _, dirty, count = columns
     count[0] -= 1
-    conn = columns[6][count[0]]
-    if columns[2][conn] != 1:
+    conn = dirty[count[0]]
+    if out[conn] != 1:
         return _NONE
-    columns[2][conn] = 0
+    out[conn] = 0
     return conn

@@ -100,7 +100,7 @@ class Turns(Poller):
         if slot < 0 or topic[0] == 36 or routes.end[slot] != routes.first[slot] + 1:
             return None, 0, _NONE
         conns = broker.conns
-        entries, conn_of = conns.columns[:2]
+        entries, conn_of, _, _, _, _, _, _ = conns.columns
         conn = conn_of[entries[routes.first[slot]] >> 2]
         if conn == _NONE or conns.out[conn]:
             return None, 0, _NONE

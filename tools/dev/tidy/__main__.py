@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import consts, imports, known, sizes, unused, viper
+from . import columns, consts, imports, known, sizes, unused, viper
 from .source import Finding, Source, python, read
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -30,7 +30,7 @@ def check(sources: list[Source], root: Path) -> list[Finding]:
     """All findings, whether they are known or not."""
     ours = python(sources)
     found: list[Finding] = []
-    for rule in (imports, viper, consts, sizes):
+    for rule in (imports, viper, consts, columns, sizes):
         found += rule.check(ours)
     return [*found, *unused.check(sources, root)]
 
