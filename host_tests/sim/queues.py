@@ -34,6 +34,8 @@ def reconcile(model, grown):
     for session in model.sessions:
         rows = [row for row in peek.queue(model.broker, session.name) if row.flags & 6]
         _forget_dropped(session, rows)
+        if grown.deliveries:
+            _doubt_copies(model, session, rows)
         tables.append((session, _unmatched(session, session.queue, rows, _is_row), rows))
     for wanted in model.groups:
         wanted.may_be_nobodys = groups.may_be_nobodys(model, wanted)
@@ -71,6 +73,15 @@ def _forget_dropped(session, rows):
         ):
             del session.in_flight[packet_id]
             owed.packet_id, owed.state, owed.sent = 0, QUEUED, False
+
+
+def _doubt_copies(model, session, rows):
+    """What its sender sent again in this window may have been refused: a row like it that was
+    sent already may be that of the older copy."""
+    sent = [row.key for row in rows if row.flags & 8 and row.packet_id not in session.in_flight]
+    for owed in session.queue:
+        if not owed.packet_id and owed.msg in model.fresh and owed.msg.key() in sent:
+            owed.sure = False
 
 
 def _is_explained(model, session, row, waiting):
