@@ -3,8 +3,8 @@
 #
 # What it does next is decided by its own row of random numbers (habits in plan.py). Whatever
 # it sends goes to its link as bytes and as a tuple, which is what the model is told.
-from slotmq_tools.sim import encode
-from slotmq_tools.sim.decode import (
+from slotmq_tools import codec
+from slotmq_tools.codec import (
     CONNACK,
     DISCONNECT,
     PUBACK,
@@ -79,9 +79,7 @@ class Client(Sender):
             self._make_will(spec)
         if spec.clean:
             self._forget()
-        data = encode.connect(
-            plan.level, plan.name, spec.clean, plan.keep_alive, *self._more(spec)
-        )
+        data = codec.connect(plan.level, plan.name, spec.clean, plan.keep_alive, *self._more(spec))
         self.send(data, "connect", spec, plan.name)
 
     def _make_will(self, spec):
@@ -100,21 +98,21 @@ class Client(Sender):
         """Properties, and the will as it is encoded."""
         props = b""
         if spec.expiry:
-            props += b"\x11" + encode.number4(spec.expiry)
+            props += b"\x11" + codec.number4(spec.expiry)
         if spec.receive_max:
-            props += b"\x21" + encode.number(spec.receive_max)
+            props += b"\x21" + codec.number(spec.receive_max)
         if spec.packet_max:
-            props += b"\x27" + encode.number4(spec.packet_max)
+            props += b"\x27" + codec.number4(spec.packet_max)
         if self.plan.alias_max:
-            props += b"\x22" + encode.number(self.plan.alias_max)
+            props += b"\x22" + codec.number(self.plan.alias_max)
         will = spec.will
         if not will:
             return props, None
         more = will.props
         if spec.will_delay:
-            more = b"\x18" + encode.number4(spec.will_delay) + more
+            more = b"\x18" + codec.number4(spec.will_delay) + more
         if will.expiry is not None:
-            more += b"\x02" + encode.number4(will.expiry)
+            more += b"\x02" + codec.number4(will.expiry)
         return props, (will.topic, will.payload(), will.qos, will.retain, more)
 
     def _forget(self):
@@ -125,9 +123,9 @@ class Client(Sender):
     def leave(self, with_will=False):
         """DISCONNECT, and the end of the connection."""
         if self.plan.level == 5 and with_will:
-            self.send(encode.disconnect(4), "disconnect", True, None)
+            self.send(codec.disconnect(4), "disconnect", True, None)
         else:
-            self.send(encode.disconnect(), "disconnect", False, None)
+            self.send(codec.disconnect(), "disconnect", False, None)
         self.link.ended = True
         self.gone()
 
@@ -162,7 +160,7 @@ class Client(Sender):
             self._forget()
         for packet_id, msg, released in self.in_flight:
             if released:
-                self.send(encode.ack(PUBREL, packet_id), "pubrel", packet_id)
+                self.send(codec.ack(PUBREL, packet_id), "pubrel", packet_id)
             else:
                 self.send_message(msg, packet_id, True)
 
@@ -182,10 +180,10 @@ class Client(Sender):
         if not again:
             self.world.application(self, packet)
         if packet.qos == 1:
-            self.todo.append((encode.ack(PUBACK, packet_id), ("puback", packet_id)))
+            self.todo.append((codec.ack(PUBACK, packet_id), ("puback", packet_id)))
         elif packet.qos == 2:
             self.received[packet_id] = session
-            self.todo.append((encode.ack(PUBREC, packet_id), ("pubrec", packet_id, 0)))
+            self.todo.append((codec.ack(PUBREC, packet_id), ("pubrec", packet_id, 0)))
 
     def on_puback(self, packet):
         self._done(packet.packet_id, False)
@@ -199,12 +197,12 @@ class Client(Sender):
                 row[2] = True
                 break
         packet_id = packet.packet_id
-        self.todo.append((encode.ack(PUBREL, packet_id), ("pubrel", packet_id)))
+        self.todo.append((codec.ack(PUBREL, packet_id), ("pubrel", packet_id)))
 
     def on_pubrel(self, packet):
         self.received.pop(packet.packet_id, None)
         packet_id = packet.packet_id
-        self.todo.append((encode.ack(PUBCOMP, packet_id), ("pubcomp", packet_id)))
+        self.todo.append((codec.ack(PUBCOMP, packet_id), ("pubcomp", packet_id)))
 
     def on_pubcomp(self, packet):
         self._done(packet.packet_id, True)

@@ -1,6 +1,6 @@
 # content.py - a PUBLISH of the broker against the message that it is: topic, payload,
 # properties, expiry; its order among others, and the window that it is sent in.
-from slotmq_tools.sim.decode import EXPIRY
+from slotmq_tools.codec import EXPIRY
 
 
 def check_order(model, link, owed):

@@ -1,6 +1,6 @@
 # sender.py - what a client sends of its own accord: messages with their window and their
 # topic aliases, subscriptions, pings. client.py builds the rest of it upon this.
-from slotmq_tools.sim import encode
+from slotmq_tools import codec
 
 from .messages import Message, least
 
@@ -27,7 +27,7 @@ class Sender:
         if plan.level == 5:
             if numbers.one_in(4):
                 msg.props = (
-                    b"\x01\x01" + b"\x26" + encode.string(b"n") + encode.string(b"%d" % number)
+                    b"\x01\x01" + b"\x26" + codec.string(b"n") + codec.string(b"%d" % number)
                 )
             if size and numbers.percent(plan.expires):  # clears are told apart by their topic only
                 msg.expiry = numbers.choice((1, 3, 100))
@@ -48,7 +48,7 @@ class Sender:
         topic = msg.topic
         props = msg.props
         if msg.expiry is not None:
-            props = b"\x02" + encode.number4(msg.expiry) + props
+            props = b"\x02" + codec.number4(msg.expiry) + props
         if self.plan.level == 5 and self.alias_max and not dup:
             alias = self.aliases.get(topic)
             if alias and self.numbers.one_in(2):
@@ -56,9 +56,9 @@ class Sender:
             elif not alias and len(self.aliases) < self.alias_max:
                 alias = self.aliases[topic] = len(self.aliases) + 1
             if alias:
-                props += b"\x23" + encode.number(alias)
+                props += b"\x23" + codec.number(alias)
         level = self.plan.level
-        data = encode.publish(
+        data = codec.publish(
             level, topic, msg.payload(), msg.qos, packet_id, msg.retain, dup, props
         )
         self.send(data, "publish", msg, msg.qos, packet_id, dup)
@@ -80,9 +80,9 @@ class Sender:
         props = b""
         if self.plan.level == 5 and numbers.one_in(3):
             identifier = numbers.between(1, 200)
-            props = b"\x0b" + encode.length(identifier)
+            props = b"\x0b" + codec.length(identifier)
         named = [(_named(text, group), options) for text, group, options in filters]
-        data = encode.subscribe(self.plan.level, packet_id, named, props)
+        data = codec.subscribe(self.plan.level, packet_id, named, props)
         self.send(data, "subscribe", packet_id, filters, identifier)
 
     def _filter(self):
@@ -103,11 +103,11 @@ class Sender:
         packet_id = self.new_id()
         self.waiting[packet_id] = True
         named = [_named(text, group)]
-        data = encode.unsubscribe(self.plan.level, packet_id, named)
+        data = codec.unsubscribe(self.plan.level, packet_id, named)
         self.send(data, "unsubscribe", packet_id, [(text, group)])
 
     def ping(self):
-        self.send(encode.PINGREQ, "ping")
+        self.send(codec.PING, "ping")
 
 
 def _named(text, group):

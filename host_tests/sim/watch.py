@@ -1,5 +1,5 @@
 # watch.py - what the broker writes, packet by packet, against the model.
-from slotmq_tools.sim.decode import (
+from slotmq_tools.codec import (
     ALIAS,
     CONNACK,
     DISCONNECT,

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from slotmq_tools.dev.bench import brokers, codec, pipelined
+from slotmq_tools import codec
+from slotmq_tools.dev.bench import brokers, pipelined
 from slotmq_tools.dev.bench.client import Client
 from slotmq_tools.dev.bench.numbered import Flow, Series, Violation
 from slotmq_tools.dev.bench.pipeline import Publisher, Subscriber
@@ -26,16 +27,12 @@ def ends() -> Iterator[Ends]:
 
 
 def packet_ids(data: bytes, kind: int) -> list[int]:
-    reader = codec.Reader()
-    return [
-        int.from_bytes(reader.data[body:end], "big")
-        for first, body, end in reader.packets(data)
-        if first == kind
-    ]
+    packets = codec.Reader().packets(data)
+    return [int.from_bytes(body, "big") for first, body in packets if first >> 4 == kind]
 
 
 def acknowledgements(kind: int, *ids: int) -> bytes:
-    return b"".join(codec.acknowledge(kind, packet_id) for packet_id in ids)
+    return b"".join(codec.ack(kind, packet_id) for packet_id in ids)
 
 
 def publisher(client: Client, qos: int, *, depth: int = 1) -> tuple[Publisher, Flow]:

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from slotmq_tools.codec import packet, section, string
 from slotmq_tools.dev.fuzz import TIGHT
 from slotmq_tools.dev.fuzz.feeding import Feeder, feed_many
-from slotmq_tools.dev.fuzz.inputs import CLEAN, Inputs, connect, packet
-from slotmq_tools.dev.fuzz.link import Noticed, kept_client_id, packet_size
-from slotmq_tools.dev.fuzz.properties import section, string
+from slotmq_tools.dev.fuzz.inputs import CLEAN, Inputs, connect
+from slotmq_tools.dev.fuzz.link import Noticed, extent, kept_client_id
 
 from . import codec
 from .client import Client
@@ -52,7 +52,7 @@ connects = st.builds(
     st.integers(0, 255).map(lambda flags: flags | CLEAN),
     st.just(b"") | st.binary(max_size=20),
     st.sampled_from([3, 4, 5]),
-    st.just(b"\0") | st.binary(max_size=12).map(section),
+    st.just(b"\0") | st.binary(max_size=12).map(lambda props: section(5, props)),
 )
 sessions = st.tuples(connects, st.lists(packets, max_size=5)).map(lambda s: s[0] + b"".join(s[1]))
 inputs = sessions | st.lists(packets, max_size=3).map(b"".join) | st.binary(max_size=60)
@@ -89,9 +89,9 @@ def test_the_same_seed_gives_the_same_inputs():
 
 def test_most_inputs_come_as_far_as_the_handlers():
     made = [data for data, _ in zip(Inputs(3), range(1000), strict=False)]
-    connected = [data for data in made if data[:1] == b"\x10" and packet_size(data)]
+    connected = [data for data in made if data[:1] == b"\x10" and extent(data)[1]]
     assert len(connected) > 700
-    assert sum(packet_size(data) < len(data) for data in connected) > 500
+    assert sum(extent(data)[1] < len(data) for data in connected) > 500
     assert 300 < sum(data[8] == 5 for data in connected) < 600
 
 
@@ -129,7 +129,7 @@ def test_what_is_left_behind_is_noticed(broker):
         (connect(b"f" * 200, 0) + b"\xc0\x00", b"f" * 200),
         (connect(b"f1", CLEAN), None),
         (connect(b"f1", CLEAN, level=5), b"f1"),
-        (connect(b"f1", 0, level=5, properties=section(b"\x11\0\0\0\1" * 40)), b"f1"),
+        (connect(b"f1", 0, level=5, properties=section(5, b"\x11\0\0\0\1" * 40)), b"f1"),
         (b"\x10\x0a\x00\x04MQTT\x05\x02\x00\x3c", None),
         (b"\x30\x03\x00\x01f", None),
         (b"\x10", None),

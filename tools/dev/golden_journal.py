@@ -22,7 +22,7 @@ from slotmq.journal.restore import restore
 from slotmq.journal.writer import VERSION
 from slotmq.net.loop import Loop
 
-from ..sim import encode
+from .. import codec
 from ..sim.flash import Flash
 
 FOLDER = Path(__file__).resolve().parents[2] / "host_tests" / "golden" / "journal"
@@ -98,7 +98,7 @@ class Scene:
     ) -> Client:
         client = Client()
         self.waiting.append(client)
-        return self.say(client, encode.connect(level, name.encode(), clean, 0, props, will))
+        return self.say(client, codec.connect(level, name.encode(), clean, 0, props, will))
 
     def say(self, client: Client, *packets: bytes) -> Client:
         for packet in packets:
@@ -113,33 +113,31 @@ class Scene:
 def play(scene: Scene) -> None:
     """Every kind of record, and in the end something of all that there is to keep."""
     ends = scene.come(4, "ended", False)
-    scene.say(ends, encode.subscribe(4, 1, [(b"news/#", 1)]))
+    scene.say(ends, codec.subscribe(4, 1, [(b"news/#", 1)]))
     away, reader = _readers(scene)
     writer = scene.come(4, "writer", False, will=(b"last/writer", b"cut off", 1, False, b""))
     five = scene.come(5, "five", False, _expiry(0x3FFFFFFF))
     _retained(scene, writer, five)
-    scene.say(five, encode.publish(5, b"news/first", b"1st", 2, 6, 0, 0), encode.ack(PUBREL, 6))
-    scene.say(reader, encode.ack(PUBREC, 1))
+    scene.say(five, codec.publish(5, b"news/first", b"1st", 2, 6, 0, 0), codec.ack(PUBREL, 6))
+    scene.say(reader, codec.ack(PUBREC, 1))
     scene.broker.compact()
     scene.come(4, "ended", True)
-    scene.say(away, encode.unsubscribe(5, 4, [b"old"]), encode.disconnect(4))
-    scene.say(writer, encode.publish(4, b"state/c", b"", 1, 4, 1, 0))
+    scene.say(away, codec.unsubscribe(5, 4, [b"old"]), codec.disconnect(4))
+    scene.say(writer, codec.publish(4, b"state/c", b"", 1, 4, 1, 0))
     for n, props in enumerate((b"", NOTE, NOTE + HOUR)):
-        packet = encode.publish(5, b"news/%d" % n, b"n%d" % n * 20, 2, 1 + n, 0, 0, props)
-        scene.say(five, packet, encode.ack(PUBREL, 1 + n))
-    scene.say(five, encode.publish(5, b"jobs/1", b"do it", 1, 9, 0, 0, NOTE))
-    scene.say(reader, encode.ack(PUBREC, 5))
-    scene.say(writer, encode.publish(4, b"once", b"", 1, 8, 0, 0))
-    scene.say(reader, encode.ack(PUBACK, 15))
-    held = [
-        encode.publish(4, b"news/held", b"%d" % n, 2, n, int(n == 72), 0) for n in (71, 72, 73)
-    ]
-    scene.say(writer, *held, encode.ack(PUBREL, 71))
+        packet = codec.publish(5, b"news/%d" % n, b"n%d" % n * 20, 2, 1 + n, 0, 0, props)
+        scene.say(five, packet, codec.ack(PUBREL, 1 + n))
+    scene.say(five, codec.publish(5, b"jobs/1", b"do it", 1, 9, 0, 0, NOTE))
+    scene.say(reader, codec.ack(PUBREC, 5))
+    scene.say(writer, codec.publish(4, b"once", b"", 1, 8, 0, 0))
+    scene.say(reader, codec.ack(PUBACK, 15))
+    held = [codec.publish(4, b"news/held", b"%d" % n, 2, n, int(n == 72), 0) for n in (71, 72, 73)]
+    scene.say(writer, *held, codec.ack(PUBREL, 71))
     scene.come(5, "fleeting", True, will=(b"last/fleeting", b"gone", 1, True, NOTE))
 
 
 def _expiry(seconds: int) -> bytes:
-    return bytes(b"\x11" + encode.number4(seconds))
+    return bytes(b"\x11" + codec.number4(seconds))
 
 
 def _readers(scene: Scene) -> tuple[Client, Client]:
@@ -147,23 +145,23 @@ def _readers(scene: Scene) -> tuple[Client, Client]:
     # answered some of what it got by the time that the power goes.
     will = (b"last/away", b"not back", 2, True, DELAY + NOTE + HOUR)
     away = scene.come(5, "away", False, _expiry(600), will)
-    scene.say(away, encode.subscribe(5, 1, [(b"$share/g/jobs/+", 1)], b"\x0b\x07"))
-    scene.say(away, encode.subscribe(5, 2, [(b"news/#", 2 | 4 | 8 | 16)], b"\x0b\xac\x02"))
-    scene.say(away, encode.subscribe(5, 3, [(b"old", 1)]))
+    scene.say(away, codec.subscribe(5, 1, [(b"$share/g/jobs/+", 1)], b"\x0b\x07"))
+    scene.say(away, codec.subscribe(5, 2, [(b"news/#", 2 | 4 | 8 | 16)], b"\x0b\xac\x02"))
+    scene.say(away, codec.subscribe(5, 3, [(b"old", 1)]))
     old = scene.come(3, "old", False)
-    scene.say(old, encode.subscribe(3, 1, [(b"news/#", 1), (b"+/b", 0)]), encode.disconnect())
+    scene.say(old, codec.subscribe(3, 1, [(b"news/#", 1), (b"+/b", 0)]), codec.disconnect())
     reader = scene.come(4, "reader", False)
-    scene.say(reader, encode.subscribe(4, 1, [(b"news/#", 2)]))
-    scene.say(reader, encode.subscribe(4, 2, [(b"once", 1)]))
+    scene.say(reader, codec.subscribe(4, 1, [(b"news/#", 2)]))
+    scene.say(reader, codec.subscribe(4, 2, [(b"once", 1)]))
     return away, reader
 
 
 def _retained(scene: Scene, writer: Client, five: Client) -> None:
     for n, (topic, data) in enumerate(((b"b", b"first"), (b"b", b"second"), (b"c", b"x"))):
-        scene.say(writer, encode.publish(4, b"state/" + topic, data, 1, 1 + n, 1, 0))
-    packet = encode.publish(5, b"state/a", bytes(range(256)), 2, 5, 1, 0, NOTE + HOUR)
-    scene.say(five, packet, encode.ack(PUBREL, 5))
-    scene.say(five, encode.publish(5, b"state/far", b"0", 0, 0, 1, 0, FAR))
+        scene.say(writer, codec.publish(4, b"state/" + topic, data, 1, 1 + n, 1, 0))
+    packet = codec.publish(5, b"state/a", bytes(range(256)), 2, 5, 1, 0, NOTE + HOUR)
+    scene.say(five, packet, codec.ack(PUBREL, 5))
+    scene.say(five, codec.publish(5, b"state/far", b"0", 0, 0, 1, 0, FAR))
 
 
 def file_bytes() -> bytes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..sim import decode, encode
+from .. import codec
 from ..sim.numbers import Numbers
 from . import refusal
 from .plan import Clients, Publish
@@ -83,9 +83,9 @@ class Device:
         props = b""
         if group.level == 5 and not group.clean:
             seconds = _NEVER if group.expiry < 0 else group.expiry // 1000
-            props = b"\x11" + encode.number4(seconds)
+            props = b"\x11" + codec.number4(seconds)
         keep_alive = group.keep_alive // 1000
-        made: bytes = encode.connect(
+        made: bytes = codec.connect(
             group.level, self.id, group.clean, keep_alive, props, self._will()
         )
         return made
@@ -116,7 +116,7 @@ class Device:
     def leave(self, wire: Wire | None) -> None:
         """Say goodbye, if that is still the connection."""
         if wire and self.wire is wire and self.is_online:
-            wire.post(encode.disconnect(), "disconnect")
+            wire.post(codec.disconnect(), "disconnect")
             wire.hang_up()
             self.has_left = True
             self._lost(0)
@@ -195,7 +195,7 @@ class Device:
         keep_alive = self.group.keep_alive
         left = self._sent_ms + keep_alive - self.network.clock.ms
         if left <= 0:
-            self.post(encode.PINGREQ, "ping")
+            self.post(codec.PING, "ping")
             left = keep_alive
         self.network.after(left, self._ping, wire)
 
@@ -228,7 +228,7 @@ class Device:
         self.online_ms = self.network.now()
         if self.filters:
             wanted = [(text.encode(), self.group.subscribe_qos) for text in self.filters]
-            self.post(encode.subscribe(self.group.level, self.queue.new_id(), wanted), "subscribe")
+            self.post(codec.subscribe(self.group.level, self.queue.new_id(), wanted), "subscribe")
         if self.group.keep_alive:
             self.network.after(self.group.keep_alive, self._ping, self.wire)
         if self.group.online_for:
@@ -249,14 +249,14 @@ class Device:
         if not again:
             self.network.ledger.came(self, packet)
         if packet.qos == 1:
-            self.post(encode.ack(decode.PUBACK, packet.packet_id), "puback")
+            self.post(codec.ack(codec.PUBACK, packet.packet_id), "puback")
         elif packet.qos == 2:
             self.received.add(packet.packet_id)
-            self.post(encode.ack(decode.PUBREC, packet.packet_id), "pubrec")
+            self.post(codec.ack(codec.PUBREC, packet.packet_id), "pubrec")
 
     def _on_pubrel(self, packet: Any) -> None:
         self.received.discard(packet.packet_id)
-        self.post(encode.ack(decode.PUBCOMP, packet.packet_id), "pubcomp")
+        self.post(codec.ack(codec.PUBCOMP, packet.packet_id), "pubcomp")
 
     def _on_disconnect(self, _: Any) -> None:
         assert self.wire
@@ -269,12 +269,12 @@ class Device:
 
 
 _HANDLERS = {
-    decode.CONNACK: Device._on_connack,
-    decode.SUBACK: Device._on_suback,
-    decode.PUBLISH: Device._on_publish,
-    decode.PUBREL: Device._on_pubrel,
-    decode.DISCONNECT: Device._on_disconnect,
-    decode.PUBACK: Device._on_ack,
-    decode.PUBREC: Device._on_ack,
-    decode.PUBCOMP: Device._on_ack,
+    codec.CONNACK: Device._on_connack,
+    codec.SUBACK: Device._on_suback,
+    codec.PUBLISH: Device._on_publish,
+    codec.PUBREL: Device._on_pubrel,
+    codec.DISCONNECT: Device._on_disconnect,
+    codec.PUBACK: Device._on_ack,
+    codec.PUBREC: Device._on_ack,
+    codec.PUBCOMP: Device._on_ack,
 }

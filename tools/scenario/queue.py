@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from ..sim import decode, encode
+from .. import codec
 from .plan import NUMBER_BYTES, Publish
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Queue:
     def acknowledged(self, packet: Any) -> None:
         """PUBACK, PUBREC or PUBCOMP."""
         row = self._in_flight.get(packet.packet_id)
-        if packet.kind == decode.PUBREC and packet.code < 0x80:
+        if packet.kind == codec.PUBREC and packet.code < 0x80:
             if row:
                 self._in_flight[packet.packet_id] = row[0], row[1], True
             self._release(packet.packet_id)
@@ -111,8 +111,8 @@ class Queue:
         body = message.number.to_bytes(NUMBER_BYTES, "big") + bytes(source.payload - NUMBER_BYTES)
         topic = device.topics[message.stream]
         retain, level = source.retain, device.group.level
-        data = encode.publish(level, topic, body, source.qos, packet_id, retain, again)
+        data = codec.publish(level, topic, body, source.qos, packet_id, retain, again)
         device.post(data, "publish", message.number)
 
     def _release(self, packet_id: int) -> None:
-        self._device.post(encode.ack(decode.PUBREL, packet_id), "pubrel")
+        self._device.post(codec.ack(codec.PUBREL, packet_id), "pubrel")

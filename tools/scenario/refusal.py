@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..sim import encode
+from .. import codec
 
 if TYPE_CHECKING:
     from .device import Device
@@ -52,9 +52,7 @@ def of_message(device: Device, stream: int, settings: Any) -> str:
     """The setting that is in the way of what it publishes, as in fate.CAUSES, or ""."""
     source = device.group.publish[stream]
     topic, body = device.topics[stream], bytes(source.payload)
-    size = len(
-        encode.publish(device.group.level, topic, body, source.qos, 1, source.retain, False)
-    )
+    size = len(codec.publish(device.group.level, topic, body, source.qos, 1, source.retain, False))
     if 0 < settings.max_packet_size < size:
         return "max_packet_size"
     found = _of_flags(source.qos, source.retain, settings)

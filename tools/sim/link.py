@@ -10,7 +10,7 @@
 # settle(), was_read(), was_written() and was_closed().
 from slotmq.platform import heap
 
-from .decode import take
+from ..codec import take
 from .machine import ERR, HUP, IN, OUT
 from .numbers import Numbers
 

@@ -1,6 +1,6 @@
 """Benchmarks: the broker, its peers and two ceilings, interleaved on the same workloads.
 
-`codec` builds and reads packets, `client` connects, `numbered` makes bursts of
+`client` connects, `numbered` makes bursts of
 numbered messages and checks what arrives, `pipeline` keeps many connections
 busy at once. A workload (`pipelined`, `retained`, `churn`, `roundtrip`, `idle`,
 `nonmatching`) opens connections to a broker (`brokers`) and runs a round on

@@ -3,11 +3,11 @@
 import select
 import time
 
-from . import codec
-from .client import TIMEOUT_S, Address, Client, Silent
+from ... import codec
+from .client import TIMEOUT_S, Address, Client, Silent, Unexpected
 
 _LANES = 8
-_FILTER = "churn/+/status"
+_FILTER = b"churn/+/status"
 
 
 class Guest:
@@ -23,7 +23,7 @@ class Guest:
     def arrive(self) -> int:
         """Connect a new client; its descriptor."""
         self.client = Client(self._address)
-        self.client.send(codec.connect(f"{self._name}-{self.visits}"))
+        self.client.send(codec.connect(4, f"{self._name}-{self.visits}".encode()))
         self._due = codec.CONNECTED
         return self.client.socket.fileno()
 
@@ -34,16 +34,16 @@ class Guest:
             return self._see_closed(self.client)
         self.client.expect(self._due)
         if self._due == codec.CONNECTED:
-            self._due = codec.suback(1, 1)
-            self.client.send(codec.subscribe(1, [_FILTER]))
+            self._due = codec.suback(4, 1, [0])
+            self.client.send(codec.subscribe(4, 1, [(_FILTER, 0)]))
         else:
             self._due = b""
-            self.client.send(codec.DISCONNECT)
+            self.client.send(codec.disconnect())
         return True
 
     def _see_closed(self, client: Client) -> bool:
         if client.socket.recv(1):
-            raise codec.BadPacket("bytes after DISCONNECT")
+            raise Unexpected("bytes after DISCONNECT")
         client.close()
         self.client = None
         self.visits += 1

@@ -4,7 +4,7 @@ import socket
 import struct
 from collections.abc import Sequence
 
-from . import codec
+from ... import codec
 
 TIMEOUT_S = 20
 Address = tuple[str, int]
@@ -12,6 +12,10 @@ Address = tuple[str, int]
 _READ = 1 << 18
 _FILTERS_PER_PACKET = 100
 _TIMEOUT = struct.pack("@ll", TIMEOUT_S, 0)
+
+
+class Unexpected(Exception):
+    """The broker sent another packet than the one that was due."""
 
 
 class Silent(Exception):
@@ -33,15 +37,17 @@ class Client:
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _TIMEOUT)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if client_id is not None:
-            self.send(codec.connect(client_id, level, aliases))
+            props = b"\x22" + codec.number(aliases) if aliases else b""
+            self.send(codec.connect(level, client_id.encode(), props=props))
             self._expect_connected()
 
     def subscribe(self, filters: Sequence[str], qos: int = 0) -> None:
         """Subscribe to all the filters, and see all granted."""
         for first in range(0, len(filters), _FILTERS_PER_PACKET):
             wanted = filters[first : first + _FILTERS_PER_PACKET]
-            self.send(codec.subscribe(1 + first, wanted, qos, self._level))
-            self.expect(codec.suback(1 + first, len(wanted), qos, self._level))
+            rows = [(each.encode(), qos) for each in wanted]
+            self.send(codec.subscribe(self._level, 1 + first, rows))
+            self.expect(codec.suback(self._level, 1 + first, [qos] * len(wanted)))
 
     def send(self, data: bytes | bytearray) -> None:
         """Write all of it, or keep it for release()."""
@@ -81,7 +87,7 @@ class Client:
         while len(got) < len(answer):
             got += self.receive()
         if got != answer:
-            raise codec.BadPacket(f"{got[:40].hex()} came where {answer[:40].hex()} was due")
+            raise Unexpected(f"{got[:40].hex()} came where {answer[:40].hex()} was due")
 
     def _expect_connected(self) -> None:
         """Read the CONNACK: what one of MQTT 5.0 tells beside its code is each broker's own."""
@@ -89,12 +95,12 @@ class Client:
             self.expect(codec.CONNECTED)
             return
         reader = codec.Reader()
-        answers: list[bytes] = []
+        answers: list[tuple[int, bytes]] = []
         while not answers:
-            found = reader.packets(self.receive())
-            answers = [bytes((first, *reader.data[body : body + 2])) for first, body, _ in found]
-        if answers != [bytes((codec.CONNACK, 0, 0))]:
-            raise codec.BadPacket(f"{answers[0].hex()} came where a CONNACK was due")
+            answers = reader.packets(self.receive())
+        first, body = answers[0]
+        if len(answers) > 1 or (first >> 4, body[:2]) != (codec.CONNACK, b"\0\0"):
+            raise Unexpected(f"{first:#04x} {body[:2].hex()} came where a CONNACK was due")
 
     def close(self) -> None:
         """Hang up without a word; the broker has nothing to do for it, there is no will."""

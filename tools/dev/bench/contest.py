@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 
+from ...codec import Malformed
 from ...errors import ToolError
 from .brokers import Broker, running
-from .client import Silent
-from .codec import BadPacket
+from .client import Silent, Unexpected
 from .numbered import Violation
 from .results import Cell, Row
 from .workloads import Lane, Workload
 
-_FAILURES = (BadPacket, Violation, Silent, ToolError, OSError)
+_FAILURES = (Malformed, Unexpected, Violation, Silent, ToolError, OSError)
 
 
 def run(workload: Workload, brokers: Sequence[Broker], rounds: int, seconds: float) -> Row:

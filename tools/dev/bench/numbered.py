@@ -9,7 +9,7 @@ altered or out of order.
 import struct
 from collections.abc import Sequence
 
-from . import codec
+from ... import codec
 
 _NUMBERS = struct.Struct(">HI")  # publisher, message
 SMALLEST_PAYLOAD = _NUMBERS.size
@@ -43,12 +43,13 @@ class Series:
         self.sent = 0
         slots = burst * max(depth, len(topics) // burst)
         blank = bytes(payload)
-        section = codec.alias(alias) if alias else codec.no_properties(level)
-        self.first_with_alias = codec.publish(topics[0], blank, properties=section)
+        props = b"\x23" + codec.number(alias) if alias else b""
+        names = [topic.encode() for topic in topics]
+        self.first_with_alias = codec.publish(level, names[0], blank, props=props)
         packets = [
             codec.publish(
-                "" if alias else topics[slot % len(topics)], blank, qos, slot + 1,
-                properties=section,
+                level, b"" if alias else names[slot % len(names)], blank, qos, slot + 1,
+                props=props,
             )
             for slot in range(slots)
         ]  # fmt: skip

@@ -9,8 +9,8 @@ import select
 import time
 from collections.abc import Callable, Sequence
 
-from . import codec
-from .client import TIMEOUT_S, Client, Silent
+from ... import codec
+from .client import TIMEOUT_S, Client, Silent, Unexpected
 from .numbered import Flow, Series, Violation, read_numbers
 from .sleeper import Sleeper
 
@@ -51,10 +51,10 @@ class Publisher:
     def on_readable(self) -> None:
         """Read acknowledgements, and answer PUBREC with PUBREL."""
         released = bytearray()
-        for first, body, end in self._reader.packets(self.client.receive()):
-            packet_id = int.from_bytes(self._reader.data[body:end], "big")
+        for first, body in self._reader.packets(self.client.receive()):
+            packet_id = int.from_bytes(body, "big")
             if self._acknowledged(first, packet_id):
-                released += codec.acknowledge(codec.PUBREL, packet_id)
+                released += codec.ack(codec.PUBREL, packet_id)
         if released:
             self.client.send(released)
 
@@ -64,18 +64,19 @@ class Publisher:
 
     def _acknowledged(self, first: int, packet_id: int) -> bool:
         """Count an acknowledgement; True if it is to be answered."""
-        if first == (codec.PUBACK if self._qos == 1 else codec.PUBREC):
+        kind = first >> 4
+        if kind == (codec.PUBACK if self._qos == 1 else codec.PUBREC):
             number = self._answered
             self._answered += 1
             self._completed += self._qos == 1
-        elif first == codec.PUBCOMP and self._completed < self._answered:
+        elif kind == codec.PUBCOMP and self._completed < self._answered:
             number = self._completed
             self._completed += 1
         else:
-            raise codec.BadPacket(f"a publisher got a packet that starts with {first:#04x}")
+            raise Unexpected(f"a publisher got a packet that starts with {first:#04x}")
         if number >= self._series.sent or packet_id != number % self._slots + 1:
             raise Violation(f"packet id {packet_id} acknowledged out of order, or twice")
-        return first == codec.PUBREC
+        return kind == codec.PUBREC
 
 
 class ByteSubscriber:
@@ -98,48 +99,48 @@ class Subscriber:
         self._flows = flows
         self._qos = qos
         self._level = level
-        self._first = codec.PUBLISH | qos << 1
+        self._first = codec.PUBLISH << 4 | qos << 1
         self._only_flow = next(iter(flows.values()))
         self._unreleased: set[int] = set()
         self._reader = codec.Reader()
 
     def on_readable(self) -> None:
         """Check what has come, and acknowledge it."""
-        reader, answer = self._reader, bytearray()
-        for first, body, end in reader.packets(self.client.receive()):
+        answer = bytearray()
+        for first, body in self._reader.packets(self.client.receive()):
             if first == self._first:
-                answer += self._delivered(reader.data, body)
+                answer += self._delivered(body)
             else:
-                answer += self._released(first, int.from_bytes(reader.data[body:end], "big"))
+                answer += self._released(first, int.from_bytes(body, "big"))
         if answer:
             self.client.send(answer)
 
-    def _delivered(self, data: bytes, body: int) -> bytes:
-        after_topic = body + 2 + (data[body] << 8 | data[body + 1])
+    def _delivered(self, body: bytes) -> bytes:
+        after_topic = 2 + (body[0] << 8 | body[1])
         payload = after_id = after_topic + (_ID_SIZE if self._qos else 0)
         if self._level == 5:
-            payload += 1 + data[payload]  # of properties, few as they are
-        publisher, number = read_numbers(data, payload)
+            payload += 1 + body[payload]  # of properties, few as they are
+        publisher, number = read_numbers(body, payload)
         flow = self._flows[publisher]
         flow.take_number(number)
         if self._qos < 2:
             flow.settle()
         if self._qos == 0:
             return b""
-        packet_id = int.from_bytes(data[after_topic:after_id], "big")
+        packet_id = int.from_bytes(body[after_topic:after_id], "big")
         if self._qos == 1:
-            return codec.acknowledge(codec.PUBACK, packet_id)
+            return codec.ack(codec.PUBACK, packet_id)
         if packet_id in self._unreleased:
             raise Violation(f"packet id {packet_id} used again before its PUBREL")
         self._unreleased.add(packet_id)
-        return codec.acknowledge(codec.PUBREC, packet_id)
+        return codec.ack(codec.PUBREC, packet_id)
 
     def _released(self, first: int, packet_id: int) -> bytes:
-        if first != codec.PUBREL or packet_id not in self._unreleased:
-            raise codec.BadPacket(f"a subscriber got {first:#04x} with id {packet_id}")
+        if first >> 4 != codec.PUBREL or packet_id not in self._unreleased:
+            raise Unexpected(f"a subscriber got {first:#04x} with id {packet_id}")
         self._unreleased.remove(packet_id)
         self._only_flow.settle()
-        return codec.acknowledge(codec.PUBCOMP, packet_id)
+        return codec.ack(codec.PUBCOMP, packet_id)
 
 
 class Pipeline:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from . import codec
+from ... import codec
 from .client import Address, Client
 from .numbered import Flow, Series
 from .pipeline import ByteSubscriber, Pipeline, Publisher, Subscriber
@@ -72,8 +72,8 @@ def _publishing(
 ) -> Client:
     client = _client(shape, address, f"publisher{series.publisher}" if handshake else None)
     if shape.alias:
-        client.send(series.first_with_alias + codec.PINGREQ)
-        client.expect(codec.PINGRESP)
+        client.send(series.first_with_alias + codec.PING)
+        client.expect(codec.PONG)
     return client
 
 

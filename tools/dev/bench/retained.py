@@ -3,15 +3,14 @@
 import select
 import time
 
-from . import codec
-from .client import TIMEOUT_S, Address, Client, Silent
+from ... import codec
+from .client import TIMEOUT_S, Address, Client, Silent, Unexpected
 from .numbered import Violation, number_payload, read_numbers
 
 MESSAGES = 1000
 _SUBSCRIBERS = 4
 _PAYLOAD = 64
-_FILTER = "retained/#"
-_RETAINED = (codec.PUBLISH, codec.PUBLISH | 1)  # amqtt leaves the flag out
+_FILTER = b"retained/#"
 _AT_A_TIME = 20
 
 
@@ -19,10 +18,10 @@ def store(client: Client, count: int) -> None:
     """Publish so many retained messages, and wait now and then until they are handled."""
     for number in range(count):
         payload = number_payload(0, number, _PAYLOAD)
-        client.send(codec.publish(f"retained/{number:04}", payload, retain=True))
+        client.send(codec.publish(4, b"retained/%04d" % number, payload, retain=True))
         if (number + 1) % _AT_A_TIME == 0:
-            client.send(codec.PINGREQ)
-            client.expect(codec.PINGRESP)
+            client.send(codec.PING)
+            client.expect(codec.PONG)
 
 
 class Visitor:
@@ -40,29 +39,29 @@ class Visitor:
         """Subscribe."""
         self.waiting, self._granted = True, False
         self._missing = set(range(MESSAGES))
-        self.client.send(codec.subscribe(1, [_FILTER]))
+        self.client.send(codec.subscribe(4, 1, [(_FILTER, 0)]))
 
     def on_readable(self) -> None:
         """Take what has come; the visit is over when the UNSUBACK is there."""
-        for first, body, _ in self._reader.packets(self.client.receive()):
-            if first in _RETAINED:
-                self._take(self._reader.data, body)
-            elif first == codec.SUBACK and not self._granted:
+        for first, body in self._reader.packets(self.client.receive()):
+            kind = first >> 4
+            if kind == codec.PUBLISH:  # amqtt leaves the flag of retained messages out
+                self._take(body)
+            elif kind == codec.SUBACK and not self._granted:
                 self._granted = True
-            elif first == codec.UNSUBACK and not self._missing:
+            elif kind == codec.UNSUBACK and not self._missing:
                 self.waiting = False
             else:
-                raise codec.BadPacket(f"a subscriber got a packet that starts with {first:#04x}")
+                raise Unexpected(f"a subscriber got a packet that starts with {first:#04x}")
 
-    def _take(self, data: bytes, body: int) -> None:
-        topic_len = data[body] << 8 | data[body + 1]
-        _, number = read_numbers(data, body + 2 + topic_len)
+    def _take(self, body: bytes) -> None:
+        _, number = read_numbers(body, 2 + int.from_bytes(body[:2], "big"))
         if number not in self._missing:
             raise Violation(f"retained message {number} came twice")
         self._missing.remove(number)
         self.delivered += 1
         if not self._missing:
-            self.client.send(codec.unsubscribe(2, [_FILTER]))
+            self.client.send(codec.unsubscribe(4, 2, [_FILTER]))
 
 
 class Storm:

@@ -9,15 +9,14 @@ import time
 from collections.abc import Sequence
 from itertools import zip_longest
 
+from ...codec import CONNECTED, PING, PONG, disconnect, packet, section, string
 from . import TIGHT
-from .inputs import Inputs, connect, packet
-from .link import DISCONNECT, PINGREQ, PINGRESP, Link, Noticed, kept_client_id
-from .properties import section, string
+from .inputs import Inputs, connect
+from .link import Link, Noticed, kept_client_id
 
 BATCH = 24
 _RESETS = 8  # of so many batches, one ends with all its connections broken
 _TOPIC = string(b"witness/of-what-nobody-else-names")
-_ACCEPTED = b"\x20\x02\x00\x00"
 _TOPIC_5 = string(b"witness-5/of-what-nobody-else-names")
 _CARRIED = b"\x03" + string(b"text") + b"\x26" + string(b"a") + string(b"b")
 _IDENTIFIER = b"\x0b\x07"
@@ -52,10 +51,10 @@ class Feeder:
         self._assigned = 0  # client ids that the broker has made up
         self._publisher_5 = self._client_5(b"witness-publisher-5")
         self._subscriber_5 = self._client_5(b"witness-subscriber-5")
-        asked = b"\0\1" + section(_IDENTIFIER) + _TOPIC_5 + b"\0"
+        asked = b"\0\1" + section(5, _IDENTIFIER) + _TOPIC_5 + b"\0"
         self._subscriber_5.exchange(packet(0x82, asked), b"\x90\4\0\1\0\0")
         self._publisher_5.exchange(*_with_alias(_TOPIC_5, b"0"))
-        self._subscriber_5.exchange(PINGREQ, _as_it_comes(b"0") + PINGRESP)
+        self._subscriber_5.exchange(PING, _as_it_comes(b"0") + PONG)
         self._counts = self._count()
 
     def feed(self, batch: Sequence[Pieces], *, reset: bool = False) -> None:
@@ -81,15 +80,15 @@ class Feeder:
         self._publisher.exchange(plain + packet(0x32, body), b"\x40\2\0\7")
         self._publisher.exchange(packet(0x34, body), b"\x50\2\0\7")
         self._publisher.exchange(packet(0x62, b"\0\7"), b"\x70\2\0\7")
-        self._subscriber.exchange(PINGREQ, plain * 3 + PINGRESP)
+        self._subscriber.exchange(PING, plain * 3 + PONG)
         self._publisher_5.exchange(*_with_alias(b"\0\0", text))
-        self._subscriber_5.exchange(PINGREQ, _as_it_comes(text) + PINGRESP)
+        self._subscriber_5.exchange(PING, _as_it_comes(text) + PONG)
 
     def clean(self) -> None:
         """Undo what inputs may rightly leave behind; then every table is as it was."""
         for client_id in self._kept.union(self._made_up()) - {b""}:
             link = Link(self._address)
-            link.send(connect(client_id) + DISCONNECT)
+            link.send(connect(client_id) + disconnect())
             link.finish()
         self._kept.clear()
         while self._clear_retained():
@@ -120,17 +119,16 @@ class Feeder:
         granted = link.next_packet()[-_SHARES - 1 :]
         if granted != bytes(_SHARES) + bytes([_QUOTA]):
             raise Noticed(f"groups of shared subscriptions are left: {granted.hex()}")
-        link.send(DISCONNECT)
+        link.send(disconnect())
         link.finish()
 
     def _clear_retained(self) -> int:
         link = self._client(b"cleaner")
         link.send(packet(0x82, b"\0\1" + string(b"#") + b"\0"))
-        found = [one for one in link.packets() if one[0] == 0x31]
-        for one in found:
-            body = one[2 if one[1] < 128 else 3 :]
+        found = [body for first, body in link.packets() if first == 0x31]
+        for body in found:
             link.send(packet(0x31, body[: 2 + int.from_bytes(body[:2], "big")]))
-        link.send(DISCONNECT)
+        link.send(disconnect())
         link.finish()
         return len(found)
 
@@ -138,8 +136,8 @@ class Feeder:
         link = self._client(b"counter")
         asked = b"".join(string(name) + b"\0" for name in _COUNTED)
         link.send(packet(0x82, b"\0\1" + asked))
-        told = sorted(one[4:] for one in link.packets() if one[0] == 0x31)
-        link.send(DISCONNECT)
+        told = sorted(body for first, body in link.packets() if first == 0x31)
+        link.send(disconnect())
         link.finish()
         return told
 
@@ -147,7 +145,7 @@ class Feeder:
         """Let the witnesses go, who must be there still."""
         try:
             for link in self._witnesses():
-                link.exchange(PINGREQ, PINGRESP)
+                link.exchange(PING, PONG)
         finally:
             self.abandon()
 
@@ -161,7 +159,7 @@ class Feeder:
 
     def _client(self, client_id: bytes) -> Link:
         link = Link(self._address)
-        link.exchange(connect(client_id), _ACCEPTED)
+        link.exchange(connect(client_id), CONNECTED)
         return link
 
     def _client_5(self, client_id: bytes) -> Link:
@@ -175,12 +173,12 @@ class Feeder:
 
 def _with_alias(topic: bytes, text: bytes) -> tuple[bytes, bytes]:
     """A PUBLISH with an alias for its topic, or in its place; and the answer."""
-    body = topic + b"\0\7" + section(_ALIAS + _CARRIED) + text
+    body = topic + b"\0\7" + section(5, _ALIAS + _CARRIED) + text
     return packet(0x32, body), b"\x40\2\0\7"
 
 
 def _as_it_comes(text: bytes) -> bytes:
-    return packet(0x30, _TOPIC_5 + section(_IDENTIFIER + _CARRIED) + text)
+    return packet(0x30, _TOPIC_5 + section(5, _IDENTIFIER + _CARRIED) + text)
 
 
 def feed_many(feeder: Feeder, seed: int, count: int) -> None:

@@ -9,7 +9,8 @@ subscribes to #.
 import random
 from collections.abc import Callable, Iterator
 
-from .properties import Properties, length, string
+from ...codec import length, packet, string
+from .properties import Properties
 
 CLEAN, WILL, PASSWORD, USER_NAME = 2, 4, 64, 128
 _NAMES = {3: b"MQIsdp", 4: b"MQTT"}
@@ -26,10 +27,6 @@ _REASONS = [0, 0, 0, 4, 0x10, 0x80, 0x82, 0x92, 0x97, 0xFF]
 _SINGLY = 300  # so many bytes come one by one; then pieces of
 _ODD = 61  # bytes
 _LENGTHS = [0, 1, 2, 127, 128, 16383, 16384, 2097151, 2097152, 268435455]
-
-
-def packet(first: int, body: bytes = b"") -> bytes:
-    return bytes([first]) + length(len(body)) + body
 
 
 def connect(

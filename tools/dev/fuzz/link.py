@@ -5,11 +5,10 @@ import socket
 import struct
 from collections.abc import Iterator
 
+from ... import codec
 from .inputs import CLEAN
 
 TIMEOUT_S = 20.0
-PINGREQ, PINGRESP = b"\xc0\x00", b"\xd0\x00"
-DISCONNECT = b"\xe0\x00"
 _RESET = struct.pack("ii", 1, 0)
 
 
@@ -38,26 +37,24 @@ class Link:
         if found != expected:
             raise Noticed(f"{found.hex()} came, not {expected.hex()}")
 
-    def packets(self) -> Iterator[bytes]:
-        """Every packet that comes before the answers to two PINGREQs, one after the other.
+    def packets(self) -> Iterator[tuple[int, bytes]]:
+        """First byte and body of each packet before the answers to two PINGREQs.
 
         A broker may answer a whole input before it sends what a subscription in it brings.
         """
-        data = b""
+        reader = codec.Reader()
         for _ in range(2):
-            self.send(PINGREQ)
+            self.send(codec.PING)
             answered = False
             while not answered:
-                data += self._receive(65536)
-                while size := packet_size(data):
-                    answered |= data[:size] == PINGRESP
-                    yield data[:size]
-                    data = data[size:]
+                found = reader.packets(self._receive(65536))
+                answered = (codec.PINGRESP << 4, b"") in found
+                yield from found
 
     def next_packet(self) -> bytes:
         """The next packet, and nothing of what comes behind it."""
         data = b""
-        while not packet_size(data):
+        while not codec.extent(data):
             data += self._receive(1)
         return data
 
@@ -91,19 +88,17 @@ class Link:
         return data
 
 
-def packet_size(data: bytes) -> int:
-    """The size of the packet at the front; 0 if it is not there as a whole."""
-    size = 0
-    for i in range(1, min(len(data), 5)):
-        size |= (data[i] & 127) << 7 * (i - 1)
-        if data[i] < 128:
-            return i + 1 + size if len(data) >= i + 1 + size else 0
-    return 0
+def extent(data: bytes) -> tuple[int, int]:
+    """Where the body of the packet at the front begins and ends; (0, 0) if there is none."""
+    try:
+        return codec.extent(data) or (0, 0)
+    except codec.Malformed:
+        return 0, 0
 
 
 def kept_client_id(data: bytes) -> bytes | None:
     """The client id, if an input begins with a CONNECT for a session that may be kept."""
-    body = data[2 if data[1:2] < b"\x80" else 3 : packet_size(data)]
+    body = data[slice(*extent(data))]
     flags = 3 + int.from_bytes(body[:2], "big")
     start = flags + 5
     if data[:1] != b"\x10" or len(body) < start:

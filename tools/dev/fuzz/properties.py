@@ -3,6 +3,8 @@
 import random
 from collections.abc import Callable
 
+from ...codec import length, section, string
+
 _NUMBERS_32 = [0, 1, 1, 2, 60, 100_000_000, 100_000_001, 0x3FFFFFFF, 0xFFFFFFFF]
 _SIZES = [0, 3, 4, 20, 100, 2000, 0xFFFFFFFF]
 _COUNTS = [0, 1, 1, 2, 20, 65535]
@@ -27,24 +29,6 @@ _CHOICES = {0x11: _NUMBERS_32, 0x18: _NUMBERS_32, 0x02: _NUMBERS_32, 0x27: _SIZE
             0x22: _COUNTS, 0x23: _ALIASES}  # fmt: skip
 
 
-def string(text: bytes) -> bytes:
-    return len(text).to_bytes(2, "big") + text
-
-
-def length(value: int) -> bytes:
-    """A variable byte integer, seven bits to a byte."""
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes(out) + bytes([value])
-
-
-def section(properties: bytes) -> bytes:
-    """Properties with their length before them."""
-    return length(len(properties)) + properties
-
-
 class Properties:
     """Makes sections with a source of chance."""
 
@@ -61,14 +45,14 @@ class Properties:
         properties = b"".join(map(self._property, names))
         if self.random.random() < 0.02:
             return length(self.random.choice([len(properties) + 1, 268435455])) + properties
-        return section(properties)
+        return section(5, properties)
 
     def authentication(self) -> bytes:
         """A method and perhaps data, as CONNECT and AUTH have them."""
         method = self.random.choice([b"SCRAM-SHA-256"] * 3 + _TEXTS)
         data = self.random.choice([_FIRST_MESSAGE, _FIRST_MESSAGE, b"c=biws,r=fuzz,p=AA==", b""])
         said = b"\x15" + string(method) + (b"\x16" + string(data) if data else b"")
-        return section(said)
+        return section(5, said)
 
     def _count(self) -> int:
         return self.random.choice([0, 0, 1, 1, 2, 4])
