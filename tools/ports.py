@@ -2,13 +2,13 @@
 
 The kernel would give one too (port 0), but of the range that it gives to clients as well:
 between the question and the listener it may become the near end of somebody's connection.
-So it is one that the kernel gives to nobody. Each process begins anywhere and takes one after
-the other: the listener comes a while after the question, and others ask in between.
+So it is one that the kernel gives to nobody, at random. Until the listener comes others ask as
+well: so this process holds the UDP port of the same number, which nobody else wants.
 """
 
-import itertools
 import random
 import socket
+from collections import deque
 
 LOOPBACK = "127.0.0.1"
 # Above the ports that services have by habit, below those of the kernel: 32768 upwards on
@@ -16,16 +16,29 @@ LOOPBACK = "127.0.0.1"
 RANGE = range(20_000, 32_768)
 _TRIES = 100
 # Not the module's own generator, which a test may have given a seed.
-_turn = itertools.count(random.SystemRandom().randrange(len(RANGE)))
+_draw = random.SystemRandom()
+_held: deque[socket.socket] = deque(maxlen=200)
 
 
 def free_port() -> int:
-    """A port of loopback that nobody uses at the moment. OSError if none was found."""
+    """A port of loopback that nobody uses or has just been given. OSError if none was found."""
     for _ in range(_TRIES):
-        port = RANGE[next(_turn) % len(RANGE)]
-        if _is_free(port):
+        port = _draw.choice(RANGE)
+        held = _hold(port)
+        if held and _is_free(port):
+            _held.append(held)
             return port
     raise OSError(f"none of {_TRIES} ports of {LOOPBACK} is free")
+
+
+def _hold(port: int) -> socket.socket | None:
+    held = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        held.bind((LOOPBACK, port))
+    except OSError:
+        held.close()
+        return None
+    return held
 
 
 def _is_free(port: int) -> bool:

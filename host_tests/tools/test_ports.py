@@ -1,7 +1,8 @@
 """Ports for processes that are about to start: free, and not the kernel's to give away."""
 
-import itertools
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,8 @@ KERNELS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 def test_a_port_that_somebody_listens_on_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server((ports.LOOPBACK, 0)) as server:
         taken, free = server.getsockname()[1], ports.free_port()
-        monkeypatch.setattr(ports, "RANGE", [taken, taken, free])
-        monkeypatch.setattr(ports, "_turn", itertools.count())
+        monkeypatch.setattr(ports, "RANGE", [taken, free])
+        ports._held.clear()
         assert ports.free_port() == free
 
 
@@ -26,9 +27,11 @@ def test_where_all_are_taken_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None
             ports.free_port()
 
 
-def test_no_port_is_told_twice_in_a_row() -> None:
-    """While the first is not yet listened on."""
-    assert len({ports.free_port() for _ in range(500)}) == 500
+def test_no_other_process_is_given_it_before_its_listener_comes() -> None:
+    ask = "from slotmq_tools import ports; ports.RANGE = [{}]; ports.free_port()"
+    port = ports.free_port()
+    other = subprocess.run([sys.executable, "-c", ask.format(port)], stderr=subprocess.PIPE)
+    assert other.returncode == 1 and b"none of 100 ports" in other.stderr
 
 
 def test_no_client_can_get_it_meanwhile() -> None:
