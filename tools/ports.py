@@ -6,6 +6,7 @@ So it is one that the kernel gives to nobody, at random. Until the listener come
 well: so this process holds the UDP port of the same number, which nobody else wants.
 """
 
+import os
 import random
 import socket
 from collections import deque
@@ -17,28 +18,30 @@ RANGE = range(20_000, 32_768)
 _TRIES = 100
 # Not the module's own generator, which a test may have given a seed.
 _draw = random.SystemRandom()
-_held: deque[socket.socket] = deque(maxlen=200)
+_held: deque[int] = deque()  # file descriptors
+_MOST = 200
 
 
 def free_port() -> int:
     """A port of loopback that nobody uses or has just been given. OSError if none was found."""
     for _ in range(_TRIES):
         port = _draw.choice(RANGE)
-        held = _hold(port)
-        if held and _is_free(port):
-            _held.append(held)
+        if _hold(port) and _is_free(port):
             return port
     raise OSError(f"none of {_TRIES} ports of {LOOPBACK} is free")
 
 
-def _hold(port: int) -> socket.socket | None:
+def _hold(port: int) -> bool:
     held = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
         held.bind((LOOPBACK, port))
     except OSError:
         held.close()
-        return None
-    return held
+        return False
+    _held.append(held.detach())
+    if len(_held) > _MOST:
+        os.close(_held.popleft())
+    return True
 
 
 def _is_free(port: int) -> bool:
