@@ -8,7 +8,8 @@ import pytest
 
 from slotmq_tools.errors import ToolError
 from slotmq_tools.mpy import sources
-from slotmq_tools.pack import packed
+from slotmq_tools.pack import names, packed
+from slotmq_tools.pack.program import Program
 
 PROGRAM = {
     "__init__": """
@@ -195,13 +196,32 @@ def test_the_name_of_what_is_loaded_on_demand_is_its_files(tmp_path: Path) -> No
     assert said == "(2, 2, 5, 10, ('protocol.unsubscribe', 'protocol.subscribe again'))\n"
 
 
-def test_such_a_text_keeps_no_attribute_from_being_short() -> None:
-    app = ON_DEMAND["app/__init__"].replace(" again", "")
+def test_other_texts_stay_and_keep_no_name_from_being_short(tmp_path: Path) -> None:
+    """An attribute, a function and a module are called as these texts are."""
+    app = """
+        _ORDERS = {"r": "rare"}
+        class Conn:
+            def __init__(self):
+                self.subscribe = 1
+                self.rare = 3
+        def once(conn):
+            return conn.subscribe, getattr(conn, _ORDERS["r"])
+        def main():
+            return once(Conn()), "subscribe", "once", "v5.subscribe", "tables.rows", "the rare"
+        """
     files = packed(texts(PROGRAM | ON_DEMAND | {"app/__init__": app}))
-    assert ".subscribe" not in files["slotmq/app.py"]
-    assert ".rare" not in files["slotmq/app.py"]
-    assert ".unsubscribe" in files["slotmq/app.py"]  # there is no such module
-    assert ".subscribe" in packed(texts(PROGRAM | ON_DEMAND))["slotmq/app.py"]  # "... again"
+    assert ".subscribe =" not in files["slotmq/app.py"]
+    assert ".rare =" in files["slotmq/app.py"]  # app's _ORDERS are declared as names
+    said = run(tmp_path, files, "from slotmq import app; print(app.main())")
+    assert said == "((1, 3), 'subscribe', 'once', 'v5.subscribe', 'tables.rows', 'the rare')\n"
+
+
+def test_every_declared_table_is_there() -> None:
+    """Else its words are kept no longer, and who looks them up finds nothing."""
+    modules = Program({n: source.read_text() for n, source in sources("slotmq").items()}).modules
+    for module, tables in names.TABLES.items():
+        defined = modules[module].means
+        assert set(tables.split()) <= defined.keys(), module
 
 
 def test_what_only_a_computer_does_is_left_out() -> None:
@@ -254,6 +274,7 @@ def test_the_real_program_is_packed_whole() -> None:
             "from slotmq.fast import two_viper\ndef f(viper):\n  return two_viper.two()",
             "line 3: viper, fast.two_viper's file, has another meaning",
         ),
+        ("broker", "def f(a, b): return getattr(a, b)", "broker, line 1: which names?"),
         ("broker", "a, b = 1, 2", "broker, line 1: more than a name is assigned"),
         ("broker", "x = 1\nif x:\n  y = 2", "line 2: cannot tell which branch is taken"),
     ],

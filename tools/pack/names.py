@@ -3,8 +3,9 @@
 Attributes (methods included) have one map for the whole package, since nobody can
 tell an object's class from the text; definitions at a module's top have another, so
 that the same short name serves both. What the world outside knows keeps its name:
-what the package exports, dunder names, whatever Python's own objects have, and every
-word that is in a text of the program, since it may be looked up by it.
+what the package exports, dunder names, whatever Python's own objects have, and what the
+program looks up by a text. Such a text stands in a call or a table that is declared here;
+any other text is only a text.
 """
 
 import array
@@ -85,10 +86,31 @@ _ALWAYS = (NATIVE, CORE, APP, FIVE)
 _ASKED_FOR = ("journal", "record", "writer", "compaction", "restore", "segments", "in_process")
 _EXPORTS = "__all__"
 _WORD = re.compile(r"[A-Za-z_]\w*")
-# A text with a place to fill in, or with punctuation before a space, names nothing.
-_FOR_PEOPLE = re.compile(r"%[sdr]|[,:;.)] ")
-# A text with a place to fill in, or with punctuation before a space, names nothing.
-_FOR_PEOPLE = re.compile(r"%[sdr]|[,:;.)] ")
+# A text is a name where it is one of the first two arguments of such a call.
+_LOOKUPS = ("getattr", "setattr", "hasattr", "delattr")
+_WITH_NAMES = (*_LOOKUPS, "borrow", "tell", "__dict__.get")
+# Modules that look up names which are in variables, and the definitions that hold these names;
+# none where they come from a call, or from a table of another module.
+TABLES = {
+    "app": "_ORDERS",
+    "app.start": "_MADE",
+    "config.capacities": "FIELDS",
+    "config.mosquitto_conf": "FIELDS",
+    "config.policies": "_TABLE_OF",
+    "config.settings": "_OF_JOURNAL",
+    "embed.hooks": "EventHooks",
+    "embed.local": "find",
+    "journal.restore_messages": "",
+    "journal.start": "DEFAULTS",
+    "platform.log": "",
+    "platform.ondemand": "",
+    "protocol.connect": "_read_payload",
+    "recorder.interceptor": "",
+    "recorder.segments": "_TABLES",
+    "recorder.start": "DEFAULTS",
+    "status.log_full_tables": "_TABLES",
+    "status.sys_topics": "TOPICS SLOTS JOURNAL",
+}
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -96,8 +118,7 @@ class Names:
     """attributes, definitions: what each is called now; arguments(): of a function."""
 
     def __init__(self, program: Program) -> None:
-        self.modules = set(program.modules)
-        self._texts = set(_texts(program))
+        self._texts = set(_texts(program))  # the names that are looked up
         self.keywords = {
             each.arg
             for node in _nodes(program)
@@ -108,6 +129,7 @@ class Names:
         self.exported = {*_exported(program), *_GIVEN}
         self._asked = {*_asked(program), *self._texts}
         theirs = {name for each in _OBJECTS for name in dir(each)}
+        flash = set(_IN_FLASH.split())
         kept = theirs | self._texts | set(f"{_MICROPYTHON} {_PUBLIC} {_AUTHENTICATION}".split())
         kept |= set(_methods_of(program, self.exported))
         # of a module that is loaded on demand somebody has the object only
@@ -125,8 +147,8 @@ class Names:
         found.sort(key=lambda name: sum(name not in names for names in sooner))
         self.attributes = dict(
             zip(
-                [name for name in found if name not in kept and name[:2] != "__"],
-                _short(kept - set(_IN_FLASH.split()) | set(found)),
+                [name for name in found if name not in kept | flash and name[:2] != "__"],
+                _short(kept - flash | set(found)),
                 strict=False,
             )
         )
@@ -217,13 +239,43 @@ def _nodes(program: Program, files: Iterable[str] = ()) -> Iterator[ast.AST]:
 
 
 def _texts(program: Program) -> Iterator[str]:
-    for node in _nodes(program):
+    """The words of the texts in the declared calls and tables."""
+    for name, module in program.modules.items():
+        for statement in module.body:
+            if _bound(statement) in TABLES.get(name, "").split():
+                yield from _words(ast.walk(statement))
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Call) and is_call_of(_WITH_NAMES, node):
+                    given = [a for a in node.args[:2] if not _names_module(program, a)]
+                    yield from _words(given)
+                    if is_call_of(_LOOKUPS, node) and name not in TABLES:
+                        _check_constant(name, node)
+
+
+def is_call_of(functions: tuple[str, ...], node: ast.Call) -> bool:
+    """Is it a call of one of these, or of a method that is called so?"""
+    return f".{ast.unparse(node.func)}".endswith(tuple(f".{each}" for each in functions))
+
+
+def _words(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if ("." in node.value and node.value in program.modules) or _FOR_PEOPLE.search(
-                node.value
-            ):
-                continue  # a module is renamed by rewrite.py
             yield from _WORD.findall(node.value)
+
+
+def _names_module(program: Program, node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value in program.modules
+
+
+def _bound(statement: ast.stmt) -> str:
+    if isinstance(statement, ast.Assign):
+        return ast.unparse(statement.targets[0])
+    return statement.name if isinstance(statement, FUNCTION | ast.ClassDef) else ""
+
+
+def _check_constant(module: str, node: ast.Call) -> None:
+    if not isinstance(node.args[1], ast.Constant):
+        raise ValueError(f"{module}, line {node.lineno}: which names? Declare them in {__name__}")
 
 
 def _attributes(program: Program, files: Iterable[str] = ()) -> Iterator[str]:

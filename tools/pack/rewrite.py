@@ -2,8 +2,13 @@
 
 import ast
 
-from .names import Names, in_class
+from .names import Names, in_class, is_call_of
 from .program import INIT, PACKAGE, Constant, Meaning, OurModule, Own, Program, Theirs
+
+# The calls whose first argument names a module, and the module of these functions, in which
+# every text may do so.
+_LOADS = ("take", "borrow", "forget", "control", "taken.setdefault")
+_LOADER = "platform.ondemand"
 
 
 def write(program: Program) -> dict[str, str]:
@@ -42,6 +47,7 @@ class _Writer(ast.NodeTransformer):
         self._program = program
         self._names = names
         self._file = file
+        self._module = module
         self._means = program.modules[module].means
         nodes = [node for line in program.modules[module].body for node in ast.walk(line)]
         self._used = {node.id for node in nodes if isinstance(node, ast.Name)}
@@ -76,9 +82,18 @@ class _Writer(ast.NodeTransformer):
         return ""
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        return self._file_name(node) if self._module == _LOADER else node
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        if node.args and is_call_of(_LOADS, node):
+            node.args[0] = self._file_name(node.args[0])
+        self.generic_visit(node)
+        return node
+
+    def _file_name(self, node: ast.expr) -> ast.expr:
         # "protocol.connect", for what is loaded on demand
-        if isinstance(node.value, str) and "." in node.value and node.value in self._names.modules:
-            return ast.Constant(self._program.flat(node.value))
+        if isinstance(node, ast.Constant) and node.value in self._program.modules:
+            return ast.Constant(self._program.flat(str(node.value)))
         return node
 
     # What a name means here

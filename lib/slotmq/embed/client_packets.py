@@ -1,7 +1,6 @@
 # client_packets.py - what a client of the broker's own program says, as packets of MQTT 3.1.1,
 # and whether it may be said: bad arguments end here, before anything has changed, and not as a
-# malformed packet, which would end the client. Owns nothing. Allocates. (A word in a text is a
-# name that keeps its length everywhere, tools/pack: so RETAIN and not retain.)
+# malformed packet, which would end the client. Owns nothing. Allocates.
 from slotmq.embed.local import checked, encoded
 from slotmq.fast import filter_ok, utf8_ok
 from slotmq.platform.runtime import const

@@ -17,7 +17,6 @@ _SEQ = const(4)
 _ROW = const(4)  # in dirty of a retained message: the journal has a row of the slot
 _U32_MOST = 0xFFFFFFFF  # and of a length: there is no such segment
 _WARNING = const(2)
-# Bytes, since a word in a text would be a name that is kept as it is everywhere (tools/pack)
 _STATE = b"""\
 {"board":"%s","boot":%d,"first":%d,"segment":%d,"length":%d,"next":%d,"size":%d}"""
 _ASKED = b"segment", b"offset", b"length"

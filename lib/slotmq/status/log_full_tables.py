@@ -8,8 +8,7 @@ _MINUTE = const(600)  # tenths of a second
 _ALL = const(0x3FFFFFFF)  # of a count, that a column keeps
 
 # What net/timers.py adds up: where tables count what they refuse or drop. And what may be too
-# little: first the table's name, which is that of its limit, then others and settings. (Bytes: a
-# word in a text would be a name that is kept as it is everywhere.)
+# little: first the table's name, which is that of its limit, then others and settings.
 _TABLES = """\
 conns.refused
 sessions.refused
@@ -21,7 +20,7 @@ deliveries.refused
 retained.refused
 five.shares.refused
 five.aliases.refused"""
-_LIMITS = b"""\
+_LIMITS = """\
 connections
 sessions
 received
@@ -48,10 +47,10 @@ def tell(broker, refused):
         if more and stats[8 + i] and broker.now - clock[2 + i] < _MINUTE:
             refused -= more  # later
         elif more:
-            why = _LIMITS.split(b"\n")[i]
-            name = why.split(b",")[0].decode()
-            why += b", the journal's room" if broker.full else b""
-            what = (name, more, why.decode())
+            why = _LIMITS.split("\n")[i]
+            name = why.split(",")[0]
+            why += ", the journal's room" if broker.full else ""
+            what = (name, more, why)
             broker.log(_WARNING, "Table %s: %d refused or dropped (see %s)." % what)
             stats[8 + i] = count & _ALL
             clock[2 + i] = broker.now

@@ -18,8 +18,7 @@ _UNAVAILABLE = const(3)
 _FILTER_INVALID = const(0x8F)
 _QUOTA = const(0x97)
 
-# Why one is refused, in the standard's words [5.0, 2.4]: reason codes from 0x80 on. (Bytes,
-# since a word in a text would be a name that is kept as it is everywhere, tools/pack.)
+# Why one is refused, in the standard's words [5.0, 2.4]: reason codes from 0x80 on.
 _REASONS = b"""\
 unspecified error
 malformed packet

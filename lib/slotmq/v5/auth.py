@@ -18,8 +18,8 @@ from slotmq.v5.connack import text
 from slotmq.v5.connect import Connect5
 from slotmq.v5.properties import scan
 
-for name in ("protocol.connect", "v5.connect"):
-    ondemand.taken.setdefault(name, 0)  # imported: they are to be forgotten as well
+ondemand.taken.setdefault("protocol.connect", 0)  # imported: they are to be forgotten as well
+ondemand.taken.setdefault("v5.connect", 0)
 
 _BODY = const(3)
 _END = const(4)
