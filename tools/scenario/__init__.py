@@ -12,7 +12,6 @@ lose its power: another one goes on with what the journal has.
     ledger    who is due which message, and what became of it
     fate      what the broker did with one, from its tables
     wear      the journal's flash      outcome   a run, as numbers
-    words     the answer as text       charts    curves for the picture
-    page      HTML                     picture   PNG
+    words     the answer as text       picture   the answer as PNG or HTML
     command   the options              answer    what carries them out
 """

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING
-from importlib import resources
+from importlib import resources, util
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -19,7 +19,7 @@ from slotmq.config.capacities import fields
 
 from .. import progress
 from ..errors import ToolError
-from . import kinds, page, picture, plan, words
+from . import kinds, plan, words
 from .broker import KEYS
 from .outcome import Outcome, simulate
 from .reading import BadScenario, read
@@ -79,20 +79,16 @@ def _check_out(out: Path) -> None:
         raise click.UsageError(f"--out: expected a name that ends in {' or '.join(_FORMATS)}")
     if not out.parent.is_dir():
         raise click.UsageError(f"--out: there is no folder {out.parent}")
-    if out.suffix == ".png":
-        picture.check()
+    if not all(map(util.find_spec, ("jinja2", "matplotlib"))):
+        raise ToolError("--out needs matplotlib and Jinja2: pip install 'slotmq[picture]'")
 
 
 def _write(outcome: Outcome, out: Path) -> None:
-    """The whole file or none."""
-    partial = out.with_name(f".{out.name}.partial")
-    made = picture.png(outcome) if out.suffix == ".png" else page.html(outcome).encode()
-    try:
-        partial.write_bytes(made)
-        partial.replace(out)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise ToolError(f"{out}: {error.strerror}") from None
+    from .. import page
+    from . import picture
+
+    html = out.suffix == ".html"
+    page.write(out, picture.html(outcome).encode() if html else picture.png(outcome))
 
 
 def example() -> str:

@@ -1,43 +1,62 @@
-"""The curves as PNG, drawn by matplotlib: the extra `picture`."""
+"""The answer as curves (PNG), or as one page with words, curves and tables (HTML)."""
 
 from __future__ import annotations
 
 import io
-from importlib import util
 
-from ..errors import ToolError
+from matplotlib.figure import Figure
+
+from .. import page
 from . import words
-from .charts import COLOURS, charts
+from .gauges import CURVES
+from .ledger import BUCKETS
 from .outcome import Outcome
 
+_COLOURS = ("#2f6f4f", "#d98a1f", "#b3362b", "#3b6ea5", "#7a5195")
 
-def check() -> None:
-    """ToolError: there is no matplotlib."""
-    if util.find_spec("matplotlib") is None:
-        raise ToolError(
-            "a PNG needs matplotlib: pip install 'slotmq[picture]'; a .html needs nothing more"
-        )
+
+def html(outcome: Outcome) -> str:
+    """The page."""
+    tables = [
+        page.Section(title, heads=heads, rows=rows, numbers=True)
+        for title, heads, rows in words.tables(outcome)
+        if rows
+    ]
+    curves = page.Section("Curves", picture=page.svg(_figure(outcome)))
+    lines = filter(None, words.sentences(outcome))
+    return page.html(outcome.scenario.title or "slotmq sim", lines, [curves, *tables])
 
 
 def png(outcome: Outcome) -> bytes:
     """The picture."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    shown = charts(outcome)
-    figure = Figure(figsize=(10, 7), layout="constrained")
-    FigureCanvasAgg(figure)
-    figure.suptitle(
-        "\n".join([outcome.scenario.title, words.delivered(outcome)]).strip(), fontsize=10
-    )
-    for axes, chart in zip(figure.subplots(len(shown), 1), shown, strict=True):
-        for (name, values), colour in zip(chart.lines.items(), COLOURS, strict=False):
-            axes.plot(chart.seconds, values, label=name, color=colour, linewidth=1.2)
-        axes.set_title(f"{chart.title}, {chart.unit}", fontsize=10, loc="left")
-        axes.set_ylim(0, chart.top * 1.05)
-        axes.set_xlabel("seconds")
-        axes.legend(fontsize=8, loc="upper left")
-        axes.grid(alpha=0.3)
+    figure = _figure(outcome)
+    title = "\n".join([outcome.scenario.title, words.delivered(outcome)]).strip()
+    figure.suptitle(title, fontsize=10, parse_math=False)
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=110, metadata={"Software": None})
     return out.getvalue()
+
+
+def _figure(outcome: Outcome) -> Figure:
+    """Messages a second, and how full the tables were."""
+    duration = outcome.scenario.duration
+    width = max(1, -(-duration // BUCKETS))
+    count = -(-duration // width)
+    times = [at * width for at in range(count)]
+    sizes = {table.name: table.size for table in outcome.tables}
+    rates = dict.fromkeys(("delivered", "late", "lost"), 1000 / width)
+    shares = {name: 100 / sizes[name] for name in CURVES if sizes[name]}
+    figure = Figure(figsize=(10, 7), layout="constrained")
+    charts = (("Messages a second", rates), ("How full the tables were, %", shares))
+    for axes, (title, factors) in zip(figure.subplots(len(charts), 1), charts, strict=True):
+        for (name, factor), colour in zip(factors.items(), _COLOURS, strict=False):
+            values = [value * factor for value in outcome.curves[name][:count]]
+            axes.plot(times, values, label=name, color=colour, linewidth=1.2)
+        axes.set_title(title, fontsize=10, loc="left")
+        axes.set_xlim(0, duration)
+        axes.set_xticks([duration * part / 4 for part in range(5)])
+        axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_formatter(lambda ms, _: words.clock(round(ms)))
+        axes.legend(fontsize=8, loc="upper left")
+        axes.grid(alpha=0.3)
+    return figure

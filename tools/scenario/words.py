@@ -113,11 +113,12 @@ def _limits(outcome: Outcome) -> Iterator[str]:
 
 
 def _when(hit: Hit) -> str:
-    at = f" at {_clock(hit.ms)}" if hit.ms >= 0 else " at the start"
+    at = f" at {clock(hit.ms)}" if hit.ms >= 0 else " at the start"
     return at + (f" ({hit.who})" if hit.who else "")
 
 
-def _clock(ms: int) -> str:
+def clock(ms: int) -> str:
+    """A time of the run."""
     seconds = ms // 1000
     return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 

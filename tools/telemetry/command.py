@@ -128,7 +128,7 @@ def gold(tables: Path, master: str | None) -> None:
 def report(tables: Path, file: Path) -> None:
     """Write gold as a page with pictures into FILE."""
     lake = Lake(tables).need("gold")
-    installed("pyarrow", "matplotlib")
+    installed("pyarrow", "matplotlib", "jinja2")
     from . import report as page
 
     page.write(lake, file)

@@ -1,34 +1,21 @@
-"""The pictures of the report, drawn by matplotlib as SVG that stands in the page."""
+"""The pictures of the report."""
 
 from __future__ import annotations
 
-import io
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-import matplotlib as mpl
 from matplotlib import dates
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.text import Text
+
+from ..page import svg
 
 Row = dict[str, Any]
 GREEN, RED, BLUE = "#2f6f4f", "#b3362b", "#3b6ea5"
 LINES = 8  # of a picture
 BOARDS = 40
 MOST = 1e300  # an axis has no room for all doubles
-
-
-def _svg(figure: Figure) -> str:
-    FigureCanvasSVG(figure)
-    for words in figure.findobj(Text):
-        words.set_parse_math(False)  # it is a topic, whatever its dollars enclose
-    out = io.StringIO()
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "slotmq"}):
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    text = out.getvalue()
-    return text[text.index("<svg") :]
 
 
 def traffic(rows: Sequence[Row], most: Sequence[Row]) -> str:
@@ -40,7 +27,7 @@ def traffic(rows: Sequence[Row], most: Sequence[Row]) -> str:
         points = sorted((r["start"], r["messages"]) for r in rows if r["topic"] == topic)
         axes.plot([p[0] for p in points], [p[1] for p in points], ".-", label=topic, linewidth=1)
     _finish(axes, "messages an hour", axes.get_lines(), topics)
-    return _svg(figure)
+    return svg(figure)
 
 
 def readings(rows: Sequence[Row]) -> str:
@@ -62,7 +49,7 @@ def readings(rows: Sequence[Row]) -> str:
         axes.plot(times, [row["mean"] for row in points], color=BLUE, linewidth=1.2)
         axes.set_title(" ".join(part for part in key if part), fontsize=9, loc="left")
         axes.grid(alpha=0.3)
-    return _svg(figure)
+    return svg(figure)
 
 
 def gaps(boards: Sequence[Row], rows: Sequence[Row]) -> str:
@@ -81,7 +68,7 @@ def gaps(boards: Sequence[Row], rows: Sequence[Row]) -> str:
     axes.set_yticks(range(len(known)), [row["board"] for row in known], fontsize=8)
     axes.xaxis_date()
     axes.grid(alpha=0.3, axis="x")
-    return _svg(figure)
+    return svg(figure)
 
 
 def _span(first: Any, last: Any) -> tuple[float, float]:
@@ -101,7 +88,7 @@ def boards(rows: Sequence[Row]) -> str:
     bars.append(axes.barh(places, lost, left=messages, color=RED))
     axes.set_yticks(places, [row["board"] for row in some], fontsize=8)
     _finish(axes, "", bars, ("messages", "lost"))
-    return _svg(figure)
+    return svg(figure)
 
 
 def _finish(axes: Any, label: str, drawn: Sequence[Any], names: Sequence[str]) -> None:
