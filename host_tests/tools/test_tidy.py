@@ -1,21 +1,16 @@
 """The rules of the repository: each planted violation is found, and what is right is not."""
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
 from slotmq_tools.dev.tidy import __main__ as tidy
-from slotmq_tools.dev.tidy import columns, consts, imports, known, sizes, source, unused, viper
-from slotmq_tools.dev.tidy.source import Finding, Source
+from slotmq_tools.dev.tidy import columns, consts, imports, source, viper
+from slotmq_tools.dev.tidy.source import Source
 
 
 def lib(module: str, text: str) -> Source:
     return Source(f"lib/slotmq/{module}.py", text)
-
-
-def long_function(lines: int, name: str = "walk") -> str:
-    return f"def {name}(\n" + "\n" * (lines - 2) + "): pass\n"
 
 
 # Imports. Each text is wrong in the module of that name.
@@ -214,113 +209,6 @@ def test_columns_that_change_their_places_are_found_in_all_files() -> None:
     ]
 
 
-# Sizes
-
-
-def test_a_long_function_and_a_long_file_are_found() -> None:
-    text = long_function(61) + long_function(60, "other") + "class A:\n" + "    x = 1\n" * 480
-    found = sorted(sizes.check([lib("net/loop", text)]), key=lambda finding: finding.size)
-    assert [(f.rule, f.place, f.size) for f in found] == [
-        ("function", "lib/slotmq/net/loop.py:walk", 61),
-        ("file", "lib/slotmq/net/loop.py", 602),
-    ]
-
-
-def test_methods_and_inner_functions_are_counted_by_their_names() -> None:
-    text = "class A:\n    def f(self):\n        def g():\n            pass\n        return g\n"
-    assert sorted(source.functions(lib("a", text))) == [("A.f", 4), ("A.f.g", 2)]
-
-
-def test_the_report_has_the_median_and_the_rest() -> None:
-    text = "".join(long_function(lines) for lines in range(2, 12))
-    head, row = sizes.report([lib("a", text), lib("b", "x = 1\n")])
-    assert head.split() == ["files", "lines", *SPREAD, "functions", *SPREAD]
-    assert row.split() == ["lib/", "2", "66", "1", "65", "65", "10", "6", "10", "11"]
-
-
-SPREAD = ["median", "p90", "max"]
-
-
-def test_the_report_of_each_file() -> None:
-    files = [lib("a", "x = 1\n"), lib("b", "x = 1\n")]
-    rows = list(sizes.report(files, each=True))[1:]
-    assert [row.split()[0] for row in rows] == ["lib/slotmq/a.py", "lib/slotmq/b.py"]
-
-
-@pytest.mark.parametrize(("part", "value"), [(0.5, 5), (0.9, 9), (1, 10), (0, 1)])
-def test_quantiles(part: float, value: int) -> None:
-    assert sizes.quantile(range(10, 0, -1), part) == value
-
-
-# Unused files
-
-
-def unreached(tmp_path: Path, *sources: Source) -> list[str]:
-    (tmp_path / "Makefile").write_text("run:\n\tpython -m slotmq_tools.cli\n")
-    return [finding.place for finding in unused.check(list(sources), tmp_path)]
-
-
-CLI = Source("tools/cli.py", "from . import launcher\n")
-
-
-def test_a_file_that_nothing_leads_to_is_found(tmp_path: Path) -> None:
-    files = [CLI, Source("tools/launcher.py", ""), Source("tools/old.py", "")]
-    assert unreached(tmp_path, *files) == ["tools/old.py"]
-
-
-def test_two_that_lead_only_to_each_other_are_found(tmp_path: Path) -> None:
-    one = Source("tools/one.py", "from . import other\n")
-    other = Source("tools/other.py", "from . import one\n")
-    assert unreached(tmp_path, CLI, Source("tools/launcher.py", ""), one, other) == [
-        "tools/one.py",
-        "tools/other.py",
-    ]
-
-
-def test_a_file_is_reached_by_its_name_as_well(tmp_path: Path) -> None:
-    launcher = Source("tools/launcher.py", 'BOOT = "boot.py"\nRUN = "slotmq_tools.dev.bench"\n')
-    files = [Source("tools/boot.py", "'it.json'"), Source("tools/dev/bench/__main__.py", "")]
-    assert unreached(tmp_path, CLI, launcher, *files, Source("tools/peers/it.json", "")) == []
-
-
-def test_data_needs_its_whole_name(tmp_path: Path) -> None:
-    files = [CLI, Source("tools/launcher.py", ""), Source("tools/launcher.json", "")]
-    assert unreached(tmp_path, *files) == ["tools/launcher.json"]
-
-
-# Known exceptions
-
-FINDING = Finding("function", "lib/slotmq/fast/bytes_viper.py:send", "89 lines", 89)
-
-
-def remaining(row: str, *findings: Finding) -> list[str]:
-    return [finding.rule for finding in known.apply(list(findings), f"# why\n{row}\n")]
-
-
-def test_a_known_exception_is_no_finding() -> None:
-    assert remaining("function\tlib/slotmq/fast/bytes_viper.py:send\t89", FINDING) == []
-
-
-def test_it_may_not_grow() -> None:
-    longer = dataclasses.replace(FINDING, size=90)
-    assert remaining("function\tlib/slotmq/fast/bytes_viper.py:send\t89", longer) == ["function"]
-
-
-def test_it_must_get_lower_with_what_it_allows() -> None:
-    assert remaining("function\tlib/slotmq/fast/bytes_viper.py:send\t90", FINDING) == ["known"]
-
-
-def test_it_must_go_when_it_is_not_needed() -> None:
-    assert remaining("function\tlib/slotmq/fast/bytes_viper.py:send\t90") == ["known"]
-
-
-def test_it_is_for_one_rule_and_one_place() -> None:
-    assert remaining("file\tlib/slotmq/fast/bytes_viper.py:send\t89", FINDING) == [
-        "function",
-        "known",
-    ]
-
-
 # The command
 
 
@@ -330,22 +218,12 @@ def plant(root: Path, path: str, text: str) -> None:
 
 
 def test_the_command_fails_and_names_the_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(known, "FILE", tmp_path / "known.tsv")
-    known.FILE.write_text("")
     plant(tmp_path, "host_tests/test_all.py", "import slotmq.delivery.encode\n")
     plant(tmp_path, "lib/slotmq/delivery/encode.py", "")
-    assert tidy.main((), tmp_path) == 0
+    assert tidy.main(tmp_path) == 0
     plant(tmp_path, "lib/slotmq/delivery/encode.py", "import socket\n")
-    assert tidy.main((), tmp_path) == 1
+    assert tidy.main(tmp_path) == 1
     printed = capsys.readouterr()
     assert printed.err == "lib/slotmq/delivery/encode.py:socket: must not import socket (import)\n"
-    assert "host_tests/" in printed.out
-
-
-def test_what_is_not_ours_is_not_read(tmp_path: Path) -> None:
-    plant(tmp_path, "tools/__pycache__/x.py", "")
-    plant(tmp_path, "tools/peers/node_modules/x.js", "")
-    plant(tmp_path, "tools/x.py", "")
-    assert [file.path for file in source.read(tmp_path)] == ["tools/x.py"]
