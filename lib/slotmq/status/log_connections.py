@@ -13,7 +13,6 @@ from slotmq.platform.runtime import MICROPYTHON, const
 _TYPE = const(0)
 _TOTAL = const(5)
 _NONE = const(0xFFFF)
-_NEW = const(1)
 _MALFORMED = const(2)
 _REFUSED = const(5)
 _TIMED_OUT = const(8)

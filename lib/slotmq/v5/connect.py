@@ -9,11 +9,9 @@ from slotmq.v5 import connack
 from slotmq.v5.properties import scan
 from slotmq.v5.source import store
 
-_NONE = const(0xFFFF)
 _BODY = const(3)
 _END = const(4)
 _OK = const(0)
-_REFUSED = const(5)
 _IN_CONNECT = const(1)
 _IN_WILL = const(2)
 # Connect flags [3.1.2.3]

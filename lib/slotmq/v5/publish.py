@@ -21,7 +21,6 @@ _PAYLOAD = const(9)
 _PUBACK = const(0x40)
 _PUBREC = const(0x50)
 _PUBLISH_IN = const(2)
-_DROPPED = const(4)
 _OK = const(0)
 _IN_PUBLISH = const(4)  # of properties.WHERE
 # Columns of properties.values
