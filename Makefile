@@ -48,7 +48,7 @@ run: .venv/installed
 		$(if $(PORT),-p "$(PORT)") $(if $(CONF),-c "$(CONF)")
 
 clients: .venv/installed
-	$(BIN)/python -m slotmq_tools.clients $(BIN)
+	$(BIN)/python -m slotmq_tools.dev.clients $(BIN)
 
 quick: .venv/installed-test
 	$(BIN)/ruff check .
@@ -80,7 +80,7 @@ java: .venv/installed-telemetry
 
 # Whatever the tests would fetch, before their time limits run.
 setup: .venv/installed-test .venv/installed-telemetry
-	$(BIN)/python -m slotmq_tools.fetch
+	$(BIN)/python -m slotmq_tools.dev.fetch
 
 # Builds the image before the tests' time limits run.
 test-board: .venv/installed-test
@@ -109,7 +109,7 @@ bench: .venv/installed-bench
 	$(BIN)/python -m slotmq_tools.dev.bench
 
 bench-telemetry: java .venv/installed-bench-telemetry
-	$(BIN)/python -m slotmq_tools.telemetry.bench
+	$(BIN)/python -m slotmq_tools.dev.bench_telemetry
 
 bench-instructions: .venv/installed-test
 	$(BIN)/python -m slotmq_tools.dev.bench.instructions

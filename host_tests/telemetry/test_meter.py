@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 
-from slotmq_tools.telemetry.bench import _LOOK_S, Meter
+from slotmq_tools.dev.bench_telemetry import _LOOK_S, Meter
 
 _WORKER_S = 1.0
 # As Spark's daemon does it: its workers end, and it is not told what they took.

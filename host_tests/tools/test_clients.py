@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools import clients
+from slotmq_tools.dev import clients
 from slotmq_tools.errors import ToolError
 from slotmq_tools.peers import mosquitto
 from slotmq_tools.ports import free_port

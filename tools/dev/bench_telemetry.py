@@ -1,6 +1,6 @@
 """`make bench-telemetry`: what decoding and the tables cost, into docs/benchmarks-telemetry.md.
 
-    python -m slotmq_tools.telemetry.bench [--records N] [--write FILE]
+    python -m slotmq_tools.dev.bench_telemetry [--records N] [--write FILE]
 
 CPU seconds are those of every process: the JVM, Spark's Python workers, this one. On a machine
 that does other things too they are what can be relied on.
@@ -25,8 +25,9 @@ import duckdb
 import psutil
 from pyspark.sql import SparkSession
 
-from . import bench_data, bronze, bronze_files, build, manifest, session, source
-from .lake import Lake
+from ..telemetry import bronze, bronze_files, build, manifest, session, source
+from ..telemetry.lake import Lake
+from . import bench_telemetry_data as data
 
 PAGE = Path(__file__).parents[2] / "docs/benchmarks-telemetry.md"
 LEAST_RATIO, MOST_GROWTH = 0.5, 2.2
@@ -189,10 +190,10 @@ class Figures:
 def measure(meter: Meter, records: int, folder: Path) -> Figures:
     sizes = (records // 2, records)
     for size in sizes:
-        bench_data.make(folder / f"{size}", size)
+        data.make(folder / f"{size}", size)
     spark = session.start("local[2]", {"spark.driver.memory": "2g"})
     warm = folder / "warm"
-    bench_data.make(warm, 200_000)
+    data.make(warm, 200_000)
     pipeline(meter, spark, warm, Lake(folder / "warm-tables").made())
     found = decoders(meter, spark, folder / f"{records}")
     steps = {}
@@ -260,7 +261,7 @@ def _step(name: str, figures: Figures) -> str:
 def main(records: int, file: Path | None) -> None:
     """Measure the decoder and the tables."""
     options: list[Any] = [f"--records {records}"] if records != 4_000_000 else []
-    command = " ".join(["python -m slotmq_tools.telemetry.bench", *options])
+    command = " ".join(["python -m slotmq_tools.dev.bench_telemetry", *options])
     with tempfile.TemporaryDirectory() as folder, Meter() as meter:
         figures = measure(meter, records, Path(folder))
     text = page(figures, command)

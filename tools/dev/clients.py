@@ -1,6 +1,6 @@
 """Puts mosquitto_pub and mosquitto_sub into a folder, for who wants to try the broker out.
 
-    python -m slotmq_tools.clients FOLDER
+    python -m slotmq_tools.dev.clients FOLDER
 
 They are scripts that start Debian's clients out of the cache, so nothing takes root.
 """
@@ -9,8 +9,8 @@ import shlex
 import sys
 from pathlib import Path
 
-from .errors import ToolError
-from .peers import mosquitto
+from ..errors import ToolError
+from ..peers import mosquitto
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
 """Fetches everything at once that tests and benchmarks would otherwise fetch when needed.
 
-    python -m slotmq_tools.fetch
+    python -m slotmq_tools.dev.fetch
 
 Prints one line for each when it is there, and takes a second when all of it is in the cache.
 """
@@ -9,9 +9,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from . import cache, micropython
-from .errors import ToolError
-from .peers import mosquitto, node, stubs, valgrind
+from .. import cache, micropython
+from ..errors import ToolError
+from ..peers import mosquitto, node, stubs, valgrind
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from .season import writer as w
+from ..telemetry.season import writer as w
 
 SIZE = 65536
 BOARDS = 40
