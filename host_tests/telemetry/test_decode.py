@@ -104,15 +104,6 @@ def test_a_segment_of_a_later_version_is_not_guessed_at() -> None:
     assert [row["reason"] for row in rows(bytes(head) + MESSAGE)] == ["format version 2"]
 
 
-def test_a_piece_of_a_segment_that_is_still_written_is_read_from_where_one_was() -> None:
-    data = a_segment(CLIENT, TOPIC, MESSAGE)
-    start = 32 + 26 + 23
-    whole = data[: start + len(MESSAGE)]
-    batches = decode.decode_records(whole, segment.read_header(whole), start, HERE)
-    found = [row for batch in batches for row in batch.to_pylist()]
-    assert [(row["topic"], row["offset"]) for row in found] == [("a/b", start)]
-
-
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_what_the_board_has_written_is_read_as_it_says(path: Path) -> None:
     told = json.loads(path.with_suffix(".json").read_text())

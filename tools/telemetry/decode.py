@@ -87,18 +87,6 @@ def decode(
         yield _bad_rows(data, bad, place)
 
 
-def decode_records(data: bytes, header: s.Header, start: int, place: Place) -> Iterator[Any]:
-    """The same for one segment, of which only the records from `start` on are wanted.
-
-    `data` begins with the segment's header: the definitions before `start` are needed.
-    """
-    for batch in decode(data, max(len(data), 1), place, sealed=False):
-        chosen = np.asarray(batch.column("offset")) >= place.offset + start
-        kept = batch.filter(pa.array(chosen))
-        if kept.num_rows:
-            yield kept
-
-
 def _walk(data: bytes, segment_size: int, *, sealed: bool) -> _Found:
     view = memoryview(data)
     found = _Found([], [], [], [])

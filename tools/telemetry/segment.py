@@ -40,7 +40,6 @@ GAPS = {1: "overwritten", 2: "ring full", 3: "write failed"}
 
 _HEADER = struct.Struct("<4sBBH8sIIII")
 RECORD = struct.Struct("<IHBBIIHH")  # crc, length, type, flags, seq, ticks, client, topic
-ORIGIN = struct.Struct("<8sII")
 TIME = struct.Struct("<IHI")  # of an ANCHOR
 LOSS = struct.Struct("<IIII")  # of a GAP
 

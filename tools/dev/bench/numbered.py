@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from ... import codec
 
 _NUMBERS = struct.Struct(">HI")  # publisher, message
-SMALLEST_PAYLOAD = _NUMBERS.size
 
 
 class Violation(Exception):
