@@ -7,8 +7,6 @@ is written as for mosquitto, and those four options mean the same.
 import os
 import shutil
 import sys
-import warnings
-from getpass import GetPassWarning
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from rich.table import Table
 
 from . import boards, daemon, journal, journal_tables, launcher, mip, mpy, orders, passwd
 from .deploy.commands import COMMANDS
+from .deploy.options import asked
 from .errors import ToolError, shown
 from .harvest.command import harvest
 from .scenario.command import sim
@@ -180,20 +179,11 @@ def change_password(file: Path, user: str, piped: bool, delete: bool, iterations
         click.echo(f"{user} deleted from {file}")
         return
     passwd.check_name(user)  # before anybody types
-    password = _piped_password() if piped else _typed_password()
+    password = (
+        _piped_password() if piped else asked("Password", "--stdin", confirmation_prompt=True)
+    )
     there = passwd.put(file, user, password, iterations)
     click.echo(f"{user} {'changed' if there else 'added'} in {file}")
-
-
-def _typed_password() -> str:
-    """Asked for twice; nowhere that would show it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", GetPassWarning)
-        try:
-            typed: str = click.prompt("Password", hide_input=True, confirmation_prompt=True)
-            return typed
-        except GetPassWarning:
-            raise ToolError("there is no terminal to ask on: use --stdin") from None
 
 
 def _piped_password() -> str:

@@ -81,7 +81,7 @@ def test_without_a_terminal_it_names_stdin(file: Path) -> None:
         start_new_session=True,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "Error: there is no terminal to ask on: use --stdin\n"
+    assert done.stderr == "Error: no password was given: there is also --stdin\n"
     assert not file.exists()
 
 

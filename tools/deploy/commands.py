@@ -124,7 +124,7 @@ def deploy(
     with repl.Repl(found) as line:
         with steps.as_it_was(line):
             if ssid and password is None and (anew or not copying.knows_password(line, ssid)):
-                password = asked(f"Password of {ssid} (empty: none)", PASSWORD)
+                password = asked(f"Password of {ssid} (empty: none)", f"${PASSWORD}", default="")
         order = replace(order, network=replace(network, password=password))
         steps.deploy(order, line, click.echo, erase)
 

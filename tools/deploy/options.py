@@ -39,15 +39,17 @@ user = click.option(
 def login(name: str | None) -> Login:
     if name is None:
         return Login()
-    return Login(name, os.environ.get(LOGIN) or asked(f"Password of {name}", LOGIN))
+    return Login(
+        name, os.environ.get(LOGIN) or asked(f"Password of {name}", f"${LOGIN}", default="")
+    )
 
 
-def asked(question: str, variable: str) -> str:
+def asked(question: str, instead: str, **how: Any) -> str:
     """What was typed and not shown; ToolError: there is nobody to type it."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", GetPassWarning)
         try:
-            typed: str = click.prompt(question, hide_input=True, default="", show_default=False)
+            typed: str = click.prompt(question, hide_input=True, show_default=False, **how)
             return typed
         except (click.Abort, GetPassWarning):
-            raise ToolError(f"no password was given: there is also ${variable}") from None
+            raise ToolError(f"no password was given: there is also {instead}") from None
