@@ -72,7 +72,8 @@ class Learning:
                 continue
             if peek.session(self.broker, session.name) == peek.NONE:
                 policy = self.broker.settings.when_full["sessions"]
-                if policy == "refuse" or (policy == "drop_empty" and self.holds(session)):
+                lost = grown.deliveries + grown.messages  # perhaps the last that it held
+                if policy == "refuse" or (policy == "drop_empty" and self.holds(session, lost)):
                     self.fail("%s was discarded", session.name)
                 self.world.seen["evicted"] += 1
                 self.check_oldest(session, policy == "drop_empty")
@@ -84,11 +85,11 @@ class Learning:
             if earlier and not (empty and peek.holds(self.broker, session.name)):
                 self.fail("%s went before %s, who left earlier", evicted.name, session.name)
 
-    def holds(self, session):
-        """Must it have a message to be delivered, or a QoS 2 id?"""
+    def holds(self, session, lost):
+        """Must it have a message to be delivered, if some were lost in this window, or an id?"""
         gone = self.retained.has_expired
         waiting = [one for one in session.queue if one.sure and not gone(one.msg)]
-        return bool(waiting or session.received)
+        return len(waiting) > lost or bool(session.received)
 
     def staying(self):
         """Sessions that outlive their connections, and how many of them there may be."""

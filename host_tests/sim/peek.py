@@ -171,7 +171,23 @@ def retained(broker, topic):
 def retained_ends_in(broker, topic):
     """Seconds until what is retained for a topic expires; None: it does not, or is not there."""
     slot = broker.retained.find(topic, 0, len(topic))
-    msg = NONE if slot == NONE else broker.retained.msg[slot]
+    return None if slot == NONE else _ends_in(broker, broker.retained.msg[slot])
+
+
+def queued_ends_in(broker, name):
+    """The same of each message that a session is to be sent: {number of the message: seconds}."""
+    slot = session(broker, name)
+    entry = NONE if slot == NONE else broker.sessions.head[slot]
+    found = {}
+    while entry != NONE:
+        msg = broker.deliveries.msg[entry]
+        if _ends_in(broker, msg) is not None:
+            found[key(broker, msg)] = _ends_in(broker, msg)
+        entry = broker.deliveries.next[entry]
+    return found
+
+
+def _ends_in(broker, msg):
     if msg == NONE or not broker.five or not broker.messages.flags[msg] & 8:
         return None
     return broker.five.remaining(broker, msg) if broker.five.expires[msg] else None

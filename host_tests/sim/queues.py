@@ -77,11 +77,11 @@ def _forget_dropped(session, rows):
 
 def _doubt_copies(model, session, rows):
     """What its sender sent again in this window may have been refused: a row like it that was
-    sent already may be that of the older copy."""
+    sent already may be that of an older copy."""
     sent = [row.key for row in rows if row.flags & 8 and row.packet_id not in session.in_flight]
     for owed in session.queue:
         if not owed.packet_id and owed.msg in model.fresh and owed.msg.key() in sent:
-            owed.sure = False
+            owed.is_doubtful = True
 
 
 def _is_explained(model, session, row, waiting):
@@ -155,7 +155,11 @@ def _doubt(model, session, alike):
 def _is_excused(model, session, owed):
     """Expired, or larger than its receiver takes: it goes without a place in a counter."""
     large = model.is_too_large(session, owed.msg)
-    return large or model.retained.has_expired(owed.msg) or (not owed.sure and not owed.is_scan)
+    if large or model.retained.has_expired(owed.msg):
+        return True
+    # After a reboot a delivery of a retained message may be known twice: as sent, and as not.
+    back = [one.msg.key() for one in session.in_flight.values() if one.is_back]
+    return not owed.sure and (not owed.is_scan or owed.msg.key() in back)
 
 
 def _find_receiver(model, wanted, tables):
@@ -213,7 +217,7 @@ def _drop(model, missing, lost, grown):
         left -= owed.msg not in refused
         if left < 0:
             other = _excused_instead(model, session, owed)
-            if other is not owed:
+            if other is not owed or owed.is_doubtful:
                 other.sure = False
                 session.done(other)
                 left = 0

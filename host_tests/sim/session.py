@@ -54,6 +54,7 @@ class Owed:
         self.born = 0
         self.last_words = 0  # how often it was seen behind the end of its connection
         self.is_back = False  # after a reboot, and not sent again yet
+        self.is_doubtful = False  # was it refused, and is the row like it another's?
         self.need = 0  # must be kept before it is sent: model.changes when it was queued
 
     def __repr__(self):

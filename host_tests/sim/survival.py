@@ -128,15 +128,22 @@ def _compare_times(model, session):
 def _compare_expiry(model):
     """Of two commits with the same rows, the time of one is the right one."""
     for topic in model.retained.kept:
-        msg = model.retained.kept[topic]
         left = peek.retained_ends_in(model.broker, topic)
-        if left is None or msg.deadline is None:
-            continue
-        wanted = msg.deadline - model.now()
-        if not left and wanted <= 0:
-            continue  # it has expired, and is there until the next sweep
-        if abs(left * 1000 - wanted) > max(msg.early_ms, model.world.early_ms) + 1000:
-            model.fail("%r expires in %d s, not in %d ms", msg, left, wanted)
+        _compare_end(model, model.retained.kept[topic], left)
+    for session in model.sessions:
+        ends = peek.queued_ends_in(model.broker, session.name)
+        for owed in session.queue:
+            _compare_end(model, owed.msg, ends.get(owed.msg.key()))
+
+
+def _compare_end(model, msg, left):
+    if left is None or msg.deadline is None:
+        return
+    wanted = msg.deadline - model.now()
+    if not left and wanted <= 0:
+        return  # it has expired, and is there until the next sweep
+    if abs(left * 1000 - wanted) > max(msg.early_ms, model.world.early_ms) + 1000:
+        model.fail("%r expires in %d s, not in %d ms", msg, left, wanted)
 
 
 def _compare_states(model, session):
