@@ -175,14 +175,14 @@ def retained_ends_in(broker, topic):
 
 
 def queued_ends_in(broker, name):
-    """The same of each message that a session is to be sent: {number of the message: seconds}."""
+    """The same of the messages that a session is to be sent: {number: [seconds of each copy]}."""
     slot = session(broker, name)
     entry = NONE if slot == NONE else broker.sessions.head[slot]
     found = {}
     while entry != NONE:
         msg = broker.deliveries.msg[entry]
         if _ends_in(broker, msg) is not None:
-            found[key(broker, msg)] = _ends_in(broker, msg)
+            found.setdefault(key(broker, msg), []).append(_ends_in(broker, msg))
         entry = broker.deliveries.next[entry]
     return found
 

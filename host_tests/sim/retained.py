@@ -30,7 +30,7 @@ class Retained:
                     known += [msg for msg in (old, new) if msg and msg.size]
             found = peek.retained(self.model.broker, topic)
             kept = self.kept.get(topic)
-            gone = found is None and self.has_expired(kept)
+            gone = found is None and self.has_expired(kept) and not grown.retained
             if found == (kept.number if kept else None) or gone:
                 continue
             numbers = [msg.number if msg else None for msg in known]
