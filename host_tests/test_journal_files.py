@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from slotmq.journal import location, medium_file_start
+from slotmq.journal import location
 from slotmq.journal.medium_file import FileMedium
+from slotmq.platform import ondemand
 
 SNAPSHOT, LIMIT, HEADER = 1500, 6000, 16
 
@@ -218,10 +219,12 @@ def test_where_no_file_can_be_opened_the_room_is_kept(
             raise OSError(errno.EMFILE, "Too many open files")
         return opened(path, *how, **options)
 
-    monkeypatch.setattr(medium_file_start, "open", too_many, raising=False)
+    # Taken now: a test before this one may have had it forgotten and loaded anew.
+    start = ondemand.take("journal.medium_file_start", 0)
+    monkeypatch.setattr(start, "open", too_many, raising=False)
     with pytest.raises(OSError, match="Too many open files"):
         journal.medium.begin(2)
-    monkeypatch.delattr(medium_file_start, "open")
+    monkeypatch.delattr(start, "open")
     wrote(journal.medium, 2, b"b")
     assert journal.new.stat().st_ino == os.fstat(room.fileno()).st_ino
     room.close()
@@ -233,7 +236,8 @@ def test_where_the_folder_was_not_synced_nothing_is_written_over(
     """A power cut may bring back as the journal what has become the room."""
     wrote(journal.medium, 2, b"b")
     with monkeypatch.context() as broken:
-        broken.setattr(medium_file_start, "_sync_folder", failed := Refused(errno.EIO))
+        start = ondemand.take("journal.medium_file_start", 0)
+        broken.setattr(start, "_sync_folder", failed := Refused(errno.EIO))
         with pytest.raises(OSError, match="Input/output"):
             journal.medium.switch()
         assert held(journal.path) == b"b" * 50

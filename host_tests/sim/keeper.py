@@ -6,12 +6,12 @@
 # journal may have been about to keep. They are only taken while somebody may need them.
 import os
 
-from slotmq.journal import medium_file, medium_file_start
+from slotmq.journal import medium_file
 from slotmq.journal.location import snapshot_bytes
 from slotmq.journal.medium_file import FileMedium
 from slotmq.journal.medium_flash import FlashMedium
 from slotmq.journal.restore import restore
-from slotmq.platform import heap
+from slotmq.platform import heap, ondemand
 from slotmq_tools.sim.disk import Disk
 from slotmq_tools.sim.fat import Fat
 from slotmq_tools.sim.flash import Flash, PowerCut
@@ -75,9 +75,10 @@ class Keeper:
         if self.kind == "flash":
             return FlashMedium(self.device, self.snapshot)
         real = self.world.plan.real
-        medium_file_start.os = medium_file.os = os if real else self.device
-        medium_file_start.open = open if real else self.device.open_file
-        medium_file_start.MICROPYTHON = medium_file.MICROPYTHON = self.kind != "host"
+        start = ondemand.take("journal.medium_file_start", 0)  # as the medium does
+        start.os = medium_file.os = os if real else self.device
+        start.open = open if real else self.device.open_file
+        start.MICROPYTHON = medium_file.MICROPYTHON = self.kind != "host"
         return FileMedium(PATH, self.snapshot, 2 * self.snapshot + self.world.plan.spare_bytes)
 
     # The power

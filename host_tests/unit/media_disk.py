@@ -4,7 +4,8 @@ import os
 
 from media import garbage
 
-from slotmq.journal import medium_file, medium_file_start
+from slotmq.journal import medium_file
+from slotmq.platform import ondemand
 
 
 class Cut(Exception):
@@ -13,7 +14,7 @@ class Cut(Exception):
 
 def mount(disk):
     """Journals use it from now on, and the real one again after mount(None)."""
-    for module in (medium_file_start, medium_file):
+    for module in (ondemand.take("journal.medium_file_start", 0), medium_file):
         module.os = disk or os
         vars(module).pop("open", None)
         if disk:

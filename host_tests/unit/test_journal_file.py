@@ -9,8 +9,9 @@ from binascii import crc32
 import scratch
 from media import Life, fill, goes_on, looked_at, read
 
-from slotmq.journal import location, medium_file_start
+from slotmq.journal import location
 from slotmq.journal.medium_file import FileMedium
+from slotmq.platform import ondemand
 from slotmq.platform.runtime import MICROPYTHON
 
 HEADER = 16
@@ -232,11 +233,12 @@ class TestDamage(FileCase):
 
     def test_a_copy_that_fails_leaves_nothing(self):
         self.lived()
-        medium_file_start.open = fails_to_copy
+        start = ondemand.take("journal.medium_file_start", 0)
+        start.open = fails_to_copy
         try:
             self.assertIsNone(self.medium.set_aside(1, True))
         finally:
-            del medium_file_start.open
+            del start.open
         self.assertIsNone(scratch.content(self.path + ".damaged-1"))
         name = self.medium.set_aside(1, True)
         self.assertEqual(scratch.content(name), scratch.content(self.path))

@@ -4,8 +4,8 @@ from damage_case import LIMIT, SNAPSHOT, TOPICS, Case, FileCase
 from full_media import Lifting
 from scratch import content
 
-from slotmq.journal import medium_file_start
 from slotmq.journal.medium_file import FileMedium
+from slotmq.platform import ondemand
 from slotmq.platform.runtime import MICROPYTHON
 
 
@@ -43,11 +43,12 @@ class TestReading(FileCase):
     def start_with(self, errno):
         """Whoever reads the file gets this error."""
         self.errno = errno
-        medium_file_start.open = self.opened
+        start = ondemand.take("journal.medium_file_start", 0)
+        start.open = self.opened
         try:
             return self.start()
         finally:
-            del medium_file_start.open
+            del start.open
 
     def test_what_cannot_be_read_is_not_there(self):
         self.kind = Unreadable
