@@ -100,7 +100,7 @@ class Learning:
 
     def check_refused(self, stays):
         """A session found no slot: was there none for it, and none to be had?"""
-        if self.broker.settings.when_full["sessions"] != "drop_empty" or self.broker.full:
+        if self.broker.settings.when_full["sessions"] != "drop_empty" or self.broker.journal_full:
             return  # full: the journal can keep nothing new
         staying, most = self.staying()
         if (not stays or staying < most) and len(self.sessions) < self.limits.sessions:

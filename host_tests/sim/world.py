@@ -203,7 +203,7 @@ class World:
         self.settle()
         self.model.turn_ends()
         self._look_at_writes()
-        if self.broker.full:
+        if self.broker.journal_full:
             self.seen["full journal"] += 1
         if self.keeper and not self.keeper.device.is_on:
             self._power_fails("cut")  # in an operation whose errors nobody minds

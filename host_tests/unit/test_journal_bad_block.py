@@ -153,7 +153,7 @@ class TestBroker(JournalCase):
                 n += 1
                 self.say(n)
             self.assertTrue(self.broker.journal.whole)
-            self.assertFalse(self.broker.full)
+            self.assertFalse(self.broker.journal_full)
 
     def test_eight_in_a_row_cost_a_second_each(self):
         self.again_and_subscribed()

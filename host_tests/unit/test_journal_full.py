@@ -58,7 +58,7 @@ class FullCase(JournalCase):
         while len(taken) < 150:
             payload = LONG + b"%d" % len(taken)
             if self.say(payload):
-                self.assertTrue(self.broker.full)
+                self.assertTrue(self.broker.journal_full)
                 return taken
             taken.append(payload)
         raise AssertionError("it is never full")
@@ -87,7 +87,7 @@ class FullCase(JournalCase):
         self.free()
         self.receive()
         self.wait()
-        self.assertFalse(self.broker.full)
+        self.assertFalse(self.broker.journal_full)
         self.assertFalse(self.say(b"later"))
         self.reboot()
         _, found = self.receive()
@@ -185,7 +185,7 @@ class FullCase(JournalCase):
         for _ in range(150):
             if self.closed():
                 break
-        self.assertTrue(self.broker.full)
+        self.assertTrue(self.broker.journal_full)
         self.assertEqual(self.publisher.packets()[-1:], [ack(PUBACK, self.ids - 1)])
 
     def test_version_5_is_told_that_a_quota_is_exceeded(self):
@@ -241,7 +241,7 @@ else:
             self.assertEqual(reader.packets(), [])
             self.free()
             self.wait()
-            self.assertFalse(self.broker.full)
+            self.assertFalse(self.broker.journal_full)
             _, found = self.receive()
             self.assertEqual(found, taken)
 

@@ -59,7 +59,7 @@ class LittleCase(JournalCase):
     def test_a_message_that_is_too_large_is_refused_and_nothing_else(self):
         self.assertEqual(self.say(1, SMALL), 0)
         self.assertEqual(self.say(2, LARGE), 1)
-        self.assertFalse(self.broker.full)
+        self.assertFalse(self.broker.journal_full)
         self.assertEqual(self.say(3, b"behind"), 0)
         self.client("clean")
         self.assertEqual(self.received(), [SMALL, b"behind"])
@@ -96,7 +96,7 @@ class LittleCase(JournalCase):
         self.broker.publish("t/a", LARGE, 1)
         self.broker.publish("t/a", SMALL, 1)
         self.world.turn(2)
-        self.assertFalse(self.broker.full)
+        self.assertFalse(self.broker.journal_full)
         self.assertEqual(self.received(), [SMALL])
 
     def test_a_crowd_in_one_turn(self):

@@ -116,7 +116,7 @@ class TestMemory(JournalCase):
         finally:
             ondemand.take = take
         self.assertEqual(self.lines, [WAITS])
-        self.assertEqual(self.broker.subscriptions.full, 1)
+        self.assertEqual(self.broker.subscriptions.journal_full, 1)
         self.assertTrue(self.broker.fast_path is None)
 
     def test_an_hour_without_any_is_a_few_attempts(self):
@@ -180,7 +180,7 @@ class TestMemory(JournalCase):
         publisher = self.client("p", clean=False)
         self.ask(publisher, publish("t", b"x", 1, 1, retain=True), ack(PUBACK, 1))
         self.assertEqual(self.lines, [])
-        self.assertFalse(self.broker.full)
+        self.assertFalse(self.broker.journal_full)
 
 
 del JournalCase

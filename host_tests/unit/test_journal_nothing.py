@@ -75,7 +75,7 @@ class NothingThere(JournalCase):
         self.client("a")
         self.free()
         self.wait()
-        self.assertFalse(self.broker.full)
+        self.assertFalse(self.broker.journal_full)
         self.client("kept", clean=False)
         self.medium.close()
         self.start()
@@ -122,7 +122,7 @@ if not MICROPYTHON:  # a full littlefs has room for as little as this
             self.disk.posix_fallocate = cannot
             self.free()
             self.wait()
-            self.assertFalse(self.broker.full)
+            self.assertFalse(self.broker.journal_full)
             self.assertGreater(len(self.disk.names["/j/f.room"].data), 1000)
 
     class TestPrivate(FileCase):

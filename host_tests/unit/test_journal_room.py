@@ -172,7 +172,7 @@ class Taken(OnDisk, JournalCase):
     def test_all_are_answered_however_long_it_lasts(self):
         for _ in range(55):
             self.say()
-        self.assertTrue(self.broker.full)
+        self.assertTrue(self.broker.journal_full)
         for _ in range(3):
             self.world.turn(110, ms=100)
             self.say()

@@ -229,7 +229,7 @@ class TestFails(TimesCase):
         self.medium.space = 0
         self.second(6)
         self.assertFalse(self.broker.journal.whole)
-        self.assertTrue(self.broker.full)
+        self.assertTrue(self.broker.journal_full)
 
     def test_packets_leave_all_the_same(self):
         self.fill()

@@ -182,7 +182,7 @@ class TestWhich(Refusals):
         self.told(("connections", 1))
 
     def test_while_the_journal_is_full_that_may_be_why(self):
-        self.broker.full = 1
+        self.broker.journal_full = True
         self.refuse()
         self.seconds(1)
         why = LINE % ("retained", 1, "retained, retained_name_bytes")

@@ -7,7 +7,7 @@ from struct import unpack
 from packets import publish
 
 from slotmq.fast import Names
-from slotmq.fast.record import best, make, tap
+from slotmq.fast.record import add_all, best, make
 from slotmq.platform.arrays import u16
 
 BLOCK = 4096
@@ -18,7 +18,7 @@ CONN, CLIENT = 1, 3
 
 class TestTap(unittest.TestCase):
     def setUp(self):
-        make, self.tap = self.way()
+        make, self.add_all = self.way()
         self.out = bytearray(BLOCK + 400)
         self.topics = Names(8, 512)
         self.sessions = u16(4)
@@ -39,7 +39,7 @@ class TestTap(unittest.TestCase):
     def record(self, said):
         """(type, flags, seq, client, topic, payload) of the records of these packets."""
         start = self.o[FILL] = 0
-        taken = self.tap(7, CONN, self.o, self.topics, bytearray(said), 0, len(said))
+        taken = self.add_all(7, CONN, self.o, self.topics, bytearray(said), 0, len(said))
         found = []
         while start < self.o[FILL]:
             crc, total, kind, flags, seq, ticks, client, topic = unpack(
@@ -104,4 +104,4 @@ class TestTapOfABoard(TestTap):
     """The code that a small heap has; on CPython it is the same."""
 
     def way(self):
-        return make, tap
+        return make, add_all

@@ -222,7 +222,7 @@ class TestRefusing(Telling):
         self.start(limits=Limits(connections=2, topic_bytes=64))
         will = ("t" * 65, "gone", 1)
         self.too_little("messages or topic_bytes for the will", connect("z", will=will))
-        self.broker.full = True
+        self.broker.journal_full = True
         self.too_little("room in the journal", connect("z", will=("t", "gone", 1)))
 
     def test_no_heap(self):
@@ -391,7 +391,7 @@ class TestDeniedFilters(Telling):
             why = "too little: subscriptions, nodes, node_bytes"
             self.denied(level, "evil\n/#", why, 0x97)
             self.lines.clear()
-            self.broker.full = 1
+            self.broker.journal_full = True
             self.come_for(level, "a", "b")
             self.denied(level, "b", why + ", the journal's room", 0x97)
 

@@ -90,7 +90,9 @@ class Broker:
         self.loop = None
         self.flush = self.write = None  # the loop's
         self.journal = None  # keeps what is promised through a power cut
-        self.full = False  # no space for new promises? 1: so it is; 2: for this packet
+        # Has the journal no space for new promises? True, or _FOR_THIS_PACKET of
+        # journal/compaction.py: no other packet is affected
+        self.journal_full = False
         self.busy = 0  # a packet is only half handled: nothing is kept, nothing may leave
         self.record = None  # the RecordInterceptor
         self.log = None  # log(bit, text), asked only where log_mask has the bit, or with 0

@@ -50,7 +50,7 @@ def _choose_way(broker):
     # fast_path: packets without a question go the short way; not while each is logged
     short = broker.plain and broker.max_qos == 2 and not broker.queue_qos0
     short = short and not broker.subscriptions.every and not broker.log_mask & _DEBUG
-    short = short and not broker.full and not (broker.journal and broker.journal.most)
+    short = short and not broker.journal_full and not (broker.journal and broker.journal.most)
     broker.fast_path = broker.short_way if short else None
 
 

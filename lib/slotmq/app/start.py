@@ -34,7 +34,7 @@ _EVERYWHERE = ("0.0.0.0", "::")
 # Heap that must stay free beside the tables, for sockets, CONNECT, SUBSCRIBE, orders; some 4 KB
 # more come back when the start is forgotten.
 _SPARE = const(10240)
-_SPARE_KEEPING = const(18432)  # with a journal, for what reads it as well
+_SPARE_WITH_JOURNAL = const(18432)  # with a journal, for what reads it as well
 _THRESHOLD = const(2048)  # bytes allocated until the next collection
 # What is made once, at the start
 _MADE = """broker broker.conns broker.sessions broker.sessions.names broker.subscriptions
@@ -83,7 +83,7 @@ def _start(app, argv):
     except MemoryError:
         raise MemoryError("%s: the broker's code does not fit" % _heap())
     listeners = _listeners(app.settings.listeners, options)
-    told = _check_heap(rows, _SPARE_KEEPING if app.settings.persistence else _SPARE)
+    told = _check_heap(rows, _SPARE_WITH_JOURNAL if app.settings.persistence else _SPARE)
     del rows
     try:
         app.broker = Broker(app.limits, app.settings)

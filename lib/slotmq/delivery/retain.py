@@ -27,7 +27,7 @@ def keep(broker, buf, topic, topic_len, msg):
         if slot != _NONE:
             unref(broker.queue, retained.remove(slot))
         return
-    if broker.full and not messages.flags[msg] & _KEPT:
+    if broker.journal_full and not messages.flags[msg] & _KEPT:
         retained.refused += 1
         return
     if slot != _NONE:

@@ -39,7 +39,7 @@ def route(broker, buf, topic, topic_len):
     subs = broker.subscriptions
     slot = subs.routes.find(buf, topic, topic_len)
     if slot >= 0:
-        subs.special = False
+        subs.needs_options = False
         return slot
     return subs.match(buf, topic, topic_len)
 
@@ -50,7 +50,7 @@ def publish_packet(broker, pkt, buf, slot):
     conns = broker.conns
     i = subs.routes.first[slot]
     end = subs.routes.end[slot]
-    if subs.special:
+    if subs.needs_options:
         broker.five.publish_packet(broker, pkt, buf, slot)
         return
     if broker.queue_qos0:
@@ -105,7 +105,7 @@ def must_queue(broker, session):
 def fan_out(broker, msg, qos, slot):
     """A stored message to all receivers of a route, each at its effective QoS [3.8.4-6]."""
     subs = broker.subscriptions
-    if subs.special:
+    if subs.needs_options:
         broker.five.fan_out(broker, msg, qos, slot)
         return
     i = subs.routes.first[slot]
@@ -221,7 +221,7 @@ def may_hold(broker, session, msg, more, instead, n):
 
 def may_keep(broker, session, size):
     """May a message of the session wait for its PUBREL? If not, that is counted."""
-    full = broker.full and not broker.sessions.clean[session]
+    full = broker.journal_full and not broker.sessions.clean[session]
     if not full and may_hold(broker, session, _NONE, size, 0, 0):
         return True
     return not refuse(broker)
@@ -229,7 +229,7 @@ def may_keep(broker, session, size):
 
 def is_refused(broker, slot, qos):
     """Is one of a route's receivers to be kept a message of that QoS, and no space for it?"""
-    if not broker.full or not qos:
+    if not broker.journal_full or not qos:
         return False
     with heap.lifted:
         kept = ondemand.take("journal.compaction", broker.now).must_keep(broker, slot)

@@ -25,6 +25,7 @@ _EACCES = const(13)
 _EMFILE = const(24)
 _ENOTCONN = const(107)
 _EAGAIN = const(11)
+_FOR_THIS_PACKET = const(2)  # a value of broker.journal_full
 
 
 class Client:
@@ -210,7 +211,7 @@ class Client:
             start = self._end
             if broker.journal and broker.journal.most:
                 control = ondemand.take("journal.compaction", broker.now)
-                control.full(broker.journal, kind, len(packet))
+                control.weigh(broker.journal, kind, len(packet))
             broker.current = conn
             broker.busy = 1
             handlers = broker.first_handlers if kind == _CONNECT else broker.handlers
@@ -220,8 +221,8 @@ class Client:
         finally:
             broker.busy = 0
             broker.current = _NONE
-            if broker.full == 2:
-                broker.full = broker.subscriptions.full = False
+            if broker.journal_full == _FOR_THIS_PACKET:
+                broker.journal_full = broker.subscriptions.journal_full = False
             heap.drop()
         broker.go_on(conn)
         if not conns.is_empty(conn):

@@ -25,6 +25,7 @@ _DROPPED = const(4)
 _NEXT = const(18)  # of broker.stats: when a PUBLISH is told of again; [19]: one too large
 _MINUTE = const(600)  # tenths of a second
 _CARRY = const(100000000)  # as in timers.py
+_FOR_THIS_PACKET = const(2)  # a value of broker.journal_full
 
 
 def find(broker, name):
@@ -154,7 +155,7 @@ def send(broker, topic, payload, qos, retain):
     if next_packet(buf, 0, len(buf), pkt) < 0:
         raise ValueError("larger than max_packet")
     if broker.journal and broker.journal.most:
-        ondemand.take("journal.compaction", broker.now).full(
+        ondemand.take("journal.compaction", broker.now).weigh(
             broker.journal, _PUBLISH_TYPE, len(buf)
         )
     five = broker.five
@@ -163,8 +164,8 @@ def send(broker, topic, payload, qos, retain):
     taken = _route(broker, pkt, buf, qos, retain)
     if five:
         five.publisher = _NONE
-    if broker.full == 2:
-        broker.full = broker.subscriptions.full = False
+    if broker.journal_full == _FOR_THIS_PACKET:
+        broker.journal_full = broker.subscriptions.journal_full = False
     broker.scanning = 1  # so that the next turn does not wait before it sends
     return taken
 

@@ -1,5 +1,5 @@
 # bytes_viper.py - the inner loops over bytes on MicroPython, in viper: copying, scanning a
-# packet, UTF-8, topic filters. The files hot*.py are the only ones with viper code;
+# packet, UTF-8, topic filters. Only the files *_viper.py have viper code;
 # each has a twin *_cpython.py of the same contract made of slices and dicts, and
 # property tests hold the two equal. Nothing here allocates. Callers check bounds.
 #

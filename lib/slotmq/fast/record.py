@@ -7,14 +7,14 @@ from slotmq.platform.runtime import MICROPYTHON
 
 
 def best():
-    """make() and tap() that are the fastest here."""
+    """make() and add_all() that are the fastest here."""
     if not MICROPYTHON or ondemand.IS_SMALL or sys.platform != "linux":
-        return make, tap
+        return make, add_all
     words = ondemand.take("fast.record_words_viper", 0)
-    return words.make, words.tap
+    return words.make, words.add_all
 
 
 if MICROPYTHON:
-    from slotmq.fast.record_viper import add, make, tap
+    from slotmq.fast.record_viper import add, add_all, make
 else:
-    from slotmq.fast.record_cpython import add, make, tap
+    from slotmq.fast.record_cpython import add, add_all, make

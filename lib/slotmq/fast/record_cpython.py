@@ -31,7 +31,7 @@ def make(out, block, topics, clients, sessions, _names):
     return [*numbers, out, None, topics, clients, _UNWANTED, sessions, 0], None
 
 
-def tap(ticks, conn, o, names, b, at, end):
+def add_all(ticks, conn, o, names, b, at, end):
     """Records of the PUBLISH packets of b[at:end]; -> the first that takes more, or end."""
     o[_TICKS] = ticks - o[_BEGAN] & 0x3FFFFFFF
     o[_CLIENT] = o[_O_SESSIONS][conn]

@@ -48,7 +48,7 @@ def make(out, block, topics, clients, sessions, _names=None, more=()):
 # at tick `now`; -> the offset of the first one that takes more than this, or end. names: those
 # of the topics.
 @micropython.viper
-def tap(now: int, conn: int, c, names, buf, at: int, end: int) -> int:
+def add_all(now: int, conn: int, c, names, buf, at: int, end: int) -> int:
     o = ptr32(c)
     b = ptr8(buf)
     o[_TICKS] = (now - o[_BEGAN]) & 0x3FFFFFFF

@@ -1,4 +1,4 @@
-# record_words_viper.py - make() and tap() of fast/record_viper.py for MicroPython on computers,
+# record_words_viper.py - make() and add_all() of record_viper.py for MicroPython on computers,
 # in viper: 40 KB of heap are little there, and words can be read from any address. One call finds
 # the topics of all that was read, one makes the records, and one their CRC, a word at a time by
 # three tables. A 64-byte message takes 1,748 instructions instead of 2,736, and a broker that
@@ -51,7 +51,7 @@ _N_CHAIN = const(11)
 
 
 def make(out, block, topics, clients, sessions, names):
-    # As hot_record.make(); names: those of the topics
+    # As record_viper.make(); names: those of the topics
     words = array("I", bytes(4 * (_STEPS + 32)))
     for at, n, bits, steps in _FIELDS:
         for i in range(1, n):
@@ -139,8 +139,8 @@ def _find(i: int, h: int, o: ptr32, b: ptr8, at: int, end: int) -> int:
 
 
 @micropython.viper
-def tap(now: int, conn: int, c, _names, buf, at: int, end: int) -> int:
-    # As hot_record.tap().
+def add_all(now: int, conn: int, c, _names, buf, at: int, end: int) -> int:
+    # As record_viper.add_all().
     o = ptr32(c)
     o[_TICKS] = (now - o[_BEGAN]) & 0x3FFFFFFF
     o[_CLIENT] = ptr16(int(o) - o[_O_SESSIONS])[conn]

@@ -23,6 +23,7 @@ _ENOMEM = const(12)
 _ENOSPC = const(28)
 _NO_SPACE = (28, 122)  # EDQUOT: of a user
 _HEAD = const(1)  # a type of records
+_FOR_THIS_PACKET = const(2)  # a value of broker.journal_full
 
 
 def write(journal):
@@ -164,8 +165,10 @@ def spare(journal):
     medium = journal.medium
     broker = journal.broker
     end = medium.end
-    is_short = broker.full or not medium.spare(end + _FAR + turn(broker.limits))
-    margin = _MARGIN if broker.full or is_short and not medium.spare(end + 2 * _FAR) else _FAR
+    is_short = broker.journal_full or not medium.spare(end + _FAR + turn(broker.limits))
+    margin = (
+        _MARGIN if broker.journal_full or is_short and not medium.spare(end + 2 * _FAR) else _FAR
+    )
     is_full = margin == _MARGIN and not medium.spare(end + 2 * _MARGIN)
     if is_full and (end > journal.snapshot or broker.deliveries.count[4]):
         compact(journal)
@@ -195,14 +198,14 @@ def turn(limits):
     return total + 23 * limits.subscriptions + limits.sessions * (60 + limits.client_id_bytes)
 
 
-def full(journal, kind, n):
+def weigh(journal, kind, n):
     """Little space is left: may a packet bring more than is reserved? It is handled as if there
     were none then. What came before it is written first, where that makes the difference."""
     broker = journal.broker
     # The longest rows for the least bytes are those of SUBSCRIBE.
     need = 128 + (n if kind == _PUBLISH_TYPE else 10 * n) + 4 * broker.limits.received
     need += 22 * broker.sessions.names.count()
-    if broker.full:
+    if broker.journal_full:
         return False
     if journal.medium.end + journal.pending + need > journal.most and journal.pending:
         saved = journal.saved
@@ -218,10 +221,10 @@ def full(journal, kind, n):
         spare(journal)
         if least > journal.most:
             journal.retry_at = max(journal.retry_at, now + _RETRY)
-    if broker.full or not journal.most:
+    if broker.journal_full or not journal.most:
         return False
     if not journal.whole or journal.medium.end + journal.pending + need > journal.most:
-        broker.full = broker.subscriptions.full = 2  # for this packet
+        broker.journal_full = broker.subscriptions.journal_full = _FOR_THIS_PACKET
         return True
     journal.pending += need
     return False
@@ -230,7 +233,7 @@ def full(journal, kind, n):
 def note(journal, is_full, error=_ENOSPC):
     """Is there no space for new promises? Tables and the log are told."""
     broker = journal.broker
-    if (broker.full == 1) == is_full:
+    if (broker.journal_full is True) == is_full:
         return
     if broker.log_mask & _WARNING:
         why = "no room" if error == _ENOSPC else "it cannot be written (error %s)" % error
@@ -241,7 +244,7 @@ def note(journal, is_full, error=_ENOSPC):
         what = "%s, %s" % (why, then) if is_full else "there is room again"
         broker.log(_WARNING, "The journal: %s." % what)
     # Behind the line: it takes some heap as well, and without any status/log_connections.py tells.
-    broker.full = broker.subscriptions.full = is_full
+    broker.journal_full = broker.subscriptions.journal_full = is_full
     broker.fast_path = None
     broker.apply_settings()
 
@@ -251,8 +254,8 @@ def must_keep(broker, slot):
     subs = broker.subscriptions
     for i in range(subs.routes.first[slot], subs.routes.end[slot]):
         entry = subs.pool[i]
-        session = subs.session[entry] if subs.special else entry >> 2
-        granted = subs.qos[entry] if subs.special else entry & 3
+        session = subs.session[entry] if subs.needs_options else entry >> 2
+        granted = subs.qos[entry] if subs.needs_options else entry & 3
         if not broker.sessions.clean[session] and (granted or broker.upgrade_qos):
             return True
     return False

@@ -74,7 +74,7 @@ class Journal:
         """Write what has changed; True: packets may leave."""
         broker = self.broker
         now = broker.now
-        if broker.full and self.whole and now >= self.retry_at and not broker.busy:
+        if broker.journal_full and self.whole and now >= self.retry_at and not broker.busy:
             self._keep()
         if not self._is_due(now):
             return True
@@ -92,7 +92,7 @@ class Journal:
                 pass
         if not self.whole:
             return self.compacted() or not self.always
-        if medium.end >= self.safe and not broker.full:
+        if medium.end >= self.safe and not broker.journal_full:
             self._keep()
         return True
 

@@ -41,6 +41,7 @@ _NOTICE = const(4)
 _DEBUG = const(64)
 _STRETCH = const(2000)  # bytes of a cut packet for which there is a time limit (net/timers.py)
 _MISSING = const(1000)  # while so much of a packet is missing its bytes are a sign of life
+_FOR_THIS_PACKET = const(2)  # a value of broker.journal_full
 
 
 def control(module, broker, conn, pkt, buf):
@@ -81,7 +82,7 @@ def _refuse(broker, conn, pkt, buf, end, reason, result):
     return _REFUSED
 
 
-def _joining(broker, conn, pkt, buf):
+def _connect(broker, conn, pkt, buf):
     return control("protocol.connect", broker, conn, pkt, buf)
 
 
@@ -91,7 +92,7 @@ def _subscribing(broker, conn, pkt, buf):
 
 # By packet type. FIRST serves a connection until its CONNECT, HANDLERS from then on.
 _NOT = handle_unexpected
-FIRST = (_NOT, _joining) + (_NOT,) * 14
+FIRST = (_NOT, _connect) + (_NOT,) * 14
 
 
 def by_type(publishing, subscribing, leaving, authenticating):
@@ -168,7 +169,7 @@ def _handle(broker, conn, buf, at, end, buffered):
             break
         if broker.journal and broker.journal.most:  # little space: is there enough for this?
             heap.lift()
-            ondemand.take("journal.compaction", broker.now).full(broker.journal, pkt[_TYPE], n)
+            ondemand.take("journal.compaction", broker.now).weigh(broker.journal, pkt[_TYPE], n)
             heap.drop()
         count += 1
         at += n
@@ -180,8 +181,8 @@ def _handle(broker, conn, buf, at, end, buffered):
         broker.busy = pkt[_TYPE] != _PUBLISH_TYPE or pkt[_FLAGS] & 6
         result = handlers[pkt[_TYPE]](broker, conn, pkt, buf)
         broker.busy = 0
-        if broker.full == 2:
-            broker.full = broker.subscriptions.full = False
+        if broker.journal_full == _FOR_THIS_PACKET:
+            broker.journal_full = broker.subscriptions.journal_full = False
         if result:
             if result != _ACCEPTED:
                 broker.end(conn, result)

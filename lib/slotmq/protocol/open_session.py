@@ -37,7 +37,7 @@ def open_session(broker, conn, buf, fields):
         broker.conns.source[conn] = [broker.conns.source[conn], user]
     sessions = broker.sessions
     session = sessions.find(ids, off, n)
-    if broker.full and _must_keep(broker, fields, session):
+    if broker.journal_full and _must_keep(broker, fields, session):
         return refuse(broker, conn, _UNAVAILABLE, fields, b"room in the journal")
     old = _older(broker, session)
     if old != _NONE and not _gives_way(broker, conn, old):

@@ -29,7 +29,7 @@ def handle_publish(broker, conn, pkt, buf):
     topic_len = pkt[_TOPIC_LEN]
     subs = broker.subscriptions
     slot = subs.routes.find(buf, topic, topic_len)
-    subs.special = False
+    subs.needs_options = False
     if slot < 0:
         if topic_len > broker.limits.topic_bytes or not utf8_ok(buf, topic, topic_len, 1):
             return _MALFORMED

@@ -44,7 +44,7 @@ class RecordInterceptor:
         self.broker = broker
         self.rec = rec
         self.o = rec.o
-        self.tap = rec.tap
+        self.add_all = rec.add_all
         self.topics = rec.topics
         self.remote = remote
         # Looked at before that, so that nothing waits longer
@@ -76,7 +76,7 @@ class RecordInterceptor:
         """The fast path, and behind it what it has taken."""
         stop = fast_path(columns, conn, buf, at, end)
         if stop != at:
-            at = self.tap(self.ticks_ms(), conn, self.o, self.topics, buf, at, stop)
+            at = self.add_all(self.ticks_ms(), conn, self.o, self.topics, buf, at, stop)
             if at < stop:
                 self._rest(conn, buf, at, stop)
         return stop
@@ -88,7 +88,7 @@ class RecordInterceptor:
         while at < end:
             if o[_FILL] >= o[_BLOCK]:
                 self.rec.settle()
-            done = self.tap(self.ticks_ms(), conn, o, self.topics, buf, at, end)
+            done = self.add_all(self.ticks_ms(), conn, o, self.topics, buf, at, end)
             if done == at:
                 done += next_packet(buf, at, end, pkt)
                 self._packet(conn, o[_CLIENT], pkt, buf)
@@ -111,7 +111,7 @@ class RecordInterceptor:
         if self.remote and n > 8 and name[topic] == 36 and name[topic + 2] == 76:
             heap.lift()
             try:
-                self._remote().heard(self, name, topic, n, buf, at, size)
+                self._remote().handle(self, name, topic, n, buf, at, size)
             except MemoryError:
                 pass  # it will ask again
             heap.drop()

@@ -42,7 +42,7 @@ def publish(record, topic, payload, qos, retain):
     return taken
 
 
-def heard(record, name, topic, n, buf, at, size):
+def handle(record, name, topic, n, buf, at, size):
     """Somebody has published to $SLOTMQ/..., who may ask and tell."""
     _told(record, bytes(name[topic : topic + n]), bytes(buf[at : at + size]))
 

@@ -68,7 +68,7 @@ class Recorder:
         size = max(n // 2 * limits.route_topic_bytes, limits.topic_bytes + 15)
         self.topics = Names(n, size)
         self.defined = bytearray(self.topics.slots), bytearray(clients.slots)
-        make, self.tap = best()
+        make, self.add_all = best()
         self.o, self.kept = make(self.out, block, *self.defined, sessions, self.topics)
         self.hand = 0  # the topic that makes way for the next one
         self.done = 0  # bytes of the buffer's block that are written

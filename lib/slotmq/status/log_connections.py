@@ -150,9 +150,9 @@ def note(broker, conn, failed):
     if not journal or journal.whole:
         return
     journal.failures += 1
-    if broker.full == 1:
+    if broker.journal_full is True:
         return
-    broker.full = broker.subscriptions.full = 1
+    broker.journal_full = broker.subscriptions.journal_full = True
     broker.fast_path = None
     waits = journal.always
     then = "all clients wait until that changes" if waits else "nothing new is promised"

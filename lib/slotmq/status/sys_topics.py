@@ -208,7 +208,7 @@ def sent(s):
 
 
 def full(s):
-    return int(s.broker.full)
+    return int(s.broker.journal_full)
 
 
 def publish_changed(s):

@@ -65,7 +65,7 @@ def add(subs, sessions, session, node, qos, share=_NONE):
     subs.forget_routes()
     sub = find(subs, session, node, share)
     if sub == _NONE:
-        if not subs.full or sessions.clean[session]:
+        if not subs.journal_full or sessions.clean[session]:
             sub = _take(subs, sessions, session, node)
         if sub == _NONE:
             subs.refused += 1

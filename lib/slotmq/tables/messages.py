@@ -1,7 +1,7 @@
 # messages.py - application messages, stored once however many will receive them.
 #
 # A slot counts its holders: deliveries, retained topics, wills, held QoS 2
-# messages, a message that leaves in chunks. hot_messages.store makes one, unref lets go
+# messages, a message that leaves in chunks. store() of fast/ makes one, unref lets go
 # of one. The text lies in blocks: two bytes of topic length, topic, payload, as on the
 # wire. Does not allocate after construction.
 from slotmq.fast import Arena

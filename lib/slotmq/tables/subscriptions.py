@@ -54,12 +54,12 @@ class Subscriptions:
         self._known = False  # is any topic remembered?
         self._top = 0
         self.best = bytearray(limits.sessions)
-        self.full = False  # is there no space for more of those that are kept?
+        self.journal_full = False  # as the broker's: no session that is kept subscribes anew
         # Version 5: the group of a shared subscription; does the last match need options?
         self.share = None
         self.is_v5 = None  # sessions that a client of version 5 has or had
         self.on_removed = None  # lets version 5 forget what it has with a subscription
-        self.special = False
+        self.needs_options = False
 
     # The tree. It grows in tables/insertion.py.
 
@@ -139,14 +139,14 @@ class Subscriptions:
     def match(self, buf, off, n):
         """Find who gets a topic name; -> its slot in routes, whose find() has just missed.
 
-        Where a session of version 5 is among them, `special` is true, the pool has the
+        Where a session of version 5 is among them, `needs_options` is true, the pool has the
         slots of subscriptions, and the route is not remembered."""
-        self.special = False
+        self.needs_options = False
         self._reserve(self.most)
         first = self._top
         self._walk(buf, off, n)
         self._settle(first)
-        if self.special:
+        if self.needs_options:
             self._top = first
             self._reserve(self.slots)
             first = self._top
@@ -199,13 +199,13 @@ class Subscriptions:
         while sub != _NONE:
             session = self.session[sub]
             qos = self.qos[sub]
-            if self.special:
+            if self.needs_options:
                 self.pool[self._top] = sub
                 self._top += 1
             elif self.every or not best[session]:
                 self.pool[self._top] = session << 2 | qos
                 self._top += 1
-            if qos >= best[session] and not self.special:
+            if qos >= best[session] and not self.needs_options:
                 best[session] = qos + 1
             sub = self.next_in_node[sub]
 
@@ -219,4 +219,4 @@ class Subscriptions:
             session = self.pool[i] >> 2
             self.best[session] = 0
             if is_v5 is not None and is_v5[session]:
-                self.special = True
+                self.needs_options = True

@@ -16,7 +16,7 @@ def _subscribing(broker, conn, pkt, buf):
     return control("v5.subscribe", broker, conn, pkt, buf)
 
 
-def _joining(broker, conn, pkt, buf):
+def _connect(broker, conn, pkt, buf):
     return control("protocol.connect", broker, conn, pkt, buf)
 
 
@@ -25,6 +25,6 @@ def _authenticating(broker, conn, pkt, buf):
 
 
 _NOT = handle_unexpected
-FIRST = (_NOT, _joining) + (_NOT,) * 13 + (_authenticating,)
+FIRST = (_NOT, _connect) + (_NOT,) * 13 + (_authenticating,)
 _PUBLISHING = (handle_publish, handle_puback, handle_pubrec, handle_pubrel, handle_pubcomp)
 HANDLERS = by_type(_PUBLISHING, _subscribing, handle_disconnect, _authenticating)

@@ -184,7 +184,7 @@ def _publish(broker, conn, qos):
             return -_QUOTA if broker.when_no_message else _QUOTA
     if source.retain:
         retain.keep(broker, source.tbuf, topic, n, source.msg if size else _NONE)
-    if subs.special:
+    if subs.needs_options:
         spread(broker, slot, qos)
     elif not nobody:
         _to_version_3(broker, slot, qos)
