@@ -43,8 +43,10 @@ class Learning:
             self.refused_in = self.world.turns
 
     def is_cut(self):
-        """May half of a QoS 0 packet have found no slot for its rest?"""
-        return self.refused_in == self.world.turns
+        """May half of a QoS 0 packet have found no slot for its rest?
+
+        In the turn before, where that one ran out of heap before it could close."""
+        return self.world.turns - self.refused_in <= 1
 
     def is_late(self, link):
         now = self.now()
