@@ -52,7 +52,7 @@ clients: .venv/installed
 
 quick: .venv/installed-test
 	$(BIN)/ruff check .
-	$(BIN)/python -m pytest -q -n 2 host_tests/unit $(SLOW:%=--ignore host_tests/unit/test_%.py)
+	$(BIN)/python -m pytest -q -n 2 host_tests/broker/unit $(SLOW:%=--ignore host_tests/broker/unit/test_%.py)
 
 # Of the unit tests those that take more than two seconds, which are left out there.
 SLOW = crowd epoch epoch_rows exhausted expiry5 journal_cuts journal_damage journal_kinds \

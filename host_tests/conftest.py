@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from .program import Run, Start
-from .wire.client import Send, byte_by_byte, whole
-from .wire.process import PEER, RUNTIMES, BrokerProcess
-from .wire.scene import Scene
+from .broker.wire.client import Send, byte_by_byte, whole
+from .broker.wire.process import PEER, RUNTIMES, BrokerProcess
+from .broker.wire.scene import Scene
+from .support.program import Run, Start
 
 # How fast the machine is at the moment is no result of a test.
 settings.register_profile("slotmq", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -34,27 +34,27 @@ MARKS = {"whole": (), "bytes": (pytest.mark.nightly,)}
 
 # Beside byte by byte: planted faults, long properties, and what takes minutes, as measured.
 NIGHTLY = (
-    "harvest/test_damaged",
-    "harvest/test_deleted_segments.py",
-    "harvest/test_forged_heads.py",
-    "harvest/test_long_segments.py",
-    "harvest/test_wrong_answers.py",
-    "heap/",
+    "broker/heap/",
+    "broker/test_persistence.py",
+    "broker/test_twins.py",
+    "broker/test_unit_on_micropython.py",
+    "broker/wire/test_fuzz.py",
+    "broker/wire/test_model.py",
+    "broker/wire/test_spec.py",
+    "broker/wire5/test_model",
+    "host/firmware/test_firmware_safe.py",
+    "host/sim_users/test_any.py",
+    "host/test_inspect.py",
+    "host/tools/test_backup.py",
+    "host/tools/test_firmware_types.py",
     "sim/",
-    "sim_users/test_any.py",
-    "spark/",
-    "test_firmware_safe.py",
-    "test_inspect.py",
-    "test_persistence.py",
-    "test_planted_record.py",
-    "test_twins.py",
-    "test_unit_on_micropython.py",
-    "tools/test_backup.py",
-    "tools/test_firmware_types.py",
-    "wire/test_fuzz.py",
-    "wire/test_model.py",
-    "wire/test_spec.py",
-    "wire5/test_model",
+    "telemetry/harvest/test_damaged",
+    "telemetry/harvest/test_deleted_segments.py",
+    "telemetry/harvest/test_forged_heads.py",
+    "telemetry/harvest/test_long_segments.py",
+    "telemetry/harvest/test_wrong_answers.py",
+    "telemetry/spark/",
+    "telemetry/test_planted_record.py",
 )
 
 MARKERS = (

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from host_tests.wire import codec
-from host_tests.wire.client import Client
+from host_tests.broker.wire import codec
+from host_tests.broker.wire.client import Client
 from slotmq_tools import boards, cache
 from slotmq_tools.deploy import payload
 from slotmq_tools.emulator import image

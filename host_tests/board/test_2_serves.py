@@ -7,7 +7,7 @@ import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
-from host_tests.wire import codec
+from host_tests.broker.wire import codec
 
 from .conftest import ANSWER_S, Deployed
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from host_tests.wire import codec
+from host_tests.broker.wire import codec
 
 from .conftest import Deployed
 

@@ -4,8 +4,8 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from host_tests.wire import codec
-from host_tests.wire.client import Client
+from host_tests.broker.wire import codec
+from host_tests.broker.wire.client import Client
 
 from .conftest import ANSWER_S, Deployed
 

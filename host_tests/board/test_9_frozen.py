@@ -4,8 +4,8 @@
 from pathlib import Path
 from typing import Any
 
-from host_tests.wire5 import client as five
-from host_tests.wire5 import codec as codec5
+from host_tests.broker.wire5 import client as five
+from host_tests.broker.wire5 import codec as codec5
 from slotmq_tools import boards
 from slotmq_tools.deploy import copying, steps
 from slotmq_tools.deploy.frozen import PACKAGES

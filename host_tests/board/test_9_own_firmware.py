@@ -4,7 +4,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from host_tests.wire import codec
+from host_tests.broker.wire import codec
 from slotmq_tools.cli import main
 from slotmq_tools.deploy import backup
 from slotmq_tools.deploy.repl import Repl

@@ -1,7 +1,7 @@
 # ending.py - after the faults: everything must converge within a bound, and nothing may be
 # left in the broker when its clients have gone.
-from ..unit.invariants import broken
-from ..unit.tables import counts
+from ..broker.unit.invariants import broken
+from ..broker.unit.tables import counts
 from . import habits
 from .client import Client
 from .messages import EVERYTHING

@@ -1,6 +1,6 @@
 # seen.py - how often things happened that a campaign must have seen.
 
-from ..unit.tables import space
+from ..broker.unit.tables import space
 
 
 class Seen:

@@ -12,8 +12,8 @@ from slotmq_tools.sim.machine import Clock, Listener, Poller
 from slotmq_tools.sim.numbers import Numbers
 from slotmq_tools.sim.trace import Trace
 
-from ..unit.invariants import broken
-from ..unit.tables import counts
+from ..broker.unit.invariants import broken
+from ..broker.unit.tables import counts
 from . import habits, peek, queues, watch
 from .client import Client
 from .keeper import Keeper

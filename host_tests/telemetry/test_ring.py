@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from host_tests.harvest.recording import Recorder, records
+from host_tests.telemetry.harvest.recording import Recorder, records
 from slotmq_tools.deploy.reach import Login
 from slotmq_tools.harvest.network import Gone, Head
 from slotmq_tools.telemetry import ring_reading

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from host_tests.harvest.recording import Recorder
+from host_tests.telemetry.harvest.recording import Recorder
 
 from .test_ring import written
 from .test_ring_forged import identities

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from host_tests.harvest.recording import Recorder, head
+from host_tests.telemetry.harvest.recording import Recorder, head
 from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest.network import Head
 from slotmq_tools.telemetry import ring_source

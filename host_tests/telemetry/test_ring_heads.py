@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from host_tests.harvest.recording import Recorder
+from host_tests.telemetry.harvest.recording import Recorder
 from slotmq_tools.harvest.network import Head
 from slotmq_tools.telemetry.ring_index import RingIndex
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from host_tests.harvest.recording import Recorder
+from host_tests.telemetry.harvest.recording import Recorder
 
 from .test_ring import written
 from .test_ring_emptied import DRIVERS, goes_on

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
-from host_tests.harvest.recording import Recorder, records
+from host_tests.telemetry.harvest.recording import Recorder, records
 from slotmq_tools.deploy.reach import Login
 from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest import network

@@ -1,6 +1,6 @@
 """Any season, drawn by its parameters, other ones each time: what the decoder, the clocks and the
 losses make of the harvest is the truth, exactly. Spark's part is repeated here in plain Python;
-that it does the same is shown in host_tests/spark.
+that it does the same is shown in host_tests/telemetry/spark.
 """
 
 from __future__ import annotations

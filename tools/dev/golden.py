@@ -25,7 +25,7 @@ from slotmq.platform.arrays import u16
 from slotmq.recorder import files, segments, wall_clock
 from slotmq.recorder.writer import Recorder
 
-FOLDER = Path(__file__).resolve().parents[2] / "host_tests" / "golden" / "record"
+FOLDER = Path(__file__).resolve().parents[2] / "host_tests" / "support" / "golden" / "record"
 BOARD = bytes.fromhex("e6614104035f2d2b")
 OTHER = bytes.fromhex("00000000c0ffee01")
 UNIX = 1_795_320_988

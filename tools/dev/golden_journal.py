@@ -4,8 +4,7 @@
 
 The real broker writes them, with clients and a clock that stand where the scene puts them, so
 that each run gives the same bytes. Their names have the version of the format: those of an older
-one stay for ever and are no longer made, for host_tests/unit/test_journal_golden.py reads all of
-them. --check says which of this version's the code would write otherwise today.
+one stay for ever and are no longer made: test_journal_golden.py reads all of them. --check says which of this version's the code would write otherwise today.
 """
 
 import sys
@@ -25,7 +24,7 @@ from slotmq.net.loop import Loop
 from .. import codec
 from ..sim.flash import Flash
 
-FOLDER = Path(__file__).resolve().parents[2] / "host_tests" / "golden" / "journal"
+FOLDER = Path(__file__).resolve().parents[2] / "host_tests" / "support" / "golden" / "journal"
 LIMITS = {"connections": 6, "sessions": 8, "subscriptions": 12, "messages": 24, "deliveries": 24}
 SNAPSHOT = 3840
 BLOCKS = 8

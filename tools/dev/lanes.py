@@ -1,6 +1,6 @@
 """`python -m slotmq_tools.dev.lanes LANE...`: runs lanes of tests, see `make help`.
 
-A lane is folders and files of host_tests. All that can run side by side does; the others
+A lane is a folder of host_tests, or two. All that can run side by side does; the others
 have their own calls of pytest: Spark, which is one process, and the emulated boards.
 """
 
@@ -15,25 +15,10 @@ from .again import Call
 TESTS = Path("host_tests")
 CACHE = Path("build/lanes")
 
-BROKER = (
-    "heap", "interop", "sim", "unit", "wire", "wire5",
-    "test_app.py", "test_contract.py", "test_persistence.py", "test_turns_on_cpython.py",
-    "test_twins.py", "test_unit_on_micropython.py",
-)  # fmt: skip
-HOST = (
-    "sim_users", "tools", "test_examples.py", "test_host_disk.py", "test_inspect.py",
-    "test_journal_files.py", "test_package.py", "test_readme.py", "test_start.py",
-)  # fmt: skip
-TELEMETRY = (
-    "harvest", "telemetry", "test_planted_record.py", "test_recording.py", "test_recording5.py",
-)  # fmt: skip
-FIRMWARE = (
-    "test_board_app.py", "test_firmware.py", "test_firmware_network.py", "test_firmware_safe.py",
-)  # fmt: skip
-SIDE_BY_SIDE = {"broker": BROKER, "host": (*HOST, *FIRMWARE), "telemetry": TELEMETRY}
+SIDE_BY_SIDE = {"broker": ("broker", "sim"), "host": ("host",), "telemetry": ("telemetry",)}
 
 APART = ("-o", "addopts=-ra --strict-markers --strict-config")  # not left out, as else they are
-SPARK = Call("spark", (*APART, "--timeout", "300", "-W", "default", "host_tests/spark"))
+SPARK = Call("spark", (*APART, "--timeout", "300", "-W", "default", "host_tests/telemetry/spark"))
 BOARD = (*APART, "--timeout", "900")
 # They wait more than they compute: each file of them has a board of its own, and they run
 # side by side; but for what is measured.

@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from host_tests.board.conftest import Deployed
-from host_tests.wire import codec
-from host_tests.wire.client import Client
+from host_tests.broker.wire import codec
+from host_tests.broker.wire.client import Client
 
 EACH_S = 0.05
 FILL = b"-" * 900  # for the one that does not read, where the messages themselves are small

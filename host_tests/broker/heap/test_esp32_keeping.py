@@ -1,0 +1,104 @@
+"""The configurations that the page of an ESP32 without PSRAM offers, with the firmware's modules:
+larger tables for a heap that has grown, and a journal without MQTT 5.0."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from host_tests.broker.wire import codec
+from host_tests.broker.wire.client import Client
+from slotmq_tools import boards
+from slotmq_tools.deploy import steps
+
+from .test_firmware import WHAT_IS_FREE, start
+from .test_presets import Deployed
+
+NAME = "ESP32_GENERIC"
+PAGE = (Path(__file__).parents[3] / "boards" / NAME / "README.md").read_text()
+LARGER, KEEPING = (each.partition("```")[0] for each in PAGE.split("```conf\n")[1:])
+CLIENTS = 7
+
+
+def number(before: str, after: str) -> int:
+    (found,) = re.findall(f"{before} ([0-9,]+) {after}", " ".join(PAGE.split()))
+    return int(found.replace(",", ""))
+
+
+def needed(text: str, folder: Path, clock: bool = False) -> int:
+    """Bytes that deploy asks for."""
+    conf = folder / "slotmq.conf"
+    conf.write_text(f"listener 1883\nallow_anonymous true\n{text}")
+    return steps.heap_needed(boards.load(NAME), conf, clock=clock)[0]
+
+
+def heap_with(free: int, folder: Path) -> int:
+    """One of which so much is free at its start: the collector's own tables are beside it."""
+    heap = free
+    while (found := int(start(NAME, folder, heap, WHAT_IS_FREE))) < free:
+        heap += free - found
+    return heap
+
+
+def keeping(folder: Path, text: str, heap: int = 0, time: str = "") -> Deployed:
+    (folder / "lib").unlink(missing_ok=True)
+    (folder / "j").mkdir(exist_ok=True)
+    assert text.startswith("persistence true\npersistence_location /\n")
+    return Deployed(NAME, folder, text.replace(" /\n", f" {folder}/j/\n"), time, heap)
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Iterator[Deployed]:
+    running = keeping(tmp_path, KEEPING)
+    yield running
+    running.close()
+
+
+def test_the_larger_tables_take_the_heap_that_the_page_says(tmp_path: Path) -> None:
+    free = number("With", "bytes or more")
+    assert free - 100 < needed(LARGER, tmp_path) <= free
+    larger = Deployed(NAME, tmp_path, LARGER, heap=heap_with(free, tmp_path))
+    try:
+        larger.serves(CLIENTS)
+    finally:
+        larger.close()
+
+
+@pytest.mark.parametrize("time", ["", "127.0.0.1"])
+def test_so_does_the_preset_with_a_journal_and_version_5(time: str, tmp_path: Path) -> None:
+    free = number("the preset wants", "bytes then,")
+    free += number("bytes then,", "more with `--time`") if time else 0
+    kept = "".join(KEEPING.splitlines(keepends=True)[:2])
+    assert free - 100 < needed(kept, tmp_path, bool(time)) <= free
+    both = keeping(tmp_path, kept, heap_with(free, tmp_path), time)
+    try:
+        both.serves(CLIENTS)
+    finally:
+        both.close()
+
+
+def test_it_serves_every_qos_to_every_client(board: Deployed) -> None:
+    board.serves(CLIENTS)
+
+
+def test_what_it_keeps_is_there_after_a_kill(board: Deployed, tmp_path: Path) -> None:
+    kept = Client(board.address)
+    board.clients.append(kept)
+    assert kept.connect(codec.connect("kept", clean=False)).code == 0
+    kept.subscribe("room/+", qos=2)
+    kept.sock.close()
+    publisher = board.connect("publisher")
+    for qos in (1, 2):
+        publisher.publish(f"room/{qos}", b"%d" % qos, qos, retain=True)
+    board.close()
+    again = keeping(tmp_path, KEEPING)
+    try:
+        kept = Client(again.address)
+        again.clients.append(kept)
+        connack = kept.connect(codec.connect("kept", clean=False))
+        assert (connack.code, connack.session_present) == (0, True)
+        for qos in (1, 2):
+            kept.receive(f"room/{qos}", b"%d" % qos, qos)
+    finally:
+        again.close()

@@ -1,0 +1,68 @@
+"""Each board's preset, with all that `slotmq deploy` puts around the broker, in the heap that its
+board.json counts on: an ESP32 without PSRAM has that much before its heap grows."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from slotmq_tools import boards, mpy
+from slotmq_tools.deploy import steps
+
+from .test_boards import HEAPS, Board, heap_of
+
+FIRMWARE = Path(__file__).parents[3] / "firmware"
+
+
+class Deployed(Board):
+    """The firmware's main.py, with the module of Wi-Fi, and that of a clock if one is wanted."""
+
+    def __init__(
+        self, name: str, folder: Path, conf: str = "", time: str = "", heap: int = 0
+    ) -> None:
+        self.conf, self.time = conf, time
+        super().__init__(name, folder, heap=heap)
+
+    def program(self, name: str, folder: Path, *_: str) -> list[str]:
+        for source in (FIRMWARE / "slotmq_run").glob("*.py"):
+            mpy.compile_file(source, f"slotmq_run/{source.name}", folder)
+        listener = "listener {1} {0}\nallow_anonymous true\n".format(*self.address)
+        (folder / "slotmq.conf").write_text(listener + self.conf)
+        network = {"board": name, "link": "host", "time": self.time}
+        (folder / "network.json").write_text(json.dumps(network))
+        main = "import slotmq_run.station\n" + (FIRMWARE / "main.py").read_text()
+        (folder / "main.py").write_text(main)
+        return ["main.py"]
+
+
+@pytest.fixture(params=HEAPS)
+def board(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Deployed]:
+    running = Deployed(request.param, tmp_path)
+    yield running
+    running.close()
+
+
+@pytest.mark.parametrize("name", HEAPS)
+def test_deploy_lets_it_through(name: str) -> None:
+    assert steps.heap_needed(boards.load(name), None)[0] <= HEAPS[name]
+
+
+def test_it_serves_every_qos_to_every_client(board: Deployed) -> None:
+    board.serves(board.limits.connections)
+
+
+def test_clients_of_version_5_come_while_sys_is_told(board: Deployed) -> None:
+    board.tells_sys(board.limits.connections)
+
+
+@pytest.mark.parametrize("name", HEAPS)
+def test_with_a_clock_as_well(name: str, tmp_path: Path) -> None:
+    """In the whole of what board.json says: an ESP32's 112,000 bytes are 112 KB less the
+    collector's own tables, which count here."""
+    heap = heap_of(name) - HEAPS[name] + boards.load(name).heap_kb * 1024
+    board = Deployed(name, tmp_path, time="127.0.0.1", heap=heap)
+    try:
+        board.serves(board.limits.connections)
+    finally:
+        board.close()

@@ -1,0 +1,131 @@
+"""MQTT 5.0 allocates nothing either: properties, aliases, identifiers, groups, expiry."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from host_tests.broker.wire5.codec import Will
+
+from .test_steady_state import Watched
+from .traffic5 import Crowd, Traffic, connect
+
+ROUNDS = 300
+
+
+@pytest.fixture(scope="module")
+def watched() -> Iterator[Watched]:
+    with Watched() as process:
+        yield process
+
+
+@pytest.fixture
+def traffic(watched: Watched) -> Iterator[Traffic]:
+    running = Traffic(watched.address)
+    yield running
+    running.close()
+    watched.alone()
+
+
+@pytest.fixture
+def crowd(watched: Watched) -> Iterator[Crowd]:
+    running = Crowd(watched.address)
+    yield running
+    running.close()
+    watched.alone()
+
+
+def tables(watched: Watched) -> dict[str, int]:
+    """How many entries each has; not the heap, of which a look at it takes some."""
+    counts = watched.counts()
+    del counts["used"], counts["loaded"]
+    return counts
+
+
+def test_messages_with_properties_allocate_nothing(watched: Watched, traffic: Traffic) -> None:
+    with watched.locked() as seen:
+        for n in range(ROUNDS):
+            traffic.message(n)
+    assert seen["changed"] == 0
+    assert seen["turns"] > ROUNDS
+
+
+def test_messages_that_leave_in_parts_do_not(watched: Watched, traffic: Traffic) -> None:
+    with watched.locked() as seen:
+        for n in range(ROUNDS):
+            traffic.in_parts(n)
+    assert seen["changed"] == 0
+
+
+def test_acknowledgements_with_errors_do_not(watched: Watched, traffic: Traffic) -> None:
+    with watched.locked() as seen:
+        for n in range(ROUNDS):
+            traffic.refused(n)
+    assert seen["changed"] == 0
+
+
+def test_a_reader_that_blocks_does_not(watched: Watched, crowd: Crowd) -> None:
+    crowd.block()
+    with watched.locked() as seen:
+        for _ in range(10):
+            crowd.block()
+    assert seen["changed"] == 0
+    assert seen["blocked"] >= 10
+    assert seen["woken"] == seen["blocked"]
+
+
+def test_a_group_of_two_does_not(watched: Watched, crowd: Crowd) -> None:
+    with watched.locked() as seen:
+        for n in range(ROUNDS):
+            crowd.shared(n)
+    assert seen["changed"] == 0
+    assert min(crowd.got) > ROUNDS // 4
+
+
+def test_messages_that_expire_do_not(watched: Watched, crowd: Crowd) -> None:
+    crowd.expire(0)  # the alias of the first topic stays
+    before = tables(watched)
+    with watched.locked() as seen:
+        crowd.expire(1)
+    assert seen["changed"] == 0
+    assert tables(watched) == before
+
+
+def test_nor_does_a_session_that_ends_with_its_will(watched: Watched) -> None:
+    before = tables(watched)
+    reader = connect(watched.address, "reader", session_expiry=0)
+    reader.subscribe("will", qos=1)
+    reader.subscribe("$share/group/some/topic", qos=1)
+    will = Will("will", b"gone", 1, properties={"will_delay": 2, "message_expiry": 9})
+    leaver = connect(watched.address, "leaver", session_expiry=3, will=will)
+    leaver.subscribe("$share/group/some/topic", "$share/other/some/topic", "some/+", qos=2)
+    leaver.drop()
+    for _ in range(4):
+        reader.publish("some/topic", b"x", 1)
+        reader.receive("some/topic", b"x", 1)
+    with watched.locked() as seen:
+        reader.receive("will", b"gone", 1, message_expiry=9)
+        reader.wait(1.5)
+    assert seen["changed"] == 0
+    reader.sock.close()
+    after = watched.alone()
+    assert {name: after[name] for name in before} == before
+
+
+def test_and_every_table_is_as_it_was(watched: Watched, traffic: Traffic) -> None:
+    before = tables(watched)
+    for n in range(30):
+        traffic.message(n)
+        traffic.in_parts(n)
+        traffic.refused(n)
+    assert tables(watched) == before
+
+
+def test_and_so_it_is_behind_the_others(watched: Watched, crowd: Crowd) -> None:
+    crowd.block()
+    for _ in crowd.members:
+        crowd.shared(1)  # each has an alias now
+    before = tables(watched)
+    for n in range(30):
+        crowd.shared(n)
+    crowd.block()
+    assert tables(watched) == before

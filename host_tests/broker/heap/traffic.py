@@ -1,0 +1,74 @@
+"""Four clients of a Pico W that keep it busy: every QoS, a reader that blocks, route misses."""
+
+import itertools
+from collections.abc import Iterable
+
+from host_tests.broker.wire import codec
+from host_tests.broker.wire.client import Client
+from host_tests.broker.wire.codec import Ack
+
+BURST = 12  # less than a client may have in flight
+TOPICS = 40  # more than the broker remembers
+FLOOD = 400
+LARGE = b"L" * 500  # a burst is no more than one session may hold
+
+
+class Traffic:
+    """A publisher, two readers and a slow one."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self._topics = itertools.cycle(f"t/{n}" for n in range(TOPICS))
+        self._ids = itertools.cycle(range(1, 65536))
+        self.publisher = Client(address)
+        self.reader = Client(address)
+        self.second = Client(address)
+        self.slow = Client(address)
+        for client, name in zip(
+            self.clients, ("publisher", "reader", "second", "slow"), strict=True
+        ):
+            assert client.connect(codec.connect(name)).code == 0
+        self.reader.subscribe("t/#", qos=2)
+        self.second.subscribe("t/+", qos=1)
+        self.slow.subscribe("slow/#", qos=1)
+
+    @property
+    def clients(self) -> tuple[Client, ...]:
+        return self.publisher, self.reader, self.second, self.slow
+
+    def burst(self, qos: int) -> int:
+        """Messages of one QoS to both readers, to their last acknowledgement."""
+        ids = [next(self._ids) if qos else 0 for _ in range(BURST)]
+        topics = [next(self._topics) for _ in ids]
+        pairs = list(zip(topics, ids, strict=True))
+        self.publisher.send(b"".join(codec.publish(t, b"x" * 64, qos, n) for t, n in pairs))
+        if qos == 1:
+            self._expect(codec.PUBACK, ids)
+        elif qos == 2:
+            self._expect(codec.PUBREC, ids)
+            self.publisher.send(b"".join(codec.ack(codec.PUBREL, n) for n in ids))
+            self._expect(codec.PUBCOMP, ids)
+        for topic in topics:
+            self.reader.receive(topic, b"x" * 64, qos)
+            self.second.receive(topic, b"x" * 64, min(qos, 1))
+        return len(ids)
+
+    def block(self) -> None:
+        """More to the slow one than it and the systems in between take in, then let it read."""
+        self.publisher.send(codec.publish("slow/0", LARGE) * FLOOD)
+        ids = [next(self._ids) for _ in range(BURST)]
+        self.publisher.send(b"".join(codec.publish("slow/1", LARGE, 1, n) for n in ids))
+        self._expect(codec.PUBACK, ids)
+        received = self.slow.receive_all()
+        assert [message.qos for message in received].count(1) == BURST
+
+    def ping(self) -> None:
+        for client in self.clients:
+            client.ping()
+
+    def close(self) -> None:
+        for client in self.clients:
+            client.sock.close()
+
+    def _expect(self, kind: int, ids: Iterable[int]) -> None:
+        for packet_id in ids:
+            self.publisher.expect(Ack(kind, packet_id))

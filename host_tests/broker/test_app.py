@@ -1,0 +1,215 @@
+"""The command `slotmq run` while it runs: a process that obeys signals and ends in order."""
+
+import errno
+import os
+import re
+import signal
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from slotmq_tools.ports import free_port
+
+from ..support.program import CONNACK, CONNECT, TIMEOUT_S, Start, conf, exchange, serves
+from .wire import codec
+
+SUBSCRIBE = bytes.fromhex("8208 0001 0003 612f62 00")  # to a/b
+SUBACK = bytes.fromhex("9003 0001 00")
+
+
+def test_the_client_too_many_of_a_listener_is_refused_with_code_3(
+    start: Start, tmp_path: Path
+) -> None:
+    port, other = free_port(), free_port()
+    lines = f"listener {port}", "max_connections 2", f"listener {other}", "allow_anonymous true"
+    run = start("-c", conf(tmp_path, *lines))
+    run.headline()
+    addresses = [("127.0.0.1", port), ("::1", port)]
+    clients = [
+        exchange(where, (codec.connect("ab"[i]), CONNACK)) for i, where in enumerate(addresses)
+    ]
+    for where in addresses:
+        with exchange(where, (CONNECT, bytes.fromhex("2002 0003"))) as third:
+            assert third.recv(1) == b""
+    run.wait_for(lambda: "(return code 3)" in run.errors.read_text(), "it in the log")
+    clients.append(exchange(("127.0.0.1", other), (CONNECT, CONNACK)))
+    clients.append(exchange(addresses[0], (codec.connect("b"), CONNACK)))
+    assert clients[1].recv(1) == b"", "taken over"
+    run.stop()
+    for client in clients:
+        client.close()
+
+
+def test_a_storm_waits_in_the_backlog(start: Start) -> None:
+    """Whom the system turns away tries again after a second."""
+    port = free_port()
+    run = start("-p", port)
+    run.headline()
+    most = int(Path("/proc/sys/net/core/somaxconn").read_text())  # of the system
+    with ExitStack() as stack, run.halted():
+        storm = [stack.enter_context(socket.socket()) for _ in range(min(400, most))]
+        for sock in storm:
+            sock.setblocking(False)
+            sock.connect_ex(("127.0.0.1", port))
+        answers = {sock.connect_ex(("127.0.0.1", port)) for sock in storm}
+        assert answers <= {0, errno.EISCONN}
+    assert serves("127.0.0.1", port)
+    run.stop()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_in_order(number: signal.Signals, start: Start) -> None:
+    port = free_port()
+    run = start("-p", port)
+    run.headline()
+    with exchange(("127.0.0.1", port), (CONNECT, CONNACK)) as client:
+        run.stop(number)
+        assert client.recv(1) == b""
+    assert not serves("127.0.0.1", port)
+
+
+def test_the_process_that_listens_obeys_a_signal_itself(start: Start) -> None:
+    """As whoever looks for the port's owner sends it; the will goes out."""
+    port = free_port()
+    run = start("-p", port)
+    run.headline()
+    subscribe = (b"\x82\x06\0\1\0\1w\0", b"\x90\3\0\1\0")
+    dying = b"\x10\x14\0\4MQTT\4\6\0<\0\1d\0\1w\0\2me"
+    with (
+        exchange(("127.0.0.1", port), (CONNECT, CONNACK), subscribe) as client,
+        exchange(("127.0.0.1", port), (dying, CONNACK)),
+    ):
+        os.kill(listener(run.process.pid), signal.SIGTERM)
+        assert client.recv(100) == b"\x30\5\0\1wme"
+        assert client.recv(1) == b""
+    assert run.process.wait(TIMEOUT_S) == 0
+    assert run.errors.read_text().count("Traceback") == 0
+
+
+def listener(pid: int) -> int:
+    """The launcher's child where it has one, else itself."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(children[0]) if children else pid
+
+
+def test_it_starts_again_at_once_on_the_same_port(start: Start) -> None:
+    port = free_port()
+    for _ in range(2):
+        run = start("-p", port)
+        run.headline()
+        client = exchange(("127.0.0.1", port), (CONNECT, CONNACK))
+        run.stop()
+        client.close()
+
+
+def test_sighup_reloads_what_can_change_and_says_what_cannot(start: Start, tmp_path: Path) -> None:
+    port = free_port()
+    lines = f"listener {port} 127.0.0.1", "allow_anonymous true"
+    path = conf(tmp_path, *lines)
+    run = start("-c", path)
+    run.headline()
+    assert serves("127.0.0.1", port)
+    conf(tmp_path, lines[0], "allow_anonymous false", "qos2_delivery release")
+    run.process.send_signal(signal.SIGHUP)
+    run.wait_for(lambda: "new start" in run.errors.read_text(), "what cannot change")
+    errors = run.errors.read_text()
+    assert "changed: allow_anonymous.\n" in errors
+    assert "changes: qos2_delivery.\n" in errors
+    exchange(("127.0.0.1", port), (CONNECT, bytes.fromhex("2002 0005"))).close()
+    run.stop()
+
+
+def test_a_reload_of_a_bad_file_changes_nothing(start: Start, tmp_path: Path) -> None:
+    port = free_port()
+    listener = f"listener {port} 127.0.0.1"
+    run = start("-c", conf(tmp_path, listener, "allow_anonymous true"))
+    run.headline()
+    conf(tmp_path, listener, "allow_anonymous maybe")
+    run.process.send_signal(signal.SIGHUP)
+    run.wait_for(lambda: "2: allow_anonymous: expected true or false" in run.everything(), "it")
+    assert serves("127.0.0.1", port)
+    run.stop()
+
+
+def test_sigusr2_prints_the_subscription_tree(start: Start) -> None:
+    port = free_port()
+    run = start("-p", port)
+    run.headline()
+    with exchange(("127.0.0.1", port), (CONNECT, CONNACK), (SUBSCRIBE, SUBACK)):
+        run.process.send_signal(signal.SIGUSR2)
+        run.wait_for(lambda: "a" in run.output.read_text().partition("\n")[2], "the tree")
+        run.stop()
+    assert "$SYS" not in run.errors.read_text()
+
+
+def test_in_the_background_the_tree_is_in_the_log_file(start: Start, tmp_path: Path) -> None:
+    port, pid_file, log = free_port(), tmp_path / "pid", tmp_path / "log"
+    own = f"listener {port} 127.0.0.1", "allow_anonymous true", f"pid_file {pid_file}"
+    run = start("-d", "-c", conf(tmp_path, *own, f"log_dest file {log}", "log_type none"))
+    assert run.process.wait(TIMEOUT_S) == 0
+    try:
+        with exchange(("127.0.0.1", port), (CONNECT, CONNACK), (SUBSCRIBE, SUBACK)):
+            os.kill(int(pid_file.read_text()), signal.SIGUSR2)
+            run.wait_for(lambda: "   b (auto-" in log.read_text(), "the tree")
+        assert re.fullmatch(r"(\d{10}: .*\n){3}", log.read_text())
+    finally:
+        os.kill(int(pid_file.read_text()), signal.SIGTERM)
+    run.wait_for(lambda: not pid_file.exists(), "its end")
+
+
+def test_sigusr1_is_for_a_journal(start: Start) -> None:
+    port = free_port()
+    run = start("-p", port)
+    run.headline()
+    run.process.send_signal(signal.SIGUSR1)
+    assert serves("127.0.0.1", port)
+    run.stop()
+
+
+def test_the_pid_file_names_the_process_that_takes_signals(start: Start, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    path = conf(tmp_path, f"listener {free_port()} 127.0.0.1", f"pid_file {pid_file}")
+    run = start("-c", path)
+    run.headline()
+    assert pid_file.read_text() == f"{run.process.pid}\n"
+    run.stop()
+    assert not pid_file.exists()
+
+
+def test_verbose_logs_every_type(start: Start, tmp_path: Path) -> None:
+    port = free_port()
+    log = tmp_path / "log"
+    lines = f"listener {port}", "allow_anonymous true", f"log_dest file {log}", "log_type none"
+    path = conf(tmp_path, *lines)
+    run = start("-c", path, "-v")
+    run.headline()
+    assert serves("127.0.0.1", port)
+    run.wait_for(lambda: "connected" in log.read_text(), "a line in the log")
+    run.stop()
+    assert re.fullmatch(r"(\d{10}: .*\n)+", log.read_text())
+    assert run.errors.read_text() == ""
+
+
+@pytest.mark.parametrize(
+    ("lines", "lost"),
+    [
+        ([], True),
+        (["log_dest stdout"], True),
+        (["log_dest none"], False),
+        (["log_dest stderr", "log_dest file LOG"], False),
+    ],
+)
+def test_in_the_background_it_is_said_that_the_log_is_lost(
+    lines: list[str], lost: bool, start: Start, tmp_path: Path
+) -> None:
+    pid_file = tmp_path / "pid"
+    dests = [line.replace("LOG", str(tmp_path / "log")) for line in lines]
+    own = f"listener {free_port()} 127.0.0.1", f"pid_file {pid_file}"
+    run = start("-d", "-c", conf(tmp_path, *own, *dests))
+    assert run.process.wait(TIMEOUT_S) == 0
+    os.kill(int(pid_file.read_text()), signal.SIGTERM)
+    told = [line for line in run.errors.read_text().splitlines() if "`log_dest file PATH`" in line]
+    assert len(told) == lost
+    run.wait_for(lambda: not pid_file.exists(), "its end")

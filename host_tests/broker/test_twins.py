@@ -1,0 +1,88 @@
+"""CPython and MicroPython of both word sizes say the same to the same random input.
+
+Each script in host_tests/broker/twins prints what every call gave: to the inner loops, which
+are viper there and slices here, or to the whole broker. The lines of the three runs
+must be equal; the first that is not is shown with those before it.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+
+import pytest
+
+from slotmq_tools import micropython, mpy
+
+TWINS = Path(__file__).parent / "twins"
+UNIT = TWINS.parent / "unit"
+HEAP_KB = 32768  # on 64 bits hot.table looks for a place behind all columns
+TIMEOUT_S = 60
+SEEDS = (1, 2, 3)
+# How often each script does each of its parts
+SCRIPTS = {"texts.py": 1500, "stores.py": 1000, "queues.py": 1500, "whole.py": 1500}
+
+
+def run(command: list[str], environment: dict[str, str]) -> list[str]:
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+    )
+    assert done.returncode == 0, done.stdout[-500:] + done.stderr
+    return done.stdout.splitlines()
+
+
+def on_cpython(script: str, *args: str) -> list[str]:
+    path = os.pathsep.join([str(UNIT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return run([sys.executable, str(TWINS / script), *args], {**os.environ, "PYTHONPATH": path})
+
+
+def on_micropython(bits: int, script: str, *args: str) -> list[str]:
+    imports = mpy.build_for(micropython.find(bits), packed=False)
+    command = micropython.command(bits, HEAP_KB, TWINS / script, args)
+    return run(command, micropython.environment(imports, UNIT))
+
+
+def difference(wanted: list[str], found: list[str]) -> Iterator[str]:
+    """The first line that differs, behind the three before it."""
+    for at, (one, other) in enumerate(zip_longest(wanted, found, fillvalue="the end")):
+        if one != other:
+            yield from wanted[max(0, at - 3) : at]
+            yield f"line {at}: CPython {one}, MicroPython {other}"
+            return
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_the_same_on_every_runtime(script: str, seed: int) -> None:
+    args = (str(seed), str(SCRIPTS[script]))
+    wanted = on_cpython(script, *args)
+    assert len(wanted) >= SCRIPTS[script]
+    assert not [line for line in wanted if line.startswith("broken")]
+    for bits in (32, 64):
+        found = on_micropython(bits, script, *args)
+        told = "\n".join(difference(wanted, found))
+        assert not told, f"{script} {' '.join(args)}, {bits} bits:\n{told}"
+
+
+def test_a_difference_is_seen() -> None:
+    wanted = ["a", "b", "c", "d", "e"]
+    assert list(difference(wanted, wanted)) == []
+    assert list(difference(wanted, ["a", "b", "c", "d", "x"])) == [
+        *"bcd",
+        "line 4: CPython e, MicroPython x",
+    ]
+    assert list(difference(wanted, wanted[:4]))[-1] == "line 4: CPython e, MicroPython the end"
+
+
+def test_a_script_that_says_it_is_wrong_is_seen() -> None:
+    """What a script checks itself is not only the same everywhere, but right."""
+    for seed in SEEDS:
+        lines = on_cpython("stores.py", str(seed), "1000")
+        assert any(line.startswith("route right") for line in lines)
+        assert not [line for line in lines if line.endswith("False") and line[:4] in RIGHT]
+        assert not [line for line in lines if line.startswith("a topic")]
+
+
+RIGHT = ("kept", "rout", "reme")

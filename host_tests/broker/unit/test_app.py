@@ -1,0 +1,166 @@
+"""The program around a broker: arguments, orders, reload, exit status.
+
+A stand-in takes the broker's place; host/test_start.py and broker/test_app.py start the real one.
+"""
+
+import scratch
+from app_case import BOARD, Broker, Case, Stream
+
+from slotmq import app
+from slotmq.app import start
+from slotmq.config.limits import Limits
+from slotmq.config.settings import ConfError
+from slotmq.platform import log
+from slotmq.platform.runtime import MICROPYTHON
+
+
+class TestArguments(Case):
+    def test_unknown_or_incomplete(self):
+        for argv in (["-x"], ["-p"], ["1883"], ["-c"]):
+            with self.subTest(argv=argv):
+                self.refused(3, *argv)
+
+    def test_ports(self):
+        for port in ("0", "65536", "-1", "mqtt", ""):
+            with self.subTest(port=port):
+                self.refused(3, "-p", port)
+
+    def test_an_unknown_board(self):
+        self.refused(3, "--board", "ABACUS")
+
+    def test_a_missing_file(self):
+        self.refused(3, "-c", scratch.path())
+
+    def test_a_bad_line(self):
+        self.refused(3, "-c", self.conf("max_qos 3"))
+        self.assertIsNone(Broker.made)
+
+    def test_the_list_of_arguments_stays_whole(self):
+        argv = BOARD + ["-p", "1884"]  # noqa: RUF005
+        self.assertEqual(app.main(argv), 0)
+        self.assertEqual(argv[-2:], ["-p", "1884"])
+
+
+class TestOrders(Case):
+    def test_they_are_methods_of_the_broker(self):
+        Broker.orders = b"tr"
+        path = self.conf("")
+        told = self.started("--orders", "-c", path).told
+        self.assertEqual(told, ["dump_tree", "reload", "apply_settings", "stop"])
+
+    def test_without_the_option_nobody_listens_to_them(self):
+        self.assertIsNone(self.started().watched)
+
+    def test_the_end_of_the_stream_stops(self):
+        program = app.App()
+        program.broker = Broker(None, None)
+        program.obey(Stream(b""))
+        self.assertEqual(program.broker.told, ["stop"])
+
+    def test_what_means_nothing_does_nothing(self):
+        program = app.App()
+        program.broker = Broker(None, None)
+        for order in (b"?", b"c", None):  # no journal to compact; no byte after all
+            program.obey(Stream(order))
+        self.assertEqual(program.broker.told, [])
+
+
+class TestReload(Case):
+    def reload(self, before, after, *argv):
+        path = self.conf(before)
+        program = app.App()
+        app.borrow("app.start", "start", program, BOARD + ["-c", path] + list(argv))  # noqa: RUF005
+        with open(path, "w") as file:  # noqa: PTH123
+            file.write(f"log_dest file {self.logged}\n{after}\n")
+        program.reload()
+        self.mask = log.mask
+        program.end()
+        return program
+
+    def test_a_change(self):
+        program = self.reload("max_qos 1", "max_qos 0")
+        self.assertEqual(program.settings.max_qos, 0)
+        self.assertEqual(program.broker.told, ["apply_settings", "stop"])
+        self.assertIn("changed: max_qos.", self.log_text())
+
+    def test_what_cannot_change_is_said(self):
+        self.reload("listener 1", "listener 2")
+        self.assertIn("changed: nothing.", self.log_text())
+        self.assertIn("new start changes: listener.", self.log_text())
+
+    def test_a_bad_file_changes_nothing(self):
+        program = self.reload("max_qos 1", "max_qos 0\nmax_qos 3")
+        self.assertEqual(program.settings.max_qos, 1)
+        self.assertEqual(program.broker.told, ["stop"])
+        self.assertIn("3: max_qos: expected", self.log_text())
+
+    def test_a_log_that_cannot_be_written_changes_nothing(self):
+        program = self.reload("max_qos 1", "max_qos 0\nlog_dest file /none/such/log")
+        self.assertEqual((program.settings.max_qos, self.mask), (1, 15))
+        self.assertIn("3: log_dest: expected a file", self.log_text())
+
+    def test_the_log_follows(self):
+        made = self.reload("", "log_type error").broker
+        self.assertEqual((self.mask, made.log_mask), (1, 1))
+        made = self.reload("", "log_type error", "-v").broker
+        self.assertEqual((self.mask, made.log_mask), (127, 127))
+
+    def test_without_a_configuration_there_is_nothing_to_reload(self):
+        program = app.App()
+        program.broker = Broker(None, None)
+        program.reload()
+        self.assertEqual(program.broker.told, [])
+
+
+class TestPidFile(Case):
+    def test_it_is_there_while_the_broker_runs(self):
+        path = scratch.path()
+        read = []
+
+        def ready(broker):
+            with open(path) as file:  # noqa: PTH123
+                read.append(file.read())
+
+        argv = ["-c", self.conf("pid_file " + path), "--pid", "4711"]
+        self.assertEqual(app.main(BOARD + argv, ready), 0)
+        self.assertEqual(read, ["4711\n"])
+        with self.assertRaises(OSError):
+            open(path)  # noqa: PTH123, SIM115
+
+    def test_where_it_cannot_be_written(self):
+        self.refused(3, "-c", self.conf("pid_file /none/such/pid"), "--pid", "4711")
+        self.assertEqual(Broker.made.told, ["stop"])
+
+    def test_nor_a_log(self):
+        self.refused(3, "-c", self.conf("log_dest file /none/such/log"))
+        self.assertIsNone(Broker.made)
+
+
+class TestBudget(Case):
+    def test_every_owner_has_a_line_and_behind_the_sum_is_the_journal(self):
+        lines = start.budget("HOST").split("\n")
+        sizes = [int(line[16:24]) for line in lines]
+        self.assertEqual(sum(sizes[:-2]), sizes[-2])
+        self.assertEqual([line.split()[0] for line in lines[-2:]], ["tables", "journal"])
+
+    def test_an_unknown_board(self):
+        with self.assertRaises(ConfError):
+            start.budget("ABACUS")
+
+    def test_the_heap_is_checked_before_the_tables_are_made(self):
+        app.borrow("app.start", "_check_heap", Limits().rows(), 10240)
+        if MICROPYTHON:
+            large = Limits(message_bytes=1 << 26, message_block=4096).rows()
+            with self.assertRaises(MemoryError) as caught:
+                app.borrow("app.start", "_check_heap", large, 10240)
+            self.assertIn("lower limit message_bytes (messages", str(caught.exception))
+
+    def test_a_heap_in_pieces_is_told_from_one_that_is_too_small(self):
+        Broker.too_large = True
+        with self.assertRaises(MemoryError) as caught:
+            app.borrow("app.start", "start", app.App(), BOARD[:])
+        told = str(caught.exception)
+        self.assertIn("are free lie in pieces too small for them; lower limit", told)
+        need, size = Limits().ram_bytes(), max([row[1] for row in Limits().rows()])
+        self.assertIn(f": the tables take {need} bytes, and the ", told)
+        self.assertIn(f" message_bytes (messages take {size})", told)

@@ -1,0 +1,257 @@
+"""The broker on what the ports have for sockets and pollers (support/ports): that it starts,
+serves, and that a listener accepts again whatever has failed."""
+
+import unittest
+
+import esp32_socket
+import modlwip
+from packets import DISCONNECT, connect, publish, subscribe
+from port import CONNACK, World
+
+from slotmq import Limits
+from slotmq.app import start
+
+CONNECTIONS = {"rp2 1.25": 4, "rp2 1.28": 4, "esp32": 7}  # as boards/*/limits.py has them
+
+
+def made(port):
+    if port == "esp32":
+        board = esp32_socket.Board()
+        board.ntp = board.socket(2, 2)  # UDP, for the time
+    else:
+        board = modlwip.Board((1, 28) if port == "rp2 1.28" else (1, 25))
+    return World(board, Limits(connections=CONNECTIONS[port]))
+
+
+class App:
+    """What start._listen() asks of one."""
+
+    def __init__(self, world):
+        self.broker = world
+
+
+class TestPorts(unittest.TestCase):
+    def on_each(self):
+        for port in CONNECTIONS:
+            self.world = made(port)
+            yield port, self.world
+            self.world.end()
+
+    def tearDown(self):
+        self.world.end()
+
+    def asked(self, name):
+        client = self.world.knock()
+        client.send(connect(name))
+        self.world.run(300)
+        return b"".join(client.packets())
+
+    def comes_back(self, name):
+        # Somebody whose first SYN had no answer tries again.
+        world = self.world
+        for _ in range(4):
+            client = world.knock()
+            if client and client.peer.state == "open":
+                client.send(connect(name))
+                world.run(1500)
+                if client.packets() == [CONNACK]:
+                    return client
+            world.run(4000)
+        self.fail("the listener does not accept")
+        return None
+
+    def test_the_default_listener(self):
+        for port, world in self.on_each():
+            opened = start._listen(App(world), {}, start._EVERYWHERE, 1883, 0)
+            there = ["0.0.0.0:1883"] if port == "esp32" else ["0.0.0.0:1883", "[::]:1883"]
+            self.assertEqual(opened, there)
+            self.assertEqual(world.board.printed, [])
+            self.assertEqual(len(world.board.listeners), len(there))
+            world.client("one")
+
+    def test_an_address_of_ipv6_that_was_asked_for(self):
+        for port, world in self.on_each():
+            if port == "esp32":
+                with self.assertRaises(OSError):
+                    start._listen(App(world), {}, ("::",), 1883, 0)
+                self.assertEqual(world.board.listeners, [])
+            else:
+                start._listen(App(world), {}, ("::",), 1883, 0)
+                world.client("one")
+
+    def test_its_options_are_set(self):
+        for _, world in self.on_each():
+            world.listen("0.0.0.0", 1883)
+            world.client("one")
+            sock = world.broker.conns.stream[0]
+            pcb = sock.pcb if hasattr(sock, "pcb") else sock
+            self.assertTrue(pcb.nodelay)
+            self.assertEqual(world.board.printed, [])
+
+    def test_messages_of_each_qos_arrive(self):
+        for _, world in self.on_each():
+            world.listen("0.0.0.0", 1883)
+            reader, writer = world.client("reader"), world.client("writer")
+            reader.send(subscribe(1, "a/#", 2))
+            world.turn(3)
+            self.assertEqual(reader.answer(), [b"\x90\x03\0\1\2"])
+            for qos in range(3):
+                writer.send(publish(f"a/{qos}", bytes(300), qos, 7 + qos))
+                for _ in range(6):
+                    world.turn(2)
+                    reader.answer()
+                    writer.answer()
+            expected = [(f"a/{qos}".encode(), bytes(300), qos) for qos in range(3)]
+            self.assertEqual(reader.messages, expected)
+
+    def test_an_application_beside_the_clients(self):
+        """What docs/embed.md has: a callback that publishes, and a client of the program."""
+        for _, world in self.on_each():
+            world.listen("0.0.0.0", 1883)
+            world.broker.subscribe("door/bell", self.ring, 1)
+            client = world.client("switch")
+            client.send(subscribe(1, "hall/#", 1))
+            world.turn(3)
+            client.answer()
+            client.send(publish("door/bell", b"", 1, 7))
+            world.run(200)
+            self.assertEqual(client.answer(), [b"\x40\x02\0\x07"])
+            self.assertEqual(client.messages, [(b"hall/light", b"on", 1)])
+
+    def ring(self, *_message):
+        self.world.broker.publish("hall/light", b"on", 1)
+
+    def test_full_and_free_again(self):
+        for port, world in self.on_each():
+            world.listen("0.0.0.0", 1883)
+            most = CONNECTIONS[port]
+            clients = [world.client(f"c{n}") for n in range(most)]
+            self.assertEqual(self.asked("more"), b"\x20\x02\0\3")
+            clients.append(world.knock())  # says nothing: the last slot is taken
+            world.turn(3)
+            beyond = world.knock()
+            self.assertTrue(beyond is None or beyond.peer.state == "reset")
+            world.run(1000)
+            clients[0].peer.reset()
+            clients[1].peer.end()
+            world.run(1000)
+            self.assertEqual(world.broker.connected, most - 2)
+            self.comes_back("new 0")
+            self.comes_back("new 1")
+
+    def test_clients_that_go_without_a_word_free_their_sockets(self):
+        for port, world in self.on_each():
+            world.listen("0.0.0.0", 1883)
+            for n in range(3 * CONNECTIONS[port]):
+                client = self.comes_back(f"c{n}")
+                (client.peer.reset, client.peer.end, client.peer.vanish)[n % 3]()
+                world.run(300)
+            self.assertEqual(world.broker.connected, 0)
+
+    def test_what_came_before_a_reset_counts(self):
+        # esp32: lwIP has it first. (rp2: a reset frees it in the stack, _lwip_tcp_error.)
+        self.world = world = made("esp32")
+        world.listen("0.0.0.0", 1883)
+        witness = world.client("witness")
+        witness.send(subscribe(1, "#", 0))
+        world.turn(3)
+        witness.answer()
+        last = publish("last", bytes(200), 1, 1) * 3 + DISCONNECT
+        for times in (0, 1):
+            mortal = world.client("mortal", will=("will", "gone", 0))
+            world.board.heap.fail("recv: bytes", times)
+            mortal.peer.send(last)
+            mortal.peer.reset()
+            world.turn(5)
+            witness.answer()
+            self.assertEqual(world.board.heap.times, 0)
+        # where there is no heap for it, it is lost as it was
+        expected = [(b"last", bytes(200), 0)] * 3 + [(b"will", b"gone", 0)]
+        self.assertEqual(witness.messages, expected)
+        self.assertEqual(world.broker.connected, 1)
+
+    def points(self, port):
+        # where the first client's coming allocates
+        self.world = world = made(port)
+        world.listen("0.0.0.0", 1883)
+        world.board.heap.points.clear()
+        world.client("first")
+        world.end()
+        return list(world.board.heap.points)
+
+    def test_a_listener_comes_back_wherever_the_heap_was_too_small(self):
+        for port in CONNECTIONS:
+            points = self.points(port)
+            self.assertTrue("accept: object" in points and "register: entry" in points)
+            for point in points:
+                for times in (1, 3):
+                    if (port, point, times) == ("esp32", "accept: object", 3):
+                        continue  # each has cost a descriptor, and they are few
+                    with self.subTest(port=port, point=point, times=times):
+                        self.fails_at(port, point, times)
+
+    def fails_at(self, port, point, times):
+        self.world = world = made(port)
+        world.listen("0.0.0.0", 1883)
+        heap = world.board.heap
+        for n in range(2):
+            heap.fail(point, times)
+            for _ in range(times):
+                client = world.knock()
+                world.run(500)  # the tick comes several times
+                client.peer.reset()
+                world.run(300)
+            if point != "register: map":  # which grows now and then only
+                self.assertTrue(heap.times < times)
+            heap.fail(None, 0)
+            self.comes_back(f"c{n}")
+        self.assertEqual((world.broker.connected, world.broker.conns.count), (2, 2))
+        world.end()
+
+    def test_nothing_is_accepted_where_there_is_no_heap_for_all_of_it(self):
+        for _, world in self.on_each():
+            world.listen("0.0.0.0", 1883)
+            listeners = world.broker.loop.listeners
+            world.board.heap.points.clear()
+
+            def full():
+                raise MemoryError
+
+            listeners._make_space = full
+            client = world.knock()
+            client.send(connect("waits"))
+            world.run(700)
+            self.assertEqual(world.board.heap.points, [])
+            self.assertEqual(client.packets(), [])
+            del listeners._make_space
+            world.run(700)
+            self.assertEqual(client.packets(), [CONNACK])
+
+    def test_a_listener_comes_back_when_the_port_has_no_more(self):
+        # ENOMEM, ENOBUFS, EMFILE and newlib's ENFILE: nobody was accepted
+        for _, world in self.on_each():
+            world.listen("0.0.0.0", 1883)
+            listener = world.board.listeners[0]
+            accept = listener.accept
+            for error in (12, 105, 24, 23):
+                calls = []
+
+                def fails(error=error, calls=calls):
+                    calls.append(error)
+                    raise OSError(error)
+
+                listener.accept = fails
+                client = world.knock()
+                client.send(connect("waits"))
+                world.run(700)
+                self.assertEqual(client.packets(), [])
+                self.assertTrue(1 < len(calls) < 9, len(calls))  # with the tick, not in each turn
+                listener.accept = accept
+                world.run(700)
+                self.assertEqual(client.packets(), [CONNACK])
+                client.peer.reset()
+                world.run(300)
+
+
+if __name__ == "__main__":
+    unittest.main()

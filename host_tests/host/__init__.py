@@ -1,0 +1,1 @@
+"""The command line, the tools and the firmware, on a computer."""

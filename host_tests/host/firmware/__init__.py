@@ -1,0 +1,1 @@
+"""What a board starts, on fakes of its port."""

@@ -1,0 +1,159 @@
+"""firmware/main.py with an application of the board's own beside it, on both runtimes."""
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from host_tests.support.embedded import TIMEOUT_S, Program
+from slotmq_tools import micropython, mpy
+from slotmq_tools.ports import free_port
+
+ROOT = Path(__file__).parents[3]
+FIRMWARE, EXAMPLES = ROOT / "firmware", ROOT / "examples"
+HEAP_KB = 160  # a Pico W's; the firmware's modules are compiled in it, not before
+BAR = 24_000  # a client that comes in needs half of that for a moment
+# In place of a board's pins, which print what becomes of them. CPython has no ticks of time's.
+MACHINE = """\
+import time
+if not hasattr(time, "ticks_ms"):
+    time.ticks_ms = lambda: time.monotonic_ns() // 1000000
+    time.ticks_diff = lambda now, then: now - then
+class ADC:
+    def __init__(self, which): pass
+    def read_u16(self): return 14021
+class Pin:
+    OUT = 1
+    def __init__(self, number, mode=None): self.number = number
+    def value(self, on=None): print("pin", self.number, on)
+"""
+
+
+class Board(Program):
+    """The firmware; its flash is a folder."""
+
+    def __init__(self, runtime: str, flash: Path) -> None:
+        port = free_port()
+        network = {"board": "RPI_PICO_W", "link": "host", "led": None, "watchdog": 0}
+        (flash / "network.json").write_text(json.dumps(network))
+        (flash / "slotmq.conf").write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
+        (flash / "machine.py").write_text(MACHINE)
+        if runtime == "cpython":
+            path = f"{FIRMWARE}:{flash}:{os.environ.get('PYTHONPATH', '')}"
+            environment = {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+            command = [sys.executable, str(FIRMWARE / "main.py")]
+        else:
+            imports = mpy.build_for(micropython.find(32))
+            environment = micropython.environment(imports, FIRMWARE, flash)
+            command = micropython.command(32, HEAP_KB, FIRMWARE / "main.py")
+        super().__init__(flash, port, command, environment)
+
+    def most_free(self) -> int:
+        whole, _, _ = self.said().rpartition("\n")  # a line may still be written
+        lines = [line.split() for line in whole.splitlines()]
+        return max((int(words[1]) for words in lines if words[:1] == ["free"]), default=0)
+
+
+Start = Callable[[str | Path], Board]
+
+
+@pytest.fixture
+def start(runtime: str, tmp_path: Path) -> Iterator[Start]:
+    running: list[Board] = []
+
+    def start_one(app: str | Path) -> Board:
+        if isinstance(app, Path):
+            shutil.copy(app, tmp_path / "app.py")
+        else:
+            (tmp_path / "app.py").write_text(app)
+        running.append(Board(runtime, tmp_path))
+        return running[-1]
+
+    yield start_one
+    for one in running:
+        one.end()
+
+
+def test_a_sensor_and_a_relay(start: Start) -> None:
+    board = start(EXAMPLES / "app.py")
+    watcher = board.connect("watcher")
+    watcher.subscribe("room/+", qos=1)
+    watcher.receive("room/temperature", b"27.0", 0, retain=True)
+    watcher.publish("relay/1/set", b"on", 1)  # may not: it is no panel
+    panel = board.connect("panel-1")
+    panel.publish("relay/1/set", b"on", 1)
+    board.says("pin 2 True")
+    panel.publish("relay/1/set", b"off", 1)
+    board.says("pin 2 False")
+    assert board.said().count("pin 2 ") == 2
+    for client in (watcher, panel):
+        client.sock.close()
+
+
+def test_a_task_of_asyncio(start: Start) -> None:
+    board = start(EXAMPLES / "app_asyncio.py")
+    client = board.connect("client")
+    client.subscribe("app/done/+", qos=1)
+    for name in ("a", "b"):
+        client.publish(f"app/do/{name}", b"now", 1)
+        client.receive(f"app/done/{name}", b"now", 1)
+    client.subscribe("app/heartbeat", qos=0)
+    first, second = client.receive_many(1) + client.receive_many(1)
+    assert int(second.payload) == int(first.payload) + 1
+    client.sock.close()
+
+
+def test_the_guides_own(start: Start) -> None:
+    guide = (ROOT / "docs/embed.md").read_text()
+    board = start(guide.split("```python\n")[1].split("```")[0])
+    client = board.connect("client")
+    client.subscribe("hall/light", qos=0)
+    client.receive("hall/light", b"off", 0, retain=True)
+    client.publish("door/bell", b"", 1)
+    client.receive("hall/light", b"on", 0)
+    client.sock.close()
+
+
+MEASURED = """\
+import gc
+def step():
+    gc.collect()
+    print("free", gc.mem_free())
+def start(broker):
+    broker.hooks = type("Hooks", (), {"may_publish": lambda self, *_: True})()
+    broker.subscribe("a", print)
+    return step
+"""
+
+
+def test_a_pico_ws_heap_has_room_for_a_subscription_and_hooks(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(MEASURED)
+    board = Board("micropython", tmp_path)
+    deadline = time.monotonic() + TIMEOUT_S
+    try:
+        while board.most_free() < BAR:  # what was loaded on demand goes after a second
+            assert time.monotonic() < deadline, board.said()
+            time.sleep(0.05)
+    finally:
+        board.end()
+
+
+def test_one_that_cannot_be_loaded_is_safe_mode_and_says_why(start: Start) -> None:
+    board = start("import nothing_of_that_name\n")
+    assert board.process.wait(TIMEOUT_S) == 0
+    assert "slotmq: safe mode: app.py: " in board.said()
+    assert "nothing_of_that_name" in board.said()
+    assert "listening on" not in board.said()
+
+
+def test_one_that_fails_later_ends_that_start(start: Start) -> None:
+    board = start("def start(broker):\n    return lambda: 1 // 0\n")
+    assert board.process.wait(TIMEOUT_S) == 1
+    assert "listening on" in board.said()
+    assert "ZeroDivisionError" in board.said()
+    assert (board.output.parent / "slotmq.boots").read_text() == "+"

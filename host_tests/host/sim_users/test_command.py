@@ -1,0 +1,194 @@
+"""The options of `slotmq sim`, its files, and the scenarios that come with it."""
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import util
+from pathlib import Path
+from xml.dom import minidom
+
+import pytest
+from click.testing import CliRunner, Result
+
+from slotmq_tools import cli
+from slotmq_tools.scenario import plan
+from slotmq_tools.scenario.outcome import simulate
+from slotmq_tools.scenario.reading import read
+
+from .test_outcomes import TEN
+
+ROOT = Path(__file__).parents[3]
+SCENARIOS = sorted((ROOT / "docs" / "scenarios").glob("*.toml"))
+
+
+def sim(*args: object) -> Result:
+    return CliRunner().invoke(cli.main, ["sim", *map(str, args)])
+
+
+@pytest.fixture
+def ten(tmp_path: Path) -> Path:
+    file = tmp_path / "ten.toml"
+    file.write_text(TEN)
+    return file
+
+
+def test_words_tables_and_how_fast_it_was(ten: Path) -> None:
+    done = sim(ten)
+    assert done.exit_code == 0
+    assert done.stdout.startswith("10 x sensor, 1 x reader on HOST for 1 min, seed 1\n\nOf 600 ")
+    assert re.search(r"^ deliveries +60,000 +\d+ ", done.stdout, re.MULTILINE)
+    assert "simulated seconds a second" in done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 130
+
+
+def test_quiet_is_the_words_only(ten: Path) -> None:
+    done = sim(ten, "-q")
+    assert done.stderr == ""
+    assert "No limit was hit." in done.stdout
+    assert "Tables" not in done.stdout
+
+
+def test_json_has_the_numbers(ten: Path) -> None:
+    found = json.loads(sim(ten, "--json", "--board", "RPI_PICO_W", "--seed", "4").stdout)
+    assert (found["board"], found["seed"], found["duration_s"]) == ("RPI_PICO_W", 4, 60)
+    assert found["due"] == found["delivered"] + found["lost"] + found["waiting"] == 600
+    assert found["limits_hit"][0]["limit"] == "connections"
+    assert {"name": "connections", "size": 4, "peak": 4}.items() <= found["tables"][0].items()
+    assert sum(found["ram"]["rows"].values()) == found["ram"]["tables"]
+    assert found["groups"][1]["name"] == "reader"
+
+
+def test_a_report_is_one_page_with_curves(ten: Path, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    done = sim(ten, "-q", "--out", out)
+    assert done.exit_code == 0
+    page = out.read_text()
+    assert "Of 600 messages due" in page
+    assert not re.search(r"(src|href)=.(?!#)|url\((?!#)", page), "it needs nothing else"
+    (curves,) = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
+    minidom.parseString(curves)
+    for told in ("Messages a second", "delivered", "lost", "connections", "deliveries", "0:01:00"):
+        assert f">{told}</text>" in curves
+    rows = re.findall(r"<tr><td>deliveries</td><td>60,000</td>", page)
+    assert len(rows) == 1
+    assert [file.name for file in tmp_path.iterdir() if file not in (ten, out)] == []
+
+
+def test_a_title_is_no_markup(tmp_path: Path) -> None:
+    file, out = tmp_path / "x.toml", tmp_path / "x.html"
+    file.write_text('title = "<script>alert(1)</script> $x_$"\n' + TEN)
+    assert sim(file, "-q", "--out", out).exit_code == 0
+    assert "<h1>&lt;script&gt;alert(1)&lt;/script&gt; $x_$</h1>" in out.read_text()
+    assert "<script" not in out.read_text()
+    assert sim(file, "-q", "--out", out.with_suffix(".png")).exit_code == 0
+
+
+def test_a_picture_is_a_png(ten: Path, tmp_path: Path) -> None:
+    out = tmp_path / "report.png"
+    assert sim(ten, "-q", "--out", out).exit_code == 0
+    assert out.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert len(out.read_bytes()) > 20_000
+
+
+@pytest.mark.parametrize("suffix", ["html", "png"])
+def test_without_matplotlib_nothing_is_simulated(
+    ten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    monkeypatch.setattr(util, "find_spec", lambda name: None)
+    done = sim(ten, "--out", tmp_path / f"report.{suffix}")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith("Error: --out needs matplotlib")
+    assert "pip install 'slotmq[picture]'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["--out", "report.pdf"], "--out: expected a name that ends in .html or .png"),
+        (["--out", "/no/such/report.html"], "--out: there is no folder /no/such"),
+        (["--board", "NO_SUCH"], "'NO_SUCH' is not one of"),
+        (["--seed", "-1"], "-1 is not in the range"),
+    ],
+)
+def test_wrong_options(ten: Path, args: list[str], told: str) -> None:
+    done = sim(ten, *args)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert told in done.stderr
+
+
+def test_no_file(tmp_path: Path) -> None:
+    assert sim().exit_code == 2
+    done = sim(tmp_path / "none.toml")
+    assert done.exit_code == 2
+    assert "none.toml: cannot be read: " in done.stderr
+
+
+# What comes with it
+
+
+def test_the_example_is_a_scenario(tmp_path: Path) -> None:
+    file = tmp_path / "example.toml"
+    file.write_text(sim("--example").stdout)
+    scenario = read(file, duration="20 min")
+    outcome = simulate(scenario, lambda percent: None)
+    assert outcome.total("delivered") > 900
+    assert outcome.wear and outcome.wear.years and outcome.wear.years > 1
+
+
+def test_the_page_shows_what_comes_of_it(tmp_path: Path) -> None:
+    """Its words; a change of the broker may move the figures a little."""
+    page = (ROOT / "docs/test.md").read_text()
+    shown = page.partition("<!-- sim:begin -->\n```\n")[2].partition("```\n<!-- sim:end -->")[0]
+    file = tmp_path / "home.toml"
+    file.write_text(sim("--example").stdout)
+    printed = sim(file, "-q").stdout
+    texts = (re.sub(r"\d[\d,.:]*", "0", " ".join(text.split())) for text in (printed, shown))
+    assert next(texts) == next(texts)
+    due = [int(text.split()[1].replace(",", "")) for text in (printed[printed.index("Of ") :],
+           shown[shown.index("Of ") :])]  # fmt: skip
+    assert due[0] == due[1]
+    lines = (text.partition("RAM")[2] for text in (printed, shown))
+    ram = [[int(n.replace(",", "")) for n in re.findall("[0-9,]{5,}", line)] for line in lines]
+    assert ram[0] == ram[1], "docs/test.md: its block is not what is printed any more"
+
+
+def test_the_scenario_of_the_help_is_one(tmp_path: Path) -> None:
+    text = sim("--help").output
+    file = tmp_path / "help.toml"
+    file.write_text(text[text.index("duration =") : text.index("Told is")])
+    outcome = simulate(read(file, duration="2 min"), lambda percent: None)
+    assert outcome.total("due") == 12 * 12
+
+
+def test_every_key_is_printed() -> None:
+    printed = sim("--keys").stdout
+    for title, table in plan.TABLES.items():
+        assert f"\n{title}: " in f"\n{printed}"
+        for name in plan.keys(table):
+            assert re.search(rf"^  {name} +\S", printed, re.MULTILINE), name
+
+
+@pytest.mark.parametrize("file", SCENARIOS, ids=lambda file: file.name)
+def test_the_scenarios_of_the_documents(file: Path) -> None:
+    assert tomllib.loads(file.read_text())["title"]
+    outcome = simulate(read(file, duration="70 min"), lambda percent: None)
+    assert outcome.total("delivered") > 0
+    assert {hit.limit for hit in outcome.hits} <= {"connections", "queued", "messages"}
+
+
+def test_it_is_fast() -> None:
+    """A small network: thousands of simulated seconds a second, if the machine is idle."""
+    code = (
+        "import sys, time; from pathlib import Path\n"
+        "from slotmq_tools.scenario.reading import read\n"
+        "from slotmq_tools.scenario.outcome import simulate\n"
+        "scenario = read(Path(sys.argv[1]))\n"
+        "start = time.process_time(); simulate(scenario, lambda percent: None)\n"
+        "print(scenario.duration / 1000 / (time.process_time() - start))"
+    )
+    (file,) = (file for file in SCENARIOS if file.name == "crowd.toml")
+    command = [sys.executable, "-c", code, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert float(done.stdout) > 400  # and 2,600 on an idle machine

@@ -1,0 +1,112 @@
+"""The three applications in examples/, on both runtimes, with clients of the network."""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from host_tests.support.embedded import TIMEOUT_S, Program
+from slotmq_tools import micropython, mpy
+from slotmq_tools.ports import free_port
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+HEAP_KB = 256
+
+
+class Example(Program):
+    """One of the examples."""
+
+    def __init__(self, runtime: str, folder: Path, port: int, code: str) -> None:
+        script = folder / "run.py"
+        script.write_text(f"import sys\nsys.path.append({str(EXAMPLES)!r})\n{code}\n")
+        if runtime == "cpython":
+            command, environment = [sys.executable, str(script)], dict(os.environ)
+        else:
+            target = micropython.find(32)
+            command = micropython.command(32, HEAP_KB, script)
+            environment = micropython.environment(mpy.build_for(target))
+        super().__init__(folder, port, command, environment)
+
+
+Start = Callable[[str], Example]
+
+
+@pytest.fixture
+def start(runtime: str, tmp_path: Path) -> Iterator[Start]:
+    running: list[Example] = []
+
+    def start_one(code: str) -> Example:
+        port = free_port()
+        running.append(Example(runtime, tmp_path, port, code.replace("PORT", str(port))))
+        return running[-1]
+
+    yield start_one
+    for one in running:
+        one.end()
+
+
+def test_sensor_logger(start: Start) -> None:
+    example = start("import sensor_logger\nsensor_logger.main(PORT, every_ms=100)")
+    client = example.connect("reader")
+    client.subscribe("sensors/#", qos=1)
+    client.receive("sensors/here", b"21.5", 1, retain=True)
+    client.publish("sensors/there", b"19.0", 1)
+    log = example.folder / "readings.csv"
+    deadline = time.monotonic() + TIMEOUT_S
+    while not log.exists() or "sensors/there,19.0\n" not in log.read_text():
+        assert time.monotonic() < deadline, example.said()
+        time.sleep(0.05)
+    assert "sensors/here,21.5\n" in log.read_text()
+    client.sock.close()
+
+
+def test_the_sensor_logger_goes_on_where_a_boards_milliseconds_begin_anew(start: Start) -> None:
+    """After 2 ** 30 of them, some twelve days; here in the sixth of twenty turns."""
+    example = start(
+        "import sensor_logger\n"
+        "now, read = [2**30 - 600], []\n"
+        "def ticks_ms():\n"
+        "    now[0] = (now[0] + 100) % 2**30\n"
+        "    return now[0]\n"
+        "sensor_logger.ticks_ms = ticks_ms\n"
+        "sensor_logger.main(PORT, read=lambda: read.append(now[0]), every_ms=100, turns=20)\n"
+        "print('read', len(read), min(read) < 2000)"
+    )
+    assert example.process.wait(TIMEOUT_S) == 0, example.said()
+    assert example.said().splitlines()[-1] == "read 20 True"
+
+
+def test_relay_controller(start: Start) -> None:
+    example = start(
+        "import relay_controller\n"
+        "def pin(on): print('relay', on)\n"
+        "relay_controller.main(PORT, {'1': pin})"
+    )
+    watcher = example.connect("watcher")
+    watcher.subscribe("relay/+", qos=1)
+    watcher.receive("relay/1", b"off", 1, retain=True)
+    watcher.publish("relay/1/set", b"on", 1)  # may not: it is no panel
+    panel = example.connect("panel-1")
+    panel.publish("relay/1/set", b"on", 1)
+    watcher.receive("relay/1", b"on", 1)
+    panel.sock.close()  # lost
+    watcher.receive("relay/1", b"off", 1)
+    watcher.sock.close()
+
+
+def test_asyncio_app(start: Start) -> None:
+    example = start("import asyncio_app\nasyncio_app.main(PORT, 0.2)")
+    client = example.connect("client")
+    client.subscribe("app/done/+", qos=0)
+    for name in ("a", "b"):
+        client.publish(f"app/do/{name}", b"now", 1)
+        client.receive(f"app/done/{name}", b"now", 0)
+    client.subscribe("app/heartbeat", qos=0)
+    first, second = client.receive_many(1) + client.receive_many(1)
+    assert int(second.payload) == int(first.payload) + 1
+    client.publish("app/stop", b"", 0)
+    assert example.process.wait(TIMEOUT_S) == 0, example.said()
+    client.sock.close()

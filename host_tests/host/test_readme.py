@@ -1,0 +1,307 @@
+"""The documents tell the truth: their code runs, and what they name exists.
+
+Names of tests, files, settings, policies, make targets and options are looked up, so
+that a change of the code that forgets a document is seen here.
+"""
+
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from slotmq.config.mosquitto_conf import FIELDS
+from slotmq.config.policies import WHEN_FULL, rows
+from slotmq.config.settings import Settings
+from slotmq.journal import start as keeping
+from slotmq.recorder import start as record
+from slotmq_tools import cli, micropython, mpy
+from slotmq_tools.ports import free_port
+
+from ..broker.wire import codec
+from ..broker.wire.client import Client
+from ..broker.wire.process import Program
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+DESIGN = (ROOT / "lib/DESIGN.md").read_text()
+PAGES = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))}
+DOCUMENTS = {
+    "README.md": README,
+    "lib/DESIGN.md": DESIGN,
+    **{f"docs/{name}": text for name, text in PAGES.items()},
+}
+LINKING = [
+    str(path.relative_to(ROOT))
+    for pattern in ("*.md", "docs/*.md", "lib/*.md", "boards/*/*.md")
+    for path in sorted(ROOT.glob(pattern))
+]
+LONGEST_README = 200
+MAKEFILE = (ROOT / "Makefile").read_text()
+HEAP_KB = 160  # a Pico W's
+LOG_TYPES = ("error", "warning", "notice", "information")
+# Programs of others that the documents name, and whose options are their own affair.
+CLIENTS = {"mosquitto_pub", "mosquitto_sub"}
+OTHERS = {
+    *CLIENTS,
+    *(f".venv/bin/{name}" for name in CLIENTS),
+    *("mpremote", ".venv/bin/python", ".venv/bin/pip", "pip", "export"),
+}
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """The code blocks in that language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+def lines(language: str) -> list[list[str]]:
+    """The words of each command line, without what a comment says of it."""
+    found = [line for text in DOCUMENTS.values() for block in blocks(text, language)
+             for line in block.replace("\\\n", " ").splitlines()]  # fmt: skip
+    words = [shlex.split(line, comments=True) for line in found]
+    # MicroPython's own makefiles are not ours.
+    return [each for each in words if each and each[:2] != ["make", "-C"]]
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip(" `") for cell in line.split("|")[1:-1]]
+
+
+# The code.
+
+
+@pytest.fixture
+def start(tmp_path: Path, runtime: str):
+    """Start a script as a process of its own, on either runtime."""
+
+    def run(text: str) -> Program:
+        script = tmp_path / "main.py"
+        script.write_text(text)
+        if runtime == "cpython":
+            return Program([sys.executable, str(script)], tmp_path)
+        imports = mpy.build_for(micropython.find(32))
+        command = micropython.command(32, HEAP_KB, script)
+        return Program(command, tmp_path, micropython.environment(imports))
+
+    return run
+
+
+def test_the_quick_start_serves_clients(start):
+    code, *_ = blocks(README, "python")
+    assert 0 < len(code.splitlines()) <= 10
+    port = free_port()
+    program = start(code.replace("1883", str(port)))
+    program.wait_for(lambda: _answers(port), "the quick start to listen")
+    client = Client(("127.0.0.1", port))
+    client.connect(codec.connect("reader"))
+    client.subscribe("greeting")
+    client.receive("greeting", b"hello", retain=True)
+    client.sock.close()
+    program.signal(signal.SIGINT)
+    program.finish()
+
+
+def _answers(port: int) -> bool:
+    try:
+        Client(("127.0.0.1", port)).sock.close()
+    except ConnectionError:
+        return False
+    return True
+
+
+# A board's pin, for a computer.
+PINS = """\
+import sys
+from slotmq import Broker, Limits
+
+class Pin:
+    OUT = 1
+    shown = []
+
+    def __init__(self, *_):
+        pass
+
+    def value(self, on):
+        Pin.shown.append(on)
+
+class machine:
+    pass
+
+machine.Pin = Pin
+sys.modules["machine"] = machine
+"""
+LAMP = """
+broker = Broker(Limits(connections=5))
+start(broker)
+for word in ("on", "off"):
+    broker.publish("lamp/set", word)
+    broker.turn(0)
+    broker.turn(0)
+assert Pin.shown == [True, False], Pin.shown
+"""
+
+
+def test_the_application_for_a_board_switches_the_lamp(start):
+    _, code = blocks(README, "python")
+    assert len([line for line in code.splitlines() if line]) <= 10
+    start(PINS + code + LAMP).finish()
+
+
+def as_a_library() -> list[str]:
+    return blocks(PAGES["embed.md"].partition("\n## As a library")[2], "python")[:3]
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_the_code_of_the_page_about_a_library_runs(start, number: int):
+    start(as_a_library()[number].replace("1883", str(free_port()))).finish()
+
+
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= LONGEST_README
+
+
+# The commands.
+
+
+def test_make_has_what_the_documents_call():
+    targets = set(re.findall(r"^([\w-]+):", MAKEFILE, re.MULTILINE))
+    variables = set(re.findall(r"^(\w+) \?=", MAKEFILE, re.MULTILINE))
+    called = [words[1:] for words in lines("sh") if words[0] == "make"]
+    called += [
+        [name] for text in DOCUMENTS.values() for name in re.findall(r"`make ([\w-]+)", text)
+    ]
+    assert ["run"] in called
+    assert ["test"] in called
+    for words in called:
+        for word in words:
+            name, equals, _ = word.partition("=")
+            assert name in (variables if equals else targets), word
+
+
+@pytest.mark.parametrize(
+    "words", [words for words in lines("sh") if words[0] == "slotmq"], ids=" ".join
+)
+def test_slotmq_has_the_options_that_the_documents_use(words: list[str]):
+    _, *arguments = words  # all are parsed before --help takes over
+    done = CliRunner().invoke(cli.main, [*arguments, "--help"])
+    assert done.exit_code == 0, done.output
+
+
+def test_every_option_is_on_the_page():
+    run = cli.main.commands["run"]
+    options = {
+        option for each in run.params for option in each.opts if isinstance(each, click.Option)
+    }
+    table = PAGES["operate.md"].partition("| option | |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"^\| `(-+\w+)", table, re.MULTILINE)) == options - {"--help"}
+
+
+def test_other_commands_are_of_programs_that_we_know():
+    assert {words[0] for words in lines("sh")} <= {"make", "slotmq", *OTHERS}
+
+
+def test_the_line_that_is_shown_has_this_version():
+    done = subprocess.run(
+        [sys.executable, "-m", "slotmq_tools.cli", "--version"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert f"    {done.stdout.strip()} on MicroPython" in README
+
+
+# The tables.
+
+
+def keys() -> dict[str, list[str]]:
+    _, _, text = PAGES["configure.md"].partition("<!-- keys:begin -->")
+    text = text.partition("<!-- keys:end -->")[0]
+    return {row[0]: row[1:] for row in map(cells, text.strip().splitlines()[2:])}
+
+
+def test_the_keys_are_those_of_the_configuration():
+    assert list(keys()) == [row[0] for row in rows(FIELDS)]
+
+
+@pytest.mark.parametrize("key", [row[0] for row in rows(FIELDS)])
+def test_a_keys_default_and_whether_a_reload_changes_it(key: str):
+    (row,) = (row for row in rows(FIELDS) if row[0] == key)
+    default, reload, _ = keys()[key]
+    assert default == shown(
+        row[2], getattr(Settings, key, (keeping.DEFAULTS | record.DEFAULTS).get(key))
+    )
+    assert reload == ("yes" if row[1] == "live" else "")
+
+
+def shown(kind: str, value: object) -> str:
+    """A setting as the table has it."""
+    if kind in ("size", "most"):
+        assert value == 0
+        return "table"
+    if kind == "types":
+        assert value == (1 << len(LOG_TYPES)) - 1
+        return " ".join(LOG_TYPES)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, bytes):
+        return value.decode()
+    return "" if value is None else value[0] if isinstance(value, tuple) else str(value)
+
+
+def test_every_policy_is_in_the_table_of_what_is_full_the_default_first():
+    _, _, text = DESIGN.partition("\n### Tables that clients fill")
+    assert policies(text.partition("\n### ")[0]) == {
+        name: chosen for name, *chosen in rows(WHEN_FULL)
+    }
+
+
+def policies(text: str) -> dict[str, list[str]]:
+    """The policies of each table in their order; a row without a name goes on with the last."""
+    found: dict[str, list[str]] = {}
+    name = ""
+    for line in re.findall(r"^\|.*\|$", text, re.MULTILINE)[2:]:
+        what, policy, *_ = cells(line)
+        name = what.partition(",")[0] or name
+        if policy:
+            found.setdefault(name, []).append(policy)
+    return found
+
+
+# What they name.
+
+
+@pytest.mark.parametrize("name", LINKING)
+def test_links_lead_to_files_and_headings(name: str):
+    page = ROOT / name
+    for target in re.findall(r"\]\(\s*([^)\s]+)\)", page.read_text()):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        there = page.parent / path if path else page
+        assert there.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", there.read_text(), re.MULTILINE)
+            assert anchor in [slug(heading) for heading in headings], target
+
+
+def slug(heading: str) -> str:
+    """What GitHub makes of a heading."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_files_that_are_named_exist(name: str):
+    folders = ("lib", "firmware", "examples", "tools", "boards", "host_tests")
+    there = {path.name for folder in folders for path in (ROOT / folder).rglob("*.py")}
+    named = {each for each in re.findall(r"[\w*]+\.py\b", DOCUMENTS[name]) if "*" not in each}
+    # The user's own, and MicroPython's
+    assert named - there <= {"main.py", "_boot.py", "makemanifest.py"}
+
+
+def test_tests_that_are_named_exist():
+    text = "\n".join(path.read_text() for path in (ROOT / "host_tests").rglob("*.py"))
+    for name in re.findall(r"`((?:test_|Test)\w+)`", DESIGN):
+        assert re.search(rf"^\s*(?:def|class) {name}\b", text, re.MULTILINE), name

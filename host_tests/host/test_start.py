@@ -1,0 +1,257 @@
+"""The start of `slotmq run`: the line that it says, where it listens, why it is refused."""
+
+import os
+import re
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from slotmq_tools.ports import free_port
+
+from ..support.program import CONNACK, CONNECT, Start, conf, exchange, serves
+
+IMPLEMENTATION = {
+    "cpython": r"CPython \d+\.\d+\.\d+ \(64-bit\), board {board}, heap without a limit",
+    "micropython": r"MicroPython \d+\.\d+\.\d+ \(32-bit\), board {board}, heap {heap} KB",
+}
+
+
+@pytest.mark.parametrize(
+    ("board", "options", "heap"),
+    [
+        ("HOST", (), 65536),
+        ("RPI_PICO_W", (), 160),
+        ("RPI_PICO_W", ("--heap", 200), 200),
+    ],
+)
+def test_it_says_in_one_line_what_runs_and_where(
+    board: str, options: Sequence[object], heap: int, runtime: str, start: Start
+) -> None:
+    if runtime == "cpython":  # which has no --heap
+        options = ()
+    port = free_port()
+    run = start("-p", port, "--board", board, *options)
+    what = IMPLEMENTATION[runtime].format(board=board, heap=heap)
+    where = rf"127\.0\.0\.1:{port}, \[::1\]:{port}"
+    line = rf"slotmq \d+\.\d+\.\d+ on {what}, listening on {where}"
+    assert re.fullmatch(line, run.headline())
+    run.stop()
+    assert len(run.output.read_text().splitlines()) == 1
+
+
+def test_without_a_configuration_it_serves_loopback_only(start: Start) -> None:
+    port = free_port()
+    run = start("-p", port)
+    run.headline()
+    assert serves("127.0.0.1", port)
+    assert serves("::1", port)
+    assert not serves(other_address(), port)
+
+
+def other_address() -> str:
+    """An address of this machine that is not 127.0.0.1."""
+    return "127.0.0.2"  # all of 127/8 is, on Linux
+
+
+def test_an_address(start: Start) -> None:
+    port = free_port()
+    assert start("-p", port, "--host", "127.0.0.2").headline().endswith(f" 127.0.0.2:{port}")
+    assert serves("127.0.0.2", port)
+    assert not serves("127.0.0.1", port)
+
+
+@pytest.mark.parametrize("lines", [[], ["listener {port} 127.0.0.1"]], ids=["alone", "beside"])
+def test_an_address_without_a_port_means_1883(
+    lines: list[str], start: Start, tmp_path: Path
+) -> None:
+    host = f"127.{os.getpid() >> 14 & 255}.{os.getpid() >> 7 & 127}.{2 + (os.getpid() & 127)}"
+    port = free_port()
+    path = conf(tmp_path, "allow_anonymous true", *[line.format(port=port) for line in lines])
+    run = start("-c", path, "--host", host)
+    beside = f"127.0.0.1:{port}, " if lines else ""
+    assert run.headline().endswith(f" listening on {beside}{host}:1883")
+    assert serves(host, 1883)
+    assert serves("127.0.0.1", port) == bool(lines)
+    run.stop()
+
+
+def test_a_listener_without_an_address_serves_all(start: Start, tmp_path: Path) -> None:
+    port = free_port()
+    run = start("-c", conf(tmp_path, f"listener {port}", "allow_anonymous true"))
+    assert run.headline().endswith(f" listening on 0.0.0.0:{port}, [::]:{port}")
+    for host in ("127.0.0.1", "127.0.0.2", "::1"):
+        assert serves(host, port)
+    run.stop()
+
+
+def test_several_listeners(start: Start, tmp_path: Path) -> None:
+    first, second, third = free_port(), free_port(), free_port()
+    lines = f"listener {first} 127.0.0.1", f"listener {second} ::1", "allow_anonymous true"
+    run = start("-c", conf(tmp_path, *lines), "-p", third)
+    where = f"127.0.0.1:{first}, [::1]:{second}, 127.0.0.1:{third}, [::1]:{third}"
+    assert run.headline().endswith(f" listening on {where}")
+    for address in (("127.0.0.1", first), ("::1", second), ("127.0.0.1", third)):
+        assert serves(*address)
+    assert not serves("::1", first)
+
+
+def test_a_port_that_the_configuration_has_adds_nothing(start: Start, tmp_path: Path) -> None:
+    port = free_port()
+    run = start("-c", conf(tmp_path, f"listener {port} 127.0.0.1"), "-p", port)
+    assert run.headline().endswith(f" listening on 127.0.0.1:{port}")
+
+
+def test_a_listener_lets_nobody_in_that_has_no_name(start: Start, tmp_path: Path) -> None:
+    port = free_port()
+    start("-c", conf(tmp_path, f"listener {port}")).headline()
+    not_authorized = bytes.fromhex("2002 0005")
+    exchange(("127.0.0.1", port), (CONNECT, not_authorized)).close()
+
+
+# A start that is refused
+
+
+def test_a_bad_configuration(start: Start, tmp_path: Path) -> None:
+    path = conf(tmp_path, "# mine", "max_qos 3")
+    line = f"slotmq: {path}:2: max_qos: expected a number from 0 to 2"
+    assert start("-c", path).refusal() == (3, line)
+
+
+def test_a_missing_configuration(start: Start, tmp_path: Path) -> None:
+    status, line = start("-c", tmp_path / "none").refusal()
+    assert status == 3
+    assert str(tmp_path / "none") in line
+
+
+def test_more_than_the_table_holds(start: Start, tmp_path: Path) -> None:
+    path = conf(tmp_path, "limit inflight 10", "max_inflight_messages 11")
+    status, line = start("-c", path).refusal()
+    assert (status, line.partition(": expected ")[2]) == (3, "at most 10, see limit inflight")
+
+
+def test_an_answer_to_connect_that_does_not_fit(start: Start, tmp_path: Path) -> None:
+    path = conf(tmp_path, "limit tx_bytes 640", f"server_reference {'x' * 330}")
+    status, line = start("-c", path).refusal()
+    assert status == 3
+    expected = f"{path}:2: server_reference: expected a CONNACK of at most 320 bytes, half of "
+    assert line.startswith(f"slotmq: {expected}")
+
+
+@pytest.mark.parametrize(
+    ("key", "before", "expected"),
+    [
+        ("log_dest", "file ", "a file that can be written"),
+        ("pid_file", "", "a file that can be written"),
+        ("scram_file", "", "a file that can be read"),
+    ],
+)
+@pytest.mark.parametrize("name", ["none/such", ""], ids=["missing", "folder"])
+def test_a_file_that_cannot_be_opened(
+    key: str, before: str, expected: str, name: str, start: Start, tmp_path: Path
+) -> None:
+    own = f"listener {free_port()} 127.0.0.1"
+    path = conf(tmp_path, own, f"{key} {before}{tmp_path / name}")
+    status, line = start("-c", path).refusal()
+    assert status == 3
+    assert line.startswith(f"slotmq: {path}:2: {key}: expected {expected} ([Errno ")
+
+
+def test_a_user_that_is_none(start: Start, tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    users.write_text("# mine\nalice:secret\n")
+    status, line = start("-c", conf(tmp_path, f"scram_file {users}")).refusal()
+    assert status == 3
+    assert line.startswith(f"slotmq: {users}:2: expected a new name:iterations")
+
+
+@pytest.mark.parametrize(
+    ("key", "lines"),
+    [
+        ("listener", ["listener {port} 127.0.0.1"]),
+        ("listener", ["listener {port}"]),
+        ("listener", ["listener {port} no.such.host.invalid"]),
+        ("listener", ["listener {port} 192.0.2.1"]),  # of documents, and of no machine
+        ("port", ["port {port}"]),
+        ("bind_address", ["bind_address 127.0.0.1", "port {port}"]),
+    ],
+)
+def test_a_listener_that_cannot_be_bound(
+    key: str, lines: list[str], start: Start, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        other = f"listener {free_port()} ::1"
+        path = conf(tmp_path, *[line.format(port=port) for line in lines], other)
+        status, line = start("-c", path).refusal()
+    assert status == 1
+    what = f"slotmq: {path}:1: {key}: expected an address of this machine that is free, not "
+    assert line.startswith(what)
+    assert f":{port} (" in line
+
+
+@pytest.mark.parametrize(("host", "shown"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")])
+def test_an_address_in_use(host: str, shown: str, start: Start) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as server:
+        port = server.getsockname()[1]
+        status, line = start("-p", port).refusal()
+    assert status == 1
+    assert line.startswith(f"slotmq: cannot listen on {shown}:{port}: ")
+
+
+def test_an_address_of_no_machine(start: Start) -> None:
+    status, line = start("--host", "no.such.host.invalid").refusal()
+    assert status == 1
+    assert "no.such.host.invalid:1883" in line
+
+
+def test_tables_that_do_not_fit_the_heap(runtime: str, start: Start, tmp_path: Path) -> None:
+    path = conf(tmp_path, f"listener {free_port()}", "limit message_bytes 100000")
+    run = start("-c", path, "--board", "RPI_PICO_W")
+    if runtime == "cpython":  # which has no fixed heap
+        assert "listening" in run.headline()
+        return
+    status, line = run.refusal()
+    assert status == 1
+    found = re.fullmatch(
+        r"slotmq: heap 160 KB: the tables take (\d+) bytes, and (\d+) are left for them beside"
+        r" 10240 for clients, (\d+) too few; lower limit message_bytes \(messages take (\d+)\)"
+        r"(, \w+ \(\d+\))*",
+        line,
+    )
+    assert found, line
+    tables, left, few, messages = map(int, found.groups()[:4])
+    assert left < messages < tables
+    assert few == tables - left
+
+
+@pytest.mark.parametrize("limit", ["aliases 40", "shares 800"])
+def test_tables_of_version_5_do_not_count_where_it_is_not_spoken(
+    limit: str, runtime: str, start: Start, tmp_path: Path
+) -> None:
+    address = ("127.0.0.1", free_port())
+    lines = f"listener {address[1]} 127.0.0.1", f"limit {limit}", "allow_anonymous true"
+    run = start("-c", conf(tmp_path, *lines), "--board", "RPI_PICO_W")
+    if runtime == "cpython":  # which has no fixed heap
+        assert "listening" in run.headline()
+        run.stop()
+    else:
+        status, line = run.refusal()
+        assert status == 1
+        name = limit.split()[0]
+        assert f"; lower limit {name} ({name} take " in line, line
+    run = start("-c", conf(tmp_path, *lines, "mqtt_versions 3"), "--board", "RPI_PICO_W")
+    assert "listening" in run.headline()
+    exchange(address, (CONNECT, CONNACK)).close()
+    run.stop()
+
+
+# 16 KB do not hold the first file, 30 not all of them, 44 not what the start borrows.
+@pytest.mark.parametrize("heap_kb", [16, 30, 44])
+def test_code_that_does_not_fit_the_heap(heap_kb: int, runtime: str, start: Start) -> None:
+    if runtime == "cpython":
+        return
+    line = f"slotmq: heap {heap_kb} KB: the broker's code does not fit"
+    assert start("--board", "RPI_PICO_W", "--heap", heap_kb).refusal() == (1, line)

@@ -1,0 +1,180 @@
+"""`slotmq backup` of a journal in raw flash, with a 32-bit MicroPython in the board's place."""
+
+import ast
+import json
+import os
+import random
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from host_tests.broker.unit.media import Ram
+from slotmq import Broker, Limits, Settings
+from slotmq.journal import restore
+from slotmq.journal.medium_flash import FlashMedium
+from slotmq_tools import micropython, mpy
+from slotmq_tools.cli import main
+from slotmq_tools.deploy import backup, flash, saved
+from slotmq_tools.errors import ToolError
+
+BOARD = Path(__file__).with_name("repl_micropython.py")
+HEAP_KB = 112  # of an ESP32
+BLOCK = 4096
+
+
+class Line:
+    """What Repl gives: the files are a dict, the code runs on MicroPython."""
+
+    def __init__(self, folder: Path) -> None:
+        self.files = {
+            "/network.json": b'{"board": "ESP32_GENERIC_C3"}',
+            "/lib/slotmq/viper.mpy": b"",
+        }
+        (folder / "network.json").write_bytes(self.files["/network.json"])
+        self.process = subprocess.Popen(
+            micropython.command(32, HEAP_KB, BOARD),
+            cwd=folder,
+            env=micropython.environment(mpy.build_for(micropython.find(32))),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    def run(self, code: str) -> str:
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.write(b"%d\n%s" % (len(code), code.encode()))
+        self.process.stdin.flush()
+        said = b""
+        while not said.endswith(b"\x04"):
+            piece = os.read(self.process.stdout.fileno(), 65536)
+            assert piece, said
+            said += piece
+        return said[:-1].decode()
+
+    def value(self, code: str) -> Any:
+        return ast.literal_eval(self.run(code))
+
+    def remove(self, paths: list[str]) -> None:
+        for path in paths:
+            del self.files[path]
+
+    def hashes(self) -> dict[str, str]:
+        return dict.fromkeys(self.files, "")
+
+    def read(self, path: str) -> bytes:
+        return self.files[path]
+
+    def write(self, path: str, content: bytes) -> None:
+        self.files[path] = content
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> Iterator[Any]:
+    made = Line(tmp_path)
+    yield made
+    assert made.process.stdin and made.process.stdout
+    made.process.stdin.close()
+    assert made.process.wait(20) == 0
+    made.process.stdout.close()
+
+
+def kept(blocks: int) -> bytes:
+    """A region with a journal of one retained message."""
+    chip = Ram(blocks, BLOCK)
+    broker = Broker(Limits(), Settings(sys_interval=0))
+    journal = restore.restore(broker, FlashMedium(chip, 4 * BLOCK))
+    broker.publish("topic", "kept", retain=True)
+    assert journal.commit()
+    journal.close()
+    return bytes(chip.data)
+
+
+def listed(folder: Path, *names: str) -> None:
+    """Make it the folder of a backup with these files."""
+    (folder / saved.LIST).write_text(json.dumps({"files": names}))
+
+
+def test_the_copy_is_what_inspect_reads(line: Any, tmp_path: Path) -> None:
+    region = tmp_path / "region.bin"
+    region.write_bytes(kept(12))
+    folder = tmp_path / "saved"
+    assert backup.save(line, folder) == ["/network.json", backup.REGION]
+    copy = folder / backup.REGION
+    assert copy.read_bytes() == region.read_bytes()
+    assert copy.stat().st_mode & 0o77 == 0
+    told = CliRunner().invoke(main, ["inspect", str(copy)])
+    assert told.exit_code == 0 and "topic" in told.output and "kept" in told.output
+
+
+def test_it_comes_back_over_whatever_is_there(line: Any, tmp_path: Path) -> None:
+    saved = tmp_path / "saved"
+    saved.mkdir()
+    content = kept(8)
+    (saved / backup.REGION).write_bytes(content)
+    (saved / "slotmq.conf").write_bytes(b"listener 1883\n")
+    listed(saved, "/slotmq.conf", backup.REGION)
+    region = tmp_path / "region.bin"
+    region.write_bytes(random.Random(6).randbytes(8 * BLOCK))
+    assert backup.restore(line, saved) == ["/slotmq.conf", backup.REGION]
+    assert region.read_bytes() == content
+    assert line.files["/slotmq.conf"] == b"listener 1883\n"
+
+
+def test_a_board_without_one_has_files_only(line: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    (folder / backup.REGION).write_bytes(b"of another time")
+    listed(folder, backup.REGION)
+    assert backup.save(line, folder) == ["/network.json"]
+    assert not (folder / backup.REGION).exists()
+    (tmp_path / "region.bin").write_bytes(b"\xff" * 4 * BLOCK)  # one that nobody has used
+    assert backup.save(line, folder) == ["/network.json"]
+
+
+def test_a_region_of_another_size_is_refused_before_anything_is_written(
+    line: Any, tmp_path: Path
+) -> None:
+    region = tmp_path / "region.bin"
+    region.write_bytes(bytes(4 * BLOCK))
+    saved = tmp_path / "saved"
+    saved.mkdir()
+    (saved / backup.REGION).write_bytes(kept(8))
+    (saved / "slotmq.conf").write_bytes(b"x")
+    listed(saved, "/slotmq.conf", backup.REGION)
+    with pytest.raises(ToolError, match=r"has 32,768 bytes, and the board's raw flash.*16,384"):
+        backup.restore(line, saved)
+    assert region.read_bytes() == bytes(4 * BLOCK)
+    assert "/slotmq.conf" not in line.files
+
+
+def test_an_erase_takes_the_journal_and_nothing_of_others(line: Any, tmp_path: Path) -> None:
+    region = tmp_path / "region.bin"
+    foreign = bytes(range(256)) * (BLOCK // 256)
+    region.write_bytes(kept(8) + foreign)
+    line.files.clear()  # nothing on the board says where its region is
+    used = sum(kept(8)[at : at + 7] == b"slotmqJ" for at in range(0, 8 * BLOCK, BLOCK))
+    assert used
+    told = backup.erase(line, "ESP32_GENERIC_C3")
+    assert told == f"0 files removed, {used} blocks of a journal in raw flash erased"
+    assert region.read_bytes() == b"\xff" * 8 * BLOCK + foreign
+    assert backup.erase(line, "ESP32_GENERIC_C3") == "0 files removed"
+
+
+def test_an_erase_where_there_is_no_region(line: Any) -> None:
+    assert backup.erase(line, "ESP32_GENERIC_C3") == "2 files removed"
+
+
+@pytest.mark.parametrize("said", ["AAAA\n", "\n\n\nAAA\n", "\n\n\nI (12) wifi: up\n"])
+def test_a_block_that_comes_in_part_is_told(said: str) -> None:
+    class Half:
+        def value(self, _code: str) -> tuple[int, int]:
+            return 1, BLOCK
+
+        def run(self, _code: str) -> str:
+            return said
+
+    with pytest.raises(ToolError, match=r"block 0 .* in part"):
+        flash.read(Half())  # type: ignore[arg-type]

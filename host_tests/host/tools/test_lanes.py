@@ -1,0 +1,23 @@
+"""The lanes of the tests: each file is in one of them."""
+
+from pathlib import Path
+
+from slotmq_tools.dev import lanes
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_each_test_is_in_one_lane() -> None:
+    named = [name for names in lanes.SIDE_BY_SIDE.values() for name in names]
+    there = {
+        path.relative_to(ROOT / lanes.TESTS).parts[0]
+        for path in (ROOT / lanes.TESTS).rglob("test_*.py")
+    }
+    assert sorted([*named, "board"]) == sorted(there)
+
+
+def test_a_lane_has_its_calls() -> None:
+    assert [call.name for call in lanes.calls(("broker", "telemetry"), "x")] == ["core", "spark"]
+    boards, timed = lanes.calls(("board",), "not nightly")
+    assert (boards.name, timed.name) == ("board", "timed")
+    assert boards.options[:2] == ("-m", "not nightly")

@@ -1,0 +1,69 @@
+"""What `make` makes of its variables, and what it says of wrong ones."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+OTHERS = (
+    "MAKEFLAGS",
+    "MFLAGS",
+    "PORT",
+    "CONF",
+    "RUNTIME",
+    "BOARD",
+    "UNSTEADY",
+)  # of whoever tests
+
+
+def make(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["make", "--no-print-directory", *words],
+        cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if name not in OTHERS},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        ([], '--runtime "cpython" --board "HOST"'),
+        (["PORT=1884"], '--runtime "cpython" --board "HOST" -p "1884"'),
+        (["CONF=my own.conf"], '--runtime "cpython" --board "HOST" -c "my own.conf"'),
+        (["RUNTIME=micropython", "BOARD=X"], '--runtime "micropython" --board "X"'),
+    ],
+)
+def test_run_passes_its_variables_on(words: list[str], options: str) -> None:
+    printed = make("-n", "run", *words).stdout.replace("\\\n", " ")
+    assert f"slotmq run {options}" in " ".join(printed.split())
+
+
+@pytest.mark.parametrize(
+    ("word", "complaint"),
+    [
+        ("PORT=mqtt", "Error: Invalid value for '-p': 'mqtt' is not a valid integer"),
+        ("PORT=70000", "Error: Invalid value for '-p': 70000 is not in the range"),
+        ("RUNTIME=pypy", "Error: Invalid value for '--runtime': 'pypy' is not one of"),
+        ("BOARD=ABACUS", "Error: Invalid value for '--board': 'ABACUS' is not one of"),
+        ("CONF=none such", "slotmq: none such: expected a file that can be read"),
+    ],
+)
+def test_a_wrong_value_is_named(word: str, complaint: str) -> None:
+    done = make("run", word)
+    assert done.returncode != 0
+    assert complaint in done.stderr
+
+
+def test_help_has_every_target_and_variable() -> None:
+    told = make("help").stdout
+    for word in ("make run", "PORT=", "CONF=", "RUNTIME=", "BOARD=", "make test", "make clients"):
+        assert word in told
+    text = (ROOT / "Makefile").read_text()
+    targets = text.partition(".PHONY: ")[2].partition("\n")[0].split()
+    assert all(f"make {target}" in told for target in targets), told

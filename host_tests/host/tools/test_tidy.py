@@ -1,0 +1,229 @@
+"""The rules of the repository: each planted violation is found, and what is right is not."""
+
+from pathlib import Path
+
+import pytest
+
+from slotmq_tools.dev.tidy import __main__ as tidy
+from slotmq_tools.dev.tidy import columns, consts, imports, source, viper
+from slotmq_tools.dev.tidy.source import Source
+
+
+def lib(module: str, text: str) -> Source:
+    return Source(f"lib/slotmq/{module}.py", text)
+
+
+# Imports. Each text is wrong in the module of that name.
+
+OURS = [lib(name, "") for name in ("delivery/encode", "net/loop", "protocol/connect")]
+WRONG_IMPORTS = {
+    "a table, a step": ("tables/messages", "from slotmq.delivery import encode"),
+    "a table, its floor": ("tables/messages", "from slotmq.config.limits import Limits"),
+    "a handler, the journal": ("protocol/publish", "from slotmq.journal.writer import Writer"),
+    "a step, the loop": ("delivery/lifecycle", "from slotmq.net.loop import Loop"),
+    "not at the top": ("delivery/lifecycle", "def f():\n    from slotmq.net.loop import Loop"),
+    "by its whole name": ("delivery/lifecycle", "import slotmq.net.loop"),
+    "the dictionary": ("delivery/encode", "from slotmq.protocol.packet import _START"),
+    "the broker": ("net/loop", "from slotmq.broker import Broker"),
+    "what is exported": ("net/loop", "from slotmq import Broker"),
+    "a file, its floor": ("broker", "from slotmq import control"),
+    "the tools": ("app/start", "from slotmq_tools import boards"),
+    "the tests": ("app/start", "import host_tests.broker.wire.client"),
+    "a board": ("config/limits", "from slotmq_boards.HOST.limits import LIMITS"),
+    "a board by its name": ("app/__init__", "__import__('slotmq_boards.%s' % x)"),
+    "some name": ("app/start", "__import__(name)"),
+    "what is not there": ("protocol/publish", "borrow('protocol.acks', 'handle_puback')"),
+    "nor by its last name": ("app/start", "ondemand.take('connect', 0).handle()"),
+    "a clock": ("tables/sessions", "import time"),
+    "a socket": ("protocol/dispatch", "import socket"),
+    "a socket in a function": ("protocol/dispatch", "def f():\n    from socket import socket"),
+    "half of Python": ("broker", "import gc, json"),
+    "what its twin may": ("fast/bytes_cpython", "import micropython"),
+    "a relative name": ("delivery/routing", "from . import encode"),
+    "a relative one upwards": ("delivery/routing", "from ..net import loop"),
+    "the package": ("delivery/encode", "import slotmq"),
+    "no floor": ("bridge/uplink", ""),
+    "no floor, no folder": ("bridge", "import time"),
+}
+
+
+@pytest.mark.parametrize(("module", "text"), WRONG_IMPORTS.values(), ids=WRONG_IMPORTS)
+def test_a_wrong_import_is_found(module: str, text: str) -> None:
+    (found,) = imports.check([*OURS, lib(module, text)])
+    assert found.place.startswith(f"lib/slotmq/{module}.py")
+
+
+MORE = [lib(name, "") for name in ("config/mosquitto_conf", "tables/epoch")]
+RIGHT_IMPORTS = {
+    "tables/messages": "from slotmq.fast import copy\nfrom slotmq.platform.runtime import const",
+    "tables/sessions": "from slotmq.tables import epoch\nimport slotmq.tables.insertion",
+    "protocol/publish": "from slotmq.delivery import encode\nfrom slotmq.protocol import connect",
+    "protocol/dispatch": "def f():\n    from slotmq.protocol.acks import handle_puback",
+    "delivery/routing": "ondemand.take('protocol.connect', 0)\ntake('net.loop')",
+    "platform/runtime": "from micropython import const\nimport sys",
+    "platform/ondemand": "import gc, sys\n__import__('slotmq.' + name)",
+    "platform/sockets_cpython": "import socket",
+    "platform/log": "from slotmq import __version__",
+    "fast/__init__": "from slotmq.fast.bytes_viper import copy",
+    "fast/routes_viper": "import micropython\nfrom array import array",
+    "v5/dispatch": "control('protocol.connect', conn)\ncontrol(conn, 'nowhere')",
+    "broker": "from slotmq.v5.acks import handle\nimport gc",
+    "__init__": "from slotmq.broker import Broker",
+    "app/__init__": "import slotmq\nborrow('config.mosquitto_conf', 'load')",
+    "app/start": "__import__('slotmq_boards.%s.limits' % board)",
+    "recorder/files": "from slotmq import Broker\nimport binascii, json",
+}
+
+
+@pytest.mark.parametrize(("module", "text"), RIGHT_IMPORTS.items(), ids=RIGHT_IMPORTS)
+def test_a_right_import_is_not(module: str, text: str) -> None:
+    assert list(imports.check([*OURS, *MORE, lib(module, text)])) == []
+
+
+def test_a_board_imports_limits_only() -> None:
+    text = "from slotmq import Limits\nfrom slotmq.net.loop import Loop\n"
+    preset = Source("boards/HOST/limits.py", text)
+    (found,) = imports.check([*OURS, preset])
+    assert found.place == "boards/HOST/limits.py:slotmq.net.loop.Loop"
+
+
+def test_the_host_side_imports_what_it_likes() -> None:
+    text = "import slotmq.net.loop, subprocess"
+    assert list(imports.check([Source("tools/cli.py", text)])) == []
+
+
+# Viper
+
+VIPER = "import micropython\n@micropython.viper\ndef f(b):\n    return ptr8(b)[0]\n"
+
+
+@pytest.mark.parametrize(
+    "path", ["lib/slotmq/net/loop.py", "lib/slotmq/fast/bytes_cpython.py", "boards/x.py"]
+)
+def test_viper_outside_of_its_files_is_found(path: str) -> None:
+    found = [finding.place for finding in viper.check([Source(path, VIPER)])]
+    assert found == [f"{path}:ptr8", f"{path}:viper"]
+
+
+@pytest.mark.parametrize(
+    "path", ["lib/slotmq/fast/bytes_viper.py", "lib/slotmq/fast/x_viper.py", "tools/relay.py"]
+)
+def test_viper_in_its_files_and_on_the_host_is_not(path: str) -> None:
+    assert list(viper.check([Source(path, VIPER)])) == []
+
+
+CHOICE = """
+if MICROPYTHON:
+    from slotmq.fast.bytes_viper import copy, find
+else:
+    from slotmq.fast.bytes_cpython import copy, look as fetch
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["fast/__init__", "fast/journal", "fast/record", "platform/sockets"]
+)
+def test_a_name_that_only_one_runtime_gets_is_found(module: str) -> None:
+    found = [finding.place for finding in viper.check([lib(module, CHOICE)])]
+    assert found == [f"lib/slotmq/{module}.py:fetch", f"lib/slotmq/{module}.py:find"]
+
+
+def test_twins_with_the_same_names_are_not() -> None:
+    same = CHOICE.replace("look as fetch", "look as find")
+    assert list(viper.check([lib("fast/__init__", same)])) == []
+
+
+# Constants
+
+DICTIONARY = lib("protocol/packet", "_TYPE = const(0)\n_END = const(4)\nNONE = const(0xFFFF)\n")
+
+
+@pytest.mark.parametrize(
+    ("module", "text", "name"),
+    [
+        ("net/loop", "_END = const(5)", "_END"),
+        ("net/loop", "_NONE = const(0xFFFE)", "_NONE"),
+        ("net/loop", "_END = const(1 | 8)", "_END"),
+        ("net/loop", "_TWO = const(2)\n_END = const(_TWO + 1)", "_END"),
+        ("fast/bytes_viper", "_END = 5", "_END"),
+    ],
+)
+def test_a_value_that_is_not_the_dictionarys_is_found(module: str, text: str, name: str) -> None:
+    (found,) = consts.check([DICTIONARY, lib(module, text)])
+    assert found.place == f"lib/slotmq/{module}.py:{name}"
+
+
+def test_without_the_dictionary_most_files_are_right() -> None:
+    files = [lib(name, f"_DIRTY = const({n})") for name, n in (("a", 2), ("b", 1), ("c", 1))]
+    (found,) = consts.check(files)
+    assert found.place == "lib/slotmq/a.py:_DIRTY"
+    assert "0x1 in lib/slotmq/b.py" in found.what
+
+
+def test_what_agrees_or_is_no_constant_is_not_found() -> None:
+    right = lib(
+        "net/loop", "_END = const(2 + 2)\n_NONE = const(0xFFFF)\n_OWN = const(9)\n_TYPE = 7\n"
+    )
+    assert list(consts.check([DICTIONARY, right])) == []
+
+
+# Columns. Each change to the real file is a wrong position, or a name that none has.
+
+FAST = {s.path: s for s in source.read(tidy.ROOT) if s.is_library}
+WRONG_COLUMNS = [
+    ("fast/bytes_viper", "_R_LEN = const(3)", "_R_LEN = const(4)"),
+    ("fast/deliveries_viper", "_C_COUNTS = const(11)", "_C_COUNTS = const(10)"),
+    ("fast/messages_viper", "_M_DATA = const(39)", "_M_DATA = const(40)"),
+    ("fast/path_viper", "_S_DIRTY = const(61)", "_S_DIRTY = const(62)"),
+    ("fast/routes_viper", "_C_OUT = const(6)", "_C_OUT = const(7)"),
+    ("fast/deliveries_cpython", "d, s, m, c = columns", "d, m, s, c = columns"),
+    ("fast/messages_cpython", "_, _, _, c = columns", "_, _, c, _ = columns"),
+    ("fast/messages_cpython", "_, _, _, c = columns", "c = columns[2]"),
+    ("fast/path_cpython", "tx, dirty, counts = ", "dirty, tx, counts = "),
+    ("fast/routes_cpython", "_, _, out, _, _, _, dirty", "_, out, _, _, _, _, dirty"),
+    ("fast/turn_cpython", "entries, conn_of, _, _", "conn_of, entries, _, _"),
+    ("fast/columns", "# 15: _D_MSG", "# 16: _D_MSG"),
+    ("fast/columns", "(c.last_activity, ALIGN", "(c.last_activity, 0, ALIGN"),
+]
+
+
+@pytest.mark.parametrize(("module", "right", "wrong"), WRONG_COLUMNS)
+def test_a_wrong_position_of_a_column_is_found(module: str, right: str, wrong: str) -> None:
+    path = f"lib/slotmq/{module}.py"
+    assert FAST[path].text.count(right) == 1
+    changed = FAST | {path: Source(path, FAST[path].text.replace(right, wrong))}
+    found = list(columns.check(list(changed.values())))
+    assert found
+    assert {finding.place.partition(":")[0] for finding in found} >= {path}
+
+
+def test_columns_that_change_their_places_are_found_in_all_files() -> None:
+    path = columns.HOME
+    changed = Source(path, FAST[path].text.replace("_C_OUT _C_TX_END", "_C_TX_END _C_OUT"))
+    found = list(columns.check(list((FAST | {path: changed}).values())))
+    assert [finding.place.rpartition("/")[2] for finding in found] == [
+        "messages_viper.py:_C_OUT",
+        "messages_viper.py:_C_TX_END",
+        "path_viper.py:_C_TX_END",
+        "routes_viper.py:_C_OUT",
+    ]
+
+
+# The command
+
+
+def plant(root: Path, path: str, text: str) -> None:
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text)
+
+
+def test_the_command_fails_and_names_the_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant(tmp_path, "host_tests/test_all.py", "import slotmq.delivery.encode\n")
+    plant(tmp_path, "lib/slotmq/delivery/encode.py", "")
+    assert tidy.main(tmp_path) == 0
+    plant(tmp_path, "lib/slotmq/delivery/encode.py", "import socket\n")
+    assert tidy.main(tmp_path) == 1
+    printed = capsys.readouterr()
+    assert printed.err == "lib/slotmq/delivery/encode.py:socket: must not import socket (import)\n"

@@ -1,0 +1,38 @@
+"""What a message costs a flash chip: the table of docs/reliability.md, measured anew."""
+
+import functools
+from pathlib import Path
+
+from slotmq_tools.dev.wear.__main__ import BEGIN, END, Wear, markdown, measure
+
+PAGE = Path(__file__).parents[3] / "docs/reliability.md"
+
+
+@functools.cache
+def found() -> dict[tuple[str, str], Wear]:
+    return {(one.medium, one.traffic): one for one in measure()}
+
+
+def test_qos_0_that_is_not_retained_costs_nothing() -> None:
+    for medium in ("flash", "littlefs"):
+        assert found()[medium, "QoS 0"][2:] == (0, 0)
+
+
+def test_flash_takes_a_page_for_each_commit() -> None:
+    one = found()["flash", "QoS 1"]
+    assert 256 <= one.programmed < 290
+    assert abs(one.erased - one.programmed) < 20
+    assert found()["flash", "QoS 2"].programmed < 2 * 290
+    assert found()["flash", "QoS 1, 12 at once"].programmed < one.programmed * 0.6
+
+
+def test_littlefs_wears_many_times_faster() -> None:
+    for traffic in ("QoS 1", "QoS 2", "QoS 0, retained"):
+        assert found()["littlefs", traffic].erased > 10 * found()["flash", traffic].erased
+
+
+def test_the_pages_table_is_what_is_measured() -> None:
+    written = PAGE.read_text().partition(BEGIN)[2].partition(END)[0].strip()
+    assert written == markdown(list(found().values())), (
+        "python -m slotmq_tools.dev.wear --write docs/reliability.md"
+    )

@@ -1,0 +1,114 @@
+"""More faults for the recorder: what it is told, what comes twice, what lasts for months."""
+
+from ..sim.faults import Fault
+from .faults_record import Planted
+
+_TAPS = "test_taps.TestTaps"
+_TIME = "test_record_time.TestRecordTime"
+_REMOTE = "test_record_remote.TestRecordRemote"
+_NUMBERS = "test_recorder.TestRecorderNumbers"
+
+FAULTS = (
+    # Time
+    Planted(
+        Fault(
+            "the time of an anchor goes back when the ticks begin anew",
+            "recorder/wall_clock.py",
+            "    return passed + (max(0, turns) << _WRAP)\n",
+            "    return passed\n",
+        ),
+        f"{_TIME}.test_for_forty_days_each_segment_has_the_true_time",
+    ),
+    Planted(
+        Fault(
+            "a time that a record cannot say ends the broker",
+            "recorder/wall_clock.py",
+            "    if seconds > _U32_MOST or error > _U32_MOST:",
+            "    if False:",
+        ),
+        f"{_REMOTE}.test_a_time_of_any_bound_is_told_in_the_next_segment_or_not_at_all",
+    ),
+    Planted(
+        Fault(
+            "ticks begin anew unseen while nothing passes",
+            "recorder/interceptor.py",
+            "        if now - self.stayed >= _STAY:",
+            "        if False:",
+        ),
+        f"{_REMOTE}.test_the_time_is_told_again_while_nothing_passes",
+    ),
+    Planted(
+        Fault(
+            "a worse time takes the place of a better one",
+            "recorder/wall_clock.py",
+            "    if not wall or quality >= wall[0] or error <= _error(wall, _passed(rec, wall)):",
+            "    if True:",
+        ),
+        f"{_TIME}.test_a_worse_time_does_not_take_the_place_of_a_better_one",
+    ),
+    # Clients
+    Planted(
+        Fault(
+            "what a client asks ends the broker",
+            "recorder/remote.py",
+            "    except Exception:  # whatever",
+            "    except ValueError:  # whatever",
+        ),
+        f"{_REMOTE}.test_what_is_not_understood_is_dropped",
+    ),
+    Planted(
+        Fault(
+            "a head that cannot be told ends the broker",
+            "recorder/remote.py",
+            "    except (OSError, ValueError):",
+            "    except ValueError:",
+        ),
+        f"{_REMOTE}.test_a_folder_that_is_gone_does_not_end_the_broker",
+    ),
+    # Messages
+    Planted(
+        Fault(
+            "a duplicate that the broker suppresses is recorded",
+            "recorder/interceptor.py",
+            "            if not result and is_new:",
+            "            if not result:",
+        ),
+        f"{_TAPS}.test_what_the_receive_list_suppresses_is_recorded_once",
+    ),
+    Planted(
+        Fault(
+            "the fast path takes a duplicate, which is recorded then",
+            "fast/path_cpython.py",
+            "        if sessions.find_received(session, packet_id) >= 0:\n            return 0\n",
+            "        if sessions.find_received(session, packet_id) >= 0:\n            return n\n",
+        ),
+        f"{_TAPS}.test_what_the_receive_list_suppresses_is_recorded_once",
+    ),
+    Planted(
+        Fault(
+            "what waits is looked at when its time is over",
+            "recorder/interceptor.py",
+            "        self.interval = (flush_s - 1) * _EACH\n",
+            "        self.interval = flush_s * _EACH\n",
+        ),
+        f"{_TAPS}.test_nothing_waits_longer_than_the_flush_interval",
+    ),
+    Planted(
+        Fault(
+            "numbers of records grow above what a board counts without its heap",
+            "recorder/segments.py",
+            "    if o[_SEQ] >= _MOST_SEQ:",
+            "    if False:",
+        ),
+        f"{_NUMBERS}.test_the_next_segment_is_of_the_next_boot",
+    ),
+    Planted(
+        Fault(
+            "a boot that ends in a full ring is not told of",
+            "recorder/segments.py",
+            "    _forget_told(rec)\n    if rec.o",
+            "    if rec.o",
+        ),
+        f"{_NUMBERS}.test_a_full_ring_tells_how_many_of_each_boot_it_has_lost",
+    ),
+)

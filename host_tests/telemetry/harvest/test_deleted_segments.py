@@ -1,0 +1,67 @@
+"""`slotmq harvest --broker` from a ring in whose midst numbers are missing, as `--delete` leaves
+it where an old segment stays: what is there comes, and a head that is wrong costs little.
+"""
+
+from collections.abc import Callable
+
+from click.testing import Result
+
+from host_tests.broker.wire.process import BrokerProcess
+
+from .conftest import A, Attach, Folder, identities
+from .recording import Recorder
+from .test_compact import kept
+from .test_forged_heads import told
+
+Harvest = Callable[..., Result]
+
+
+def starts(count: int) -> Recorder:
+    """Of each start one small segment."""
+    one = Recorder(A, size=512)
+    for _ in range(count):
+        one.start()
+    return one
+
+
+def without(one: Recorder, *numbers: int) -> Recorder:
+    """What the board has, or had, but for these."""
+    there = {number: one.segments[number] for number in one.segments if number not in numbers}
+    return Recorder(A, size=512, boot=one.boot, next=one.next, newest=one.newest, segments=there)
+
+
+def test_what_lies_between_two_holes_comes_though_the_folder_has_what_is_before(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    one = starts(111)
+    kept(folder, without(one, *range(1, 111)))
+    board = without(one, *range(1, 65), *range(67, 110))
+    attach(board)
+    assert "its head tells of" not in harvest().output
+    assert folder.identities() == identities(board) and len(board.segments) == 4
+
+
+def test_a_head_that_begins_too_early_costs_few_requests_where_the_folder_has_most(
+    attach: Attach, harvest: Harvest, folder: Folder, field: BrokerProcess
+) -> None:
+    """Those before one that it lacks are not vouched for by the next."""
+    one = starts(400)
+    kept(folder, without(one, 300, 399))
+    board = without(one, *range(390))
+    boards = attach(board)
+    told(field, board, first=0)
+    assert "its head tells of segments 0 to 300, of which 301 are not there" in harvest().output
+    assert len(boards.requests) < 160
+    assert folder.identities() == identities(without(one, 300))
+
+
+def test_what_the_folder_has_below_a_hole_is_not_asked_for_one_by_one(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    """The oldest is there, so what is missing between says nothing against the head."""
+    one = starts(201)
+    kept(folder, without(one, 0, 200))
+    boards = attach(without(one, *range(130, 200)))
+    harvest()
+    assert len(boards.requests) < 100
+    assert folder.identities() == identities(one)

@@ -1,0 +1,162 @@
+"""`slotmq harvest --broker`: what is no head, no answer, no segment or no file of a harvest is
+passed over or named, and the rest comes.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import paho.mqtt.client as paho
+import pytest
+from click.testing import Result
+from paho.mqtt.enums import CallbackAPIVersion
+
+from host_tests.broker.wire.process import BrokerProcess
+from slotmq_tools.harvest import network
+from slotmq_tools.telemetry import manifest
+
+from .conftest import A, Attach, B, Folder, identities, recorder
+from .recording import Recorder
+
+HEAD = b"""{"board":"00000000000000b%b","boot":1,"first":0,"segment":%d,"length":9,"next":1,
+"size":512}"""
+Harvest = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "_AGAIN_S", 0.3)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"hello",
+        b"[]",
+        b'{"board":"00000000000000bb"}',
+        HEAD % (b"a", 0),  # of another board than its topic says
+        HEAD % (b"b", 4_000_000_000),  # segments
+        (HEAD % (b"b", 0)).replace(b"512", b"1e999"),
+        (HEAD % (b"b", 0)).replace(b"512", b"0"),
+        (HEAD % (b"b", 0)).replace(b'first":0', b'first":-1'),
+        b"[" * 3000,
+    ],
+)
+def test_a_head_that_no_board_says_is_passed_over(
+    attach: Attach, harvest: Harvest, folder: Folder, field: BrokerProcess, head: bytes
+) -> None:
+    one = recorder(A, 20)
+    attach(one)
+    forged(field, f"$SLOTMQ/record/{B}/head", head)
+    harvest()
+    assert folder.identities() == identities(one)
+
+
+def forged(field: BrokerProcess, topic: str, head: bytes) -> None:
+    """A client publishes it, where the broker lets it, and goes."""
+    client = paho.Client(CallbackAPIVersion.VERSION2)
+    client.connect(*field.address)
+    client.loop_start()
+    client.publish(topic, head, 1, retain=True).wait_for_publish(10)
+    client.disconnect()
+    client.loop_stop()
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["in front of it", "behind it"])
+def test_a_board_that_does_not_answer_keeps_no_other_from_its_bundle(
+    attach: Attach, harvest: Harvest, folder: Folder, field: BrokerProcess, before: bool
+) -> None:
+    one, other = recorder(A, 20), B.replace("b", "0" if before else "c")
+    boards = attach(one)
+    head = (HEAD % (b"b", 9)).replace(B.encode(), other.encode())
+    forged(field, f"$SLOTMQ/record/{other}/head", head)
+    said = harvest(status=1).output
+    assert said.count(f"board {other} does not answer") == said.count("does not answer") == 1
+    assert folder.identities() == identities(one)
+    one.message("room/1", b"later")
+    one.start()
+    boards.published()
+    harvest(status=1)
+    assert folder.identities() == identities(one)
+
+
+@pytest.mark.parametrize("of", [{"name": B}, {"newest": 4}], ids=["board", "number"])
+def test_a_segment_that_was_not_asked_for_is_left(
+    attach: Attach, harvest: Harvest, folder: Folder, of: dict[str, Any]
+) -> None:
+    one, other = recorder(A, 20), Recorder(**{"name": A, **of})
+    other.start()
+    one.segments[1] = other.segments[other.newest]
+    one.newest = 1
+    one.start()
+    attach(one)
+    assert f"segment 1: it is segment {other.newest} of board {other.name}" in harvest().output
+    assert {number for (_, _, number), _ in folder.segments()} == {0, 2}
+
+
+def test_silent_boards_cost_together_what_one_costs(
+    attach: Attach, harvest: Harvest, folder: Folder, field: BrokerProcess,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    one, other = recorder(A, 60), recorder("00000000000000ab", 60)
+    boards = attach(one, other)
+    for name in (b"a", b"b", b"c", b"d"):
+        board = f"00000000000000b{name.decode()}"
+        forged(field, f"$SLOTMQ/record/{board}/head", HEAD % (name, 3))
+    other.segments[0] = bytes(60)  # it answers, with nobody's name
+    answers: list[bool] = []
+    answer = network.Ring.answer
+
+    def counted(ring: network.Ring, seconds: float) -> tuple[int, int, int, bytes] | None:
+        found = answer(ring, seconds)
+        answers.append(found is not None)
+        return found
+
+    monkeypatch.setattr(network.Ring, "answer", counted)
+    said = harvest(status=1).output
+    assert said.count("does not answer") == 4
+    assert "segment 0: this is no segment" in said
+    assert answers.count(False) < 12  # as often as two would be asked, one behind the other
+    assert boards.requests[:2] == [(A, 0, 8), ("00000000000000ab", 0, 8)]
+    assert folder.identities() == identities(one)
+
+
+def test_a_segment_without_a_size_makes_no_line_that_no_reader_takes(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    one = recorder(A, 20)
+    one.segments[0] = recorder(A, 1, size=0).segments[0]
+    one.start()
+    attach(one)
+    assert "segment 0: its header says that it has no size" in harvest().output
+    assert [bundle.segment_size for bundle in manifest.read(folder.path)] == [one.size]
+
+
+def test_an_answer_that_is_none_is_asked_for_again(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    one = recorder(messages=120)
+    boards = attach(one)
+    boards.spoil = lambda count, answer: answer[: count % 12] if count % 5 == 0 else answer
+    harvest()
+    assert folder.identities() == identities(one)
+
+
+def test_a_file_that_no_harvest_wrote_is_named(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    attach(recorder(messages=20))
+    (folder.path / "partial").mkdir(parents=True)
+    (folder.path / "partial" / "x.seg").write_text("something else")
+    said = harvest(status=1).output.splitlines()[-1]
+    assert said.startswith("Error: ") and "partial/x.seg: 14 bytes are too few" in said
+
+
+def test_what_is_no_segment_is_told_and_left(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    one = recorder(messages=300)
+    one.segments[1] = b"\x00" * 500
+    attach(one)
+    assert "segment 1: this is no segment" in harvest().output
+    assert (A, 1, 1) not in dict(folder.segments())
+    assert len(folder.segments()) == len(one.segments) - 1

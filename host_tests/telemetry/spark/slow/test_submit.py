@@ -1,0 +1,53 @@
+"""`spark-submit` on a standalone cluster with two workers: the tables are those of a laptop."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.dataset as ds
+import pyspark
+import pytest
+
+from host_tests.telemetry.spark import campaign
+from slotmq_tools.telemetry import manifest, submit
+from slotmq_tools.telemetry.cluster import archive
+
+from .cluster import Cluster
+
+_SUBMIT = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+SEASONS = range(6)
+
+pytestmark = pytest.mark.timeout(900)
+
+
+def submitted(cluster: Cluster, tmp_path: Path, *arguments: object) -> str:
+    packed = archive(tmp_path / "slotmq.zip")
+    command = [_SUBMIT, "--master", cluster.master, "--py-files", packed]
+    command += ["--conf", "spark.driver.host=127.0.0.1", submit.__file__, *arguments]
+    env = cluster.environment | {"PYSPARK_DRIVER_PYTHON": sys.executable}
+    ran = subprocess.run(list(map(str, command)), env=env, capture_output=True, text=True,
+                         check=False)  # fmt: skip
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    return ran.stdout
+
+
+def executors(cluster: Cluster) -> set[Path]:
+    """The folders of all that there have been."""
+    return set(cluster.folder.glob("worker-*/app-*/*"))
+
+
+def test_two_workers_make_the_tables_of_the_truth(cluster: Cluster, tmp_path: Path) -> None:
+    lived = campaign.run(tmp_path / "harvest", SEASONS)
+    tables, before = tmp_path / "tables", executors(cluster)
+    said = submitted(cluster, tmp_path, "ingest", lived.folder, tables)
+    bundles = sum(bool(line.path) for line in manifest.read(lived.folder))
+    assert f"bronze: {bundles} bundles taken, {bundles} are there" in said
+    assert "gold: traffic" in said
+    found = ds.dataset(tables / "silver" / "messages", partitioning="hive").to_table()
+    names = ("board", "boot", "seq")
+    got = sorted(zip(*(found.column(name).to_pylist() for name in names), strict=True))
+    assert got == sorted(tuple(row[name] for name in names) for row in lived.all("messages"))
+    workers = {path.parts[-3] for path in executors(cluster) - before}
+    assert workers == {"worker-0", "worker-1"}, "both took part"
