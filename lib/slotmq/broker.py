@@ -1,11 +1,11 @@
-# broker.py - the tables, the way of a packet to its handler, and what ends a connection.
+# broker.py - owns the tables; passes packets to their handlers; ends connections.
 #
-# Broker does no I/O and knows no clock: the loop gives it bytes (receive) and the
-# time in tenths of a second (now, tick), and asks what may be read (readable).
+# Broker does no I/O and reads no clock. The loop passes it bytes (receive) and the time in
+# tenths of a second (now, tick), and asks how many bytes it may read (readable).
 # Handlers never write: they fill outgoing buffers, often those of OTHER
-# connections, and the loop carries these out at the end of the turn. Only where one is full
-# before that, the loop's flush() and write() are called at once. Nothing a handler does
-# ends a connection on the spot either: end() marks it and the loop reaps it.
+# connections, and the loop writes these at the end of the turn. If a buffer is full before
+# that, the loop's flush() or write() is called at once. A handler does not close a connection
+# either: end() marks it, and the loop closes it.
 # Allocates all tables at construction, nothing afterwards.
 import gc
 
@@ -43,7 +43,7 @@ _BYTES_OUT = const(6)
 
 
 def _made(table, *args):
-    # What making the table before has left lies around it: this one fits in there.
+    # It fits into the hole in the heap that creating the table before it left.
     gc.collect()
     return table(*args)
 
@@ -59,8 +59,8 @@ class Broker:
             from slotmq.status.sys_state import Sys
         columns = ondemand.take("fast.columns", 0)
         ondemand.take("control", 0)
-        # What is allocated for a moment is searched for from the heap's beginning: a hole
-        # before the tables, given back at the end, keeps that search short.
+        # MicroPython searches for free memory from the beginning of the heap. A hole before
+        # the tables, released at the end, keeps the search for short-lived objects short.
         hole = bytearray(limits.hole_bytes())
         self.now = 0
         self.clock = i32(12)  # now, for the fast path; and times of status/log_full_tables.py
@@ -89,11 +89,11 @@ class Broker:
         self.ending_count = 0
         self.loop = None
         self.flush = self.write = None  # the loop's
-        self.journal = None  # keeps what is promised through a power cut
+        self.journal = None  # stores what must survive a power cut
         # Has the journal no space for new promises? True, or _FOR_THIS_PACKET of
         # journal/compaction.py: no other packet is affected
         self.journal_full = False
-        self.busy = 0  # a packet is only half handled: nothing is kept, nothing may leave
+        self.busy = 0  # in the middle of a packet: nothing is written, to the journal or a socket
         self.record = None  # the RecordInterceptor
         self.log = None  # log(bit, text), asked only where log_mask has the bit, or with 0
         self._log_mask = 0
@@ -142,11 +142,11 @@ class Broker:
         self.apply_settings()
 
     def opened(self, stream):
-        """A slot for a new network connection; NONE where none is left."""
+        """A slot for a new network connection; NONE if there is none."""
         return self.conns.take(stream, self.now)
 
     def drain(self):
-        """Go on with every connected session for which something was queued or freed."""
+        """Send what was queued, or has space again, to every connected session."""
         deliveries = self.deliveries
         pending = deliveries.pending
         while pending[0]:
@@ -166,12 +166,12 @@ class Broker:
                     routing.drain(self, session)
                 if self.sessions.scans[session]:
                     retain.scan(self, session)
-        except MemoryError:  # half a packet may stand in its buffer
+        except MemoryError:  # its buffer may have half a packet
             self.end(conn, _LOST)
             raise
 
     def scan_on(self):
-        """Go on with the scans for retained messages that were cut off in the last turn."""
+        """Continue the scans for retained messages that the last turn interrupted."""
         self.scanning = 0
         for conn in range(self.conns.top):
             session = self.conns.session[conn]
@@ -179,7 +179,7 @@ class Broker:
                 self.go_on(conn)
 
     def settle_ending(self):
-        """Let connections that are ending go of their sessions at once: there is need."""
+        """Detach connections that are ending from their sessions now: a slot is needed."""
         for i in range(self.ending_count):
             lifecycle.detach(self, self.ending[i])
 
@@ -189,7 +189,7 @@ class Broker:
         state = conns.state[conn]
         if state == _ENDING:
             return
-        # First, and once: what follows may find its socket broken, or raise.
+        # First, so that it happens once: the code below may find a broken socket, or raise.
         conns.state[conn] = _ENDING
         conns.reason[conn] = reason
         self.ending[self.ending_count] = conn
@@ -221,7 +221,7 @@ class Broker:
             self.end(conn, _FULL)
 
     def closed(self, conn):
-        """The stream is closed: let go of everything that hung on it."""
+        """The stream is closed: release what belongs to its connection."""
         lifecycle.release(self, conn)
 
     def listen(self, host="127.0.0.1", port=1883, max_connections=0):
@@ -231,14 +231,14 @@ class Broker:
         return open_listener(self._loop(), self.settings, host, port, max_connections)
 
     def turn(self, timeout_ms=250):
-        """One turn of the loop: waits so long at most, handles what has come."""
+        """One turn of the loop: wait for at most this time, then handle what was received."""
         loop = self.loop
         if loop is None:
             loop = self._loop()
         loop.turn(timeout_ms)
 
     def run(self):
-        """Turn until stop(), then end in order: wills go out or are kept, sockets are closed."""
+        """Run turns until stop(), then publish or store the wills and close all sockets."""
         self._loop().run()
 
     def stop(self):
@@ -246,7 +246,7 @@ class Broker:
         self._loop().stopping = True
 
     def reload(self):
-        """Read the configuration again, where there is one."""
+        """Read the configuration again, if there is one."""
         self.on_reload and self.on_reload()
 
     def dump_tree(self):

@@ -44,7 +44,7 @@ def attach(broker, conn, session):
 
 
 def detach(broker, conn):
-    """A connection leaves its session: the will is published, unless it said goodbye."""
+    """Detach a connection from its session; publish the will, unless DISCONNECT came."""
     conns = broker.conns
     sessions = broker.sessions
     session = conns.session[conn]
@@ -69,7 +69,7 @@ def detach(broker, conn):
 
 
 def publish_will(broker, session):
-    """The session's will goes out, if it has one."""
+    """Publish the session's will, if it has one."""
     will = broker.sessions.will[session]
     if will != _NONE:
         five = broker.five
@@ -124,7 +124,7 @@ def discard_state(broker, session):
 
 
 def release(broker, conn):
-    """A connection has ended: let go of its session and give its slot back."""
+    """A connection has ended: detach it from its session and free its slot."""
     detach(broker, conn)
     if broker.five:
         broker.five.connection_ends(broker, conn)

@@ -1,10 +1,9 @@
-# outgoing.py - the way into a connection's outgoing buffer, for every packet.
+# outgoing.py - puts packets into a connection's outgoing buffer.
 #
-# Owns the answer to "is there space?": where a buffer is full it is flushed within
-# the turn, and a message that is larger than the whole buffer leaves in chunks,
-# copied from its slot whenever there is space again; meanwhile the buffer's limit
-# is 0, so that nothing gets in between. The last word is the socket's: space()
-# gives -1 only after it said "not now". Does not allocate.
+# Owns the answer to "is there space?". A full buffer is flushed within the turn. A message
+# that is larger than the buffer is sent in chunks, copied from its slot whenever there is space
+# again; until its end the buffer's limit is 0, so that no other packet gets in between. space()
+# gives -1 only after the socket refused to take more. Does not allocate.
 from slotmq.delivery.encode import length_bytes, put_header, put_message
 from slotmq.fast import copy, store, unref
 from slotmq.fast import put_ack as put_four
@@ -71,9 +70,9 @@ def send_packet(broker, conn, buf, start, n):
 
 
 def _pass_through(broker, conn, buf, start, n):
-    # Larger than the buffer, which is empty: a buffer full of it, then straight to
-    # the socket. What that does not take waits in the buffer or, as bytes without
-    # a topic, in a message slot: where that is certain before, the slot is taken first.
+    # The packet is larger than the buffer, which is empty: send one buffer of it, then write
+    # the rest to the socket. What the socket does not take waits in the buffer or, as bytes
+    # without a topic, in a message slot. If a slot will be needed, it is taken first.
     conns = broker.conns
     k = conns.tx_bytes
     lwip = broker.loop.lwip
@@ -102,7 +101,7 @@ def _pass_through(broker, conn, buf, start, n):
 
 
 def pass_rest(broker, conn, buf, start, n):
-    """The rest of a QoS 0 packet whose beginning has left, or waits in tx already."""
+    """The rest of a QoS 0 packet whose beginning was sent, or is in tx."""
     conns = broker.conns
     if conns.out[conn] != _BLOCKED:
         k = broker.write(conn, buf, start, n)
@@ -122,7 +121,7 @@ def pass_rest(broker, conn, buf, start, n):
 
 
 def _begin_chunked(broker, conn, msg, first, remaining, n, packet_id):
-    # None begins while nothing may leave: nobody would go on with it.
+    # While the journal holds output back no chunked send begins: nothing would continue it.
     conns = broker.conns
     if n <= conns.tx_bytes or not conns.is_empty(conn) or broker.journal and broker.busy:
         return False
@@ -146,7 +145,7 @@ def set_chunked(conns, conn, msg, off, packet_id):
 
 
 def fill(broker, conn):
-    """Go on with a message in chunks. True where none is under way any more."""
+    """Continue a chunked send. True if none is under way any more."""
     conns = broker.conns
     while conns.chunked_msg[conn] != _NONE:
         limit = (conn + 1) * conns.tx_bytes

@@ -1,10 +1,9 @@
-# retain.py - retained messages: keeping them, and giving them to a new subscription.
+# retain.py - stores retained messages and sends them to new subscriptions.
 #
-# A new subscription is owed every retained message that matches. They are given by
-# a scan over the table that stops where the client's buffer or queue is full and
-# goes on later from the slot it had reached, so that none is lost and no turn is
-# long. Behind the table come the $SYS topics, whose values are made when asked
-# for. Does not allocate, but for $SYS.
+# A new subscription receives every retained message that matches. A scan over the table sends
+# them. It stops when the client's buffer or queue is full and continues later from the slot it
+# had reached, so that none is lost and no turn is long. After the table come the $SYS topics,
+# whose values are made when they are asked for. Does not allocate, except for $SYS.
 from slotmq.delivery.outgoing import send_message
 from slotmq.delivery.routing import has_space
 from slotmq.fast import append, topic_matches, unref
@@ -39,7 +38,7 @@ def keep(broker, buf, topic, topic_len, msg):
 
 
 def start(broker, session, sub):
-    """The subscription is owed the retained messages, from the first one on [3.3.1-6]."""
+    """Begin the scan of the retained messages for a subscription [3.3.1-6]."""
     subs = broker.subscriptions
     if not subs.scan[sub]:
         broker.sessions.scans[session] += 1
@@ -64,7 +63,7 @@ def scan(broker, session):
 
 
 def _scan_one(broker, session, sub):
-    # True where this subscription has been given all that it is owed.
+    # True if this subscription was sent every retained message that matches.
     subs = broker.subscriptions
     retained = broker.retained
     work = broker.work
@@ -82,7 +81,7 @@ def _scan_one(broker, session, sub):
 
 
 def _scan_slots(broker, session, sub, text, n):
-    # True where the last slot was reached.
+    # True if the last slot was reached.
     subs = broker.subscriptions
     retained = broker.retained
     msgs = retained.msg
@@ -107,7 +106,7 @@ def _scan_slots(broker, session, sub, text, n):
 
 
 def _put(broker, conn, msg):
-    # The commonest: a short one, of QoS 0, to version 3. False: it goes another way.
+    # The common case: a short message of QoS 0, to version 3. False: it was not sent.
     messages = broker.messages
     conns = broker.conns
     n = messages.topic_len[msg] + messages.payload_len[msg] + 2

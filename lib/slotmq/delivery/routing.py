@@ -1,12 +1,10 @@
-# routing.py - who gets a message, and the only writer of QoS 1 and 2 PUBLISH.
+# routing.py - finds the receivers of a message; the only code that sends QoS 1 and 2 PUBLISH.
 #
-# Two exits. A QoS 0 packet goes from the receive buffer straight into the outgoing
-# buffers (publish_packet). Everything else is stored in a message slot first,
-# queued for each receiver (fan_out) and sent by drain(), which is also what sends
-# again after a reconnect and goes on when a socket is writable again. Sessions are
-# drained when the whole input of a connection has been handled: one walk for all
-# that it brought, and its acknowledgements have found their space before. Does not
-# allocate.
+# A QoS 0 packet is copied from the receive buffer to the outgoing buffers (publish_packet).
+# Every other message is stored in a message slot, queued for each receiver (fan_out) and sent
+# by drain(). drain() also sends again after a reconnect and continues when a socket is writable
+# again. It runs after the whole input of a connection was handled: once for all its messages,
+# and after the space for its acknowledgements is reserved. Does not allocate.
 #
 # flags are the lower four bits of PUBLISH's first byte: DUP 8, QoS << 1, RETAIN 1.
 from slotmq.delivery.encode import put_short
@@ -35,7 +33,7 @@ _DROPPED = const(4)
 
 
 def route(broker, buf, topic, topic_len):
-    """Where in the route pool the receivers of a valid topic name stand."""
+    """The place of the receivers of a valid topic name in the route pool."""
     subs = broker.subscriptions
     slot = subs.routes.find(buf, topic, topic_len)
     if slot >= 0:
@@ -67,7 +65,7 @@ def publish_packet(broker, pkt, buf, slot):
 def _place_slowly(broker, pkt, buf, session):
     conn = broker.sessions.conn[session]
     if conn == broker.current:
-        # to its own sender: not before its input has been handled
+        # to its own sender: only after its input was handled
         broker.queued_to_self = True
         broker.conns.tx_limit[conn] = broker.conns.tx_end[conn]
         msg = store(broker, pkt, buf, 0)
@@ -79,7 +77,7 @@ def _place_slowly(broker, pkt, buf, session):
 
 
 def _publish_or_queue(broker, pkt, buf, i, end):
-    # queue_qos0_messages: one that is offline, or has messages waiting, gets it behind them.
+    # queue_qos0_messages: a session that is offline or has a queue gets it at the queue's end.
     msg = _NONE
     while i < end:
         session = broker.subscriptions.pool[i] >> 2
@@ -97,7 +95,7 @@ def _publish_or_queue(broker, pkt, buf, i, end):
 
 
 def must_queue(broker, session):
-    """With queue_qos0_messages: may a QoS 0 message not go out at once?"""
+    """With queue_qos0_messages: must a QoS 0 message be queued?"""
     sessions = broker.sessions
     return sessions.conn[session] == _NONE or sessions.cursor[session] != _NONE
 
@@ -141,12 +139,12 @@ def _send_qos0(broker, session, msg):
 
 
 def must_wait(broker, conn):
-    """Is there no space only because nothing may leave in the midst of a packet?"""
+    """Is there no space only because nothing is sent in the middle of a packet?"""
     return broker.journal and broker.busy and broker.conns.out[conn] != _BLOCKED
 
 
 def is_behind(broker, session):
-    """Has one of QoS 0 been queued because nothing may leave? Then so are those behind it."""
+    """Was a QoS 0 message queued because nothing may be sent? Then the next ones are too."""
     sessions = broker.sessions
     if not broker.journal or not broker.busy or sessions.conn[session] == _NONE:
         return False
@@ -158,7 +156,7 @@ def is_behind(broker, session):
 
 
 def enqueue(broker, session, msg, flags):
-    """Queue a stored message for one session, if there is space or some can be made.
+    """Queue a stored message for one session, if there is space or space can be made.
 
     -> the entry, or NONE."""
     gone = 0
@@ -214,7 +212,7 @@ def may_hold(broker, session, msg, more, instead, n):
         quota = ondemand.take("delivery.quota", broker.now)
         found = quota.may_hold(broker, (session, msg, more, instead, n))
     except MemoryError:
-        found = True  # nobody is there who could tell
+        found = True  # there is no receiver that could report it
     heap.drop()
     return found
 
@@ -259,7 +257,7 @@ def store(broker, pkt, buf, flags):
 
 
 def make_space(broker):
-    """Drop a message of the longest queue where the policy says so; was one dropped?"""
+    """Drop a message of the longest queue if the policy says so; was one dropped?"""
     if broker.settings.when_full["messages"] != "drop_oldest":
         return 0
     queued = broker.sessions.queued
@@ -271,7 +269,7 @@ def make_space(broker):
 
 
 def drop_oldest(broker, session):
-    """Make space: forget the session's oldest message that was never sent."""
+    """Make space: drop the oldest message of the session that was never sent."""
     entry = broker.deliveries.oldest_queued(broker.sessions, session)
     if entry == _NONE:
         return 0
@@ -283,7 +281,7 @@ def drop_oldest(broker, session):
 
 
 def drain(broker, session):
-    """Send from the session's cursor on, until its window or its buffer is full."""
+    """Send from the session's cursor, until the window or the buffer is full."""
     conn = broker.sessions.conn[session]
     broker.sessions.progress[session] = broker.now
     if broker.conns.level[conn] == 5:
@@ -318,7 +316,7 @@ def _send_slowly(broker, conn, session):
 
 
 def mark_sent(broker, session, entry):
-    """The delivery is in the outgoing buffer now: from the queue into the window."""
+    """The delivery is in the outgoing buffer: move it from the queue to the window."""
     deliveries = broker.deliveries
     if deliveries.state[entry] == _QUEUED:
         deliveries.state[entry] = deliveries.flags[entry] >> 1 & 3

@@ -1,16 +1,16 @@
-# loop.py - the only place that reads and writes. A turn: wait for events, read each stream
-# that has something once, tick, write each connection that has something once, close what
-# has ended.
+# loop.py - the only file that reads from and writes to sockets. A turn waits for events, reads
+# once from each readable stream, ticks, writes once to each connection with output, and closes
+# the connections that have ended.
 #
-# Given a broker, a poller (register, modify, unregister, ipoll), a clock
-# (ticks_ms, ticks_diff) and listeners, so that the simulator runs this very loop.
+# The broker, the poller (register, modify, unregister, ipoll), the clock (ticks_ms,
+# ticks_diff) and the listeners are parameters, so that the simulator runs this same loop.
 # A stream has readinto(buf, n) -> count, 0 at the end, None for "nothing now";
 # write(buf, off, n) -> count or None; close(); recv(n) where readinto() may read more than once.
 # Events are poll's: IN 1, OUT 4, ERR 8, HUP 16, NVAL 32.
 #
-# The loop runs with MicroPython's heap locked, and lifts the lock for what may
-# allocate: CONNECT, SUBSCRIBE, new connections and closing ones, logs, $SYS, hooks.
-# So a steady state that allocates is an error at once, and frames of calls lie on the C stack.
+# The loop runs with MicroPython's heap locked. It unlocks the heap for what may allocate:
+# CONNECT, SUBSCRIBE, connections that open or close, the log, $SYS, hooks. So an allocation in
+# the steady state is an error at once, and call frames are on the C stack.
 # (poll.modify allocates only where objects lie above 2 GB.)
 from slotmq.fast import copy, may_read, next_dirty
 from slotmq.net import closing
@@ -23,7 +23,7 @@ from slotmq.protocol.dispatch import readable, receive
 _NONE = const(0xFFFF)
 _IN = const(1)
 _OUT = const(4)
-_HUP = const(16)  # the esp32 port tells only who asks for it
+_HUP = const(16)  # the esp32 port reports it only if it was asked for
 _GONE = const(8 | 16 | 32)
 _IDLE = const(0)
 _BLOCKED = const(2)
@@ -34,7 +34,7 @@ _EAGAIN = const(11)
 _ENOBUFS = const(105)
 _TICK = const(2)  # tenths of a second between two ticks
 _STALL = const(1000)  # ms: more than any wait for events
-_NAP = const(5)  # ms of a turn while somebody waits for lwIP's memory, which tells nobody
+_NAP = const(5)  # ms of a turn while a connection waits for lwIP's memory: no event tells
 
 
 class Loop:
@@ -60,18 +60,18 @@ class Loop:
         self.paused = bytearray(broker.conns.slots)  # events that are not polled for
         self.paused_count = 0
         self.lwip = None  # platform/lwip.py, where the port has it
-        self.exhausted = 0  # how often an allocation was tried where the heap is locked
+        self.exhausted = 0  # allocations that failed because the heap was locked
         broker.flush = self.flush
         broker.write = self.write
 
     def watch(self, stream, callback):
-        """Call callback(stream) whenever it has something to read."""
+        """Call callback(stream) whenever the stream is readable."""
         self.callbacks.insert(0, callback)
         self.of_stream[stream] = -len(self.callbacks)
         self.poller.register(stream, _IN)
 
     def run(self):
-        """Turn until stop(), then end in order."""
+        """Run turns until stop(), then close()."""
         heap.lock()
         try:
             while not self.stopping:
@@ -81,15 +81,15 @@ class Loop:
             self.close()
 
     def close(self):
-        """End in order: wills go out or are kept, everything is closed."""
+        """Publish or store the wills, then close everything."""
         self.stopping = True  # nobody lingers
         ondemand.take("control", self.broker.now).end(self)
         self.listeners.close()
 
     def turn(self, timeout_ms):
-        """Wait so long at most for events; handle what has come."""
-        # One name or argument more, and MicroPython would search its heap for room for this
-        # call in each turn: what is called before the lock must not have more than 44 bytes.
+        """Wait for events for at most this time, and handle them."""
+        # A function that is called before the lock must not need more than 44 bytes for its
+        # frame: MicroPython would take a larger one from the heap, in each turn.
         heap.lock()
         try:
             self._turns(timeout_ms)
@@ -97,8 +97,8 @@ class Loop:
             heap.unlock()
 
     def _turns(self, timeout_ms, once=True):
-        # The common case stands here as a whole: a connected client has sent something,
-        # the fast path handles it where it was read. All else has a function of its own.
+        # The common case is here in one piece: a connected client has sent something, and the
+        # fast path handles it in the receive buffer. Other cases have functions of their own.
         broker, of_stream, ipoll, rx, ticks_ms = self.at_hand
         try:
             while not self.stopping:
@@ -133,9 +133,9 @@ class Loop:
                 if once:
                     return
         except MemoryError as error:
-            # The control plane finds no heap: whoever is being read is let go. A callback or a
-            # hook that finds none is the program's, and ends the turn. Where the heap was locked
-            # it is a defect, and the stream of whoever was served may be out of step.
+            # The control plane ran out of heap: disconnect the client that is being read. In a
+            # callback or hook the error is the program's, and ends the turn. If the heap was
+            # locked it is a defect, and the client's stream may be in the middle of a packet.
             if broker.out_of_memory(None if heap.settle() else error, conn):
                 raise
 
@@ -164,7 +164,7 @@ class Loop:
         broker.now += ms // 100
         broker.clock[0] = broker.now
         if ms >= _STALL and not self.stalled:
-            self.stalled = True  # nobody could be heard: read first, judge silence then
+            self.stalled = True  # nobody could be read: read first, then check keep-alive
             return
         self.stalled = False
         if broker.now >= self.next_tick:
@@ -178,11 +178,11 @@ class Loop:
     # In
 
     def _read(self, conn, stream, gone):
-        # One read, as much as its answers have room for, and all packets in it.
+        # One read, of as many bytes as there is space for answers, and all packets in it.
         broker = self.broker
         n = readable(broker, conn)
         if n == 0:
-            # It says something: from now on it may take too long.
+            # It has begun to send: from now on its time limit runs.
             self.conns.last_activity[conn] = broker.now
             self.pause(conn, self.paused[conn] | _IN)
             return
@@ -209,7 +209,7 @@ class Loop:
             broker.end(conn, _LOST)
 
     def pause(self, conn, events):
-        """From now on do not poll a connection for these events."""
+        """Stop polling a connection for these events."""
         before = self.paused[conn]
         if before != events:
             self.paused_count += (events > 0) - (before > 0)
@@ -217,8 +217,8 @@ class Loop:
             self.poll_for(conn)
 
     def _resume(self):
-        # Input waits for room, output for the journal or for lwIP's memory. A whole-packet
-        # buffer that is free goes to whose packet began first.
+        # Input waits for space, output for the journal or for lwIP's memory. A free reassembly
+        # buffer goes to the connection whose packet began first.
         conns = self.conns
         first = _NONE
         for conn in range(conns.slots):
@@ -245,7 +245,7 @@ class Loop:
         return True
 
     def poll_for(self, conn):
-        """Tell the poller what this connection waits for now."""
+        """Tell the poller which events this connection waits for."""
         mask = _IN | _HUP
         if self.conns.out[conn] == _BLOCKED:
             mask |= _OUT
@@ -277,7 +277,9 @@ class Loop:
         return 0
 
     def flush(self, conn):
-        """Write what waits in the outgoing buffer, once it is kept; the rest blocks it."""
+        """Write the outgoing buffer, if the journal has stored what it acknowledges.
+
+        A rest that the socket does not take makes the connection wait for it."""
         broker, tx, tx_bytes, end, streams, stats = self.outgoing
         base = conn * tx_bytes
         n = end[conn] - base
@@ -308,7 +310,7 @@ class Loop:
                 self.pause(conn, self.paused[conn] | _OUT)
 
     def _block(self, conn, base, n, done):
-        # What is left waits until the socket is writable.
+        # The rest waits until the socket is writable.
         conns = self.conns
         self.broker.stats[_BYTES_OUT] += done
         conns.tx_end[conn] = base + n - done
@@ -318,9 +320,9 @@ class Loop:
             self.poll_for(conn)
 
     def writable(self, conn):
-        """The socket takes something again."""
+        """The socket is writable again."""
         if self.paused[conn] & _IN:
-            # It is not read, so its pings are not seen; that it reads shows it alive.
+            # Its PINGREQ is not read now. That it takes bytes shows that it is alive.
             self.conns.last_activity[conn] = self.broker.now
         self.flush(conn)
         if self.conns.is_empty(conn):
@@ -329,13 +331,14 @@ class Loop:
             self.broker.go_on(conn)
 
     def finish_turn(self):
-        """Write once to each connection that has something, then close what has ended, the
-        wills of which may give others something again."""
+        """Write once to each connection with output, then close the connections that have ended.
+
+        Their wills may be output for others."""
         broker, conns, counts, pending = self.at_end
         if pending[0]:
             broker.drain()
         while True:
-            # It may find no heap: then all that is to be written stays on the list.
+            # It may run out of heap: then the connections stay on the list.
             broker.journal and broker.journal.commit()
             while counts[0]:
                 conn = next_dirty(conns.columns)

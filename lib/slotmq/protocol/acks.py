@@ -1,5 +1,5 @@
-# acks.py - PUBACK, PUBREC, PUBREL and PUBCOMP [3.4 to 3.7]. What they free
-# in the window is used by the drain when the whole input has been handled.
+# acks.py - PUBACK, PUBREC, PUBREL and PUBCOMP [3.4 to 3.7]. They free places in the window;
+# drain() uses these after the whole input was handled.
 # Does not allocate.
 from slotmq.delivery.lifecycle import publish_stored
 from slotmq.delivery.outgoing import put_ack
@@ -26,9 +26,9 @@ def handle_puback(broker, conn, pkt, buf):
 
 
 def handle_pubrec(broker, conn, pkt, buf):
-    """QoS 2: the message may go, its id stays until PUBCOMP [4.3.3-1].
+    """QoS 2: release the message, keep its id until PUBCOMP [4.3.3-1].
 
-    An id that is not known gets its PUBREL too: else the client waits for ever."""
+    An unknown id gets PUBREL too: else the client would wait for ever."""
     result = _acknowledged(broker, conn, pkt, _SENT_2)
     if not result:
         put_ack(broker, conn, _PUBREL, pkt[_PACKET_ID])
@@ -56,7 +56,7 @@ def _acknowledged(broker, conn, pkt, state):
 
 
 def handle_pubrel(broker, conn, pkt, buf):
-    """QoS 2: the sender is done with the id; with method A the message goes out now."""
+    """QoS 2: the sender releases the id; with method A the message is published now."""
     odd = pkt[_FLAGS] != 2 and broker.conns.level[conn] != 3
     if odd or pkt[_TOTAL] != 4 or not pkt[_PACKET_ID]:
         return _MALFORMED

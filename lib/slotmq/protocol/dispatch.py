@@ -1,10 +1,9 @@
-# dispatch.py - from the bytes of a connection to the handlers of its packets.
+# dispatch.py - finds the packets in received bytes and calls their handlers.
 #
-# A packet that arrives whole is handled where it was read, in rx. Of a cut one the
-# beginning is buffered, in the connection's tail or in a reassembly buffer; only the
-# bytes that it misses are copied behind it. readable() is how one client's flood
-# is bounded: a turn reads at most rx_bytes from each, and no more than the answers
-# to it have space for, so that an acknowledgement is never lost for lack of it.
+# A packet that arrives whole is handled in the receive buffer, rx. The beginning of a partial
+# packet is copied to the connection's tail or to a reassembly buffer; later only the missing
+# bytes are appended. readable() bounds the input: a turn reads at most rx_bytes from each
+# client, and no more than there is space for answers, so that no acknowledgement is lost.
 # Does not allocate; CONNECT, SUBSCRIBE and UNSUBSCRIBE may.
 from slotmq.delivery.encode import put_u16
 from slotmq.delivery.lifecycle import publish_stored
@@ -119,7 +118,7 @@ def readable(broker, conn):
     if conns.state[conn] == _NEW or conns.level[conn] == 5:
         n -= conns.tx_bytes >> 1  # the answer to CONNECT or AUTH may be longer than they are
     elif buffered:
-        # The answer to what is buffered was not reserved when that was read.
+        # No space was reserved for the answer to the buffered bytes when they were read.
         n -= 4 + min(buffered >> 2, conns.tx_bytes >> 1)
     if not conns.reassembly[3] and not conns.has_reassembly(conn):
         n = min(n, conns.tail_bytes - buffered)
@@ -127,7 +126,7 @@ def readable(broker, conn):
 
 
 def receive(broker, conn, buf, at, n):
-    """Handle buf[at:n], which has just been read."""
+    """Handle buf[at:n], the bytes just read."""
     conns = broker.conns
     broker.current = conn
     broker.queued_to_self = False
@@ -141,7 +140,7 @@ def receive(broker, conn, buf, at, n):
             _hold(broker, conn, buf, at, n)
     buffered = conns.buffered[conn]
     if buffered < size or broker.pkt[_TOTAL] - buffered > _MISSING:
-        # A sign of life [3.1.2-24]; more of what is cut is none, but in a long packet.
+        # A sign of life [3.1.2-24]. More bytes of a partial packet are one only in a long packet.
         conns.last_activity[conn] = broker.now
     if conns.chunked_msg[conn] == _NONE and conns.state[conn] != _ENDING:
         conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes
@@ -150,8 +149,8 @@ def receive(broker, conn, buf, at, n):
 
 
 def _handle(broker, conn, buf, at, end, buffered):
-    # Every whole packet of buf[at:end], of which the first `buffered` bytes came earlier.
-    # -> the offset of a cut one, or end.
+    # Handles every whole packet in buf[at:end]; its first `buffered` bytes came earlier.
+    # -> the offset of a partial packet, or end.
     pkt = broker.pkt
     conns = broker.conns
     if conns.state[conn] == _ENDING:
@@ -207,7 +206,7 @@ def _handle(broker, conn, buf, at, end, buffered):
 
 
 def _never(handlers, first, level):
-    # Why a packet with this first byte can never be right here, however it goes on; or 0.
+    # The reason why a packet with this first byte is always an error here, or 0.
     kind = first >> 4
     if handlers[kind] is _NOT:
         return _PROTOCOL
@@ -236,7 +235,7 @@ def _give_space(broker, conn, n):
 
 
 def _hold(broker, conn, buf, at, end):
-    # Keep the beginning of a cut packet until the rest comes.
+    # Store the beginning of a partial packet until the rest comes.
     conns = broker.conns
     n = end - at
     if max(n, broker.pkt[_TOTAL]) > conns.tail_bytes:
@@ -247,8 +246,8 @@ def _hold(broker, conn, buf, at, end):
 
 
 def _complete(broker, conn, buf, n):
-    # Append to the buffered packet what it misses; handle it when it is whole.
-    # -> how many bytes of buf it took.
+    # Append the missing bytes to the partial packet; handle it when it is whole.
+    # -> the number of bytes taken from buf.
     conns = broker.conns
     at = 0
     while at < n:

@@ -1,5 +1,5 @@
-# open_session.py - a client that may come in: takeover of its older connection, its will, its
-# session made or resumed, CONNACK; and the refusal of one that may not. The last steps of
+# open_session.py - the last steps of CONNECT: take over the client's older connection, create or
+# resume its session, store its will, send CONNACK; or refuse it. Called by
 # protocol/connect.py. The control plane: may allocate and free.
 from slotmq.delivery import lifecycle
 from slotmq.delivery.outgoing import put_ack
@@ -26,7 +26,7 @@ _WILL = const(4)
 
 
 def open_session(broker, conn, buf, fields):
-    """It may come in, if there is space for it; a result."""
+    """Accept the client, if there is space for it; a result."""
     ids, off, n = _client_id(broker, buf, fields)
     if fields.more:
         code = fields.more.prepare(broker, conn, fields)
@@ -58,9 +58,9 @@ def open_session(broker, conn, buf, fields):
     present = 0
     if old != _NONE:
         if sessions.clean[session] and not (_may_come(broker, fields) or _evict(broker)):
-            sessions.refused += 1  # it ends with its connection, and a new one may not stay
+            sessions.refused += 1  # no slot for a kept session in place of the old one
             present = -_QUOTA
-        else:  # nothing refuses it any more: the older one ends with its will [3.1.4-2]
+        else:  # nothing can refuse it now: end the older connection, publish its will [3.1.4-2]
             broker.end(old, _TAKEN_OVER)
             lifecycle.detach(broker, old)
     present = present or _take_session(broker, conn, ids, off, n, fields)
@@ -86,7 +86,7 @@ def open_session(broker, conn, buf, fields):
 
 
 def _must_keep(broker, fields, session):
-    # There is no space for what the journal has not: a will, a session that stays.
+    # The journal has no space for something new: a will, or a kept session.
     if fields.flags & _WILL:
         broker.messages.refused += 1
         return True
@@ -118,7 +118,7 @@ def _store_will(broker, buf, fields):
 
 
 def _client_id(broker, buf, fields):
-    # Where the client id stands; an empty one is made up [3.1.3-6].
+    # The offset of the client id; an empty one is assigned [3.1.3-6].
     off, n = fields.client_id
     if n:
         return buf, off, n
@@ -150,8 +150,8 @@ def _take_session(broker, conn, ids, off, n, fields):
 
 
 def _is_full(broker, conn, old):
-    # Are as many connected as may be, in all or through the listener it came in by? It takes
-    # the place of its older connection.
+    # Is the limit of connections reached, of the broker or of the listener? The client's older
+    # connection does not count.
     quotas = broker.conns.quota
     most = broker.settings.max_connections
     if most <= 0:
@@ -169,7 +169,7 @@ def _older(broker, session):
 
 
 def _gives_way(broker, conn, old):
-    # One of the broker's own program (embed/client.py) gives way to nobody on the network.
+    # A client of the program itself (embed/client.py) is not taken over from the network.
     streams = broker.conns.stream
     if not hasattr(streams[old], "publish") or hasattr(streams[conn], "publish"):
         return True
@@ -189,13 +189,13 @@ def _new_session(broker, ids, off, n, fields):
 
 
 def _may_come(broker, fields):
-    # Does the policy let a new session take a free slot?
+    # Does the policy allow a new session to take a free slot?
     policy = broker.settings.when_full["sessions"]
     return policy in ("drop_oldest", "refuse") or not _stays(fields) or _may_stay(broker)
 
 
 def _evict(broker):
-    # One without a connection makes way, where the policy lets it.
+    # Evict a session without a connection, if the policy allows it.
     sessions = broker.sessions
     policy = broker.settings.when_full["sessions"]
     oldest = _NONE
@@ -220,8 +220,8 @@ def _may_stay(broker):
 
 
 def _oldest_offline(sessions, empty):
-    # The session without a connection that left first, or NONE; empty: of those that hold no
-    # message to be delivered, and no QoS 2 id.
+    # The session that lost its connection first, or NONE. empty: only of those that have no
+    # message to deliver and no QoS 2 id.
     oldest = _NONE
     for session in range(sessions.slots):
         if sessions.used(session) and sessions.conn[session] == _NONE:
@@ -233,7 +233,7 @@ def _oldest_offline(sessions, empty):
 
 
 def refuse(broker, conn, code, fields, text=b""):
-    """CONNACK with a return code, and the end. text: for the log, what was too little."""
+    """Send CONNACK with a return code and disconnect. text: which table was full, for the log."""
     if fields.more:
         code = fields.more.refuse(broker, conn, code)
     else:

@@ -27,7 +27,7 @@ def handle_pingreq(broker, conn, pkt, buf):
 
 
 def handle_disconnect(broker, conn, pkt, buf):
-    """The client leaves: its will is thrown away [3.14.4-3]."""
+    """The client disconnects: discard its will [3.14.4-3]."""
     return _MALFORMED if pkt[_BODY] != pkt[_END] else _LEFT
 
 

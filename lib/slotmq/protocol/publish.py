@@ -69,7 +69,7 @@ def _handle_any(broker, conn, pkt, buf, flags, slot):
 
 
 def _handle_qos2(broker, conn, pkt, buf, flags, slot, taken):
-    # The receive list decides first: a duplicate is acknowledged, not delivered [4.3.3-2].
+    # First the receive list: a duplicate is acknowledged and not delivered [4.3.3-2].
     sessions = broker.sessions
     session = broker.conns.session[conn]
     packet_id = pkt[_PACKET_ID]
@@ -86,7 +86,7 @@ def _handle_qos2(broker, conn, pkt, buf, flags, slot, taken):
                     sessions.id_msg[at] = routing.store(broker, pkt, buf, flags)
                 if sessions.id_msg[at] == _NONE:
                     result = broker.when_no_message
-        except BaseException:  # it is sent again, and must not count as stored then
+        except BaseException:  # the client sends it again, and then it must not count as received
             sessions.remove_received(session, at)
             raise
         if result:
@@ -97,7 +97,7 @@ def _handle_qos2(broker, conn, pkt, buf, flags, slot, taken):
 
 
 def _publish(broker, pkt, buf, flags, slot):
-    # QoS 1 and 2: into a message slot, and from there to everybody.
+    # QoS 1 and 2: store the message, then queue it for each receiver.
     routes = broker.subscriptions.routes
     msg = _NONE
     kept = flags & 1 and pkt[_PAYLOAD] != pkt[_END]
@@ -107,7 +107,7 @@ def _publish(broker, pkt, buf, flags, slot):
         msg = routing.store(broker, pkt, buf, flags)
         if msg == _NONE and (kept or broker.when_no_message):
             return broker.when_no_message
-    if flags & 1:  # what clears does so also where it finds no slot
+    if flags & 1:  # an empty message clears, even if it finds no slot
         retain.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
     if msg != _NONE:
         routing.fan_out(broker, msg, flags >> 1, slot)
@@ -130,7 +130,7 @@ def _publish_qos0(broker, pkt, buf, retained, slot):
 
 
 def is_wanted(broker, conn, buf, topic, n, size):
-    """False for messages that are acknowledged but go nowhere [3.3.5-2].
+    """False for a message that is acknowledged and dropped [3.3.5-2].
 
     What is the broker's own; a payload over message_size_limit; what the hook forbids."""
     if buf[topic] == 36 or 0 < broker.settings.message_size_limit < size:

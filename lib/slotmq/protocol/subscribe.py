@@ -17,7 +17,7 @@ _END = const(4)
 _SUBACK = const(0x90)
 _UNSUBACK = const(0xB0)
 _FAILURE = const(0x80)
-# and why, as version 5 has it
+# and the reason, as version 5 has it
 _UNAUTHORIZED = const(0x87)
 _FILTER_INVALID = const(0x8F)
 _QUOTA = const(0x97)
@@ -109,7 +109,7 @@ def _check(broker, conn, pkt, buf, options):
 
 
 def _subscribe(broker, session, buf, off, n, qos):
-    # One filter: the granted QoS, or why it is not granted, which the client hears as 0x80
+    # One filter: the granted QoS, or the reason for refusing it, which the client gets as 0x80
     # [3.9.3-2].
     subs = broker.subscriptions
     qos = min(qos, broker.max_qos)
@@ -151,7 +151,7 @@ def _unsubscribe(broker, session, buf, off, n):
 
 
 def denied(broker, conn, code, buf, off, n):
-    """The log hears of a filter that was not granted; code: why."""
+    """Log a filter that was not granted; code: the reason."""
     if broker.log_mask & _NOTICE:
         ondemand.tell(broker, "denied", conn, (bytes(buf[off : off + n]), code))
 
