@@ -113,7 +113,9 @@ def test_sighup_reloads_what_can_change_and_says_what_cannot(start: Start, tmp_p
     assert serves("127.0.0.1", port)
     conf(tmp_path, lines[0], "allow_anonymous false", "qos2_delivery release")
     run.process.send_signal(signal.SIGHUP)
-    run.wait_for(lambda: "new start" in run.errors.read_text(), "what cannot change")
+    run.wait_for(
+        lambda: "Only a restart changes" in run.errors.read_text(), "what only a restart changes"
+    )
     errors = run.errors.read_text()
     assert "changed: allow_anonymous.\n" in errors
     assert "changes: qos2_delivery.\n" in errors

@@ -1,5 +1,6 @@
 """Plants a fault in a copy of lib, and looks for it: `python -m host_tests.sim.planted`."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -20,10 +21,16 @@ def plant(fault: Fault, folder: Path) -> None:
     """A copy of the broker with that fault in it, to import from the folder."""
     shutil.copytree(LIB, folder / "slotmq")
     file = folder / "slotmq" / fault.file
-    text = file.read_text()
-    if text.count(fault.text) != 1:
-        raise ValueError(f"{fault.name}: {fault.file} has its text {text.count(fault.text)} times")
-    file.write_text(text.replace(fault.text, fault.planted))
+    text = without_comments(file.read_text())
+    wanted = without_comments(fault.text)
+    if text.count(wanted) != 1:
+        raise ValueError(f"{fault.name}: {fault.file} has its text {text.count(wanted)} times")
+    file.write_text(text.replace(wanted, fault.planted))
+
+
+def without_comments(text: str) -> str:
+    """The text without what stands behind code, so that a comment can be written anew."""
+    return re.sub(r"  # .*", "", text)
 
 
 def find(fault: Fault, most: int = MOST) -> tuple[int, str]:

@@ -1,5 +1,5 @@
-# control.py - what is seldom done to a broker as a whole: new settings are taken over, it
-# stops in order. Loaded on demand and owns nothing; on the control plane.
+# control.py - rare steps that concern a whole broker: taking over settings, and shutdown.
+# Loaded on demand, owns nothing; control plane.
 from slotmq.delivery import lifecycle
 from slotmq.fast import next_dirty
 from slotmq.platform.runtime import const
@@ -11,13 +11,13 @@ _DEBUG = const(64)
 
 
 def apply_settings(broker):
-    """Take over the settings that may change while running."""
+    """Take over the settings that a reload may have changed."""
     s = broker.settings
     limits = broker.limits
     window = broker.deliveries.window
     window[0] = s.max_inflight_messages or limits.inflight
     if broker.journal and min(window[0], _NONE) > broker.journal.window:
-        broker.journal.whole = False  # the next generation says so
+        broker.journal.whole = False  # the journal's window is written by the next compaction
     window[1] = s.max_queued_messages or limits.queued
     broker.retained.share = min(s.max_session_share, s.max_offline_share)
     broker.retained.share_out(0)
@@ -44,10 +44,10 @@ def apply_settings(broker):
 
 
 def _choose_way(broker):
-    # plain: a PUBLISH needs no further question
+    # plain: a PUBLISH needs no check of its sender, its size or its QoS.
     s = broker.settings
     broker.plain = not (broker.may_publish or broker.upgrade_qos or s.message_size_limit)
-    # fast_path: packets without a question go the short way; not while each is logged
+    # fast_path: None where every packet is to be looked at, for instance to log it.
     short = broker.plain and broker.max_qos == 2 and not broker.queue_qos0
     short = short and not broker.subscriptions.every and not broker.log_mask & _DEBUG
     short = short and not broker.journal_full and not (broker.journal and broker.journal.most)
@@ -55,13 +55,13 @@ def _choose_way(broker):
 
 
 def end(loop):
-    """An orderly stop: every connection ends. Its will goes out before, or stays in the journal
-    for the next start [MQTT 5.0, 3.1.2.5]."""
+    """Shut down: end every connection. Wills are published before that, or stay in the journal,
+    whose next start publishes them [MQTT 5.0, 3.1.2.5]."""
     broker = loop.broker
     journal = broker.journal
     broker.settle_ending()
     if journal and not journal.always:
-        broker.busy = 0  # in the midst of a packet, by Ctrl-C: better half of it than nothing
+        broker.busy = 0  # Ctrl-C within a packet: half of its rows are better than none
         journal.interval = 0
         journal.commit()
     if not journal or not journal.always and not journal.whole:  # a medium that takes nothing
@@ -78,9 +78,9 @@ def end(loop):
 
 
 def _close_journal(loop, journal):
-    # It has had the wills since their CONNECT, beside the sessions as connected: nothing more is
-    # written of either, and to the next start this is the end of a power cut. Whatever leaves
-    # does it before; behind it no session has a connection.
+    # The journal has the wills since their CONNECT, and the sessions as connected. Neither is
+    # written again, so that the next start finds the state of a power cut. Output is flushed
+    # before the journal is closed; after that no session has a connection.
     broker = loop.broker
     while loop.conns.counts[0]:
         conn = next_dirty(loop.conns.columns)

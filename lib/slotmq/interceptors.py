@@ -1,6 +1,6 @@
-# interceptors.py - what stands between a broker and the functions that it calls, in which order.
+# interceptors.py - what is called instead of a broker's own functions, and in which order.
 #
-# From the broker outwards; each one calls what stood there before:
+# From the innermost outwards; each one calls what it has replaced:
 #
 #   class, file                made when          what it sees
 #   RecordInterceptor          record_location    CONNECT, AUTH, PUBLISH, wills, what the program
@@ -12,8 +12,8 @@
 #   InProcessClients           the program asks   the end of a turn; which streams are polled
 #     embed/in_process.py      for a client
 #
-# None of them may refuse a packet. may_connect, may_publish and may_subscribe may; these are
-# called by the handlers. A broker without interceptors has no code for them.
+# None of them may refuse a packet. Only may_connect, may_publish and may_subscribe may, which
+# the handlers call. A broker without interceptors has no code for them.
 # Loaded on demand, when one is made. Allocates.
 from slotmq.platform import heap
 from slotmq.platform.runtime import const
@@ -23,11 +23,11 @@ _PUBLISH_TYPE = const(3)
 _SUBSCRIBE = const(8)
 _UNSUBSCRIBE = const(10)
 _AUTH_TYPE = const(15)
-_OF_WILL = const(16)  # behind the types of packets
+_OF_WILL = const(16)  # index of the handler for wills, after those of the packet types
 
 
 def recorder(broker, one):
-    """It stands nearest to the broker: it is made before the program has the broker."""
+    """The innermost: it is made before the program has the broker."""
     loop = broker.loop
     broker.record = one
     broker.handle = one.handle
@@ -48,7 +48,7 @@ def recorder(broker, one):
 
 
 def record_events(broker, one):
-    """Where record_events is set. SUBSCRIBE and UNSUBSCRIBE have one handler."""
+    """Only if record_events is set. SUBSCRIBE and UNSUBSCRIBE have one handler."""
     one.inner_end = broker.end
     broker.end = one.end
     broker.handlers = _with(broker.handlers, one.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
@@ -58,7 +58,7 @@ def record_events(broker, one):
 
 
 def hooks(broker, one):
-    """Before the program's clients: a client is told of before its callbacks are called."""
+    """Inside the program's clients: on_connect is called before a client's callbacks."""
     loop = broker._loop()
     _guard(loop)
     broker.watch = one
@@ -76,7 +76,7 @@ def hooks(broker, one):
 
 
 def in_process(broker, one):
-    """The outermost: callbacks are called when all else is done."""
+    """The outermost: callbacks are called when everything else is done."""
     loop = broker._loop()
     _guard(loop)
     broker.in_process = one
@@ -94,10 +94,10 @@ def _with(handlers, by, *types):
 
 
 def _guard(loop):
-    """From now on turn() and run() refuse to be called in the midst of a turn.
+    """From now on turn() and run() raise RuntimeError within a turn.
 
-    As deep in the stack as Loop's own, and before the lock no larger (see there)."""
-    from slotmq.embed import local  # who asks for this has loaded it
+    They use no more stack than Loop's own, and no more code before the lock (see there)."""
+    from slotmq.embed import local  # it is loaded already
 
     run = loop.run
 
@@ -118,4 +118,4 @@ def _guard(loop):
 
 
 def _refuse():
-    raise RuntimeError("turn(), run(): not from a callback or one of the hooks")
+    raise RuntimeError("turn(), run(): not in a callback or a hook")

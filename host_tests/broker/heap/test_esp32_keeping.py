@@ -67,7 +67,7 @@ def test_the_larger_tables_take_the_heap_that_the_page_says(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("time", ["", "127.0.0.1"])
 def test_so_does_the_preset_with_a_journal_and_version_5(time: str, tmp_path: Path) -> None:
-    free = number("the preset wants", "bytes then,")
+    free = number("the preset needs", "bytes then,")
     free += number("bytes then,", "more with `--time`") if time else 0
     kept = "".join(KEEPING.splitlines(keepends=True)[:2])
     assert free - 100 < needed(kept, tmp_path, bool(time)) <= free

@@ -1,33 +1,20 @@
 # packets5.py - MQTT 5.0 packets as bytes; `properties` is what stands behind their length.
-from packets import packet, text
-
-
-def section(properties=b""):
-    return packet(0, properties)[1:]
+import packets
 
 
 def connect(client_id, properties=b"", will=None, clean=True, expiry=0):
     """will: (topic, payload, QoS, properties)"""
-    flags = 2 if clean else 0
-    tail = b""
-    if will:
-        flags |= 4 | will[2] << 3
-        tail = section(will[3]) + text(will[0]) + text(will[1])
     properties += b"\x11" + expiry.to_bytes(4, "big")
-    head = text("MQTT") + bytes((5, flags)) + b"\0\0" + section(properties)
-    return packet(0x10, head + text(client_id) + tail)
+    of_will = {"will": will[:3], "will_properties": will[3]} if will else {}
+    return packets.connect(client_id, clean, level=5, properties=properties, **of_will)
 
 
 def publish(topic, payload, qos=0, packet_id=0, properties=b"", retain=False):
-    body = text(topic)
-    if qos:
-        body += packet_id.to_bytes(2, "big")
-    return packet(0x30 | qos << 1 | retain, body + section(properties) + payload)
+    return packets.publish(topic, payload, qos, packet_id, retain, properties=properties)
 
 
 def subscribe(packet_id, topic_filter, options, properties=b""):
-    body = packet_id.to_bytes(2, "big") + section(properties)
-    return packet(0x82, body + text(topic_filter) + bytes((options,)))
+    return packets.subscribe(packet_id, topic_filter, options, properties)
 
 
 def read_publish(data):

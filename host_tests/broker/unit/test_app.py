@@ -86,7 +86,7 @@ class TestReload(Case):
     def test_what_cannot_change_is_said(self):
         self.reload("listener 1", "listener 2")
         self.assertIn("changed: nothing.", self.log_text())
-        self.assertIn("new start changes: listener.", self.log_text())
+        self.assertIn("restart changes: listener.", self.log_text())
 
     def test_a_bad_file_changes_nothing(self):
         program = self.reload("max_qos 1", "max_qos 0\nmax_qos 3")
@@ -160,7 +160,7 @@ class TestBudget(Case):
         with self.assertRaises(MemoryError) as caught:
             app.borrow("app.start", "start", app.App(), BOARD[:])
         told = str(caught.exception)
-        self.assertIn("are free lie in pieces too small for them; lower limit", told)
+        self.assertIn("are free are in pieces too small for them; lower limit", told)
         need, size = Limits().ram_bytes(), max([row[1] for row in Limits().rows()])
         self.assertIn(f": the tables take {need} bytes, and the ", told)
         self.assertIn(f" message_bytes (messages take {size})", told)

@@ -176,7 +176,7 @@ class TestArguments(Case):
             for n in range(17):
                 self.broker.subscribe("t/" + str(n), self.hear)
         told = self.raised(OSError, self.broker.subscribe, "one/more", self.hear)
-        self.assertEqual(told, (_EMFILE, "no room: limit subscriptions, limit nodes"))
+        self.assertEqual(told, (_EMFILE, "full: limit subscriptions, limit nodes"))
 
 
 class TestPublish(Case):

@@ -4,7 +4,7 @@ import unittest
 
 import packets5
 from fakes import Client, Stream, World
-from packets import DISCONNECT, PINGREQ, connect, packet, publish, subscribe, text
+from packets import DISCONNECT, PINGREQ, connect, packet, publish, section, subscribe, text
 
 from slotmq import Broker, Limits, Settings
 
@@ -25,7 +25,7 @@ def login(client_id, user, password=b"", level=4):
 
 def auth(code):
     properties = b"\x15" + text("M") + b"\x16" + text("no")
-    return packet(0xF0, bytes((code,)) + packets5.section(properties))
+    return packet(0xF0, bytes((code,)) + section(properties))
 
 
 class Door:

@@ -8,6 +8,7 @@ from packets import (
     ack,
     connect,
     packet,
+    section,
     split,
     subscribe,
     text,
@@ -80,7 +81,7 @@ class TestRoom(Turns5):
 
     def test_a_long_answer_to_auth(self):
         self.broker.hooks = Hooks()
-        again = packet(0xF0, b"\x19" + packets5.section(METHOD))
+        again = packet(0xF0, b"\x19" + section(METHOD))
         self.check(packets5.connect("b", METHOD) + again + PINGREQ * 300)
 
 

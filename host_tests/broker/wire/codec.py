@@ -1,31 +1,34 @@
-"""MQTT 3.1 and 3.1.1 as bytes, written from the standard and sharing nothing with the broker.
+"""MQTT 3.1 and 3.1.1: packets to send, and a strict reader of what the server sends.
 
-The writers put down whatever they are told, since tests need wrong packets too.
-The reader is strict: what a server may not send raises `Malformed`.
+What a server may not send raises `Malformed`. Written from the standard; it shares nothing with
+the broker.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ..unit.packets import DISCONNECT, PINGREQ, connect, length, number, packet, publish
+from ..unit.packets import text as string
+
+__all__ = ["DISCONNECT", "PINGREQ", "connect", "length", "number", "packet", "publish", "string"]
 
 CONNACK, PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP = 2, 3, 4, 5, 6, 7
 SUBACK, UNSUBACK, PINGRESP = 9, 11, 13
-
-PINGREQ = b"\xc0\x00"
-DISCONNECT = b"\xe0\x00"
-NAMES = {3: "MQIsdp", 4: "MQTT"}
 
 
 class Malformed(AssertionError):
     """The server sent something that is no MQTT."""
 
 
-@dataclass(frozen=True)
-class Will:
+class Will(NamedTuple):
     """What the broker publishes when the connection ends without DISCONNECT."""
 
     topic: str | bytes
     payload: bytes = b"gone"
     qos: int = 0
     retain: bool = False
+    properties: Mapping[str, Any] = {}  # of MQTT 5.0
 
 
 @dataclass(frozen=True)
@@ -69,64 +72,6 @@ class Pingresp:
 
 
 Packet = Connack | Publish | Ack | Suback | Pingresp
-
-
-def string(text: str | bytes) -> bytes:
-    data = text.encode() if isinstance(text, str) else text
-    return len(data).to_bytes(2, "big") + data
-
-
-def number(value: int) -> bytes:
-    return value.to_bytes(2, "big")
-
-
-def length(value: int) -> bytes:
-    """A remaining length, seven bits to a byte."""
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def packet(first: int, body: bytes = b"") -> bytes:
-    return bytes([first]) + length(len(body)) + body
-
-
-def connect(
-    client_id: str | bytes,
-    *,
-    clean: bool = True,
-    keep_alive: int = 0,
-    will: Will | None = None,
-    username: str | bytes | None = None,
-    password: bytes | None = None,
-    level: int = 4,
-) -> bytes:
-    flags = clean << 1 | (username is not None) << 7 | (password is not None) << 6
-    payload = string(client_id)
-    if will:
-        flags |= 4 | will.qos << 3 | will.retain << 5
-        payload += string(will.topic) + string(will.payload)
-    for text in (username, password):
-        if text is not None:
-            payload += string(text)
-    head = string(NAMES[level]) + bytes([level, flags])
-    return packet(0x10, head + number(keep_alive) + payload)
-
-
-def publish(
-    topic: str | bytes,
-    payload: bytes = b"",
-    qos: int = 0,
-    packet_id: int = 0,
-    *,
-    retain: bool = False,
-    dup: bool = False,
-) -> bytes:
-    first = 0x30 | dup << 3 | qos << 1 | retain
-    return packet(first, string(topic) + (number(packet_id) if qos else b"") + payload)
 
 
 def ack(kind: int, packet_id: int, *, dup: bool = False) -> bytes:

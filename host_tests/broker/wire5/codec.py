@@ -23,15 +23,16 @@ from ..wire.codec import (
     UNSUBACK,
     Malformed,
     Pingresp,
+    Will,
     number,
     packet,
     string,
 )
-from .properties import Properties, Value, encode
+from .properties import Properties, Value, body, encode
 
 __all__ = [
     "CONNACK", "DISCONNECT", "PINGREQ", "PINGRESP", "PUBACK", "PUBCOMP", "PUBLISH", "PUBREC",
-    "PUBREL", "SUBACK", "UNSUBACK", "Malformed", "Pingresp", "number", "packet", "string",
+    "PUBREL", "SUBACK", "UNSUBACK", "Malformed", "Pingresp", "Will", "number", "packet", "string",
 ]  # fmt: skip
 
 AUTH = 15
@@ -39,11 +40,6 @@ NORMAL, WITH_WILL, CONTINUE, AGAIN = 0x00, 0x04, 0x18, 0x19
 NO_SUBSCRIBERS, NO_SUBSCRIPTION = 0x10, 0x11
 NO_LOCAL, AS_PUBLISHED = 0x04, 0x08
 HANDLING = (0x00, 0x10, 0x20)  # when retained messages are sent: always, if new, never
-
-
-@dataclass(frozen=True)
-class Will(older.Will):
-    properties: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -100,22 +96,22 @@ def connect(
     *,
     clean: bool = True,
     keep_alive: int = 0,
-    will: older.Will | None = None,
+    will: Will | None = None,
     username: str | bytes | None = None,
     password: bytes | None = None,
     **properties: Value,
 ) -> bytes:
-    flags = clean << 1 | (username is not None) << 7 | (password is not None) << 6
-    payload = string(client_id)
-    if will:
-        flags |= 4 | will.qos << 3 | will.retain << 5
-        payload += encode(getattr(will, "properties", {}))
-        payload += string(will.topic) + string(will.payload)
-    for text in (username, password):
-        if text is not None:
-            payload += string(text)
-    head = string("MQTT") + bytes([5, flags]) + number(keep_alive) + encode(properties)
-    return packet(0x10, head + payload)
+    return older.connect(
+        client_id,
+        clean,
+        will,
+        keep_alive,
+        username=username,
+        password=password,
+        level=5,
+        properties=body(properties),
+        will_properties=body(will.properties) if will else None,
+    )
 
 
 def publish(
@@ -128,9 +124,7 @@ def publish(
     dup: bool = False,
     **properties: Value,
 ) -> bytes:
-    first = 0x30 | dup << 3 | qos << 1 | retain
-    head = string(topic) + (number(packet_id) if qos else b"") + encode(properties)
-    return packet(first, head + payload)
+    return older.publish(topic, payload, qos, packet_id, retain, dup, body(properties))
 
 
 def ack(
@@ -140,9 +134,9 @@ def ack(
     properties: Mapping[str, Value] | None = None,
 ) -> bytes:
     """PUBACK, PUBREC, PUBREL or PUBCOMP, in the short forms unless told otherwise."""
-    body = number(packet_id) + (b"" if code is None else bytes([code]))
-    body += b"" if properties is None else encode(properties)
-    return packet(kind << 4 | (2 if kind == PUBREL else 0), body)
+    said = number(packet_id) + (b"" if code is None else bytes([code]))
+    said += b"" if properties is None else encode(properties)
+    return packet(kind << 4 | (2 if kind == PUBREL else 0), said)
 
 
 def subscribe(packet_id: int, *filters: tuple[str | bytes, int], **properties: Value) -> bytes:

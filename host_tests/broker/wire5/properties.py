@@ -53,8 +53,13 @@ NEVER_0 = {"receive_maximum", "topic_alias", "maximum_packet_size", "subscriptio
 
 def encode(properties: Mapping[str, Value]) -> bytes:
     """The properties in the order of the dict, with their length before them."""
-    body = b"".join(bytes([IDS[name]]) + part for name, part in _parts(properties))
-    return length(len(body)) + body
+    data = body(properties)
+    return length(len(data)) + data
+
+
+def body(properties: Mapping[str, Value]) -> bytes:
+    """The same without the length."""
+    return b"".join(bytes([IDS[name]]) + part for name, part in _parts(properties))
 
 
 def _parts(properties: Mapping[str, Value]) -> Iterable[tuple[str, bytes]]:

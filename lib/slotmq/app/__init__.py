@@ -1,11 +1,11 @@
-# app.py - the program around a Broker: its run, its orders, its reload, its end.
+# app: the program around a Broker: run, orders, reload, shutdown.
 #
 # Owns what a process or a board has beside the broker: settings, log, pid file and
-# the orders on standard input. How it starts is in app/start.py, how it is configured
-# in config/mosquitto_conf.py; both are borrowed for a moment and given back, since a running
-# broker needs the heap more. A start that is refused is one line on standard error and a status as
-# mosquitto has it: 3 for what the user wrote, 1 for what the machine could not do. Allocates at
-# start and on orders.
+# the orders on standard input. The start is in app/start.py, the configuration file in
+# config/mosquitto_conf.py; both are loaded only while they are used, because a running broker
+# needs the heap. A start that fails writes one line to standard error and returns mosquitto's
+# exit status: 3 for an error in the configuration or the arguments, 1 for an error of the
+# system. Allocates at start and on orders.
 import os
 import sys
 
@@ -16,14 +16,14 @@ from slotmq.platform.runtime import const
 
 _ALL_TYPES = const(127)
 _ERROR = const(1)
-refused: list = []  # why main() has refused to start, for who runs it
-# Orders and the methods of Broker that carry them out. The end of the stream means
-# that whoever gave orders has gone.
+refused: list = []  # why main() did not start, for its caller
+# Orders and the methods of Broker that carry them out. At the end of the stream the sender
+# of orders has gone, and the broker stops.
 _ORDERS = {b"s": "stop", b"": "stop", b"r": "reload", b"c": "compact", b"t": "dump_tree"}
 
 
 def main(argv, on_ready=None):
-    """Run the broker until it is told to stop; the exit status."""
+    """Run the broker until it is stopped; -> the exit status."""
     app = App()
     status = _start(app, argv)
     if status:
@@ -40,11 +40,11 @@ def main(argv, on_ready=None):
 
 
 def _start(app, argv):
-    # A function of its own: what its frame has pointed to keeps none of the start's code in
-    # the heap while the broker runs.
+    # A function of its own: while the broker runs, no frame refers to the start's code, which
+    # the collector can then free.
     try:
         told = borrow("app.start", "start", app, list(argv))
-        # One after the other: each has the space that the one before it took.
+        # One after the other: each uses the heap that the one before it has freed.
         if "record" in app.lines:
             borrow("recorder.start", "keep", app)
         if app.settings.persistence:
@@ -60,7 +60,7 @@ def _start(app, argv):
 
 
 def memory():
-    """What an ESP32's heap and Wi-Fi have of its memory, as text."""
+    """What an ESP32's heap leaves to Wi-Fi, as text."""
     return borrow("platform.esp32_memory", "told")
 
 
@@ -73,8 +73,8 @@ class App:
         self.broker = None
         self.pid_file = None
         self.board = "HOST"
-        self.lines = {}  # of the configuration, where it keeps a journal or records
-        self.lock = None  # the open file that keeps others from this one's journal
+        self.lines = {}  # line numbers of the configuration, until journal and recorder started
+        self.lock = None  # the open file that keeps other brokers from this one's journal
 
     def open_log(self):
         mask = _ALL_TYPES if self.verbose else self.settings.log_type
@@ -95,7 +95,7 @@ class App:
             borrow("config.mosquitto_conf", "reload_app", self)
 
     def end(self):
-        """Close in order whatever is open, after a refused start too."""
+        """Stop the broker and close all files, also after a start that failed."""
         if self.broker:
             self.broker.stop()
             self.broker.run()
@@ -103,7 +103,7 @@ class App:
             try:
                 os.remove(self.pid_file)
             except OSError:
-                pass  # somebody else has
+                pass  # it has been removed already
         if self.lock:
             self.lock.close()
         log.close()

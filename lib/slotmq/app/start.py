@@ -1,10 +1,10 @@
 # start.py - how the program starts: arguments, limits and their heap, listeners, and
 # the line that says what runs and where.
 #
-# Owns no state: it fills in an App (app/__init__.py), which borrows it once and forgets it.
-# The arguments are flat: -c FILE, -p PORT, --host ADDRESS, --board NAME, --pid ID, -v
-# and --orders (one byte each on standard input). Raises ConfError or ValueError for what
-# the user wrote, and OSError or MemoryError for what the machine cannot do.
+# Owns no state: it fills in an App (app/__init__.py), which unloads it afterwards.
+# The arguments are -c FILE, -p PORT, --host ADDRESS, --board NAME, --pid ID, -v
+# and --orders (one byte each on standard input). Raises ConfError or ValueError for an error in
+# the configuration or the arguments, and OSError or MemoryError for an error of the system.
 import gc
 import os
 import sys
@@ -19,7 +19,7 @@ from slotmq.platform.runtime import MICROPYTHON, const
 from slotmq.tables.connections import Connections
 
 _PORT = const(1883)
-# One text, and places in it: a short text of its own would be a name for ever.
+# One text, and indexes of its words: MicroPython would intern each short text for ever.
 _OPTIONS = "-v --orders -c -p --host --board --pid"
 _VERBOSE = const(0)
 _TAKES_ORDERS = const(1)
@@ -28,15 +28,15 @@ _ON_PORT = const(3)
 _HOST = const(4)
 _BOARD = const(5)
 _PID = const(6)
-# Where to listen if nothing is said, and what no address means; IPv6 where there is.
+# Where to listen if nothing is configured, and if a listener has no address; IPv6 if there is one.
 _LOOPBACK = ("127.0.0.1", "::1")
 _EVERYWHERE = ("0.0.0.0", "::")
-# Heap that must stay free beside the tables, for sockets, CONNECT, SUBSCRIBE, orders; some 4 KB
-# more come back when the start is forgotten.
+# Bytes of heap that must stay free beside the tables, for sockets, CONNECT, SUBSCRIBE, orders;
+# about 4 KB more are free when the start is unloaded.
 _SPARE = const(10240)
-_SPARE_WITH_JOURNAL = const(18432)  # with a journal, for what reads it as well
+_SPARE_WITH_JOURNAL = const(18432)  # the code that replays a journal needs more
 _THRESHOLD = const(2048)  # bytes allocated until the next collection
-# What is made once, at the start
+# Objects that are made once, at the start
 _MADE = """broker broker.conns broker.sessions broker.sessions.names broker.subscriptions
 broker.subscriptions.routes broker.messages broker.messages.arena broker.deliveries
 broker.retained broker.loop broker.loop.listeners broker.five broker.five.shares
@@ -47,11 +47,11 @@ _BITS = 64 if sys.maxsize >> 32 else 32
 
 
 def start(app, argv):
-    """Make the broker of an App and let it listen; what to say then."""
+    """Make the broker of an App and open its listeners; -> the headline."""
     if not MICROPYTHON or gc.mem_alloc() + gc.mem_free() > 1000000:
         return _start(app, argv)
-    # In a small heap what stays must not lie scattered among what was only needed for a
-    # moment. (In a large one there is space, and a collection takes long.)
+    # Frequent collections keep lasting objects together in a small heap; else the gaps that
+    # temporary ones leave would scatter them. (In a large heap a collection takes long.)
     gc.threshold(_THRESHOLD)
     try:
         return _start(app, argv)
@@ -89,14 +89,14 @@ def _start(app, argv):
         app.broker = Broker(app.limits, app.settings)
     except MemoryError:
         raise MemoryError(told)
-    except OSError as error:  # nothing else of a broker is read from a file
+    except OSError as error:  # the scram_file is the only file that Broker() reads
         what = "a file that can be read (%s)" % error
         raise ConfError(_wrong(app, "scram_file", lines["scram_file"], what))
     app.broker.on_reload = app.reload
     app.open_log()
     where = []
     try:
-        # First, since who finds its address taken may not touch a journal that is in use.
+        # Before the journal: where the address is taken, another broker may use that journal.
         for hosts, port, most in listeners:
             where += _listen(app, lines, hosts, port, most)
     except MemoryError:
@@ -113,8 +113,8 @@ def _start(app, argv):
 
 
 def _forget_what_made_it(broker, records):
-    # The constructors of the tables, the board's preset and what was loaded on demand are
-    # not needed again: together they take some 8 KB of its heap.
+    # The constructors of the tables, the board's preset and the modules loaded on demand are
+    # not needed again: together they take about 8 KB of the heap.
     if not ondemand.IS_SMALL:
         return
     ondemand.forget_all()
@@ -122,9 +122,9 @@ def _forget_what_made_it(broker, records):
         made = broker
         for name in path.split(".")[1:]:
             made = getattr(made, name, None)
-        # a Recorder is yet to make a set of names, and forgets how
+        # The Recorder makes Names later, and removes the constructors itself.
         if made and not (records and path.split(".")[-1] in _KEPT.split()):
-            type(made).__init__ = None  # deleted, it would still be in the class's table
+            type(made).__init__ = None  # `del` would leave its entry in the class's table
     limits = type(broker.limits)
     limits.rows = limits.ram_bytes = limits.hole_bytes = None
     for name in list(sys.modules):
@@ -133,7 +133,7 @@ def _forget_what_made_it(broker, records):
 
 
 def budget(board):
-    """What each of the board's limits costs, as a table."""
+    """What each table of the board's preset costs, as text."""
     limits = _preset(board)
     total = ("tables", limits.ram_bytes(), "")
     journal = borrow("config.budget", "journal", limits)[:2] + ("more, with persistence true",)
@@ -141,7 +141,7 @@ def budget(board):
 
 
 def _parse(words):
-    # -> {place in _OPTIONS: its value}
+    # -> {index in _OPTIONS: value}
     options = {}
     names = _OPTIONS.split()
     while words:
@@ -162,10 +162,10 @@ def _parse(words):
 
 
 def _load_code():
-    # All that will stay goes before what is only borrowed, and before the tables: they
-    # need large pieces of heap.
+    # Lasting code is loaded before temporary code and before the tables, which need large
+    # pieces of heap.
     if Connections.__init__ is None:
-        raise OSError("a second start needs a reset, or its modules imported anew")
+        raise OSError("a second start needs a reset or a new import of slotmq")
     from slotmq.status.sys_state import Sys  # noqa: F401
     from slotmq.v5.extension import Version5  # noqa: F401
 
@@ -178,13 +178,14 @@ def _preset(board):
 
 
 def _check_heap(rows, spare):
-    # -> what to say if the sum fits, and the pieces that the free heap is in are too small.
+    # MemoryError if the tables do not fit. -> the text of the one to raise if they do in sum, but
+    # the free heap is too fragmented.
     if ondemand.IS_SMALL:
-        ondemand.forget_all()  # the limits are checked: what did that is in nobody's way any more
+        ondemand.forget_all()  # the modules that checked the limits
     gc.collect()
     free = gc.mem_free() if MICROPYTHON else 0
     if sys.platform == "esp32":
-        free = borrow("platform.esp32_memory", "free")  # gc counts what Wi-Fi needs
+        free = borrow("platform.esp32_memory", "free")  # gc counts memory that Wi-Fi needs
     sizes = sorted([(row[1], row[0]) for row in rows], reverse=True)
     size, owner = sizes[0]
     need = sum([row[1] for row in rows])
@@ -200,11 +201,11 @@ def _check_heap(rows, spare):
             size += more
             lower += ", %s (%d)" % (limit.get(owner, owner), more)
         raise MemoryError("%s%d too few%s" % (told, lack, lower))
-    return told + "the %d that are free lie in pieces too small for them%s" % (free, lower)
+    return told + "the %d that are free are in pieces too small for them%s" % (free, lower)
 
 
 def _listeners(configured, options):
-    # (hosts, port, max_connections): the configuration's, then the command line's.
+    # (hosts, port, max_connections): those of the configuration, then the command line's.
     found = [((host,) if host else _EVERYWHERE, port, most) for host, port, most in configured]
     host = options.get(_HOST)
     hosts = (host,) if host else _LOOPBACK
@@ -216,19 +217,19 @@ def _listeners(configured, options):
 
 
 def _wrong(app, key, line, expected):
-    # A line of the configuration that proved wrong when it was tried
+    # The text of an error in a line of the configuration that only its use has shown.
     return "%s:%d: %s: expected %s" % (app.conf, line, key, expected)
 
 
 def _listen(app, lines, hosts, port, most):
-    # -> the addresses. Of two hosts the second, which is IPv6's, may be missing.
+    # -> the addresses. The second of two hosts is IPv6's and may be missing.
     opened = []
     for host in hosts:
         address = ("[%s]:%d" if ":" in host else "%s:%d") % (host, port)
         try:
             app.broker.listen(host, port, most)
             opened.append(address)
-            most = None  # the other address is the same listener's
+            most = None  # the next address shares this listener's quota
         except OSError as error:
             if host is hosts[0] or error.errno == EADDRINUSE:
                 place = lines.get((None if hosts is _EVERYWHERE else host, port))
@@ -255,7 +256,7 @@ def _write_pid(app, lines, options):
 def _heap():
     if not MICROPYTHON:
         return "heap without a limit"
-    # With the collector's own tables: 3 bits for each block of 4 words.
+    # Including the collector's own tables: 3 bits for each block of 4 words.
     size = gc.mem_alloc() + gc.mem_free()
     return "heap %d KB" % ((size + size * 3 // (4 * _BITS) + 512) // 1024)
 

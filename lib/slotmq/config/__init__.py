@@ -1,1 +1,1 @@
-# config: what a start is told: limits, settings, mosquitto.conf, and the RAM that they cost.
+# config: what a broker is started with: limits, settings, mosquitto.conf, and the RAM they cost.

@@ -1,9 +1,9 @@
-# budget.py - the RAM as a sum: what every table takes of the heap of 32-bit
-# MicroPython, one line an owner. Loaded at the start and given back.
+# budget.py - how many bytes each table takes of the heap of 32-bit MicroPython.
+# Loaded at the start and unloaded afterwards.
 #
-# A line is `fixed + slots * each + texts`. Fixed is what the objects of the table
-# cost with no slot at all (some 30 bytes a column, measured); each is the sum of the
-# widths of its columns. A test holds the sum against gc.mem_alloc().
+# A row is `fixed + slots * each + texts`. Fixed is the cost of the table's objects without
+# any slot (about 30 bytes a column, measured); each is the sum of the widths of its columns.
+# A test compares the sum with gc.mem_alloc().
 
 
 def rows(limits):
@@ -25,7 +25,7 @@ def rows(limits):
             320 + limits.shares * 5 + _names(limits.shares, limits.shares * 32),
             limits.shares,
         ),
-        # the receive buffer, topic and filter side by side, the Broker itself
+        # the receive buffer, the work buffer for a topic and a filter, the Broker itself
         ("shared", 1168 + limits.rx_bytes + 2 * limits.topic_bytes, 1),
     ]
 
@@ -37,7 +37,7 @@ def journal(limits):
 
 
 def _connections(limits):
-    # outgoing buffer, kept tail, columns; one more in reserve
+    # outgoing buffer, kept tail, columns; one connection more than the limit, in reserve
     n = limits.connections + 1
     return ("connections", 1060 + n * (limits.tx_bytes + limits.tail_bytes + 71), n)
 
@@ -67,7 +67,7 @@ def _messages(limits):
 
 
 def _names(slots, text_bytes):
-    # a hashed set of texts: 10 bytes a slot, its buckets, text in blocks of 16
+    # A hashed set of texts: 10 bytes a slot, 2 a bucket, 18 for each block of 16 bytes of text.
     buckets = 8
     while buckets < slots:
         buckets *= 2
@@ -75,7 +75,7 @@ def _names(slots, text_bytes):
 
 
 def _version5(limits):
-    # identifiers, expiry, options: the columns beside those of the other tables
+    # The columns of v5/extension.py.
     n = limits.connections + 1
     columns = limits.subscriptions * 7 + limits.messages * 7 + limits.deliveries * 6
     return 1490 + columns + limits.sessions * 21 + n * 10 + 2 * limits.topic_bytes

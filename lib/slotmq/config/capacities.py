@@ -1,16 +1,16 @@
 # capacities.py - what each limit means, its default and its bounds, and how the limits
 # depend on one another. Loaded on demand by config/limits.py; allocates at start only.
 #
-# The defaults are those of a Pico W on stock firmware. One text, because tuples of
-# strings take four times the heap; a line: name, default, least, most.
+# The defaults are those of a Pico W on stock firmware. FIELDS is one text, because tuples of
+# strings take four times the heap. A line has the name, the default, the least and the most.
 #
-#   connections      sockets served at a time; one more is kept in reserve, so that
-#                    the client too many is told so, or takes over its own
-#                    half-open session
-#   sessions         client ids known, connected or not
+#   connections      clients connected at a time; one slot more is kept in reserve, in
+#                    which a client too many is refused by CONNACK, or takes over its own
+#                    session
+#   sessions         sessions, connected or not
 #   subscriptions    of all sessions
-#   nodes            levels of all topic filters, shared ones once
-#   name_bytes       their text, given out in blocks of 16 bytes
+#   nodes            levels of all topic filters; a level that filters have in common counts once
+#   name_bytes       the text of the nodes, in blocks of 16 bytes
 #   levels           levels of one topic filter
 #   topic_bytes      longest topic name or filter
 #   client_id_bytes  longest client id
@@ -18,22 +18,22 @@
 #   retained_name_bytes  their topic names, in blocks of 16 bytes
 #   messages         application messages kept: queued, in flight, retained, wills
 #   message_bytes    their topics and payloads
-#   message_block    the block in which message_bytes are given out
-#   deliveries       QoS 1 and 2 messages on their way, one for each receiver
-#   inflight         of these, sent to one client and not yet acknowledged
-#   queued           of these, waiting for one client
+#   message_block    size of the blocks into which message_bytes are divided
+#   deliveries       queued and in-flight messages, one for each receiver
+#   inflight         deliveries sent to one client and not yet acknowledged
+#   queued           deliveries that wait for one client
 #   received         QoS 2 packet ids of one client between PUBLISH and PUBREL; paho
 #                    sends 20 at once, and a full list closes the connection
 #   max_packet       largest control packet, bytes
 #   tx_bytes         outgoing buffer of a connection
-#   tcp_bytes        what all connections may hold of lwIP's memory, on an RP2040 or RP2350: its
-#                    MEM_SIZE, of which 1,000 are left to others (platform/lwip.py); 0: no bound
-#   rx_bytes         what one read takes in; shared by all
-#   tail_bytes       of a cut packet, kept beside each connection
-#   reassembly       buffers of max_packet for longer cut packets
-#   routes           topics whose receivers are remembered, a power of two
-#   route_topic_bytes  longest topic that is remembered
-#   route_entries    receivers of all remembered topics
+#   tcp_bytes        what all connections may hold of lwIP's memory, on an RP2040 or RP2350:
+#                    MEM_SIZE less 1,000 for other uses (platform/lwip.py); 0: no bound
+#   rx_bytes         receive buffer, shared by all connections
+#   tail_bytes       buffer of each connection for the beginning of an incomplete packet
+#   reassembly       buffers of max_packet for incomplete packets that are longer than that
+#   routes           topics whose receivers are cached, a power of two
+#   route_topic_bytes  longest topic that is cached
+#   route_entries    receivers of all cached topics
 #   shares           groups of shared subscriptions
 #   aliases          topic aliases of a connection, in each direction
 FIELDS = """\
@@ -95,7 +95,7 @@ def values_of(limits):
 
 
 def check(limits):
-    """Raise ValueError naming all that may be changed where limits contradict."""
+    """Raise ValueError where limits contradict each other; its text names what may be changed."""
     _at_least(limits, "sessions", "connections", limits.connections)
     _at_least(limits, "route_entries", "sessions", limits.sessions)
     _at_least(limits, "max_packet", "topic_bytes + 8", limits.topic_bytes + 8)
@@ -114,7 +114,7 @@ def check(limits):
 
 
 def _fits(blocks, told):
-    # A store numbers its blocks in 16 bits, and 0xFFFF is none.
+    # A store numbers its blocks in 16 bits, and 0xFFFF means none.
     if blocks > 65535:
         raise ValueError("%s: %d blocks, of at most 65535" % (told, blocks))
 

@@ -1,9 +1,9 @@
-# limits.py - every capacity of the broker, what it costs, and the sum.
+# limits.py - the capacities of one broker.
 #
-# A Limits is made once, before anything else; all tables are allocated from it and
-# nothing grows afterwards. What the limits are, and their bounds, is in config/capacities.py;
-# the RAM as a sum with one line per owner in config/budget.py. Both are loaded on demand: a
-# running broker needs the numbers only. Allocates only at start.
+# A Limits is made before anything else. All tables are allocated by it, and nothing grows
+# afterwards. The names of the limits and their bounds are in config/capacities.py, the RAM
+# that they cost in config/budget.py. Both are loaded on demand, because a running broker
+# needs only the numbers. Allocates only at start.
 from slotmq.platform import ondemand
 
 
@@ -27,5 +27,5 @@ class Limits:
         return sum([row[1] for row in self.rows()])
 
     def hole_bytes(self):
-        """Heap in front of the tables for calls and for what a connection allocates."""
+        """Heap kept free below the tables, for calls and for the objects of connections."""
         return 1024 + 256 * (self.connections + 1)

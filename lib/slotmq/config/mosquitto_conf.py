@@ -1,11 +1,11 @@
 # mosquitto_conf.py - reads a file in mosquitto.conf's syntax into Settings and Limits.
 #
-# Owns the syntax and the table of keys. A line is empty, a comment (# and more), or a key, blanks
-# and its value. Of a key that stands twice the last one counts, as in mosquitto; listener, limit,
-# when_full, record, log_type and log_dest add up. FIELDS has a row for each key: the key,
-# whether a reload can change it, its kind, and the kind's bounds. A kind is a method of _Reader,
-# which answers with the setting or raises ValueError with what it expected. Allocates freely
-# and keeps nothing. FIELDS is a text: names in a dict would outlive the module on MicroPython.
+# Owns the syntax and the table of keys. A line is empty, a comment (it begins with #), or a key,
+# blanks and its value. If a key occurs twice, the last line counts, as in mosquitto; listener,
+# limit, when_full, record, log_type and log_dest accumulate. FIELDS has a row for each key: the
+# key, whether a reload can change it (live), its kind, and the kind's bounds. A kind is a method
+# of _Reader, which returns the setting or raises ValueError with what it expected. Allocates, and
+# keeps nothing. FIELDS is a text: names in a dict would outlive the module on MicroPython.
 from slotmq.config.capacities import fields
 from slotmq.config.policies import WHEN_FULL, connack, rows, tables
 from slotmq.config.settings import ConfError, Settings
@@ -74,7 +74,7 @@ _UNKNOWN = "a key of slotmq (include_dir, passwords, TLS, plugins, bridges: not 
 
 
 def load(path, limits):
-    """Settings, Limits, and where things stand: the line of a key; (key, line) of a listener."""
+    """-> Settings, Limits, and line numbers: {key: line; (host, port): (key, line)}."""
     reader = _Reader(path, limits)
     reader.read()
     reader.resize()
@@ -82,7 +82,7 @@ def load(path, limits):
 
 
 def reload_app(program):
-    """Read an App's configuration again, and log what came of it."""
+    """Read an App's configuration again, and log the result."""
     try:
         done, refused = reload(program.conf, program.limits, program.settings)
         program.open_log()
@@ -92,13 +92,13 @@ def reload_app(program):
     program.broker.apply_settings()
     log.write(_NOTICE, "Reloaded %s; changed: %s." % (program.conf, ", ".join(done) or "nothing"))
     if refused:
-        log.write(_WARNING, "Only a new start changes: %s." % ", ".join(refused))
+        log.write(_WARNING, "Only a restart changes: %s." % ", ".join(refused))
 
 
 def reload(path, limits, settings):
-    """Change in `settings` what can change while running, or nothing if ConfError is raised.
+    """Change in `settings` what can change while running; if ConfError is raised, nothing.
 
-    -> the keys that changed, and those that take a new start."""
+    -> the keys that changed, and the keys that only a restart can change."""
     reader = _Reader(path, limits)
     reader.read()
     new = reader.finish()
@@ -122,12 +122,12 @@ class _Reader:
     def __init__(self, path, limits):
         self.path = path
         self.limits = limits
-        self.sizes = {}  # of the `limit` lines
+        self.sizes = {}  # the values of the `limit` lines
         self.settings = Settings()
-        self.line = 0  # the one that is being read
-        self.lines = {}  # key, and name of a limit: the last line it stands on; see load()
-        # The sections [host, port, max_connections, its line]. The first is
-        # mosquitto's default listener, of `port` and `bind_address`.
+        self.line = 0  # number of the line that is being read
+        self.lines = {}  # key or name of a limit: its last line; for listeners see load()
+        # Listeners: [host, port, max_connections, line of max_connections]. The first is
+        # mosquitto's default listener, which `port` and `bind_address` set.
         self.sections = [[None, 0, 0, 0]]
 
     def read(self):
@@ -170,7 +170,7 @@ class _Reader:
         try:
             self.limits = self.limits.replaced(self.sizes)
         except ValueError as error:
-            # It names what contradicts what; at least one of them is the file's.
+            # The text names the limits that contradict; the file sets at least one of them.
             named = [word for word in str(error).replace(":", "").split() if word in self.sizes]
             self.fail(self.lines[named[0]], "limit", error)
 
@@ -178,7 +178,7 @@ class _Reader:
         return any(self.sizes[name] != getattr(self.limits, name) for name in self.sizes)
 
     def finish(self):
-        """What takes the whole file: the listeners, and sizes against their tables."""
+        """What needs the whole file: the listeners, and checks of sizes against limits."""
         settings = self.settings
         host, port, most, line = self.sections.pop(0)
         if host or port:
@@ -192,7 +192,7 @@ class _Reader:
         for host, port, most, line in self.sections:
             self.fits(line, "max_connections", most, "connections")
             settings.listeners.append((host, port, most))
-        # Who listens to more than loopback says who may come in, as with mosquitto 2.
+        # With a listener configured, anonymous clients need an explicit yes, as in mosquitto 2.
         if "allow_anonymous" not in self.lines:
             settings.allow_anonymous = not settings.listeners
         for key, limit in tables():
@@ -209,7 +209,7 @@ class _Reader:
         if value > size:
             self.fail(line, key, "at most %d, see limit %s" % (size, limit))
 
-    # The kinds: (bounds, the value's text) -> the setting, or None.
+    # The kinds: (bounds, text of the value) -> the setting; None if the method has stored it.
 
     def word(self, bounds, value):
         if value not in bounds:
@@ -286,7 +286,7 @@ class _Reader:
             raise ValueError("a port and perhaps an address")
         section = [words[1] if len(words) == 2 else None, self.number((1, 65535), words[0])]
         if section in [before[:2] for before in self.sections]:
-            raise ValueError("a port that no line before listens on")
+            raise ValueError("a port that no earlier line has")
         self.sections.append(section + [0, 0])
         self.lines[tuple(section)] = "listener", self.line
 

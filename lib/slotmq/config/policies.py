@@ -1,9 +1,8 @@
-# policies.py - what settings are measured against: the table that a number counts in, and
-# what may happen when a table is full. Loaded on demand by config/settings.py and
-# config/mosquitto_conf.py; allocates.
+# policies.py - checks of settings against limits, and what may happen when a table is full.
+# Loaded on demand by config/settings.py and config/mosquitto_conf.py; allocates.
 
-# Settings that count entries of a table, or bytes in one, each with the limit it
-# must not exceed. (One text, as the next: tuples of strings take 4 times the heap.)
+# Settings that count entries or bytes of a table, each with the limit that it must not
+# exceed. (This table and the next are texts: tuples of strings take 4 times the heap.)
 _TABLE_OF = """\
 max_connections connections
 max_inflight_messages inflight
@@ -27,22 +26,22 @@ reassembly wait
 
 
 def rows(text):
-    """A table as the words of each line."""
+    """The words of each line of a table."""
     return [line.split() for line in text.split("\n")[:-1]]
 
 
 def tables():
-    """Those settings, each with its limit."""
+    """[setting, its limit] for each line of _TABLE_OF."""
     return rows(_TABLE_OF)
 
 
 def defaults():
-    """What happens to each table by default when it is full."""
+    """The default policy of each table."""
     return {row[0]: row[1] for row in rows(WHEN_FULL)}
 
 
 def check(settings, limits):
-    """Raise ValueError for what the broker made from these limits could not do."""
+    """Raise ValueError for a setting that a broker with these limits cannot honour."""
     for row in rows(WHEN_FULL):
         if settings.when_full[row[0]] not in row[1:]:
             raise ValueError("when_full %s: one of %s" % (row[0], row[1:]))
@@ -62,10 +61,10 @@ def check(settings, limits):
 
 
 def connack(settings, limits):
-    """What makes the longest CONNACK, and what to say of it if that is too long, or None.
+    """-> the key that makes the longest CONNACK and what is wrong with it; None, None: it fits.
 
-    It must fit into the half of an outgoing buffer that is free for it, whatever a client
-    sends behind its CONNECT."""
+    CONNACK must fit into half of the outgoing buffer: so much is free for it, whatever a
+    client sends after its CONNECT."""
     if settings.mqtt_versions == 3:
         return None, None
     space = min(limits.tx_bytes >> 1, 65535)
@@ -78,7 +77,8 @@ def connack(settings, limits):
 
 
 def _accepts(settings, limits):
-    # Properties of one that may come in, as v5/connack.py has them, and the longest's key.
+    # The key that a CONNACK which accepts owes its length to, and the bytes of its properties
+    # (v5/connack.py).
     key = "auto_id_prefix"
     size = 8 + 3 * (limits.aliases > 0) + 2 * (not limits.shares)
     size += 2 * (settings.max_qos < 2) + 2 * (not settings.retain_available)
@@ -96,5 +96,5 @@ def _accepts(settings, limits):
 
 
 def _refers(settings):
-    # Properties of one that is sent to another server.
+    # The same for a CONNACK that sends a client to another server.
     return "server_reference", 3 + len((settings.server_reference or "").encode())

@@ -1,11 +1,11 @@
 # settings.py - how the broker behaves: every setting with its default.
 #
-# Owns the settings, which are mosquitto's keys with mosquitto's meaning. How large the
-# tables are is config/limits.py's, what they are measured against is in config/policies.py.
-# The defaults are attributes of the class, so that an instance holds only what
-# differs; config/mosquitto_conf.py reads a file into one. The broker looks at the attributes
-# whenever it needs them, so that a reload is a change of them. Allocates at
-# start: the instance, a list and a dict.
+# Owns the settings, which are mosquitto's keys with mosquitto's meaning. The sizes of the
+# tables are in config/limits.py, the checks of settings against them in config/policies.py.
+# The defaults are attributes of the class, so that an instance holds only what differs;
+# config/mosquitto_conf.py reads a file into an instance. The broker reads most attributes when
+# it needs them and takes the others over in control.apply_settings(). Allocates at start: the
+# instance, a list and a dict.
 from slotmq.platform import ondemand
 
 _OF_JOURNAL = "persistence_location persistence_file persistence_sync autosave_interval"
@@ -16,16 +16,16 @@ class ConfError(Exception):
 
 
 class Settings:
-    """What Broker is told beside its Limits; keyword arguments replace defaults."""
+    """The settings of one broker; keyword arguments replace the defaults."""
 
-    # Who may come in, and under which client id.
+    # Connections: which clients are accepted, and timeouts.
     allow_anonymous = True
     allow_zero_length_clientid = True
     auto_id_prefix = b"auto-"  # at most 15 bytes: 8 digits follow, and 23 always fit
     mqtt31_client_id_max = 0  # bytes, for MQTT 3.1 clients; its own rule is 23
-    max_keepalive = 65535  # seconds; 0 also lets clients in that ask for none
+    max_keepalive = 65535  # seconds; less than this also refuses keep-alive 0; 0: no bound
     max_connections = 0  # of all listeners together; 0, here and below: the table's size
-    connect_timeout = 10  # seconds from the connection to its CONNECT
+    connect_timeout = 10  # seconds that a connection may take to send CONNECT
     packet_timeout = 10  # seconds that a packet may stay incomplete
 
     # Messages: how large, at which QoS, and how many wait for one session.
@@ -36,27 +36,27 @@ class Settings:
     max_inflight_messages = 0
     max_queued_messages = 0
     max_session_share = 50  # percent of deliveries, message slots, bytes that one session has
-    max_offline_share = 75  # percent that may be taken before only those that hold little get more
+    max_offline_share = 75  # percent in use above which only sessions that hold little get more
     queue_qos0_messages = False  # for sessions that are offline
     upgrade_outgoing_qos = False  # deliver at the subscription's QoS, not the lower one
     allow_duplicate_messages = False  # once for each overlapping subscription
     qos2_delivery = "receive"  # deliver at the PUBLISH; "release": at its PUBREL
     mqtt_versions = 5  # the highest that is served; 3: neither code nor RAM for version 5
-    max_topic_alias = 65535  # that a client may use; at most the limit
-    max_topic_alias_broker = 65535  # that the broker uses towards a client
-    persistent_client_expiration = 0  # seconds that a session outlives its connection; 0: any
+    max_topic_alias = 65535  # highest alias that a client may use; limit aliases bounds it too
+    max_topic_alias_broker = 65535  # the same for the broker
+    persistent_client_expiration = 0  # the longest session expiry, in seconds; 0: no bound
     response_information = None  # for clients that ask for it
-    server_reference = None  # where to go instead, for those that are refused
-    scram_file = None  # who may come in by SCRAM-SHA-256; see `slotmq passwd`
+    server_reference = None  # another server, named to clients that are refused
+    scram_file = None  # users of SCRAM-SHA-256; see `slotmq passwd`
     retry_interval = 0  # seconds until an unacknowledged packet is sent again; 0: never
 
-    # Does what is promised outlive a power cut? The defaults of _OF_JOURNAL stand in
+    # Do sessions and messages outlive a power cut? The defaults of _OF_JOURNAL are in
     # journal/start.py.
     persistence = False
 
-    # The process around it.
+    # The process.
     set_tcp_nodelay = True  # mosquitto has false: small writes wait for acknowledgements then
-    sys_interval = 10  # seconds between two rounds of $SYS; 0: none
+    sys_interval = 10  # seconds between two updates of $SYS; 0: none
     log_type = 15  # platform/log.py's bits: error, warning, notice, information
     log_dest = ("stderr",)  # "stdout", "stderr", "file PATH"
     pid_file = None
@@ -71,5 +71,5 @@ class Settings:
             setattr(self, name, values[name])
 
     def check(self, limits):
-        """Raise ValueError for what the broker made from these limits could not do."""
+        """Raise ValueError for a setting that a broker with these limits cannot honour."""
         ondemand.take("config.policies", 0).check(self, limits)

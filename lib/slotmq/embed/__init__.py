@@ -1,1 +1,1 @@
-# embed: for the program that the broker is part of: publishing, clients, hooks, asyncio.
+# embed: for a program that contains a broker: publishing, clients, hooks, asyncio.

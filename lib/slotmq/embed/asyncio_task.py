@@ -1,7 +1,7 @@
-# asyncio_task.py - a broker as a task of asyncio, beside an application's own.
+# asyncio_task.py - a broker as a task of asyncio, beside the application's tasks.
 #
-# A turn that waits for nothing, then the others: at once while there is something to do,
-# after a short sleep where not. Allocates what asyncio does.
+# Runs a turn that does not wait, then yields: for a moment while data comes in, else for
+# _IDLE_MS. Allocates what asyncio does.
 import asyncio
 
 from slotmq.platform.runtime import const
@@ -11,7 +11,7 @@ _BYTES_IN = const(5)
 
 
 async def serve(broker):
-    """Serve until stop(), then end in order, as run() does; or until it is cancelled."""
+    """Serve until stop() or cancellation, then shut down as run() does."""
     stats = broker.stats
     before = -1
     try:

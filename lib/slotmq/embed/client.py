@@ -1,9 +1,9 @@
-# client.py - one client that is part of the broker's program: its stream, which
-# takes what the loop writes into an inbox, and the few packets that it says itself.
+# client.py - one client that is part of the broker's program: its stream, which puts what
+# the loop writes into an inbox, and the few packets that it sends.
 #
-# Owns one slot of `connections`, the inbox of one packet of max_packet, and what it still
-# has to acknowledge. Speaks MQTT 3.1.1. Allocates, but for write(), which runs in the loop
-# with the heap locked.
+# Owns one slot of `connections`, an inbox for one packet of max_packet, and the
+# acknowledgements that it still has to send. Speaks MQTT 3.1.1. Allocates, except in write(),
+# which the loop calls with the heap locked.
 from slotmq.embed import local
 from slotmq.embed.client_packets import field, filter_of, said
 from slotmq.fast import copy, new_packet, next_packet, topic_matches
@@ -30,7 +30,7 @@ _FOR_THIS_PACKET = const(2)  # a value of broker.journal_full
 
 class Client:
     """A client: subscribe, unsubscribe, publish, disconnect; between turns, in callbacks, and in
-    hooks that are told."""
+    the hooks on_..."""
 
     def __init__(self, interceptor):
         broker = interceptor.broker
@@ -43,7 +43,7 @@ class Client:
         self._packet_id = 0
         self.conn = conn = broker.opened(self)
         if conn == _NONE:
-            raise OSError(_EMFILE, "no room: limit connections")
+            raise OSError(_EMFILE, "full: limit connections")
         self.quota = [_NONE, 1, 0]
         broker.conns.quota[conn] = self.quota
         broker.loop.of_stream[self] = conn
@@ -56,8 +56,8 @@ class Client:
     def subscribe(self, topic_filter, callback, qos=0):
         """Call callback(topic, payload, qos, retained) for what matches, topic a str.
 
-        -> the QoS that was granted. ValueError: filter, callback or QoS are none. OSError:
-        EACCES a hook forbids it, EMFILE a table is full, EAGAIN not now."""
+        -> the granted QoS. ValueError: filter, callback or QoS is not valid. OSError:
+        EACCES: a hook forbids it; EMFILE: a table is full; EAGAIN: not now."""
         broker = self.interceptor.broker
         name = filter_of(broker, topic_filter, callback, qos)
         subs = broker.subscriptions
@@ -66,12 +66,12 @@ class Client:
         if code is not None and code > 2:
             if full == subs.refused + subs.nodes_refused:
                 raise OSError(_EACCES, "may_subscribe forbids it")
-            raise OSError(_EMFILE, "no room: limit subscriptions, limit nodes")
+            raise OSError(_EMFILE, "full: limit subscriptions, limit nodes")
         self.hear(name, callback)
         return code
 
     def hear(self, topic_filter, callback):
-        """Call back as subscribe() does, for a session that has subscribed before."""
+        """Register a callback, as subscribe() does, for a subscription that the session has."""
         each = filter_of(self.interceptor.broker, topic_filter, callback, 0), callback
         if each not in self._callbacks:
             self._callbacks.append(each)
@@ -83,9 +83,9 @@ class Client:
         self._ask(0xA2, field(name))
 
     def publish(self, topic, payload=b"", qos=0, retain=False):
-        """Publish. False: may_publish forbids it, or a table is full; it goes nowhere.
+        """Publish. False: may_publish forbids it, or a table is full; nobody receives it.
 
-        ValueError: topic name, QoS, retain or size are not what a client may send here."""
+        ValueError: clients may not send this topic name, QoS, RETAIN or size."""
         broker = self.interceptor.broker
         if not self.is_connected:
             raise OSError(_ENOTCONN)
@@ -97,7 +97,7 @@ class Client:
         return broker.publish(topic, payload, qos, retain)
 
     def disconnect(self):
-        """Leave in order: the will is not published."""
+        """Send DISCONNECT: the will is not published."""
         self.say(b"\xe0\0")
 
     # As a stream
@@ -109,7 +109,7 @@ class Client:
         return n
 
     def send(self, data):
-        return 0  # the loop is to do it, so that callbacks are called
+        return 0  # the loop does it by write(), so that callbacks are called
 
     def close(self):
         self.conn = None
@@ -118,7 +118,7 @@ class Client:
     # Packets
 
     def deliver(self):
-        """Call back for what has come; True if there was anything."""
+        """Call the callbacks for packets in the inbox; True if there was one."""
         n = self._whole(0)
         if not n:
             return False
@@ -144,7 +144,7 @@ class Client:
         return True
 
     def _handle(self, packet):
-        # What is to be called back for; no topic: nothing is.
+        # -> topic, payload, QoS for the callbacks; an empty topic: there is no message.
         kind = packet[0] >> 4
         at = 2
         while packet[at - 1] & 128:
@@ -176,7 +176,7 @@ class Client:
         self._acks += bytes((first, 2, packet_id >> 8, packet_id & 255))
 
     def _go_on(self):
-        # What was acknowledged, and what did not fit the inbox.
+        # Flush what did not fit into the inbox, and send the acknowledgements.
         broker = self.interceptor.broker
         if broker.conns.out[self.conn] == _BLOCKED:
             self.interceptor.broker.loop.writable(self.conn)
@@ -190,9 +190,9 @@ class Client:
         return self.say(said(first, self._packet_id.to_bytes(2, "big") + body))
 
     def say(self, packet):
-        """Have a packet handled; -> the last byte of the answer, or None: it did not come yet.
+        """Have a packet handled; -> the last byte of the answer, or None: there is none yet.
 
-        Not by way of receive(), since the stack is small, and one in a piece needs none of it."""
+        receive() is not called: the stack is small, and a whole packet does not need it."""
         broker = self.interceptor.broker
         local.ask(broker)
         conns = broker.conns
@@ -207,7 +207,7 @@ class Client:
             if not conns.is_empty(conn):
                 broker.flush(conn)
             if readable(broker, conn) < _LEAST:
-                raise OSError(_EAGAIN)  # for its answer: callbacks have not taken what came
+                raise OSError(_EAGAIN)  # no space for the answer: the inbox is not read yet
             start = self._end
             if broker.journal and broker.journal.most:
                 control = ondemand.take("journal.compaction", broker.now)
@@ -227,7 +227,7 @@ class Client:
         broker.go_on(conn)
         if not conns.is_empty(conn):
             broker.flush(conn)
-        broker.scanning = 1  # so that the next turn does not wait
+        broker.scanning = 1  # the next turn must not wait
         n = self._whole(start)
         if not n:
             return None
@@ -236,7 +236,7 @@ class Client:
         return code
 
     def _whole(self, at):
-        # The length of the packet at `at`, if all of it is there, or 0.
+        # The length of the packet at `at`, or 0 if it is incomplete.
         inbox = self._inbox
         body = shift = 0
         for i in range(at + 1, min(at + 5, self._end)):

@@ -1,6 +1,6 @@
-# client_packets.py - what a client of the broker's own program says, as packets of MQTT 3.1.1,
-# and whether it may be said: bad arguments end here, before anything has changed, and not as a
-# malformed packet, which would end the client. Owns nothing. Allocates.
+# client_packets.py - the packets of a client of the broker's own program (MQTT 3.1.1), and
+# checks of its arguments: an invalid one raises ValueError before anything has changed; in a
+# packet it would end the connection. Owns nothing. Allocates.
 from slotmq.embed.local import checked, encoded
 from slotmq.fast import filter_ok, utf8_ok
 from slotmq.platform.runtime import const
@@ -11,7 +11,7 @@ _RETAIN = const(32)
 
 
 def filter_of(broker, topic_filter, callback, qos):
-    """The filter as bytes; ValueError: one of these is none."""
+    """The filter as bytes; ValueError: filter, callback or QoS is not valid."""
     name = encoded(topic_filter)
     limits = broker.limits
     n = len(name)
@@ -29,18 +29,18 @@ def filter_of(broker, topic_filter, callback, qos):
 
 
 def connect_of(broker, client_id, clean, will):
-    """CONNECT; ValueError: what it says is none."""
+    """CONNECT; ValueError: client id or will is not valid."""
     name = encoded(client_id)
     most = broker.limits.client_id_bytes
     if len(name) > most or not utf8_ok(name, 0, len(name), 0):
         raise ValueError("client id: at most %d bytes of UTF-8" % most)
     if not clean and not name:
-        raise ValueError("client id: what is kept needs one")
+        raise ValueError("client id: empty needs clean")
     flags = _CLEAN if clean else 0
     body = field(name)
     if will:
         if len(will) != 4:
-            raise ValueError("will: its topic, payload, QoS and RETAIN")
+            raise ValueError("will: (topic, payload, QoS, RETAIN)")
         _, _, qos, retain = will
         topic, payload = checked(broker, *will)
         if len(payload) > 65535:
@@ -54,7 +54,7 @@ def connect_of(broker, client_id, clean, will):
 
 
 def said(first, body):
-    """A packet."""
+    """A packet of this first byte and body."""
     n = len(body)
     length = b""
     while n > 127:

@@ -1,20 +1,20 @@
-# hooks.py - hooks that are told what has happened:
+# hooks.py - hooks that are called after an event:
 #
-#   on_connect(client_id)                          a client has been let in, also one of the
+#   on_connect(client_id)                          a client has been accepted, also one of the
 #                                                  program's own
-#   on_disconnect(client_id, reason)               it leaves, or is lost; reason as in
+#   on_disconnect(client_id, reason)               its connection has ended; reason as in
 #                                                  status/log_connections.py
-#   on_publish(topic, payload)                     a message that is published; takes a
-#                                                  connection and a subscription to # at QoS 0,
-#                                                  which no hook is asked for: what QoS or RETAIN
-#                                                  it came with is not known here
+#   on_publish(topic, payload)                     a message has been published. This hook takes
+#                                                  a connection and a subscription to # at QoS 0,
+#                                                  for which may_subscribe is not called; the
+#                                                  message's own QoS and RETAIN are not known
 #
-# Owns the interceptor that sees it (see interceptors.py).
-# A connection may end in the midst of a fan-out, and a client comes in deep in the stack, of which
-# an RP2040 has 8 KB: all is told behind the turn's last writes, in the order in which it happened.
-# There a hook may publish, subscribe and make clients as between two turns; what it hears of by
-# that, it hears of in the next turn, so that no hook is called within itself.
-# On the control plane: allocates. None of them may raise.
+# Owns the interceptor that notes the events (see interceptors.py).
+# A connection may end within a fan-out, and CONNECT is handled deep in the stack, of which an
+# RP2040 has 8 KB: so the hooks are called after the turn's last writes, in the order of events.
+# There a hook may publish, subscribe and make clients as between two turns; events that this
+# causes are told in the next turn, so that no hook is called within itself.
+# Control plane: allocates. None of the hooks may raise.
 from slotmq.embed import local
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
@@ -26,12 +26,12 @@ _TYPE = const(0)
 
 
 def watch(broker, hooks):
-    """Tell the broker's hooks from now on, whichever it has then."""
+    """Call broker.hooks from now on, also if they are replaced later."""
     seen = getattr(broker, "watch", None) or EventHooks(broker)
     if hasattr(hooks, "on_publish") and not seen.hears:
         own = local.find(broker, "client")()
         asked = broker.may_subscribe
-        broker.may_subscribe = None  # it is for clients; this is the hooks' own ear
+        broker.may_subscribe = None  # it decides about clients, not about this subscription
         try:
             own.subscribe("#", seen.told)
             seen.hears = True
@@ -41,17 +41,19 @@ def watch(broker, hooks):
 
 
 class EventHooks:
-    """The end of a connection and of a turn; CONNECT and AUTH, behind their handlers."""
+    """Intercepts the end of a connection and of a turn, and CONNECT and AUTH after they were
+    handled."""
 
     def __init__(self, broker):
         self.broker = broker
         self.hears = False
-        self.news = []  # (client id, reason or None: it has come), not told yet
+        self.news = []  # events: (client id, reason; None: it has connected)
         self.inner_end = self.inner_finish_turn = self.inner_first = None
         ondemand.take("interceptors", broker.now).hooks(broker, self)
 
     def connect(self, broker, conn, pkt, buf):
-        # The stack is deep there. With one name more the call would take heap, which is locked.
+        # The stack is deep here. With one more variable the frame would be allocated on the
+        # heap, which is locked.
         result = self.inner_first[pkt[_TYPE]](broker, conn, pkt, buf)
         if result == _ACCEPTED and broker.conns.session[conn] != _NONE:
             self.note(conn, None)
@@ -59,7 +61,7 @@ class EventHooks:
 
     def told(self, topic, payload, _qos, retained):
         published = getattr(self.broker.hooks, "on_publish", None)
-        if published and not retained:  # that was published before there was somebody to hear it
+        if published and not retained:  # a retained one was published before the subscription
             published(topic, payload)
 
     def end(self, conn, reason):
@@ -73,10 +75,10 @@ class EventHooks:
         heap.lift()
         self.news.append((broker.sessions.client_id(broker.conns.session[conn]), reason))
         heap.drop()
-        broker.scanning = 1  # one who comes between two turns is told of in the next at once
+        broker.scanning = 1  # for an event between two turns: the next one must not wait
 
     def finish_turn(self):
-        """The loop's, and what is not told yet is."""
+        """The loop's finish_turn(), then the hooks for the events so far."""
         self.inner_finish_turn()
         if self.news:
             broker = self.broker
@@ -98,4 +100,4 @@ class EventHooks:
                 heap.drop()
             self.inner_finish_turn()
             if self.news:
-                broker.scanning = 1  # there is more: the next turn must not wait
+                broker.scanning = 1  # there are more events: the next turn must not wait

@@ -1,11 +1,11 @@
-# in_process.py - clients that are part of the program that the broker runs in: to the broker
-# they are connections as any other, with sessions, wills, QoS and retained messages.
+# in_process.py - clients that are part of the program that the broker runs in. The broker
+# treats their connections as any other, with sessions, wills, QoS and retained messages.
 #
-# Owns the interceptor of a broker's own clients (embed/client.py; see interceptors.py): a client's
-# stream is its inbox, which no poller knows, and behind each turn's last writes the callbacks are
-# called, with the heap's lock lifted. What they publish leaves in the same turn. An exception of a
-# callback comes out of turn() or run(); its message is acknowledged. Loaded when somebody asks for
-# a client. Allocates.
+# Owns the interceptor of a broker's own clients (embed/client.py; see interceptors.py). A client's
+# stream is its inbox, which is not registered with the system's poller. Callbacks are called after
+# each turn's last writes, with the heap unlocked. What they publish is sent in the same turn. An
+# exception of a callback leaves turn() or run(); its message is acknowledged. Loaded when the
+# program asks for a client. Allocates.
 from slotmq.embed import local
 from slotmq.embed.client import Client
 from slotmq.embed.client_packets import connect_of, filter_of
@@ -15,15 +15,15 @@ from slotmq.platform.runtime import const
 _NONE = const(0xFFFF)
 _EMFILE = const(24)
 _LOST = const(9)
-_ROUNDS = const(4)  # of callbacks in one turn, before others are heard
+_ROUNDS = const(4)  # of callbacks in one turn, before other clients are served
 
 
 def subscribe(broker, topic_filter, callback, qos=0):
     """Call callback(topic, payload, qos, retained) for what matches; takes a connection.
 
-    -> the QoS that was granted. May be called between two turns, in a callback, and in a hook
-    that is told (on_...), where it is done at once; RuntimeError in may_...
-    ValueError: filter, callback or QoS are none. OSError: no room, or a hook forbids it."""
+    -> the granted QoS. May be called between two turns, in a callback, and in a hook on_...,
+    and takes effect at once; RuntimeError in a hook may_...
+    ValueError: filter, callback or QoS is not valid. OSError: no space, or a hook forbids it."""
     local.ask(broker)
     filter_of(broker, topic_filter, callback, qos)
     clients = _clients(broker)
@@ -37,7 +37,7 @@ def subscribe(broker, topic_filter, callback, qos=0):
 def client(broker, client_id="", clean=True, will=None):
     """A client of the program itself; will: (topic, payload, qos, retain).
 
-    ValueError: id or will are none. OSError: no room. Where it may be called: as subscribe()."""
+    ValueError: id or will is not valid. OSError: no space. May be called where subscribe() may."""
     local.ask(broker)
     packet = connect_of(broker, client_id, clean, will)
     one = Client(_clients(broker))
@@ -46,7 +46,7 @@ def client(broker, client_id="", clean=True, will=None):
 
 
 def _open(one, packet):
-    # Whoever is part of the program need not say who it is.
+    # A client of the program itself needs no authentication.
     broker = one.interceptor.broker
     s = broker.settings
     asked = broker.may_connect
@@ -59,11 +59,11 @@ def _open(one, packet):
         code = one.say(packet)
     finally:
         if code == -1:
-            broker.end(one.conn, _LOST)  # or it would wait for its CONNECT, in its slot
+            broker.end(one.conn, _LOST)  # else its slot would wait for a CONNECT
         broker.may_connect = asked
         s.allow_anonymous, s.allow_zero_length_clientid, s.max_keepalive = before
     if code:
-        raise OSError(_EMFILE, "no room: limit connections, sessions, messages")
+        raise OSError(_EMFILE, "full: limit connections, sessions, messages")
 
 
 def serve(broker):
@@ -78,7 +78,7 @@ def _clients(broker):
 
 
 class InProcessClients:
-    """A broker's own clients; the loop's poller, and its finish_turn()."""
+    """A broker's own clients. Stands before the loop's poller and its finish_turn()."""
 
     def __init__(self, broker):
         self.broker = broker
@@ -88,7 +88,7 @@ class InProcessClients:
         self.inner_poller = self.inner_finish_turn = None
         ondemand.take("interceptors", broker.now).in_process(broker, self)
 
-    # As a poller: streams of ours are not the system's
+    # As a poller: the streams of own clients are not registered with the system
 
     def register(self, stream, mask):
         self.inner_poller.register(stream, mask)
@@ -102,7 +102,7 @@ class InProcessClients:
             self.inner_poller.unregister(stream)
 
     def finish_turn(self):
-        """The loop's, and the callbacks."""
+        """The loop's finish_turn(), then the callbacks."""
         self.inner_finish_turn()
         if self.busy:
             return
@@ -112,13 +112,13 @@ class InProcessClients:
         try:
             for _ in range(_ROUNDS):
                 any_came = False
-                for one in self.clients:  # not a call of its own: callbacks want the stack
+                for one in self.clients:  # not a function of its own: callbacks need the stack
                     if one.deliver():
                         any_came = True
                 if not any_came:
                     return
                 self.inner_finish_turn()
-            self.broker.scanning = 1  # there is more: the next turn must not wait
+            self.broker.scanning = 1  # there may be more: the next turn must not wait
         finally:
             heap.drop()
             self.busy = False

@@ -1,5 +1,5 @@
-# local.py - publishing from the program that the broker runs in, and the way to what else
-# such a program asks for. Allocates.
+# local.py - publishing by the program that the broker runs in, and access to the other
+# functions of embed/. Allocates.
 from slotmq.delivery import retain as retaining
 from slotmq.delivery import routing
 from slotmq.delivery.outgoing import space
@@ -18,20 +18,20 @@ _NO_SESSION = const(-1)
 _TOPIC = const(7)
 _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)
-_NOBODYS = b"$SYS/#", b"$share/+/#"  # filters of the second are groups
+_NOBODYS = b"$SYS/#", b"$share/+/#"  # no program or client may publish these topics
 _LOCKED = const(0)  # of heap._state
 _LIFTED = const(1)
 _DROPPED = const(4)
-_NEXT = const(18)  # of broker.stats: when a PUBLISH is told of again; [19]: one too large
+_NEXT = const(18)  # of broker.stats: until when a denied PUBLISH is not logged; [19]: a large one
 _MINUTE = const(600)  # tenths of a second
 _CARRY = const(100000000)  # as in timers.py
 _FOR_THIS_PACKET = const(2)  # a value of broker.journal_full
 
 
 def find(broker, name):
-    """A method of Broker that stands here or in embed/in_process.py; AttributeError: none does.
+    """A method of Broker that is defined here or in embed/in_process.py; else AttributeError.
 
-    So a broker that is not asked for them has not even their names in its heap."""
+    A broker that does not use these methods has not even their names in its heap."""
     if name == "compact":
         return lambda: compact(broker)
     if name not in ("subscribe", "client", "serve"):
@@ -48,11 +48,11 @@ def find(broker, name):
 
 
 def compact(broker):
-    """Rewrite the journal, where there is one, and log how long it is then."""
+    """Compact the journal, if there is one, and log its new length."""
     journal = broker.journal
     if not journal:
         return
-    journal.pause = min(journal.pause, _RETRY)  # who asks may have mended it
+    journal.pause = min(journal.pause, _RETRY)  # the cause of a failure may be gone
     if journal.compacted() and journal.snapshot >= 0:
         if broker.log_mask & _NOTICE:
             broker.log(_NOTICE, "The journal is rewritten: %d bytes." % journal.medium.end)
@@ -61,14 +61,14 @@ def compact(broker):
 
 
 def publish(broker, topic, payload, qos, retain):
-    """Broker.publish(): the program's word, in the limits that clients have."""
+    """Broker.publish(): as a client publishes, with the same limits."""
     topic, payload = checked(broker, topic, payload, qos, retain)
     ask(broker)
     return send(broker, topic, payload, qos, retain)
 
 
 def checked(broker, topic, payload, qos, retain):
-    """Topic and payload as bytes; ValueError: nobody may publish that here."""
+    """Topic and payload as bytes; ValueError: no client may publish that here."""
     topic = encoded(topic)
     payload = encoded(payload)
     most = broker.limits.topic_bytes
@@ -88,10 +88,10 @@ def checked(broker, topic, payload, qos, retain):
 
 
 def refused(broker, buf, topic, n, conn, size):
-    """May no client publish it? $SYS, $share, and of $SLOTMQ all but what asks for something: time
-    and get, recorder/remote.py; and what is over message_size_limit. conn: who would, or fields of
-    its CONNECT, for a will. The log is told of a will, and once a minute of a PUBLISH, as of what
-    is too large."""
+    """Is it forbidden to every client: $SYS, $share, $SLOTMQ but for the requests time and get of
+    recorder/remote.py, and payloads over message_size_limit? conn: the connection, or for a will
+    the fields of its CONNECT. Logs each such will, and once a minute such a PUBLISH or a payload
+    that is too large."""
     told = (b"$SLOTMQ/#", b"$SLOTMQ/time", b"$SLOTMQ/record/+/get")
     found = _matching(told, buf, topic, n)
     is_large = 0
@@ -103,7 +103,7 @@ def refused(broker, buf, topic, n, conn, size):
     stats[_DROPPED] += is_large
     is_will = not isinstance(conn, int)
     slot = _NEXT + is_large
-    waits = 0 < stats[slot] - broker.now <= _MINUTE  # its zero may have moved since
+    waits = 0 < stats[slot] - broker.now <= _MINUTE  # the zero of now may have moved since
     bit = _WARNING if is_large else _NOTICE
     if broker.log_mask & bit and (is_will and not is_large or not waits):
         if is_will:
@@ -137,13 +137,13 @@ def is_busy():
 
 
 def ask(broker):
-    """RuntimeError where a packet is only half handled: in may_..., and in what logs."""
+    """RuntimeError while a packet is being handled: in hooks may_..., and in broker.log."""
     if broker.current != _NONE and is_busy():
-        raise RuntimeError("in the midst of a packet: not from may_...")
+        raise RuntimeError("within a packet: not in may_...")
 
 
 def send(broker, topic, payload, qos, retain):
-    """What is legal, or the broker's own, to all who want it; False: a table is full."""
+    """Publish what was checked, or is the broker's own; False: a table is full."""
     body = len(topic).to_bytes(2, "big") + topic + (b"\0\1" if qos else b"") + payload
     size = len(body)
     length = b""
@@ -160,13 +160,13 @@ def send(broker, topic, payload, qos, retain):
         )
     five = broker.five
     if five:
-        five.publisher = _NO_SESSION  # not who is just being read, and is answered: No Local
+        five.publisher = _NO_SESSION  # for No Local: not the client that is being read
     taken = _route(broker, pkt, buf, qos, retain)
     if five:
         five.publisher = _NONE
     if broker.journal_full == _FOR_THIS_PACKET:
         broker.journal_full = broker.subscriptions.journal_full = False
-    broker.scanning = 1  # so that the next turn does not wait before it sends
+    broker.scanning = 1  # the next turn must not wait before it sends
     return taken
 
 
@@ -191,8 +191,8 @@ def _route(broker, pkt, buf, qos, retain):
 
 
 def put(broker, session, sub, name, text):
-    """A value of $SYS for a new subscription, QoS 0, straight into the outgoing buffer: no message
-    slot is left, which is what it may tell. name: behind its length. False: not now."""
+    """Put a value of $SYS for a new subscription, QoS 0, into the outgoing buffer, without a
+    message slot: none may be free. name: with its length before it. False: not now."""
     conn = broker.sessions.conn[session]
     if broker.conns.level[conn] == 5:
         ident = broker.five.identifier[sub]

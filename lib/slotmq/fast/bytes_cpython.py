@@ -1,9 +1,9 @@
 # bytes_cpython.py - the contract of fast/bytes_viper.py on CPython, with dicts, slices and find.
 #
-# Same names, same results; only the speed comes from elsewhere. Property tests run
-# both against one another. These may allocate: on CPython that is no promise of ours.
+# Same names, same results; property tests compare the two. These functions may allocate:
+# "does not allocate" is a promise for MicroPython only.
 
-# -1 where the flags of a first byte are not legal [2.2.2-1]
+# By first byte: -1 if its flags are not legal [2.2.2-1]
 _RESERVED = [0 if b & 15 == 0 else -1 for b in range(256)]
 _RESERVED[0x10:0x20] = [0] * 16  # MQTT 3.1 leaves them undefined in CONNECT
 for _b in (0x60, 0x80, 0xA0):
@@ -42,7 +42,7 @@ def next_packet(buf, start, end, pkt):
             if shift > 21:
                 return -1
         if not byte:
-            return -1  # a length longer than it need be
+            return -1  # not the shortest encoding of the length
     stop = at + length
     total = stop - start
     kind = first >> 4
@@ -94,7 +94,7 @@ def utf8_ok(buf, off, n, name):
 
 
 def filter_ok(buf, off, n):
-    """Levels of a topic filter, 0 where a wildcard stands wrong or it is empty [4.7.1]."""
+    """Number of levels of a topic filter; 0: empty, or a wildcard is misplaced [4.7.1]."""
     data = bytes(buf[off : off + n])
     if not data:
         return 0

@@ -1,13 +1,13 @@
 # bytes_viper.py - the inner loops over bytes on MicroPython, in viper: copying, scanning a
 # packet, UTF-8, topic filters. Only the files *_viper.py have viper code;
-# each has a twin *_cpython.py of the same contract made of slices and dicts, and
-# property tests hold the two equal. Nothing here allocates. Callers check bounds.
+# each has a twin *_cpython.py of the same contract with slices and dicts, and
+# property tests compare the two. Nothing here allocates. Callers check bounds.
 #
 # Offsets and lengths are bytes; slots are 16 bits wide and 0xFFFF means none.
-# Words are copied unaligned where the machine can (ALIGN); a Cortex-M0+ cannot.
+# Words are copied unaligned where the processor can (ALIGN); a Cortex-M0+ cannot.
 #
-# What keeps the native code small, which a board has in its heap: columns are reached by
-# table(); the first two arguments lie in registers; `if x:` takes 12 bytes, `x == 0` 26;
+# How the native code stays small, which a board keeps in its heap: columns are accessed by
+# table(); the first two arguments are in registers; `if x:` takes 12 bytes, `x == 0` 26;
 # p[i] = p[i] + 1 takes 22 bytes, p[i] += 1 48; a call of one viper function by another
 # takes 50, 50 more in the callee, and hundreds of instructions.
 import sys
@@ -27,7 +27,7 @@ _TOPIC = const(7)
 _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)
 _PACKET_MAX = const(10)
-# Of Routes' table, and the first of the one of fast/columns.py
+# Indexes of Routes' table, which are the first of the table of fast/columns.py too
 _R_MASK = const(0)
 _R_WIDTH = const(1)
 _R_GEN = const(2)
@@ -36,16 +36,16 @@ _R_TEXT = const(4)
 _R_STATE = const(5)
 _WITH_2 = const(0x540)  # types 6, 8 and 10, whose flags are 2
 
-# The bits of two addresses that must be 0 for words to be copied between them
+# The bits of two addresses that must be 0 to copy words between them
 ALIGN = 0 if sys.platform == "linux" else 3
 
 
 def table(parts):
-    # What viper code walks: an array that has for each number itself and for each column
-    # how many bytes it begins before the array: ptr16(int(o) - o[k])[i] needs no run-time
-    # call. The columns belong to somebody else, who keeps them. Viper reads 32 bits without
-    # a sign, which matters where addresses are wider: there the array must lie behind all
-    # columns, so the holes before them are filled until it does.
+    # The table for viper code: an array that has each number as it is, and for each column how
+    # many bytes before the array it begins: ptr16(int(o) - o[k])[i] needs no run-time call. The
+    # caller keeps the columns alive. Viper reads 32 bits without a sign, which matters where
+    # addresses are wider: there the array must be placed after all columns, so the holes
+    # before them are filled until it is.
     kept = []
     while True:
         made = array("i", bytes(4 * len(parts)))
@@ -70,7 +70,7 @@ def new_packet(packet_max):
 
 @micropython.viper
 def copy(to: ptr8, d: int, src: ptr8, off: int, n: int):
-    # To to[d:]. Forward, so it may also move bytes down within one buffer.
+    # Copies to to[d:]. Forward, so that it may also move bytes down within one buffer.
     d += int(to)
     s = int(src) + off
     end = s + n
@@ -108,12 +108,13 @@ def next_packet(b: ptr8, at: int, end: int, p: ptr32) -> int:
         if shift > 21:
             return -1
     if kind != 3:
-        # reserved flags [2.2.2-1]; MQTT 3.1's, DUP and all of CONNECT's, are the handlers'
+        # reserved flags [2.2.2-1]; DUP and the flags of CONNECT, which MQTT 3.1 leaves undefined,
+        # are checked by the handlers
         odd = (flags & 7) ^ 2 if _WITH_2 >> kind & 1 else flags
         if odd and kind ^ 1:
             return -1
     if shift and not byte:
-        return -1  # a length longer than it need be
+        return -1  # not the shortest encoding of the length
     at += 1
     p[_TYPE] = kind
     p[_FLAGS] = flags
@@ -156,7 +157,7 @@ def utf8_ok(b: ptr8, i: int, n: int, name: int) -> int:
     if name and not n:
         return 0
     n += i
-    more = 0  # bytes that a character still misses, and the least that it may be
+    more = 0  # bytes that are missing in a character, and the least value that it may have
     least = 0
     char = 0
     while i < n:
@@ -188,8 +189,8 @@ def utf8_ok(b: ptr8, i: int, n: int, name: int) -> int:
 
 
 def filter_ok(buf, off, n):
-    # How many levels a topic filter has; 0 where a wildcard is not alone in its
-    # level or a # is not last [4.7.1-2, 4.7.1-3], or it is empty [4.7.3-1].
+    # Number of levels of a topic filter; 0: a wildcard is not alone in its level, a # is
+    # not last [4.7.1-2, 4.7.1-3], or it is empty [4.7.3-1].
     levels = 1 if n else 0
     last = 47
     for i in range(off, off + n):

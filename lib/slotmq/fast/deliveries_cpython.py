@@ -10,7 +10,7 @@ _CHANGED = 32
 
 
 def fan(columns, pool, i, end, msg, qos):
-    """Queue msg for the route entries i..end; -> the first that needs another way, or end."""
+    """Queue msg for route entries i..end; -> the first with QoS 0 or no space, or end."""
     d, s, _, _ = columns
     while i < end:
         granted = min(pool[i] & 3, qos)
@@ -64,7 +64,8 @@ def append(columns, session, msg, flags):
 
 
 def blocks(m, msg):
-    """Of a message. A session's are counted here: its list may be long (delivery/quota.py)."""
+    """Blocks of a message. A session's sum is kept, since its list may be long
+    (delivery/quota.py)."""
     size = m.arena.size
     return (m.topic_len[msg] + m.payload_len[msg] + size + 1) // size
 
@@ -79,8 +80,8 @@ def mark_pending(columns, session):
 
 
 def have_space(columns, pool, i, end, size):
-    """1 where route entries i..end can all have a message of that size queued, and none takes
-    QoS 0; 0 also where their shares of the message slots and bytes must be looked at."""
+    """1: a message of that size can be queued for all route entries i..end, none of which has
+    QoS 0; 0 also where their quotas of message slots and bytes must be checked."""
     d, s, m, _ = columns
     inflight, queued, slots, blocks = d.window
     arena = m.arena
@@ -101,7 +102,8 @@ def have_space(columns, pool, i, end, size):
 
 
 def acked(columns, session, packet_id, state):
-    """End the delivery of a packet id in that state, or free its message; NONE: not there."""
+    """PUBACK, PUBCOMP: end the delivery with that packet id and state; PUBREC: free its message.
+    NONE: there is none."""
     d, s, m, _ = columns
     entry = packet_id - 1
     if not 0 <= entry < d.slots or d.session[entry] != session or d.state[entry] != state:
@@ -121,7 +123,7 @@ def acked(columns, session, packet_id, state):
 
 
 def finish(columns, entry):
-    """Take an entry out of its list and free it, and its message with the last reference."""
+    """Remove an entry from its list and free it, and its message with the last reference."""
     d, s, m, _ = columns
     session = d.session[entry]
     before = d.prev[entry]
@@ -161,7 +163,7 @@ def send(columns, session, conn):
     """PUBLISH the session's deliveries from its cursor on.
 
     -> 0: none is left or the window is full; 1: the next one has no space;
-    2: it is a PUBREL, QoS 0, or version 5 has something with the message."""
+    2: it is a PUBREL, has QoS 0, or needs the code of version 5."""
     d, s, m, c = columns
     window = d.window[0]
     entry = s.cursor[session]

@@ -1,6 +1,6 @@
-# deliveries_viper.py - the life of a delivery on MicroPython, in viper: fan and append, send,
-# acked and finish; tables/deliveries.py tells the states. Nothing here allocates. o or c: the
-# table of columns, fast/columns.py. x ^ _NONE is true where x is not none.
+# deliveries_viper.py - the steps of a delivery on MicroPython, in viper: fan and append, send,
+# acked and finish; the states are in tables/deliveries.py. Nothing here allocates. o or c: the
+# table of columns, fast/columns.py. x ^ _NONE is true if x is not none.
 import micropython
 from micropython import const
 
@@ -13,7 +13,7 @@ _RELEASED = const(3)
 _FREE = const(4)
 _ANY = const(64)
 _EXTRA = const(8)
-# Of the table of columns
+# Indexes of the table of columns
 _C_COUNTS = const(11)
 _C_CONN_OF = const(13)
 _D_SESSION = const(14)
@@ -41,16 +41,16 @@ _ONE = const(60)  # a route entry for append
 
 
 def append(c, session, msg, flags):
-    # Queues msg at the session's end, with a reference, and the session for a drain
-    # if it is connected; the entry, or 0xFFFF: the table is full.
+    # Queues msg at the end of the session's list, with a reference, and the session for a
+    # drain if it is connected; -> the entry, or 0xFFFF: the table is full.
     c[_ONE] = session << 2
     c[_LAST] = _NONE
     fan(c, c, 2 * _ONE, 2 * _ONE + 1, msg, _ANY | flags)
     return c[_LAST]
 
 
-# Queues msg for the route entries i..end at the lower of qos and what was granted. -> the
-# first that has QoS 0 or no space, or end. msg 0xFFFF: only asks. _ANY | flags: append().
+# Queues msg for the route entries i..end at the lower of qos and the granted QoS. -> the
+# first that has QoS 0 or no space, or end. msg 0xFFFF: only checks. qos _ANY | flags: append().
 @micropython.viper
 def fan(o: ptr32, pool: ptr16, i: int, end: int, msg: int, qos: int) -> int:
     count = ptr32(int(o) - o[_D_COUNT])
@@ -114,13 +114,13 @@ def fan(o: ptr32, pool: ptr16, i: int, end: int, msg: int, qos: int) -> int:
 
 
 def finish(c, entry):
-    # Takes an entry out of its session's list and frees it, and its message with
-    # the last reference.
+    # Removes an entry from its session's list and frees it, and its message with the last
+    # reference.
     acked(c, 0, entry + 1, _FREE)
 
 
-# The entry of a packet id in that state; PUBACK and PUBCOMP end it, PUBREC frees
-# its message. 0xFFFF: there is none. state _FREE is finish().
+# -> the entry with that packet id and state; 0xFFFF: there is none. PUBACK and PUBCOMP end it,
+# PUBREC frees its message. state _FREE is finish().
 @micropython.viper
 def acked(c, session: int, packet_id: int, state: int) -> int:
     o = ptr32(c)
@@ -187,8 +187,8 @@ def acked(c, session: int, packet_id: int, state: int) -> int:
 @micropython.viper
 def send(c, session: int, conn: int) -> int:
     # PUBLISHes the session's deliveries from its cursor on. -> 0: none is left or
-    # the window is full; 1: the next one has no space; 2: it is a PUBREL, QoS 0, or
-    # version 5 has something with the message.
+    # the window is full; 1: the next one has no space; 2: it is a PUBREL, has QoS 0, or
+    # needs the code of version 5.
     o = ptr32(c)
     cursors = ptr16(int(o) - o[_S_CURSOR])
     states = ptr8(int(o) - o[_D_STATE])

@@ -1,4 +1,4 @@
-# journal.py - the inner loops of the journal, as __init__.py has the others; loaded only with it.
+# journal.py - chooses the inner loops of the journal, with which it is loaded.
 # ruff: noqa: F401 - others import from here
 from slotmq.platform.runtime import MICROPYTHON
 

@@ -1,12 +1,12 @@
-# journal_viper.py - what the journal does to bytes, on MicroPython, in viper: CRC-32 as in
-# zlib, and looking for flags. Nothing here allocates after crc_state().
+# journal_viper.py - the inner loops of the journal on MicroPython, in viper: CRC-32 as in
+# zlib, and a search for flags. Nothing here allocates after crc_state().
 from array import array
 
 import micropython
 
 
 def crc_state():
-    # [the CRC so far, what half a byte does to it ...]
+    # [the CRC so far, the CRC of each half byte ...]
     cells = [0]
     for crc in range(16):
         for _ in range(4):

@@ -1,6 +1,6 @@
-# messages_viper.py - message slots, and what goes into outgoing buffers, on MicroPython, in
-# viper. Nothing here allocates. o: the table of columns, fast/columns.py. It has
-# the names of the columns that are used here. x ^ _NONE is true where x is not none.
+# messages_viper.py - message slots, and packets put into outgoing buffers, on MicroPython, in
+# viper. Nothing here allocates. o: the table of columns, fast/columns.py.
+# x ^ _NONE is true if x is not none.
 import micropython
 from micropython import const
 
@@ -9,7 +9,7 @@ _NONE = const(0xFFFF)
 _FREE_BLOCK = const(0)
 _FREE_BLOCKS = const(1)
 _SIZE = const(2)
-# Of the table of columns
+# Indexes of the table of columns
 _C_OUT = const(6)
 _C_TX_END = const(7)
 _C_TX_LIMIT = const(8)
@@ -209,10 +209,10 @@ def put_publish(o: ptr32, conn: int, entry: int) -> int:
 @micropython.viper
 def place(o: ptr32, i: int, end: int, src: ptr8, start: int, n: int) -> int:
     # Puts the QoS 0 packet src[start:start + n] into the outgoing buffer of every
-    # session of the route entries i..end, with a clean first byte. Offline
-    # sessions are passed over. -> the first entry that needs another way (no
-    # space, or a message in chunks under way), or end. o: fast/columns.py.
-    # The fast path passes -n: to all of them, or to none and -> -1.
+    # session of the route entries i..end, with first byte 0x30. Offline sessions are
+    # skipped. -> the first entry that place() cannot serve (no space, or a chunked send is
+    # under way), or end. The fast path passes -n: then either all of them get the packet,
+    # or none, and -> -1.
     entries = ptr16(int(o) - o[_C_POOL])
     conn_of = ptr16(int(o) - o[_C_CONN_OF])
     tx_end = ptr32(int(o) - o[_C_TX_END])

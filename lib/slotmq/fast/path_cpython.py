@@ -4,11 +4,11 @@ from slotmq.fast.deliveries_cpython import acked, fan, have_space
 from slotmq.fast.messages_cpython import put_ack, store, unref
 
 _NONE = 0xFFFF
-_STATES = {0x40: 1, 0x50: 2, 0x70: 3}  # that PUBACK, PUBREC and PUBCOMP end
+_STATES = {0x40: 1, 0x50: 2, 0x70: 3}  # the states that PUBACK, PUBREC and PUBCOMP end
 
 
 def may_read(broker, conn):
-    """How many bytes may be read from a client of the fast path; 0: ask intake.readable."""
+    """How many bytes may be read from a client of the fast path; 0: ask dispatch.readable."""
     conns = broker.conns
     if conns.state[conn] != 2 or conns.buffered[conn]:
         return 0
@@ -21,7 +21,7 @@ def may_read(broker, conn):
 
 
 def fast_path(broker, conn, buf, at, end):
-    """Handle packets of buf[at:end]; -> the offset of the first one that is left."""
+    """Handle packets of buf[at:end]; -> the offset of the first one that was not handled."""
     stats = broker.stats
     queue = broker.queue
     session = broker.conns.session[conn]
@@ -70,7 +70,7 @@ def _acknowledge(broker, queue, conn, session, first, packet_id):
         return True
     state = _STATES.get(first)
     if not state or acked(queue, session, packet_id, state) == _NONE:
-        return False  # an id that is not known, comes again, or waits for another kind
+        return False  # an id that is unknown, acknowledged again, or waits for another packet
     if first == 0x50:
         put_ack(queue, conn, 0x62, packet_id)
         broker.stats[1] += 1
@@ -79,7 +79,7 @@ def _acknowledge(broker, queue, conn, session, first, packet_id):
 
 
 def accept(broker, conn, session, buf, at, end):
-    """A QoS 1 or 2 PUBLISH stored, queued and acknowledged; its length, or 0."""
+    """Store, queue and acknowledge a QoS 1 or 2 PUBLISH; -> its length, or 0."""
     pkt = broker.pkt
     queue = broker.queue
     n = next_packet(buf, at, end, pkt)
@@ -135,7 +135,7 @@ def _put_ping(conns, conn):
 
 
 def forward(broker, buf, start, end):
-    """A QoS 0 PUBLISH to all its receivers; its length, or 0 where it goes another way."""
+    """Send a QoS 0 PUBLISH to all its receivers; -> its length, or 0: not by the fast path."""
     length = buf[start + 1]
     at = start + 2
     if length > 127:

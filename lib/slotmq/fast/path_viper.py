@@ -1,7 +1,7 @@
 # path_viper.py - the fast path for packets that need no decision, on MicroPython, in viper:
-# PUBLISH whose receivers are known and have space, PUBACK, PUBREC, PUBCOMP, the usual
-# PUBREL, PINGREQ. fast_path() handles a run of them where they were read and stops at the
-# first other one, which goes the whole way (protocol/dispatch.py). Nothing here allocates.
+# PUBLISH whose receivers are cached and have space, PUBACK, PUBREC, PUBCOMP, the usual
+# PUBREL, PINGREQ. fast_path() handles a run of them in the receive buffer and stops at the
+# first other one, which protocol/dispatch.py handles. Nothing here allocates.
 import micropython
 from micropython import const
 
@@ -25,7 +25,7 @@ _BYTES_IN = const(5)
 # Arena.state
 _FREE_BLOCKS = const(1)
 _SIZE = const(2)
-# Of the table of columns
+# Indexes of the table of columns
 _C_TX_END = const(7)
 _C_TX_LIMIT = const(8)
 _C_POOL = const(12)
@@ -48,14 +48,14 @@ _C_REASSEMBLY = const(51)
 _S_IDS_HIGH = const(52)
 _C_LAST_ACTIVITY = const(53)
 _S_RECEIVED = const(57)
-_S_MOST = const(58)  # received ids that the fast path takes: none where messages hang on them
+_S_MOST = const(58)  # received ids that the fast path takes: none if messages wait for PUBREL
 _S_DIRTY = const(61)
 
 
 @micropython.viper
 def may_read(o: ptr32, conn: int) -> int:
-    # How many bytes may be read from a connected client that the fast path can serve; 0:
-    # intake.readable must be asked. Notes the activity.
+    # How many bytes may be read from a connected client that the fast path can serve; 0: ask
+    # dispatch.readable. Notes the activity.
     if ptr8(int(o) - o[_C_STATE])[conn] ^ _CONNECTED or ptr32(int(o) - o[_C_BUFFERED])[conn]:
         return 0
     ptr32(int(o) - o[_C_LAST_ACTIVITY])[conn] = ptr32(int(o) - o[_CLOCK])[0]
@@ -66,8 +66,8 @@ def may_read(o: ptr32, conn: int) -> int:
     return space if space > 0 and space > most >> 2 else 0
 
 
-# Handles packets of buf[at:end] of a connected client; -> the offset of the first
-# one that it leaves.
+# Handles packets of buf[at:end] of a connected client; -> the offset of the first one that
+# was not handled.
 @micropython.viper
 def fast_path(c, conn: int, buf, at: int, end: int) -> int:
     o = ptr32(c)
@@ -120,7 +120,7 @@ def fast_path(c, conn: int, buf, at: int, end: int) -> int:
                     break
                 k = (first >> 4) - 3
                 if not int(acked(c, session, packet_id, k - (k >> 2))) ^ _NONE:
-                    break  # an id that is not known, comes again, or waits for another kind
+                    break  # an id that is unknown, acknowledged again, or waits for another packet
                 ptr32(int(o) - o[_S_PROGRESS])[session] = ptr32(int(o) - o[_CLOCK])[0]
         at += n
         if answer:
@@ -133,10 +133,10 @@ def fast_path(c, conn: int, buf, at: int, end: int) -> int:
 
 @micropython.viper
 def publish(c, conn: int, buf, start: int, end: int) -> int:
-    # A PUBLISH at buf[start]: of QoS 0 to all its receivers, byte for byte, of QoS 1 and 2
-    # stored and queued for each; -> its length. 0, and nothing done: it is cut, malformed,
-    # retained or a duplicate, its topic begins with $ or its route is not known, or one of
-    # the receivers has no space, or takes QoS 0 of a higher one.
+    # The PUBLISH at buf[start]: QoS 0 is copied to all its receivers, QoS 1 and 2 is stored and
+    # queued for each; -> its length. 0, and nothing is changed: it is incomplete, malformed,
+    # retained or a duplicate, its topic begins with $, its route is not cached, a receiver has
+    # no space, or one gets QoS 1 or 2 as QoS 0.
     o = ptr32(c)
     b = ptr8(buf)
     flags = b[start] & 15
@@ -180,8 +180,8 @@ def publish(c, conn: int, buf, start: int, end: int) -> int:
 
 @micropython.viper
 def accept(c, conn: int, slot: int, buf) -> int:
-    # A QoS 1 or 2 PUBLISH, which publish() has scanned: 1 where it is stored and queued for
-    # all, and is to be acknowledged; 0 where it goes another way, and nothing is done.
+    # A QoS 1 or 2 PUBLISH, which publish() has scanned. 1: it is stored and queued for all, and
+    # must be acknowledged; 0: not by the fast path, and nothing is changed.
     o = ptr32(c)
     p = ptr32(int(o) - o[_PKT])
     qos = p[_FLAGS] >> 1
@@ -195,18 +195,18 @@ def accept(c, conn: int, slot: int, buf) -> int:
         conn = at + counts[session]
         while at < conn:
             if not ids[at] ^ p[_PACKET_ID]:
-                return 0  # a duplicate: who records what the fast path takes must not see it
+                return 0  # a duplicate, which must not be recorded as handled by the fast path
             at += 1
         if counts[session] >= o[_S_MOST]:
             return 0
-    # entries of the route pool, counted from the table, which stands for it
+    # Indexes into the route pool, counted from the table, which is passed instead of the pool.
     i = ptr16(int(o) - o[_R_FIRST])[slot] - (o[_C_POOL] >> 1)
     end = ptr16(int(o) - o[_R_END])[slot] - (o[_C_POOL] >> 1)
     if i < end:
         if int(fan(c, c, i, end, _NONE, qos)) ^ end:
             return 0
-        # where sessions may have more than their share, delivery/routing.py looks at them
-        size = p[_END] - p[_TOPIC]  # with two bytes for the packet id, as for the topic's length
+        # If a session may exceed its quota, delivery/routing.py checks it.
+        size = p[_END] - p[_TOPIC]  # the packet id takes 2 bytes, as the stored topic's length
         window = ptr32(int(o) - o[_D_WINDOW])
         arena = ptr32(int(o) - o[_M_ARENA])
         if ptr32(int(o) - o[_M_COUNT])[0] >= window[2]:

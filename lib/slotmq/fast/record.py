@@ -1,4 +1,4 @@
-# record.py - the inner loops of the recorder, as __init__.py has the others; loaded only with it.
+# record.py - chooses the inner loops of the recorder, with which it is loaded.
 # ruff: noqa: F401 - others import from here
 import sys
 
@@ -7,7 +7,7 @@ from slotmq.platform.runtime import MICROPYTHON
 
 
 def best():
-    """make() and add_all() that are the fastest here."""
+    """The fastest make() and add_all() for this platform."""
     if not MICROPYTHON or ondemand.IS_SMALL or sys.platform != "linux":
         return make, add_all
     words = ondemand.take("fast.record_words_viper", 0)

@@ -26,13 +26,13 @@ _MOST_BYTES = 65534
 
 
 def make(out, block, topics, clients, sessions, _names):
-    """The state, and what must be kept with it."""
+    """-> the state, and the objects that the caller must keep alive with it."""
     numbers = [0, block, len(out), 0, 0, 0, 0, 0, _NONE, _NONE, 0]
     return [*numbers, out, None, topics, clients, _UNWANTED, sessions, 0], None
 
 
 def add_all(ticks, conn, o, names, b, at, end):
-    """Records of the PUBLISH packets of b[at:end]; -> the first that takes more, or end."""
+    """Record the PUBLISH packets of b[at:end]; -> the first that needs other code, or end."""
     o[_TICKS] = ticks - o[_BEGAN] & 0x3FFFFFFF
     o[_CLIENT] = o[_O_SESSIONS][conn]
     topics, clients = o[_O_TOPICS], o[_O_CLIENTS]
@@ -59,7 +59,7 @@ def add_all(ticks, conn, o, names, b, at, end):
 
 
 def _put(o, slot, first, b, at, end):
-    # A message for which there is space, or False
+    # Record a message; False: no space.
     fill = o[_FILL]
     n = _BEFORE + end - at
     if fill >= o[_BLOCK] or n > o[_SPACE] or fill + n > o[_SIZE] or n > _MOST_BYTES:
@@ -77,8 +77,8 @@ def _put(o, slot, first, b, at, end):
 
 
 def add(_s, _crc, o, b, at, n, how):
-    """Bytes b[at:at + n] to the CRC of the record that begins in the buffer; how 1: its first
-    ones, before them its header; 2: both go into the buffer."""
+    """Add b[at:at + n] to the CRC of the record whose header is in the buffer. how 1: these are
+    its first bytes, the header comes before them; 2: both are also put into the buffer."""
     out = o[_O_OUT]
     fill = o[_FILL]
     crc = o[_CRC]

@@ -1,6 +1,6 @@
-# record_viper.py - what the recorder does to bytes, on MicroPython, in viper: records put
-# together in its buffer, with CRC-32 as in zlib. Nothing here allocates after make().
-# FORMAT.md has a record byte by byte. fast/record_words_viper.py is faster and takes more heap.
+# record_viper.py - the inner loops of the recorder on MicroPython, in viper: they put records
+# into its buffer, with CRC-32 as in zlib. Nothing here allocates after make(). FORMAT.md
+# describes a record byte by byte. fast/record_words_viper.py is faster and takes more heap.
 import sys
 
 import micropython
@@ -11,8 +11,8 @@ from slotmq.fast.journal_viper import crc_state
 
 _NONE = const(0xFFFF)
 _BEFORE = const(20)  # bytes of a record before its payload
-_UNWANTED = const(1)  # of a topic: no filter wants it
-# Of the state. From _LENGTH on it has a record's header, as it stands behind the CRC.
+_UNWANTED = const(1)  # state of a topic: no filter matches it
+# Indexes of the state. From _LENGTH on it has a record's header, in the order after the CRC.
 _FILL = const(0)  # bytes in the buffer
 _BLOCK = const(1)  # more than so many are to be written
 _SIZE = const(2)  # bytes of the whole buffer
@@ -20,7 +20,7 @@ _LENGTH = const(3)  # of the record, its type and its flags
 _SEQ = const(4)  # of the next record
 _TICKS = const(5)
 _IDS = const(6)  # client and topic
-_SPACE = const(7)  # that the segment still takes
+_SPACE = const(7)  # bytes left in the segment
 _CLIENT = const(8)
 _TOPIC_ID = const(9)
 _CRC = const(10)
@@ -28,25 +28,25 @@ _O_OUT = const(11)
 _CRCS = const(12)
 _O_TOPICS = const(13)
 _O_CLIENTS = const(14)
-_THIS = const(15)  # in defined: of ids that the segment has
+_THIS = const(15)  # state of ids that the segment has defined
 _O_SESSIONS = const(16)  # of connections
-_BEGAN = const(17)  # ticks of the start
+_BEGAN = const(17)  # ticks at the start
 
 
 def make(out, block, topics, clients, sessions, _names=None, more=()):
-    # The state: numbers, and the columns that somebody else keeps, but for the last part.
-    # sessions: of connections.
+    # -> the state, and the objects that the caller must keep alive with it; it also keeps
+    # `sessions`, the column of connections.
     crcs = crc_state()
     parts = (0, block, len(out), 0, 0, 0, 0, 0, _NONE, _NONE, 0, out, crcs, topics, clients)
     parts += (_UNWANTED, sessions, 0) + more
-    if sys.maxsize >> 32:  # so large that it does not lie in a hole before them
+    if sys.maxsize >> 32:  # large enough not to be placed in a hole before the columns
         parts += (0,) * 1024
     return table(parts), (out, crcs, topics, clients)
 
 
-# Records of the PUBLISH packets of buf[at:end], each of which is whole, from connection `conn`
-# at tick `now`; -> the offset of the first one that takes more than this, or end. names: those
-# of the topics.
+# Records the PUBLISH packets of buf[at:end], each of which is complete, from connection `conn`
+# at tick `now`; -> the offset of the first one that needs other code, or end. names: Names of
+# the topics.
 @micropython.viper
 def add_all(now: int, conn: int, c, names, buf, at: int, end: int) -> int:
     o = ptr32(c)
@@ -89,9 +89,9 @@ def add_all(now: int, conn: int, c, names, buf, at: int, end: int) -> int:
 
 @micropython.viper
 def add(s: int, crc: int, o: ptr32, b: ptr8, at: int, n: int, how: int):
-    # Bytes b[at:at + n] to the CRC of the record that begins in the buffer, which is good
-    # behind each call. how 1: its first ones, before them its header goes from the state into
-    # the buffer; 2: and so do they. The first two arguments are variables.
+    # Adds b[at:at + n] to the CRC of the record whose header is in the buffer; the CRC is valid
+    # after each call. how 1: these are its first bytes, and the header is put from the state
+    # into the buffer before them; 2: the bytes too. The first two arguments are variables.
     crcs = ptr32(int(o) - o[_CRCS])
     p = ptr8(int(o) - o[_O_OUT] + o[_FILL])
     d = int(p) + 4

@@ -1,6 +1,6 @@
 # record_words_viper.py - make() and add_all() of record_viper.py for MicroPython on computers,
 # in viper: 40 KB of heap are little there, and words can be read from any address. One call finds
-# the topics of all that was read, one makes the records, and one their CRC, a word at a time by
+# the topics of all packets, one makes the records, and one their CRCs, a word at a time by
 # three tables. A 64-byte message takes 1,748 instructions instead of 2,736, and a broker that
 # records 1.4 times the CPU of one that does not instead of 1.6 (docs/performance.md).
 # Nothing here allocates after make().
@@ -13,8 +13,8 @@ from slotmq.fast import record_viper
 
 _NONE = const(0xFFFF)
 _BEFORE = const(20)  # bytes of a record before its payload
-_UNWANTED = const(1)  # of a topic: no filter wants it
-# Of the state, as in fast/record_viper.py
+_UNWANTED = const(1)  # state of a topic: no filter matches it
+# Indexes of the state, as in fast/record_viper.py
 _FILL = const(0)
 _BLOCK = const(1)
 _SIZE = const(2)
@@ -28,18 +28,18 @@ _O_CLIENTS = const(14)
 _THIS = const(15)
 _O_SESSIONS = const(16)
 _BEGAN = const(17)
-# More of it
-_NAMES = const(18)  # of the topics
-_WORDS = const(19)  # what 11, 11 and 10 bits of a word do to the CRC, and what a byte does
-_FOUND = const(20)  # of each PUBLISH: topic and first byte; where it begins; payload, its bytes
-_COUNT = const(21)  # bytes of those
+# Further indexes
+_NAMES = const(18)  # Names of the topics
+_WORDS = const(19)  # CRC tables of 11, 11 and 10 bits of a word, and of a byte
+_FOUND = const(20)  # of each PUBLISH: topic and first byte; offset; offset and size of payload
+_COUNT = const(21)  # bytes used in _FOUND
 _MOST = const(1024)
 _BYTES = const(5120)
-_STEPS = const(5376)  # where they end, what a step of seq does to the CRC of a header
+_STEPS = const(5376)  # after them: how a step of seq changes the CRC of a header
 _MOST_BYTES = const(65534)  # of a record
-# Where each has its table, entries of it, where the field lies in a word, and bits to shift
+# For each CRC table: its offset, its entries, the field's position in a word, bits to shift
 _FIELDS = (0, 2048, 0, 32), (2048, 2048, 11, 32), (4096, 1024, 22, 32), (_BYTES, 256, 0, 8)
-# Of Names' state
+# Indexes of Names' state
 _MASK = const(2)
 _N_HEADS = const(4)
 _N_NEXT = const(5)
@@ -51,14 +51,14 @@ _N_CHAIN = const(11)
 
 
 def make(out, block, topics, clients, sessions, names):
-    # As record_viper.make(); names: those of the topics
+    # As record_viper.make(); names: Names of the topics
     words = array("I", bytes(4 * (_STEPS + 32)))
     for at, n, bits, steps in _FIELDS:
         for i in range(1, n):
-            low = i & -i  # what several bits do is what each does, taken together
+            low = i & -i  # a CRC is linear: the entry of several bits is the XOR of theirs
             alone = _crc(i << bits, steps) if i == low else words[at + low]
             words[at + i] = words[at + i - low] ^ alone
-    for i in range(32):  # that many low bits change, with two words behind them
+    for i in range(32):  # the i + 1 low bits of seq change; two words follow it
         words[_STEPS + i] = _crc((2 << i) - 1, 96)
     found = array("I", bytes(16 * _MOST))
     more = names.state, words, found, 0
@@ -73,14 +73,14 @@ def _crc(crc, bits):
 
 
 # Finds the topics of the PUBLISH packets of b[at:end] as Names.find does; -> the offset of the
-# first one whose topic is not known, or end. The first two arguments are variables that lie in
-# registers.
+# first one whose topic is not known, or end. The first two arguments are variables, which are
+# in registers.
 @micropython.viper
 def _find(i: int, h: int, o: ptr32, b: ptr8, at: int, end: int) -> int:
     names = ptr32(int(o) - o[_NAMES])
     found = int(o) - o[_FOUND]
     most = found + 16 * _MOST
-    last = size = 0  # the topic of the packet before, which is often the same
+    last = size = 0  # the topic of the previous packet, which is often the same
     while at < end and found < most:
         n = b[at + 1]
         i = at + 2
@@ -100,7 +100,7 @@ def _find(i: int, h: int, o: ptr32, b: ptr8, at: int, end: int) -> int:
                 while i < stop and not ptr8(last + i)[0] ^ b[i]:
                     i += 1
             last = stop - size
-            h = -1  # it is the one before
+            h = -1  # the topic is the previous one
             if i < stop:
                 i = last
                 h = size
@@ -120,7 +120,7 @@ def _find(i: int, h: int, o: ptr32, b: ptr8, at: int, end: int) -> int:
                             h = int(names) - names[_N_DATA] + block * 16
                             block = ptr16(int(names) - names[_N_CHAIN])[block]
                         if ptr8(h)[0] ^ b[i]:
-                            slot = _NONE  # two of one hash: the long way finds it
+                            slot = _NONE  # another topic with this hash: other code finds it
                             break
                         h += 1
                         i += 1
@@ -150,9 +150,9 @@ def add_all(now: int, conn: int, c, _names, buf, at: int, end: int) -> int:
     return end
 
 
-# Records of what was found, but for their CRC; -> the offset of the first one that takes more,
-# or end. The first three arguments are variables, here and in _seal: what the innermost loop
-# uses most lies in registers.
+# Makes the records of what was found, except for their CRCs; -> the offset of the first packet
+# that needs other code, or end. The first three arguments are variables, here and in _seal: what
+# the innermost loop uses most is in registers.
 @micropython.viper
 def _lay(i: int, d: int, s: int, o: ptr32, buf: ptr8, end: int) -> int:
     topics = ptr8(int(o) - o[_O_TOPICS])
@@ -210,8 +210,8 @@ def _lay(i: int, d: int, s: int, o: ptr32, buf: ptr8, end: int) -> int:
     return end
 
 
-# The CRC of the records of the buffer from `fill` on. Where a header differs from the one before
-# in its seq only, so does its CRC, by what _STEPS has: a CRC is linear.
+# Puts the CRCs into the records of the buffer from `fill` on. If a header differs from the
+# previous one only in seq, its CRC is the previous one XOR an entry of _STEPS.
 @micropython.viper
 def _seal(i: int, crc: int, s: int, o: ptr32, fill: int):
     words = ptr32(int(o) - o[_WORDS])

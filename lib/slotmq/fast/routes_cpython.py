@@ -35,7 +35,7 @@ class Routes:
 
 
 def place(columns, i, end, src, start, n):
-    """Put a QoS 0 packet to route entries i..end; -> the first that needs another way."""
+    """Put a QoS 0 packet for route entries i..end; -> the first that it cannot serve, or end."""
     entries, conn_of, out, tx_end, tx_limit, tx, dirty, count = columns
     packet = src[start : start + n]
     if packet[0] != 0x30:
@@ -63,7 +63,7 @@ def place(columns, i, end, src, start, n):
 
 
 def next_dirty(columns):
-    """Take a connection off the dirty list, to be written now; NONE: not any more."""
+    """Take a connection off the dirty list, to be flushed now; NONE: no longer dirty."""
     _, _, out, _, _, _, dirty, count = columns
     count[0] -= 1
     conn = dirty[count[0]]

@@ -1,5 +1,5 @@
-# routes_viper.py - which receivers a topic name has (Routes, a cache), and which of them are
-# to be written, on MicroPython. Fixed columns, allocated at construction and never again.
+# routes_viper.py - the receivers of a topic name (Routes, a cache), and the list of dirty
+# connections, on MicroPython. Fixed columns, allocated at construction and never again.
 from array import array
 
 import micropython
@@ -9,7 +9,7 @@ from slotmq.fast.bytes_viper import copy, find_route, table
 from slotmq.platform.arrays import u16
 
 _NONE = const(0xFFFF)
-# Of the table of columns
+# Indexes of the table of columns
 _C_OUT = const(6)
 _C_DIRTY = const(10)
 _C_COUNTS = const(11)
@@ -17,7 +17,7 @@ _C_COUNTS = const(11)
 
 class Routes:
     # A cache: topic name -> its entries in the route pool. Direct-mapped by the
-    # topic's hash; forgotten as a whole by a new generation.
+    # topic's hash; a new generation invalidates all of it.
 
     def __init__(self, slots, topic_bytes):
         n = 1
@@ -60,8 +60,8 @@ class Routes:
 
 @micropython.viper
 def next_dirty(o: ptr32) -> int:
-    # Takes a connection off the dirty list: its buffer is to be written now. 0xFFFF:
-    # it has been written, blocked or closed since.
+    # Takes a connection off the dirty list: its buffer is to be flushed now. 0xFFFF: it was
+    # flushed, blocked or closed meanwhile.
     count = ptr32(int(o) - o[_C_COUNTS])
     n = count[0] - 1
     count[0] = n

@@ -54,7 +54,7 @@ class Arena:
 
 
 class Names:
-    """A set of (scope, text) with the slots and the space of hot.Names."""
+    """A set of (scope, text) with the slots and the space of Names in stores_viper.py."""
 
     def __init__(self, slots, text_bytes):
         self.slots = slots

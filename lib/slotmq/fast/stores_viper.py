@@ -33,7 +33,7 @@ _N_CHAIN = const(11)
 
 
 class Arena:
-    # Byte strings in chains of fixed blocks: no fragments, no moving.
+    # Byte strings in chains of fixed blocks: no fragmentation, no compaction.
     # data: blocks * size bytes; next: 2 bytes a block.
 
     def __init__(self, blocks, size):
@@ -47,7 +47,7 @@ class Arena:
         return self.state[_FREE_BLOCKS]
 
     def take(self, n):
-        # First block of a chain for n bytes, or 0xFFFF where there is no space.
+        # -> the first block of a chain for n bytes; 0xFFFF: no space.
         state = self.state
         nexts = self.next
         k = (n + self.size - 1) // self.size or 1
@@ -76,7 +76,7 @@ class Arena:
     @micropython.viper
     def move(self, block: int, at: int, buf: ptr8, off: int, n: int, out: int):
         # Copies n bytes between buf[off:] and the chain from its byte `at` on:
-        # out of the chain where out is 1, else into it.
+        # out of the chain if out is 1, else into it.
         o = ptr32(self.state)
         size = o[_SIZE]
         off += int(buf)
@@ -109,8 +109,8 @@ class Arena:
 
 
 class Names:
-    # A hashed set of (scope, text): the slot of a text is found without walking.
-    # Text lies in an Arena of 16-byte blocks. 10 bytes a slot beside its text.
+    # A hashed set of (scope, text). The texts are in an Arena of 16-byte blocks; a slot takes
+    # 10 bytes beside its text.
 
     def __init__(self, slots, text_bytes):
         buckets = 8
@@ -152,7 +152,7 @@ class Names:
                 block = ptr16(int(o) - o[_N_FIRST])[slot]
                 t = 0
                 while i < end:
-                    if not t & (_TEXT_BLOCK - 1):  # where blocks lie, as all in the heap
+                    if not t & (_TEXT_BLOCK - 1):  # blocks begin at multiples of 16, as the heap's
                         t = int(o) - o[_N_DATA] + block * _TEXT_BLOCK
                         block = ptr16(int(o) - o[_N_CHAIN])[block]
                     if ptr8(t)[0] ^ b[i]:
@@ -165,7 +165,7 @@ class Names:
         return slot
 
     def add(self, scope, buf, off, n):
-        # A new slot for a text that is not there yet; 0xFFFF: no slot, no text space.
+        # -> a new slot for a text that is not in the set; 0xFFFF: no slot or no text space.
         state = self.state
         if not state[_FREE_SLOTS]:
             return _NONE
@@ -173,7 +173,7 @@ class Names:
         if first == _NONE:
             return _NONE
         self.text.move(first, 0, buf, off, n, 0)
-        self.find(scope, buf, off, n)  # which tells the hash
+        self.find(scope, buf, off, n)  # sets the hash
         slot = state[_FREE_SLOT]
         state[_FREE_SLOT] = self.next[slot]
         state[_FREE_SLOTS] -= 1

@@ -1,12 +1,12 @@
 # turn_cpython.py - the commonest turn, on CPython: one client has sent one QoS 0 PUBLISH to
-# one subscriber, whose socket accepts it. The way through the loop would cost more than the
-# message. So the poller forwards the packet itself, as it came and without a copy, and waits on.
-# The results are those of fast_path() and flush(). A broker with one message at a time takes
-# 1.1 times mosquitto's CPU with this file and 1.6 times without it (dev.bench, round-trip).
+# one subscriber, whose socket accepts it. The loop would cost more than the message. So the
+# poller forwards the packet itself, without a copy, and polls again. The results are those of
+# fast_path() and flush(). A broker with one message at a time takes 1.1 times mosquitto's CPU
+# with this file and 1.6 times without it (dev.bench, round-trip).
 #
-# ipoll() returns for any other event, and after a tenth of a second in any case, since the loop
-# keeps the time. No other code of the broker runs until then: what was looked up about a client
-# or a topic stays valid, and the counters are added up at the end.
+# ipoll() returns for any other event, and after a tenth of a second at the latest, since the loop
+# keeps the time. No other code of the broker runs until then: cached facts about a client or a
+# topic stay valid, and the counters are updated at the end.
 from os import read
 from time import monotonic
 
@@ -16,12 +16,12 @@ from slotmq.platform.sockets_cpython import MOST_EVENTS, Poller
 _NONE = 0xFFFF
 _IN = 1
 _STAY_S = 0.1
-_SHORT = 479  # bytes: what CPython has pools for, and need not ask malloc
+_SHORT = 479  # bytes: CPython allocates objects of this size from pools, without malloc
 _NOTHING = ()
 
 
 class Turns(Poller):
-    """A poller that does what it can before it tells of it."""
+    """A poller that handles the events that it can, and returns the others."""
 
     def __init__(self, broker):
         super().__init__()
@@ -33,8 +33,8 @@ class Turns(Poller):
         if not self._broker.fast_path or self._broker.handle is not fast_path:
             return self.told(wait(wait_s, MOST_EVENTS))
         end = monotonic() + (wait_s if wait_s < _STAY_S else _STAY_S)
-        readers = {}  # descriptor -> how much to read first
-        ways = {}  # topic name -> send() of its one receiver, its space, its connection
+        readers = {}  # descriptor -> bytes of the first read
+        ways = {}  # topic name -> send() of its only receiver, its space, its connection
         count = size = 0
         try:
             while True:
@@ -67,7 +67,7 @@ class Turns(Poller):
                 try:
                     done = send(data) if n <= space else 0
                 except OSError:
-                    done = 0  # the loop will meet it again
+                    done = 0  # the loop gets the error again
                 if not done:
                     return self._handle(fd, data)
                 count += 1
@@ -83,12 +83,12 @@ class Turns(Poller):
                 self._add(count, size)
 
     def _may_read(self, fd, event):
-        # may_read() of the fast path; 0 where the loop must be asked.
+        # may_read() of the fast path; 0: the loop must handle the event.
         conn = self._broker.loop.of_stream[self.streams[fd]]
         return may_read(self._broker, conn) if event == _IN and conn >= 0 else 0
 
     def _read_on(self, fd, data):
-        # There was more than is read first: all that may be read.
+        # The first read was full: read all that may be read.
         try:
             return data + read(fd, self._may_read(fd, _IN) - len(data))
         except OSError:
@@ -109,7 +109,7 @@ class Turns(Poller):
         return conns.stream[conn].send, min(space, broker.pkt[10]), conn
 
     def _handle(self, fd, data):
-        # What has been read goes the ordinary way.
+        # Handle what was read in the ordinary way.
         stream = self.streams[fd]
         n = len(data)
         at = fast_path(self._broker, self._broker.loop.of_stream[stream], data, 0, n) if n else 0
@@ -119,7 +119,7 @@ class Turns(Poller):
         return ((stream, _IN),)
 
     def _wait_for(self, conn, rest):
-        # The socket took only a part: the loop will hear that it is not writable.
+        # The socket took only a part: the rest waits in the outgoing buffer for the loop.
         conns = self._broker.conns
         n = len(rest)
         at = conns.reserve(conn, n)
@@ -137,7 +137,7 @@ class Turns(Poller):
 
 
 def _topic(data, n):
-    # The topic name of what is one whole QoS 0 PUBLISH and nothing more, or None.
+    # The topic name if data is exactly one QoS 0 PUBLISH, else None.
     if n < 5 or data[0] != 0x30:
         return None
     length = data[1]

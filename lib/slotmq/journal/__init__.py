@@ -1,1 +1,1 @@
-# journal: what was promised, written down before it leaves, and read back at a start.
+# journal: stores what the broker promises before it leaves, and restores it at a start.

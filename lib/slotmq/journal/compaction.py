@@ -1,6 +1,6 @@
-# compaction.py - what the journal does seldom: a new generation, and space for the next one;
-# and, of journal/rows.py, rows that CONNECT and SUBSCRIBE change. Loaded on demand and owns
-# nothing; what must be remembered is the Journal's. The control plane: allocates.
+# compaction.py - the journal's rare tasks: begins a new generation, reserves space for the next
+# one, and writes the rows that CONNECT and SUBSCRIBE change (journal/rows.py). Loaded on demand;
+# allocates. Owns nothing: what must be remembered is in the Journal.
 from slotmq.delivery.encode import put_u16, put_u32
 from slotmq.journal.rows import is_gone, write_rows
 from slotmq.journal.writer import VERSION, Journal
@@ -11,23 +11,23 @@ _NEVER = const(0x3FFFFFFF)
 _FIELDS = const(8)
 _CHANGED = const(32)
 _KEPT = const(16)
-_NOTHING = const(-1)  # the snapshot of a medium that never had one
+_NOTHING = const(-1)  # `snapshot` where none was ever written
 _LOOK = const(100)  # tenths of a second between two looks for space
 _RETRY = const(10)  # as in journal/writer.py
-_FAR = const(65536)  # bytes that the journal grows between two looks, where there is space
-_MARGIN = const(4096)  # where there is little
+_FAR = const(65536)  # bytes that the journal grows between two looks, if there is space
+_MARGIN = const(4096)  # the same, if there is little
 _WARNING = const(2)
 _NOTICE = const(4)
 _PUBLISH_TYPE = const(3)
 _ENOMEM = const(12)
 _ENOSPC = const(28)
-_NO_SPACE = (28, 122)  # EDQUOT: of a user
-_HEAD = const(1)  # a type of records
+_NO_SPACE = (28, 122)  # ENOSPC; EDQUOT: a user's quota is used up
+_HEAD = const(1)  # a record type
 _FOR_THIS_PACKET = const(2)  # a value of broker.journal_full
 
 
 def write(journal):
-    """The rows of all sessions and subscriptions that have changed."""
+    """Write the rows of all sessions and subscriptions that have changed."""
     write_rows(journal)
 
 
@@ -35,9 +35,9 @@ def write(journal):
 
 
 def begin(broker, medium, newest, say, *sync):
-    """The journal of a broker, which goes on behind the newest generation there was."""
+    """Make the broker's journal. Its generations have higher numbers than `newest`."""
     broker.journal = journal = Journal(broker, medium, newest, *sync)
-    tries = getattr(medium, "blocks", 1)  # each begins behind the block that could not be written
+    tries = getattr(medium, "blocks", 1)  # each begins after the block that could not be written
     while True:
         try:
             make(journal)
@@ -47,7 +47,7 @@ def begin(broker, medium, newest, say, *sync):
             if error.errno in _NO_SPACE:
                 break
             if not tries:
-                broker.journal = None  # the start ends here: nothing is written any more
+                broker.journal = None  # the start ends here: nothing more is written
                 medium.close()
                 raise
     say("there is no room to write")
@@ -57,8 +57,8 @@ def begin(broker, medium, newest, say, *sync):
 
 
 def compact(journal):
-    """Try to write all there is into a new generation, and to switch to it."""
-    # An attempt wears out flash; in a region it is another block's, until all had theirs.
+    """Try to write all rows into a new generation, and to switch to it."""
+    # Each attempt wears flash, so the pause doubles; in a region after one attempt for each block.
     pause = journal.pause
     journal.retry_at = journal.broker.now + max(pause, _RETRY)
     journal.pause = pause + 1 if pause < _RETRY else min(2 * pause, _RETRY << 8)
@@ -73,7 +73,7 @@ def compact(journal):
 
 
 def _failed(journal, *error):
-    # Where nothing has ever been written, and there is nothing to write, nobody needs to wait.
+    # If nothing was ever written and there is nothing to write, no client has to wait.
     broker = journal.broker
     if journal.snapshot == _NOTHING and not broker.retained.names.count():
         sessions = broker.sessions
@@ -81,7 +81,7 @@ def _failed(journal, *error):
         while at < sessions.slots and (not sessions.used(at) or is_gone(sessions, at)):
             at += 1
         if at == sessions.slots:
-            journal.medium.close()  # until the next attempt: a row would find no generation
+            journal.medium.close()  # until the next attempt: no generation takes rows
             journal.whole = True
             journal.records = 0
             journal.saved = broker.now
@@ -90,10 +90,10 @@ def _failed(journal, *error):
 
 
 def make(journal):
-    """As compact(); OSError: it cannot be done."""
+    """Write all rows into a new generation, and switch to it. OSError: that failed."""
     medium = journal.medium
     journal.whole = False
-    # So many of QoS 2 may have been sent of which no row says so
+    # The most QoS 2 deliveries that may have been sent without a row that says so
     journal.window = min(journal.broker.deliveries.window[0], _NONE)
     journal.generation += 1
     put_u32(journal.seed, 0, journal.generation)
@@ -123,9 +123,9 @@ def make(journal):
 
 
 def _write_by_table(journal, broker):
-    # A COMMIT behind each table: of a file that rots those before it count, and there is no
-    # generation before it to go back to, as in flash. Two say that all of them are there; the
-    # second one is left to who calls.
+    # A COMMIT follows each table: in a damaged file, the tables before the damage count. (In
+    # flash, the generation before can be read instead.) Two COMMITs in a row say that all tables
+    # are there; the caller writes the second one.
     broker.sessions.ids_high[1] = broker.deliveries.count[4] = 0
     broker.retained.changed = False
     journal.write()
@@ -139,7 +139,7 @@ def _write_by_table(journal, broker):
 
 
 def _forget(journal):
-    # Nothing is written yet: every used slot has changed.
+    # The new generation has no rows yet, so every used slot is dirty.
     broker = journal.broker
     for i in range(broker.sessions.slots):
         broker.sessions.dirty[i] = 3 if broker.sessions.used(i) else 0
@@ -159,9 +159,9 @@ def _forget(journal):
 
 
 def spare(journal):
-    """See to space for the next generation, and for what comes until the next look.
+    """Reserve space for the next generation, and for what comes until the next look.
 
-    What has ended may make some."""
+    If there is none, a compaction may free some."""
     medium = journal.medium
     broker = journal.broker
     end = medium.end
@@ -176,7 +176,7 @@ def spare(journal):
     if is_full:
         medium.spare(end)
         journal.retry_at = broker.now + _LOOK
-    # No generation is longer than `most`.
+    # No generation is longer than `most`: if so much is reserved, no further look is needed.
     is_never = not is_short and end + _FAR + turn(broker.limits) >= medium.most
     journal.safe = _NEVER if is_never else end + margin
     journal.pending = 0
@@ -191,7 +191,7 @@ def spare(journal):
 
 
 def turn(limits):
-    # Bytes that one turn may bring: what is read, and rows of all that may change by it.
+    # The most bytes that one turn may add: what is read, and the rows of all slots.
     total = limits.connections * (limits.rx_bytes + 4 * limits.received)
     total += limits.reassembly * limits.max_packet
     total += 22 * (limits.messages + limits.deliveries) + 13 * limits.retained
@@ -199,10 +199,10 @@ def turn(limits):
 
 
 def weigh(journal, kind, n):
-    """Little space is left: may a packet bring more than is reserved? It is handled as if there
-    were none then. What came before it is written first, where that makes the difference."""
+    """Little space is left: may this packet need more than is reserved? Then it is handled as if
+    there were none. What came before it is committed first, if that makes the difference."""
     broker = journal.broker
-    # The longest rows for the least bytes are those of SUBSCRIBE.
+    # For its length, SUBSCRIBE makes the longest rows.
     need = 128 + (n if kind == _PUBLISH_TYPE else 10 * n) + 4 * broker.limits.received
     need += 22 * broker.sessions.names.count()
     if broker.journal_full:
@@ -212,12 +212,12 @@ def weigh(journal, kind, n):
         early = journal.saved = broker.now - journal.interval  # nothing may wait
         if journal.commit():
             journal.pending = 0
-        if journal.saved == early:  # there was nothing: much later `now - early` would be large
+        if journal.saved == early:  # no COMMIT: `now - early` would leave the small integers
             journal.saved = saved
     now = broker.now
     least = journal.medium.end + need
     if least > journal.most and journal.whole and not journal.pending and now >= journal.retry_at:
-        # What was reserved is used up, and there may be more by now.
+        # The reserve is used up; there may be more space by now.
         spare(journal)
         if least > journal.most:
             journal.retry_at = max(journal.retry_at, now + _RETRY)
@@ -231,7 +231,7 @@ def weigh(journal, kind, n):
 
 
 def note(journal, is_full, error=_ENOSPC):
-    """Is there no space for new promises? Tables and the log are told."""
+    """Tell the tables and the log whether there is space for new promises."""
     broker = journal.broker
     if (broker.journal_full is True) == is_full:
         return
@@ -239,18 +239,18 @@ def note(journal, is_full, error=_ENOSPC):
         why = "no room" if error == _ENOSPC else "it cannot be written (error %s)" % error
         why = "no heap is left" if error == _ENOMEM else why
         waits = journal.always and not journal.whole
-        # Nothing leaves then, CONNACK and PINGRESP neither.
+        # Then no packet leaves, not even CONNACK or PINGRESP.
         then = "all clients wait until that changes" if waits else "nothing new is promised"
         what = "%s, %s" % (why, then) if is_full else "there is room again"
         broker.log(_WARNING, "The journal: %s." % what)
-    # Behind the line: it takes some heap as well, and without any status/log_connections.py tells.
+    # After the log line, which needs heap too: if it fails, status/log_connections.py tells.
     broker.journal_full = broker.subscriptions.journal_full = is_full
     broker.fast_path = None
     broker.apply_settings()
 
 
 def must_keep(broker, slot):
-    """Would one of a route's receivers have to be kept a message of QoS 1 or 2?"""
+    """Must a QoS 1 or 2 message be kept for any receiver of the route?"""
     subs = broker.subscriptions
     for i in range(subs.routes.first[slot], subs.routes.end[slot]):
         entry = subs.pool[i]

@@ -1,5 +1,5 @@
-# location.py - where a broker's journal lies: a board's raw flash, where it has a region for
-# it, else a file. Borrowed by the start (journal/start.py): allocates.
+# location.py - where a broker's journal lies: in a region of the board's raw flash, if there is
+# one, else in a file. Borrowed by the start (journal/start.py): allocates.
 import os
 from errno import EACCES, EAGAIN
 
@@ -10,7 +10,7 @@ _WEAR = """\
 a file on littlefs, where each commit erases 1.1 blocks and programs 2.4 KB: \
 with two a second a Pico W's flash lasts 115 days"""
 
-# A file in its place would begin anew, and lower limits bring back what was there before.
+# A file in its place would begin empty, and lower limits would later bring back the old state.
 _TOO_HIGH = """\
 limits that may need %d bytes, as many as the region of this board's flash takes, which has a \
 journal, not %d; lower one (message_bytes, deliveries), or set persistence_location, where a file \
@@ -21,13 +21,13 @@ without that file it begins anew in the region"""
 _NOT_READ = """\
 it lies in the region of this board's flash; %s is not read"""
 
-_EXCLUSIVE = const(2)  # of flock(2)
-_AT_ONCE = const(4)
-_RECORD = const(9)  # bytes around a record's fields at most: type, length, CRC
+_EXCLUSIVE = const(2)  # flock(2): LOCK_EX
+_AT_ONCE = const(4)  # LOCK_NB
+_RECORD = const(9)  # the most bytes around a record's body: type, length, CRC
 
 
 def snapshot_bytes(limits):
-    """Bytes that all rows of full tables take at most, as records; see FORMAT.md."""
+    """The most bytes that the rows of full tables take, as records; see FORMAT.md."""
     session = limits.client_id_bytes + 25 + 2 + 4 * limits.received + 2 * _RECORD
     subscription = limits.topic_bytes + 32 + 13 + _RECORD
     total = limits.sessions * session + limits.subscriptions * subscription
@@ -37,9 +37,8 @@ def snapshot_bytes(limits):
 
 
 def medium(limits, board, location, name, say):
-    """The medium of a journal, `location` and `name` being those of a file. ValueError: what
-    was expected, limits being too high for the region that has the journal. OSError: a file
-    cannot be there."""
+    """The medium of a journal. `location` and `name` are those of a file. ValueError: the limits
+    are too high for the region that has the journal. OSError: no file can be there."""
     path = location + name
     snapshot = snapshot_bytes(limits)
     region = None if location else _region(board)
@@ -77,9 +76,9 @@ def _is_there(path):
 
 
 def promises(path):
-    """(the kind of file system, is what was synced safe there and a rename one step)
+    """(the kind of file system, does it keep what was synced and rename atomically?)
 
-    None: that cannot be known."""
+    None: not known."""
     if not MICROPYTHON:
         from slotmq.platform import filesystem_cpython
 
@@ -100,7 +99,7 @@ def promises(path):
 def lock(path):
     """The open file that holds the lock of a journal's file; False: another process has it.
 
-    None: here nobody else can, as on a board."""
+    None: there are no locks, as on a board."""
     kind, _ = promises(path)
     flock = _flock() if kind in ("host", "VfsPosix") else None
     if not flock:
@@ -122,7 +121,7 @@ def lock(path):
 
 
 def _flock():
-    # flock(2) as each Python has it: -1 or OSError where the lock is taken.
+    # flock(2) of this Python. If the lock is taken, it returns -1 or raises OSError.
     try:
         from fcntl import flock
 
@@ -138,8 +137,8 @@ def _flock():
 
 
 def _region(board):
-    # The part of its flash that a board has for this, as a block device; or None: the board
-    # has none, or this is a computer that runs as that board would.
+    # The board's region of flash for the journal, as a block device; None: the board has none,
+    # or this is a computer that runs with the board's limits.
     try:
         return __import__("slotmq_boards.%s.region" % board, None, None, ["region"]).region()
     except ImportError:

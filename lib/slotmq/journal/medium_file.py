@@ -1,15 +1,15 @@
-# medium_file.py - a medium for the journal: a file of a file system that does not lose
-# what was synced and renames in one step (places.promises() tells where that is known).
+# medium_file.py - a medium for the journal: a file. The file system must keep what was synced
+# and rename atomically (promises() of journal/location.py tells whether it does).
 #
-# Owns the file `path`, which is the current generation, and `path.new` while another one
-# is written beside it. Both begin with a header, and what follows is the journal's;
-# FORMAT.md has every byte. `path.space` is as long as the next one may be: it becomes that
-# or gives way to it, so that a file system that others have filled has space. All but append()
-# and sync() is in journal/medium_file_start.py, which is loaded on demand.
+# Owns the file `path`, which is the current generation, and `path.new` while another one is
+# written beside it. Both begin with a header; the other bytes are the journal's, see FORMAT.md.
+# `path.room` reserves space for the next generation, even if others fill the file system: it
+# becomes that generation, or is removed before it. All but append() and sync() is in
+# journal/medium_file_start.py, which is loaded on demand.
 #
-# append() and sync() do not allocate on MicroPython, as far as the block device does not;
-# who calls the others lifts. An error in the midst of one leaves a piece of what was to be
-# written: the medium takes no more then, until begin() or resume().
+# append() and sync() do not allocate on MicroPython, unless the block device does; callers of
+# the others lift the heap lock. An error in append() or sync() may leave part of the bytes:
+# then the medium takes no more until begin() or resume().
 import os
 
 from slotmq.platform import heap, ondemand
@@ -22,17 +22,17 @@ _ENOSPC = const(28)
 
 class FileMedium:
     page = 1
-    erased = 0  # nobody knows
+    erased = 0  # unknown
 
     def __init__(self, path, snapshot, limit):
         self.path = path
         self.most = snapshot
-        self.spared = 0  # bytes of `path.space`, as far as is known
+        self.spared = 0  # bytes of `path.room`, as far as is known
         self.limit = limit - 2 * _HEAD_BYTES  # for both generations
         self.capacity = self.limit - snapshot
         self.old = self.new = None  # open files: the opened generation, the written one
-        self.end = self.size = 0  # bytes of that which is written, of the opened one
-        self.space = -1  # that much may be appended
+        self.end = self.size = 0  # bytes of the written generation, of the opened one
+        self.space = -1  # what `end` may become; -1: nothing may be appended
         self.written = 0
 
     def append(self, buf, off, n):
@@ -45,7 +45,7 @@ class FileMedium:
         else:
             self.new.write(memoryview(buf)[off : off + n])
         self.end += n
-        heap.lift()  # from 1 GB on the sum is no small integer
+        heap.lift()  # from 1 GB on, the sum is not a small integer
         self.written += n
         heap.drop()
         self.space = space
@@ -72,7 +72,7 @@ class FileMedium:
     def close(self):
         _disk().close(self)
 
-    # At start only: forget() lets go of these
+    # Only a start needs these; forget() drops them
 
     def generations(self):
         return _disk().generations(self)
@@ -95,6 +95,6 @@ def _disk():
 
 
 def forget():
-    """Give back what only a start needs: nobody makes a medium or reads it any more."""
+    """Drop what only a start needs: no medium is made or read any more."""
     FileMedium.__init__ = FileMedium.generations = FileMedium.set_aside = None
     FileMedium.open = FileMedium.readinto = FileMedium.resume = None

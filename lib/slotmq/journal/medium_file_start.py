@@ -1,6 +1,6 @@
-# medium_file_start.py - what a journal's file does seldom: it is looked for, read, set aside; a
-# new generation beside it and the switch to that; space for the next one; the end. Loaded on
-# demand and owns nothing: `medium` is a FileMedium (journal/medium_file.py). Allocates.
+# medium_file_start.py - the rare tasks of a journal's file: finds, reads and sets aside a
+# generation, begins a new one beside it, switches to that, reserves space, closes. Loaded on
+# demand; owns nothing: `medium` is a FileMedium (journal/medium_file.py). Allocates.
 import os
 from binascii import crc32
 from struct import pack, unpack
@@ -18,7 +18,7 @@ _CANNOT = (22, 38, 95)  # EINVAL, ENOSYS, EOPNOTSUPP
 
 
 def generations(medium):
-    medium.is_foreign = 0  # as of a region of flash, see journal/medium_flash_start.py
+    medium.is_foreign = 0  # as in journal/medium_flash_start.py
     try:
         file = open(medium.path, "rb")
     except OSError as error:
@@ -37,11 +37,11 @@ def generations(medium):
 
 
 def _head(file):
-    # What cannot be read is damaged, as what is wrong.
+    # A header that cannot be read counts as damaged, like a wrong one.
     try:
         return file.read(_HEAD_BYTES)
     except OSError as error:
-        if error.errno == _EISDIR:  # some can open a folder
+        if error.errno == _EISDIR:  # some ports can open a folder
             raise error
         return b""
 
@@ -94,14 +94,14 @@ def begin(medium, generation):
 
 def switch(medium):
     if not MICROPYTHON:
-        medium.new.truncate()  # before it has its name: what is behind may look like records
+        medium.new.truncate()  # before the rename: bytes after its end may look like records
     medium.sync()
     end = medium.end
     close(medium)
     if not MICROPYTHON:
         try:
             if _is_alone(medium.path, medium.path + ".room"):
-                os.link(medium.path, medium.path + ".room")  # its bytes are the next space
+                os.link(medium.path, medium.path + ".room")  # its bytes are the next reserve
         except (OSError, AttributeError):
             pass
     os.rename(medium.path + ".new", medium.path)
@@ -110,13 +110,13 @@ def switch(medium):
 
 
 def _beside(path):
-    # On a computer the space becomes the new file, or what was given up does: bytes that were
-    # free for a moment would be those of whoever fills the disk. littlefs writes over nothing
-    # in place, and a file of MicroPython cannot be made shorter.
+    # On a computer the reserve or an abandoned `.new` becomes the new file: if its bytes were
+    # free for a moment, another program might take them. littlefs never writes in place, and
+    # MicroPython cannot shorten a file.
     new = path + ".new"
     space = path + ".room"
     if not MICROPYTHON:
-        _sync_folder(path)  # else a power cut may bring back as the journal what was the space
+        _sync_folder(path)  # else after a power cut the reserve may have the journal's name again
         if _is_alone(space, path):
             os.rename(space, new)
         if _is_alone(new, path):
@@ -128,8 +128,8 @@ def _beside(path):
 
 
 def _is_alone(name, other):
-    # Has nobody else its bytes: by another name, as its owner, or as who has had it open? Nor is
-    # it the other file, as where the power went within switch().
+    # Is it the broker's own file, of mode 600, with no other name? It must not be the `other`
+    # file either, as after a power cut within switch().
     if not MICROPYTHON:
         try:
             found = os.lstat(name)
@@ -171,7 +171,7 @@ def spare(medium, n):
                 if at > medium.most + _HEAD_BYTES and not MICROPYTHON:
                     at = file.truncate(medium.most + _HEAD_BYTES)
                 left = os.statvfs(name)
-                if left[1] * left[4] >= end - at:  # else it would be written in vain
+                if left[1] * left[4] >= end - at:  # else writing would fail
                     _reserve(file, at, end)
                     medium.spared = n
     except OSError:
@@ -183,12 +183,12 @@ def spare(medium, n):
 
 
 def _reserve(file, at, end):
-    # Real bytes, not a hole.
+    # Allocates blocks; a sparse file would reserve nothing.
     if hasattr(os, "posix_fallocate"):
         try:
             os.posix_fallocate(file.fileno(), 0, end)
             return
-        except OSError as error:  # not every file system and C library can do that
+        except OSError as error:  # not every file system and C library supports it
             if error.errno not in _CANNOT:
                 raise
     zeros = bytes(256)
@@ -199,7 +199,7 @@ def _reserve(file, at, end):
 
 
 def _copy(path, name, is_there):
-    # Is it done? What it is a copy of goes on.
+    # Is the copy complete? The original stays in use.
     try:
         with open(path, "rb") as file, _open(name, "rb" if is_there else "wb") as copy:
             if not is_there:
@@ -216,22 +216,22 @@ def _copy(path, name, is_there):
         pass
     try:
         if not is_there:
-            os.remove(name)  # a piece of it
+            os.remove(name)  # an incomplete copy
     except OSError:
         pass
     return is_there
 
 
 def _open(path, mode):
-    # A file that it makes is nobody's but the broker's, as mosquitto's are, and from its first
-    # moment on: who has it open reads what follows.
+    # A new file is readable by the broker's user only, as mosquitto's are, from its creation on:
+    # a process that has opened it could read all that is written later.
     if not MICROPYTHON:
         return open(path, mode, opener=lambda path, flags: os.open(path, flags, 0o600))
     return open(path, mode)
 
 
 def _free(path, end, may_be_there):
-    # The first name that no file has; or, and True, that of a copy of an earlier start.
+    # (a name, is there a copy already): a free name, or that of an earlier start's copy
     found = path + end
     n = 1
     while True:
@@ -269,7 +269,7 @@ def _remove(path):
 
 
 def _close(file):
-    # What it did not write by then was never promised.
+    # What was not synced was never promised, so errors do not matter.
     try:
         if file:
             file.close()

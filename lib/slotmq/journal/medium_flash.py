@@ -1,17 +1,17 @@
 # medium_flash.py - a medium for the journal: a raw region of flash, as rp2.Flash(start,
-# len) or esp32.Partition give it (block protocol with offsets; an erase by ioctl 6).
+# len) or esp32.Partition provide it (block protocol with offsets; ioctl 6 erases).
 #
-# Owns the region. Its blocks are a ring: a generation lies in blocks one behind the other,
-# a new one begins behind the last block of the one that is current, and so all are worn
-# alike. The first page of each block is its header, the others are bytes of the journal;
-# FORMAT.md has every byte. The first block of a generation gets its header last, by
-# switch(): before, the generation is not there, and from then on it is the newest. A page
-# is programmed once; a block is erased when it is taken for use, and never before.
+# Owns the region. Its blocks are a ring: a generation uses consecutive blocks, and a new one
+# begins after the last block of the current one, so all blocks wear alike. The first page of
+# each block is its header, the others are bytes of the journal; see FORMAT.md. switch()
+# programs the header of a generation's first block last: until then the generation does not
+# exist, afterwards it is the newest. A page is programmed once between two erases; a block is
+# erased just before it is used.
 #
-# append() and sync() do not allocate, but for a block's header under heap.lift(); who
-# calls the others lifts. An error in the midst of one leaves a piece of what was to be
-# written: the medium takes no more then, until begin() or resume(). All but what messages
-# need is in journal/medium_flash_start.py, which is loaded on demand.
+# append() and sync() do not allocate, except for a block's header under heap.lift(); callers
+# of the others lift the heap lock. An error in append() or sync() may leave part of the bytes:
+# then the medium takes no more until begin() or resume(). All but what messages need is in
+# journal/medium_flash_start.py, which is loaded on demand.
 from binascii import crc32
 from struct import pack_into
 
@@ -37,15 +37,15 @@ class FlashMedium:
         self.device = device
         self.blocks = device.ioctl(_BLOCKS, 0)
         self.data = device.ioctl(_BLOCK_SIZE, 0) - _PAGE  # bytes of the journal in a block
-        self.buf = bytearray(_PAGE)  # what is appended and not programmed
+        self.buf = bytearray(_PAGE)  # the last page, as long as it is not programmed
         self.most = snapshot
         beside = min(max(1, -(-snapshot // self.data)), self.blocks // 2)
         self.capacity = (self.blocks - beside) * self.data
         self.written = self.erased = 0
-        self.births = 0  # of generations, of those too that were given up
+        self.births = 0  # of generations, including those that were given up
         self.first, self.length = -1, 1  # blocks of the opened generation
         self.end = 0
-        self.space = -1  # that much may be appended to the one that is written
+        self.space = -1  # what `end` may become; -1: nothing may be appended
 
     def append(self, buf, off, n):
         space = self.space
@@ -88,7 +88,7 @@ class FlashMedium:
     def close(self):
         self.space = -1
 
-    # At start only: forget() lets go of these
+    # Only a start needs these; forget() drops them
 
     def generations(self):
         return _ring().generations(self)
@@ -108,7 +108,7 @@ class FlashMedium:
     # Blocks and pages
 
     def _take(self, number):
-        # The next block; only here the buffer is free for its header.
+        # Begin the next block; now the buffer is empty, so the header can be made in it.
         with heap.lifted:
             self.erase((self.base + number) % self.blocks)
             self.note(number)
@@ -149,6 +149,6 @@ def _ring():
 
 
 def forget():
-    """Give back what only a start needs: nobody makes a medium or reads it any more."""
+    """Drop what only a start needs: no medium is made or read any more."""
     FlashMedium.__init__ = FlashMedium.generations = FlashMedium.set_aside = None
     FlashMedium.open = FlashMedium.readinto = FlashMedium.resume = None

@@ -1,6 +1,6 @@
-# medium_flash_start.py - what a journal's region of flash does seldom: its generations are looked
-# for, read, set aside; a new one behind the current one, and the switch to that. Loaded on
-# demand and owns nothing: `medium` is a FlashMedium (journal/medium_flash.py). Allocates.
+# medium_flash_start.py - the rare tasks of a journal's region of flash: finds, reads and sets
+# aside generations, begins a new one after the current one, switches to that. Loaded on demand;
+# owns nothing: `medium` is a FlashMedium (journal/medium_flash.py). Allocates.
 from binascii import crc32
 from struct import unpack_from
 
@@ -14,9 +14,9 @@ _MAGIC = b"slotmqJ\x01"  # the last byte is the version of the format
 
 
 def generations(medium):
-    numbers = {}  # one bit for each block that is there
-    rotten = 0  # one for each of which the header was right once
-    medium.is_foreign = 0  # has it bytes that are no generation's? 1, or of what version they are
+    numbers = {}  # of each generation: one bit for each of its blocks
+    rotten = 0  # one bit for each block whose header was right once
+    medium.is_foreign = 0  # bytes of no generation: 1, or the version of their header
     for block in range(medium.blocks):
         generation, birth, number = _head(medium, block)
         if number >= 0:
@@ -29,7 +29,7 @@ def generations(medium):
     medium.found = {
         key[0]: key + (bits,)
         for key, bits in sorted(numbers.items())
-        if not bits & (bits + 1)  # none is missing, from the first one on
+        if not bits & (bits + 1)  # from block 0 on, none is missing
     }
     found = sorted(medium.found, reverse=True)
     is_lost = found and _is_lost(medium, medium.found[found[0]], numbers, rotten)
@@ -38,17 +38,16 @@ def generations(medium):
 
 
 def _has_rotted(page):
-    # A page is programmed from its beginning: where a power cut left a piece of a header
-    # there is nothing of the second copy yet, or the first is whole. (One that has its CRC is
-    # of another version.)
+    # A page is programmed from its beginning. So after a power cut either the first copy is
+    # whole or there is nothing of the second. (A first copy with its CRC is of another version.)
     if unpack_from("<I", page, _HEADER - 4)[0] == crc32(page[: _HEADER - 4]):
         return False
     return sum([page[_SECOND + i] == _MAGIC[i] for i in range(8)]) > 5
 
 
 def _is_lost(medium, newest, numbers, rotten):
-    # Has the end of the newest generation that is whole rotted, or what was newer? One that
-    # was never switched to has no block 0.
+    # Has the end of the newest whole generation rotted, or a newer generation? One that was
+    # never switched to has no block 0.
     _, birth, first, bits = newest
     after = (first + len(bin(bits)) - 2) % medium.blocks
     if rotten >> after & 1:
@@ -57,7 +56,7 @@ def _is_lost(medium, newest, numbers, rotten):
 
 
 def _head(medium, block):
-    # (generation, birth, number) from whichever of the two is right; number -1: none.
+    # (generation, birth, number) from a copy that is right; number -1: neither is.
     buf = medium.buf
     medium.device.readblocks(block, buf, 0)
     for at in (0, _SECOND):
@@ -79,7 +78,7 @@ def reopen(medium, generation):
 
 
 def set_aside(medium, generation, is_needed):
-    blocks = 0 if generation else medium.failed  # so that they are not found once more
+    blocks = 0 if generation else medium.failed  # erased, so that they are reported only once
     if generation in medium.found and not is_needed:
         blocks = 1 << medium.found[generation][2]
     worn = -1
@@ -130,9 +129,9 @@ def begin(medium, generation):
 
 
 def _beside(medium):
-    # So many blocks behind the current generation the next one begins: behind the block that
-    # the device has failed at, if what was written last ended so (a lack of space leaves `space`);
-    # the same one is tried again when all others have been.
+    # How many blocks to skip after the current generation. If the last write failed (a lack of
+    # space leaves `space` as it was), the next generation begins after the block that failed;
+    # that block is tried again after all others.
     if medium.space >= 0 or not getattr(medium, "ident", None):
         return 0
     skip = medium.base + medium.end // medium.data + 1 - medium.first - medium.length

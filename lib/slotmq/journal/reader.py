@@ -1,5 +1,5 @@
-# reader.py - a start's look at a generation of the journal: its records one after
-# the other, and how far it is whole. Allocates.
+# reader.py - reads a generation of the journal at a start: its records in order, and how far
+# it is whole. Allocates.
 from slotmq.fast import copy
 from slotmq.fast.journal import crc_add, crc_put, crc_start, crc_state
 from slotmq.platform.runtime import const
@@ -13,8 +13,8 @@ _WINDOW = const(512)
 _PADDING = const(64)
 _FILE_HEADER = const(16)  # bytes of a file before the journal's
 _FS_BLOCK = const(512)  # the smallest of a file system
-TORN = 1  # one batch that is not whole follows the last COMMIT, as a power cut leaves it
-DAMAGED = 2  # what was committed follows, and cannot be reached any more
+TORN = 1  # an incomplete batch follows the last COMMIT, as a power cut leaves it
+DAMAGED = 2  # committed records follow that can no longer be reached
 
 
 def u16(buf, at):
@@ -37,7 +37,7 @@ class Reader:
         self.generation = generation
         medium.open(generation)
         self.buf = bytearray(max(longest, 64))
-        # Bytes of the medium: from `at` on, how many of them there are
+        # `had` bytes of the medium, from `at` on
         self.window = bytearray(max(_WINDOW, len(self.buf)))
         self.at = self.had = 0
         self.seed = bytearray(4)
@@ -45,13 +45,13 @@ class Reader:
             self.seed[i] = generation >> 8 * (3 - i) & 255
         self.crc = crc_state()
         self.padding = b"\xff" * _PADDING
-        # Of the record that was found last
+        # The record that was found last
         self.kind = self.body = self.size = self.next = 0
 
     def find(self, at, is_known=False):
-        """Look at the record that begins at `at`; False: there is none that is whole.
+        """Look at the record that begins at `at`; False: there is no whole record.
 
-        is_known: it has been looked at before."""
+        is_known: its CRC has been checked before."""
         buf = self.buf
         had = self.read(at, 5)
         self.kind = buf[0]
@@ -74,8 +74,8 @@ class Reader:
         return is_known or self._is_whole()
 
     def read(self, at, n):
-        # From the window, which is read anew where it does not hold all of it. (Where that
-        # cannot be done, perhaps so much can be read.)
+        # Copies from the window, which is read anew if it does not hold all n bytes. If that
+        # fails, n bytes alone may still be readable.
         off = at - self.at
         if off < 0 or off + n > self.had:
             self.at = at
@@ -88,7 +88,7 @@ class Reader:
         return n
 
     def _read(self, at, buf, n):
-        # What cannot be read is not there.
+        # Bytes that cannot be read count as missing.
         try:
             return self.medium.readinto(at, buf, n)
         except OSError:
@@ -107,19 +107,19 @@ class Reader:
         if self.read(end, 4) < 4:
             return False
         crc_put(self.crc, buf, 4)
-        for i in range(4):  # slices would be garbage, among which the next are hard to place
+        for i in range(4):  # slices would fragment the heap
             if buf[i] != buf[4 + i]:
                 return False
         return True
 
     def read_body(self, off=0, most=None):
-        """Read the body, or so many bytes of it from `off`, to buf; -> how many."""
+        """Read at most `most` bytes of the body, from `off`, into buf; -> how many."""
         n = min(len(self.buf), self.size - off)
         return self.read(self.body + off, n if most is None else min(n, most))
 
     def after(self, at):
-        """Where a record may begin that follows what ends at `at`: padding is stepped over."""
-        # A type that has rotted to ff is none: that goes on to the end of its page.
+        """Where the next record may begin after what ends at `at`: padding is skipped."""
+        # Padding goes on to the end of its page; a type that has rotted to ff does not.
         page = self.medium.page
         end = (at + page - 1) // page * page
         off = at
@@ -132,11 +132,11 @@ class Reader:
 
 
 def last_commit(reader, version):
-    """Where the last COMMIT ends, and how what is behind it is: 0, TORN or DAMAGED.
+    """Where the last COMMIT ends, and the state of what follows it: 0, TORN or DAMAGED.
 
-    0 if there is none of this version; and of which it is, if that is a newer one."""
+    (0, 0): nothing counts. (0, version): the generation is of that newer version."""
     at = end = kind = 0
-    has_rows = True  # are the first rows, of all there was then, whole?
+    has_rows = True  # are the first rows, those of the compaction, whole?
     while True:
         at = reader.after(at)
         if not reader.find(at) or reader.kind > _COMMIT:
@@ -155,7 +155,7 @@ def last_commit(reader, version):
             end = at
     if not end:
         return 0, 0
-    if not has_rows:  # they were synced before anybody could see them
+    if not has_rows:  # they were synced before the generation became the current one
         return end, DAMAGED
     is_hole = reader.medium.page == 1 and _has_hole(reader, at, reader.next)
     again = _commits_again(reader, at)
@@ -169,8 +169,8 @@ def _ends(reader, at):
 
 
 def _has_hole(reader, at, end):
-    # A power cut may leave zeros where a block of a file was not written, though a later one
-    # was: from where it ended once, or from the block's beginning, to the block's end.
+    # A power cut may leave zeros where a block of a file was not written although a later one
+    # was: from the file's earlier end, or from the block's beginning, to the block's end.
     while at < end:
         stop = at + _FS_BLOCK - (_FILE_HEADER + at) % _FS_BLOCK
         while at < stop:
@@ -185,7 +185,7 @@ def _has_hole(reader, at, end):
 
 
 def _commits_again(reader, at):
-    # Where the next whole COMMIT from here on ends, wherever it stands; 0: there is none.
+    # Where the next whole COMMIT ends that begins at any byte from `at` on; 0: there is none.
     while True:
         n = reader.read(at, _CHUNK)
         if n < len(_COMMIT_BEGINS):

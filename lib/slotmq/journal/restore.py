@@ -1,10 +1,10 @@
-# restore.py - a start with what the journal holds: which generation counts, and its rows back
-# in the tables. What time has made of them is journal/start.py's.
+# restore.py - finds the generation of the journal that counts, and puts its rows back into the
+# tables. journal/start.py applies the time that has passed to them.
 #
-# Twice through: first to find the last COMMIT, then for what counts before it.
-# Afterwards the journal begins a new generation, so nothing is ever written behind a torn
-# tail. What is damaged is said and set aside, and the start goes on with what is whole: only
-# limits that are too low for it, which somebody must raise, end it, and rows that contradict
+# A generation is read twice: first to find the last COMMIT, then to collect what counts before
+# it. Afterwards the journal begins a new generation, so nothing is ever written after a torn
+# end. Damage is reported and set aside, and the start continues with what is whole. Two things
+# end the start: limits that are too low, which somebody must raise, and rows that contradict
 # one another, which the next start does not find. Borrowed by the start: allocates.
 from slotmq.journal.reader import DAMAGED, Reader, last_commit
 from slotmq.journal.restore_rows import Restorer
@@ -16,12 +16,11 @@ _FORMAT = const(1)  # of the media
 
 
 def restore(broker, medium, say=print, *sync):
-    """Put back what the medium holds, and keep all that follows in it; the broker's journal.
+    """Put back what the medium holds, and begin to write to it; -> the broker's journal.
 
-    Before the first client. sync: does nothing leave before it is kept? Else, seconds.
-
-    say(text) is told what was not as it should be. OSError: a limit is too low for what
-    was promised, or nothing can be written, for another reason than a lack of space."""
+    Call it before the first client. sync: the last two arguments of Journal. say(text) reports
+    what is wrong. OSError: a limit is too low for what was promised, or the medium cannot be
+    written for another reason than a lack of space."""
     from slotmq.journal.start import settle
 
     newest, restorer = read_back(broker, medium, say)
@@ -32,11 +31,11 @@ def restore(broker, medium, say=print, *sync):
 
 
 def read_back(broker, medium, say):
-    """Put back what the medium holds; -> its newest generation, and for settle() what is to be
-    done with it."""
+    """Put back what the medium holds; -> its newest generation, and the Restorer for settle(),
+    None if nothing was restored."""
     ondemand.take(
         "protocol.subscribe", broker.now
-    )  # tables/insertion.py is in its file: it goes with that
+    )  # packed, tables/insertion.py is in the same file, and is dropped with it
     newest, restorer = 0, None
     longest = broker.limits.topic_bytes + 64
     longest = max(longest, broker.limits.client_id_bytes + 64, 4 * broker.limits.received + 8)
@@ -81,7 +80,7 @@ def _take_over(broker, reader, end):
     try:
         restorer.take_over(end)
     except (IndexError, KeyError):
-        # No broker has written this. The next start will not find it.
+        # No broker writes such rows. The next start will not find them.
         kept = _as(reader.medium.set_aside(reader.generation))
         raise OSError("generation %d contradicts itself%s" % (reader.generation, kept))
     return restorer

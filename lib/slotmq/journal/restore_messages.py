@@ -1,9 +1,9 @@
-# restore_messages.py - journal/restore_rows.py's part for messages and for their deliveries.
+# restore_messages.py - the part of journal/restore_rows.py for messages and their deliveries.
 #
-# A message is read when the first row is put back that holds it. A delivery keeps its
-# slot, since that is its packet id, which was promised; so free slots are taken from their
-# list first and chained again at the end. Without version 5 a message is what version 3
-# makes of it: no properties, and no expiry but one that has passed. Allocates.
+# A message is read when the first row that holds it is put back. A delivery keeps its slot,
+# because its packet id is slot + 1 and was promised. So the list of free slots is emptied first
+# and chained anew at the end. Without version 5 a message loses its properties, and its expiry
+# unless it has expired. Allocates.
 from slotmq.journal.reader import signed, u16, u32
 from slotmq.platform.runtime import const
 
@@ -20,37 +20,37 @@ _DELIVERY_RELEASED = const(8)
 
 
 def no_space(what, limits):
-    """Why a start ends whose tables are too small."""
+    """The error of a start whose tables are too small."""
     return OSError("the journal's %s find no room; raise the limit %s" % (what, limits))
 
 
 class Messages:
-    """What is common to all rows: the broker, its journal's reader, and what was put back."""
+    """What all rows need: the broker, its journal's reader, and what was put back."""
 
     def __init__(self, broker, reader):
         self.broker = broker
         self.reader = reader
-        self.rows = {}  # type of a record << 16 | slot: where the last one of these begins
+        self.rows = {}  # record type << 16 | slot: where the last such record begins
         # Slot in the journal: slot here
         self.sessions = {}
         self.messages = {}
         self.groups = {}
         self.released = {}  # session here: its last delivery whose PUBREC had come
-        self.begun = {}  # session here: how many of QoS 2 may have been sent
+        self.begun = {}  # session here: how many QoS 2 deliveries may have been sent
         self.now = 0  # of the last COMMIT
-        self.expired = set()  # messages whose expiry nobody else looks at: without version 5
+        self.expired = set()  # expired messages; only without version 5, which finds them itself
         deliveries = broker.deliveries
         deliveries.count[2] = deliveries.count[3] = _NONE
 
     def must_fit(self, n, what, name):
-        """OSError: the tables have no place for a text or list that is so long.
+        """OSError: a text or list is longer than its limit.
 
-        Before it is copied: what holds it is as large as the limit says."""
+        Call it before the copy: the buffer is as large as the limit says."""
         if n > getattr(self.broker.limits, name):
             raise OSError(("the journal has a %s; raise the limit %s" % (what, name)) % n)
 
     def message(self, slot):
-        """The message of a slot of the journal, for one holder more. Changes reader.buf."""
+        """The message of a journal's slot, with one more holder. Changes reader.buf."""
         msg = self.messages.get(slot, _NONE)
         if msg == _NONE:
             msg = self.messages[slot] = self._read(self.rows[_MESSAGE << 16 | slot])
@@ -97,7 +97,7 @@ class Messages:
             self.expired.add(msg)
 
     def _copy(self, first, to, off, n):
-        # n bytes of the body from `off` on to the text of a message.
+        # Copies n bytes of the body, from `off` on, to the text of a message.
         reader = self.reader
         while n:
             part = reader.read_body(off, n)
@@ -109,7 +109,7 @@ class Messages:
             n -= part
 
     def delivery(self, buf, n, at):
-        """At the end of its session's list, in the slot that is its packet id."""
+        """Put a delivery into its own slot, at its place in its session's list."""
         broker = self.broker
         deliveries = broker.deliveries
         sessions = broker.sessions
@@ -121,7 +121,7 @@ class Messages:
         session = self.sessions[u16(buf, 2)]
         msg = u16(buf, 4)
         before = sessions.tail[session]
-        if msg == _NONE:  # it stood before all that was not sent yet
+        if msg == _NONE:  # PUBREC has come: it stands before all others
             before = self.released.get(session, _NONE)
             self.released[session] = slot
         after = sessions.head[session] if before == _NONE else deliveries.next[before]
@@ -149,8 +149,8 @@ class Messages:
             self._queue(session, slot, msg, begun)
 
     def _queue(self, session, slot, msg, begun):
-        # begun: DUP, it was sent; or may it have been? Then it was, unless it is one of QoS 2 and
-        # as many of those as the window has stand before it: that these were released is known.
+        # begun: DUP if it was sent, True if it may have been. The latter counts as sent, unless it
+        # is of QoS 2 and a whole window of such deliveries stands before it.
         deliveries = self.broker.deliveries
         deliveries.state[slot] = _QUEUED
         deliveries.msg[slot] = msg = self.message(msg)
@@ -168,7 +168,7 @@ class Messages:
             self.begun[session] = before + is_counted
 
     def _group(self, session, slot):
-        # The group by which it came, as long as the session is in it.
+        # The group of shared subscriptions that it came by, if the session is still a member.
         group = self.groups.get(slot, _NONE)
         subs = self.broker.subscriptions
         sub = self.broker.sessions.first_sub[session] if group != _NONE else _NONE
@@ -177,7 +177,7 @@ class Messages:
         return group if sub != _NONE else _NONE
 
     def chain_free(self):
-        """Packet ids decided which deliveries are in use; the others are free, in turn."""
+        """Chain the free slots of deliveries, in order, when all packet ids are restored."""
         deliveries = self.broker.deliveries
         count = deliveries.count
         count[2] = count[3] = _NONE

@@ -1,11 +1,10 @@
-# restore_rows.py - the records of a journal put back into empty tables, as journal/writer.py
-# wrote them.
+# restore_rows.py - puts the records of a journal, which journal/writer.py wrote, back into
+# empty tables.
 #
-# First it is noted which record counts for each slot, the last one, and only those are put
-# back: so the tables never hold more than the broker that wrote them. Slots of the
-# journal are that broker's: sessions, messages, subscriptions and groups may get others
-# here, which dicts remember; a delivery keeps its own, since its packet id was promised.
-# Allocates.
+# The last record of each slot counts. These are noted first, and only they are put back, so the
+# tables never hold more than the broker that wrote them. Slots in the journal are that
+# broker's: sessions, messages, subscriptions and groups may get other slots here, which dicts
+# remember; a delivery keeps its slot, because its packet id was promised. Allocates.
 from slotmq.fast import filter_ok
 from slotmq.journal.reader import signed, u16, u32
 from slotmq.journal.restore_messages import Messages, no_space
@@ -31,24 +30,24 @@ _RECEIVED = const(10)
 _RETAINED_ROW = const(11)
 _RETAINED_GONE = const(12)
 _COMMIT = const(13)
-# What a record takes the row of
+# The type of the row that a record removes
 _ENDS = {_SESSION_GONE: 2, _SUBSCRIPTION_GONE: 4, _DELIVERY_GONE: 7, _RETAINED_GONE: 11}
 
 
 class Restorer(Messages):
-    """Takes over rows into the empty tables of a broker."""
+    """Puts rows into the empty tables of a broker."""
 
     def __init__(self, broker, reader):
         Messages.__init__(self, broker, reader)
         self.since = {}  # session in the journal: where its rows begin to count
-        self.left = {}  # and since where it has had no connection
-        self.window = _NONE  # so many of QoS 2 may have been sent of which no row says so
-        self.always = False  # was all else that was sent in a row before?
-        self.connected = {}  # session here: how its connection stood
-        self.due = []  # (session here, message) held until PUBREL, by a broker that does so
+        self.left = {}  # session in the journal: from where on it has had no connection
+        self.window = _NONE  # the most QoS 2 deliveries that were sent without a row that says so
+        self.always = False  # was it written with persistence_sync always?
+        self.connected = {}  # session here: was it connected?
+        self.due = []  # (session here, message) held until PUBREL, which this broker does not do
 
     def take_over(self, end):
-        """All that counts of the records before `end`."""
+        """Put back what counts of the records before `end`."""
         self._collect(end)
         self._each(_SESSION, self._session)
         self._each(_SUBSCRIPTION, self._subscription)
@@ -94,20 +93,21 @@ class Restorer(Messages):
             self.always = buf[7] & 1
 
     def _is_new(self, ids, slot, buf, n):
-        # One that ends with its connection has no rows, nor what the slot's last one had.
+        # Has the slot a new session? One that ends with its connection counts as new: it has no
+        # rows of its own, and those of the slot's last session are not its.
         name = bytes(buf[25:n])
         is_new = buf[2] & _IS_CLEAN or ids.get(slot) != name
         ids[slot] = name
         return is_new
 
     def counts(self, slot, at):
-        """Does a row at `at` belong to the session that the slot has at the end?"""
+        """Does the row at `at` belong to the last session of the slot?"""
         return slot in self.sessions and at > self.since[slot]
 
     def may_be_known(self, slot, at):
-        """May a delivery whose row does not say so have been sent to the slot's session?
+        """May a delivery have been sent to the slot's session though its row does not say so?
 
-        Not if it came while that had no connection, and has had none since."""
+        Not if it came while the session had no connection, and has had none since."""
         return not self.always or self.left.get(slot, at) >= at
 
     def _keys(self, kind):
@@ -170,7 +170,7 @@ class Restorer(Messages):
         share = buf[12]
         start = 13 + share
         n = self.reader.size - start
-        more = share and share + _SHARE  # the limits are for $share/name/filter
+        more = share and share + _SHARE  # the limits apply to $share/name/filter
         self.must_fit(n + more, "filter of %d bytes", "topic_bytes")
         levels = filter_ok(buf, start, n) + (2 if share else 0)
         self.must_fit(levels, "filter of %d levels", "levels")

@@ -1,5 +1,5 @@
 # rows.py - the journal's rows of sessions and subscriptions, which CONNECT and SUBSCRIBE
-# change. A part of journal/compaction.py for whoever loads that; owns nothing. Allocates.
+# change. Loaded with journal/compaction.py, which calls it; owns nothing. Allocates.
 from slotmq.delivery.encode import put_u16, put_u32
 from slotmq.fast.journal import next_bit
 from slotmq.platform.runtime import const
@@ -22,7 +22,7 @@ _V5 = const(8)
 
 
 def write_rows(journal):
-    """The rows of all sessions and subscriptions that have changed."""
+    """Write the rows of all sessions and subscriptions that have changed."""
     if journal.broker.sessions.changed:
         _sessions(journal, journal.broker.sessions)
     if journal.broker.subscriptions.changed:
@@ -43,13 +43,13 @@ def _sessions(journal, sessions):
 
 
 def is_gone(sessions, session):
-    """Is nothing kept of a session? With its connection it ends, and it leaves no will."""
+    """Is nothing kept of a session, which ends with its connection and has no will?"""
     return sessions.clean[session] and sessions.will[session] == _NONE
 
 
 def _session(journal, sessions, session):
-    # slot, flags, when it was left, expiry, will: message, delay, when it is due, since
-    # when it is there; client id
+    # slot, flags, when its connection ended, expiry; of the will: message, delay, when it is
+    # due, since when it is there; client id
     buf = journal.buf
     five = journal.broker.five
     will = sessions.will[session]
@@ -89,7 +89,7 @@ def _subscriptions(journal, subs):
 
 
 def _subscription(journal, subs, sub, session):
-    # slot, session, QoS, options, identifier, group, length of its name, it, the filter
+    # slot, session, QoS, options, identifier, group, length of the share name, share name, filter
     buf = journal.buf
     five = journal.broker.five
     at = put_u16(buf, _FIELDS, sub)
@@ -122,6 +122,6 @@ def _filter_length(subs, node):
 
 
 def _must_fit(n, space):
-    # What no start could read is not written: the generation that is there stays.
+    # A row that no start could read is not written, so the current generation stays.
     if n > space:
         raise OSError(_EINVAL, "write")

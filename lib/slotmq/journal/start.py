@@ -1,7 +1,6 @@
-# start.py - how a program with `persistence true` starts: what the journal holds is taken
-# over, what time has made of it goes out, and what its broker promises from then on is kept.
-# Borrowed by the start: allocates.
-# Of two brokers of a computer one has the journal: the App holds its lock until it ends.
+# start.py - the start of a program with `persistence true`: restores what the journal holds,
+# publishes what has become due, and begins to write what the broker promises. Borrowed by the
+# start: allocates. On a computer only one broker has the journal: its App holds a lock.
 import gc
 import sys
 
@@ -16,8 +15,8 @@ from slotmq.platform.runtime import const
 DEFAULTS = {
     "persistence_location": "",  # the folder; or a board's flash
     "persistence_file": "slotmq.db",
-    "persistence_sync": "always",  # nothing leaves before what it implies is kept; "interval"
-    "autosave_interval": 1800,  # seconds until what may wait is kept as well
+    "persistence_sync": "always",  # no packet leaves before what it promises is kept; "interval"
+    "autosave_interval": 1800,  # seconds until what may wait is written as well
 }
 _NONE = const(0xFFFF)
 _QUEUED = const(0)
@@ -25,16 +24,16 @@ _ENOENT = const(2)
 _WARNING = const(2)
 _INFO = const(8)
 _COLLECT_AFTER = const(4096)  # bytes allocated until the next collection
-_LONG = const(100)  # tenths of a second: nothing has been called since
+_LONG = const(100)  # tenths of a second: so late, ondemand drops every module
 
 
 def keep(app):
-    """Take over what the journal of an App holds, and keep in it what its broker promises."""
+    """Restore what the journal of an App holds, and begin to write to it."""
     try:
         _keep(app, app.broker)
     except OSError as error:
         if not isinstance(error.args[0], int):
-            raise  # it says what it is
+            raise  # its text says what is wrong
         location = _location(app)
         what = "a folder that is there, not %s" % location
         if error.args[0] != _ENOENT:
@@ -47,7 +46,7 @@ def keep(app):
 
 
 def _forget_what_made_it(broker):
-    # Neither a journal nor its medium is made again, and its place is known.
+    # No second journal or medium is made, and its location is known.
     ondemand.forget_all()
     type(broker.journal).__init__ = None
     for name in list(sys.modules):
@@ -58,7 +57,7 @@ def _forget_what_made_it(broker):
 
 
 def _wrong(app, expected):
-    # The line that says where the journal is to lie, or that there is to be one
+    # Names the line that says where the journal lies, else the line of `persistence`
     key = "persistence_location"
     key = key if key in app.lines else "persistence"
     return "%s:%d: %s: expected %s" % (app.conf, app.lines[key], key, expected)
@@ -70,17 +69,17 @@ def _errno(error):
 
 
 def _keep(app, broker):
-    # One after the other: a small heap has no space for all of this at once.
+    # One step after the other: a small heap has no space for all of them at once.
     ondemand.tick(_LONG)
     medium = _medium(app)
     if ondemand.IS_SMALL:
-        gc.threshold(_COLLECT_AFTER)  # else what stays would lie among what does not
+        gc.threshold(_COLLECT_AFTER)  # else what stays would lie among garbage
     newest, restorer = borrow("journal.restore", "read_back", broker, medium, _say)
     if ondemand.IS_SMALL:
         gc.threshold(-1)
         gc.collect()
-    # A start that is refused until here takes no segment's place in the ring; and the recorder
-    # hears of the wills that are published now.
+    # The recorder starts here: a start that is refused before uses no segment of the ring, and
+    # the wills that are published next are recorded.
     if "record" in app.lines:
         borrow("recorder.start", "start", app)
     if restorer:
@@ -110,7 +109,8 @@ def _medium(app):
 
 
 def settle(broker, restorer):
-    """The broker's time begins anew: what was counted goes on, wills of the connected go out."""
+    """Move restored times to the new clock, and end the connections of before: their wills are
+    published or begin to wait."""
     five = broker.five
     ondemand.take("tables.epoch", broker.now).move_rows(broker, restorer.now)
     if five:
@@ -131,8 +131,8 @@ def settle(broker, restorer):
 
 
 def _end_expired(broker, expired):
-    # What ends them with version 5 does not come without it (Version5._sweep). That of a will
-    # counts from when it is published.
+    # With version 5, Version5._sweep does this. A will's expiry counts from its publication, so
+    # wills stay.
     retained = broker.retained
     for at in range(retained.slots):
         if retained.msg[at] in expired:
@@ -150,7 +150,7 @@ def _end_expired(broker, expired):
 
 
 def _publish(broker, session, msg, is_expired):
-    # PUBREC was sent for it, and with qos2_delivery receive nobody waits for PUBREL.
+    # PUBREC was sent for this message, and with qos2_delivery receive it does not wait for PUBREL.
     five = broker.five
     if five:
         five.publisher = session
@@ -162,8 +162,8 @@ def _publish(broker, session, msg, is_expired):
 
 
 def _disconnect(broker, session, was_connected):
-    # The power cut was the end of its connection, if it had one. Nothing counts a will's
-    # delay without version 5.
+    # The power cut ended the session's connection, if it had one. Without version 5 a will is
+    # not delayed.
     five = broker.five
     if broker.sessions.clean[session]:
         lifecycle.publish_will(broker, session)

@@ -1,20 +1,21 @@
-# writer.py - what was promised, written down before it leaves: rows of the tables that
+# writer.py - stores what the broker promises before it leaves: writes the rows of tables that
 # have changed, as records in a medium (journal/medium_flash.py, journal/medium_file.py).
 #
-# Tables note what is dirty. commit() looks for that and writes the present row of each
-# slot that has one: a record says what a slot holds, not what was done, so the last one
-# counts, and what came and went between two commits is never written. A commit ends with
-# COMMIT and sync(); what follows the last COMMIT does not count. FORMAT.md has the records
-# byte by byte, journal/restore_rows.py reads them. That a delivery has ended waits for the next
-# commit: to send it again breaks no promise, and it would cost one for each. Not so where
-# one of QoS 2 ended without PUBCOMP: by those in the window a start tells what may be sent.
+# Tables set dirty bits. commit() writes the present row of each dirty slot: a record says what a
+# slot holds, not what was done. So the last record counts, and what came and went between two
+# commits is never written. A commit ends with COMMIT and sync(); what follows the last COMMIT
+# does not count. FORMAT.md describes the records, journal/restore_rows.py reads them.
 #
-# A message is written with the first row that holds it; its slot has KEPT then. What is
-# held by sessions that end with their connection is not written at all, and QoS 0 never.
+# The end of a delivery waits for the next commit: sending it again breaks no promise, and a
+# commit for each end would be expensive. But a QoS 2 delivery that ends without PUBCOMP is
+# committed at once: a start infers from the deliveries in the window which may have been sent.
 #
-# Here is what messages need. What CONNECT and SUBSCRIBE change, compaction and the space for
-# it are journal/compaction.py's, which is loaded on demand with the heap's lock lifted. Without
-# it nothing is allocated after construction, if the medium does not.
+# A message is written before the first row that holds it; its slot then has the flag KEPT.
+# Neither QoS 0 deliveries nor those of sessions that end with their connection are written.
+#
+# This file has what messages need. journal/compaction.py, which is loaded on demand with the
+# heap lock lifted, has the rest: rows that CONNECT and SUBSCRIBE change, and compaction. Nothing
+# else allocates after construction, unless the medium does.
 from slotmq.delivery.encode import length_bytes, put_header, put_u16, put_u32
 from slotmq.fast.journal import crc_add, crc_put, crc_start, crc_state, next_bit
 from slotmq.platform import heap, ondemand
@@ -28,7 +29,7 @@ _KEPT = const(16)  # in the flags of a message
 _EXTRA = const(8)
 _FIELDS = const(8)  # where a record's body begins in buf; its type and length stand before
 _ROW = const(4)  # in dirty: the journal has a row of the slot
-_RETRY = const(10)  # tenths of a second until it is tried again to write; then up to 256 times it
+_RETRY = const(10)  # tenths of a second until the next attempt to write; later up to 256 times it
 _NEVER = const(0x3FFFFFFF)
 _MINUTE = const(600)
 # Types of records
@@ -49,25 +50,25 @@ class Journal:
         self.broker = broker
         self.medium = medium
         self.generation = generation
-        self.seed = bytearray(4)  # the generation, with which each CRC begins
-        # A session with its client id is the longest of what is put here as a whole.
+        self.seed = bytearray(4)  # the generation: each CRC begins with it
+        # The longest rows that are put here as a whole are a session and a receive list.
         self.buf = bytearray(_FIELDS + 40 + max(limits.client_id_bytes, 4 * limits.received))
         self.crc = crc_state()
-        self.delivery_rows = bytearray(limits.deliveries)  # of which has the journal one?
-        self.window = 0  # the largest of this generation, as its HEAD says
+        self.delivery_rows = bytearray(limits.deliveries)  # 1: the journal has a row of the slot
+        self.window = 0  # the largest window of this generation, as HEAD says
         self.records = 0  # since the last COMMIT
         self.commits = self.failures = 0
         self.snapshot = 0  # bytes of the last compaction
-        self.whole = False  # is the current generation all that was promised until now?
-        self.safe = 0  # until it is so long there is space for the next one
-        # Where there is little space: bytes reserved, and those of packets weighed since
+        self.whole = False  # does the current generation have all that was promised until now?
+        self.safe = 0  # up to this length of the generation, space for the next one is reserved
+        # If there is little space: the reserve's end, and bytes of packets weighed since
         self.most = self.pending = 0
         self.retry_at = 0  # tenths of a second, as the next ones
         self.pause = _RETRY - getattr(medium, "blocks", 0)
-        self.always = always  # does nothing leave before what it implies is kept?
+        self.always = always  # persistence_sync always: no packet leaves before it is kept
         self.interval = min(interval_s * 10, _NEVER) or _NEVER
         self.saved = broker.now  # when the last COMMIT was written
-        # So long `now` may go unwritten while something runs out
+        # The most time without a COMMIT while something can expire
         self.clock = _MINUTE if always else max(_MINUTE, self.interval)
 
     def commit(self):
@@ -81,9 +82,9 @@ class Journal:
         if broker.busy or not self.whole and now < self.retry_at:
             return not self.always
         medium = self.medium
-        # A compaction pays when the journal is several times what it would write.
+        # A compaction pays when the journal is several times as long as what it would write.
         pays = not self.whole or medium.end > min(medium.capacity, 65536 + 4 * self.snapshot)
-        self.whole = False  # until it is: else a part may be there, and all goes elsewhere
+        self.whole = False  # if write() fails, part of a batch may be there: compact then
         if not pays:
             try:
                 self.write()
@@ -97,8 +98,8 @@ class Journal:
         return True
 
     def compacted(self):
-        """Try to write all there is into a new generation; is it done?"""
-        self.retry_at = self.broker.now + _RETRY  # if not even its code can be loaded
+        """Try to write all rows into a new generation; did that succeed?"""
+        self.retry_at = self.broker.now + _RETRY  # in case its code cannot be loaded
         with heap.lifted:
             self._control().compact(self)
         return self.whole
@@ -111,7 +112,7 @@ class Journal:
         return ondemand.take("journal.compaction", self.broker.now)
 
     def _is_due(self, now):
-        # That a delivery has ended can wait; all else only if everything may.
+        # The end of a delivery may wait; anything else only with persistence_sync interval.
         broker = self.broker
         ended = broker.deliveries.count[4]
         changed = broker.sessions.changed or broker.subscriptions.changed or ended & 1
@@ -122,18 +123,18 @@ class Journal:
         return (changed or ended) and waited >= self.interval or self._is_late(waited)
 
     def _is_late(self, waited):
-        # A start knows the time of the last COMMIT: without one, what expires would begin anew.
+        # A start knows the time of the last COMMIT only: what expires counts on from there.
         five = self.broker.five
         return waited >= self.clock and five and (five.to_sweep or five.next_due < _NEVER)
 
     def close(self):
-        """Write what has waited; nothing will follow."""
+        """Write what has waited; nothing follows."""
         self.interval = self.retry_at = self.clock = 0
         self.commit()
         self.medium.close()
 
     def write(self):
-        """The rows of all slots that have changed, and COMMIT."""
+        """Write the rows of all slots that have changed, and COMMIT."""
         broker = self.broker
         if broker.sessions.changed or broker.subscriptions.changed:
             with heap.lifted:
@@ -152,7 +153,7 @@ class Journal:
             self.commits += 1
 
     def _received(self, sessions):
-        # slot, then the packet ids; with qos2_delivery release the message after each.
+        # slot, then each packet id and its message (NONE without qos2_delivery release)
         buf = self.buf
         messages = sessions.id_msg
         session = next_bit(sessions.dirty, 0, sessions.slots, 2)
@@ -174,7 +175,7 @@ class Journal:
         sessions.ids_high[1] = 0
 
     def _deliveries(self, deliveries):
-        # What is new stands at the end of its session's list, and is written in its order.
+        # New deliveries stand at the end of their session's list; their rows keep that order.
         flags = deliveries.flags
         at = next_bit(flags, 0, deliveries.slots, _CHANGED)
         while at < deliveries.slots:
@@ -208,7 +209,7 @@ class Journal:
         if msg != _NONE:
             self.message(msg)
         at = put_u16(buf, _FIELDS, entry)
-        # With `interval` the row may be of one that had the slot before: this one is not known.
+        # With `interval`, the row may be of a delivery that had the slot before.
         if self.always and self.delivery_rows[entry] and deliveries.state[entry] == _RELEASED:
             self.record(_DELIVERY_RELEASED, at)
             return
@@ -238,9 +239,9 @@ class Journal:
         retained.changed = False
 
     def message(self, msg):
-        """The row of a message, if there is none yet."""
-        # slot, flags, when it expires, far, bytes of properties, then topic length, topic,
-        # properties and payload as they lie in the slot
+        """Write the row of a message, if there is none yet."""
+        # slot, flags, when it expires, far, length of the properties; then topic length, topic,
+        # properties and payload, as they lie in the slot
         messages = self.broker.messages
         flags = messages.flags[msg]
         if flags & _KEPT:
@@ -267,7 +268,7 @@ class Journal:
     # Bytes
 
     def record(self, kind, end, more=0):
-        """buf[_FIELDS:end] is the body, or its beginning: so many bytes more will follow."""
+        """buf[_FIELDS:end] is the body, or its beginning, which `more` bytes follow."""
         n = end - _FIELDS + more
         start = _FIELDS - 1 - length_bytes(n)
         put_header(self.buf, start, kind, n)
@@ -287,7 +288,7 @@ class Journal:
         self.records += 1
 
     def gone(self, kind, dirty, slot):
-        """A slot holds nothing that is kept: its row goes, if it has one."""
+        """A slot holds nothing to keep: remove its row, if the journal has one."""
         if dirty[slot] & _ROW:
             self.record(kind, put_u16(self.buf, _FIELDS, slot))
         dirty[slot] = 0

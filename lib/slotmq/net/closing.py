@@ -1,8 +1,8 @@
-# closing.py - the end of a network connection: at once, or, where the client was told
-# why, after it had a moment to read that (version 5: the write side is shut where sockets
-# can do that, what still comes is thrown away, since bytes that nobody read would destroy
-# the last packet). Where another one needs its slot, that moment is over.
-# Gives memory back; allocates nothing that stays.
+# closing.py - the end of a network connection. It is closed at once, or, if a client of MQTT
+# 5.0 was sent a reason, after a short linger in which it can read that packet: the write side
+# is shut down where sockets can do that, and input is read and discarded, because unread input
+# would make TCP reset the connection. A new client that needs the slot ends the linger.
+# Frees memory; allocates nothing that stays.
 from slotmq.platform import heap
 from slotmq.platform.runtime import const
 from slotmq.platform.sockets import half_close
@@ -15,28 +15,28 @@ _LOST = const(9)
 
 
 def close(loop, conn):
-    """An ended connection, whose last bytes have been written as far as they could be."""
+    """Close an ended connection, whose output has been written as far as possible."""
     five = loop.broker.five
     if five and not loop.stopping and five.lingers(loop.broker, conn):
         loop.pause(conn, 0)
         _half_close(loop, conn)
-        loop.listeners.start()  # it makes way for who waits there
+        loop.listeners.start()  # a client that waits may have its slot, see make_way()
     else:
         hang_up(loop, conn)
 
 
 def _half_close(loop, conn):
-    # Once the last bytes have left.
+    # Only after the last bytes were written.
     if loop.conns.is_empty(conn):
         half_close(loop.conns.stream[conn])
 
 
 def discard(loop, conn, stream, event):
-    """Something has come from a client to whom nobody listens any more."""
+    """An event on a connection that lingers: read its input and discard it."""
     if event & _OUT:
         loop.writable(conn)
         if loop.conns.state[conn] != _LINGERING:
-            return  # its socket has failed: the turn's end hangs it up
+            return  # its socket has failed: it is closed at the end of the turn
         _half_close(loop, conn)
     try:
         gone = stream.readinto(loop.broker.rx, len(loop.broker.rx)) == 0
@@ -47,8 +47,8 @@ def discard(loop, conn, stream, event):
 
 
 def make_way(loop):
-    """One that lingers is closed when the turn ends, for who waits to come in; False: there
-    is none. Not at once: the poller may have told of it already."""
+    """End a connection that lingers, for a client that waits; False: none lingers.
+    It is closed at the end of the turn: the poller may have reported it already."""
     conns = loop.conns
     for conn in range(conns.top):
         if conns.state[conn] == _LINGERING:
@@ -58,7 +58,7 @@ def make_way(loop):
 
 
 def hang_up(loop, conn):
-    """The network connection ends now, and gives its slot back."""
+    """Close the network connection now, and free its slot."""
     stream = loop.conns.stream[conn]
     loop.pause(conn, 0)
     heap.lift()

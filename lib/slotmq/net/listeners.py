@@ -1,13 +1,13 @@
 # listeners.py - listeners, and the connections that come in through them.
 #
-# Owns whether a listener accepts. Of its max_connections, as of the table's slots, there
-# is one in reserve: the client too many comes in, and CONNECT tells it so, or lets it
-# take over its own session. Those after it wait in the system's backlog until one ends.
+# Owns whether a listener accepts. One connection above max_connections, as above the limit,
+# is accepted: the client too many is refused by CONNACK, or takes over its own session. Clients
+# after it wait in the system's backlog until a connection ends.
 #
-# On the control plane: allocates, and lifts the lock on the heap for it. Where accept() finds no
-# heap a port may lose the connection for ever (esp32: its descriptor, rp2 from 1.28: its control
-# block), and register() leaves an entry that makes the next poll crash. So who comes in is let in
-# only where there is heap for all of that.
+# Control plane: allocates, and unlocks the heap for it. If accept() runs out of heap, a port may
+# lose the connection for ever (esp32: its descriptor, rp2 from 1.28: its control block); if
+# register() does, it leaves an entry that makes the next poll crash. So a connection is accepted
+# only where there is heap for both.
 from slotmq.net import closing
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
@@ -15,9 +15,9 @@ from slotmq.platform.runtime import const
 _IN = const(1)
 _HUP = const(16)
 _ACCEPTS = const(4)  # new connections of a listener in one turn
-_NEEDS = const(96)  # words of heap, for a connection's objects
-_NEEDS_EACH = const(6)  # and for each slot: tables of of_stream and of the poller that grow
-# What a listener may have: [max_connections, its sockets, those that are connected]
+_NEEDS = const(96)  # words of heap for a connection's objects
+_NEEDS_EACH = const(6)  # words for each slot: the tables of of_stream and of the poller grow
+# The quota of a listener: [max_connections, its sockets, those that have a session]
 _QUOTA_MOST = const(0)
 _QUOTA_SOCKETS = const(1)
 
@@ -36,10 +36,10 @@ class Listeners:
     def __init__(self, loop):
         self.loop = loop
         self.listeners = []
-        self.failed = False  # could not accept though there was a slot
+        self.failed = False  # a listener is closed though there is a slot
 
     def add(self, socket, accept, most=0):
-        """At most so many connected, 0: no bound, None: counted with the listener before."""
+        """most: max_connections; 0: no bound; None: shares the quota of the listener before."""
         quota = self.listeners[-1].quota if most is None else [most or 0xFFFF, 0, 0]
         listener = Listener(socket, accept, quota)
         self.listeners.append(listener)
@@ -54,12 +54,12 @@ class Listeners:
         self.listeners = []
 
     def left(self, conn):
-        """A connection is closed: there is space for another one."""
+        """A connection was closed: accept another one."""
         self.loop.conns.quota[conn][_QUOTA_SOCKETS] -= 1
         self.start()
 
     def start(self):
-        """Accept again, where it was stopped."""
+        """Open the listeners that had to stop accepting."""
         heap.lift()
         self.failed = False
         for listener in self.listeners:
@@ -69,7 +69,7 @@ class Listeners:
         heap.drop()
 
     def _register(self, stream):
-        # False: there is no heap for it (or the system has no more): tried again with the tick.
+        # False: out of heap, or of the system's memory; the next tick tries again.
         poller = self.loop.poller
         try:
             self._make_space()
@@ -80,7 +80,7 @@ class Listeners:
             return False
 
     def _make_space(self):
-        # MemoryError now, and not half way. What this takes is free again at once.
+        # Raise MemoryError here, and not half-way. The memory is free again at once.
         words = _NEEDS + _NEEDS_EACH * self.loop.conns.slots
         try:
             space = [None] * words
@@ -95,14 +95,14 @@ class Listeners:
         quota = listener.quota
         for k in range(_ACCEPTS):
             if conns.count == conns.slots or quota[_QUOTA_SOCKETS] > quota[_QUOTA_MOST]:
-                if k == 0 and not closing.make_way(loop):  # else: does anybody wait?
+                if k == 0 and not closing.make_way(loop):  # k > 0: perhaps no other waits
                     self._stop(listener)
                 return
             try:
                 self._make_space()
                 found = listener.accept()
             except (MemoryError, OSError):
-                self._stop(listener)  # out of sockets or heap: tried again with the next tick
+                self._stop(listener)  # out of sockets or heap: the next tick tries again
                 self.failed = True
                 return
             if found is None or not self._watch(found[0]):
@@ -115,7 +115,7 @@ class Listeners:
             loop.of_stream[stream] = conn
 
     def _watch(self, stream):
-        # What a connection takes of the heap beside its slot; False: there is no space.
+        # Allocate what a connection needs beside its slot; False: out of heap.
         try:
             self.loop.of_stream[stream] = 0
             if self._register(stream):

@@ -1,7 +1,7 @@
-# timers.py - what happens with time: who has been silent too long, what is sent
-# again, counters and times before they grow too large, the rounds of $SYS. The loop calls
-# tick() several times a second; the unit is a tenth of a second, and every 300 days the
-# clock's zero moves (tables/epoch.py). Does not allocate, but for that and for $SYS.
+# timers.py - timeouts, retransmission, carries of counters, the start of a new epoch and
+# updates of $SYS. The loop calls tick() several times a second. The unit of time is a tenth of
+# a second; every 300 days the clock's zero moves (tables/epoch.py). Allocates only for that, for
+# the log and for $SYS.
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
 
@@ -14,20 +14,20 @@ _PUBLISH_OUT = const(3)
 _IN = const(1)
 _WARNING = const(2)
 _NEXT_LOOK = const(100)  # tenths of a second
-_HURRY = const(21)  # tenths of a second, of which the first may have been cut short
+_HURRY = const(21)  # tenths of a second; the first may be incomplete
 _EPOCH = const(259200000)  # tenths of a second: 300 days
 CARRY = 100000000  # stats stay below this; carried counts how often they passed it
 
 
 def tick(broker):
-    """Several times a second: who has been silent too long, what is to be sent again."""
+    """Called several times a second."""
     if broker.now >= _EPOCH:
         _begin_epoch(broker)
     conns = broker.conns
-    waiting = False  # does somebody wait for a reassembly buffer?
+    waiting = False  # does a connection wait for a reassembly buffer?
     for conn in range(0 if conns.reassembly[3] else conns.top):
         if conns.waits_for_reassembly(conn):
-            # It is not read until it has one: not its fault.
+            # It is not read until it has one, so it may not time out.
             conns.last_activity[conn] = broker.now
             waiting = True
             broker.loop.next_tick = broker.now + 1
@@ -36,7 +36,7 @@ def tick(broker):
             _check_timeout(broker, conn, waiting)
             session = conns.session[conn]
             if session != _NONE and broker.sessions.scans[session]:
-                broker.go_on(conn)  # others may have made space for it
+                broker.go_on(conn)  # another connection may have made space for it
     if broker.retry:
         broker.retry(broker)
     _count(broker)
@@ -48,12 +48,12 @@ def tick(broker):
         try:
             broker.sys.tick()
         except MemoryError:
-            pass  # another round will come
+            pass  # the next update comes
         heap.drop()
 
 
 def _begin_epoch(broker):
-    # What may allocate comes first: without heap for it the next tick tries again, for 300 days.
+    # What may allocate comes first: if there is no heap, the next tick tries again, for 300 days.
     heap.lift()
     try:
         epoch = ondemand.take("tables.epoch", broker.now)
@@ -67,7 +67,7 @@ def _begin_epoch(broker):
 
 
 def _count(broker):
-    # Counters stay below what 30 bits hold, and of what tables count the log hears.
+    # Keep counters below 30 bits, and log that a table was full.
     counts = broker.conns.counts
     broker.stats[_PUBLISH_OUT] += counts[1]
     counts[1] = 0
@@ -76,7 +76,7 @@ def _count(broker):
             broker.stats[k] -= CARRY
             broker.carried[k] += 1
     if broker.log_mask & _WARNING and broker.now >= broker.clock[1]:
-        # Has a table refused or dropped what the log was not told of?
+        # Have tables refused or dropped something since the last such line?
         k = broker.conns.refused + broker.messages.refused + broker.deliveries.refused
         table = broker.sessions
         k += table.refused + table.ids_refused + broker.retained.refused
@@ -104,12 +104,13 @@ def _check_timeout(broker, conn, waiting):
         timeout = conns.keep_alive_timeout[conn]
         late = timeout and now - conns.last_activity[conn] >= timeout
     if conns.buffered[conn] and not (waiting and conns.waits_for_reassembly(conn)):
-        # A cut packet: so long for each 2,000 bytes (protocol/dispatch.py).
+        # An incomplete packet: packet_timeout for each 2,000 bytes (protocol/dispatch.py).
         waiting = waiting and conns.has_reassembly(conn)
         timeout = _HURRY if waiting else broker.settings.packet_timeout * 10
         since = conns.buffered_since[conn]
         if broker.loop.paused[conn] & _IN:
-            # Nor is it read while it takes nothing: then that counts, where another waits.
+            # It is not read while its client takes no output. Then the last activity counts, if
+            # another connection waits for the buffer.
             conns.buffered_since[conn] = now
             since = conns.last_activity[conn] if waiting else now
         late = late or now - since >= timeout

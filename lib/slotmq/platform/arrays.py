@@ -1,13 +1,12 @@
-# arrays.py - how the fixed columns of the tables are made. Allocates, at start only, and
-# of a small heap no more than the column: what is needed for a moment beside it would
-# leave a hole there.
+# arrays.py - makes the fixed columns of the tables. Allocates, at start only, and in a small
+# heap nothing but the column: a temporary object beside it would leave a hole.
 from array import array
 
 _MANY = 0x8000
 
 
 def u16(n, fill=0):
-    """n unsigned 16-bit cells: slots, packet ids, lengths; fill is 0 or 0xFFFF, none."""
+    """n unsigned 16-bit cells: slots, packet ids, lengths; fill is 0, or 0xFFFF for none."""
     if n > _MANY:
         return array("H", (b"\xff" if fill else b"\0") * (2 * n))
     cells = array("H", range(n))
@@ -17,7 +16,7 @@ def u16(n, fill=0):
 
 
 def i32(n):
-    """n signed 32-bit cells, 0: byte counts, tenths of a second."""
+    """n signed 32-bit cells of 0: byte counts, tenths of a second."""
     cells = array("i", range(n))
     for i in range(n):
         cells[i] = 0

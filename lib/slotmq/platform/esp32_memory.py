@@ -1,28 +1,28 @@
-# esp32_memory.py - an ESP32's memory, of which MicroPython's heap and Wi-Fi each take a part.
+# esp32_memory.py - how much of an ESP32's memory MicroPython's heap may take from Wi-Fi.
 #
-# The heap begins with 56 or 64 KB and doubles when it is full; where the system has less left than
-# that in one piece, it takes all of it (py/gc.c), and Wi-Fi then fails. gc.mem_free() counts
-# that piece as free, and no setting bounds it: so tables are not made that need more than the
-# heap can have without. Borrowed at the start of a board of this kind, and by the tools.
+# The heap begins with 56 or 64 KB and doubles when it is full. If no free piece of the system's
+# memory is that large, the heap takes the largest one whole (py/gc.c), and Wi-Fi then fails.
+# gc.mem_free() counts that piece as free, and no setting bounds the growth: so the start refuses
+# tables that would need it. Loaded for the start of an ESP32, and by the tools.
 import gc
 
 from slotmq.platform.runtime import const
 
-_FOR_PACKETS = const(16384)  # on their way, when Wi-Fi is up: a plan, ten of 1,600 bytes
+_FOR_PACKETS = const(16384)  # bytes for packets in Wi-Fi: an estimate, ten of 1,600 bytes
 # The port leaves Wi-Fi what it needs while the heap has not doubled more than once
 # (MICROPY_GC_INITIAL_HEAP_SIZE in its mpconfigport.h).
 _AT_FIRST = const(66000)
-_AREA = const(4096)  # a piece that is worth an area
-_OF_LAST = const(8192)  # counted of growth that takes too much: clients need it for moments
+_AREA = const(4096)  # bytes of the smallest piece by which the heap grows
+_OF_LAST = const(8192)  # bytes counted of growth that takes too much: clients need them briefly
 
 
 def free():
-    """Bytes that the heap has or can have."""
+    """Bytes that are free in the heap, or can be added to it."""
     return space(gc.mem_alloc(), gc.mem_free(), _areas(), _FOR_PACKETS)
 
 
 def told():
-    """One line: what the system has left, and whether that is little."""
+    """One line: what is left to the system, and whether that is little."""
     areas = _areas()
     left = sum([area[1] for area in areas])
     largest = max([area[2] for area in areas])
@@ -31,7 +31,7 @@ def told():
 
 
 def space(used, free, areas, kept):
-    """The same of these numbers: gc's, esp32.idf_heap_info()'s, and what the system is to keep."""
+    """free() of these numbers: gc's, esp32.idf_heap_info()'s, and what the system must keep."""
     pieces = sorted([area[2] for area in areas])
     left = sum([area[1] for area in areas])
     free -= pieces[-1]

@@ -1,5 +1,5 @@
-# filesystem_cpython.py - in which kind of file system of a computer a file lies, as Linux tells
-# it; and the file that keeps other brokers away.
+# filesystem_cpython.py - which kind of file system of a computer a file is in, as Linux reports
+# it; and the lock file that keeps other brokers away.
 import os
 
 _MOUNTS = "/proc/self/mounts"
@@ -7,7 +7,7 @@ _FAT = ("vfat", "msdos", "exfat")
 
 
 def kind(path, mounts=_MOUNTS):
-    """FAT's name where it is that; "host", where it is another or nobody knows."""
+    """The name of a FAT file system; "host" for any other, or if it is not known."""
     path = os.path.realpath(path)
     found, longest = "host", ""
     try:
@@ -24,20 +24,20 @@ def kind(path, mounts=_MOUNTS):
 
 
 def _plain(text):
-    # Blanks and the like are octal there, \040.
+    # Blanks and some other characters are octal in mounts: \040.
     first, *others = text.split("\\")
     return first + "".join([chr(int(part[:3], 8)) + part[3:] for part in others])
 
 
 def lock(path):
-    """A file to take locks of, which nobody else may open: whoever can has them too."""
+    """A file to lock, which no other user may open: whoever opens it could take the lock."""
     file = open(path, "ab", opener=_private)  # noqa: SIM115 - it stays open
     found = os.fstat(file.fileno())
     if found.st_uid == os.geteuid() and found.st_nlink == 1:
         try:
             os.fchmod(file.fileno(), 0o600)
         except OSError:
-            pass  # a file system without rights
+            pass  # a file system without permissions
     return file
 
 

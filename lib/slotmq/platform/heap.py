@@ -1,19 +1,19 @@
-# heap.py - the lock on MicroPython's heap while the loop turns. Does not allocate.
+# heap.py - the lock on MicroPython's heap while the loop runs. Does not allocate.
 #
-# lock() and unlock() stand around the loop; lift() and drop() around whatever in it
-# may allocate. They nest: a connection is taken over (lifted) and that is logged
-# (lifted again). Without the lock, in a test or in an application's own call,
-# lift() and drop() do nothing.
+# lock() and unlock() enclose a run of the loop; lift() and drop() enclose what may allocate
+# in it. They nest: a session is taken over (lifted) and that is logged (lifted again).
+# If the heap is not locked, as in a test or a call by the application, lift() and drop()
+# only count.
 #
-# Ctrl-C may come at any jump of the bytecode, and a heap that stayed locked would take the
-# REPL with it. So between a change of the lock and the note of it there is no jump, and what
-# unlock() does is looked up, not asked.
+# Ctrl-C may be raised at any jump of the bytecode, and a heap that stayed locked would block
+# the REPL. So there is no jump between a change of the lock and the note of it, and unlock()
+# selects its function by index instead of by `if`.
 from slotmq.platform.runtime import const, heap_lock, heap_unlock
 
 _LOCKED = const(0)
 _LIFTED = const(1)
-_HELD = const(2)  # is the lock on the heap now?
-_EXCUSED = const(3)  # a MemoryError has left `with lifted`: it was no allocation under the lock
+_HELD = const(2)  # is the heap locked now?
+_EXCUSED = const(3)  # a MemoryError has left `with lifted`: the heap was not locked for it
 _state = bytearray(4)
 _RELEASE = (int, heap_unlock)  # by _HELD
 
@@ -26,7 +26,7 @@ def lock():
 
 
 def unlock():
-    # Also where an exception passed a lift() that was not dropped.
+    # Also after an exception between lift() and drop().
     state = _state
     _RELEASE[state[_HELD]]()
     state[_LOCKED] -= 1
@@ -42,7 +42,7 @@ def lift():
 
 
 def settle():
-    """Lift no more: an exception has come as far as the loop. -> was the lock lifted for it?"""
+    """Undo every lift(), after an exception that reached the loop. -> was the heap unlocked?"""
     was = _state[_LIFTED] or _state[_EXCUSED]
     _state[_EXCUSED] = 0
     if _state[_LIFTED]:
@@ -68,4 +68,4 @@ class _Lifted:
         drop()
 
 
-lifted = _Lifted()  # `with heap.lifted:` for what may raise where no turn is under way
+lifted = _Lifted()  # `with heap.lifted:` for what may raise outside a turn

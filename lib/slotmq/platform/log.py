@@ -1,17 +1,17 @@
-# log.py - one line for each entry, to where the configuration wants it.
+# log.py - the log: one line for each entry, to the configured destinations.
 #
 # Owns the destinations of the process and `mask`, which has a bit for each type
 # that is written: error 1, warning 2, notice 4, information 8, subscribe 16,
-# unsubscribe 32, debug 64. The mask is looked at first, so that nothing is put
-# together in vain: `if broker.log_mask & _NOTICE: broker.log(_NOTICE, ...)`.
-# Nothing is written before open(). Allocates the line.
+# unsubscribe 32, debug 64. Callers test the mask first, so that no text is formatted
+# in vain: `if broker.log_mask & _NOTICE: broker.log(_NOTICE, ...)`.
+# Nothing is written before open_all(). Allocates the line.
 import sys
 import time
 
 from slotmq.platform.runtime import const
 
 _YEAR_2000 = const(946684800)  # where the clocks of most boards begin
-_CLOCK_IS_SET = const(1700000000)  # less means that nobody has told the time yet
+_CLOCK_IS_SET = const(1700000000)  # an earlier time means that the clock is not set yet
 
 mask = 0
 _outs = []
@@ -20,16 +20,16 @@ _start = int(time.time())
 
 
 def open_all(dests, types):
-    """Begin, or begin anew after a reload, when files may have been moved away."""
+    """Open the destinations; again after a reload, since files may have been moved away."""
     global mask
     outs = []
     try:
         for dest in dests:
-            is_file = dest[:5] == "file "  # which is written line by line
+            is_file = dest[:5] == "file "  # buffered by lines
             outs.append(open(dest[5:].strip(), "a", 1) if is_file else getattr(sys, dest))
     except OSError:
         _close_all(outs)
-        raise  # the old ones go on
+        raise  # the old destinations stay
     close()
     mask = types
     _outs.extend(outs)
@@ -49,7 +49,7 @@ def _close_all(outs):
 
 
 def write(bit, text):
-    """A line of that type; 0: what was asked for and printed, it is for the files only."""
+    """Write a line of that type; 0: to files only, since it is printed anyway."""
     if bit and not mask & bit:
         return
     line = "%d: %s\n" % (now(), text)
@@ -58,10 +58,10 @@ def write(bit, text):
             if bit or out not in (sys.stdout, sys.stderr):
                 out.write(line)
         except (OSError, ValueError):
-            pass  # a full disk, a reader that has gone: the broker goes on
+            pass  # a full disk, a closed pipe: the broker goes on
 
 
 def now():
-    """Seconds since 1970 as in mosquitto's log, since the start while no clock is set."""
+    """Seconds since 1970, as in mosquitto's log; since the start while the clock is not set."""
     t = int(time.time())
     return t + _epoch if t + _epoch > _CLOCK_IS_SET else t - _start

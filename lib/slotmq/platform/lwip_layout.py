@@ -1,19 +1,19 @@
-# lwip_layout.py - where lwIP's control block of a connection has snd_buf and snd_queuelen: that
-# depends on its version and on how it was built, so it is found out by a write.
+# lwip_layout.py - finds the offsets of snd_buf and snd_queuelen in lwIP's control block of a
+# connection by a write: they depend on lwIP's version and build.
 #
-# Of a connection that holds nothing a write of n bytes makes snd_buf less by n, and snd_queuelen,
-# the next 16-bit number, 1 instead of 0. If one place alone has changed so, that is it; else, as
-# where an acknowledgement has come meanwhile, the next write tells. Loaded on demand; allocates
-# before it writes, so that a MemoryError means that nothing was sent.
+# On a connection that holds nothing, a write of n bytes lowers snd_buf by n and raises
+# snd_queuelen, the next 16-bit number, from 0 to 1. If exactly one pair has changed so, it is
+# found; else, for instance if an acknowledgement came meanwhile, the next write tries again.
+# Loaded on demand; allocates before it writes, so that a MemoryError means that nothing was sent.
 from slotmq.platform.runtime import const
 
 _PCB = const(4)
-_NUMBERS = const(100)  # of 16 bits, of a control block that are looked at
+_NUMBERS = const(100)  # 16-bit numbers of a control block that are compared
 _WARNING = const(2)
 
 
 def write(lwip, stream, buf, off, n):
-    """stream.write(), and a look at what it has changed."""
+    """stream.write(), and a comparison of the control block before and after."""
     numbers = [0] * _NUMBERS
     pcb = _read(lwip, stream, numbers)
     done = stream.write(buf, off, n)
@@ -50,4 +50,4 @@ def _give_up(broker):
         try:
             broker.log(_WARNING, text)
         except MemoryError:
-            pass  # no reason to write the same bytes again
+            pass  # the bytes are sent: the caller must not repeat the write

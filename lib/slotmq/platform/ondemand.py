@@ -1,9 +1,8 @@
-# ondemand.py - modules that are there only while somebody needs them: how a client comes
-# in, how it subscribes, what $SYS says. They are half of the broker's text and a small
-# part of its life, so where the heap is small they are loaded when they are called and
-# forgotten when they have not been called for a while. (Where it is large, a collection
-# would cost more than they do.) What is kept for later is no part of them. The control
-# plane: allocates, and gives back.
+# ondemand.py - modules that are loaded only while they are needed, such as CONNECT, SUBSCRIBE
+# and $SYS. They are half of the broker's code and seldom run. So in a small heap they are
+# loaded when they are called, and unloaded when they were not called for a while. (In a large
+# heap a collection would cost more than they do.) They keep no state. Control plane: allocates,
+# and frees.
 import gc
 import sys
 
@@ -11,17 +10,17 @@ from slotmq.platform import heap
 from slotmq.platform.runtime import MICROPYTHON, const
 
 _AFTER = const(10)  # tenths of a second
-_LITTLE = const(16384)  # bytes: the largest module, and what one comes in with
+_LITTLE = const(16384)  # bytes: the largest module, and what loading it takes
 SIZE = gc.mem_alloc() + gc.mem_free() if MICROPYTHON else 0  # bytes of the heap, at the start
 IS_SMALL = 0 < SIZE < 1000000
-taken = {}  # name: when it was called last
+taken = {}  # loaded modules, name: when it was called last
 current = 0  # bytes of a small heap in use after the last collection here
 
 
 def take(name, now):
-    """The module slotmq.<name>, loaded if need be; to be used at once and not to be kept."""
+    """The module slotmq.<name>, loaded if necessary; the caller must not keep it."""
     if IS_SMALL and MICROPYTHON and name not in taken and gc.mem_free() < _LITTLE:
-        forget_all()  # so that it does not lie between what is forgotten later
+        forget_all()  # so that it is not placed between modules that are unloaded later
     for _ in range(2):
         taken[name] = now
         try:
@@ -33,7 +32,7 @@ def take(name, now):
 
 
 def tell(broker, what, conn, about):
-    """The log hears of a connection (status/log_connections.py), if there is heap for it."""
+    """Log an event of a connection (status/log_connections.py), if there is heap for it."""
     heap.lift()
     try:
         getattr(take("status.log_connections", broker.now), what)(broker, conn, about)
@@ -43,9 +42,9 @@ def tell(broker, what, conn, about):
 
 
 def forget_all():
-    """Let go of what was taken; whoever is being called stays until it returns.
+    """Unload the modules; one that is being called stays in the heap until it returns.
 
-    Not of protocol.connect: v5.connect, for which it makes space, would load it once more."""
+    protocol.connect stays: v5.connect, which may need the space, would load it again."""
     for name in list(taken):
         if name != "protocol.connect":
             forget(name)
@@ -60,7 +59,7 @@ def _collect():
 
 
 def tick(now):
-    """Several times a second: forget what nobody has needed for a while."""
+    """Called several times a second: unload modules that were not called for a while."""
     if not IS_SMALL:
         return
     for name in taken:
@@ -69,12 +68,12 @@ def tick(now):
             forget(name)
             _collect()
             heap.drop()
-            tick(now)  # for the next one: the table has changed
+            tick(now)  # begin again: the dict has changed
             return
 
 
 def forget(name):
-    """Let go of the module slotmq.<name>, if it is there."""
+    """Unload the module slotmq.<name>, if it is loaded."""
     taken.pop(name, None)
     name = "slotmq." + name
     if sys.modules.pop(name, None):
@@ -83,7 +82,7 @@ def forget(name):
 
 
 def borrow(name, function, *args):
-    """Call a function of the module slotmq.<name>, and forget the module."""
+    """Call a function of the module slotmq.<name>, then unload the module."""
     try:
         __import__("slotmq." + name)
         return getattr(sys.modules["slotmq." + name], function)(*args)

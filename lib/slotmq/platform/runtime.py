@@ -1,6 +1,6 @@
-# runtime.py - which Python this is, and the four names of MicroPython's own that every module
-# may use: const, and the lock on the heap. What else differs between the two is chosen once,
-# at import, in platform/sockets.py and fast/__init__.py; no other module of the core asks.
+# runtime.py - which Python runs this, and the names of module micropython that every module
+# may use: const, and the lock on the heap. Other differences between the two are chosen once,
+# at import, in platform/sockets.py and fast/__init__.py.
 # ruff: noqa: F401 - others import from here
 import sys
 

@@ -1,4 +1,4 @@
-# sockets.py - TCP and the clock of the runtime that this is, with one contract.
+# sockets.py - TCP and the clock of this runtime, with one contract for both.
 # ruff: noqa: F401 - others import from here
 from slotmq.platform.runtime import MICROPYTHON
 

@@ -1,10 +1,10 @@
-# sockets_cpython.py - TCP on CPython: sockets and pollers with MicroPython's calls.
+# sockets_cpython.py - TCP on CPython: sockets and pollers with MicroPython's methods.
 import select
 import socket
 import time
 
-_BACKLOG = 4096  # whom the system must turn away tries again after a second
-MOST_EVENTS = 84  # at a time, of 12 bytes: malloc has such a block at hand
+_BACKLOG = 4096  # a client that the system turns away tries again only after a second
+MOST_EVENTS = 84  # of one poll, 12 bytes each: malloc has a free list for such a block
 
 
 class Clock:
@@ -29,11 +29,11 @@ class Stream:
         self.sock = sock
         self.fileno = sock.fileno
         self.close = sock.close
-        self.readinto = sock.recv_into  # "nothing now" is an OSError here, as a board may have it
+        self.readinto = sock.recv_into  # raises OSError for "nothing now", as some boards do
         self.send = sock.send
 
     def give_back(self, data):
-        """The next readinto() gives these bytes, which have been read before."""
+        """The next readinto() returns these bytes, which were read before."""
 
         def again(buf, n):
             assert len(data) <= n
@@ -54,10 +54,10 @@ class Poller:
     """register, modify, unregister and ipoll over epoll, or poll where there is none."""
 
     def __init__(self):
-        self.streams = {}  # by their descriptor
+        self.streams = {}  # descriptor -> stream
         if hasattr(select, "epoll"):
             self._poll = select.epoll()
-            self.wait = self._poll.poll  # for so many seconds, and events, at most
+            self.wait = self._poll.poll  # (seconds, events) at most
         else:
             self._poll = select.poll()
             self.wait = lambda seconds, _most: self._poll.poll(seconds * 1000)
@@ -72,7 +72,7 @@ class Poller:
 
     def unregister(self, stream):
         fd = stream.fileno()
-        if self.streams.pop(fd, None):  # as MicroPython's, it takes who is not there too
+        if self.streams.pop(fd, None):  # as MicroPython's, it accepts one that is not registered
             self._poll.unregister(fd)
 
     def ipoll(self, timeout_ms):
@@ -84,7 +84,7 @@ class Poller:
 
 
 def half_close(stream):
-    """Say that nothing more will be written; what was, arrives though more is read."""
+    """Shut down the write side; what was written still arrives, while input is read."""
     try:
         stream.sock.shutdown(socket.SHUT_WR)
     except OSError:
@@ -92,7 +92,7 @@ def half_close(stream):
 
 
 def open_listener(loop, settings, host, port, most):
-    """Listen on one address; -> (host, port). OSError where that is not possible."""
+    """Listen on one address; -> (host, port). OSError: it is not possible."""
     info = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, kind, _, _, address = info[0]
     listener = socket.socket(family, kind)

@@ -1,6 +1,6 @@
-# sockets_micropython.py - TCP on MicroPython, where the socket itself is the stream:
-# readinto(buf, n), write(buf, off, n) and close() are its own, and select.poll has
-# ipoll. Allocates when a listener opens and for each connection accepted.
+# sockets_micropython.py - TCP on MicroPython, where the socket itself is the stream: it has
+# readinto(buf, n), write(buf, off, n) and close(), and select.poll has ipoll. Allocates when a
+# listener opens and for each accepted connection.
 import select
 import socket
 import sys
@@ -9,42 +9,43 @@ from errno import EAGAIN, ECONNABORTED
 
 import micropython
 
-_BACKLOG = 4096  # whom the system must turn away tries again after a second
+_BACKLOG = 4096  # a client that the system turns away tries again only after a second
 _TCP = 6
 _IPV6 = 41
-_V6ONLY = 26  # these two are Linux' numbers
+_V6ONLY = 26  # this and the one before are Linux's numbers
 _EAFNOSUPPORT = 97
-# An option's number is the port's own (rp2: 64). The unix port has it on Linux, and names none.
+# The option's number depends on the port (rp2: 64). The unix port does not name it: 1 is Linux's.
 _NODELAY = getattr(socket, "TCP_NODELAY", 1)
 _UNIX = hasattr(socket, "AF_UNIX")
 
 
 def half_close(stream):
-    """Say that nothing more will be written: sockets here cannot."""
+    """MicroPython's sockets cannot shut down the write side."""
 
 
 def make_poller(_broker):
-    # The loop runs with the heap locked; an OSError has its errno nevertheless. (Ports
-    # without this function have such a buffer from the start.)
+    # With this buffer an OSError has its errno though the heap is locked. (Ports without
+    # this function have such a buffer from the start.)
     if hasattr(micropython, "alloc_emergency_exception_buf"):
         micropython.alloc_emergency_exception_buf(100)
     poller = select.poll()
-    poller.ipoll(0)  # makes the tuple that all later calls use again
+    poller.ipoll(0)  # allocates the tuple that all later calls reuse
     return poller
 
 
 def open_listener(loop, settings, host, port, most):
-    """Listen on one address; -> (host, port). OSError where that is not possible."""
+    """Listen on one address; -> (host, port). OSError: it is not possible."""
     family, kind, _, _, address = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)[0]
-    if address is None:  # all that the esp32 port says of IPv6 (modsocket.c)
+    if address is None:  # the esp32 port gives no IPv6 address (modsocket.c)
         raise OSError(_EAFNOSUPPORT)
     listener = socket.socket(family, kind)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if _UNIX and ":" in host:  # or Linux would give it the port in IPv4 too
+        if _UNIX and ":" in host:  # else Linux would bind the port in IPv4 too
             listener.setsockopt(_IPV6, _V6ONLY, 1)
         listener.bind(address)
-        # On a board who waits holds one of the few connections, and the queue lies in the heap.
+        # On a board a client that waits holds one of the few connections, and the queue is in the
+        # heap.
         listener.listen(_BACKLOG if _UNIX else min(_BACKLOG, loop.conns.slots))
         listener.setblocking(False)
     except OSError:

@@ -1,1 +1,1 @@
-# recorder: what passes through the broker, put down as records in segments of a ring of files.
+# recorder: records what passes through the broker, in a ring of files called segments.

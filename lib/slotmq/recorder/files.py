@@ -1,6 +1,6 @@
-# files.py - the files of a recorder's ring, SSSSSSSS.seg in its folder: what is seldom done
-# with them. Owns nothing; `rec` is a Recorder, which writes the newest one itself. Loaded with
-# recorder/segments.py; on the control plane: allocates.
+# files.py - the rare operations on the files of a recorder's ring, SSSSSSSS.seg in its folder.
+# Owns nothing; `rec` is a Recorder, which writes the newest file itself. Loaded with
+# recorder/segments.py; allocates.
 import os
 from binascii import crc32
 from struct import pack, unpack
@@ -8,20 +8,20 @@ from struct import pack, unpack
 from slotmq.platform.runtime import const
 
 SEGMENT_HEAD = const(32)  # bytes before the first record
-IDENTITY = "ring"  # the file of who the board is
+IDENTITY = "ring"  # the file with the board's id and the number of its last start
 _MAGIC = b"SLMR\x01\0"
-_SEQ = const(4)  # of the Recorder's state
+_SEQ = const(4)  # an index of the Recorder's state
 _DIGITS = const(8)  # of a segment's name
 _SUFFIX = ".seg"
 
 
 def path(rec, segment):
-    """Where a segment is."""
+    """The path of a segment's file."""
     return "%s%08x%s" % (rec.folder, segment, _SUFFIX)
 
 
 def look(rec):
-    """The numbers of the segments that are there, in order."""
+    """The numbers of the segments in the folder, in order."""
     found = []
     for name in os.listdir(rec.folder or "."):
         if name.endswith(_SUFFIX) and len(name) == _DIGITS + len(_SUFFIX):
@@ -36,7 +36,7 @@ def look(rec):
 
 
 def keep(folder, board, boot):
-    """Who the board is, and the number of this start."""
+    """Store the board's id and the number of this start."""
     name = folder + IDENTITY
     data = board + pack("<I", boot)
     with open(name + ".new", "wb") as file:
@@ -48,7 +48,7 @@ def keep(folder, board, boot):
 
 
 def begin(rec, segment):
-    """The file of a new segment; its header."""
+    """Open the file of a new segment; -> its header, which is not written yet."""
     close(rec)
     board, size = rec.board, rec.size >> 8
     head = _MAGIC + pack("<H8sIII", size, board, rec.boot, segment, rec.o[_SEQ])
@@ -59,7 +59,7 @@ def begin(rec, segment):
 
 
 def close(rec):
-    """What was not synced by now was never promised."""
+    """Close the file. Errors do not matter: what was not synced was never promised."""
     try:
         if rec.file:
             rec.file.close()
@@ -69,12 +69,12 @@ def close(rec):
 
 
 def remove(rec, segment):
-    """It makes way."""
+    """Remove the file of a segment."""
     os.remove(path(rec, segment))
 
 
 def header(rec, segment):
-    """(boot, seq of the first record) of a segment; None: it has no header."""
+    """(boot, seq of the first record) of a segment; None: it has no valid header."""
     try:
         with open(path(rec, segment), "rb") as file:
             head = file.read(SEGMENT_HEAD)
@@ -90,7 +90,7 @@ def header(rec, segment):
 
 
 def end(rec, segment):
-    """Behind the seq of its last whole record: walks over all of them."""
+    """One more than the seq of its last whole record. Reads all records."""
     seq = header(rec, segment)[1]
     with open(path(rec, segment), "rb") as file:
         file.seek(SEGMENT_HEAD)
@@ -109,7 +109,7 @@ def end(rec, segment):
 
 
 def length(rec, segment):
-    """Bytes of a segment that are on flash; -1: there is no such segment."""
+    """Bytes of a segment that are synced; -1: there is no such segment."""
     if segment == rec.segment:
         return rec.synced
     if segment >= rec.__dict__.get("unsynced", rec.segment):
@@ -118,7 +118,7 @@ def length(rec, segment):
 
 
 def size(rec, segment):
-    """Bytes of its file; -1: there is none."""
+    """Bytes of a segment's file; -1: there is none."""
     try:
         return os.stat(path(rec, segment))[6]
     except OSError:
@@ -126,7 +126,7 @@ def size(rec, segment):
 
 
 def read(rec, segment, at, n):
-    """Bytes of a segment."""
+    """n bytes of a segment, from `at` on."""
     with open(path(rec, segment), "rb") as file:
         file.seek(at)
         return file.read(n)

@@ -1,7 +1,7 @@
-# flush.py - on a computer, which may fill a segment in milliseconds, none waits for the
-# disk: what was written of segments that are at their end stays with the next flush. Stands
-# before Recorder.flush(), and is loaded only where the heap is large. rec.unsynced is the first
-# segment that may not be kept yet. Allocates, with the lock on the heap lifted.
+# flush.py - lets the end of a segment not wait for the disk, since a computer may fill a segment
+# in milliseconds: the next flush syncs finished segments. Wraps Recorder.flush(); loaded only if
+# the heap is large. rec.unsynced is the first segment that may not be synced yet. Allocates,
+# with the heap lock lifted.
 import os
 
 from slotmq.platform import heap
@@ -12,7 +12,7 @@ _ENOENT = const(2)
 
 
 def stand_before(rec):
-    """From now on a Recorder keeps its older segments when it is flushed."""
+    """From now on Recorder.flush() syncs finished segments first."""
     inner = rec.flush
     rec.unsynced = rec.segment
 

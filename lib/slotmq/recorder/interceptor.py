@@ -1,9 +1,8 @@
-# interceptor.py - what passes through a broker, for its Recorder: messages behind the fast path,
-# behind the handlers of PUBLISH, and what the program itself publishes; and events.
+# interceptor.py - passes to the Recorder what passes through a broker: messages after the fast
+# path and after the handlers of PUBLISH, what the program itself publishes, and events.
 #
-# Where it stands: interceptors.py. Owns when a flush is due. How events are
-# written is recorder/segments.py's, what is told over MQTT recorder/remote.py's. Does not allocate
-# in the steady state.
+# interceptors.py declares where it stands. Owns when a flush is due. recorder/segments.py writes
+# events, recorder/remote.py answers over MQTT. Does not allocate in the steady state.
 from slotmq.delivery.lifecycle import publish_stored
 from slotmq.fast import fast_path, next_packet
 from slotmq.platform import heap, ondemand
@@ -21,7 +20,7 @@ _TOPIC = const(7)
 _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)
 _ACCEPTED = const(15)
-# Of the Recorder's state
+# Indexes of the Recorder's state
 _FILL = const(0)
 _BLOCK = const(1)
 _SEQ = const(4)
@@ -30,13 +29,13 @@ _CLIENT = const(8)
 _BEGAN = const(17)
 _ORIGIN_FLAG = const(16)
 _ORIGIN = b"\0\x0dslotmq-origin\0\x20"
-_FORMAT = const(1)  # Payload Format Indicator; the others are texts
+_FORMAT = const(1)  # Payload Format Indicator: one byte; the others have a length first
 _USER_PROPERTY = const(0x26)
 _EACH = const(10)
-_LOOK_AGAIN = const(6)  # tenths of a second: with the longest turn less than one
+_LOOK_AGAIN = const(6)  # tenths of a second; plus the longest turn, less than a second
 _PACKET_ID = const(6)
 _HEAP = const(600)  # tenths of a second between two looks at it
-_STAY = const(2592000)  # 3 days: four looks before the ticks are what they were
+_STAY = const(2592000)  # 3 days; the ticks wrap after some four times that
 
 
 class RecordInterceptor:
@@ -47,33 +46,33 @@ class RecordInterceptor:
         self.add_all = rec.add_all
         self.topics = rec.topics
         self.remote = remote
-        # Looked at before that, so that nothing waits longer
+        # One second early, so that no record waits longer than flush_s
         self.interval = (flush_s - 1) * _EACH
         self.due = self.flushed = self.stayed = broker.now  # tenths of a second
         self.ticks_ms = broker.loop.at_hand[4]
         self.o[_BEGAN] = self.ticks_ms()
-        # What it stands before: interceptors.py fills it in
+        # The functions that it wraps; interceptors.py sets them
         self.inner_first = self.inner_handlers = self.inner_handlers5 = None
         self.inner_finish_turn = self.inner_close = None
-        self.inner_end = None  # only where events are recorded, too
-        self.refused = 0  # of all tables at the last look
-        self.counts = []  # of each, see recorder/segments.py
+        self.inner_end = None  # set only if events are recorded
+        self.refused = 0  # the refusals of all tables at the last look
+        self.counts = []  # those of each table, see recorder/segments.py
         self.heap_at = broker.now
-        self.ask = self._once  # stands for the hook while a packet is handled
+        self.ask = self._once  # replaces the hook while a PUBLISH is handled
         self.answer = None
-        self.low = 0x3FFFFFFF  # bytes of heap that were free when there were fewest
+        self.low = 0x3FFFFFFF  # the least free heap so far, in bytes
         self.buf = None  # where the filters of a SUBSCRIBE are, buf[at:to]
         self.at = self.to = 0
 
     def clock(self):
-        """What comes is of now."""
+        """Set the time of the records that follow."""
         self.o[_TICKS] = (self.ticks_ms() - self.o[_BEGAN]) & 0x3FFFFFFF
         self.rec.now = self.broker.now
 
     # Messages
 
     def handle(self, columns, conn, buf, at, end):
-        """The fast path, and behind it what it has taken."""
+        """Call the fast path, and record what it has handled."""
         stop = fast_path(columns, conn, buf, at, end)
         if stop != at:
             at = self.add_all(self.ticks_ms(), conn, self.o, self.topics, buf, at, stop)
@@ -82,7 +81,7 @@ class RecordInterceptor:
         return stop
 
     def _rest(self, conn, buf, at, end):
-        # What takes more than that.
+        # Records what add_all() leaves: an unknown topic, the end of a segment, a full buffer.
         o = self.o
         pkt = self.broker.pkt
         while at < end:
@@ -100,7 +99,7 @@ class RecordInterceptor:
         self._message(conn, client, pkt[_FLAGS], buf, pkt[_TOPIC], pkt[_TOPIC_LEN], buf, at, size)
 
     def _message(self, conn, client, flags, name, topic, n, buf, at, size):
-        # One that was handled. flags: of the packet, and _ORIGIN_FLAG
+        # Records a message that was handled. flags: those of the packet, and _ORIGIN_FLAG
         broker = self.broker
         plain = broker.plain and name[topic] != 36
         if not (plain or is_wanted(broker, conn, name, topic, n, size)):
@@ -113,15 +112,15 @@ class RecordInterceptor:
             try:
                 self._remote().handle(self, name, topic, n, buf, at, size)
             except MemoryError:
-                pass  # it will ask again
+                pass  # the client will ask again
             heap.drop()
 
     def publish(self, broker, conn, pkt, buf):
-        """PUBLISH; what may_publish has answered to the handler is not asked once more."""
+        """PUBLISH. may_publish is asked once, by the handler; its answer is kept."""
         client = broker.conns.session[conn]
         flags = pkt[_FLAGS]
         is_5 = broker.conns.level[conn] == 5
-        # what the receive list suppresses is acknowledged once more, and no message
+        # a PUBLISH that the receive list suppresses is acknowledged again, but is no message
         is_new = not flags & 4 or broker.sessions.find_received(client, pkt[_PACKET_ID]) < 0
         hook = broker.may_publish
         if hook:
@@ -140,7 +139,7 @@ class RecordInterceptor:
         return result
 
     def _packet5(self, conn, client, flags):
-        # Of version 5, where an alias may stand for the topic.
+        # In version 5 an alias may stand for the topic.
         s = self.broker.five.source
         n = s.props
         if n > 48 and self._find_origin(s.buf, s.at, s.at + n):
@@ -155,9 +154,9 @@ class RecordInterceptor:
         return self.answer
 
     def _find_origin(self, buf, at, end):
-        # The user property that tells which board has recorded the message before, among
-        # properties that were checked: 32 hexadecimal digits, the board as it stands, the
-        # numbers with their lowest byte first.
+        # Searches the checked properties for the user property that says which board recorded
+        # the message before: 32 hexadecimal digits. Copies board, boot and seq to rec.origin,
+        # the numbers with their lowest byte first.
         while at < end:
             n = buf[at]
             at += 1
@@ -178,7 +177,7 @@ class RecordInterceptor:
         return at < end
 
     def publish_will(self, broker, msg, session):
-        """A will goes out."""
+        """A will is published."""
         publish_stored(broker, msg, session)
         self.tell("said", msg, session)
 
@@ -197,7 +196,7 @@ class RecordInterceptor:
         result = self.inner_first[pkt[_TYPE]](broker, conn, pkt, buf)
         session = broker.conns.session[conn]
         if result == _ACCEPTED and session != _NONE:
-            self.rec.defined[1][session] = 0  # somebody else may have the id now
+            self.rec.defined[1][session] = 0  # the slot may have another client id now
             if self.inner_end:
                 self.tell("joined", conn, broker.conns.level[conn])
         return result
@@ -205,7 +204,7 @@ class RecordInterceptor:
     # Events, which recorder/segments.py writes
 
     def tell(self, what, conn, about):
-        """Record an event; without heap for what does that it is a hole."""
+        """Record an event; without heap for that code, its seq is missing."""
         self.clock()
         heap.lift()
         try:
@@ -237,7 +236,7 @@ class RecordInterceptor:
         return result
 
     def look(self, now):
-        """At each look: is a table full that was not, is there less heap than ever?"""
+        """Record an event if a table has refused something, or free heap is lower than ever."""
         b = self.broker
         s = b.subscriptions
         refused = b.conns.refused + b.sessions.refused + s.refused + b.messages.refused
@@ -251,7 +250,7 @@ class RecordInterceptor:
     # Time
 
     def finish_turn(self):
-        """The loop's, and what is due."""
+        """Call the loop's finish_turn(), then do what is due."""
         self.inner_finish_turn()
         if self.broker.now >= self.due:
             self.due = self.broker.now + _LOOK_AGAIN
@@ -275,11 +274,11 @@ class RecordInterceptor:
             try:
                 self._remote().tell(self)
             except MemoryError:
-                pass  # the next time
+                pass  # the next look tries again
             heap.drop()
 
     def close(self):
-        """Loop.close(), and then the segment is whole."""
+        """Call Loop.close(), then complete the segment."""
         self.inner_close()
         ondemand.take("recorder.segments", self.broker.now).close(self.rec)
         lock = self.rec.lock

@@ -1,7 +1,7 @@
-# remote.py - what a recorder says and is told over MQTT: the state of its ring, which
-# is retained, the ranges of segments that somebody asks for, and the time. Loaded on demand
-# and owns nothing; `record` is a RecordInterceptor. Who may ask is settled there
-# (`remote_admin`). FORMAT.md has the topics. The control plane: allocates.
+# remote.py - the recorder over MQTT: publishes the state of its ring as a retained message,
+# answers requests for ranges of segments, and takes the time. Loaded on demand; owns nothing:
+# `record` is a RecordInterceptor, which checks `remote_admin`. FORMAT.md has the topics.
+# Allocates.
 import binascii
 import json
 from struct import pack
@@ -15,7 +15,7 @@ from slotmq.recorder.wall_clock import anchor
 _NONE = const(0xFFFF)
 _SEQ = const(4)
 _ROW = const(4)  # in dirty of a retained message: the journal has a row of the slot
-_U32_MOST = 0xFFFFFFFF  # and of a length: there is no such segment
+_U32_MOST = 0xFFFFFFFF  # as a length: there is no such segment
 _WARNING = const(2)
 _STATE = b"""\
 {"board":"%s","boot":%d,"first":%d,"segment":%d,"length":%d,"next":%d,"size":%d}"""
@@ -23,15 +23,15 @@ _ASKED = b"segment", b"offset", b"length"
 _TIME = b"$SLOTMQ/time"
 _BY_MESSAGE = const(2)  # qualities of an anchor
 _QUALITIES = {"harvester": 3, "ntp": 4}
-_OLDEST = const(1600000000)  # seconds: a time before is no time
+_OLDEST = const(1600000000)  # seconds: an earlier time is refused
 _ANSWER_HEAD = const(12)
-_AROUND = const(7)  # bytes of PUBLISH beside topic and payload, at most
-_ANSWER_MOST = const(1024)  # it is in the heap four times for a moment
+_AROUND = const(7)  # the most bytes of PUBLISH beside topic and payload
+_ANSWER_MOST = const(1024)  # the heap holds an answer four times for a moment
 _FROM_COMPUTERS = const(16384)
 
 
 def publish(record, topic, payload, qos, retain):
-    """Broker.publish(): the program itself does."""
+    """Broker.publish(), called by the program itself."""
     taken = _local(record).publish(record.broker, topic, payload, qos, retain)
     name = topic.encode() if isinstance(topic, str) else topic
     data = payload.encode() if isinstance(payload, str) else payload
@@ -43,7 +43,7 @@ def publish(record, topic, payload, qos, retain):
 
 
 def handle(record, name, topic, n, buf, at, size):
-    """Somebody has published to $SLOTMQ/..., who may ask and tell."""
+    """A client has published to $SLOTMQ/..., and remote_admin allows that."""
     _told(record, bytes(name[topic : topic + n]), bytes(buf[at : at + size]))
 
 
@@ -55,7 +55,7 @@ def _told(record, name, payload):
             _answer(record, payload)
     except MemoryError:
         raise
-    except Exception:  # whatever a client says: it must not end the broker
+    except Exception:  # whatever a client sends must not end the broker
         log.write(_WARNING, "The recorder: %r: not understood." % str(name, "utf-8"))
 
 
@@ -64,7 +64,7 @@ def _local(record):
 
 
 def tell(record):
-    """The state of the ring, retained; what cannot be told now is told after the next flush."""
+    """Publish the state of the ring, retained; if that fails, the next flush tries again."""
     try:
         _tell(record)
     except (OSError, ValueError):
@@ -82,19 +82,19 @@ def _tell(record):
     broker = record.broker
     refused = broker.retained.refused, broker.messages.refused
     is_told = _local(record).send(broker, name, text, 0, True)
-    # It is tried again and again; an event each time would be one more to be flushed and told.
+    # A refusal is tried again and again; an event for each would cause the next flush.
     broker.retained.refused, broker.messages.refused = refused
     if record.broker.journal:
         _leave_out(record.broker, name)
     rec.is_told = is_told and broker.retained.find(name, 0, len(name)) != _NONE
 
 
-# Each start makes a head of its own, so none is worth the journal's wear, which would have a
-# commit for each flush. It has a row of one only where a compaction took all there was.
+# Each start publishes its own head, so the journal need not keep it: that would cost a commit
+# for each flush. The journal has a row of it only if a compaction wrote all slots.
 
 
 def _take_out(broker, name):
-    # Only then may the slots of its topic and its message be others'.
+    # Its slots may be used again only after the journal's row is removed.
     retained = broker.retained
     slot = retained.find(name, 0, len(name))
     if slot != _NONE and retained.dirty[slot] & _ROW:
@@ -137,7 +137,7 @@ def _answer(record, payload):
 
 
 def _set_time(record, payload):
-    # seconds, with or without a fraction; an error bound in ms; who says so
+    # seconds, with or without a fraction; an error bound in ms; the source
     words = payload.decode().split()
     seconds, _, fraction = words[0].partition(".")
     seconds, ms = int(seconds), int((fraction + "000")[:3])

@@ -1,6 +1,6 @@
-# segments.py - what the recorder does seldom: the next segment and space for it, and what
-# stands in front of one: which records were lost. Loaded on demand and owns
-# nothing; `rec` is a Recorder, what must be remembered is its. The control plane: allocates.
+# segments.py - the recorder's rare tasks: begins the next segment, makes space for it, records
+# losses and events. Loaded on demand; allocates. Owns nothing: what must be remembered is in
+# the Recorder, `rec`.
 import gc
 from struct import pack
 
@@ -30,7 +30,7 @@ _TAKEOVER = const(5)
 _TABLE_FULL = const(7)
 _LOW = const(8)
 _TIME_PASSES = const(10)
-_STEP = const(1024)  # bytes of heap that there must be less for an event
+_STEP = const(1024)  # the heap must be lower by so many bytes for another event
 _GAP = const(5)
 _SUBSCRIBE = const(8)  # the packet
 _SUBSCRIBED = const(0x603)  # EVENT, with its flags from bit 8 on
@@ -40,12 +40,12 @@ _GAP_BYTES = const(36)
 _OVERWRITTEN = const(1)
 _STOPPED_FOR = const(600)  # tenths of a second, between two looks for space in a full ring
 _NO_SEGMENT = 0xFFFFFFFF
-_TO_THE_END = 0xFFFFFFFF  # records, how many nobody knows
-_MOST_SEQ = const(0x3FF00000)  # a segment more, and a board could not count without the heap
+_TO_THE_END = 0xFFFFFFFF  # an unknown number of records
+_MOST_SEQ = const(0x3FF00000)  # beyond it, a segment could need numbers that take heap
 
 
 def next_segment(rec, need):
-    """Go on in a new segment that has space for so many bytes; is there one?"""
+    """Begin a segment that has space for `need` bytes; did that succeed?"""
     try:
         there = files.look(rec)
         if not rec.is_open:
@@ -66,19 +66,19 @@ def next_segment(rec, need):
 
 
 def _forget_told(rec):
-    if rec.written:  # what the segment says of losses is there
+    if rec.written:  # the segment has its GAP records
         rec.gaps = []
         rec.written = 0
 
 
 def begin(rec):
-    """Open the next segment and say what was lost."""
+    """Open the next segment, and record what was lost."""
     o = rec.o
     first = _first_lost(rec)
     if o[_SEQ] >= _MOST_SEQ:
         first = _next_boot(rec, first)
     rec.out[:SEGMENT_HEAD] = files.begin(rec, max(rec.newest, rec.segment) + 1)
-    # This takes in what a segment would have said that has failed before its first block.
+    # The new GAP includes those of a segment that failed before its first block.
     rec.gaps = [lost for lost in rec.gaps if lost[0] == _OVERWRITTEN or lost[1] != rec.boot]
     if o[_SEQ] > first:
         rec.gaps.append((rec.gap, rec.boot, first, o[_SEQ] - first, _NO_SEGMENT))
@@ -87,7 +87,7 @@ def begin(rec):
     o[_FILL] = SEGMENT_HEAD
     rec.done = 0
     o[_SPACE] = rec.size - SEGMENT_HEAD - (_GAP_BYTES if rec.stops else 0)
-    o[_THIS] += 1  # the segment has the text of no id
+    o[_THIS] += 1  # no id is defined in the new segment
     if o[_THIS] > 255:
         o[_THIS] = _UNWANTED + 1
         for defined in rec.defined:
@@ -104,7 +104,7 @@ def begin(rec):
 
 
 def _next_boot(rec, first):
-    # All numbers of this start are used: as if there had been another one. -> the first seq
+    # All seq numbers of this boot are used: go on as after a start. -> the first seq
     files.keep(rec.folder, rec.board, rec.boot + 1)
     _forget_told(rec)
     if rec.o[_SEQ] > first:
@@ -115,7 +115,7 @@ def _next_boot(rec, first):
 
 
 def _clear_away(rec, there):
-    # The newest may have failed, or lost its power, before its first block: as if it had not been.
+    # Removes a newest segment that has no header, after a failed write or a power cut.
     files.close(rec)
     if there and 0 <= files.size(rec, there[-1]) < SEGMENT_HEAD:
         rec.newest = there.pop() - 1
@@ -124,9 +124,7 @@ def _clear_away(rec, there):
 
 
 def finish(rec):
-    """The segment that is written is at its end; on a computer the next flush keeps it.
-
-    False: it has failed."""
+    """End the current segment; on a computer, the next flush syncs it. False: that failed."""
     if rec.is_open:
         if not (rec.flush() if ondemand.IS_SMALL else rec.settle(True)):
             return False
@@ -137,7 +135,7 @@ def finish(rec):
 
 
 def _stop(rec):
-    # The ring is full: the last segment has kept space to say so.
+    # The ring is full: the last segment has space reserved for the GAP that says so.
     if rec.is_open:
         seq = rec.o[_SEQ]
         rec.o[_SPACE] += _GAP_BYTES
@@ -156,7 +154,7 @@ def _stop(rec):
 
 
 def _first_lost(rec):
-    # Since there has been no segment, and of one that failed what is not whole.
+    # The first seq that no segment has; in one that failed, the first after its whole records.
     if not rec.gap:
         return rec.o[_SEQ]
     if rec.gap != STOPPED and rec.segment >= 0:
@@ -167,7 +165,7 @@ def _first_lost(rec):
 
 
 def _overwritten(rec, there):
-    # Remove the oldest segment; what to say of it.
+    # Removes the oldest segment; -> the fields of its GAP.
     oldest = there.pop(0)
     head = files.header(rec, oldest)
     after = files.header(rec, there[0]) if there else None
@@ -182,24 +180,24 @@ def _overwritten(rec, there):
 
 
 def gap(rec, reason, boot, seq, count, segment):
-    """Records were lost."""
+    """Write a GAP: records were lost."""
     rec.put(_GAP | reason << 8, _NONE, pack("<IIII", boot, seq, count, segment), 0, 16)
 
 
 def event(rec, code, detail, client=_NONE, topic=_NONE):
-    """Something has happened."""
+    """Write an EVENT."""
     rec.o[_CLIENT] = client
     rec.put(_EVENT | code << 8, topic, detail, 0, len(detail))
 
 
 def note_boots(rec, boot):
-    """Starts since that one found a full ring: nothing of them is there."""
+    """Note starts since `boot` that found a full ring: all their records are lost."""
     for lost in range(max(boot + 1, rec.boot - 8), rec.boot):
         rec.gaps.append((STOPPED, lost, 0, _TO_THE_END, _NO_SEGMENT))
 
 
 def stay(record, _conn, _now):
-    """Three days are over, in which nothing need have passed: the ticks are told, and the time."""
+    """Three days have passed: write the time, so that a reader sees each wrap of the ticks."""
     record.rec.o[_CLIENT] = _NONE
     tell_time(record.rec)
     if not record.rec.wall:
@@ -210,7 +208,7 @@ def stay(record, _conn, _now):
 
 
 def joined(record, conn, level):
-    """A client has been let in."""
+    """A client is connected."""
     event(record.rec, _CONNECTED, bytes((level,)), record.broker.conns.session[conn])
 
 
@@ -227,7 +225,7 @@ def ended(record, conn, reason):
 
 
 def asked(record, conn, kind):
-    """SUBSCRIBE or UNSUBSCRIBE; its filters may stand behind properties."""
+    """SUBSCRIBE or UNSUBSCRIBE: one event for each filter. Version 5 has properties first."""
     buf, at, end = record.buf, record.at, record.to
     broker = record.broker
     rec = record.rec
@@ -248,7 +246,7 @@ def asked(record, conn, kind):
 
 
 def said(record, msg, session):
-    """A will is published: a message that lies in a slot."""
+    """A will is published, whose message is in a slot."""
     messages = record.broker.messages
     name = bytearray(messages.topic_len[msg])
     data = bytearray(messages.payload_len[msg])
@@ -261,7 +259,7 @@ def said(record, msg, session):
 
 
 def close(rec):
-    """The segment is whole, and nothing follows."""
+    """Complete the segment; nothing follows."""
     rec.flush()
     files.close(rec)
     rec.is_open = False
@@ -284,7 +282,7 @@ received sessions.ids_refused
 
 
 def look(record, _conn, _now):
-    """Which tables have refused something since the last time, and is heap lower than ever?"""
+    """Record which tables have refused something since the last look, and a new low of heap."""
     rows = [line.split() for line in _TABLES.split("\n") if line]
     counts = []
     for i in range(len(rows)):

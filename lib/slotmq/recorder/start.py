@@ -1,6 +1,6 @@
-# start.py - how a program with `record` lines makes its recorder, and starts it once nothing can
-# refuse the start any more: the ring's folder, who this board is and which start this is. Borrowed
-# for either: allocates, and keeps nothing.
+# start.py - makes the recorder of a program with `record` lines, and starts it when nothing can
+# refuse the start any more: the ring's folder, the board's id, the number of the start. Borrowed
+# for both steps; allocates, keeps nothing.
 import gc
 import os
 import time
@@ -21,10 +21,10 @@ from slotmq.recorder.writer import Recorder
 # Settings beside `record`
 DEFAULTS = {
     "record_location": "record",  # the folder
-    "record_segment_size": 16384,  # on a computer 256 times as much
-    "record_budget": 262144,  # bytes of all segments; the same
+    "record_segment_size": 16384,  # on a computer, 256 times as much
+    "record_budget": 262144,  # bytes of all segments; on a computer, 256 times as much
     "record_full": "drop_oldest",
-    "record_flush_interval": 10,  # seconds that a record waits at most
+    "record_flush_interval": 10,  # the most seconds that a record waits
     "record_events": True,
     "remote_admin": False,  # may clients fetch segments and tell the time?
 }
@@ -39,12 +39,12 @@ _CLOCK_IS_SET = const(1700000000)
 _RTC = const(1)
 _RTC_ERROR = const(60000)  # ms
 _NEVER = const(0x3FFFFFFF)
-_COMPUTERS = const(8)  # bits by which sizes are larger on one, which writes 100 MB a second
+_COMPUTERS = const(8)  # sizes are 2 ** 8 times larger on a computer: it writes 100 MB a second
 
 
 def keep(app):
-    """Record what passes through an App's broker; with a journal from start() on."""
-    ondemand.take("recorder.segments", 0)  # recorder/files.py is in its file: it goes with that
+    """Make the recorder of an App's broker. With a journal, it records from start() on."""
+    ondemand.take("recorder.segments", 0)  # packed, recorder/files.py is in the same file
     ondemand.IS_SMALL and gc.collect()
     if not all(filter_ok(text, 0, len(text)) for text in app.settings.record):
         raise ConfError(_wrong(app, "record", "a topic filter"))
@@ -66,7 +66,7 @@ def keep(app):
             start(app)
     except OSError as error:
         if not isinstance(error.args[0], int):
-            raise  # it says what it is
+            raise  # its text says what is wrong
         raise _unwritable(app, location, error)
     except MemoryError:
         raise MemoryError("no heap is left for the recorder; lower limit message_bytes")
@@ -74,7 +74,7 @@ def keep(app):
 
 
 def start(app):
-    """The recorder of an App takes records from now on."""
+    """From now on the recorder of an App takes records."""
     rec = app.broker.record.rec
     app.broker.record.clock()  # a journal was read meanwhile
     try:
@@ -84,7 +84,7 @@ def start(app):
 
 
 def _wrong(app, key, expected):
-    # The line of a key, or where there is none the last one of `record`
+    # Names the line of the key; if there is none, the last `record` line
     key = key if key in app.lines else "record"
     return "%s:%d: %s: expected %s" % (app.conf, app.lines[key], key, expected)
 
@@ -95,14 +95,14 @@ def _unwritable(app, location, error):
 
 
 def attach(broker, settings, location):
-    """A broker records from now on; its RecordInterceptor. OSError: it cannot."""
+    """From now on a broker records; -> its RecordInterceptor. OSError: it cannot."""
     interceptor = _made(broker, settings, location)
     _begin(interceptor.rec)
     return interceptor
 
 
 def _made(broker, settings, location):
-    # What passes before _begin() is not written.
+    # What passes before _begin() is not recorded.
     size, budget = _sizes(broker, settings)
     most = max(2, budget // size)
     stops = _setting(settings, "record_full") == "stop"
@@ -125,7 +125,7 @@ def _made(broker, settings, location):
 
 
 def _begin(rec):
-    # From now on it takes records.
+    # From now on the recorder takes records.
     there = files.look(rec)
     newest = files.header(rec, there[-1]) if there else None
     rec.board, rec.boot = _identity(rec.folder, newest)
@@ -165,12 +165,12 @@ def _cause():
 
 
 def _identity(folder, newest):
-    # The board's id, and the number of this start, which is kept before anything else is.
+    # The board's id and the number of this start, which is stored before anything else.
     known, boot = _read(folder + IDENTITY)
     board = known
     unique = _unique()
     if unique and unique != board:
-        # another board's files, or none: a ring that is lost must not begin again with 1
+        # Another board's files, or none. After the loss of a ring, boot must not be 1 again.
         boot = int.from_bytes(os.urandom(3), "big") << 4
     board = unique or board or os.urandom(8)
     boot = max(boot, newest[0] if newest else 0) + 1
@@ -179,7 +179,7 @@ def _identity(folder, newest):
     except OSError as error:
         if board != known or error.errno not in _NO_SPACE:
             raise
-        # Nothing of this start is there before a segment has room, which says its number too.
+        # The disk is full, so this start has no record before a segment, which has its number too.
     return board, boot
 
 
@@ -204,7 +204,7 @@ def _unique():
 
 
 def _sizes(broker, settings):
-    # Of a segment, and of all. A computer could fill a board's in a millisecond.
+    # (bytes of a segment, of all). A computer could fill a board's in a millisecond.
     more = _COMPUTERS if broker.limits.rx_bytes > 8192 else 0
     return (
         _setting(settings, "record_segment_size", more),
@@ -213,7 +213,7 @@ def _sizes(broker, settings):
 
 
 def _setting(settings, name, more=0):
-    # getattr() would make a name of it for ever
+    # getattr() would intern the name for ever
     return settings.__dict__.get(name, DEFAULTS[name] << more if more else DEFAULTS[name])
 
 

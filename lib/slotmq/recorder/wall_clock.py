@@ -1,5 +1,5 @@
-# wall_clock.py - the time of day, as a recorder was told it, and how it is told on. Owns nothing:
-# `rec` is a Recorder, and rec.wall what it knows. Loaded with recorder/segments.py; allocates.
+# wall_clock.py - takes the wall time that a recorder is told, and writes it into segments. Owns
+# nothing: `rec` is a Recorder, rec.wall the known time. Loaded with segments.py; allocates.
 from struct import pack
 
 from slotmq.platform.runtime import const
@@ -10,13 +10,13 @@ _CLIENT = const(8)
 _ANCHOR = const(4)
 _U32_MOST = 0xFFFFFFFF
 _WRAP = const(30)  # bits of the ticks
-_HALF = const(0x20000000)  # of them
+_HALF = const(0x20000000)  # half of their range
 
-# Wall time: [quality, seconds, ms, ticks of then, error bound in ms, tenths of a second of then]
+# rec.wall: [quality, seconds, ms, ticks at that time, error bound in ms, rec.now at that time]
 
 
 def anchor(rec, quality, seconds, ms, error):
-    """What the time is now, and who says so: known from now on unless what is known is better."""
+    """Write an ANCHOR, and remember its time unless the known time is better."""
     wall = rec.wall
     if not wall or quality >= wall[0] or error <= _error(wall, _passed(rec, wall)):
         rec.wall = [quality, seconds, ms, rec.o[_TICKS], error, rec.now]
@@ -25,7 +25,7 @@ def anchor(rec, quality, seconds, ms, error):
 
 
 def tell_time(rec):
-    """A segment stands alone: the time that is known is told once more, as it has passed since."""
+    """Write the known time, advanced to now: each segment can be read alone."""
     wall = rec.wall
     if not wall:
         return
@@ -34,18 +34,18 @@ def tell_time(rec):
     seconds = wall[1] + ms // 1000
     error = _error(wall, passed)
     if seconds > _U32_MOST or error > _U32_MOST:
-        rec.wall = None  # what cannot be said is not known
+        rec.wall = None  # an ANCHOR has no space for it
         return
     detail = pack("<IHI", seconds, ms % 1000, error)
     rec.put(_ANCHOR | wall[0] << 8, _NONE, detail, 0, 10)
 
 
 def _error(wall, passed):
-    return wall[4] + passed // 10000  # of a crystal, 100 ppm
+    return wall[4] + passed // 10000  # 100 ppm, the error of a crystal
 
 
 def _passed(rec, wall):
-    # Milliseconds since then: how often the ticks have begun anew, the tenths tell.
+    # Milliseconds since then. The ticks wrap; rec.now tells how often.
     passed = (rec.o[_TICKS] - wall[3]) & 0x3FFFFFFF
     turns = ((rec.now - wall[5]) * 100 - passed + _HALF) >> _WRAP
     return passed + (max(0, turns) << _WRAP)

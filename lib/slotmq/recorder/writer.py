@@ -1,13 +1,14 @@
-# writer.py - the recorder: what passes through the broker, put down as records in segments
-# of a ring of files. FORMAT.md has them byte by byte.
+# writer.py - the recorder: writes what passes through the broker, as records, into segments of
+# a ring of files. FORMAT.md describes every byte.
 #
 # Owns the buffer, in which records wait until a block is full or flush() is called, the ids of
-# topics and which ids the segment has defined. What finds out what passes is in
-# recorder/interceptor.py; what is seldom done (the next segment, wall time, what is answered over
-# MQTT) in recorder/segments.py, which is loaded on demand with the heap's lock lifted. Without it
-# nothing is allocated after construction, as far as the file system does not.
+# topics, and which ids the segment has defined. recorder/interceptor.py passes messages and
+# events to it. Rare tasks (the next segment, wall time, answers over MQTT) are in
+# recorder/segments.py and recorder/remote.py, which are loaded on demand with the heap lock
+# lifted. Nothing else allocates after construction, unless the file system does.
 #
-# Every record takes the next number (seq), also one that cannot be written: so a hole is a loss.
+# Every record takes the next number (seq), even one that cannot be written: a missing seq is a
+# loss.
 import os
 
 from slotmq.fast import Names, copy, topic_matches
@@ -22,8 +23,8 @@ _MOST_BYTES = const(65534)  # bytes of a record
 _DEF = const(1)
 _OF_MESSAGE = const(2)
 _TOPIC_DEF = const(0x101)  # DEF, with its flags from bit 8 on
-_UNWANTED = const(1)  # in defined; from 2 on the segments in turn
-_ORIGIN = const(16)  # a flag of a message, and the bytes of one
+_UNWANTED = const(1)  # in defined; from 2 on: the segment that defines the id
+_ORIGIN = const(16)  # a flag of a message, and the length of an origin
 _FILL = const(0)
 _BLOCK = const(1)
 _SIZE = const(2)
@@ -46,53 +47,53 @@ class Recorder:
         self, folder, size, most, clients, sessions, limits, filters, stops=False, block=0
     ):
         self.folder = folder  # ends with /
-        self.lock = None  # the open file that keeps others from this ring
+        self.lock = None  # the open file that keeps other brokers from this ring
         self.size = size  # of a segment
         self.most = most  # segments
         self.first = self.newest = -1  # as of the last look
-        self.segment = -1  # that is or was written
+        self.segment = -1  # the one that is written, or was written last
         self.file = None
         self.written = self.synced = 0  # bytes of it
         self.board = None  # 8 bytes
         self.boot = 0
-        self.stops = stops  # where the ring is full; else its oldest segment goes
+        self.stops = stops  # when the ring is full; else the oldest segment is removed
         self.clients = clients  # Names of the sessions
         self.filters = filters
         # pages of flash, or of a disk
         block = block or (65536 if limits.rx_bytes > 8192 else limits.rx_bytes & 0xF000 or 256)
-        # behind the block most records lie as a whole, and all definitions
+        # after the block, there is space for most records and all definitions
         self.out = bytearray(block + max(limits.topic_bytes, limits.client_id_bytes) + _BEFORE)
         self.origin = bytearray(_ORIGIN)
         n = min(limits.routes * 3 // 2, _TOPICS_MOST)
-        # the longest one must find space where all others have made way
+        # the longest topic must fit when all others are removed
         size = max(n // 2 * limits.route_topic_bytes, limits.topic_bytes + 15)
         self.topics = Names(n, size)
         self.defined = bytearray(self.topics.slots), bytearray(clients.slots)
         make, self.add_all = best()
         self.o, self.kept = make(self.out, block, *self.defined, sessions, self.topics)
-        self.hand = 0  # the topic that makes way for the next one
+        self.hand = 0  # the topic that is removed next
         self.done = 0  # bytes of the buffer's block that are written
         self.is_open = False  # is there a segment that takes records?
-        # The longest record with its definitions: behind a segment's header stand two GAPs and an
-        # ANCHOR, and where the ring stops at its end one
+        # The longest record with its definitions: a segment may also have its header, two GAPs and
+        # an ANCHOR, and if the ring stops when full, one GAP at its end
         self.longest = min(_MOST_BYTES, self.size - 134 - (36 if stops else 0))
         self.gap = 0  # why records are being lost
         self.lost_from = 0
-        self.gaps = []  # what is still to be said of losses: reason, boot, seq, number, segment
+        self.gaps = []  # GAPs still to be written: reason, boot, seq, number, segment
         self.retry_at = 0  # tenths of a second
         self.now = 0
         self.wall = None  # what recorder/segments.py knows of the time
-        self.is_told = True  # is what was said of the ring still so?
+        self.is_told = True  # is the published head up to date?
 
     def message(self, client, name, topic, n, flags, buf, at, size):
-        """A message, if a filter wants its topic; with _ORIGIN in flags self.origin is its."""
+        """Record a message if a filter wants its topic. _ORIGIN in flags: self.origin is set."""
         slot = self.topic(name, topic, n)
         if self.defined[0][slot] != _UNWANTED:
             self.o[_CLIENT] = client
             self.put(_OF_MESSAGE | flags << 8, slot, buf, at, size)
 
     def put(self, kind, topic, buf, at, size):
-        """A record of the client in the state; kind has the flags from bit 8 on."""
+        """Write a record; its client is in the state. kind has the flags from bit 8 on."""
         o = self.o
         missed = 1
         total = (
@@ -125,7 +126,7 @@ class Recorder:
         if slot != _NONE:
             return slot
         slot = topics.add(0, buf, off, n)
-        while slot == _NONE:  # one of them makes way
+        while slot == _NONE:  # no space: remove topics in turn
             hand = self.hand
             if topics.length[hand]:
                 topics.remove(hand)
@@ -138,8 +139,8 @@ class Recorder:
         return slot
 
     def fits(self, total, topic):
-        # Space for the record and for its definitions, in a new segment if need be, which has
-        # none of them: so they are reckoned with wherever it goes.
+        # Is there space for the record and its definitions, in a new segment if need be? A new
+        # segment has no definitions, so they always count.
         client = self.o[_CLIENT]
         if topic != _NONE:
             total += _BEFORE + self.topics.length[topic]
@@ -184,7 +185,7 @@ class Recorder:
     # Bytes
 
     def _start(self, kind, total, topic):
-        # What the header of a record has.
+        # Sets the fields of a record's header.
         o = self.o
         o[_LENGTH] = kind << 16 | total
         o[_TOPIC_ID] = topic
@@ -201,7 +202,7 @@ class Recorder:
             n -= piece
 
     def _settle(self):
-        # Whole blocks go to the file: two where the longest topic is as long as one.
+        # Writes whole blocks to the file: two if the longest topic is as long as one.
         o = self.o
         block = o[_BLOCK]
         while o[_FILL] >= block:
@@ -211,9 +212,9 @@ class Recorder:
             self.done = 0
 
     def settle(self, rest=False):
-        """A whole block goes to the file, and the rest; False: that failed."""
+        """Write whole blocks to the file; with `rest` all. False: that failed."""
         if not self.is_open:
-            return False  # behind what is torn nothing is written
+            return False  # nothing is written after a torn record
         try:
             self._settle()
             n = self.o[_FILL] - self.done
@@ -225,7 +226,7 @@ class Recorder:
         return self.is_open
 
     def _write(self, off, n):
-        # Bytes of the buffer to the file.
+        # Writes bytes of the buffer to the file.
         if MICROPYTHON:
             done = self.file.write(self.out, off, n)
         else:
@@ -235,7 +236,7 @@ class Recorder:
         self.written += n
 
     def flush(self):
-        """What waits is written and stays, whatever happens; False: it could not be."""
+        """Write what waits, and sync it; False: that failed."""
         if not self.settle(True):
             return False
         try:
@@ -250,10 +251,10 @@ class Recorder:
             return False
 
     def failed(self):
-        """The segment takes nothing more: what it has behind its last whole record is torn."""
+        """Give the segment up: its last record may be torn."""
         if not self.gap:
             self.gap = FAILED
-            if not self.is_open:  # else from its first record on, unless some of them are there
+            if not self.is_open:  # else from the segment's first seq on, see _first_lost()
                 self.lost_from = self.o[_SEQ]
         self.is_open = False
         self.retry_at = self.now + _PAUSE

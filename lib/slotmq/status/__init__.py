@@ -1,1 +1,1 @@
-# status: what the broker tells of itself: the $SYS topics, and the texts of the log.
+# status: what the broker reports of itself: the $SYS topics and the texts of the log.

@@ -1,8 +1,8 @@
-# log_connections.py - what the log says of connections: who came in, which packets came, why one
-# ended (status/log_reasons.py: who was refused, what was no MQTT); and of heap that is missed: by
-# a journal's own code, or where nothing may be allocated. Client ids, user names and topics stand
-# between quotes, escaped, so that a line is the broker's alone. Loaded on demand; allocates the
-# line.
+# log_connections.py - log lines about connections: clients that connected, packets received, why a
+# connection ended; and about missing heap: for the journal's own code, or where nothing may
+# allocate. (status/log_reasons.py: refusals, and what is not MQTT.) Client ids, user names and
+# topics are quoted and escaped, so that no client can forge a line. Loaded on demand; allocates
+# the line.
 import io
 import socket
 import sys
@@ -25,7 +25,7 @@ _DEBUG = const(64)
 _PACKETS = """- CONNECT CONNACK PUBLISH PUBACK PUBREC PUBREL PUBCOMP SUBSCRIBE SUBACK
 UNSUBSCRIBE UNSUBACK PINGREQ PINGRESP DISCONNECT AUTH"""
 
-# By result. One text: it takes a third of the heap.
+# By result. One text takes a third of the heap of a table.
 _WHY = """\
 
 left
@@ -43,7 +43,7 @@ it does not read"""
 
 
 def received(broker, conn, pkt):
-    """A packet, whose record is `pkt`."""
+    """A packet was received; `pkt` is its record."""
     session = broker.conns.session[conn]
     who = "a new client"
     if session != _NONE:
@@ -53,7 +53,7 @@ def received(broker, conn, pkt):
 
 
 def joined(broker, conn, fields):
-    """A client was let in; `fields` of its CONNECT."""
+    """A client has connected; `fields` are those of its CONNECT."""
     who = broker.sessions.client_id(broker.conns.session[conn]).decode()
     where, user = address(broker, conn)
     user = user and ", u%r" % user
@@ -62,22 +62,22 @@ def joined(broker, conn, fields):
 
 
 def refused(broker, conn, reason):
-    """CONNACK says no; reason: its own, or (return code or reason, fields of CONNECT, what was
-    too little or nothing)."""
+    """CONNACK refuses a client. reason: a reason code, or (return code or reason code, fields of
+    CONNECT, what was too low, if anything)."""
     ondemand.take("status.log_reasons", broker.now).refused(broker, conn, reason)
 
 
 def denied(broker, conn, what):
-    """SUBACK says no to a filter; what: (filter, why)."""
+    """SUBACK refuses a filter; what: (filter, reason code)."""
     ondemand.take("status.log_reasons", broker.now).denied(broker, conn, what)
 
 
 def ended(broker, conn, reason):
-    """A connection ends, which may have a session: a result, or a reason code of version 5."""
+    """A connection ends, with or without a session. reason: a result, or a version 5 code."""
     conns = broker.conns
     session = conns.session[conn]
     if reason == _REFUSED:
-        return  # that was told
+        return  # already logged
     take = ondemand.take
     why = (
         _WHY.split("\n")[reason]
@@ -99,7 +99,7 @@ def ended(broker, conn, reason):
 
 
 def _late(broker, conn):
-    # Which time was over, as net/timers.py finds it.
+    # Which time limit was exceeded, as net/timers.py checks it.
     conns = broker.conns
     now = broker.now
     most = conns.keep_alive_timeout[conn]
@@ -132,7 +132,7 @@ def address(broker, conn):
 
 
 def _place(failed):
-    # The line of a traceback before its last one: as much as the port keeps of it.
+    # The line of the traceback before its last one, as far as the port keeps it.
     out = io.StringIO()
     if MICROPYTHON:
         sys.print_exception(failed, out)
@@ -142,8 +142,8 @@ def _place(failed):
 
 
 def note(broker, conn, failed):
-    """There was no heap. failed: where it was locked, the exception. Else: was it for the
-    journal? Then once, until there is space again."""
+    """Heap was missing. failed: the exception, if the heap was locked. If the journal is not
+    whole, mark it as full, and log that once until there is space again."""
     if failed and broker.log_mask & _ERROR:
         broker.log(_ERROR, "MemoryError with the heap locked, a defect: %s." % _place(failed))
     journal = broker.journal

@@ -1,14 +1,13 @@
-# log_full_tables.py - what the log says of tables that refuse or drop. Loaded on demand, by
-# itself: where heap is scarce there is none for it beside what status/log_connections.py is needed
-# for. Allocates the lines.
+# log_full_tables.py - log lines about tables that refuse or drop. Loaded on demand, apart from
+# status/log_connections.py: a small heap has no space for both. Allocates the lines.
 from slotmq.platform.runtime import const
 
 _WARNING = const(2)
 _MINUTE = const(600)  # tenths of a second
-_ALL = const(0x3FFFFFFF)  # of a count, that a column keeps
+_ALL = const(0x3FFFFFFF)  # the bits of a count that a column keeps
 
-# What net/timers.py adds up: where tables count what they refuse or drop. And what may be too
-# little: first the table's name, which is that of its limit, then others and settings.
+# The counters of what tables refuse or drop, which net/timers.py adds up; and for each what may
+# be too low: the table's own limit, which has its name, then other limits and settings.
 _TABLES = """\
 conns.refused
 sessions.refused
@@ -34,9 +33,9 @@ aliases"""
 
 
 def tell(broker, refused):
-    """So much the tables have refused or dropped altogether: a line of each that has had none for
-    a minute. Behind broker.stats stands how much of that was told, then each table's count when it
-    was told; behind broker.clock when to look again, then when each was told."""
+    """Log a line for each table that refused or dropped more since its last line, at most once a
+    minute. refused: the sum of all counters. broker.stats has how much of it was logged ([7]) and
+    each counter at its last line ([8] on); broker.clock has when each was logged ([2] on)."""
     stats, clock = broker.stats, broker.clock
     paths = _TABLES.split("\n")
     for i in range(len(paths)):

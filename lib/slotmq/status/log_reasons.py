@@ -1,5 +1,5 @@
-# log_reasons.py - what the log says of who was refused, or which filter, and why a connection
-# without a session ended. Loaded on demand, beside status/log_connections.py; allocates the line.
+# log_reasons.py - log lines about refused clients and filters, and why a connection without a
+# session ended. Loaded on demand, with status/log_connections.py; allocates the line.
 from slotmq.platform.runtime import const
 from slotmq.status.log_connections import address
 
@@ -11,14 +11,14 @@ _MALFORMED = const(2)
 _PROTOCOL = const(3)
 _CONNECT_BYTE = const(0x10)
 _AUTH = const(0xF0)
-_SHOWN = const(24)  # bytes of what is no MQTT
+_SHOWN = const(24)  # bytes that are shown of what is not MQTT
 _NOTICE = const(4)
 _BAD_CLIENT_ID = const(2)
 _UNAVAILABLE = const(3)
 _FILTER_INVALID = const(0x8F)
 _QUOTA = const(0x97)
 
-# Why one is refused, in the standard's words [5.0, 2.4]: reason codes from 0x80 on.
+# Reason codes from 0x80 on, in the standard's words [5.0, 2.4]
 _REASONS = b"""\
 unspecified error
 malformed packet
@@ -52,13 +52,13 @@ use another server
 server moved
 shared subscriptions not supported
 connection rate exceeded"""
-# and the return codes of version 3 among them, from 1 on
+# Index in _REASONS of each return code of version 3, from 1 on
 _RETURN_CODES = b"\4\5\x08\6\7"
 
 
 def refused(broker, conn, reason):
-    """CONNACK says no; reason: its own, or (return code or reason, fields of CONNECT, what was
-    too little or nothing)."""
+    """CONNACK refuses a client. reason: a reason code, or (return code or reason code, fields of
+    CONNECT, what was too low, if anything)."""
     text = b"heap" if reason == _QUOTA else b""  # of protocol/dispatch.py
     code, fields, text = reason if isinstance(reason, tuple) else (reason, None, text)
     who = "A client"
@@ -66,12 +66,12 @@ def refused(broker, conn, reason):
     where, user = address(broker, conn)
     if fields:
         level = fields.level
-        if fields.client_id:  # else so far it was not read
+        if fields.client_id:  # else CONNECT was not read so far
             who = fields.read(fields.client_id).decode()
             who = "Client " + (repr(who) if who else "without an id")
         user = fields.read()
     elif level != 5:
-        code = _UNAVAILABLE  # as intake.py says it
+        code = _UNAVAILABLE  # as protocol/dispatch.py answers
     why = name(code)
     if fields and code == _BAD_CLIENT_ID:
         why = _keep_alive(broker.settings.max_keepalive, fields.keep_alive) or why
@@ -81,7 +81,7 @@ def refused(broker, conn, reason):
 
 
 def _keep_alive(most, said):
-    # Was it that, for which version 3 has no code of its own?
+    # Was the keep-alive too long? Version 3 has no return code for that.
     if most in (0, 65535) or 0 < said <= most:
         return ""
     said = b"%d s" % said if said else b"0 (none)"
@@ -89,7 +89,7 @@ def _keep_alive(most, said):
 
 
 def denied(broker, conn, what):
-    """SUBACK says no to a filter; what: (filter, why as version 5 has it)."""
+    """SUBACK refuses a filter; what: (filter, reason code of version 5)."""
     text, code = what
     is_5 = broker.conns.level[conn] == 5
     why = _REASONS.split(b"\n")[code - 0x80]
@@ -105,14 +105,14 @@ def denied(broker, conn, what):
 
 
 def ended(broker, conn, reason, text):
-    """Why a connection without a session ends, with the line it began with if that is no MQTT.
+    """Why a connection without a session ends, with its first line if that is not MQTT.
 
-    (In CONNECT and AUTH there are passwords.)"""
+    (CONNECT and AUTH are not shown: they contain passwords.)"""
     conns = broker.conns
     at = conns.hold_off[conn]
     said = bytes(conns.hold[at : at + min(conns.buffered[conn], _SHOWN)])
     if not said and reason in (_MALFORMED, _PROTOCOL):
-        said = bytes(broker.rx[: min(broker.pkt[_END], _SHOWN)])  # behind it is somebody else's
+        said = bytes(broker.rx[: min(broker.pkt[_END], _SHOWN)])  # later bytes are another's
     if said[:2] == b"\x16\x03":
         return "TLS, and this port speaks MQTT without it"
     if not said or said[0] & 0xF0 == _CONNECT_BYTE or said[0] >= _AUTH:
@@ -121,7 +121,7 @@ def ended(broker, conn, reason, text):
 
 
 def too_long(broker, pkt):
-    """Was it the topic of a PUBLISH? (Its length is forgotten: another may end half way there.)"""
+    """Was the topic of a PUBLISH too long? (Clears its length: the next packet may not set it.)"""
     if pkt[_TYPE] != _PUBLISH_TYPE or pkt[_TOPIC_LEN] <= broker.limits.topic_bytes:
         return ""
     pkt[_TOPIC_LEN] = 0
@@ -129,7 +129,7 @@ def too_long(broker, pkt):
 
 
 def name(reason):
-    """What a return code of version 3 or a reason code means, with its number."""
+    """The text of a return code of version 3 or a reason code, with its number."""
     code = reason
     at = code - 0x80 if code & 0x80 else _RETURN_CODES[min(code, 5) - 1]
     rows = _REASONS.split(b"\n")

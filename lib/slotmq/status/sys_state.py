@@ -1,13 +1,13 @@
-# sys_state.py - what $SYS must remember: when the next round is, what was said last, the
-# moving averages. Names and values of the topics are status/sys_topics.py's, which is loaded on
-# demand. Lives on the control plane: allocates.
+# sys_state.py - what $SYS must remember: when the next round is, the values that were sent last,
+# the moving averages. status/sys_topics.py, which is loaded on demand, has names and values of
+# the topics. Allocates.
 from array import array
 
 from slotmq.net.timers import CARRY
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
 
-_ROWS = const(62)  # topics of status/sys_topics.py that are no loads
+_ROWS = const(62)  # topics of status/sys_topics.py that are not moving averages
 _NONE = const(0xFFFF)
 _PUBLISH_OUT = const(3)
 _LOADS = b"\0\1\2\3\5\6"  # moving averages, per minute: indexes in stats
@@ -26,13 +26,13 @@ class Sys:
         self.loads = [0.0] * (len(_LOADS) * len(_MINUTES))
 
     def scan(self, session, sub, text, n):
-        """The topics that match the filter work[text:][:n] go to a new subscription; False:
-        not all of them yet."""
+        """Give a new subscription the topics that match its filter, work[text:][:n]; False:
+        some are still owed."""
         heap.lift()
         try:
             return self._texts().scan(self, session, sub, text, n)
         except MemoryError:
-            return False  # when there is heap for the texts
+            return False  # tried again when there is heap for the texts
         finally:
             heap.drop()
 
@@ -40,7 +40,7 @@ class Sys:
         return ondemand.take("status.sys_topics", self.broker.now)
 
     def stat(self, k):
-        """A counter of all time."""
+        """A counter since the start."""
         return self.broker.carried[k] * CARRY + self.broker.stats[k]
 
     def sent(self):
@@ -49,7 +49,7 @@ class Sys:
     # Time
 
     def tick(self):
-        """Several times a second: a round when it is time."""
+        """Called several times a second: does a round when it is due."""
         if self.broker.now >= self.next_round:
             self.next_round = self.broker.now + self.interval
             self._measure_loads()

@@ -1,12 +1,11 @@
 # sys_topics.py - the $SYS topics: their names and their values.
 #
-# Nothing is stored for them: a value is made when a subscription asks for it (as if it
-# were retained) or when a round of sys_interval finds that it has changed. Names are
-# mosquitto's where they mean something here; slots/<table>/high and refused are our own.
-# Three texts, since a small heap has no large pieces; a line of them is a name behind
-# $SYS/broker/ and where its value is: a path of attributes and indexes from the broker, or
-# a function of here with a dot first. s is the Sys. Loaded on demand; the control plane:
-# allocates.
+# No value is stored: it is made for a new subscription (as if it were retained), or when a round
+# of sys_interval finds that it has changed. Names are mosquitto's where those apply;
+# slots/<table>/high, refused and limit are slotmq's. There are three texts, since a small heap
+# has no large free blocks. A line is a name below $SYS/broker/ and where its value is: a path of
+# attributes and indexes from the broker, or a dot and a function of this file. s is the Sys.
+# Loaded on demand; allocates.
 import gc
 
 from slotmq.delivery import retain
@@ -50,8 +49,8 @@ heap/current .heap
 heap/size .size
 heap/exhausted loop.exhausted
 """
-# What a table's highest mark and its refusals are: slots/<name>/high and /refused; /limit is
-# the limit of that name
+# slots/<name>/high and /refused: a table's high-water mark and refusals; /limit: the limit of
+# that name
 SLOTS = """\
 connections conns.high conns.refused
 sessions sessions.high sessions.refused
@@ -81,7 +80,7 @@ def _line(text, i):
 
 
 def _row(i):
-    # Name and path of a topic that is no load.
+    # Name and path of a topic that is not a moving average.
     if i < _FIRST_SLOTS:
         return _line(TOPICS, i)
     if i >= _FIRST_JOURNAL:
@@ -122,7 +121,7 @@ def value(s, i):
 
 
 def _texts(s, i):
-    # The topic, behind its length, and its value.
+    # The topic, after its length, and its value.
     buf = bytearray(80)
     n = topic(s, i, buf, 2)
     buf[1] = n
@@ -130,14 +129,14 @@ def _texts(s, i):
 
 
 def message(s, i):
-    """Topic and value in a message slot, whose reference is the caller's; or NONE."""
+    """Store topic and value in a message slot, whose reference is the caller's; or NONE."""
     name, text = _texts(s, i)
     n = len(name)
     return store(s.broker.queue, name + text, 2, n - 2, n, len(text), 0)
 
 
 def scan(s, session, sub, text, n):
-    """Give the topics that match to a new subscription, from where it was cut off."""
+    """Give a new subscription the topics that match, from where its scan paused."""
     broker = s.broker
     subs = broker.subscriptions
     first = max(subs.scan[sub] - 1 - broker.retained.slots, 0)
@@ -160,7 +159,7 @@ def _give(s, session, sub, i):
     return given
 
 
-# Values that are not simply there
+# Values that are computed
 
 
 def version(s):
@@ -199,7 +198,7 @@ def heap(s):
 
 
 def size(s):
-    # (An ESP32's may grow; to add up a large one takes long.)
+    # (An ESP32's heap may grow; adding up a large one takes long.)
     return gc.mem_alloc() + gc.mem_free() if ondemand.IS_SMALL else ondemand.SIZE
 
 
@@ -212,7 +211,7 @@ def full(s):
 
 
 def publish_changed(s):
-    """A round: what has another value than the last time."""
+    """A round: publish the topics whose values have changed since the last one."""
     for i in range(s.count):
         digest = hash(value(s, i)) & 0x3FFFFFFF
         if digest != s.last[i]:

@@ -1,19 +1,18 @@
 # connections.py - one slot per network connection.
 #
-# Owns what belongs to a socket and dies with it: the outgoing buffer, the kept
-# part of a cut packet, deadlines. Sessions outlive connections and are another
-# table. Nothing here allocates after construction; nothing reads or writes.
+# Owns what belongs to a socket and ends with it: the outgoing buffer, the buffered part of a
+# cut packet, deadlines. Sessions outlive connections and are another table. Nothing here
+# allocates after construction, or does I/O.
 #
-# Outgoing: tx is one bytearray, tx_bytes for each connection. From conn * tx_bytes to
-# tx_end waits to leave, and tx_limit is where it must end. Whoever puts something there
-# puts the connection on the dirty list, which the loop empties once a turn; one
-# whose socket said "not now" is blocked instead, until it is writable again.
-# A message that is larger than the buffer leaves in chunks: chunked_msg holds it,
-# and tx_limit is 0 meanwhile, so that nothing comes in between; as it is behind a
-# DISCONNECT to a client of version 5.
+# Outgoing: tx is one bytearray, tx_bytes for each connection. The bytes from conn * tx_bytes to
+# tx_end wait to leave; they must end at tx_limit. Code that adds bytes puts the connection on
+# the dirty list, which the loop empties once a turn. A connection whose socket said "not now"
+# is blocked instead, until the socket is writable. A message that is larger than the buffer
+# leaves in chunks: chunked_msg holds it, and tx_limit is 0 meanwhile, so nothing gets in
+# between. tx_limit is also 0 after a DISCONNECT to a client of version 5.
 #
-# Incoming: the buffered bytes of one cut packet lie in hold[hold_off:hold_off + buffered];
-# a short one in the connection's tail, a longer one in a shared reassembly buffer
+# Incoming: the buffered bytes of one cut packet lie in hold[hold_off:hold_off + buffered]: those
+# of a short packet in the connection's tail, those of a longer one in a shared reassembly buffer
 # (reassembly_owner), of which there are fewer than connections.
 from slotmq.fast import copy
 from slotmq.platform.arrays import chain, i32, u16
@@ -32,7 +31,7 @@ _IDLE = const(0)
 _DIRTY = const(1)  # on the dirty list
 _BLOCKED = const(2)  # the socket said "not now"
 
-_WAITED = const(15)  # tenths of a second that count as buffered for whoever has waited
+_WAITED = const(15)  # tenths of a second that count at most for a packet that waited for a buffer
 
 
 class Connections:
@@ -45,36 +44,36 @@ class Connections:
         self.top = 0  # past the last slot that was ever used
         self.high = 0
         self.refused = 0
-        self.stalled = 0  # ended since they did not read
+        self.stalled = 0  # ended because they did not read
         self._next = chain(n)
         self._free = 0
         self.stream = [None] * n
-        self.source = [None] * n  # its address as accept() has it; with a user name [that, name]
+        self.source = [None] * n  # its address from accept(), or [that, user name]
         self.quota = [
             [_NONE, 0, 0]
-        ] * n  # the listener's, see net/listeners.py; here without a bound
+        ] * n  # the listener's, see net/listeners.py; this one has no bound
         self.state = bytearray(n)
         self.session = u16(n, _NONE)
         self.level = bytearray(n)  # protocol level: 3 is MQTT 3.1, 4 is 3.1.1
         self.reason = bytearray(n)  # why it is ending
         self.opened = i32(n)  # tenths of a second
-        self.last_activity = i32(n)  # tenths of a second: last time that it spoke
-        self.keep_alive_timeout = i32(n)  # how long it may be silent once connected; 0: for ever
+        self.last_activity = i32(n)  # tenths of a second: when the client last sent something
+        self.keep_alive_timeout = i32(n)  # how long the client may be silent; 0: for ever
         # Outgoing
         self.tx = bytearray(n * tx_bytes)
         self.tx_end = i32(n)
         self.tx_limit = i32(n)
         self.out = bytearray(n)
-        self.dirty = u16(2 * n)  # one may have been flushed and filled again in a turn
+        self.dirty = u16(2 * n)  # a connection may be flushed and filled again within a turn
         self.counts = i32(2)  # [dirty connections, QoS 0 messages placed]
         self.chunked_msg = u16(n, _NONE)
         self.chunked_off = i32(n)  # bytes of it already in tx
-        self.chunked_id = u16(n)  # packet id that is still to be put, or 0
+        self.chunked_id = u16(n)  # packet id that must still be placed, or 0
         # Incoming
         self.hold = bytearray(n * limits.tail_bytes + limits.reassembly * limits.max_packet)
         self.hold_off = i32(n)
-        # reassembly buffers: [taken, most taken so far, refused], and what the fast path may
-        # read at once: nothing while all are taken
+        # Reassembly buffers: [taken, most taken so far, refused, bytes that the fast path may
+        # read at once: 0 while all are taken]
         self.reassembly = i32(4)
         self.reassembly[3] = self.rx_bytes = limits.rx_bytes
         self.reassembly_owner = u16(limits.reassembly, _NONE)
@@ -114,7 +113,7 @@ class Connections:
         return conn
 
     def free(self, conn):
-        """Give the slot back; its session must have been let go before."""
+        """Give the slot back; its session must have been released before."""
         assert self.state[conn] != _VACANT and self.session[conn] == _NONE
         assert self.chunked_msg[conn] == _NONE and self.buffered[conn] == 0
         self.stream[conn] = self.source[conn] = None
@@ -125,7 +124,7 @@ class Connections:
         self.count -= 1
 
     def reserve(self, conn, n):
-        """Space for n outgoing bytes: their offset in tx, or -1 where there is none."""
+        """Reserve space for n outgoing bytes: their offset in tx, or -1 if there is none."""
         at = self.tx_end[conn]
         if at + n > self.tx_limit[conn]:
             return -1
@@ -148,11 +147,11 @@ class Connections:
         return self.hold_off[conn] >= self.slots * self.tail_bytes
 
     def waits_for_reassembly(self, conn):
-        """Is its tail full, so that it goes on with a reassembly buffer only?"""
+        """Is its tail full, so that it must wait for a reassembly buffer?"""
         return self.buffered[conn] == self.tail_bytes and not self.has_reassembly(conn)
 
     def take_reassembly(self, conn):
-        """A reassembly buffer for conn, and what it holds; False where all are taken."""
+        """Move the buffered bytes into a free reassembly buffer; False if all are taken."""
         for k in range(len(self.reassembly_owner)):
             if self.reassembly_owner[k] == _NONE:
                 self.reassembly_owner[k] = conn

@@ -2,14 +2,14 @@
 #
 # Owns the outgoing half of session state [4.3.2, 4.3.3]: one entry for each
 # (message, receiver), from the moment it is queued until the last acknowledgement.
-# The entries of a session form one list in message order, the sent ones first, so
-# that the first send, the resend after a reconnect and "writable again" all walk
-# it from the session's cursor. What walks it is fast/deliveries_viper.py's: fan and append, send,
-# acked, finish. Does not allocate after construction.
+# The entries of a session form one list in message order, the sent ones first. So the first
+# send, the resend after a reconnect and "writable again" all walk it from the session's cursor.
+# fast/deliveries_*.py walks it: fan and append, send, acked, finish. Does not allocate after
+# construction.
 #
-# A packet id is the entry's slot + 1: never twice in flight, found without a
-# search, known as soon as the message is queued. Free slots are used in turn, so
-# that an id rests as long as possible before it comes back.
+# A packet id is the entry's slot + 1: it is never in flight twice, is found without a search,
+# and is known as soon as the message is queued. Free slots form a queue, so an id rests as
+# long as possible before it is used again.
 #
 # state      sent last            waits for      next
 # QUEUED     nothing              -              SENT_1, SENT_2
@@ -35,17 +35,16 @@ class Deliveries:
         self.next = chain(n)
         self.next[n - 1] = _NONE
         self.state = bytearray(bytes((_FREE,)) * n)
-        # as in PUBLISH: DUP 8 once it was sent, QoS << 1, RETAIN 1; 32 since it has changed
-        # until the journal looks
+        # As in PUBLISH: DUP 8 once it was sent, QoS << 1, RETAIN 1; 32: dirty, for the journal
         self.flags = bytearray(n)
-        # [live, most live so far, first free slot, last free slot, changed: 1 since any was
-        # queued or released or one of QoS 2 ended without PUBCOMP, 2 since any ended, live
-        # before the shares of sessions must be looked at]
+        # [live, most live so far, first free slot, last free slot, dirty: 1 if any was queued or
+        # released or a QoS 2 one ended without PUBCOMP, 2 if any ended; live, above which the
+        # quotas of sessions are checked]
         self.count = i32(6)
         self.count[3] = n - 1
         self.refused = 0
-        # Most of one session: [in flight, waiting]; and in all, before the shares of sessions
-        # must be looked at: [message slots taken, blocks that must be left]
+        # [most in flight for one session, most waiting, message slots taken above which the
+        # quotas of sessions are checked, free blocks below which they are]
         self.window = i32(4)
         # Connected sessions with something to send: [how many, session ...]
         self.pending = u16(limits.sessions + 1)
@@ -59,12 +58,12 @@ class Deliveries:
         return entry
 
     def find(self, session, packet_id):
-        """What was sent last of a packet id in flight, as a state; QUEUED: nothing, or not its."""
+        """The state of a packet id of the session; QUEUED: not sent, or not the session's."""
         entry = packet_id - 1
         if entry < self.slots and self.session[entry] == session:
             return self.state[entry]
         return _QUEUED
 
     def may_be_known(self, entry):
-        """Was it perhaps sent at QoS 2 before a power cut? Then its id may be no other's."""
+        """May it have been sent at QoS 2? Then no other message may get its packet id."""
         return self.flags[entry] & _BEGUN == _BEGUN

@@ -1,10 +1,9 @@
-# epoch.py - the broker's clock has a new zero: all times that are stored become less by the same,
-# so none ever leaves MicroPython's small integers, and what is between two of them stays.
+# epoch.py - moves the zero of the broker's clock: subtracts the same from all stored times, so
+# that none ever leaves MicroPython's small integers. Differences between them stay.
 #
-# `now` is below 600 days (net/timers.py), what is due lies 579 days ahead at the most, and what
-# was longer ago than _LEAST is so old that nothing asks by how much: no timeout is as long.
-# Loaded on demand and owns nothing. Whoever adds a column of times adds it here. Does not
-# allocate: nothing may fail half way.
+# `now` is below 600 days (net/timers.py), and what is due lies at most 579 days ahead. Times
+# before _LEAST become _LEAST: no timeout is as long. Loaded on demand; owns nothing. If you add
+# a column of times, add it here. Does not allocate: nothing may fail half way.
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
@@ -15,7 +14,7 @@ _FAR_STEP = const(335544320)  # the same: 2 ** 25 seconds
 
 
 def take(broker, by):
-    """The clock's zero is so many tenths of a second later from now on."""
+    """Move the clock's zero `by` tenths of a second later."""
     _move(broker.clock, by)
     broker.now = broker.clock[0] = broker.now - by
     broker.carried[7] += 1
@@ -40,14 +39,14 @@ def take(broker, by):
     if journal:
         journal.saved = max(journal.saved - by, _LEAST)
         journal.retry_at = max(journal.retry_at - by, _LEAST)
-        # Its rows and its COMMIT are of the clock before, and count until all are written anew.
+        # Its rows and its COMMIT are of the old clock; they count until all are written anew.
         journal.whole = False
     if broker.record:
         _move_recorder(broker.record, by)
 
 
 def move_rows(broker, by):
-    """Of that, the times in rows that a journal keeps; broker.now has moved before."""
+    """The part of take() for times in rows of the journal; broker.now has moved before."""
     _move(broker.sessions.left, by)
     five = broker.five
     if not five:
@@ -59,7 +58,7 @@ def move_rows(broker, by):
     for session in range(len(wills)):
         will = wills[session]
         if will != _NONE and broker.messages.flags[will] & _EXTRA and expires[will]:
-            # It begins to count when the will goes out, so it may as well be new.
+            # A will's expiry counts from its publication, so the will may as well be new.
             expires[will] += now + by - five.will_since[session]
         five.will_since[session] = now
     for msg in range(len(expires)):
@@ -78,7 +77,7 @@ def _move(column, by):
 
 def _move_recorder(record, by):
     record.due -= by
-    # without events it stays as it was
+    # without events nothing else moves heap_at
     record.heap_at = max(record.heap_at - by, _LEAST)
     record.flushed -= by
     record.stayed -= by
@@ -89,7 +88,7 @@ def _move_recorder(record, by):
 
 
 def record(record, by):
-    """The time of day, as it was told: when that was may lie back for longer than small integers
+    """Move the time at which the wall time was told. It may lie further back than small integers
     reach, so this allocates."""
     if record.rec.wall:
         record.rec.wall[5] -= by

@@ -1,7 +1,6 @@
-# insertion.py - how the subscription tree grows: the nodes of a filter, and a subscription at
-# one, for SUBSCRIBE and for who looks for a subscription by its filter. Owns nothing; the
-# tables are those of tables/subscriptions.py, which matches and removes. Loaded with SUBSCRIBE.
-# Does not allocate.
+# insertion.py - adds to the subscription tree, and searches it by filter: the nodes of a filter,
+# and a subscription at a node. Owns nothing; the tables are those of tables/subscriptions.py,
+# which matches and removes. Loaded with SUBSCRIBE. Does not allocate.
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
@@ -19,7 +18,7 @@ def find_node(subs, buf, off, n):
 
 
 def add_node(subs, buf, off, n):
-    """The node of a filter, made where it is missing; NONE where there is no space."""
+    """The node of a filter; missing nodes are added. NONE if there is no space."""
     nodes = subs.nodes
     parent = subs.root
     end = off + n
@@ -50,7 +49,7 @@ def _link(subs, parent, node, wildcard):
 
 
 def find(subs, session, node, share=_NONE):
-    """The session's subscription at a node, in that group; or NONE."""
+    """The session's subscription at a node, in the group `share`; or NONE."""
     sub = subs.first_sub[node]
     shares = subs.share
     while sub != _NONE:
@@ -61,7 +60,7 @@ def find(subs, session, node, share=_NONE):
 
 
 def add(subs, sessions, session, node, qos, share=_NONE):
-    """Subscribe, or replace the subscription [3.8.4-3]; NONE where the table is full."""
+    """Subscribe, or replace the subscription [3.8.4-3]; NONE if the table is full."""
     subs.forget_routes()
     sub = find(subs, session, node, share)
     if sub == _NONE:
@@ -79,7 +78,7 @@ def add(subs, sessions, session, node, qos, share=_NONE):
 
 
 def _take(subs, sessions, session, node):
-    # A free slot, linked to its node and its session.
+    # Takes a free slot and links it to its node and its session.
     sub = subs.free
     if sub != _NONE:
         subs.free = subs.next_in_node[sub]

@@ -1,9 +1,9 @@
-# messages.py - application messages, stored once however many will receive them.
+# messages.py - application messages, stored once however many clients receive them.
 #
-# A slot counts its holders: deliveries, retained topics, wills, held QoS 2
-# messages, a message that leaves in chunks. store() of fast/ makes one, unref lets go
-# of one. The text lies in blocks: two bytes of topic length, topic, payload, as on the
-# wire. Does not allocate after construction.
+# A slot counts its holders: deliveries, retained topics, wills, QoS 2 messages held until
+# PUBREL, chunked sends. In fast/, store() takes a slot and unref() releases one reference. The
+# text lies in blocks: topic length (2 bytes), topic, payload. Does not allocate after
+# construction.
 from slotmq.fast import Arena
 from slotmq.platform.arrays import chain, i32, u16
 from slotmq.platform.runtime import const
@@ -26,7 +26,7 @@ class Messages:
         self.refused = 0
 
     def blocks(self, msg):
-        """How many of the arena's blocks a message takes; none for NONE."""
+        """How many of the arena's blocks a message takes; 0 for NONE."""
         if msg == _NONE:
             return 0
         size = self.arena.size

@@ -1,8 +1,8 @@
 # retained.py - one retained message for each topic name [3.3.1-5].
 #
-# Owns the set of topics that have one and the message slot of each; no part of any
-# session. Knows what they leave of the message slots and blocks, since sessions have shares of
-# that. Does not allocate after construction.
+# Owns the set of topics that have one, and the message slot of each. Reports what they leave of
+# the message slots and blocks, because the quotas of sessions are parts of that. Does not
+# allocate after construction.
 from slotmq.fast import Names
 from slotmq.platform.arrays import u16
 from slotmq.platform.runtime import const
@@ -16,20 +16,20 @@ class Retained:
         self.names = Names(limits.retained, limits.retained_name_bytes)
         self.msg = u16(limits.retained, _NONE)
         self.dirty = bytearray(limits.retained)  # as in tables/sessions.py
-        self.changed = False  # has any?
+        self.changed = False  # is any slot dirty?
         self.top = 0  # past the last slot that was ever used
         self.high = 0
         self.refused = 0
         self.messages = messages
         self.window = window  # that of deliveries
         self.blocks = 0  # of all retained messages
-        self.share = 100  # the smaller of the two shares, in percent
+        self.share = 100  # the smaller quota of a session, in percent
 
     def find(self, buf, off, n):
         return self.names.find(0, buf, off, n)
 
     def add(self, buf, off, n, msg):
-        """Keep msg (its reference too) for a new topic; NONE where the table is full."""
+        """Keep msg, and its reference, for a new topic; NONE if the table is full."""
         slot = self.names.add(0, buf, off, n)
         if slot != _NONE:
             self.put(slot, msg)
@@ -38,7 +38,7 @@ class Retained:
         return slot
 
     def put(self, slot, msg):
-        """Another message for a topic that has one; -> that one, now the caller's."""
+        """Replace the message of a topic; -> the one before, whose reference is the caller's."""
         before = self.msg[slot]
         self.msg[slot] = msg
         self.dirty[slot] |= 1
@@ -50,8 +50,8 @@ class Retained:
         return before
 
     def share_out(self, more):
-        """So many blocks more are retained. Where less is taken than window says, no session can
-        have more than its share of what is left."""
+        """`more` blocks more are retained. As long as less is taken than `window` says, no session
+        can have more than its quota of what is left."""
         self.blocks += more
         messages = self.messages
         count = self.names.count()

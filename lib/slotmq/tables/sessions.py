@@ -1,15 +1,14 @@
-# sessions.py - one slot per client id, outliving its connections.
+# sessions.py - one slot for each client id; it outlives its connections.
 #
-# Owns what MQTT calls session state beside subscriptions and messages: the client
-# id (hashed, in blocks of 16 bytes), whether it is kept, its will, its QoS 2
-# receive list, and the heads of its lists in the subscriptions and deliveries
-# tables. dirty says what has changed since the journal looked: 1 the session, 2 its
-# receive list; changed and ids_high[1], that any has; 4: the journal has a row of it.
-# Does not allocate after construction.
+# Owns what MQTT calls session state, except subscriptions and messages: the client id (hashed,
+# in blocks of 16 bytes), whether it is kept, its will, its QoS 2 receive list, and the heads of
+# its lists in the subscriptions and deliveries tables. Bits of dirty, for the journal: 1 the
+# session has changed, 2 its receive list has, 4 the journal has a row of it. changed and
+# ids_high[1] say that bit 1 or bit 2 of any session is set. Does not allocate after construction.
 #
-# Receive list: ids[session * received + i], i < id_count: packet ids between
-# PUBLISH and PUBREL [4.3.3-2]; never forgotten before PUBREL. With
-# qos2_delivery release, id_msg beside it holds the message until then.
+# Receive list: ids[session * received + i], i < id_count: packet ids between PUBLISH and PUBREL
+# [4.3.3-2]; none is forgotten before PUBREL. With qos2_delivery release, id_msg holds the message
+# of each until then.
 from slotmq.fast import Names, find_id
 from slotmq.platform.arrays import i32, u16
 from slotmq.platform.runtime import MICROPYTHON, const
@@ -32,12 +31,12 @@ class Sessions:
         self.first_sub = u16(n, _NONE)
         self.head = u16(n, _NONE)  # deliveries in the order of their messages
         self.tail = u16(n, _NONE)
-        self.cursor = u16(n, _NONE)  # the next of them to be sent
+        self.cursor = u16(n, _NONE)  # the next delivery to be sent
         self.inflight = u16(n)
         self.queued = u16(n)
         self.blocks = None if MICROPYTHON else i32(n)  # blocks of the messages in its list
         self.progress = i32(n)  # tenths of a second: last send or acknowledgement
-        self.scans = u16(n)  # subscriptions that are still owed retained messages
+        self.scans = u16(n)  # how many subscriptions are still owed retained messages
         self.dirty = bytearray(n)
         self.changed = False
         # QoS 2 receive list
@@ -49,7 +48,7 @@ class Sessions:
         self.ids_refused = 0
 
     def take(self, buf, off, n):
-        """A slot for a client id that has none; NONE where the table is full."""
+        """A slot for a client id that has none; NONE if the table is full."""
         session = self.names.add(0, buf, off, n)
         if session == _NONE:
             return _NONE
@@ -58,7 +57,7 @@ class Sessions:
         return session
 
     def touch(self, session):
-        """Something of it has changed that outlives a connection."""
+        """Mark the session dirty for the journal."""
         self.dirty[session] |= 1
         self.changed = True
 
@@ -83,11 +82,11 @@ class Sessions:
         return bytes(text)
 
     def find_received(self, session, packet_id):
-        """Index in ids of a packet id that waits for its PUBREL, or -1."""
+        """Index in ids of a packet id that waits for PUBREL, or -1."""
         return find_id(self.ids, session * self.received, self.id_count[session], packet_id)
 
     def add_received(self, session, packet_id):
-        """Remember a packet id; its index in ids, or -1 where the list is full."""
+        """Remember a packet id; -> its index in ids, or -1 if the list is full."""
         count = self.id_count[session]
         if count == self.received:
             self.ids_refused += 1

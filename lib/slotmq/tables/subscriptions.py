@@ -1,16 +1,15 @@
 # subscriptions.py - who subscribes to what: the subscription tree, in arrays.
 #
-# Owns the nodes (one for each level of a topic filter, shared ones once) and the
-# subscriptions (session, node, QoS). A node is found by (parent, level text) in a
-# hashed set, so that matching costs by the depth of the topic and not by the
-# number of subscriptions; the + and # children are linked directly. The root is
-# the slot past the last node. A node without subscriptions and children is pruned
-# at once. Does not allocate after construction.
+# Owns the nodes (one for each level of a topic filter; filters that begin alike share nodes) and
+# the subscriptions (session, node, QoS). A node is found by (parent, level text) in a hashed
+# set, so a match costs by the depth of the topic and not by the number of subscriptions; the +
+# and # children are linked directly. The root is the slot past the last node. A node without
+# subscriptions and children is removed at once. Does not allocate after construction.
 #
-# match() writes the receivers of a topic name into the route pool: one 16-bit
-# entry each, session << 2 | QoS, the highest QoS where filters overlap [3.3.5-1].
-# routes remembers where; any change of the tree makes it forget them all. Where version
-# 5 has a part in a route, the entries are slots of subscriptions, for their options.
+# match() writes the receivers of a topic name into the route pool: one 16-bit entry for each,
+# session << 2 | QoS, with the highest QoS where filters overlap [3.3.5-1]. routes remembers its
+# range; any change of the tree clears all routes. If a session of version 5 is in a route, the
+# entries are subscription slots, because their options count.
 from slotmq.fast import Names, Routes
 from slotmq.platform.arrays import chain, i32, u16
 from slotmq.platform.runtime import const
@@ -25,11 +24,11 @@ class Subscriptions:
         self.session = u16(n, _NONE)
         self.node = u16(n)
         self.qos = bytearray(n)
-        self.scan = u16(n)  # retained messages are still owed to it: next slot + 1
+        self.scan = u16(n)  # if it is still owed retained messages: their next slot + 1
         self.dirty = bytearray(n)  # as in tables/sessions.py
         self.changed = False
         self.next_in_session = u16(n, _NONE)
-        self.next_in_node = chain(n)  # also the list of free slots
+        self.next_in_node = chain(n)  # also chains the free slots
         self.next_in_node[n - 1] = _NONE
         self.free = 0
         self.slots = n
@@ -43,10 +42,10 @@ class Subscriptions:
         self.children = u16(n + 1)
         self.plus = u16(n + 1, _NONE)
         self.hash = u16(n + 1, _NONE)
-        # The walk of match(): nodes still to visit and where in the topic
+        # The walk of match(): nodes to visit, and their offsets in the topic
         self._todo = u16(limits.levels + 2)
         self._todo_off = i32(limits.levels + 2)
-        # Routes. every: an entry for each match (allow_duplicate_messages)
+        # Routes. every: one entry for each match (allow_duplicate_messages)
         self.every = every
         self.routes = Routes(limits.routes, limits.route_topic_bytes)
         self.pool = u16(limits.route_entries)
@@ -54,12 +53,12 @@ class Subscriptions:
         self._known = False  # is any topic remembered?
         self._top = 0
         self.best = bytearray(limits.sessions)
-        self.journal_full = False  # as the broker's: no session that is kept subscribes anew
-        # Version 5: the group of a shared subscription; does the last match need options?
-        self.share = None
-        self.is_v5 = None  # sessions that a client of version 5 has or had
-        self.on_removed = None  # lets version 5 forget what it has with a subscription
-        self.needs_options = False
+        self.journal_full = False  # as Broker.journal_full: kept sessions cannot subscribe anew
+        # Version 5
+        self.share = None  # the group of a shared subscription
+        self.is_v5 = None  # 1: a client of version 5 has or had the session
+        self.on_removed = None  # called for a subscription that is removed
+        self.needs_options = False  # does the last match need options?
 
     # The tree. It grows in tables/insertion.py.
 
@@ -70,7 +69,7 @@ class Subscriptions:
         return off
 
     def prune(self, node):
-        """Remove nodes from one upwards, as long as nothing hangs on them."""
+        """Remove a node and then its parents, as long as they are empty."""
         while node != self.root and not self.children[node] and self.first_sub[node] == _NONE:
             parent = self.nodes.scope[node]
             if self.plus[parent] == node:
@@ -96,7 +95,7 @@ class Subscriptions:
     # Subscriptions
 
     def touch(self, sub):
-        """It has changed: the journal is to look."""
+        """Mark a subscription dirty for the journal."""
         self.dirty[sub] |= 1
         self.changed = True
 
@@ -137,9 +136,9 @@ class Subscriptions:
             self._top = 0
 
     def match(self, buf, off, n):
-        """Find who gets a topic name; -> its slot in routes, whose find() has just missed.
+        """Find the receivers of a topic name that routes does not know; -> its slot in routes.
 
-        Where a session of version 5 is among them, `needs_options` is true, the pool has the
+        If a session of version 5 is among them, `needs_options` is true, the pool has the
         slots of subscriptions, and the route is not remembered."""
         self.needs_options = False
         self._reserve(self.most)
@@ -162,7 +161,7 @@ class Subscriptions:
             self.forget_routes()
 
     def _walk(self, buf, off, n):
-        # Collects at every node whose filter matches the topic name.
+        # Visits every node whose filter matches the topic name.
         end = off + n
         dollar = buf[off] == 36  # wildcards at the root do not see it [4.7.2-1]
         todo = self._todo
@@ -193,7 +192,7 @@ class Subscriptions:
         return depth + 1
 
     def _collect(self, node):
-        # Every subscription at the node, into the pool; once for each session.
+        # Puts the node's subscriptions into the pool, each session once.
         best = self.best
         sub = self.first_sub[node]
         while sub != _NONE:

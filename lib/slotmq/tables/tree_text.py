@@ -1,14 +1,13 @@
-# tree_text.py - the subscription tree as text, for people. Borrowed when it is asked for;
-# allocates.
+# tree_text.py - prints the subscription tree as text. Borrowed on request; allocates.
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
 
 
 def lines(subs, sessions):
-    """A line for each node, two spaces deeper than its parent, its subscribers behind it.
+    """A line for each node, indented two spaces more than its parent, with its subscribers.
 
-    $SYS is always there, beside the application's levels: its topics are made, not stored."""
+    $SYS is always among them, although its topics are not stored."""
     below = {}
     for node in range(subs.root):
         if subs.children[node] or subs.first_sub[node] != _NONE:
@@ -34,11 +33,11 @@ def _subscribers(subs, sessions, node):
 
 
 def _shown(text):
-    return repr(text.decode())[1:-1]  # escaped: a line is a level, and no terminal obeys it
+    return repr(text.decode())[1:-1]  # escapes line ends and a terminal's control characters
 
 
 def dump(broker):
-    """Print the lines, and log them where a log is kept in a file."""
+    """Print the lines, and write them to log files."""
     for line in lines(broker.subscriptions, broker.sessions):
         print(line)
         if broker.log:

@@ -26,15 +26,15 @@ _SESSION_EXPIRY = const(7)
 _MALFORMED_PACKET = const(0x81)
 _PROTOCOL_ERROR = const(0x82)
 _NO_SUCH_ID = const(0x92)
-# What a client may say in PUBACK and PUBREC, and in DISCONNECT; PUBREL and PUBCOMP have 0
-# and 0x92. Anything else could be parsed and is not allowed: a Protocol Error [1.2]
+# The reason codes that a client may send in PUBACK and PUBREC, in PUBREL and PUBCOMP, and in
+# DISCONNECT. Any other can be parsed but is not allowed: a Protocol Error [1.2]
 _OF_RECEIVER = b"\0\x10\x80\x83\x87\x90\x91\x97\x99"
 _OF_RELEASE = b"\0\x92"
 _OF_DISCONNECT = b"\0\x04\x80\x81\x82\x83\x90\x93\x94\x95\x96\x97\x98\x99"
 
 
 def _read(broker, pkt, buf, legal):
-    # The reason code of an acknowledgement; below 0: what is wrong with it.
+    # -> the reason code of an acknowledgement, or -reason code of the error in it.
     at = pkt[_BODY] + 2
     end = pkt[_END]
     code = buf[at] if at < end else 0
@@ -43,12 +43,12 @@ def _read(broker, pkt, buf, legal):
         if at != end:
             return at if at < 0 else -_MALFORMED_PACKET
     if not pkt[_PACKET_ID]:
-        return -_PROTOCOL_ERROR  # nobody has sent such a one [2.2.1]
+        return -_PROTOCOL_ERROR  # the broker sends no packet id 0 [2.2.1]
     return code if code in legal else -_PROTOCOL_ERROR
 
 
 def handle_puback(broker, conn, pkt, buf):
-    """QoS 1: the delivery is done, whatever the reason [4.8.2-6]."""
+    """QoS 1: the delivery ends, whatever the reason code [4.8.2-6]."""
     code = _read(broker, pkt, buf, _OF_RECEIVER)
     if code < 0:
         return -code
@@ -56,7 +56,7 @@ def handle_puback(broker, conn, pkt, buf):
 
 
 def handle_pubrec(broker, conn, pkt, buf):
-    """QoS 2: PUBREL, or with an error the end of the delivery [4.3.3-4]."""
+    """QoS 2: send PUBREL; a reason code of 0x80 or more ends the delivery [4.3.3-4]."""
     code = _read(broker, pkt, buf, _OF_RECEIVER)
     if code < 0:
         return -code
@@ -75,7 +75,7 @@ def handle_pubrec(broker, conn, pkt, buf):
 
 
 def handle_pubrel(broker, conn, pkt, buf):
-    """QoS 2: the sender is done with the id."""
+    """QoS 2: the sender releases the packet id."""
     if pkt[_FLAGS] != 2:
         return _MALFORMED_PACKET  # [3.6.1-1]
     code = _read(broker, pkt, buf, _OF_RELEASE)
@@ -88,7 +88,7 @@ def handle_pubrel(broker, conn, pkt, buf):
         messages = sessions.id_msg
         if messages is not None and messages[at] != _NONE:
             broker.five.publisher = session
-            publish_stored(broker, messages[at], session)  # if that raises, PUBREL comes again
+            publish_stored(broker, messages[at], session)  # if it raises, PUBREL is sent again
             broker.five.publisher = _NONE
         msg = sessions.remove_received(session, at)
         if msg != _NONE:
@@ -98,7 +98,7 @@ def handle_pubrel(broker, conn, pkt, buf):
 
 
 def handle_pubcomp(broker, conn, pkt, buf):
-    """QoS 2: the delivery is done."""
+    """QoS 2: the delivery ends."""
     code = _read(broker, pkt, buf, _OF_RELEASE)
     if code < 0:
         return -code
@@ -108,7 +108,7 @@ def handle_pubcomp(broker, conn, pkt, buf):
 def _acknowledged(broker, conn, pkt, state):
     session = broker.conns.session[conn]
     if acked(broker.queue, session, pkt[_PACKET_ID], state) == _NONE:
-        # One that waits for another kind would wait for ever.
+        # A delivery that waits for another kind of packet would wait for ever.
         sent = broker.deliveries.find(session, pkt[_PACKET_ID])
         return _PROTOCOL_ERROR if sent else _OK
     broker.sessions.progress[session] = broker.now
@@ -116,7 +116,7 @@ def _acknowledged(broker, conn, pkt, state):
 
 
 def handle_disconnect(broker, conn, pkt, buf):
-    """The client leaves, with its will or without, and may change its session's expiry."""
+    """The client leaves, with or without its will, and may change its session's expiry."""
     at = pkt[_BODY]
     end = pkt[_END]
     if at == end:

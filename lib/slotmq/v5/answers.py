@@ -1,20 +1,20 @@
-# answers.py - what the broker says to a client of MQTT 5.0 beside PUBLISH:
-# acknowledgements with a reason, DISCONNECT [5.0, 3.4 to 3.7, 3.14]. Does not allocate.
+# answers.py - acknowledgements with a reason code and DISCONNECT for a client of MQTT 5.0
+# [5.0, 3.4 to 3.7, 3.14]. Does not allocate.
 from slotmq.delivery.encode import put_u16
 from slotmq.delivery.outgoing import put_ack
 from slotmq.platform.runtime import const
 
 _PACKETS_OUT = const(1)
 _DISCONNECT = const(0xE0)
-# Why a connection ends, protocol/packet.py's results 0 to 11, as reason codes [2.4]; 0: no packet
+# The results of protocol/packet.py as reason codes of DISCONNECT [2.4]; 0: no packet
 _REASONS = b"\0\0\x81\x82\x95\0\x97\x8e\x8d\0\x8b\0\0"
 
 
 def put_reason(broker, conn, first, packet_id, reason):
     """An acknowledgement to the connection that is being read.
 
-    Four bytes of space are certain; the reason is left away where a fifth is not, or
-    would be more than the client takes [3.4.2.2.2]."""
+    Four bytes of space are certain. The reason is omitted if there is no space for a fifth,
+    or if the packet would be larger than the client accepts [3.4.2.2.2]."""
     conns = broker.conns
     at = conns.tx_end[conn]
     most = broker.five.packet_max[conn]
@@ -27,7 +27,7 @@ def put_reason(broker, conn, first, packet_id, reason):
 
 
 def sent(broker, conn, end):
-    """A packet stands in tx up to `end`."""
+    """A packet has been put into tx; it ends at `end`."""
     conns = broker.conns
     conns.tx_end[conn] = end
     if conns.out[conn] == 0:
@@ -36,9 +36,9 @@ def sent(broker, conn, end):
 
 
 def space_for(broker, conn, n):
-    """Where n bytes may be put for an answer, after a flush if need be; -1: nowhere.
+    """The offset in tx for an answer of n bytes, after a flush if necessary; -1: no space.
 
-    What is reserved for the answers to what was read behind it stays free."""
+    The space that is reserved for answers to what was read after it stays free."""
     conns = broker.conns
     most = broker.five.packet_max[conn]
     if 0 < most < n:
@@ -49,12 +49,12 @@ def space_for(broker, conn, n):
 
 
 def goodbye(broker, conn, result):
-    """DISCONNECT with the reason, if there is space, and nothing behind it [3.14.4-1]."""
+    """DISCONNECT with the reason, if there is space, and nothing after it [3.14.4-1]."""
     reason = result if result & 0x80 else _REASONS[result]
     conns = broker.conns
-    # in the midst of a message in chunks nothing can be said
+    # Within a chunked send no packet can be sent.
     if reason and conns.chunked_msg[conn] == 0xFFFF:
-        conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes  # nothing is answered any more
+        conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes  # no space is reserved any more
         at = space_for(broker, conn, 4)
         if at >= 0:
             tx = conns.tx

@@ -1,12 +1,12 @@
 # auth.py - AUTH [5.0, 3.15, 4.12]: enhanced authentication, before CONNACK and again
-# later, through one hook.
+# later, by one hook.
 #
-# The hook is an object with auth(conn, method, data) -> (reason code, data or None), 0x18
-# being "go on", and forget(conn), perhaps with `user`, the name of whom the last auth() let
-# in, and `last`, of whom it was about, for the log: `hooks` of the Broker if it has auth, else
-# v5/scram.py's, where the configuration names a scram_file. Broker.five.exchanges has, for each
-# connection with a method, [method, its CONNECT until that goes on, what CONNACK says,
-# is an exchange under way?]. Loaded on demand. The control plane: may allocate and free.
+# The hook is Broker.hooks, if that has auth, else v5/scram.py's Scram, if a scram_file is
+# configured. It has auth(conn, method, data) -> (reason code, data or None), where 0x18 means
+# "continue", and forget(conn). For the log it may have `user`, the name that the last auth()
+# accepted, and `last`, the name that it was about. Broker.five.exchanges has, for each
+# connection with a method, [method, its CONNECT while that waits, data for CONNACK,
+# is an exchange under way?]. Loaded on demand. Control plane: may allocate and free.
 from slotmq.delivery.encode import length_bytes, put_header, put_length
 from slotmq.fast import new_packet, next_packet
 from slotmq.platform import ondemand
@@ -18,7 +18,7 @@ from slotmq.v5.connack import text
 from slotmq.v5.connect import Connect5
 from slotmq.v5.properties import scan
 
-ondemand.taken.setdefault("protocol.connect", 0)  # imported: they are to be forgotten as well
+ondemand.taken.setdefault("protocol.connect", 0)  # imported here: unload these two as well
 ondemand.taken.setdefault("v5.connect", 0)
 
 _BODY = const(3)
@@ -41,7 +41,7 @@ _PACKET_TOO_LARGE = const(0x95)
 
 
 def auth(broker, conn, pkt, buf, fields):
-    """A CONNECT with a method: -1 where the client is known now, 0, or why not."""
+    """A CONNECT with a method: -1: authenticated; 0: AUTH was sent; else a reason code."""
     exchanges = broker.five.exchanges
     hook = broker.five.hook(broker)
     code, data = _BAD_METHOD, None
@@ -63,7 +63,7 @@ def auth(broker, conn, pkt, buf, fields):
 
 
 def _handle_auth(broker, conn, pkt, buf):
-    # -> a result, or the remembered CONNECT that may go on now.
+    # -> a result, or the CONNECT that waited and may go on now.
     known = broker.five.exchanges.get(conn)
     at = pkt[_BODY]
     end = pkt[_END]
@@ -120,7 +120,7 @@ def refuse(broker, conn):
 
 
 def _refuse(broker, conn, code):
-    # Who it is, the CONNECT says that began the exchange.
+    # The CONNECT that began the exchange says which client it is.
     fields = Fields()
     fields.buf, pkt = _packet(broker.five.exchanges[conn][1])
     fields.level = 5
@@ -138,7 +138,7 @@ def _packet(data):
 
 
 def handle(broker, conn, pkt, buf):
-    """AUTH; where that is the end of an exchange, the CONNECT that began it goes on."""
+    """AUTH; if it ends the first exchange, the CONNECT that began it goes on."""
     result = _handle_auth(broker, conn, pkt, buf)
     if not isinstance(result, bytes):
         if result < 0x80 or conn not in broker.five.exchanges or broker.conns.state[conn] != _NEW:

@@ -1,5 +1,5 @@
-# connack.py - CONNACK of MQTT 5.0 [5.0, 3.2]: what the tables hold, or why not. The
-# control plane: may allocate and free.
+# connack.py - CONNACK of MQTT 5.0 [5.0, 3.2]: the broker's limits, or the reason of a refusal.
+# Control plane: may allocate and free.
 from slotmq.delivery.encode import length_bytes, put_header, put_length, put_u16
 from slotmq.platform.runtime import const
 from slotmq.v5.answers import sent, space_for
@@ -10,9 +10,9 @@ _RETURN_CODES = b"\0\x84\x85\x88\x86\x87"
 
 
 def refuse(broker, conn, code):
-    """CONNACK with a reason, which it returns; a code of version 3 is told as version 5 has it.
+    """Send CONNACK with a reason code; -> the code. A return code of version 3 is translated.
 
-    Where to go instead is left out where that is more than the client takes [3.1.2-24]."""
+    The server reference is omitted if the client accepts no packet of that size [3.1.2-24]."""
     reason = code if code & 0x80 else _RETURN_CODES[min(code, 5)]
     properties = b""
     server = broker.settings.server_reference
@@ -25,9 +25,9 @@ def refuse(broker, conn, code):
 
 
 def prepare(broker, conn, fields):
-    """What CONNACK tells a client that may come in: all that it must know [3.2.2.3].
+    """Prepare the properties of a CONNACK that accepts [3.2.2.3].
 
-    False: it takes no packet of that size, and nothing of it may have happened."""
+    False: the client accepts no packet of that size; then nothing may change."""
     limits = broker.limits
     out = b"\x21" + u16(limits.received) + b"\x27" + u32(broker.pkt[10])
     if broker.five.alias_max:
@@ -58,7 +58,7 @@ def prepare(broker, conn, fields):
 
 
 def accept(broker, conn, fields, present):
-    """The CONNACK that was prepared."""
+    """Send the CONNACK that was prepared."""
     _put_connack(broker, conn, present, 0, fields.answer)
 
 
@@ -87,7 +87,7 @@ def _put_connack(broker, conn, present, reason, properties):
 
 
 def text(name, value):
-    """A property with a text or binary data. Allocates, as the next."""
+    """A property with a text or binary data."""
     return bytes((name,)) + u16(len(value)) + value
 
 

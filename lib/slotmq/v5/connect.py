@@ -1,5 +1,5 @@
-# connect.py - what a CONNECT of MQTT 5.0 says [5.0, 3.1], beyond what protocol/connect.py
-# reads and does for every version. The control plane: may allocate and free.
+# connect.py - CONNECT of MQTT 5.0 [5.0, 3.1], beside what protocol/connect.py does for every
+# version. Control plane: may allocate and free.
 from slotmq.fast import utf8_ok
 from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
@@ -63,7 +63,7 @@ class Connect5:
     """Version 5's part in the steps of protocol/connect.py and open_session.py; Fields.more."""
 
     def read(self, broker, conn, pkt, buf, fields):
-        """All of the packet behind its level into `fields`; a reason code, or 0."""
+        """Read the packet from its flags on into `fields`; a reason code, or 0."""
         five = broker.five
         five.packet_max[conn] = 0
         flags = fields.flags
@@ -105,11 +105,11 @@ class Connect5:
         return store(broker, flags)
 
     def prepare(self, broker, conn, fields):
-        """What CONNACK will say; a reason code where the client takes no packet of its size."""
+        """Prepare CONNACK; a reason code if the client accepts no packet of its size, or 0."""
         return _OK if connack.prepare(broker, conn, fields) else _PACKET_TOO_LARGE
 
     def opened(self, broker, conn, fields, present):
-        """The session is there: what version 5 keeps with it, and CONNACK."""
+        """The session is open: store what version 5 adds to it, and send CONNACK."""
         five = broker.five
         session = broker.conns.session[conn]
         five.take(broker, session)
@@ -119,13 +119,13 @@ class Connect5:
         connack.accept(broker, conn, fields, present)
 
     def authenticate(self, broker, conn, pkt, buf, fields):
-        """Enhanced authentication, where the client asks for it; a result, or -1 to go on."""
+        """Enhanced authentication, if the client asks for it; a result, or -1 to go on."""
         if fields.method is None:
             return -1
         return ondemand.take("v5.auth", broker.now).auth(broker, conn, pkt, buf, fields)
 
     def refuse(self, broker, conn, code):
-        """CONNACK with a reason; -> the one that was sent."""
+        """Send CONNACK with a reason code; -> the code."""
         return connack.refuse(broker, conn, code)
 
 
@@ -153,7 +153,7 @@ def _take_properties(broker, conn, buf, fields):
 
 
 def _limit(broker, fields):
-    # What the configuration lets be shorter only.
+    # Lower keep-alive and session expiry to what the configuration allows.
     most = broker.settings.max_keepalive
     if most not in (0, 65535) and not 0 < fields.keep_alive <= most:
         fields.keep_alive = most
@@ -201,7 +201,7 @@ def _read_payload(broker, buf, at, end, fields):
 
 
 def _string(buf, at, end, is_text=True):
-    # A text or binary data: ((offset, length), the offset past it); past is -1: malformed.
+    # A text or binary data: ((offset, length), the offset past it); (None, -1): malformed.
     n = buf[at] << 8 | buf[at + 1] if 0 <= at <= end - 2 else 0
     at += 2
     if at < 2 or at + n > end or is_text and not utf8_ok(buf, at, n, 0):
@@ -210,7 +210,7 @@ def _string(buf, at, end, is_text=True):
 
 
 def _will_properties(buf, start, end, values, fields):
-    # Those that are passed on: without delay and expiry, which are kept here.
+    # The properties that are passed on: all but delay and expiry.
     while buf[start] > 127:
         start += 1
     data = bytearray(buf[start + 1 : end])

@@ -1,5 +1,5 @@
 # dispatch.py - the handlers of MQTT 5.0 by packet type, as protocol/dispatch.py has those of
-# version 3. Does not allocate; CONNECT, AUTH, SUBSCRIBE and UNSUBSCRIBE may.
+# version 3. Only CONNECT, AUTH, SUBSCRIBE and UNSUBSCRIBE may allocate.
 from slotmq.protocol.dispatch import by_type, control
 from slotmq.protocol.ping_disconnect import handle_unexpected
 from slotmq.v5.acks import (

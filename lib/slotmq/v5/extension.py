@@ -1,22 +1,22 @@
-# extension.py - what MQTT 5.0 adds to the tables, and the way to everything of it.
+# extension.py - Version5: the columns that MQTT 5.0 adds to the tables, and access to the
+# rest of v5/.
 #
-# Broker.five is one of these, or None with `mqtt_versions 3`: then nothing of version 5
-# is loaded and its RAM is not taken. Owns the columns that stand beside those of the
-# other tables, slot for slot:
+# Broker.five is a Version5, or None with `mqtt_versions 3`: then no code of version 5
+# is loaded and none of its RAM is used. Owns the columns that extend the slots of the
+# other tables:
 #
 #   subscriptions  share (slot of Shares), options (No Local 4, Retain As Published 8),
 #                  identifier
 #   messages       props: bytes of properties between topic and payload; expires and far.
-#                  Valid where the message's flags have EXTRA
-#   deliveries     group: the shared subscription's that it came by, or NONE; ident: the
-#                  subscription identifier that it carries, 0: none, SEVERAL: more than one
+#                  Valid if the message's flags have EXTRA
+#   deliveries     group: slot of the Shares by which the message came, or NONE; ident: its
+#                  subscription identifier, 0: none, SEVERAL: more than one
 #   sessions       expiry in seconds, will_delay in seconds, will_at in tenths
 #   connections    receive_max, packet_max, chunked_ident
 #
-# A connection of version 5 has the state FIVE once it is connected, so the fast path leaves it
-# alone, and a route that a client of version 5 is on is never remembered, so the fast path
-# does not find it: a path of version 3 alone is what it was. Does not allocate after
-# construction.
+# A connected client of version 5 has the state FIVE, which the fast path does not serve. A
+# route with a client of version 5 is not cached, so that the fast path does not find it.
+# Does not allocate after construction.
 from slotmq.delivery import lifecycle
 from slotmq.fast import finish, unref
 from slotmq.net import closing
@@ -32,7 +32,7 @@ from slotmq.v5.topic_aliases import Aliases
 _NONE = const(0xFFFF)
 _EXTRA = const(8)
 _LOST = const(9)
-_KEPT = const(16)  # in the flags of a message: the journal has its row
+_KEPT = const(16)  # flag of a message: the journal has its row
 _REFUSED = const(5)
 _QUEUED = const(0)
 _DROPPED = const(4)
@@ -48,7 +48,7 @@ class Version5:
     def __init__(self, broker):
         limits = broker.limits
         n = limits.connections + 1
-        # The rest of version 5, for those who only know this object
+        # Functions of v5/ for modules that may not import it
         self.handlers = dispatch.HANDLERS
         self.first = dispatch.FIRST
         self.goodbye = answers.goodbye
@@ -60,28 +60,28 @@ class Version5:
         self.values = make()
         self.props = u16(limits.messages)
         self.expires = i32(limits.messages)  # tenths of a second
-        self.far = bytearray(limits.messages)  # and how many times 2 ** 25 seconds later
+        self.far = bytearray(limits.messages)  # how many times 2 ** 25 seconds later
         self.group = u16(limits.deliveries, _NONE)
         self.ident = i32(limits.deliveries)
         self.expiry = i32(limits.sessions)
         self.will_delay = i32(limits.sessions)
         self.will_at = i32(limits.sessions)
-        self.will_since = i32(limits.sessions)  # its expiry counts from its publication
+        self.will_since = i32(limits.sessions)  # tenths of a second: when the will was stored
         self.receive_max = u16(n)
         self.packet_max = i32(n)
-        self.chunked_ident = i32(n)  # of a message that leaves in chunks
+        self.chunked_ident = i32(n)  # ident of the message in a chunked send
         self.options = bytearray(limits.subscriptions)
         self.identifier = i32(limits.subscriptions)
         self.shares = Shares(limits)
         broker.subscriptions.share = self.share = u16(limits.subscriptions, _NONE)
         broker.subscriptions.is_v5 = bytearray(limits.sessions)
         broker.subscriptions.on_removed = lambda sub: self.unsubscribed(broker, sub)
-        self.source = Source(limits)  # the message that is on its way
+        self.source = Source(limits)  # the message that is being delivered
         self.aliases = Aliases(limits, self.source.scratch)
-        self.next_due = NEVER  # tenths of a second: of sessions without a connection
-        self.to_sweep = 0  # slots that may have a message which expires
-        self.goes_on = False
-        # While a message is given out: the identifier that each session gets
+        self.next_due = NEVER  # tenths of a second: when a session or will is due at the earliest
+        self.to_sweep = 0  # slots left to search for expired messages
+        self.goes_on = False  # is another sweep needed after this one?
+        # During a fan-out: the identifier for each session
         self.found = i32(limits.sessions)
         self.publisher = _NONE  # the session that publishes now, for No Local
         self.exchanges = {}  # connections that authenticate by AUTH, see v5/auth.py
@@ -90,22 +90,22 @@ class Version5:
             from slotmq.v5.scram import Scram
 
             self.scram = Scram(broker.settings.scram_file, n)
-        self.now_for = 0  # the identifier of what is sent by outbox.send_message
+        self.now_for = 0  # the identifier for the next outgoing.send_message()
 
     def opened_3(self, broker, session, clean):
-        """A client of version 3 has a session: it is kept as long as any may be."""
+        """A client of version 3 has opened a session: it expires as late as any may."""
         most = broker.settings.persistent_client_expiration
         self.set_expiry(broker, session, 0 if clean else most or NEVER)
         self.will_delay[session] = 0
 
     def set_expiry(self, broker, session, seconds):
-        """How long the session outlives its connection."""
+        """Set how long the session outlives its connection."""
         self.expiry[session] = seconds if seconds < _LONGEST else NEVER
         broker.sessions.clean[session] = 0 if seconds else 1
         broker.sessions.touch(session)
 
     def take(self, broker, session):
-        """A client of version 5 has the session now: no route with it is remembered."""
+        """A client of version 5 has the session now: do not cache routes with it."""
         subs = broker.subscriptions
         if subs.is_v5[session]:
             return
@@ -117,25 +117,25 @@ class Version5:
             entry = broker.deliveries.next[entry]
 
     def came_by(self, entry, group, ident):
-        """Note by what a delivery comes to its session."""
+        """Set the shared subscription and the identifier of a delivery."""
         self.group[entry] = group
         self.ident[entry] = ident
 
     def attached(self, broker, session):
-        """A connection is there again: the will that waited is not sent [3.1.3-9]."""
+        """The session has a connection again: drop the will that waited [3.1.3-9]."""
         lifecycle.drop_will(broker, session)
         self.will_at[session] = 0
 
     def will_goes(self, broker, session, will):
-        """A will is about to be published: it is the session's, and lives from now on."""
+        """A will is about to be published: its sender is the session, its expiry begins now."""
         self.publisher = session
         if broker.messages.flags[will] & _EXTRA and self.expires[will]:
             later = broker.now - self.will_since[session]
             self.expires[will] = self.expires[will] + later or -1  # 0 would be never
-            broker.messages.flags[will] &= ~_KEPT  # the journal has it as it was
+            broker.messages.flags[will] &= ~_KEPT  # the journal has the old time
 
     def keeps_will(self, broker, session):
-        """May the will of a session that has just lost its connection wait?"""
+        """Does the will of a session that has just lost its connection wait?"""
         delay = min(self.will_delay[session], self.expiry[session], _LONGEST)
         if delay == 0:
             return False
@@ -143,7 +143,7 @@ class Version5:
         return True
 
     def unsubscribed(self, broker, sub):
-        """A subscription is removed; its slot will be another's."""
+        """A subscription was removed: clear its slot."""
         self.options[sub] = 0
         self.identifier[sub] = 0
         group = self.share[sub]
@@ -158,9 +158,8 @@ class Version5:
             entry = broker.deliveries.next[entry]
 
     def session_ends(self, broker, session):
-        """Before a session is discarded: its will goes out, its share to others.
-
-        One of version 3 has none; in its entries `group` is of whoever had them before."""
+        """A session is about to be discarded: publish its will, and pass messages of shared
+        subscriptions on. A session of version 3 has none, and its entries an old `group`."""
         lifecycle.publish_will(broker, session)
         is_v5 = broker.subscriptions.is_v5
         if is_v5[session] and broker.sessions.head[session] != _NONE:
@@ -168,12 +167,12 @@ class Version5:
             try:
                 ondemand.take("v5.rare", broker.now).pass_on(broker, session)
             except MemoryError:
-                pass  # they go with their session
+                pass  # the messages are discarded with their session
             heap.drop()
         is_v5[session] = 0
 
     def lingers(self, broker, conn):
-        """Must an ended connection stay for a moment, so that its last packet arrives?"""
+        """Must an ended connection linger, so that its last packet arrives?"""
         conns = broker.conns
         told = conns.tx_limit[conn] == 0 or conns.reason[conn] == _REFUSED
         told = told and conns.reason[conn] != _LOST  # its socket has failed since
@@ -186,18 +185,18 @@ class Version5:
         return True
 
     def hook(self, broker):
-        """Who answers AUTH: the application's hooks, else v5/scram.py's; or None."""
+        """What handles AUTH: the application's hooks, else v5/scram.py's Scram, or None."""
         return broker.hooks if hasattr(broker.hooks, "auth") else self.scram
 
     def connection_ends(self, broker, conn):
-        """Its aliases and its exchange of AUTH go with it."""
+        """Drop the connection's aliases and its exchange of AUTH."""
         self.aliases.forget(conn)
         if conn in self.exchanges:
             del self.exchanges[conn]
             self.hook(broker).forget(conn)
 
     def tick(self, broker):
-        """Several times a second: sessions and wills whose time has come, who lingers."""
+        """Called several times a second: end sessions and lingering, publish wills."""
         conns = broker.conns
         for conn in range(conns.top):
             if conns.state[conn] == _LINGERING and broker.now - conns.opened[conn] >= _LINGER:
@@ -208,7 +207,7 @@ class Version5:
             self._sweep(broker)
 
     def note_due(self, broker, session):
-        """A session has lost its connection: when is there something to do about it?"""
+        """A session has no connection: note when its expiry or its will is due."""
         due = NEVER
         if self.expiry[session] < NEVER:
             due = broker.sessions.left[session] + self.expiry[session] * 10
@@ -230,17 +229,17 @@ class Version5:
                 self.note_due(broker, session)
 
     def expiring(self, broker):
-        """A message that expires goes out: the tables are looked through for such.
+        """A message that expires was stored: begin a sweep for expired messages.
 
-        A round that has begun goes on to its end, however many such messages come."""
+        A sweep that is under way goes on to its end; another follows."""
         if self.to_sweep:
             self.goes_on = True
         else:
             self.to_sweep = max(broker.retained.slots, broker.deliveries.slots)
 
     def _sweep(self, broker):
-        # Messages whose time has passed, a few slots at a time: kept ones and queued ones.
-        # It goes on for as long as there are some that will expire.
+        # Remove expired messages, retained and queued, a few slots at a time. Another sweep
+        # follows as long as there are messages that will expire.
         retained = broker.retained
         deliveries = broker.deliveries
         for at in range(max(0, self.to_sweep - _SWEPT), self.to_sweep):
@@ -265,14 +264,14 @@ class Version5:
         return left == 0
 
     def is_empty(self, broker, msg):
-        """Has a message properties only, and no payload?"""
+        """Has a message with properties an empty payload?"""
         messages = broker.messages
         return messages.flags[msg] & _EXTRA and self.props[msg] == messages.payload_len[msg]
 
     def remaining(self, broker, msg):
         """Seconds until a message expires; 0: it has, -1: it never does [3.3.2.3.3].
 
-        As Source.left: of many times 2 ** 25 seconds _NEAR are in it."""
+        As in Source.left, at most _NEAR times 2 ** 25 seconds of `far` are counted."""
         if not broker.messages.flags[msg] & _EXTRA or not self.expires[msg]:
             return -1
         left = (self.expires[msg] - broker.now + 9) // 10

@@ -1,10 +1,9 @@
-# properties.py - the property section of an MQTT 5.0 packet [5.0, 2.2.2]: one pass that
-# checks everything and decodes nothing. Of each property that may stand once it notes
-# the number, or where the text begins; user properties are stepped over. So any number
-# of them costs no more than their bytes. Does not allocate.
+# properties.py - the property section of an MQTT 5.0 packet [5.0, 2.2.2]: one pass checks
+# every property, and stores the number or the offset of each that may occur only once. User
+# properties are checked and skipped: they take no memory. Does not allocate.
 #
-# A property has a column in `values`: INDEX gives it by identifier, 0 for one that no
-# client may send. found has a bit for each that was there.
+# A property has a column in `values`: INDEX gives it by identifier, 0 for a property that no
+# client may send. values[0] has a bit for each property that was found.
 from slotmq.delivery.encode import length_bytes
 from slotmq.fast import utf8_ok
 from slotmq.platform.arrays import i32
@@ -22,20 +21,20 @@ KINDS = b"\0\x01\x04\x06\x06\x07\x05\x04\x06\x07\x01\x04\x01\x06\x02\x02\x02\x08
 WHERE = b"\0\x06\x06\x06\x06\x06\x14\x41\x81\x81\x01\x02\x01\xc8\x04\x01\x01\xff\x01"
 _MORE = const(19)  # values[index + _MORE]: the length of a text, the offset of a number
 _USER = const(17)
-_NUMBER_MAX = const(0x3FFFFFFF)  # larger ones are taken for this: small integers everywhere
+_NUMBER_MAX = const(0x3FFFFFFF)  # larger numbers become this: a small integer on every port
 _MALFORMED_PACKET = const(0x81)
 _PROTOCOL_ERROR = const(0x82)
 
 
 def make():
-    """What scan() fills: [bits, number or offset of each ..., length or offset of each ...]."""
+    """The array for scan(): [bits, number or offset of each ..., length or offset of each ...]."""
     return i32(2 * _MORE)
 
 
 def scan(buf, at, end, packet, values):
     """Check the section at buf[at] of a packet (its bit of WHERE) that ends at `end`.
 
-    -> the offset past it, or -reason code. values[0] are the properties found, as bits."""
+    -> the offset past it, or -reason code."""
     values[0] = 0
     size = read_length(buf, at, end)
     if size < 0:

@@ -1,6 +1,5 @@
-# publish.py - PUBLISH from a client of MQTT 5.0 [5.0, 3.3]: its properties, its topic
-# alias, then the way of any other message, and an answer with a reason. Does not
-# allocate.
+# publish.py - PUBLISH from a client of MQTT 5.0 [5.0, 3.3]: reads properties and topic alias,
+# publishes the message as any other, and answers with a reason code. Does not allocate.
 from slotmq.delivery import retain, routing
 from slotmq.fast import unref, utf8_ok
 from slotmq.platform import heap, ondemand
@@ -93,7 +92,7 @@ def _is_topic(buf, values, column):
 
 
 def _find_topic(broker, conn, values):
-    # The topic name, or the one that its alias stands for; a reason if there is none.
+    # Find the topic name, if necessary by its alias; a reason code, or 0.
     source = broker.five.source
     aliases = broker.five.aliases
     n = source.topic_len
@@ -117,7 +116,8 @@ def _find_topic(broker, conn, values):
 
 
 def _set_alias(broker, conn, alias, n):
-    # Who has taken more than a share of the space for aliases goes when others need theirs.
+    # If there is no space, the client whose aliases take most is disconnected; if that is this
+    # one, the alias is refused.
     source = broker.five.source
     aliases = broker.five.aliases
     while not aliases.set(conn, alias, source.tbuf, source.topic, n):
@@ -132,8 +132,8 @@ def _set_alias(broker, conn, alias, n):
 
 
 def _take_out(source, values, payload):
-    # Alias and expiry are not passed on as they came: they are taken out of the section,
-    # where it stands.
+    # Alias and expiry are not passed on as received: remove them from the property section,
+    # in the receive buffer.
     start = payload - _section(source.buf, source.at, payload)
     gone = 0
     if values[0] >> _EXPIRY & 1:
@@ -150,14 +150,14 @@ def _take_out(source, values, payload):
 
 
 def _section(buf, at, payload):
-    # Bytes of properties behind their length.
+    # The length of the property section, without its length field.
     while buf[at] > 127:
         at += 1
     return payload - at - 1
 
 
 def _cut(buf, start, at, n):
-    # What is before the n bytes at `at` moves behind them; -> the new start.
+    # Remove n bytes at `at`: move the bytes before them up. -> the new start.
     while at > start:
         at -= 1
         buf[at + n] = buf[at]
@@ -165,8 +165,8 @@ def _cut(buf, start, at, n):
 
 
 def _publish(broker, conn, qos):
-    # Route, store and hand out the Source; -> the reason code for its sender, or -code: why
-    # its connection ends.
+    # Route, store and deliver the Source; -> the reason code for its sender, or -code to end
+    # its connection.
     source = broker.five.source
     size = source.size - source.props
     topic = source.topic
@@ -194,7 +194,7 @@ def _publish(broker, conn, qos):
 
 
 def _to_version_3(broker, slot, qos):
-    # A route that only clients of version 3 are on.
+    # Deliver on a route that has only clients of version 3.
     if qos or broker.upgrade_qos:
         if broker.five.source.msg != _NONE or _store(broker, qos << 1) != _NONE:
             routing.fan_out(broker, broker.five.source.msg, qos, slot)
@@ -228,7 +228,7 @@ def _take_2(broker, conn, session, packet_id):
                 reason = _publish(broker, conn, 2)
             else:
                 reason = _hold(broker, conn, at)
-        except BaseException:  # it is sent again, and must not count as stored then
+        except BaseException:  # the client sends it again, and it must not be a duplicate then
             sessions.remove_received(session, at)
             raise
         if reason < 0 or reason & 0x80:
@@ -240,7 +240,7 @@ def _take_2(broker, conn, session, packet_id):
 
 
 def _hold(broker, conn, at):
-    # qos2_delivery release: the message waits for its PUBREL.
+    # With `qos2_delivery release` the message waits for its PUBREL.
     source = broker.five.source
     size = source.size - source.props
     if not is_wanted(broker, conn, source.tbuf, source.topic, source.topic_len, size):

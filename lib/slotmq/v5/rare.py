@@ -1,6 +1,5 @@
-# rare.py - what happens seldom with MQTT 5.0, loaded on demand: a client finds no space for
-# its topic aliases; a session ends that has messages of shared subscriptions [5.0, 4.8.2].
-# Does not allocate.
+# rare.py - rare steps of MQTT 5.0, loaded on demand: there is no space for a topic alias; a
+# session with messages of shared subscriptions ends [5.0, 4.8.2]. Does not allocate.
 from slotmq.delivery import routing
 from slotmq.fast import finish, unref
 from slotmq.platform.runtime import const
@@ -12,8 +11,8 @@ _RAP = const(8)
 
 
 def largest(aliases, conn, n):
-    """The connection whose aliases take most blocks; those of `conn` with n bytes that it
-    wants."""
+    """The connection whose aliases take most blocks; those of `conn` are counted with n bytes
+    more."""
     size = aliases.arena.size
     found = conn
     most = _blocks(aliases, conn) + (n + size - 1) // size
@@ -34,9 +33,9 @@ def _blocks(aliases, conn):
 
 
 def pass_on(broker, session):
-    """What a session that ends has of its groups' messages goes to other members.
+    """Pass messages of shared subscriptions of a session that ends to other members.
 
-    A QoS 2 message that was sent once does not [4.8.2-5]."""
+    A QoS 2 message that was sent is not passed on [4.8.2-5]."""
     deliveries = broker.deliveries
     group = broker.five.group
     entry = broker.sessions.head[session]
@@ -49,7 +48,7 @@ def pass_on(broker, session):
 
 
 def _pass(broker, session, entry, slot):
-    # It leaves this session first, so that there is space for it in a table that is full.
+    # The delivery is removed first, so that the new one has space in a full table.
     subs = broker.subscriptions
     sub = broker.five.shares.choose(broker, slot, 1, session, broker.deliveries.msg[entry])
     if sub == _NONE:

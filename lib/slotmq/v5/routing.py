@@ -1,6 +1,6 @@
-# routing.py - who gets a message on a route that clients of MQTT 5.0 are on, and how a
-# session of version 5 is drained. On such a route the pool has subscriptions, not
-# sessions: their options count. Does not allocate.
+# routing.py - delivers a message on a route with clients of MQTT 5.0, and drains a session
+# of version 5. The pool entries of such a route are subscriptions, not sessions, because
+# their options matter. Does not allocate.
 from slotmq.delivery import routing
 from slotmq.delivery.encode import put_short
 from slotmq.delivery.outgoing import space
@@ -12,7 +12,7 @@ from slotmq.v5.source import store
 _NONE = const(0xFFFF)
 _RAP = const(8)
 _SEVERAL = const(-1)
-_OWN = const(16)  # in the flags of a delivery: to who published it; 0x30 has that bit
+_OWN = const(16)  # flag of a delivery to its publisher; 0x30, PUBLISH, has the same bit
 _NO_LOCAL = const(4)
 _QUEUED = const(0)
 _RELEASED = const(3)
@@ -28,7 +28,7 @@ _DROPPED = const(4)
 
 
 def publish_packet(broker, pkt, buf, slot):
-    """A QoS 0 PUBLISH of version 3 to a route with subscriptions."""
+    """Deliver a QoS 0 PUBLISH of version 3 on a route with subscriptions."""
     source = broker.five.source
     source.from_packet(buf, pkt[_TOPIC], pkt[_TOPIC_LEN], buf, pkt[_PAYLOAD], pkt[_END])
     source.retain = pkt[_FLAGS] & 1
@@ -38,13 +38,13 @@ def publish_packet(broker, pkt, buf, slot):
 
 
 def fan_out(broker, msg, qos, slot):
-    """A stored message to a route with subscriptions."""
+    """Deliver a stored message on a route with subscriptions."""
     broker.five.source.from_message(broker, msg)
     spread(broker, slot, qos)
 
 
 def spread(broker, slot, qos):
-    """The Source to every subscription of a route [3.3.4]."""
+    """Deliver the Source to every subscription of a route [3.3.4]."""
     subs = broker.subscriptions
     pool = subs.pool
     first = subs.routes.first[slot]
@@ -61,7 +61,7 @@ def spread(broker, slot, qos):
             if not _is_local(broker, sub):
                 give(broker, session, sub, qos, subs.qos[sub], broker.five.options[sub] & _RAP)
         elif best[session]:
-            # [2 bits QoS + 1] and Retain As Published, of all its subscriptions
+            # Of all its subscriptions: the highest QoS + 1 in 2 bits, and Retain As Published
             found = best[session]
             best[session] = 0
             give(broker, session, _NONE, qos, (found & 3) - 1, found & _RAP)
@@ -72,7 +72,7 @@ def spread(broker, slot, qos):
 
 
 def _note_best(broker, first, end):
-    # What each session gets: QoS, Retain As Published, identifier.
+    # Note for each session: QoS, Retain As Published, identifier.
     five = broker.five
     subs = broker.subscriptions
     best = subs.best
@@ -94,13 +94,13 @@ def _is_local(broker, sub):
     if not five.options[sub] & _NO_LOCAL:
         return False
     publisher = five.publisher
-    if publisher == _NONE and broker.current != _NONE:  # of an older version, now
+    if publisher == _NONE and broker.current != _NONE:  # a client of version 3 publishes
         publisher = broker.conns.session[broker.current]
     return broker.subscriptions.session[sub] == publisher
 
 
 def _to_group(broker, slot, qos):
-    # Once for each group, however many of its members are on the route.
+    # Once for each group, however many of its members the route has.
     shares = broker.five.shares
     if shares.picked[slot]:
         return
@@ -114,7 +114,7 @@ def _to_group(broker, slot, qos):
 
 
 def give(broker, session, sub, qos, granted, keep_retain):
-    """The Source to one session, at once or by way of its queue."""
+    """Deliver the Source to one session, at once or by its queue."""
     five = broker.five
     source = five.source
     conn = broker.sessions.conn[session]
@@ -154,7 +154,7 @@ def drain(broker, session):
 
 
 def _under_way(broker, session, entry):
-    # How many before this entry wait for an acknowledgement on this connection.
+    # How many deliveries before this one wait for an acknowledgement on this connection.
     deliveries = broker.deliveries
     if deliveries.state[entry] == _QUEUED:
         return broker.sessions.inflight[session]
@@ -167,7 +167,7 @@ def _under_way(broker, session, entry):
 
 
 def _send(broker, conn, session):
-    # The delivery at the cursor. False: not now.
+    # Send the delivery at the cursor. False: not now.
     deliveries = broker.deliveries
     sessions = broker.sessions
     entry = sessions.cursor[session]

@@ -1,15 +1,15 @@
 # scram.py - SCRAM-SHA-256, for the enhanced authentication of MQTT 5.0 [4.12; RFC 5802, 7677].
 #
-# Owns the users, read from a file once, and the exchanges under way, each kept by `who`
-# from its first message to its final one. Who is one more than `most` is told that the
-# server is busy, and counted in `refused`: space for every connection is enough.
+# Owns the users, read from a file once, and the exchanges under way, each from its first
+# message to its final one, by `who` (the connection). An exchange above `most` is refused as
+# "server busy" and counted in `refused`; the broker's `most` is its number of connections.
 #     file       name:iterations:salt:StoredKey:ServerKey, base64 from the salt (8 to 32
 #                bytes) on; `slotmq passwd` writes it. Empty lines and # are passed over.
 #     users      name -> (iterations, salt, StoredKey, ServerKey); some 250 bytes each
 #     exchanges  who -> (name, StoredKey, ServerKey, how the final message has to begin,
 #                what is signed before it); at most 2 KB each
-# Names are ASCII without blanks, which SASLprep leaves as they are. One that is not there
-# goes the same way to the same refusal. Allocates: it is asked at CONNECT and AUTH only.
+# Names are ASCII without blanks, which SASLprep does not change. An unknown name gets the same
+# exchange and the same refusal as a wrong password. Allocates: called at CONNECT and AUTH only.
 import binascii
 import hashlib
 import os
@@ -23,12 +23,12 @@ _UNAUTHORIZED = const(0x87)
 _SERVER_BUSY = const(0x89)
 _BAD_AUTHENTICATION_METHOD = const(0x8C)
 
-_secret = os.urandom(_KEY)  # the process's, since a made-up salt must outlive a reload
+_secret = os.urandom(_KEY)  # of the process: made-up salts must stay the same
 
 
 class Scram:
     def __init__(self, path, most=16):
-        self.user = None  # the name, if the last auth() let a user in
+        self.user = None  # the name that the last auth() accepted
         self.last = None  # the name that it was about
         self.most = most
         self.refused = 0
@@ -53,7 +53,7 @@ class Scram:
         return _base64(os.urandom(18))
 
     def auth(self, who, method, data):
-        """A message that came -> (reason code, the answer or None); but for 0x18, the end."""
+        """A client's message -> (reason code, answer or None); any code but 0x18 is the end."""
         self.user = self.last = None
         exchange = self.exchanges.pop(who, None)
         if method != b"SCRAM-SHA-256":
@@ -85,7 +85,7 @@ class Scram:
         return _CONTINUE_AUTHENTICATION, answer
 
     def _made_up(self, name):
-        # As many iterations and bytes of salt as some user has; for a name always the same
+        # Iterations and salt length as some user has them; for one name always the same
         made = _hmac(_secret, name)
         users = list(self.users.values()) or [(b"4096", made[:16])]
         count, salt = users[made[-1] % len(users)][:2]
@@ -94,10 +94,10 @@ class Scram:
     def _final(self, data, name, stored, server, begin, signed):
         self.last = name
         bare, _, proof = data.rpartition(b",p=")
-        _hold((bare + b",").startswith(begin))  # extensions may follow
+        _hold((bare + b",").startswith(begin))  # what follows may be extensions
         signed += bare
         key = _xor(_bytes(proof), _hmac(stored, signed))
-        # The sum takes the same time wherever the two differ
+        # The sum takes the same time wherever the two differ.
         _hold(sum(_xor(hashlib.sha256(key).digest(), stored)) == 0)
         self.user = name
         return 0, b"v=" + _base64(_hmac(server, signed))

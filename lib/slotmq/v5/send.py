@@ -1,7 +1,7 @@
-# send.py - PUBLISH on its way out where MQTT 5.0 has a part in it: to a client of
-# version 5, or of a message with properties to anybody [5.0, 3.3].
+# send.py - sends PUBLISH to a client of MQTT 5.0, or a message with properties to any
+# client [5.0, 3.3].
 #
-# emit() writes the Source (v5/source.py) for one receiver, with what is that receiver's own:
+# emit() writes the Source (v5/source.py) for one receiver, with the receiver's own properties:
 # remaining expiry, topic alias, subscription identifiers. Does not allocate.
 from slotmq.delivery.encode import length_bytes, put_header, put_length, put_u16
 from slotmq.delivery.outgoing import fill, pass_rest, set_chunked, space
@@ -11,7 +11,7 @@ from slotmq.v5.source import store
 
 _NONE = const(0xFFFF)
 _EXTRA = const(8)
-# How a message leaves that is larger than the outgoing buffer
+# How a message larger than the outgoing buffer is sent: from its slot, or from the packet
 _BY_SLOT = const(1)
 _STRAIGHT = const(2)
 _DUP = const(8)  # in the flags of PUBLISH
@@ -24,7 +24,7 @@ _DROPPED = const(4)
 
 
 def send(broker, conn, msg, first, packet_id):
-    """outbox.send_message, where version 5 has a part in it; -1: it never can."""
+    """outgoing.send_message() for version 5 and for messages with properties; -1: never."""
     five = broker.five
     five.source.from_message(broker, msg)
     done = emit(broker, conn, first, packet_id, five.now_for)
@@ -35,9 +35,9 @@ def send(broker, conn, msg, first, packet_id):
 
 
 def emit(broker, conn, first, packet_id, ident, may_alias=True):
-    """The Source to one connection: 1 it is in tx, 0 not now, -1 never.
+    """Send the Source to one connection: 1: it is in tx, 0: not now, -1: never.
 
-    ident: its subscription identifier, 0: none, SEVERAL: of all that match."""
+    ident: its subscription identifier, 0: none, SEVERAL: those of all that match."""
     conns = broker.conns
     source = broker.five.source
     aliases = broker.five.aliases
@@ -48,9 +48,9 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
     if source.left == 0:
         if not first & _DUP:
             return -1
-        source.left = 1  # it had begun before it expired [3.3.2-5]
+        source.left = 1  # it was first sent before it expired [3.3.2-5]
     if is_5:
-        if may_alias and not first & 4:  # some clients lose a topic that comes later, by PUBREL
+        if may_alias and not first & 4:  # QoS 2: some clients lose the topic until PUBREL
             alias = aliases.outgoing(conn, source.tbuf, source.topic, topic_len)
         if alias and aliases.found[0]:
             topic_len = 0
@@ -62,7 +62,7 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
     remaining = 2 + topic_len + (2 if packet_id else 0) + length + own + body
     n = 1 + length_bytes(remaining) + remaining
     if is_5 and broker.five.packet_max[conn] and n > broker.five.packet_max[conn]:
-        if alias and topic_len:  # perhaps only with what is told of a new alias
+        if alias and topic_len:  # without a new alias it may be small enough
             return emit(broker, conn, first, packet_id, ident, False)
         return -1  # [3.1.2-24]
     at = space(broker, conn, n)
@@ -70,10 +70,10 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
         if n <= conns.tx_bytes or not conns.is_empty(conn) or not conns.tx_limit[conn]:
             return 0
         if broker.journal and broker.busy:
-            return 0  # nothing may leave now, and nobody would go on with it
+            return 0  # the journal holds output back, and nothing would continue the send
         chunked = _STRAIGHT if source.msg == _NONE and store(broker, 0) == _NONE else _BY_SLOT
         if chunked == _STRAIGHT and alias:
-            return emit(broker, conn, first, packet_id, ident, False)  # it may be taken back
+            return emit(broker, conn, first, packet_id, ident, False)  # the send may be undone
         at = conns.reserve(conn, n - body)
         if at < 0:
             return _begin_large(broker, conn, first, packet_id, ident)
@@ -103,8 +103,8 @@ def _begin_chunked(broker, conn, off):
 
 
 def _send_straight(broker, conn, end, start, n):
-    # QoS 0, larger than the buffer, and there is no slot: the head is in tx, the rest goes
-    # from the packet that brought it to the socket.
+    # QoS 0, larger than the buffer, and no slot is free: the head is in tx, the rest is written
+    # to the socket from the packet that brought it.
     conns = broker.conns
     base = conn * conns.tx_bytes
     lwip = broker.loop.lwip
@@ -121,22 +121,22 @@ def _send_straight(broker, conn, end, start, n):
 
 
 def _begin_large(broker, conn, first, packet_id, ident):
-    # A topic that is larger than the outgoing buffer: it leaves in chunks too, and what
-    # stands between it and the payload is put when its turn comes, by put_middle(). Such a
-    # message has no alias. Its client is not read meanwhile, so its subscriptions stay.
+    # The topic does not fit into the outgoing buffer: it is sent in chunks too, and put_middle()
+    # puts what is between topic and payload. Such a message has no alias. Its client is not
+    # read meanwhile, so that its subscriptions stay.
     conns = broker.conns
     source = broker.five.source
     if source.msg == _NONE:  # there is no slot for it
         broker.messages.refused += 1
         return -1
-    if source.tbuf is not source.text:  # where it was read stands something else later
+    if source.tbuf is not source.text:  # its buffer is overwritten later
         copy(source.text, 0, source.tbuf, source.topic, source.topic_len)
         source.tbuf = source.text
         source.topic = 0
     remaining = 2 + source.topic_len + source.size + (2 if packet_id else 0)
     if conns.level[conn] == 5:
         own = identifiers(broker, conns.session[conn], ident, None, 0)
-        if own + _MIDDLE > conns.tx_bytes:  # what stands in the middle is put as a whole
+        if own + _MIDDLE > conns.tx_bytes:  # put_middle() puts it as a whole
             return -1
         section = source.props + own + (5 if source.left > 0 else 0)
         broker.five.chunked_ident[conn] = _OWN_SEVERAL if ident < 0 and source.own else ident
@@ -145,7 +145,7 @@ def _begin_large(broker, conn, first, packet_id, ident):
         remaining -= source.props
     at = conns.reserve(conn, 1 + length_bytes(remaining))
     if at < 0:
-        return 0  # it was told to go
+        return 0  # the connection is ending
     put_header(conns.tx, at, first, remaining)
     broker.messages.refs[source.msg] += 1
     set_chunked(conns, conn, source.msg, 0, packet_id or _NONE)
@@ -155,9 +155,9 @@ def _begin_large(broker, conn, first, packet_id, ident):
 
 
 def put_middle(broker, conn, msg, at, packet_id):
-    """In the midst of a large message, behind its topic; -> the offset past what was put.
+    """Put what follows the topic of a large message; -> the offset past it.
 
-    Where there is no space for it yet, chunked_id stays."""
+    If there is no space for it yet, chunked_id stays."""
     conns = broker.conns
     five = broker.five
     tx = conns.tx
@@ -207,7 +207,7 @@ def _put_own(broker, conn, tx, at, section, alias, ident):
 
 
 def identifiers(broker, session, ident, tx, at):
-    """Put the identifiers that it has; -> their bytes. tx None: count them only."""
+    """Put the identifiers of a message; -> their bytes. tx None: only count them."""
     five = broker.five
     if ident >= 0:
         return _put_identifier(ident, tx, at) if ident else 0
@@ -228,7 +228,7 @@ def _put_identifier(number, tx, at):
 
 
 def _matches(broker, sub):
-    # Does the Source come by this subscription? Not one's own by one with No Local.
+    # Is the Source delivered by this subscription? An own message is not, with No Local.
     source = broker.five.source
     subs = broker.subscriptions
     if subs.share[sub] != _NONE or source.own and broker.five.options[sub] & _NO_LOCAL:

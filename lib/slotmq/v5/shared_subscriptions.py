@@ -1,8 +1,9 @@
-# shared_subscriptions.py - shared subscriptions [5.0, 4.8.2]: the groups, and whose turn it is.
+# shared_subscriptions.py - shared subscriptions [5.0, 4.8.2]: the groups, and the choice of
+# a member for each message.
 #
-# A group is a share name at a node of the subscription tree; refs are its
-# subscriptions, last the one that was served last. Its members are the subscriptions of
-# the node that have its slot. Does not allocate after construction.
+# A group is a share name at a node of the topic tree. refs counts its subscriptions, last
+# is the last receiver. Its members are the subscriptions of the node that have its slot. Does
+# not allocate after construction.
 from slotmq.delivery import routing
 from slotmq.fast import Names
 from slotmq.platform.arrays import u16
@@ -24,7 +25,7 @@ class Shares:
         return self.names.find(node, buf, off, n)
 
     def take(self, node, buf, off, n):
-        """The group of that name at a node, made where it is missing; NONE: no space."""
+        """The group of that name at a node, made if it is missing; NONE: no space."""
         slot = self.names.find(node, buf, off, n)
         if slot == _NONE:
             if n < 256:  # the journal has a byte for it
@@ -35,22 +36,23 @@ class Shares:
         return slot
 
     def joined(self, slot, had_space):
-        """A subscription more; where there was no space for it, perhaps none at all."""
+        """Count a new subscription; if it had no space, remove a group without any."""
         self.refs[slot] += 1
         if not had_space:
             self.left(slot)
 
     def left(self, slot):
-        """A subscription less; the last one takes the group with it."""
+        """A subscription was removed; remove the group with its last one."""
         self.refs[slot] -= 1
         if not self.refs[slot]:
             self.last[slot] = _NONE
             self.names.remove(slot)
 
     def choose(self, broker, slot, qos, but=_NONE, msg=_NONE, size=0):
-        """The subscription whose turn it is, or NONE; one that can have it goes first.
+        """Choose the subscription that receives a message, or NONE; `but`: not this session.
 
-        `but` is the session that may not have it."""
+        Priority: space for the message, then a connection (at QoS 0 the connection comes first),
+        then the turn."""
         subs = broker.subscriptions
         node = self.names.scope[slot]
         chosen = _NONE
@@ -65,7 +67,7 @@ class Shares:
                     fit += 2 if qos else 8
                 if routing.has_space(broker, session, msg, 0, size):
                     fit += 4
-                # of those behind the last one the highest, then from the highest again
+                # Turns go down from the last receiver and wrap around to the highest slot.
                 if chosen == _NONE or fit > rank or fit == rank and sub > chosen:
                     chosen = sub
                     rank = fit

@@ -1,7 +1,7 @@
-# source.py - the message that is being handed out where MQTT 5.0 has a part in it.
+# source.py - the message that is being delivered by the code of MQTT 5.0.
 #
-# Owns the Source: where topic, properties and payload stand, in a message slot or still in
-# the packet that brought it; and store(), the way from there to a slot. Does not allocate.
+# Owns the Source: where topic, properties and payload are, in a message slot or in the packet
+# that brought it; and store(), which copies it into a slot. Does not allocate.
 from slotmq.delivery.encode import put_u16
 from slotmq.fast import copy
 from slotmq.platform.runtime import const
@@ -15,16 +15,16 @@ class Source:
     def __init__(self, limits):
         self.text = bytearray(limits.topic_bytes)
         self.scratch = bytearray(limits.topic_bytes + 2)
-        self.msg = _NONE  # the message slot; NONE: it is in a packet only
+        self.msg = _NONE  # the message slot; NONE: it is only in a packet
         self.tbuf = self.text  # the topic: tbuf[topic:topic + topic_len]
         self.topic = self.topic_len = 0
-        self.buf = None  # properties and payload: buf[at:at + size], where msg is NONE
+        self.buf = None  # properties and payload: buf[at:at + size], if msg is NONE
         self.at = self.size = 0
-        self.props = 0  # how many of size are properties
+        self.props = 0  # how many bytes of size are properties
         self.left = -1  # seconds until it expires; -1: it does not
-        self.far = 0  # and how many times 2 ** 25 more; _NEAR of them are in left
+        self.far = 0  # how many times 2 ** 25 seconds; at most _NEAR of them are in left
         self.retain = 0
-        self.own = False  # does it go to the client that published it?
+        self.own = False  # is the receiver the client that published it?
 
     def from_message(self, broker, msg):
         messages = broker.messages
@@ -52,13 +52,13 @@ class Source:
         self.far = 0
 
     def set_expiry(self, buf, at):
-        """It expires: four bytes, the seconds until then."""
+        """Set the expiry interval: four bytes at buf[at], in seconds."""
         self.far = buf[at] >> 1
         low = (buf[at] & 1) << 24 | buf[at + 1] << 16 | buf[at + 2] << 8 | buf[at + 3]
         self.left = (min(self.far, _NEAR) << 25) + low
 
     def put(self, broker, tx, at, off, n):
-        """n bytes of properties and payload, from byte off of them on, to tx[at:]."""
+        """Copy n bytes of properties and payload, from their byte `off` on, to tx[at:]."""
         if self.msg == _NONE:
             copy(tx, at, self.buf, self.at + off, n)
         else:
@@ -68,7 +68,7 @@ class Source:
 
 
 def store(broker, flags):
-    """The Source's packet in a message slot, with one reference; NONE where all is full."""
+    """Store the Source's packet in a message slot, with one reference; NONE: no space."""
     source = broker.five.source
     messages = broker.messages
     count = messages.count

@@ -1,6 +1,6 @@
 # subscribe.py - SUBSCRIBE and UNSUBSCRIBE of a client of MQTT 5.0 [5.0, 3.8, 3.10]:
-# options, identifiers, shared subscriptions, a reason for each filter. The whole packet
-# is checked before anything is changed. The control plane: may allocate and free.
+# options, identifiers, shared subscriptions, a reason code for each filter. The whole packet
+# is checked before anything is changed. Control plane: may allocate and free.
 from slotmq.delivery import retain
 from slotmq.delivery.encode import length_bytes, put_header, put_u16
 from slotmq.fast import filter_ok, utf8_ok
@@ -11,7 +11,7 @@ from slotmq.tables import insertion
 from slotmq.v5.answers import sent, space_for
 from slotmq.v5.properties import scan
 
-ondemand.taken.setdefault("protocol.subscribe", 0)  # imported: it is to be forgotten as well
+ondemand.taken.setdefault("protocol.subscribe", 0)  # imported here: unload it as well
 
 _NONE = const(0xFFFF)
 _TYPE = const(0)
@@ -64,7 +64,7 @@ def _answer(broker, conn, pkt, buf, answer, where):
     if count == 0 or buf[body] == 0 == buf[body + 1]:
         return _PROTOCOL_ERROR
     put = space_for(broker, conn, count + 4 + length_bytes(count + 3))
-    if put < 0:  # more filters than an answer can hold, or the client takes in an answer
+    if put < 0:  # too many filters for the outgoing buffer, or for the client's packet size
         most = broker.five.packet_max[conn]
         return _PACKET_TOO_LARGE if 0 < most < count + 4 + length_bytes(count + 3) else _FULL
     identifier = values[_IDENTIFIER] if values[0] >> _IDENTIFIER & 1 else 0
@@ -90,8 +90,8 @@ def _answer(broker, conn, pkt, buf, answer, where):
 
 
 def _check(buf, at, end, options):
-    # How many filters, or -reason for what is wrong with one [3.8.3, 3.10.3]. What is
-    # malformed counts first, wherever it stands.
+    # -> the number of filters, or -reason code [3.8.3, 3.10.3]. A malformed filter takes
+    # precedence over a Protocol Error, wherever it is.
     count = 0
     wrong = False
     while at < end:
@@ -115,7 +115,7 @@ def _check(buf, at, end, options):
 
 
 def _shared(buf, off, n):
-    # Bytes of $share/name/ before the filter; 0: it is not shared, -1: it is not legal.
+    # Length of $share/name/ before the filter; 0: it is not shared, -1: malformed.
     if n < 7 or bytes(buf[off : off + 7]) != _SHARE:
         return 0
     at = off + 7
@@ -129,7 +129,7 @@ def _shared(buf, off, n):
 
 
 def _subscribe(broker, session, buf, off, n, options, identifier):
-    # One filter: the granted QoS, or why it is not granted [3.9.3].
+    # Subscribe to one filter; -> the granted QoS, or a reason code [3.9.3].
     subs = broker.subscriptions
     limits = broker.limits
     qos = min(options & 3, broker.max_qos)

@@ -1,11 +1,10 @@
 # topic_aliases.py - topic aliases [5.0, 3.3.2.3.4], of each connection in both directions.
 #
-# An alias is a chain of blocks in an arena of its own, topic name and nothing else, and
-# its length; 0: not set. `inward` are those that the client set, `outward` those that the
-# broker gave to topics of its own choice: the first ones that are long enough. There is
-# space for all that clients were promised, with topics of up to 1024 bytes; where longer
-# ones take more, those go that the broker gave, and then the client that has most.
-# Does not allocate after construction.
+# An alias is a topic name in a chain of blocks of an own arena, and its length; 0: not set.
+# `inward` are those that the client set, `outward` those that the broker set, for the first
+# topics that are long enough. There is space for every alias that the broker has offered, with
+# topics of up to 1024 bytes. If longer topics take more, outward aliases are dropped first, then
+# the client that takes most is disconnected. Does not allocate after construction.
 from slotmq.fast import Arena
 from slotmq.platform.arrays import i32, u16
 from slotmq.platform.runtime import const
@@ -26,14 +25,14 @@ class Aliases:
         self.outward = u16(n * self.most, _NONE)
         self.inward_len = u16(n * self.most)
         self.outward_len = u16(n * self.most)
-        self.offered = u16(n)  # how many the client takes, the table's size at most
-        self.allowed = u16(n)  # how many it was told that it may use
+        self.offered = u16(n)  # how many aliases the client accepts, at most `most`
+        self.allowed = u16(n)  # how many it may use, as CONNACK said
         self.count = self.high = self.refused = 0
         self._text = text
         self.found = i32(1)
 
     def set(self, conn, alias, buf, off, n):
-        """The client's alias, 1 to most, stands for a topic now. False: no space."""
+        """Set the client's alias, 1 to most, to a topic. False: no space."""
         at = conn * self.most + alias - 1
         self._drop(self.inward, self.inward_len, at)
         if not self._keep(self.inward, self.inward_len, at, buf, off, n):
@@ -56,7 +55,7 @@ class Aliases:
         return True
 
     def get(self, conn, alias, buf, off):
-        """The topic of the client's alias to buf[off:]; -> its length, 0 where it has none."""
+        """Copy the topic of the client's alias to buf[off:]; -> its length, 0: it has none."""
         at = conn * self.most + alias - 1
         n = self.inward_len[at]
         if n:
@@ -64,7 +63,7 @@ class Aliases:
         return n
 
     def outgoing(self, conn, buf, off, n):
-        """The alias that a topic has or may have; 0: none. `found[0]`: does the client know it?"""
+        """The alias that a topic has or may get; 0: none. `found[0]`: does the client know it?"""
         self.found[0] = 0
         if n < _SHORTEST:
             return 0
@@ -84,12 +83,12 @@ class Aliases:
         return 0
 
     def give(self, conn, alias, buf, off, n):
-        """The client is about to be told that this alias stands for the topic."""
+        """Set an outward alias, which the client is about to be sent."""
         at = conn * self.most + alias - 1
         return self._keep(self.outward, self.outward_len, at, buf, off, n)
 
     def forget(self, conn):
-        """The connection has ended, and its aliases with it."""
+        """The connection has ended: drop its aliases."""
         self.offered[conn] = 0
         for at in range(conn * self.most, (conn + 1) * self.most):
             self._drop(self.inward, self.inward_len, at)

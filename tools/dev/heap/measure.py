@@ -135,6 +135,8 @@ def measure(board: str, heap: int = 0) -> Measured:
     found.native_modules = native.in_folder(mpy.build(arch, packed=False))
     with Process(MEASURE, board, found.heap and found.heap + _ROOM, packed=False) as process:
         found.modules = _note(found, process.rows())
+    found.borrowed.clear()  # these have other names in the packed program, which is what counts
+    found.left.clear()
     with Process(MEASURE, board, found.heap and found.heap + _ROOM) as process:
         found.files = _note(found, process.rows())
     taken = found.all_native if facts.mpy_arch.startswith(_NATIVE_IN_HEAP) else 0
