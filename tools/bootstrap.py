@@ -12,8 +12,8 @@ import venv
 from importlib import util
 from pathlib import Path
 
-from . import debian
 from .errors import ToolError
+from .fetch import debian
 
 OLDEST = (3, 11)
 

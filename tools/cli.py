@@ -16,11 +16,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from . import boards, daemon, journal, journal_tables, launcher, mip, mpy, orders, passwd
+from . import boards, passwd
 from .deploy.commands import COMMANDS
 from .deploy.options import asked
 from .errors import ToolError, shown
 from .harvest.command import harvest
+from .journal import contents, tables
+from .pack import mip, mpy
+from .run import daemon, launcher, orders
 from .scenario.command import sim
 from .telemetry.command import telemetry
 
@@ -146,13 +149,13 @@ def build(board: str | None, portable: bool, folder: Path) -> None:
 )
 def inspect_journal(file: Path, database: Path | None) -> None:
     """Print what a journal holds: config, clients, subs, messages, retain."""
-    kept = journal.read(file)
+    kept = contents.read(file)
     if database:
-        journal_tables.write_sqlite(kept, database)
+        tables.write_sqlite(kept, database)
         return
-    for name, found in journal_tables.rows(kept).items():
+    for name, found in tables.rows(kept).items():
         click.echo(f"{name} ({len(found)})")
-        table = Table(*journal_tables.TABLES[name], box=box.SIMPLE_HEAD)
+        table = Table(*tables.TABLES[name], box=box.SIMPLE_HEAD)
         for row in found:
             table.add_row(*("" if cell is None else escape(shown(cell)) for cell in row))
         Console(width=None if sys.stdout.isatty() else 160).print(table)

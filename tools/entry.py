@@ -7,7 +7,7 @@ then that they could be about, and they may not end it: until there are handlers
 
 import sys
 
-from . import orders
+from .run import orders
 
 
 def main() -> None:

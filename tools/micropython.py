@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import debian
 from .errors import ToolError
+from .fetch import debian
 
 OLDEST = (1, 25)
 

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from slotmq_tools import mip
 from slotmq_tools.deploy.repl import Repl
 from slotmq_tools.emulator.board import Board
+from slotmq_tools.pack import mip
 
 ROOT = Path(__file__).parents[2]
 LIB = ROOT / "lib"

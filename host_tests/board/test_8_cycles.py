@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools import mpy
 from slotmq_tools.emulator import cycles
+from slotmq_tools.pack import mpy
 
 DOCS = Path(__file__).parents[2] / "docs/performance.md"
 TOLERANCE = 0.02

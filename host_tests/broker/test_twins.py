@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools import micropython, mpy
+from slotmq_tools import micropython
+from slotmq_tools.pack import mpy
 
 TWINS = Path(__file__).parent / "twins"
-UNIT = TWINS.parent / "unit"
+SUPPORT = TWINS.parent / "unit/support"
 HEAP_KB = 32768  # on 64 bits hot.table looks for a place behind all columns
 TIMEOUT_S = 60
 SEEDS = (1, 2, 3)
@@ -34,14 +35,14 @@ def run(command: list[str], environment: dict[str, str]) -> list[str]:
 
 
 def on_cpython(script: str, *args: str) -> list[str]:
-    path = os.pathsep.join([str(UNIT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    path = os.pathsep.join([str(SUPPORT), *filter(None, [os.environ.get("PYTHONPATH")])])
     return run([sys.executable, str(TWINS / script), *args], {**os.environ, "PYTHONPATH": path})
 
 
 def on_micropython(bits: int, script: str, *args: str) -> list[str]:
     imports = mpy.build_for(micropython.find(bits), packed=False)
     command = micropython.command(bits, HEAP_KB, TWINS / script, args)
-    return run(command, micropython.environment(imports, UNIT))
+    return run(command, micropython.environment(imports, SUPPORT))
 
 
 def difference(wanted: list[str], found: list[str]) -> Iterator[str]:

@@ -11,17 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools import micropython, mpy
+from slotmq_tools import micropython
+from slotmq_tools.pack import mpy
 
 HERE = Path(__file__).parent
 UNIT = HERE / "unit"
+RUNNER = UNIT / "support/run_micropython.py"
 SHIMS = HERE.parent / "support/shims"
 PORTS = HERE.parent / "support/ports"
 HEAP_KB = 16384
 TIMEOUT_S = 100
 
 
-def run(folder: Path, *files: Path, runner: Path = UNIT / "run_micropython.py") -> tuple[int, str]:
+def run(folder: Path, *files: Path, runner: Path = RUNNER) -> tuple[int, str]:
     """The exit status and the output of the test files on MicroPython."""
     imports = mpy.build_for(micropython.find(32), packed=False)
     command = micropython.command(32, HEAP_KB, runner, files)
@@ -40,7 +42,7 @@ def run(folder: Path, *files: Path, runner: Path = UNIT / "run_micropython.py") 
     return done.returncode, done.stdout
 
 
-@pytest.mark.parametrize("file", sorted(UNIT.glob("test_*.py")), ids=lambda file: file.name)
+@pytest.mark.parametrize("file", sorted(UNIT.rglob("test_*.py")), ids=lambda file: file.name)
 def test_file(file: Path, tmp_path: Path) -> None:
     status, output = run(tmp_path, file)
     assert status == 0, output
@@ -69,7 +71,7 @@ def test_the_runner_sees_failures(body: str, tmp_path: Path) -> None:
         f"import unittest\nclass TestBad(unittest.TestCase):\n {body}\n"
     )
     runner = tmp_path / "run.py"  # a script's own folder is the first it imports from
-    runner.write_bytes((UNIT / "run_micropython.py").read_bytes())
+    runner.write_bytes(RUNNER.read_bytes())
     status, output = run(tmp_path, Path("test_bad.py"), runner=runner)
     assert status == 1, output
     assert " passed, 0 failed" not in output
@@ -83,5 +85,5 @@ def test_the_runner_counts(tmp_path: Path) -> None:
         "class TestBetter(TestGood):\n pass\n"
     )
     runner = tmp_path / "run.py"
-    runner.write_bytes((UNIT / "run_micropython.py").read_bytes())
+    runner.write_bytes(RUNNER.read_bytes())
     assert run(tmp_path, Path("test_good.py"), runner=runner) == (0, "4 passed, 0 failed\n")

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from host_tests.support.embedded import TIMEOUT_S, Program
-from slotmq_tools import micropython, mpy
+from slotmq_tools import micropython
+from slotmq_tools.pack import mpy
 from slotmq_tools.ports import free_port
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

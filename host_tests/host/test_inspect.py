@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from host_tests.broker.unit.media import Ram
+from host_tests.broker.unit.journal.media import Ram
 from slotmq import Broker, Limits, Settings
 from slotmq.journal.medium_file import FileMedium
 from slotmq.journal.medium_flash import FlashMedium
 from slotmq.journal.restore import restore
-from slotmq_tools import cli, journal_tables
+from slotmq_tools import cli
+from slotmq_tools.journal import tables
 from slotmq_tools.ports import free_port
 
 from ..broker.wire5 import codec
@@ -263,7 +264,7 @@ def test_a_database_that_could_not_be_written_is_not_there(
     file, out = tmp_path / "journal", tmp_path / "out"
     started(FileMedium(str(file), SNAPSHOT, 1 << 20))
     with monkeypatch.context() as wrong:
-        wrong.setitem(journal_tables.TABLES, "retain", ("topic", "topic"))
+        wrong.setitem(tables.TABLES, "retain", ("topic", "topic"))
         refused(file, "duplicate column", "--sqlite", str(out))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["journal", "journal.room"]
     assert len(tables(file, out)["retain"]) == 1

@@ -20,7 +20,8 @@ from slotmq.config.policies import WHEN_FULL, rows
 from slotmq.config.settings import Settings
 from slotmq.journal import start as keeping
 from slotmq.recorder import start as record
-from slotmq_tools import cli, micropython, mpy
+from slotmq_tools import cli, micropython
+from slotmq_tools.pack import mpy
 from slotmq_tools.ports import free_port
 
 from ..broker.wire import codec

@@ -14,11 +14,12 @@ from typing import Any
 
 from slotmq.platform import esp32_memory
 
-from .. import boards, mpy
+from .. import boards
 from ..errors import ToolError
 from ..micropython import OLDEST, MicroPython
+from ..pack import mpy
 from . import backup as copies
-from . import configuration, copying, frozen, payload, reach, room, started
+from . import board_files, configuration, copying, frozen, heap_estimate, mqtt_client, startup
 from .repl import Repl
 
 _PROBE = """
@@ -61,8 +62,8 @@ class Order:
 
     board: boards.Board
     conf: Path | None  # None: the board's own, if it has one
-    network: payload.Network
-    login: reach.Login
+    network: board_files.Network
+    login: mqtt_client.Login
     reach: tuple[str, int] | None
     main: str | None = None  # what becomes of a main.py that is not ours: keep, replace
     app: Path | None = None  # the application beside the broker
@@ -107,7 +108,7 @@ def deploy(order: Order, repl: Repl, say: Say, erase: bool = False) -> None:
         )
         return
     say("started anew")
-    started.watch(repl, order.network, order.login, order.reach, say)
+    startup.watch(repl, order.network, order.login, order.reach, say)
 
 
 @contextmanager
@@ -130,16 +131,16 @@ def plan(order: Order, repl: Repl, facts: Facts, say: Say, erase: bool = False) 
     conf = configuration.make(
         _source(order, repl, there), order.board.name, network.by_topic, there
     )
-    room.check(order.board, conf, facts.heap, facts.frozen, bool(network.time))
-    wanted = payload.code(order.board.name, order.board.mpy_arch)
-    wanted |= {payload.CONF: conf.text, **conf.files}
-    wanted[payload.NETWORK] = network.file(order.board.name, before)
+    heap_estimate.check(order.board, conf, facts.heap, facts.frozen, bool(network.time))
+    wanted = board_files.code(order.board.name, order.board.mpy_arch)
+    wanted |= {board_files.CONF: conf.text, **conf.files}
+    wanted[board_files.NETWORK] = network.file(order.board.name, before)
     if order.app:
-        wanted[payload.APP] = payload.application(order.app)
+        wanted[board_files.APP] = board_files.application(order.app)
     if erase:
-        stays = (payload.CONF, payload.NETWORK, payload.APP, conf.there)
+        stays = (board_files.CONF, board_files.NETWORK, board_files.APP, conf.there)
         there = {path: there[path] for path in stays if path in there}
-    of_link = network.more.kept(json.loads(wanted[payload.NETWORK]))
+    of_link = network.more.kept(json.loads(wanted[board_files.NETWORK]))
     _tell(order, network, conf, there, say, of_link)
     return copying.plan(wanted, order.main, repl, there, facts.frozen)
 
@@ -153,7 +154,7 @@ def _source(order: Order, repl: Repl, there: dict[str, str]) -> configuration.So
 
 def _tell(
     order: Order,
-    network: payload.Network,
+    network: board_files.Network,
     conf: configuration.Configuration,
     there: Collection[str],
     say: Say,
@@ -163,10 +164,10 @@ def _tell(
     if conf.told:
         say(conf.told)
     kept = []
-    if payload.CONF in there and not (order.conf or order.no_conf or conf.told):
+    if board_files.CONF in there and not (order.conf or order.no_conf or conf.told):
         kept.append("slotmq.conf (-c FILE brings another, --no-config none)")
     kept += [conf.there] if conf.there else []
-    if payload.APP in there and not order.app:
+    if board_files.APP in there and not order.app:
         kept.append("app.py (--app FILE brings another)")
     for name in ("hostname", "time"):
         if getattr(order.network, name) is None and (text := getattr(network, name)):
@@ -184,7 +185,9 @@ def _tell(
     if network.hostname and network.link == "access_point" and order.board.mcu[:3] == "esp":
         say(f"--hostname {network.hostname}: {_NAMELESS}")
     if network.by_topic and not getattr(conf.settings, "remote_admin", False):
-        say(f"--time '{payload.TOPIC}' sets no clock without `remote_admin true` in slotmq.conf")
+        say(
+            f"--time '{board_files.TOPIC}' sets no clock without `remote_admin true` in slotmq.conf"
+        )
 
 
 def probe(repl: Repl) -> Facts:
@@ -203,7 +206,7 @@ def check_here(order: Order) -> None:
     order.network.check()
     order.network.more.check(order.network.link, order.board)
     if order.app:
-        payload.application(order.app)
+        board_files.application(order.app)
     if order.conf:
         configuration.read(configuration.given(order.conf), order.board.name)
 
@@ -242,7 +245,7 @@ def heap_needed(
 ) -> tuple[int, list[tuple[Any, ...]]]:
     """Bytes that must be free before anything is loaded, and the tables that are among them."""
     source = configuration.given(conf) if conf else configuration.Source()
-    return room.needed(board, configuration.make(source, board.name), in_firmware, clock)
+    return heap_estimate.needed(board, configuration.make(source, board.name), in_firmware, clock)
 
 
 def _fitting(arch: str) -> str:

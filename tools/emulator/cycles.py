@@ -19,9 +19,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import boards, cache, mpy
+from .. import boards, cache
 from ..deploy.repl import Repl
 from ..errors import ToolError
+from ..pack import mpy
 from .board import Board, run_script
 
 BOARD = "RPI_PICO_W"

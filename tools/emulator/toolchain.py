@@ -13,9 +13,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from .. import cache, debian
-from ..again import again
+from .. import cache
 from ..errors import ToolError
+from ..fetch import debian
+from ..fetch.retry import retry
 
 _PACKAGES = ("gcc-arm-none-eabi", "libnewlib-arm-none-eabi", "tcc", "libc6-dev")
 _CMAKE = "cmake>=3.25,<4"  # the SDK's own files want no later one
@@ -58,7 +59,7 @@ def cmake() -> Path:
     if installed := shutil.which("cmake"):
         return Path(installed)
     return (
-        cache.folder("cmake", lambda target: again(lambda: _install_cmake(target)))
+        cache.folder("cmake", lambda target: retry(lambda: _install_cmake(target)))
         / "cmake/data/bin/cmake"
     )
 

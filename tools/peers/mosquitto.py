@@ -6,7 +6,7 @@ compares with the same version, and no package's daemon holds port 1883.
 
 from functools import cache
 
-from .. import debian
+from ..fetch import debian
 
 
 @cache

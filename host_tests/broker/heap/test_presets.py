@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools import boards, mpy
+from slotmq_tools import boards
 from slotmq_tools.deploy import steps
+from slotmq_tools.pack import mpy
 
 from .test_boards import HEAPS, Board, heap_of
 

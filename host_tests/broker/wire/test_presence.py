@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools import boards, micropython, mpy
+from slotmq_tools import boards, micropython
+from slotmq_tools.pack import mpy
 from slotmq_tools.ports import free_port
 
 from ..wire5 import codec as codec5

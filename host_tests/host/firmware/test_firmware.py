@@ -11,7 +11,8 @@ import pytest
 
 from host_tests.broker.wire import codec
 from host_tests.broker.wire.client import Client
-from slotmq_tools import boards, micropython, mpy
+from slotmq_tools import boards, micropython
+from slotmq_tools.pack import mpy
 from slotmq_tools.ports import free_port
 
 ROOT = Path(__file__).parents[3]

@@ -14,8 +14,9 @@ import pytest
 
 from host_tests.broker.wire import codec
 from host_tests.broker.wire.client import Client
-from slotmq_tools import micropython, mpy
+from slotmq_tools import micropython
 from slotmq_tools.dev.golden import decode
+from slotmq_tools.pack import mpy
 from slotmq_tools.ports import free_port
 
 HERE = Path(__file__).parent

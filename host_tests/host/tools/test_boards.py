@@ -8,8 +8,9 @@ import pytest
 
 from slotmq.journal import location
 from slotmq.journal.medium_flash import FlashMedium
-from slotmq_tools import boards, mpy
+from slotmq_tools import boards
 from slotmq_tools.errors import ToolError
+from slotmq_tools.pack import mpy
 
 
 def test_the_boards_of_the_presets() -> None:

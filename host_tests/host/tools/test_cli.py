@@ -10,8 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import slotmq.app
-from slotmq_tools import cli, launcher
+from slotmq_tools import cli
 from slotmq_tools.errors import ToolError
+from slotmq_tools.run import launcher
 
 PID = ["--pid", str(os.getpid())]
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools import again, debian, progress
-from slotmq_tools.debian_known import ARCHIVES
+from slotmq_tools import progress
 from slotmq_tools.errors import ToolError
+from slotmq_tools.fetch import debian, retry
+from slotmq_tools.fetch.debian_archives import ARCHIVES
 
 ONE_LINE = "deb [arch=amd64] http://mirror.example/debian bookworm main contrib\n"
 DEB822 = """\
@@ -47,7 +48,7 @@ def apt_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     monkeypatch.setenv("APT_CONFIG", str(config))
     monkeypatch.setenv("SLOTMQ_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(again, "PAUSES_S", (0, 0))
+    monkeypatch.setattr(retry, "PAUSES_S", (0, 0))
     return folder
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools import mpy, native
 from slotmq_tools.dev.heap import table
 from slotmq_tools.dev.heap.measure import Measured
 from slotmq_tools.errors import ToolError
+from slotmq_tools.pack import mpy, native
 
 PLAIN = """\
 TEXTS = ("text", b"bytes", 1.5, 2**40, ("a", ("nested", None)), ...)

@@ -38,7 +38,7 @@ note("end")
 
 LAUNCHER = """\
 import os, sys
-from slotmq_tools import daemon, launcher
+from slotmq_tools.run import daemon, launcher
 background = sys.argv[1] == "-d"
 ready = daemon.detach(keeps_log=True) if background else lambda: print("ready", flush=True)
 command = [sys.executable, *sys.argv[2:]]

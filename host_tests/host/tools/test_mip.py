@@ -16,8 +16,9 @@ from mpremote import mip
 from host_tests.broker.wire import codec
 from host_tests.broker.wire.client import Client
 from host_tests.broker.wire.process import Program
-from slotmq_tools import boards, micropython, mpy, native
+from slotmq_tools import boards, micropython
 from slotmq_tools.cli import main
+from slotmq_tools.pack import mpy, native
 from slotmq_tools.ports import free_port
 
 ROOT = Path(__file__).parents[3]

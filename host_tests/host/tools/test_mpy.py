@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools import mpy
 from slotmq_tools.errors import ToolError
 from slotmq_tools.micropython import MicroPython
+from slotmq_tools.pack import mpy
 
 HOT = """\
 import micropython

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from slotmq_tools.errors import ToolError
-from slotmq_tools.mpy import sources
 from slotmq_tools.pack import names, packed
+from slotmq_tools.pack.mpy import sources
 from slotmq_tools.pack.program import Program
 
 PROGRAM = {

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ... import boards, micropython, mpy
+from ... import boards, micropython
 from ...errors import ToolError
+from ...pack import mpy
 from ...peers import mosquitto, node
 from ...ports import free_port
 from .client import Address
@@ -24,7 +25,7 @@ from .client import Address
 _SERVERS = Path(__file__).with_name("servers")
 HOST = "127.0.0.1"
 _BOARD = "HOST"
-_BOOT = Path(__file__).parents[2] / "boot_micropython.py"
+_BOOT = Path(__file__).parents[2] / "run/boot_micropython.py"
 _START_S = 240  # under valgrind, on a machine that is busy
 _STOP_S = 10
 # Everything is recorded, in files
@@ -86,7 +87,7 @@ class Running:
 
 
 def slotmq_on_micropython(bits: int, port: int, conf: Path | None = None) -> Start:
-    """slotmq with the large limits, as tools/launcher.py starts it, but with no launcher."""
+    """slotmq with the large limits, as tools/run/launcher.py starts it, but with no launcher."""
     found = micropython.find(bits)
     argv = ["-p", str(port), "--host", HOST, "--board", _BOARD]
     argv += ["-c", str(conf)] if conf else []

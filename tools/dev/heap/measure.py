@@ -15,7 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ... import boards, micropython, mpy, native
+from ... import boards, micropython
+from ...pack import mpy, native
 from .process import MEASURE, SERVE, SERVE_FLASH, Process
 
 _CLIENTS = 4

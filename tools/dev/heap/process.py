@@ -8,8 +8,9 @@ import tempfile
 from pathlib import Path
 from typing import Self
 
-from ... import micropython, mpy
+from ... import micropython
 from ...errors import ToolError
+from ...pack import mpy
 from ...ports import LOOPBACK, free_port
 
 MEASURE = Path(__file__).with_name("measure_micropython.py")

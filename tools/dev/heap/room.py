@@ -11,9 +11,10 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from ... import boards, micropython, mpy, native
+from ... import boards, micropython
 from ...errors import ToolError
-from ...launcher import BOOT
+from ...pack import mpy, native
+from ...run.launcher import BOOT
 
 # How it is started: what the configuration says
 WAYS = {

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import click
 
-from ... import micropython, mpy
+from ... import micropython
 from ...errors import ToolError
+from ...pack import mpy
 
 BEGIN, END = "<!-- wear:begin -->", "<!-- wear:end -->"
 _MEASURE = Path(__file__).with_name("measure_micropython.py")

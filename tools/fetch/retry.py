@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from .errors import ToolError
+from ..errors import ToolError
 
 PAUSES_S = (3.0, 15.0)  # before the second and the third attempt
 
 T = TypeVar("T")
 
 
-def again(fetch: Callable[[], T]) -> T:
+def retry(fetch: Callable[[], T]) -> T:
     """What fetch() gives; its failure is told each time, and the last one is raised."""
     for pause in PAUSES_S:
         try:

@@ -8,9 +8,9 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from .errors import ToolError
-from .journal import Kept, Message
-from .journal_properties import shown
+from ..errors import ToolError
+from .contents import Kept, Message
+from .properties import shown
 
 TABLES = {
     "config": ("key", "value"),

@@ -18,10 +18,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import cache, progress
-from .again import again
-from .debian_known import ARCHIVES
-from .errors import ToolError
+from .. import cache, progress
+from ..errors import ToolError
+from .debian_archives import ARCHIVES
+from .retry import retry
 
 SUITE = "trixie"  # the first with MicroPython; everything is taken from this one
 
@@ -132,7 +132,7 @@ def _fetch(packages: Sequence[str], arch: str, target: Path) -> None:
         known = ARCHIVES.get((tuple(packages), arch))
         if known is None:
             raise
-        again(lambda: _download_known(known, state / "archives"))
+        retry(lambda: _download_known(known, state / "archives"))
     for package in sorted((state / "archives").glob("*.deb")):
         _run("dpkg", "-x", str(package), str(target))
     shutil.rmtree(state)
@@ -140,9 +140,9 @@ def _fetch(packages: Sequence[str], arch: str, target: Path) -> None:
 
 def _download(packages: Sequence[str], arch: str, apt: Sequence[str]) -> None:
     with progress.bar(f"fetching {' '.join(packages)} ({arch})") as reached:
-        again(lambda: _follow(lambda percent: reached(percent / 2), *apt, "update"))
+        retry(lambda: _follow(lambda percent: reached(percent / 2), *apt, "update"))
         install = (*apt, "--download-only", "install", *packages)
-        again(lambda: _follow(lambda percent: reached(50 + percent / 2), *install))
+        retry(lambda: _follow(lambda percent: reached(50 + percent / 2), *install))
 
 
 def _download_known(known: Mapping[str, str], folder: Path) -> None:
@@ -159,9 +159,9 @@ def fetch_sources(packages: Sequence[str], target: Path) -> None:
     apt = _make_apt_state(state, architecture().name, kind="deb-src")
     try:
         with progress.bar(f"fetching the sources of {' '.join(packages)}") as reached:
-            again(lambda: _follow(lambda percent: reached(percent / 2), *apt, "update"))
+            retry(lambda: _follow(lambda percent: reached(percent / 2), *apt, "update"))
             source = (*apt, "source", "--download-only", *packages)
-            again(lambda: _get(packages, source, target, lambda n: reached(50 + n / 2)))
+            retry(lambda: _get(packages, source, target, lambda n: reached(50 + n / 2)))
     finally:
         shutil.rmtree(state)
 

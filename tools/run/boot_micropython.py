@@ -1,6 +1,6 @@
 """What MicroPython runs on the host: the broker, with the arguments that it is given.
 
-tools/launcher.py starts it and names a descriptor in $SLOTMQ_READY_FD, which is
+tools/run/launcher.py starts it and names a descriptor in $SLOTMQ_READY_FD, which is
 told when the broker listens, and one in $SLOTMQ_SIGNALS_FD, where the signals come that are
 sent to this process. Status 70 tells it that the code does not fit the heap, of which
 nothing is left for a line about it.
@@ -20,7 +20,7 @@ except MemoryError:
     sys.exit(70)
 
 
-# The numbers are Linux'; tools/orders.py has the same orders.
+# The numbers are Linux'; tools/run/orders.py has the same orders.
 _BY_SIGNAL = {1: "reload", 2: "stop", 10: "compact", 12: "dump_tree", 15: "stop"}
 
 

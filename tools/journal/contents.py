@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from slotmq.journal.reader import Reader, last_commit, signed, u16, u32
 from slotmq.journal.writer import VERSION
 
-from .errors import ToolError
-from .journal_image import Image
+from ..errors import ToolError
+from .image import Image
 
 _NONE = 0xFFFF
 _NEVER = 0x3FFFFFFF

