@@ -45,7 +45,7 @@ NIGHTLY = (
     "host/firmware/test_firmware_safe.py",
     "host/sim_users/test_any.py",
     "host/test_inspect.py",
-    "host/tools/test_backup.py",
+    "host/deploy/test_backup_flash_journal.py",
     "host/tools/test_firmware_types.py",
     "sim/",
     "telemetry/harvest/test_damaged",

@@ -20,7 +20,7 @@ import pytest
 from host_tests.broker.wire import codec
 from host_tests.broker.wire.client import Client
 from slotmq_tools import boards, cache
-from slotmq_tools.deploy import payload
+from slotmq_tools.deploy import board_files
 from slotmq_tools.emulator import image
 from slotmq_tools.emulator.board import Board
 
@@ -129,7 +129,7 @@ class Deployed:
 def fresh(folder: Path, firmware: Path | None = None) -> None:
     """Flash of a board onto which nothing but a first deploy has been done."""
     digest = hashlib.sha256(f"{image.build().folder} {firmware}".encode())
-    for name, content in sorted(payload.code(NAME, boards.load(NAME).mpy_arch).items()):
+    for name, content in sorted(board_files.code(NAME, boards.load(NAME).mpy_arch).items()):
         digest.update(f"{name} {len(content)}\n".encode() + content)
 
     def fill(made: Path) -> None:

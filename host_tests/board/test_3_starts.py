@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from slotmq_tools.deploy import copying, reach
+from slotmq_tools.deploy import copying, mqtt_client
 from slotmq_tools.deploy.repl import Repl
 from slotmq_tools.errors import ToolError
 
@@ -86,8 +86,8 @@ def test_a_file_that_is_broken_is_safe_mode_after_three_starts(board: Deployed) 
         for line in repl.lines(TIMEOUT_S):
             if line.startswith("ppp: up"):
                 break
-        with pytest.raises(reach.SafeMode, match="the last one by ValueError"):
-            reach.system_topics(board.address, reach.Login())
+        with pytest.raises(mqtt_client.SafeMode, match="the last one by ValueError"):
+            mqtt_client.system_topics(board.address, mqtt_client.Login())
     assert "\n1 of " in board.deploy()
 
 

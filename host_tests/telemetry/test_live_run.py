@@ -18,10 +18,10 @@ from slotmq_tools.telemetry import bronze, live
 from slotmq_tools.telemetry.lake import Lake
 
 AWAY = """[FOREACH] Traceback (most recent call last):
-  File "ring_reading.py", line 50, in frames
-slotmq_tools.telemetry.ring_reading.Away: no MQTT at 10.0.0.1:1883 (refused)
+  File "ring_fetch.py", line 50, in frames
+slotmq_tools.telemetry.ring_fetch.Away: no MQTT at 10.0.0.1:1883 (refused)
 """
-UNREACHABLE = "x\nslotmq_tools.deploy.reach.Unreachable: no MQTT at 10.0.0.1:1883 (refused)\n"
+UNREACHABLE = "x\nslotmq_tools.deploy.mqtt_client.Unreachable: no MQTT at 10.0.0.1:1883 (refused)\n"
 
 
 @pytest.fixture

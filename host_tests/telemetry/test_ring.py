@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from host_tests.telemetry.harvest.recording import Recorder, records
-from slotmq_tools.deploy.reach import Login
+from slotmq_tools.deploy.mqtt_client import Login
 from slotmq_tools.harvest.network import Gone, Head
-from slotmq_tools.telemetry import ring_reading
+from slotmq_tools.telemetry import ring_fetch
+from slotmq_tools.telemetry.ring_fetch import Work
 from slotmq_tools.telemetry.ring_index import UNKNOWN, Gap, Piece, Position, RingIndex
-from slotmq_tools.telemetry.ring_reading import Work
 
 BOARD = "00000000000000aa"
 ADDRESS = ("127.0.0.1", 1883)
@@ -44,7 +44,7 @@ class Stream:
 
     def __init__(self, board: Recorder, patch: pytest.MonkeyPatch) -> None:
         Ring.board = board
-        patch.setattr(ring_reading, "Ring", Ring)
+        patch.setattr(ring_fetch, "Ring", Ring)
         self.board, self.ring, self.index = board, Ring(), RingIndex()
         self.at: Position | None = None
         self.rows: list[Identity] = []
@@ -65,12 +65,12 @@ class Stream:
 
     def run(self, work: Work, end: Position) -> int:
         count = 0
-        for batch in ring_reading.frames(work, Login()):
+        for batch in ring_fetch.frames(work, Login()):
             for row in batch.to_pylist():
                 if row["reason"] is None:
                     self.rows.append((row["boot"], row["seq"]))
                     count += 1
-                elif row["reason"] == ring_reading.OVERWRITTEN:
+                elif row["reason"] == ring_fetch.OVERWRITTEN:
                     boot, first, lost, _ = struct.unpack("<IIII", row["payload"])
                     self.gaps.append(Gap(boot, first, lost))
                 else:
@@ -199,8 +199,8 @@ def test_of_the_newest_segment_a_task_asks_only_for_what_it_needs(
     asked: list[tuple[int, int, int | None]] = []
     work, _ = stream.plan()
     board.message("room/1", b"too late")
-    monkeypatch.setattr(ring_reading, "Ring", watched(asked))
-    rows = [row for batch in ring_reading.frames(work, Login()) for row in batch.to_pylist()]
+    monkeypatch.setattr(ring_fetch, "Ring", watched(asked))
+    rows = [row for batch in ring_fetch.frames(work, Login()) for row in batch.to_pylist()]
     assert [(row["topic"], row["payload"], row["reason"]) for row in rows] == [
         (f"room/{number}", b"%d" % number, None) for number in range(3)
     ]
@@ -223,7 +223,7 @@ def test_a_backlog_in_the_newest_segment_is_fetched_once(
     board = started(3000, size=1 << 20)
     stream = Stream(board, monkeypatch)
     asked: list[tuple[int, int, int | None]] = []
-    monkeypatch.setattr(ring_reading, "Ring", watched(asked))
+    monkeypatch.setattr(ring_fetch, "Ring", watched(asked))
     while stream.batch(500):
         pass
     fetched = sum((end or len(board.segments[0])) - begin for _, begin, end in asked)

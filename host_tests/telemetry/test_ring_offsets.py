@@ -12,13 +12,13 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
 from host_tests.telemetry.harvest.recording import Recorder, records
-from slotmq_tools.deploy.reach import Login
+from slotmq_tools.deploy.mqtt_client import Login
 from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest import network
 from slotmq_tools.harvest.network import Gone, Head
-from slotmq_tools.telemetry import ring_reading, ring_source
+from slotmq_tools.telemetry import ring_fetch, ring_source
+from slotmq_tools.telemetry.ring_fetch import Away, Work
 from slotmq_tools.telemetry.ring_index import UNKNOWN, Gap, Position, Renewed, RingIndex, lost
-from slotmq_tools.telemetry.ring_reading import Away, Work
 from slotmq_tools.telemetry.ring_source import Offset, RingSource
 from slotmq_tools.telemetry.schemas import FRAMES
 
@@ -54,8 +54,8 @@ class Ring:
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ring_source, "Ring", Ring)
-    monkeypatch.setattr(ring_reading, "Ring", Ring)
-    monkeypatch.setattr(ring_reading, "_PAUSE_S", 0)
+    monkeypatch.setattr(ring_fetch, "Ring", Ring)
+    monkeypatch.setattr(ring_fetch, "_PAUSE_S", 0)
     Ring.boards, Ring.silent = (), frozenset()
 
 
@@ -85,7 +85,7 @@ class Driver:
 
     def rows(self, start: Offset, end: Offset) -> list[Row]:
         work = self.works(start, end)
-        batches = (batch for each in work for batch in ring_reading.frames(each, Login()))
+        batches = (batch for each in work for batch in ring_fetch.frames(each, Login()))
         return [row for batch in batches for row in batch.to_pylist()]
 
 
@@ -211,7 +211,7 @@ def test_a_planned_batch_waits_for_its_board() -> None:
     (work,) = Driver().works({}, end)
     Ring.boards = ()
     with pytest.raises(Away, match="nobody is there"):
-        list(ring_reading.frames(work, Login()))
+        list(ring_fetch.frames(work, Login()))
     with pytest.raises(Away, match="nobody is there"):
         Driver().works({}, end)
     Ring.boards = (Recorder("00000000000000bb"),)

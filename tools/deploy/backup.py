@@ -8,36 +8,36 @@ network.json has the network's password; saved.py owns it.
 from collections.abc import Collection
 from pathlib import Path
 
-from . import copying, flash, payload, saved
+from . import backup_folder, board_files, copying, flash_journal
 from .repl import Repl
 
-REGION = "journal-in-flash.bin"
-_CODE = (*payload.OWN, *copying.MARKS, payload.BOOTS)
+REGION = "journal-in-flash_journal.bin"
+_CODE = (*board_files.OWN, *copying.MARKS, board_files.BOOTS)
 _MAINS = (copying.MAIN, copying.OURS)
 
 
 def save(repl: Repl, folder: Path) -> list[str]:
     """Copy all that the code did not bring; -> the names."""
-    saved.check(folder)
+    backup_folder.check(folder)
     names = [path for path, digest in sorted(repl.hashes().items()) if not _is_ours(path, digest)]
     contents = {name: repl.read(name) for name in names}
-    region = flash.read(repl)
+    region = flash_journal.read(repl)
     if region is not None and region.strip(b"\xff"):
         contents[REGION] = region
-    saved.put(folder, contents)  # now that the board has given all
+    backup_folder.put(folder, contents)  # now that the board has given all
     return list(contents)
 
 
 def _is_ours(path: str, digest: str) -> bool:
-    return path.startswith(_CODE) or (path in _MAINS and digest in payload.mains())
+    return path.startswith(_CODE) or (path in _MAINS and digest in board_files.mains())
 
 
 def restore(repl: Repl, folder: Path) -> list[str]:
     """Write the files of a backup back; -> the names."""
-    contents = saved.contents(folder)
+    contents = backup_folder.contents(folder)
     region = contents.pop(REGION, None)
     if region is not None:  # first, since it may be refused
-        flash.write(repl, region)
+        flash_journal.write(repl, region)
     for name, content in contents.items():
         repl.write(name, content)
     return list(contents) + [REGION] * (region is not None)
@@ -45,7 +45,7 @@ def restore(repl: Repl, folder: Path) -> list[str]:
 
 def erase(repl: Repl, board: str, stays: Collection[str] = ()) -> str:
     """Remove every other file, and a journal in raw flash; -> what was there."""
-    blocks = flash.erase(repl, board)
+    blocks = flash_journal.erase(repl, board)
     paths = sorted(path for path in repl.hashes() if path not in stays)
     repl.remove(paths)
     journal = f", {blocks} blocks of a journal in raw flash erased" if blocks else ""

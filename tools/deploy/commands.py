@@ -11,7 +11,7 @@ import click
 from .. import boards
 from ..errors import shown
 from . import backup as copies
-from . import copying, link_options, payload, reach, repl, steps
+from . import board_files, copying, link_options, mqtt_client, repl, steps
 from .options import PASSWORD, Address, asked, login
 from .options import port as port_option
 from .options import user as user_option
@@ -117,7 +117,7 @@ def deploy(
     anew = erase and no_conf
     password = _wifi_password(wifi_password_file) if ssid else None
     asked_for = link_options.said(more)
-    network = payload.Network(links[0], ssid, password, hostname, source, asked_for)
+    network = board_files.Network(links[0], ssid, password, hostname, source, asked_for)
     who = login(user)
     order = steps.Order(facts, config, network, who, way, main, app, force, no_conf)
     steps.check_here(order)
@@ -159,7 +159,7 @@ _SILENT = (
 @user_option
 def status(address: tuple[str, int], user: str | None) -> None:
     """Show what the broker at ADDRESS says of itself in $SYS, figures with their limits."""
-    told = reach.with_limits(reach.system_topics(address, login(user)))
+    told = mqtt_client.with_limits(mqtt_client.system_topics(address, login(user)))
     found = {shown(topic): shown(value) for topic, value in told.items()}
     width = max(map(len, found))
     for topic in sorted(found):

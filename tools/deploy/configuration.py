@@ -21,8 +21,8 @@ from slotmq.recorder import start
 from slotmq.v5 import scram
 
 from ..errors import ToolError
+from .board_files import APP, BOOTS, CONF, NETWORK, NEW, OWN
 from .copying import MARKS
-from .payload import APP, BOOTS, CONF, NETWORK, NEW, OWN
 
 # Names that a file of users cannot have
 _OURS = (CONF, NETWORK, APP, BOOTS, "/main.py", "/main.own.py", "/slotmq_main.py")

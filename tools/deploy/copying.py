@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ToolError
-from . import frozen, payload
+from . import board_files, frozen
 from .repl import Repl
 
 # MicroPython takes a package's __init__.py before its __init__.mpy, and what lies beside main.py
 # before what is in its firmware.
 MARK, MARK_FROZEN = "/lib/slotmq/__init__.py", "/slotmq.py"
-MARKS = tuple(mark + end for mark in (MARK, MARK_FROZEN) for end in ("", payload.NEW))
+MARKS = tuple(mark + end for mark in (MARK, MARK_FROZEN) for end in ("", board_files.NEW))
 INTERRUPTED = b"raise ImportError('a deploy of slotmq was interrupted')\n"
 MAIN, KEPT, OURS = "/main.py", "/main.own.py", "/slotmq_main.py"
 KEEP, REPLACE = "keep", "replace"
@@ -46,17 +46,17 @@ def plan(
     """What is to be done that the board has these files; ToolError: it is not to be done."""
     wanted = frozen.without(wanted, in_firmware)
     _make_room_for_main(wanted, main, there, repl)
-    old = [path for path in payload.left_over(wanted, there) if path not in MARKS]
-    if OURS not in wanted and there.get(OURS) in payload.mains():
+    old = [path for path in board_files.left_over(wanted, there) if path not in MARKS]
+    if OURS not in wanted and there.get(OURS) in board_files.mains():
         old.append(OURS)
     mark = MARK_FROZEN if "slotmq" in in_firmware else MARK
-    return Change(wanted, payload.changed(wanted, there), old, there, mark)
+    return Change(wanted, board_files.changed(wanted, there), old, there, mark)
 
 
 def _make_room_for_main(
     wanted: dict[str, bytes], main: str | None, there: dict[str, str], repl: Repl
 ) -> None:
-    if there.get(MAIN) in (None, *payload.mains()):
+    if there.get(MAIN) in (None, *board_files.mains()):
         return
     if main == KEEP:
         wanted[OURS] = wanted.pop(MAIN)
@@ -100,8 +100,8 @@ def copy(change: Change, repl: Repl, say: Callable[[str], None]) -> None:
     if marked:
         repl.write(change.mark, INTERRUPTED)
     # Of a mark that is written again nothing is left but itself.
-    others = [path for path in marks if path.removesuffix(payload.NEW) != change.mark]
-    repl.remove([*old, *others, *(path for path in change.there if path == payload.BOOTS)])
+    others = [path for path in marks if path.removesuffix(board_files.NEW) != change.mark]
+    repl.remove([*old, *others, *(path for path in change.there if path == board_files.BOOTS)])
     for path in paths:
         repl.write(path, change.wanted[path])
     if marked:
@@ -117,15 +117,15 @@ def knows_password(repl: Repl, ssid: str) -> bool:
 
 def conf_there(repl: Repl, there: dict[str, str]) -> bytes | None:
     """The board's slotmq.conf."""
-    return repl.read(payload.CONF) if payload.CONF in there else None
+    return repl.read(board_files.CONF) if board_files.CONF in there else None
 
 
 def network_there(repl: Repl, there: dict[str, str]) -> dict[str, Any]:
     """What the board's network.json says."""
-    if payload.NETWORK not in there:
+    if board_files.NETWORK not in there:
         return {}
     try:
-        found = json.loads(repl.read(payload.NETWORK))
+        found = json.loads(repl.read(board_files.NETWORK))
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..errors import ToolError
-from .reach import Login
+from .mqtt_client import Login
 
 PASSWORD = "SLOTMQ_WIFI_PASSWORD"
 LOGIN = "SLOTMQ_PASSWORD"

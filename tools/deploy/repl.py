@@ -17,8 +17,8 @@ from mpremote.transport_serial import SerialTransport
 from serial.tools import list_ports
 
 from ..errors import ToolError
-from . import answers
-from .payload import NEW
+from . import listing
+from .board_files import NEW
 
 _ATTEMPTS = 3
 _TIMEOUT_S = 120  # a board may have much to compile
@@ -84,22 +84,22 @@ class Repl:
 
     def value(self, code: str) -> Any:
         """What the code prints, as a Python value, whatever else prints on this line."""
-        found = answers.literals(self.run(code, again=True))
+        found = listing.literals(self.run(code, again=True))
         if not found:
             raise self._unreadable()
         return found[-1]
 
     def hashes(self) -> dict[str, str]:
         """SHA-256 of every file on the board, by its path."""
-        return self._by_path(answers.HASHES)
+        return self._by_path(listing.HASHES)
 
     def sizes(self) -> dict[str, int]:
         """The bytes of every file on the board, by its path."""
-        return self._by_path(answers.SIZES)
+        return self._by_path(listing.SIZES)
 
     def _by_path(self, code: str) -> dict[str, Any]:
         for _ in range(_ATTEMPTS):
-            rows = answers.rows(self.run(code, again=True))
+            rows = listing.rows(self.run(code, again=True))
             if rows is not None:
                 return rows
         raise self._unreadable()

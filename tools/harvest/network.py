@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from queue import Empty
 from typing import Any
 
-from ..deploy.reach import Client, Login
+from ..deploy.mqtt_client import Client, Login
 from ..errors import ToolError
 
 ROOT = "$SLOTMQ/record"

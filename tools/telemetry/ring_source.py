@@ -29,12 +29,12 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from ..deploy.mqtt_client import Login
 from ..deploy.options import LOGIN, Address
-from ..deploy.reach import Login
 from ..errors import ToolError
 from ..harvest.network import Head, Ring
+from .ring_fetch import Away, Work, frames
 from .ring_index import Position, RingIndex, lost
-from .ring_reading import Away, Work, frames
 from .schemas import FRAMES
 
 NAME = "slotmq_ring"

@@ -3,7 +3,7 @@
 import time
 
 from slotmq_tools import boards
-from slotmq_tools.deploy import reach
+from slotmq_tools.deploy import mqtt_client
 from slotmq_tools.dev.heap.process import SERVE, Process
 
 BOARD = "RPI_PICO_W"
@@ -18,7 +18,7 @@ def test_garbage_is_not_counted() -> None:
         for _ in range(COMERS):
             process.connect().close()
         time.sleep(2)  # what was loaded on demand is put away
-        found = reach.system_topics(process.address, reach.Login(), 0.5)
+        found = mqtt_client.system_topics(process.address, mqtt_client.Login(), 0.5)
         time.sleep(2)
         used = {name: size for _, name, size in process.ask()}["used"]
     assert abs(int(found["$SYS/broker/heap/current"]) - used) < LOADED

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from slotmq_tools import boards
-from slotmq_tools.deploy import payload, reach, steps
+from slotmq_tools.deploy import board_files, mqtt_client, steps
 from slotmq_tools.errors import ToolError
 
 BOARD = "RPI_PICO_W"
@@ -59,9 +59,9 @@ class FakeRepl:
         return self.files[path]
 
     def write(self, path: str, content: bytes) -> None:
-        self.files[path + payload.NEW] = content[: len(content) // 2]
+        self.files[path + board_files.NEW] = content[: len(content) // 2]
         self._step()
-        del self.files[path + payload.NEW]
+        del self.files[path + board_files.NEW]
         self.written.append(path)
         self.files[path] = content
 
@@ -86,8 +86,8 @@ def order(**changes: Any) -> steps.Order:
     wanted: dict[str, Any] = {
         "board": boards.load(BOARD),
         "conf": None,
-        "network": payload.Network("station", "home", "a secret"),
-        "login": reach.Login(),
+        "network": board_files.Network("station", "home", "a secret"),
+        "login": mqtt_client.Login(),
         "reach": None,
     }
     return steps.Order(**(wanted | changes))

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from host_tests.host.tools.fake_repl import BOARD, FakeRepl
+from host_tests.host.deploy.fake_repl import BOARD, FakeRepl
 from slotmq_tools import boards
-from slotmq_tools.deploy import backup, payload, saved
+from slotmq_tools.deploy import backup, backup_folder, board_files
 from slotmq_tools.errors import ToolError
 
 THEIRS = b"import slotmq  # my own main.py\n"
@@ -24,7 +24,7 @@ def board() -> Any:
         "/slotmq.boots": b"+",
         "/slotmq.conf": b"listener 1883\n",
         "/lib/mine.py": b"x",
-        "/main.py": payload.code(BOARD, boards.load(BOARD).mpy_arch)["/main.py"],
+        "/main.py": board_files.code(BOARD, boards.load(BOARD).mpy_arch)["/main.py"],
     }
     return made
 
@@ -113,7 +113,7 @@ def test_what_is_no_backup_is_not_restored(
     folder = tmp_path / "saved"
     folder.mkdir()
     if text:
-        (folder / saved.LIST).write_text(text)
+        (folder / backup_folder.LIST).write_text(text)
     fresh: Any = FakeRepl()
     with pytest.raises(ToolError, match=complaint):
         backup.restore(fresh, folder)
@@ -122,7 +122,7 @@ def test_what_is_no_backup_is_not_restored(
 
 def test_the_list_names_what_was_saved(tmp_path: Path) -> None:
     backup.save(board(), tmp_path / "saved")
-    found = json.loads((tmp_path / "saved" / saved.LIST).read_text())
+    found = json.loads((tmp_path / "saved" / backup_folder.LIST).read_text())
     assert found == {"files": ["/lib/mine.py", "/slotmq.conf"]}
 
 
@@ -153,7 +153,7 @@ class TestADiskThatIsFull:
                     raise OSError(errno.ENOSPC, "No space left on device", str(file))
                 file.write_bytes(content)
 
-            monkeypatch.setattr(saved, "_write_down", write_down)
+            monkeypatch.setattr(backup_folder, "_write_down", write_down)
             fresh: Any = FakeRepl()
             if room == 3:
                 backup.save(later, folder)
@@ -196,7 +196,7 @@ class TestADiskThatIsFull:
                 "/new.py": b"n",
                 "/slotmq.conf": b"listener 1999\n",
             }
-            assert not (folder / saved.NEXT).exists()
+            assert not (folder / backup_folder.NEXT).exists()
             assert not (folder / "lib").exists()
             backup.save(board(), folder)  # again, as it was
 

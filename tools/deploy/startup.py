@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable
 
 from ..errors import ToolError
-from . import reach
-from .payload import Network
+from . import mqtt_client
+from .board_files import Network
 from .repl import Repl
 
 _TIMEOUT_S = 150  # for the first line, and for the network
@@ -37,7 +37,7 @@ _ADVICE = {
 def watch(
     repl: Repl,
     network: Network,
-    login: reach.Login,
+    login: mqtt_client.Login,
     way: tuple[str, int] | None,
     say: Callable[[str], None],
 ) -> None:
@@ -73,10 +73,10 @@ def watch(
     raise ToolError("\n".join([_silence(network.link, port), *heard[-10:]]))
 
 
-def _tried(where: tuple[str, int], login: reach.Login) -> str:
+def _tried(where: tuple[str, int], login: mqtt_client.Login) -> str:
     try:
-        return reach.try_out(where, login)
-    except reach.Unreachable as error:
+        return mqtt_client.try_out(where, login)
+    except mqtt_client.Unreachable as error:
         raise ToolError(
             f"{error} The broker runs; if this computer has another way to it, name that by"
             " --reach HOST:PORT"

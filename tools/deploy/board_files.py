@@ -14,8 +14,9 @@ from pathlib import Path
 from string import ascii_letters, digits, hexdigits
 from typing import Any
 
-from .. import boards, mpy
+from .. import boards
 from ..errors import ToolError
+from ..pack import mpy
 from .link_options import LinkOptions
 
 APP = "/app.py"  # an application beside the broker, see docs/embed.md

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from slotmq_tools.cli import main
-from slotmq_tools.deploy import options, reach, repl
+from slotmq_tools.deploy import mqtt_client, options, repl
 from slotmq_tools.errors import ToolError
 
 
@@ -46,8 +46,8 @@ def test_without_a_terminal_a_password_is_not_waited_for(
 
 def test_a_password_in_the_environment_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(options.LOGIN, "sesame")
-    assert options.login("alice") == reach.Login("alice", "sesame")
-    assert options.login(None) == reach.Login()
+    assert options.login("alice") == mqtt_client.Login("alice", "sesame")
+    assert options.login(None) == mqtt_client.Login()
 
 
 def test_a_user_who_is_not_let_in_hears_that_scram_is_not_spoken(

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from host_tests.host.tools.fake_repl import BOARD, HEADLINE, FakeRepl, deployed, probe
+from host_tests.host.deploy.fake_repl import BOARD, HEADLINE, FakeRepl, deployed, probe
 from slotmq_tools import boards
-from slotmq_tools.deploy import configuration, payload, room, steps
+from slotmq_tools.deploy import board_files, configuration, heap_estimate, steps
 from slotmq_tools.errors import ToolError
 
 NAMES = [name for name in boards.names() if boards.load(name).mpy_arch]
@@ -20,7 +20,7 @@ FROZEN = ("slotmq", "slotmq_run")
 def need(name: str, *lines: str, frozen: tuple[str, ...] = (), clock: bool = False) -> int:
     text = "\n".join(["listener 1883", "allow_anonymous true", *lines])
     conf = configuration.make(configuration.Source("x", text.encode()), name)
-    return room.needed(boards.load(name), conf, frozen, clock)[0]
+    return heap_estimate.needed(boards.load(name), conf, frozen, clock)[0]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -39,7 +39,7 @@ def test_so_they_do_where_the_code_is_in_the_firmware(name: str) -> None:
     plain = need(name, frozen=FROZEN)
     assert need(name, "persistence true", frozen=FROZEN) > plain
     assert need(name, "record #", frozen=FROZEN) > plain
-    rows = room.tables(
+    rows = heap_estimate.tables(
         configuration.make(configuration.Source("x", b"listener 1\nmqtt_versions 3\n"), name)
     )
     tables = sum(row[1] for row in rows)  # and that code takes no heap that would be free
@@ -48,7 +48,7 @@ def test_so_they_do_where_the_code_is_in_the_firmware(name: str) -> None:
 
 @pytest.mark.usefixtures("tried")
 def test_a_journal_for_which_there_is_no_room_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(payload, "code", lambda *_: {"/lib/slotmq/core.mpy": b"new"})
+    monkeypatch.setattr(board_files, "code", lambda *_: {"/lib/slotmq/core.mpy": b"new"})
     board = FakeRepl([HEADLINE, "wifi home: up, 192.168.1.7"])
     board.probe = probe(heap=need(BOARD))
     deployed(board)

@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import pytest
 
-from host_tests.host.tools.fake_repl import BOARD, HEADLINE, FakeRepl, deployed, probe
+from host_tests.host.deploy.fake_repl import BOARD, HEADLINE, FakeRepl, deployed, probe
 from slotmq import __version__
 from slotmq_tools import boards
 from slotmq_tools.deploy import backup, copying, steps

@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from host_tests.broker.unit.media import Ram
+from host_tests.broker.unit.journal.media import Ram
 from slotmq import Broker, Limits, Settings
 from slotmq.journal import restore
 from slotmq.journal.medium_flash import FlashMedium
-from slotmq_tools import micropython, mpy
+from slotmq_tools import micropython
 from slotmq_tools.cli import main
-from slotmq_tools.deploy import backup, flash, saved
+from slotmq_tools.deploy import backup, backup_folder, flash_journal
 from slotmq_tools.errors import ToolError
+from slotmq_tools.pack import mpy
 
 BOARD = Path(__file__).with_name("repl_micropython.py")
 HEAP_KB = 112  # of an ESP32
@@ -94,7 +95,7 @@ def kept(blocks: int) -> bytes:
 
 def listed(folder: Path, *names: str) -> None:
     """Make it the folder of a backup with these files."""
-    (folder / saved.LIST).write_text(json.dumps({"files": names}))
+    (folder / backup_folder.LIST).write_text(json.dumps({"files": names}))
 
 
 def test_the_copy_is_what_inspect_reads(line: Any, tmp_path: Path) -> None:
@@ -110,15 +111,15 @@ def test_the_copy_is_what_inspect_reads(line: Any, tmp_path: Path) -> None:
 
 
 def test_it_comes_back_over_whatever_is_there(line: Any, tmp_path: Path) -> None:
-    saved = tmp_path / "saved"
-    saved.mkdir()
+    folder = tmp_path / "saved"
+    folder.mkdir()
     content = kept(8)
-    (saved / backup.REGION).write_bytes(content)
-    (saved / "slotmq.conf").write_bytes(b"listener 1883\n")
-    listed(saved, "/slotmq.conf", backup.REGION)
+    (folder / backup.REGION).write_bytes(content)
+    (folder / "slotmq.conf").write_bytes(b"listener 1883\n")
+    listed(folder, "/slotmq.conf", backup.REGION)
     region = tmp_path / "region.bin"
     region.write_bytes(random.Random(6).randbytes(8 * BLOCK))
-    assert backup.restore(line, saved) == ["/slotmq.conf", backup.REGION]
+    assert backup.restore(line, folder) == ["/slotmq.conf", backup.REGION]
     assert region.read_bytes() == content
     assert line.files["/slotmq.conf"] == b"listener 1883\n"
 
@@ -139,13 +140,13 @@ def test_a_region_of_another_size_is_refused_before_anything_is_written(
 ) -> None:
     region = tmp_path / "region.bin"
     region.write_bytes(bytes(4 * BLOCK))
-    saved = tmp_path / "saved"
-    saved.mkdir()
-    (saved / backup.REGION).write_bytes(kept(8))
-    (saved / "slotmq.conf").write_bytes(b"x")
-    listed(saved, "/slotmq.conf", backup.REGION)
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    (folder / backup.REGION).write_bytes(kept(8))
+    (folder / "slotmq.conf").write_bytes(b"x")
+    listed(folder, "/slotmq.conf", backup.REGION)
     with pytest.raises(ToolError, match=r"has 32,768 bytes, and the board's raw flash.*16,384"):
-        backup.restore(line, saved)
+        backup.restore(line, folder)
     assert region.read_bytes() == bytes(4 * BLOCK)
     assert "/slotmq.conf" not in line.files
 
@@ -177,4 +178,4 @@ def test_a_block_that_comes_in_part_is_told(said: str) -> None:
             return said
 
     with pytest.raises(ToolError, match=r"block 0 .* in part"):
-        flash.read(Half())  # type: ignore[arg-type]
+        flash_journal.read(Half())  # type: ignore[arg-type]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from host_tests.host.tools.fake_repl import HEADLINE, FakeRepl, deployed
-from slotmq_tools.deploy import commands, payload
+from host_tests.host.deploy.fake_repl import HEADLINE, FakeRepl, deployed
+from slotmq_tools.deploy import board_files, commands
 from slotmq_tools.errors import ToolError
 
 SAID = [HEADLINE, "wifi home: up, 192.168.1.7"]
@@ -16,8 +16,8 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(payload, "code", lambda *_: {"/main.py": b"new"})
-    monkeypatch.setattr(payload, "mains", lambda: (hashlib.sha256(b"new").hexdigest(),))
+    monkeypatch.setattr(board_files, "code", lambda *_: {"/main.py": b"new"})
+    monkeypatch.setattr(board_files, "mains", lambda: (hashlib.sha256(b"new").hexdigest(),))
 
 
 @pytest.mark.usefixtures("tried")

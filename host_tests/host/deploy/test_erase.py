@@ -8,20 +8,20 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from host_tests.host.tools.fake_repl import BOARD, HEADLINE, FakeRepl, order, probe
+from host_tests.host.deploy.fake_repl import BOARD, HEADLINE, FakeRepl, order, probe
 from slotmq_tools import passwd
-from slotmq_tools.deploy import commands, payload, repl, steps
+from slotmq_tools.deploy import board_files, commands, repl, steps
 from slotmq_tools.errors import ToolError
 
 SAID = [HEADLINE, "wifi home: up, 192.168.1.7"]
-AGAIN = payload.Network("station", "home", None)
+AGAIN = board_files.Network("station", "home", None)
 JOURNAL = {"/slotmq.db": b"what was promised", "/mine.txt": b"the user's"}
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program of one file."""
-    monkeypatch.setattr(payload, "code", lambda *_: {"/lib/slotmq/core.mpy": b"new" * 3000})
+    monkeypatch.setattr(board_files, "code", lambda *_: {"/lib/slotmq/core.mpy": b"new" * 3000})
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_an_application_that_cannot_be_used_costs_no_journal(
 
 def test_a_password_that_nobody_knows_costs_no_journal(board: FakeRepl) -> None:
     with pytest.raises(ToolError, match="password of home is not known"):
-        erased(board, network=payload.Network("station", "home", None))
+        erased(board, network=board_files.Network("station", "home", None))
     assert board.files == JOURNAL
 
 
@@ -214,14 +214,14 @@ def test_nor_is_a_host_name_that_is_no_text_kept(board: FakeRepl) -> None:
 
 @pytest.mark.parametrize("name", ["x" * 33, "two words", "schön"])
 def test_a_host_name_that_no_board_takes_is_refused(name: str, board: FakeRepl) -> None:
-    network = payload.Network("station", "home", "a secret", name)
+    network = board_files.Network("station", "home", "a secret", name)
     with pytest.raises(ToolError, match="--hostname takes 1 to 32 letters"):
         erased(board, network=network)
     assert board.files == JOURNAL
-    payload.Network("station", "home", "a secret", "x" * 32).check()
+    board_files.Network("station", "home", "a secret", "x" * 32).check()
 
 
 def test_a_topic_that_tells_no_time_is_refused(board: FakeRepl) -> None:
-    network = payload.Network("station", "home", "a secret", time="$SYS/time")
+    network = board_files.Network("station", "home", "a secret", time="$SYS/time")
     with pytest.raises(ToolError, match=r"takes a server, or '\$SLOTMQ/time'"):
         erased(board, network=network)

@@ -11,8 +11,9 @@ from typing import Any
 from slotmq.app import start
 from slotmq.config import budget
 
-from .. import boards, mpy, native
+from .. import boards
 from ..errors import ToolError
+from ..pack import mpy, native
 from . import frozen
 from .configuration import Configuration
 

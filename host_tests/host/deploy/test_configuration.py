@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from host_tests.host.tools.fake_repl import BOARD, HEADLINE, FakeRepl, deployed
+from host_tests.host.deploy.fake_repl import BOARD, HEADLINE, FakeRepl, deployed
 from slotmq_tools import boards, passwd
-from slotmq_tools.deploy import configuration, payload, room
+from slotmq_tools.deploy import board_files, configuration, heap_estimate
 from slotmq_tools.errors import ToolError
 
 pytestmark = pytest.mark.usefixtures("tried", "small")
 SAID = [HEADLINE, "wifi home: up, 192.168.1.7"]
 CONF = "listener 1883\nallow_anonymous false\n"
 SECRET = "ThisIsNoPasswordOfAnybody"
-BY_TOPIC = payload.Network("station", "home", "a secret", time="$SLOTMQ/time")
-AGAIN = payload.Network("station", "home", None)
+BY_TOPIC = board_files.Network("station", "home", "a secret", time="$SLOTMQ/time")
+AGAIN = board_files.Network("station", "home", None)
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program of one file."""
-    monkeypatch.setattr(payload, "code", lambda *_: {"/lib/slotmq/core.mpy": b"new"})
+    monkeypatch.setattr(board_files, "code", lambda *_: {"/lib/slotmq/core.mpy": b"new"})
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ class TestWithoutOne:
     def test_the_boards_own_stays_with_host_name_and_time_and_that_is_said(
         self, board: FakeRepl, tmp_path: Path
     ) -> None:
-        first = payload.Network("station", "home", "a secret", "shed", "pool.ntp.org")
+        first = board_files.Network("station", "home", "a secret", "shed", "pool.ntp.org")
         deployed(board, conf=conf(tmp_path, "persistence true"), network=first)
         before = dict(board.files)
         said = deployed(board, network=AGAIN)
@@ -63,9 +63,9 @@ class TestWithoutOne:
         assert not any("anybody" in line for line in said)
 
     def test_it_may_be_given_up(self, board: FakeRepl, tmp_path: Path) -> None:
-        first = payload.Network("station", "home", "a secret", "shed", "pool.ntp.org")
+        first = board_files.Network("station", "home", "a secret", "shed", "pool.ntp.org")
         deployed(board, conf=conf(tmp_path), network=first)
-        bare = payload.Network("station", "home", None, "", "")
+        bare = board_files.Network("station", "home", None, "", "")
         said = deployed(board, network=bare, no_conf=True)
         assert b"allow_anonymous true" in board.files["/slotmq.conf"]
         assert json.loads(board.files["/network.json"]).keys() == {
@@ -99,7 +99,7 @@ class TestOneMoreForTheBoardItself:
         first = board.files["/slotmq.conf"]
         deployed(board, network=AGAIN)
         assert board.files["/slotmq.conf"] == first
-        deployed(board, network=payload.Network("station", "home", None, time="pool.ntp.org"))
+        deployed(board, network=board_files.Network("station", "home", None, time="pool.ntp.org"))
         assert board.files["/slotmq.conf"] == conf(tmp_path, "remote_admin true").read_bytes()
 
     @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
@@ -116,7 +116,7 @@ class TestOneMoreForTheBoardItself:
                 (file.read_bytes() + behind).replace(b"\n", end)
             )
             assert board.files["/slotmq.conf"].count(b"limit connections") == 1
-        deployed(board, network=payload.Network("station", "home", None, time=""))
+        deployed(board, network=board_files.Network("station", "home", None, time=""))
         assert board.files["/slotmq.conf"] == (file.read_bytes() + behind).replace(b"\n", end)
 
     def test_who_closes_the_open_broker_of_a_first_deploy_is_not_told_that_it_is_open(
@@ -160,7 +160,7 @@ class TestOneMoreForTheBoardItself:
         source = configuration.Source()
         without = configuration.make(source, BOARD)
         with_it = configuration.make(source, BOARD, one_more=True)
-        needs = [room.needed(boards.load(BOARD), each)[0] for each in (without, with_it)]
+        needs = [heap_estimate.needed(boards.load(BOARD), each)[0] for each in (without, with_it)]
         assert needs[1] > needs[0] + without.limits.tx_bytes
 
     def test_without_remote_admin_it_is_of_no_use_and_that_is_said(self, board: FakeRepl) -> None:
@@ -297,6 +297,6 @@ class TestMoreThanSockets:
 
     @pytest.mark.parametrize("time", ["", "$SLOTMQ/time"])
     def test_the_presets_are_there(self, time: str, board: FakeRepl, tmp_path: Path) -> None:
-        network = payload.Network("station", "home", "a secret", time=time)
+        network = board_files.Network("station", "home", "a secret", time=time)
         said = deployed(board, conf=conf(tmp_path), network=network)
         assert not any("sockets" in line for line in said)

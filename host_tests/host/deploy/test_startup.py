@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from host_tests.host.tools.fake_repl import HEADLINE, FakeRepl
+from host_tests.host.deploy.fake_repl import HEADLINE, FakeRepl
 from slotmq import Broker, Limits, Settings
 from slotmq_tools.cli import main
-from slotmq_tools.deploy import payload, reach, started
+from slotmq_tools.deploy import board_files, mqtt_client, startup
 from slotmq_tools.errors import ToolError
 from slotmq_tools.ports import free_port
 
@@ -56,38 +56,38 @@ class TestTheNetwork:
     )
     def test_each_link_has_its_own_advice(self, link: str, advice: str) -> None:
         board: Any = FakeRepl([HEADLINE])
-        network = payload.Network(link, "home" if "_" in link or link == "station" else "")
+        network = board_files.Network(link, "home" if "_" in link or link == "station" else "")
         with pytest.raises(ToolError, match=advice) as failed:
-            started.watch(board, network, reach.Login(), None, print)
+            startup.watch(board, network, mqtt_client.Login(), None, print)
         assert ("--wifi-ssid" in str(failed.value)) == (link == "station")
 
 
 class TestTryingIt:
     @pytest.fixture(autouse=True)
     def soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(reach, "_BEHIND_S", 0.3)
+        monkeypatch.setattr(mqtt_client, "_BEHIND_S", 0.3)
 
     def test_a_message_comes_back(self) -> None:
         with serving() as address:
-            assert "a message came back" in reach.try_out(address, reach.Login())
+            assert "a message came back" in mqtt_client.try_out(address, mqtt_client.Login())
 
     @pytest.mark.parametrize("settings", [{"max_qos": 0}, {"max_qos": 1}])
     def test_at_the_qos_that_there_is(self, settings: dict[str, int]) -> None:
         """A higher one ends the connection."""
         with serving(**settings) as address:
-            assert "a message came back" in reach.try_out(address, reach.Login())
+            assert "a message came back" in mqtt_client.try_out(address, mqtt_client.Login())
 
     def test_a_hook_that_forbids_to_publish_is_no_network_that_is_down(self) -> None:
         hooks = SimpleNamespace(may_publish=lambda _client, _topic: False)
         with serving(hooks) as address:
-            told = reach.try_out(address, reach.Login())
+            told = mqtt_client.try_out(address, mqtt_client.Login())
         assert told.startswith("it answers, and passes no message to slotmq/deploy on")
         assert "may_publish" in told
 
     def test_nor_is_one_that_forbids_to_subscribe(self) -> None:
         hooks = SimpleNamespace(may_subscribe=lambda _client, _filter, _qos: False)
         with serving(hooks) as address:
-            told = reach.try_out(address, reach.Login())
+            told = mqtt_client.try_out(address, mqtt_client.Login())
         assert told.startswith("it answers, and no message was tried")
         assert "may_subscribe" in told
 
@@ -96,7 +96,7 @@ class TestTryingIt:
             serving(max_packet_size=22) as address,
             pytest.raises(ToolError, match="closes the connection of who publishes"),
         ):
-            reach.try_out(address, reach.Login())
+            mqtt_client.try_out(address, mqtt_client.Login())
 
 
 class Clock:
@@ -134,17 +134,17 @@ class TestStatus:
     def test_it_ends_where_sys_is_told_every_second(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """There is never a silence, but nothing new either."""
         clock = Clock()
-        monkeypatch.setattr(reach, "time", clock)
-        monkeypatch.setattr(reach, "Client", talking(lambda n: f"$SYS/{n % 40}"))
-        found = reach.system_topics(("board", 1883), reach.Login())
+        monkeypatch.setattr(mqtt_client, "time", clock)
+        monkeypatch.setattr(mqtt_client, "Client", talking(lambda n: f"$SYS/{n % 40}"))
+        found = mqtt_client.system_topics(("board", 1883), mqtt_client.Login())
         assert len(found) == 40
         assert clock.now < 20
 
     def test_it_ends_where_there_is_ever_more(self, monkeypatch: pytest.MonkeyPatch) -> None:
         clock = Clock()
-        monkeypatch.setattr(reach, "time", clock)
-        monkeypatch.setattr(reach, "Client", talking(lambda n: f"$SYS/{n}"))
-        assert reach.system_topics(("board", 1883), reach.Login())
+        monkeypatch.setattr(mqtt_client, "time", clock)
+        monkeypatch.setattr(mqtt_client, "Client", talking(lambda n: f"$SYS/{n}"))
+        assert mqtt_client.system_topics(("board", 1883), mqtt_client.Login())
         assert clock.now < 40
 
     def test_each_figure_has_its_limit(self) -> None:
@@ -162,7 +162,7 @@ class TestStatus:
 
     def test_no_terminal_obeys_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         told = {"$SYS/\x1b[31m": "\r\u202e", "$SYS/a": "\n"}
-        monkeypatch.setattr(reach, "system_topics", lambda *_: told)
+        monkeypatch.setattr(mqtt_client, "system_topics", lambda *_: told)
         done = CliRunner().invoke(main, ["status", "127.0.0.1"])
         assert done.output == "$SYS/\\x1b[31m  \\r\\u202e\n$SYS/a         \\n\n"
 
@@ -171,7 +171,7 @@ class TestStatus:
             serving(sys_interval=0) as address,
             pytest.raises(ToolError, match=r"`sys_interval` is 0.*or lets.*may_subscribe"),
         ):
-            reach.system_topics(address, reach.Login(), 0.3)
+            mqtt_client.system_topics(address, mqtt_client.Login(), 0.3)
 
     def test_a_hook_that_forbids_it_is_told(self) -> None:
         hooks = SimpleNamespace(may_subscribe=lambda _client, _filter, _qos: False)
@@ -184,20 +184,20 @@ class TestStatus:
 
 def test_a_broker_that_is_full_is_told_as_such() -> None:
     with serving(max_connections=1) as address:
-        first = reach.Client(address, reach.Login())
-        with pytest.raises(reach.Refused, match="all its connections are taken"):
-            reach.Client(address, reach.Login())
+        first = mqtt_client.Client(address, mqtt_client.Login())
+        with pytest.raises(mqtt_client.Refused, match="all its connections are taken"):
+            mqtt_client.Client(address, mqtt_client.Login())
         first.close()
 
 
 def test_a_packet_does_not_wait_for_the_answer_to_the_one_before_it() -> None:
     with serving() as address:
-        client = reach.Client(address, reach.Login())
+        client = mqtt_client.Client(address, mqtt_client.Login())
         sock: Any = client._client.socket()
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         client.close()
 
 
 def test_an_application_that_fails_is_named() -> None:
-    assert "--app FILE" in started._why_not('File "app.py", line 1, in <module> ImportError: x')
-    assert "app" not in started._why_not('File "main.py", line 1, in <module>')
+    assert "--app FILE" in startup._why_not('File "app.py", line 1, in <module> ImportError: x')
+    assert "app" not in startup._why_not('File "main.py", line 1, in <module>')

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from host_tests.host.tools.fake_repl import HEADLINE, FakeRepl, deployed, order, probe
+from host_tests.host.deploy.fake_repl import HEADLINE, FakeRepl, deployed, order, probe
 from slotmq_tools import boards
 from slotmq_tools.cli import main
-from slotmq_tools.deploy import payload, steps
+from slotmq_tools.deploy import board_files, steps
 from slotmq_tools.deploy.link_options import LinkOptions
 from slotmq_tools.errors import ToolError
 
@@ -21,15 +21,15 @@ WIRED = LinkOptions(FIXED, int_pin=5)
 
 @pytest.fixture
 def board(monkeypatch: pytest.MonkeyPatch) -> FakeRepl:
-    monkeypatch.setattr(payload, "code", lambda *_: {"/lib/slotmq/core.mpy": b"new"})
+    monkeypatch.setattr(board_files, "code", lambda *_: {"/lib/slotmq/core.mpy": b"new"})
     return FakeRepl([HEADLINE, "wifi home: up, 192.168.1.10"])
 
 
-def station(more: LinkOptions | None = None) -> payload.Network:
-    return payload.Network("station", "home", "a secret", more=more or LinkOptions())
+def station(more: LinkOptions | None = None) -> board_files.Network:
+    return board_files.Network("station", "home", "a secret", more=more or LinkOptions())
 
 
-def on(facts: boards.Board, board: FakeRepl, link: payload.Network) -> list[str]:
+def on(facts: boards.Board, board: FakeRepl, link: board_files.Network) -> list[str]:
     """Deploy to a board of that kind."""
     said: list[str] = []
     steps.deploy(order(board=facts, network=link), board, said.append)  # type: ignore[arg-type]
@@ -154,7 +154,7 @@ class TestNetworkJson:
 
     def test_what_the_other_link_cannot_do_is_let_go(self, board: FakeRepl) -> None:
         deployed(board, network=station(ALL))
-        deployed(board, network=payload.Network("access_point", "mine", "long enough"))
+        deployed(board, network=board_files.Network("access_point", "mine", "long enough"))
         facts = network(board)
         assert facts["country"] == "DE" and facts["power_saving"]
         assert not facts.keys() & {"address", "security"}
@@ -164,9 +164,9 @@ class TestNetworkJson:
         wired = boards.load("W5500_EVB_PICO")
         for pin in (5, None):
             more = LinkOptions(int_pin=pin)
-            on(wired, board, payload.Network("ethernet", more=more))
+            on(wired, board, board_files.Network("ethernet", more=more))
             assert network(board)["int_pin"] == pin
-            said = on(wired, board, payload.Network("ethernet"))
+            said = on(wired, board, board_files.Network("ethernet"))
             assert any(f"--int-pin {pin or 'none'}" in line for line in said)
             assert network(board)["int_pin"] == pin
 
@@ -180,7 +180,7 @@ class TestNetworkJson:
     def test_a_name_that_an_esp32s_access_point_cannot_have_is_told(self, board: FakeRepl) -> None:
         board.probe = probe(machine="Generic ESP32 module with ESP32", mpy=0x2B06)
         esp32 = boards.load("ESP32_GENERIC")
-        mine = payload.Network("access_point", "mine", "long enough", "shed")
+        mine = board_files.Network("access_point", "mine", "long enough", "shed")
         said = on(esp32, board, mine)
         assert any("--hostname shed: an ESP32 with an access point" in line for line in said)
 

@@ -6,9 +6,9 @@ from contextlib import suppress
 
 import pytest
 
-from host_tests.host.tools.fake_repl import BOARD, HEADLINE, FakeRepl, deployed, order, probe
+from host_tests.host.deploy.fake_repl import BOARD, HEADLINE, FakeRepl, deployed, order, probe
 from slotmq_tools import boards
-from slotmq_tools.deploy import copying, payload, steps
+from slotmq_tools.deploy import board_files, copying, steps
 from slotmq_tools.errors import ToolError
 
 SAID = [HEADLINE, "wifi home: up, 192.168.1.7"]
@@ -19,9 +19,9 @@ CODE = {f"/lib/slotmq/{n}.mpy": b"new %d" % n * 900 for n in range(6)} | {"/main
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program of few files."""
-    monkeypatch.setattr(payload, "code", lambda *_: dict(CODE))
+    monkeypatch.setattr(board_files, "code", lambda *_: dict(CODE))
     ours = [hashlib.sha256(text).hexdigest() for text in (b"new", b"old", b"old" * 4000)]
-    monkeypatch.setattr(payload, "mains", lambda: tuple(ours))
+    monkeypatch.setattr(board_files, "mains", lambda: tuple(ours))
 
 
 def old_board() -> FakeRepl:
@@ -38,7 +38,7 @@ def old_board() -> FakeRepl:
 def test_an_upgrade_that_is_cut_off_leaves_the_old_or_the_new_or_a_mark() -> None:
     board = old_board()
     old = dict(board.files)
-    deployed(board, network=payload.Network("station", "home", None, "name"))
+    deployed(board, network=board_files.Network("station", "home", None, "name"))
     new = dict(board.files)
     outcomes = []
     for steps_left in range(20):
@@ -46,13 +46,13 @@ def test_an_upgrade_that_is_cut_off_leaves_the_old_or_the_new_or_a_mark() -> Non
         board.files = dict(old)
         board.steps_left = steps_left
         with suppress(ToolError):
-            deployed(board, network=payload.Network("station", "home", None, "name"))
+            deployed(board, network=board_files.Network("station", "home", None, "name"))
         now = {path: text for path, text in board.files.items() if not path.endswith(".new")}
         assert b'"password": "a secret"' in now["/network.json"]
         outcomes.append("mark" if copying.MARK in now else "old" if now == old else "new")
         assert outcomes[-1] != "new" or now == new, steps_left
         board.steps_left = 10**6  # and the next one brings it to its end
-        deployed(board, network=payload.Network("station", "home", None, "name"))
+        deployed(board, network=board_files.Network("station", "home", None, "name"))
         assert board.files == new
     assert outcomes[0] == "old" and outcomes[1] == "mark" and outcomes[-1] == "new"
     assert outcomes == sorted(outcomes, key=["old", "mark", "new"].index)
@@ -63,7 +63,7 @@ def test_one_file_alone_needs_no_mark() -> None:
     board = FakeRepl(SAID)
     deployed(board)
     board.written.clear()
-    deployed(board, network=payload.Network("station", "home", "another secret"))
+    deployed(board, network=board_files.Network("station", "home", "another secret"))
     assert board.written == ["/network.json"]
 
 
@@ -111,9 +111,9 @@ class TestAnotherMain:
 
 def test_mains_of_earlier_versions_are_ours() -> None:
     board = FakeRepl()
-    board.files["/main.py"] = payload.code(BOARD, boards.load(BOARD).mpy_arch)["/main.py"]
-    assert board.hashes()["/main.py"] in payload.mains()
-    assert len(payload.mains()) > 1
+    board.files["/main.py"] = board_files.code(BOARD, boards.load(BOARD).mpy_arch)["/main.py"]
+    assert board.hashes()["/main.py"] in board_files.mains()
+    assert len(board_files.mains()) > 1
 
 
 @pytest.mark.usefixtures("small", "tried")
@@ -162,7 +162,9 @@ class TestTheBoard:
     def test_another_one_of_the_same_processor_is_refused(self) -> None:
         board = FakeRepl(SAID)
         wrong = order(
-            board=boards.load("W5500_EVB_PICO"), network=payload.Network("ethernet"), force=False
+            board=boards.load("W5500_EVB_PICO"),
+            network=board_files.Network("ethernet"),
+            force=False,
         )
         with pytest.raises(
             ToolError, match=r"Raspberry Pi Pico W with RP2040, not W5500_EVB_PICO"
@@ -194,25 +196,25 @@ class TestWiFi:
     def test_a_password_that_no_network_has_is_refused(self, link: str, password: str) -> None:
         board = FakeRepl(SAID)
         with pytest.raises(ToolError, match="8 to 63 characters of printable ASCII") as refused:
-            deployed(board, network=payload.Network(link, "home", password))
+            deployed(board, network=board_files.Network(link, "home", password))
         assert password not in str(refused.value)
         assert board.written == []
 
     @pytest.mark.parametrize("password", ["", "12345678", "~" * 63, "0123456789abcdef" * 4])
     def test_those_that_there_are_pass(self, password: str) -> None:
-        payload.Network("station", "home", password).check()
+        board_files.Network("station", "home", password).check()
 
     @pytest.mark.parametrize("ssid", ["", "x" * 33, "ü" * 17])
     def test_a_name_that_no_network_has_is_refused(self, ssid: str) -> None:
         with pytest.raises(ToolError, match="1 to 32 bytes"):
-            payload.Network("access_point", ssid, "long enough").check()
+            board_files.Network("access_point", ssid, "long enough").check()
 
     @pytest.mark.usefixtures("small")
     def test_an_access_point_is_not_tried_from_another_network(
         self, tried: list[tuple[str, int]]
     ) -> None:
         board = FakeRepl([HEADLINE, "access point shed: up, 192.168.4.1"])
-        network = payload.Network("access_point", "shed", "long enough")
+        network = board_files.Network("access_point", "shed", "long enough")
         said = deployed(board, network=network)
         assert "Join shed, then `slotmq status 192.168.4.1:1884`" in said[-1]
         assert tried == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slotmq_tools.deploy import reach
+from slotmq_tools.deploy import mqtt_client
 
 
 @pytest.fixture
@@ -10,9 +10,9 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """Where deploy has tried the broker."""
     addresses: list[tuple[str, int]] = []
 
-    def try_out(address: tuple[str, int], _login: reach.Login) -> str:
+    def try_out(address: tuple[str, int], _login: mqtt_client.Login) -> str:
         addresses.append(address)
         return "it answered"
 
-    monkeypatch.setattr(reach, "try_out", try_out)
+    monkeypatch.setattr(mqtt_client, "try_out", try_out)
     return addresses

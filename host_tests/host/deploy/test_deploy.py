@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from host_tests.host.tools.fake_repl import BOARD, HEADLINE, FakeRepl, deployed, order, probe
+from host_tests.host.deploy.fake_repl import BOARD, HEADLINE, FakeRepl, deployed, order, probe
 from slotmq_tools import boards
-from slotmq_tools.deploy import backup, copying, payload, repl, steps
+from slotmq_tools.deploy import backup, board_files, copying, repl, steps
 from slotmq_tools.errors import ToolError
 
 
@@ -29,7 +29,7 @@ def test_it_copies_starts_and_tries_the_broker_where_it_is(tried: list[tuple[str
 
 @pytest.mark.parametrize("name", [name for name in boards.names() if boards.load(name).mpy_arch])
 def test_a_board_gets_what_its_region_needs_and_nothing_of_another(name: str) -> None:
-    files = payload.code(name, boards.load(name).mpy_arch)
+    files = board_files.code(name, boards.load(name).mpy_arch)
     found = {path.removeprefix("/lib/slotmq_boards/") for path in files if "slotmq_boards" in path}
     own = {f"{name}/{each}.mpy" for each in ("limits", "region")}
     assert found == {"__init__.mpy", *own}
@@ -42,7 +42,7 @@ def test_only_what_changed_is_copied_and_what_is_old_removed(tried: list[object]
     board.files["/lib/mine.py"] = b"the user's"
     board.files["/slotmq.boots"] = b"++"
     board.written.clear()
-    said = deployed(board, network=payload.Network("station", "home", None))
+    said = deployed(board, network=board_files.Network("station", "home", None))
     assert board.written == []
     assert "0 of" in said[2] and "1 removed" in said[2]
     assert {"/lib/slotmq/old.mpy", "/slotmq.boots"} & board.files.keys() == set()
@@ -52,14 +52,14 @@ def test_only_what_changed_is_copied_and_what_is_old_removed(tried: list[object]
 def test_what_somebody_put_into_network_json_stays(tried: list[object]) -> None:
     board = FakeRepl([HEADLINE, "wifi home: up, 192.168.1.7"])
     board.files["/network.json"] = b'{"ssid": "home", "password": "kept", "led": 2, "pins": {}}'
-    deployed(board, network=payload.Network("station", "home", None))
+    deployed(board, network=board_files.Network("station", "home", None))
     found = json.loads(board.files["/network.json"])
     assert (found["password"], found["led"], found["pins"]) == ("kept", 2, {})
 
 
 def test_time_by_topic_takes_one_connection_more(tried: list[object]) -> None:
     board = FakeRepl([HEADLINE, "wifi home: up, 192.168.1.7"])
-    network = payload.Network("station", "home", "a secret", time="$SLOTMQ/time")
+    network = board_files.Network("station", "home", "a secret", time="$SLOTMQ/time")
     deployed(board, network=network)
     assert b"limit connections 5\n" in board.files["/slotmq.conf"]
 
@@ -149,7 +149,7 @@ def test_the_password_of_another_network_is_not_known() -> None:
 
 def test_a_password_that_nobody_knows_is_an_error_where_nobody_can_be_asked() -> None:
     with pytest.raises(ToolError, match="--wifi-password-file"):
-        deployed(FakeRepl(), network=payload.Network("station", "home", None))
+        deployed(FakeRepl(), network=board_files.Network("station", "home", None))
 
 
 def test_a_configuration_that_cannot_be_used_does_not_reach_the_board(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from mpremote.transport import TransportError
 
 from slotmq_tools import micropython
-from slotmq_tools.deploy import answers, repl
+from slotmq_tools.deploy import listing, repl
 from slotmq_tools.errors import ToolError
 
 LOG = "I (1234) wifi:state: run -> init (0)"
@@ -130,7 +130,7 @@ def test_the_boards_part_of_it(tmp_path: Path, line: repl.Repl, transport: Trans
     (tmp_path / "lib").mkdir()
     for name in ("one", "lib/two"):
         (tmp_path / name).write_bytes(b"x" * len(name))
-    (tmp_path / "look.py").write_text(answers.SIZES.replace('walk("")', f'walk("{tmp_path}")'))
+    (tmp_path / "look.py").write_text(listing.SIZES.replace('walk("")', f'walk("{tmp_path}")'))
     transport.answers = [ran(tmp_path)]
     sizes = {path.removeprefix(str(tmp_path)): size for path, size in line.sizes().items()}
     assert sizes.pop("/look.py")
