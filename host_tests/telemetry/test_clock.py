@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slotmq_tools.telemetry.believing import HARVEST_SLACK_MS, MS, ROUNDED, Anchor, believed
+from slotmq_tools.telemetry.anchors import HARVEST_SLACK_MS, MS, ROUNDED, Anchor, believed
 from slotmq_tools.telemetry.bounds import ANCHORED, BETWEEN, UNKNOWN, Piece, tightened
 from slotmq_tools.telemetry.clock import Boot, Stretch, pieces
 

@@ -19,7 +19,15 @@ from click.testing import CliRunner
 from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest.manifest import locked
-from slotmq_tools.telemetry import bronze, bronze_files, build, live, manifest, session, source
+from slotmq_tools.telemetry import (
+    bronze,
+    bronze_files,
+    build,
+    harvest_source,
+    live,
+    manifest,
+    session,
+)
 from slotmq_tools.telemetry.bronze_files import BAD, GOOD
 from slotmq_tools.telemetry.lake import Lake
 
@@ -67,7 +75,7 @@ def test_tasks_are_whole_segments_and_of_one_size(tmp_path: Path) -> None:
 def test_a_bundle_that_is_not_there_is_a_bad_frame(tmp_path: Path) -> None:
     harvest(tmp_path, LINE)
     [[part]] = manifest.parts(manifest.read(tmp_path))
-    [batch] = source.frames_of(tmp_path, part)
+    [batch] = harvest_source.frames_of(tmp_path, part)
     [row] = batch.to_pylist()
     assert (row["file"], row["line"]) == ("bundles/1.smq", 0)
     assert row["reason"] == "unreadable bundle: No such file or directory"

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from slotmq_tools.telemetry.believing import Anchor, believed
+from slotmq_tools.telemetry.anchors import Anchor, believed
+from slotmq_tools.telemetry.board_task import answers
 from slotmq_tools.telemetry.chains import outside
 from slotmq_tools.telemetry.losses import Hole, Told, losses
-from slotmq_tools.telemetry.solve import answers
 
 NOW = 1_780_000_000_000
 HOUR = 3_600_000

@@ -8,7 +8,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slotmq_tools.telemetry.believing import MS, Anchor, believed
+from slotmq_tools.telemetry.anchors import MS, Anchor, believed
 from slotmq_tools.telemetry.bounds import ANCHORED, BETWEEN, UNKNOWN
 from slotmq_tools.telemetry.clock import Boot, Stretch, pieces
 

@@ -9,10 +9,10 @@ from itertools import combinations, permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slotmq_tools.telemetry.believing import believed
+from slotmq_tools.telemetry.anchors import believed
+from slotmq_tools.telemetry.boot_order import agreed
 from slotmq_tools.telemetry.chains import outside
 from slotmq_tools.telemetry.clock import Boot, Stretch
-from slotmq_tools.telemetry.order import agreed
 
 from .test_clock import DAY, HARVESTER, NOW, NTP, TOLD, anchor, boot
 from .test_holes import PERIOD

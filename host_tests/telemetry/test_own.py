@@ -6,10 +6,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slotmq_tools.telemetry.believing import MS, Anchor
+from slotmq_tools.telemetry.anchors import MS, Anchor
 from slotmq_tools.telemetry.bounds import ANCHORED, BETWEEN, OWN, UNKNOWN, Piece
 from slotmq_tools.telemetry.clock import Boot, Stretch
-from slotmq_tools.telemetry.own import clocks
+from slotmq_tools.telemetry.own_clock import clocks
 
 from .test_clock import DAY, NOW, NTP, RTC, TOLD, anchor
 from .test_holes import HOUR, PERIOD

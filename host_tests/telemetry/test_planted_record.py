@@ -18,11 +18,11 @@ TIMEOUT_S = 120
 
 
 def run(folder: Path, *tests: str) -> subprocess.CompletedProcess[str]:
-    """Unit tests on CPython, with the broker of that folder."""
-    path = os.pathsep.join((str(folder), os.environ.get("PYTHONPATH", "")))
+    """Unit tests of the recorder on CPython, with the broker of that folder."""
+    path = os.pathsep.join((str(folder), str(UNIT / "support"), os.environ.get("PYTHONPATH", "")))
     return subprocess.run(
         [sys.executable, "-m", "unittest", *tests],
-        cwd=UNIT,
+        cwd=UNIT / "recorder",
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,

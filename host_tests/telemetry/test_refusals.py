@@ -17,7 +17,7 @@ from host_tests.telemetry.test_recording import begin
 from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest import network
-from slotmq_tools.telemetry import command, extras
+from slotmq_tools.telemetry import command, more_commands
 from slotmq_tools.telemetry.lake import Lake
 
 REFUSED = [
@@ -146,13 +146,13 @@ def test_once_goes_on_with_a_board_of_another_broker_where_one_hangs(
     monkeypatch.setattr(network, "Ring", Ring)
     monkeypatch.setattr(Ring, "closed", [], raising=False)
     monkeypatch.setattr(Ring, "hung", frozenset({hung}))
-    extras._need_one(brokers, None, ())
+    more_commands._need_one(brokers, None, ())
     assert Ring.closed == ([1, 2] if hung == 1 else [1])
     with pytest.raises(ToolError, match="there is no board cc behind these brokers"):
-        extras._need_one(brokers, None, ("cc",))
+        more_commands._need_one(brokers, None, ("cc",))
     monkeypatch.setattr(Ring, "hung", frozenset({1, 2}))
     with pytest.raises(ToolError, match="no MQTT at 1"):
-        extras._need_one(brokers, None, ())
+        more_commands._need_one(brokers, None, ())
 
 
 def test_of_a_java_trace_the_cause_is_told() -> None:

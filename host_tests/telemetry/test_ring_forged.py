@@ -13,7 +13,7 @@ from host_tests.telemetry.harvest.recording import Recorder, head
 from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest.network import Head
 from slotmq_tools.telemetry import ring_source
-from slotmq_tools.telemetry.ring_reading import Away
+from slotmq_tools.telemetry.ring_fetch import Away
 
 from .test_ring import written
 from .test_ring_offsets import BOARD, Driver, Ring, Row, alone, recorder

@@ -6,10 +6,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slotmq_tools.telemetry.believing import DRIFT_PPM, MS
+from slotmq_tools.telemetry.anchors import DRIFT_PPM, MS
 from slotmq_tools.telemetry.bounds import UNKNOWN
 from slotmq_tools.telemetry.clock import Boot
-from slotmq_tools.telemetry.own import clocks
+from slotmq_tools.telemetry.own_clock import clocks
 
 from .test_clock import DAY, NOW, NTP, RTC, TOLD, anchor, boot
 

@@ -15,13 +15,13 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from slotmq_tools.telemetry import manifest, segment, source
-from slotmq_tools.telemetry.believing import DRIFT_PPM, MISSING, MS
+from slotmq_tools.telemetry import harvest_source, manifest, segment
+from slotmq_tools.telemetry.anchors import DRIFT_PPM, MISSING, MS
+from slotmq_tools.telemetry.board_task import answers
 from slotmq_tools.telemetry.bounds import UNKNOWN, Bound, Piece
 from slotmq_tools.telemetry.clock import LIFE
 from slotmq_tools.telemetry.season.truth import Truth
 from slotmq_tools.telemetry.season.world import Knobs, season
-from slotmq_tools.telemetry.solve import answers
 
 from .drawing import SEASONS
 
@@ -38,7 +38,7 @@ def lived(folder: str, knobs: Knobs, seed: int) -> tuple[Truth, list[Row]]:
     harvest = Path(folder) / "harvest"
     truth = Truth(season(harvest, seed, knobs))
     parts = (p for some in manifest.parts(manifest.read(harvest), 5000) for p in some)
-    frames = [batch for part in parts for batch in source.frames_of(harvest, part)]
+    frames = [batch for part in parts for batch in harvest_source.frames_of(harvest, part)]
     return truth, [row for batch in frames for row in batch.to_pylist()]
 
 

@@ -2,8 +2,8 @@
 
     python -m slotmq_tools.dev.bench_telemetry [--records N] [--write FILE]
 
-CPU seconds are those of every process: the JVM, Spark's Python workers, this one. On a machine
-that does other things too they are what can be relied on.
+CPU seconds are the sum over all processes: the JVM, Spark's Python workers, this one. They are
+reliable even on a machine that does other work at the same time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import duckdb
 import psutil
 from pyspark.sql import SparkSession
 
-from ..telemetry import bronze, bronze_files, build, manifest, session, source
+from ..telemetry import bronze, bronze_files, build, harvest_source, manifest, session
 from ..telemetry.lake import Lake
 from . import bench_telemetry_data as data
 
@@ -109,7 +109,10 @@ def plain(folder: Path) -> int:
     """The decoder in this process; how many rows it made."""
     parts = manifest.parts(manifest.read(folder))
     return sum(
-        b.num_rows for some in parts for part in some for b in source.frames_of(folder, part)
+        batch.num_rows
+        for some in parts
+        for part in some
+        for batch in harvest_source.frames_of(folder, part)
     )
 
 
@@ -120,7 +123,7 @@ def spark_decodes(spark: SparkSession, folder: Path) -> int:
 
 def spark_reads(spark: SparkSession, folder: Path) -> None:
     """Every row handed to the JVM, as queries on the format itself have it."""
-    frames = spark.read.format(source.NAME).option("path", str(folder)).load()
+    frames = spark.read.format(harvest_source.NAME).option("path", str(folder)).load()
     frames.write.format("noop").mode("overwrite").save()
 
 
@@ -215,18 +218,19 @@ def page(figures: Figures, command: str) -> str:
         f" average {os.getloadavg()[1]:.1f} at the end. CPU is that of all processes.\n"
     )
     ratio = (
-        f"\nMade as bronze is, Spark decodes {figures.ratio:.2f} times as fast per CPU second as"
-        f" the plain process (target: at least {LEAST_RATIO}): its tasks decode and write Parquet"
-        " with Arrow, and give back counts. Here nothing is written by either; planning, the JVM"
-        " and Python's workers are counted, starting them is not, since the session has made"
-        f" tables before. Of {ROUNDS} rounds in turns each has the one with the least CPU. Whoever"
-        f" reads the format `{source.NAME}` itself pays for every row that goes into the JVM.\n"
+        f"\nSpark decodes {figures.ratio:.2f} times as many records per CPU second as the plain"
+        f" process (target: at least {LEAST_RATIO}). As for bronze, its tasks decode, write"
+        " Parquet with Arrow and return counts. Neither of the two writes anything here. The"
+        " figure includes planning, the JVM and the Python workers; it excludes their start, since the"
+        f" session has made tables before. {ROUNDS} rounds alternate between the rows; each row"
+        " shows its round with the least CPU. Reading the format"
+        f" `{harvest_source.NAME}` in a query costs more, since each row passes into the JVM.\n"
     )
     lines = [
         "# Benchmarks of the tables\n",
         f"Measured on {time.strftime('%Y-%m-%d')} with\n\n    {command}\n",
         about,
-        "| decoder | records | CPU s | wall s | records a CPU second |",
+        "| decoder | records | CPU s | wall s | records per CPU second |",
         "| --- | ---: | ---: | ---: | ---: |",
         *(
             f"| {name} | {figures.records:,} | {c.cpu:.1f} | {c.wall:.1f} |"
@@ -238,14 +242,14 @@ def page(figures: Figures, command: str) -> str:
         "| --- |" + " ---: |" * 4,
         *(_step(name, figures) for name in ("bronze", "silver", "gold")),
         f"\nTwice the records take {wall:.2f} times the time and {cpu_growth:.2f} times the CPU"
-        f" (target: at most {MOST_GROWTH}). All processes together held at most "
+        f" (target: at most {MOST_GROWTH}). All processes together used at most "
         + " and ".join(f"{max(c.memory for c in s.values()) >> 20:,} MB"
                        for s in figures.steps.values())
-        + f" at once while the steps ran, looked at {1 / _LOOK_S:.0f} times a second.\n",
-        "| numbers of each topic in each hour, from the same files | CPU s | wall s |",
+        + f" of memory while the steps ran, sampled {1 / _LOOK_S:.0f} times a second.\n",
+        "| count and mean of each topic in each hour, from the same files | CPU s | wall s |",
         "| --- | ---: | ---: |",
         *(f"| {n} | {c.cpu:.1f} | {c.wall:.1f} |" for n, c in figures.windows.items()),
-        "\nOn one machine DuckDB is the faster reader; what Spark adds is the same code on many.",
+        "\nOn one machine DuckDB reads faster. Spark runs the same code on many machines.",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
 

@@ -7,8 +7,8 @@ compact.py   small bundles into large ones
 network.py   a board's ring over MQTT: heads, ranges, the time
 usb.py       a board's ring over its serial line
 copies.py    segments that were copied by hand
-gather.py    the order of a harvest: what is new, fetch it, bundle it
-wanted.py    of a board's ring: what is new, and which of it may grow still
-asked.py     what a board says of its segments itself
+collect.py    the order of a harvest: what is new, fetch it, bundle it
+plan.py    of a board's ring: what is new, and which of it may grow still
+headers.py     what a board says of its segments itself
 command.py   the command with its options
 """

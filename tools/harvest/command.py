@@ -15,7 +15,7 @@ from ..errors import ToolError, shown
 from ..progress import bar
 
 if TYPE_CHECKING:
-    from .gather import Done, Report
+    from .collect import Done, Report
     from .manifest import Manifest
     from .network import Ring
 
@@ -99,7 +99,7 @@ def _check_options(
 def _network(
     address: tuple[str, int], who: Any, boards: set[str], set_time: bool, manifest: Manifest
 ) -> Report:
-    from . import gather, network
+    from . import collect, network
     from .store import Store
 
     ring = network.Ring(address, who)
@@ -108,7 +108,7 @@ def _network(
             _set_time(ring)
         source = f"mqtt://{address[0]}:{address[1]}"
         with bar("harvest") as done:
-            report = gather.over_network(ring, boards, Store(manifest), source, _safe(done))
+            report = collect.over_network(ring, boards, Store(manifest), source, _safe(done))
     finally:
         ring.close()
     _tell(report)
@@ -124,7 +124,7 @@ def _set_time(ring: Ring) -> None:
 
 def _usb(device: str | None, delete: bool, location: str | None, manifest: Manifest) -> Report:
     from ..deploy.repl import Repl, find
-    from . import gather
+    from . import collect
     from .store import Store
     from .usb import Files
 
@@ -132,7 +132,7 @@ def _usb(device: str | None, delete: bool, location: str | None, manifest: Manif
     with Repl(found) as line:
         try:
             with bar("harvest") as done:
-                report = gather.over_usb(
+                report = collect.over_usb(
                     Files(line, location), Store(manifest), found, _safe(done), delete=delete
                 )
         finally:
@@ -142,13 +142,13 @@ def _usb(device: str | None, delete: bool, location: str | None, manifest: Manif
 
 
 def _copies(folder: Path, manifest: Manifest) -> Report:
-    from . import gather
+    from . import collect
     from .copies import Copies
     from .store import Store
 
     with bar("harvest") as done:
         source = f"file:{folder.absolute()}"
-        report = gather.from_copies(Copies(folder), Store(manifest), source, _safe(done))
+        report = collect.from_copies(Copies(folder), Store(manifest), source, _safe(done))
     _tell(report)
     return report
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .believing import DRIFT_PPM, MS, Anchor
+from .anchors import DRIFT_PPM, MS, Anchor
 from .segment import TICKS_PERIOD
 
 ANCHORED, BETWEEN, UNKNOWN = "anchored", "between", "unknown"

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from . import manifest, source
+from . import harvest_source, manifest
 from .manifest import Bundle, Part
 
 GOOD, BAD = "kind=bronze", "kind=quarantine"  # folders of what is written
@@ -75,7 +75,7 @@ def _task(
             good = _File(target and target / GOOD / name, _ONLY_BAD)
             bad = _File(target and target / BAD / name)
             for part in work[number]:
-                for frames in source.frames_of(harvest, part):
+                for frames in harvest_source.frames_of(harvest, part):
                     (good if frames.column("reason").null_count else bad).add(frames)
             counts = [[good.close()], [bad.close()]]
             yield pa.RecordBatch.from_arrays(list(map(pa.array, counts)), schema=_COUNTS)

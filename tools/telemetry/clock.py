@@ -4,8 +4,8 @@ What is sought is the offset between wall time and a board's own uptime. An anch
 at its moment: within its error, plus two milliseconds for what was rounded away. Away from
 the anchor the bounds widen by what a crystal may be off. All bounds of a boot hold at once,
 so that each record gets their intersection: the estimate is its middle, the error half of it.
-Which anchors are believed, and what a stretch is, says believing.py; what the boots say of each
-other's is in order.py, and a board's own clock, which bounds nothing here, in own.py.
+Which anchors are believed, and what a stretch is, says anchors.py; what the boots say of each
+other's is in boot_order.py, and a board's own clock, which bounds nothing here, in own_clock.py.
 
 A boot without an anchor lies between its neighbours: after the last record of the boot before
 it, and before the first of the one behind it and the harvest that brought it. Neighbours are of
@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from .believing import DRIFT_PPM, HARVEST_SLACK_MS, MS, Anchor, believed
+from .anchors import DRIFT_PPM, HARVEST_SLACK_MS, MS, Anchor, believed
 from .bounds import ANCHORED, BETWEEN, UNKNOWN, Bound, Piece, tightened
 from .segment import TICKS_PERIOD
 

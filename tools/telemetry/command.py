@@ -10,7 +10,7 @@ import click
 
 from ..errors import ToolError
 from ..harvest.manifest import locked
-from . import demo, extras, manifest
+from . import demo, manifest, more_commands
 from .lake import Lake
 
 if TYPE_CHECKING:
@@ -173,5 +173,5 @@ def generate(harvest: Path, seed: int = 1, boards: int = 4, steps: int = 400) ->
     click.echo(f"season: {boards} boards, {bundles} bundles, {records:,} records")
 
 
-for command in (demo.demo, *extras.COMMANDS):
+for command in (demo.demo, *more_commands.COMMANDS):
     telemetry.add_command(command)

@@ -109,11 +109,11 @@ def recorded(board: Board, harvest: Callable[[Board], None], count: Callable[[],
 
 def messages(folder: Path) -> int:
     """How many messages of the boards a harvest folder has, each counted once."""
-    from . import manifest, source
+    from . import harvest_source, manifest
 
     found = set()
     for part in (part for some in manifest.parts(manifest.read(folder)) for part in some):
-        for batch in source.frames_of(folder, part):
+        for batch in harvest_source.frames_of(folder, part):
             rows = batch.select(["board", "boot", "seq", "topic", "type"]).to_pylist()
             found |= {
                 (row["board"], row["boot"], row["seq"])

@@ -30,7 +30,7 @@ from ..errors import ToolError
 from ..harvest.manifest import replace_file, sync_folder
 from . import bronze
 from .lake import Lake
-from .ring_reading import Away
+from .ring_fetch import Away
 from .ring_source import NAME, RingSource
 
 CHECKPOINT = ".live"  # in the folder of the tables

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from .. import page
 from ..errors import ToolError
 from ..errors import shown as printable
-from . import pictures
+from . import report_charts
 from .lake import Lake
 
 Row = dict[str, Any]
@@ -56,7 +56,7 @@ def _sections(lake: Lake) -> Iterator[page.Section]:
     yield _traffic(traffic)
     words = "Hourly means of the fields with the most values; the band is from the least to the"
     words += " greatest."
-    yield _section("Measured", words, pictures.readings(table(lake, "readings")))
+    yield _section("Measured", words, report_charts.readings(table(lake, "readings")))
     sensors = [row for row in table(lake, "sensors") if row["flat"] or row["drifts"]]
     heads: tuple[str, ...] = ("topic", "field", "count", "drifts", "drift_per_day", "flat", "same",
                               "same_since")  # fmt: skip
@@ -80,14 +80,14 @@ def _boards(boards: list[Row]) -> page.Section:
     words = f"{len(boards)} boards, {messages:,} messages; {lost:,} records are known to be lost."
     heads = ("board", "boots", "messages", "lost", "without_time", "least_heap",
              "most_connected", "refusals", "advice")  # fmt: skip
-    return _section("Boards", words, pictures.boards(boards), heads, boards)
+    return _section("Boards", words, report_charts.boards(boards), heads, boards)
 
 
 def _gaps(boards: list[Row], gaps: list[Row]) -> page.Section:
     heads = ("board", "boot", "boots", "lost", "reasons", "files", "after", "before")
     longest = sorted(gaps, key=lambda row: -(row["lost"] or 0))
     words = "Green is recorded, red is a gap in it. A gap without times is in the table only."
-    return _section("Gaps", words, pictures.gaps(boards, gaps), heads, longest)
+    return _section("Gaps", words, report_charts.gaps(boards, gaps), heads, longest)
 
 
 def _traffic(traffic: list[Row]) -> page.Section:
@@ -100,7 +100,7 @@ def _traffic(traffic: list[Row]) -> page.Section:
     most = sorted(totals.values(), key=lambda row: (-row["messages"], row["topic"]))
     words = f"{len(most)} topics; messages in each hour of those with the most."
     heads = ("topic", "messages", "bytes")
-    return _section("Traffic", words, pictures.traffic(traffic, most), heads, most)
+    return _section("Traffic", words, report_charts.traffic(traffic, most), heads, most)
 
 
 def shown(value: Any) -> str:

@@ -15,7 +15,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..harvest.asked import MOST, Asked, Board
+from ..harvest.headers import MOST, Asked, Board
 from ..harvest.network import SEGMENTS, Gone, Head
 from ..harvest.segments import HEADER, NotASegment, scan
 from . import segment as s

@@ -58,7 +58,7 @@ FACTS = _schema(
     "flags int, payload binary, harvested_ms long, harvested_before long,"
     "segment long, segment_before long"
 )
-# What follows from them (solve.py).
+# What follows from them (board_task.py).
 SOLVED = _schema(
     "board string, answer string, boot long, stretch long, passed long, wraps long, clock string,"
     "before_ms long, before_low long, before_high long,"

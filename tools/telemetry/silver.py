@@ -1,8 +1,8 @@
 """Silver: one row a message and one an event, without doubles, on one clock, gaps named.
 
     ordered   frames once each, in the order of their numbers; ticks without the wraps that
-              show in them; a stretch ends where numbers are missing (believing.py)
-    solved    per board: what its anchors say of its clock, and what is missing (solve.py)
+              show in them; a stretch ends where numbers are missing (anchors.py)
+    solved    per board: what its anchors say of its clock, and what is missing (board_task.py)
     timed     ordered, with the wall time
 
 `ordered` and `solved` are written once and read several times: they are the two places at
@@ -16,12 +16,12 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
 from . import segment as s
-from .believing import DRIFT_PPM, MISSING, MS
+from .anchors import DRIFT_PPM, MISSING, MS
+from .board_task import solve
 from .bounds import UNKNOWN
 from .payloads import typed
-from .ring_reading import OVERWRITTEN
+from .ring_fetch import OVERWRITTEN
 from .schemas import FACTS, SOLVED
-from .solve import solve
 
 _IDENTITY = ("board", "boot", "seq")
 

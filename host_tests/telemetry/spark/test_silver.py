@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from slotmq_tools.telemetry import bridges, bronze, build, manifest, silver
+from slotmq_tools.telemetry.harvest_source import NAME
 from slotmq_tools.telemetry.lake import Lake
-from slotmq_tools.telemetry.source import NAME
 
 from . import campaign
 from .made import Made

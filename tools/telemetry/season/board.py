@@ -1,7 +1,7 @@
 """A board in the field: its crystal, its ring of segments, and what power cuts leave of it.
 
-As lib/slotmq does, it tells the time that it knows (wall.py) anew at the head of each segment, and
-each three days.
+Like lib/slotmq, it writes the time that it knows (board_clock.py) into the beginning of each
+segment, and again every three days.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 
 from . import writer as w
-from .wall import Wall
+from .board_clock import Wall
 from .writer import NO_ID, Entry, Segment
 
 DEF, MESSAGE, EVENT, ANCHOR, GAP = 1, 2, 3, 4, 5

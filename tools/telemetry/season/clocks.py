@@ -4,7 +4,7 @@ It begins with what is true. Of each stretch (records of a boot with at most thr
 in a row) it asks how many wraps more or fewer than the true ones the harvest could be taken for; a
 true number that is the only one must be found, and where there are others the bounds must hold
 for all of them. Every anchor is looked at for every record. Which of them boots go by is in
-order.py, boards' own clocks are in own.py.
+boot_order.py, boards' own clocks are in own_clock.py.
 """
 
 from __future__ import annotations

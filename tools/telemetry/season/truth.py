@@ -1,7 +1,7 @@
 """What silver must hold after a season, worked out the plain and slow way from what happened.
 
 Nothing is shared with the pipeline but the rules: numbers are sets, doubles are found by
-comparing all with all, and times are those of own.py.
+comparing all with all, and times are those of own_clock.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from .clocks import told
 from .harvest import Harvest, Taken
-from .own import AllClocks
+from .own_clock import AllClocks
 from .world import Season
 
 Key = tuple[str, int, int]

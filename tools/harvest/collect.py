@@ -17,10 +17,10 @@ from .copies import Copies
 from .damage import check
 from .manifest import Copy, Key, Line
 from .network import NOBODY, Gone, Head, Ring
+from .plan import Plan, plan
 from .segments import Header, NotASegment, beyond, scan
 from .store import Store, same_segment
 from .usb import Files
-from .wanted import Plan, plan
 
 Done = Callable[[float], None]
 Fetch = Callable[[int], Iterable[bytes]]  # the bytes of a segment from this offset on

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from . import segment as s
-from .believing import Anchor
+from .anchors import Anchor
 from .bounds import UNKNOWN, Bound, Piece
 from .clock import Boot, Stretch
 from .losses import NO_SEGMENT, QUARANTINED, Hole, Loss, Told, losses
-from .own import clocks
+from .own_clock import clocks
 
 _BOUND = [(f"{side}_{what}", pa.int64()) for side in ("before", "after") for what in
           ("ms", "low", "high")]  # fmt: skip

@@ -7,7 +7,7 @@ says of the newest may be anybody's.
 
 from dataclasses import dataclass
 
-from .asked import MOST, Asked
+from .headers import MOST, Asked
 from .network import Gone, Head, Ring
 from .segments import Header, NotASegment
 from .store import Store

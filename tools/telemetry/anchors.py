@@ -1,5 +1,5 @@
 """Which anchors of a boot are believed, and how often the ticks began anew in its holes. What
-other boots say of them is order.py's.
+other boots say of them is boot_order.py's.
 
 None of a kind that the format does not know, none from before the recorder existed, none later
 than the harvest that brought it; of the rest the better kind first (NTP, harvester, message, RTC),
@@ -25,7 +25,7 @@ ROUNDED = 2 * MS
 DRIFT_PPM = 100  # 1 ppm of 1 ms is 1 ns
 EARLIEST_MS = 1_704_067_200_000  # 2024: clocks that were never set start in 1970, 2000 or 2021
 HARVEST_SLACK_MS = 60_000  # the clock of who harvests
-RTC, NTP = 1, 4  # the worst kind: nobody vouches for it (own.py); and the best
+RTC, NTP = 1, 4  # the worst kind: nobody vouches for it (own_clock.py); and the best
 MISSING = 3  # numbers: more begin a stretch; four times three days are less than a wrap
 
 

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from .believing import RTC, Anchor, believed, is_possible
+from .anchors import RTC, Anchor, believed, is_possible
+from .boot_order import agreed, anchors_of, contradicts
 from .bounds import ANCHORED, OWN, Bound, Piece, tightened
 from .chains import Span, outside
 from .clock import Boot, lives, pieces
-from .order import agreed, anchors_of, contradicts
 
 Where = tuple[int, int, int]  # a piece: boot, stretch and anchors that have passed
 Believed = set[tuple[int, int]]  # boots and numbers of anchors
@@ -78,7 +78,7 @@ def clocks(boots: Sequence[Boot]) -> tuple[list[Piece], Believed]:
 
 
 def _agreeing(life: Sequence[Boot], found: Sequence[Sequence[_Own]]) -> Iterator[_Own]:
-    """Of each boot the stretches that agree, if those of other boots do; as in order.py, what
+    """Of each boot the stretches that agree, if those of other boots do; as in boot_order.py, what
     was recorded between them has room."""
     kept: list[tuple[list[_Own], Span]] = []
     before = 0

@@ -6,7 +6,7 @@ boots contradict each other by anchors of the same kind, as many boots as can ag
 that one wrong clock takes nothing from the others. Each boot has one vote, however many anchors it
 has: a recorder tells the time anew in each segment, so that their number says how much passed, and
 not how many clocks said so. Of as many boots nobody knows which are wrong: neither are gone by. A
-board's own clock is left to own.py.
+board's own clock is left to own_clock.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from .believing import MS, NTP, RTC, Anchor
+from .anchors import MS, NTP, RTC, Anchor
 from .bounds import Piece
 from .chains import Span, outside
 from .clock import Boot, lives, pieces, span

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise, product
 
+from .boot_order import agreed, settled
 from .clocks import FAR, Clocks, Key
 from .harvest import Taken
-from .order import agreed, settled
 
 _RTC = 1
 Run = tuple[str, int, int]  # board, boot, and which one of it
