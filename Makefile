@@ -52,11 +52,11 @@ clients: .venv/installed
 
 quick: .venv/installed-test
 	$(BIN)/ruff check .
-	$(BIN)/python -m pytest -q -n 2 host_tests/broker/unit $(SLOW:%=--ignore host_tests/broker/unit/test_%.py)
+	$(BIN)/python -m pytest -q -n 2 host_tests/broker/unit $(SLOW:%=--ignore-glob '*/unit/*/test_%.py')
 
 # Of the unit tests those that take more than two seconds, which are left out there.
-SLOW = crowd epoch epoch_rows exhausted expiry5 journal_cuts journal_damage journal_kinds \
-	journal_rot ports_pressure reassembly relations starts stream_writes
+SLOW = commit_rot cuts cuts_by_row damage epoch epoch_rows failed_starts limit_relations \
+	locked_heap message_expiry ports_pressure quota reassembly stream_writes
 
 test: setup lint java
 	$(BIN)/python -m slotmq_tools.dev.heap

@@ -6,12 +6,12 @@
 The real Loop and Broker run over simulated streams, poller, listener and clock, which are
 in tools/sim, with random numbers, flash, and a codec that shares nothing with the broker.
 Clients behave as real ones (client.py); what may be seen of the broker is compared with a
-model of plain dicts and lists (model.py, session.py, watch.py). The same files run on
+model of plain dicts and lists (model.py, session.py, output.py). The same files run on
 CPython and on MicroPython, and a seed has the same trace on both.
 
     plan      what a seed decides     messages payloads, topics
     link      a connection, and what the model knows of it
-    sender, client   both halves of a client's session; habits.py is what it does with them
+    sender, client   both halves of a client's session; behaviour.py is what it does with them
     model     sessions                session  what one session is owed
     learning  what tables tell        content  a PUBLISH and its message
     handling  packets                 owing    who is owed a message

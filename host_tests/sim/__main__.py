@@ -5,7 +5,7 @@ import time
 
 import click
 
-from . import campaign, worth
+from . import campaign, coverage_check
 
 _SOME = click.IntRange(1)
 _NUMBER = click.IntRange(0, (1 << 30) - 1)
@@ -56,9 +56,9 @@ def main(
     with click.progressbar(found, length=count, label=runtime) as bar:
         outcomes = list(bar)
     took = time.monotonic() - start
-    click.echo(f"{count} seeds, {count / took:.1f} a second, {worth.averages(outcomes)}")
-    seen = campaign.totals(outcomes)
-    click.echo(", ".join(f"{name} {seen[name]}" for name in sorted(seen)))
+    click.echo(f"{count} seeds, {count / took:.1f} a second, {coverage_check.averages(outcomes)}")
+    events = campaign.totals(outcomes)
+    click.echo(", ".join(f"{name} {events[name]}" for name in sorted(events)))
     failed = [outcome for outcome in outcomes if outcome.failure]
     for outcome in failed[:10]:
         click.echo(str(outcome))
@@ -66,7 +66,7 @@ def main(
             click.echo(f"  {campaign.shrink(runtime, outcome).replay}")
     if failed:
         raise click.ClickException(f"{len(failed)} of {count} seeds failed")
-    doubts = worth.doubts(outcomes) if runtime in campaign.RUNTIMES and not only else []
+    doubts = coverage_check.doubts(outcomes) if runtime in campaign.RUNTIMES and not only else []
     if doubts:
         raise click.ClickException("nothing failed, but " + "; ".join(doubts))
 

@@ -16,7 +16,7 @@ from slotmq_tools import micropython
 from slotmq_tools.pack import mpy
 
 ROOT = Path(__file__).resolve().parents[2]
-RUNNER = Path(__file__).with_name("runner.py")
+RUNNER = Path(__file__).with_name("run.py")
 RUNTIMES = ("cpython", "micropython")
 LITTLEFS = "littlefs"  # MicroPython, with the journal on its own littlefs
 FAT = "fat"  # CPython, with the journal on a model of FAT, which a broker refuses
@@ -36,7 +36,7 @@ class Outcome:
     hash: str = ""
     packets: int = 0
     clients: int = 0
-    seen: Mapping[str, int] = field(default_factory=dict)
+    events: Mapping[str, int] = field(default_factory=dict)
     runtime: str = field(default="cpython", compare=False)  # all are to be the same on each
 
     @property
@@ -88,7 +88,7 @@ def totals(outcomes: Sequence[Outcome]) -> Counter[str]:
     """What they saw, together."""
     found: Counter[str] = Counter()
     for outcome in outcomes:
-        found.update(outcome.seen)
+        found.update(outcome.events)
     return found
 
 
@@ -120,9 +120,9 @@ def _outcome(runtime: str, text: str, steps: int, only: tuple[int, ...]) -> Outc
         why = " ".join(words[2:]) or "it printed nothing"
         return Outcome(int(words[1]), steps, only, why, runtime=runtime)
     _, seed, digest, came, went, clients, _turns, *rest = words
-    seen = {name: int(value) for name, _, value in (word.partition("=") for word in rest)}
+    events = {name: int(value) for name, _, value in (word.partition("=") for word in rest)}
     packets = int(came) + int(went)
-    return Outcome(int(seed), steps, only, "", digest, packets, int(clients), seen, runtime)
+    return Outcome(int(seed), steps, only, "", digest, packets, int(clients), events, runtime)
 
 
 def _command(runtime: str) -> list[str]:

@@ -28,12 +28,14 @@ class Plan:
             # come back so soon.
             self.settings.retry_interval = 0
         self.clock_base = numbers.choice((0, PERIOD - 500, PERIOD - 5000, PERIOD - 20000, 77))
-        self.hooked = Numbers(seed, 5).one_in(8)  # by a hook that finds no heap now and then
+        self.has_hook = Numbers(seed, 5).one_in(8)  # by a hook that finds no heap now and then
         self.faults = numbers.choice((0, 1, 1, 2))  # how much goes wrong with connections
         self.bad_weather = numbers.choice((0, 1, 1, 2))
         self.one_packet = self.settings.when_full["messages"] == "disconnect" or numbers.one_in(5)
         numbers.one_in(5)
-        self.apart = numbers.one_in(4)  # do clients of version 5 subscribe to what others do not?
+        self.versions_apart = numbers.one_in(
+            4
+        )  # do clients of version 5 subscribe to what others do not?
         self.sharing = numbers.choice(
             (0, 20, 60)
         )  # times out of a hundred that a filter is shared
@@ -43,11 +45,11 @@ class Plan:
         count = numbers.between(3, self.limits.connections + 2)
         self.clients = [ClientPlan(seed, index, self) for index in range(min(count, 8))]
 
-    def keep(self, numbers, steps, where):
+    def choose_faults(self, numbers, steps, where):
         """Where its journal lies, and when the power fails.
 
         where: "littlefs" is a real one, "fat" the model of what a broker refuses."""
-        self.real = where == "littlefs"
+        self.real_littlefs = where == "littlefs"
         self.medium = numbers.choice((where,) if where else MEDIA)
         self.always = not numbers.one_in(5)
         self.autosave = numbers.choice((0, 1, 5, 30, 1800))  # seconds; 0: at a stop only
@@ -79,7 +81,7 @@ class Plan:
 
     def cut_after(self, numbers):
         """So many operations of the medium until the power is cut."""
-        most = CUTS["chip" if self.real else self.medium]
+        most = CUTS["chip" if self.real_littlefs else self.medium]
         return 1 + numbers.below(numbers.choice(most))
 
     def weather(self, numbers):
@@ -122,7 +124,7 @@ class ClientPlan:
         self.expires = numbers.choice((0, 0, 20)) if self.level == 5 else 0
         self.lazy = numbers.choice((0, 0, 30, 80))  # to acknowledge
         self.reads = numbers.choice((ALL, ALL, ALL, 200, 30))  # bytes at a step
-        self.goes = plan.faults * numbers.choice((0, 1, 3, 6))  # of 300 steps
+        self.disconnects = plan.faults * numbers.choice((0, 1, 3, 6))  # of 300 steps
         self.qos = numbers.choice(((0, 1, 2), (0, 0, 1), (1, 2), (2,), (1,)))
         if numbers.one_in(10):  # more at a time than the receive list holds
             self.window, self.qos, self.lazy, self.publishes = 40, (2,), 95, 70
@@ -135,7 +137,7 @@ def _words(numbers, plan, level):
     topics = [numbers.choice(TOPICS) for _ in range(numbers.between(1, 6))]
     filters = [numbers.choice(FILTERS) for _ in range(numbers.between(1, 5))]
     filters += [numbers.choice(EVERYTHING)]
-    if plan.apart:
+    if plan.versions_apart:
         filters = [[b"b", b"b/#", b"c/#"], [b"a/+", b"a/b", b"a"]][level == 5]
     if plan.tight:
         filters += [b"t%d/%d" % (n, n) for n in range(numbers.between(0, 3))]

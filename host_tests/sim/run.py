@@ -1,13 +1,24 @@
-# run.py - one seed from its beginning to its end; also the program that runs seeds on
-# MicroPython: python run.py FIRST COUNT [STEPS [CLIENTS]]
+# run.py - run seeds, one after the other; also the program that both runtimes execute:
 #
-# Prints a line for each seed: its number, the trace's hash, packets read and written, clients,
-# and what was seen; or FAIL with the reason.
-from . import ending
-from .seen import note_full
-from .world import World
+#   run.py FIRST COUNT STEPS [CLIENT,CLIENT...] [littlefs | fat]
+#
+# It prints one line for each seed: the seed, the hash of its trace, packets read and written,
+# clients, turns and event counts; or FAIL and the reason. `littlefs` puts the journal on
+# MicroPython's own littlefs, `fat` on a model of FAT.
+#
+# `slotmq` is imported first: on MicroPython's unix port each nested import needs 4 KB of C stack,
+# and the broker's own imports are deeply nested.
+import gc
+import sys
+
+import slotmq  # noqa: F401
+from host_tests.sim import convergence
+from host_tests.sim.event_counts import note_full
+from host_tests.sim.world import World
 
 STEPS = 100
+# A seed leaves some MB of garbage. MicroPython's heap is small, so it collects after each seed.
+_COLLECT_EVERY = 8 if hasattr(gc, "freeze") else 1
 
 
 class Result:
@@ -18,17 +29,17 @@ class Result:
         self.failure = None
         self.hash = ""
         self.packets_in = self.packets_out = self.clients = self.turns = 0
-        self.seen = {}
+        self.events = {}
 
 
 def run(seed, steps=STEPS, only=None, keep_trace=False, where=""):
-    """A seed; what failed is in its result and does not raise."""
+    """Run one seed. A failure is returned in the result, not raised."""
     result = Result(seed, steps, only)
     world = World(seed, steps, only, keep_trace, where)
     try:
         for _ in range(steps):
             world.step()
-        ending.end(world)
+        convergence.end(world)
     except Exception as error:
         result.failure = f"{type(error).__name__}: {error}"
         result.error = error
@@ -38,7 +49,7 @@ def run(seed, steps=STEPS, only=None, keep_trace=False, where=""):
     result.packets_out = world.packets_out
     result.clients = len(world.clients)
     result.turns = world.turns
-    result.seen = world.seen.counts
+    result.events = world.events.counts
     note_full(world)
     return result
 
@@ -50,8 +61,24 @@ def line(result):
         return f"FAIL {result.seed} {why}"
     words = ["seed", result.seed, result.hash, result.packets_in, result.packets_out]
     words += [result.clients, result.turns]
-    for name in sorted(result.seen):
-        if result.seen[name]:
+    for name in sorted(result.events):
+        if result.events[name]:
             word = name.replace(" ", "_")
-            words.append(f"{word}={result.seen[name]}")
+            words.append(f"{word}={result.events[name]}")
     return " ".join([str(word) for word in words])
+
+
+def main(first, count, steps, only="", where=""):
+    if hasattr(gc, "freeze"):  # CPython: what is imported now is never collected
+        gc.freeze()
+        gc.disable()
+    chosen = [int(index) for index in only.split(",")] if only else None
+    for seed in range(int(first), int(first) + int(count)):
+        print(line(run(seed, int(steps), chosen, False, where)))
+        getattr(sys.stdout, "flush", int)()
+        if seed % _COLLECT_EVERY == 0:
+            gc.collect()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -6,7 +6,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from . import campaign, worth
+from . import campaign, coverage_check
 from .__main__ import main
 
 SEEDS = 500
@@ -28,19 +28,21 @@ def test_nothing_is_broken_on_cpython() -> None:
     outcomes = list(campaign.run_many("cpython", 0, SEEDS, campaign.STEPS, JOBS))
     failed = [str(outcome) for outcome in outcomes if outcome.failure]
     assert not failed, "\n".join(failed)
-    assert SEEDS >= worth.ENOUGH
-    assert worth.doubts(outcomes) == []
+    assert SEEDS >= coverage_check.ENOUGH
+    assert coverage_check.doubts(outcomes) == []
 
 
 def test_a_campaign_in_which_little_happens_is_doubted() -> None:
-    outcomes = [campaign.Outcome(n, 100, packets=299, clients=3) for n in range(worth.ENOUGH)]
-    doubts = worth.doubts(outcomes)
+    outcomes = [
+        campaign.Outcome(n, 100, packets=299, clients=3) for n in range(coverage_check.ENOUGH)
+    ]
+    doubts = coverage_check.doubts(outcomes)
     assert doubts[:2] == [
         "299.00 packets a seed, of at least 300",
         "0.00 reboots a seed, of at least 1",
     ]
-    assert len(doubts) == 2 + len(worth.MUST_SEE)
-    assert worth.doubts(outcomes[1:]) == []  # too few to tell
+    assert len(doubts) == 2 + len(coverage_check.MUST_SEE)
+    assert coverage_check.doubts(outcomes[1:]) == []  # too few to tell
 
 
 def test_the_same_on_micropython() -> None:
@@ -59,13 +61,13 @@ def test_journals_on_a_real_littlefs() -> None:
         campaign.run_many(campaign.LITTLEFS, 0, ON_LITTLEFS, campaign.STEPS, JOBS, at_once=4)
     )
     assert not [str(outcome) for outcome in outcomes if outcome.failure]
-    seen = campaign.totals(outcomes)
-    assert seen["reboot_cut"] and seen["reboot_cut_start"] and seen["cut_message"]
-    assert seen["rot"] and seen["filled"]
+    events = campaign.totals(outcomes)
+    assert events["reboot_cut"] and events["reboot_cut_start"] and events["cut_message"]
+    assert events["rot"] and events["filled"]
 
 
 def test_fat_breaks_promises_by_power_cuts_and_by_nothing_else() -> None:
-    """Why a broker refuses it (test_journal_file_cuts.py, test_journal_location.py)."""
+    """Why a broker refuses it (test_medium_file_cuts.py, test_location.py)."""
     outcomes = list(campaign.run_many(campaign.FAT, 0, ON_FAT, campaign.STEPS, JOBS, at_once=10))
     failed = [outcome.failure for outcome in outcomes if outcome.failure]
     assert len(failed) > ON_FAT // 5

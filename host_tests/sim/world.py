@@ -12,18 +12,19 @@ from slotmq_tools.sim.machine import Clock, Listener, Poller
 from slotmq_tools.sim.numbers import Numbers
 from slotmq_tools.sim.trace import Trace
 
-from ..broker.unit.invariants import broken
-from ..broker.unit.tables import counts
-from . import habits, peek, queues, watch
-from .client import Client
-from .keeper import Keeper
-from .learning import NOTHING
-from .link import Link
-from .model import Broken, Model
+from ..broker.unit.support.invariants import broken
+from ..broker.unit.support.tables import counts
+from .clients import behaviour
+from .clients.client import Client
+from .clients.link import Link
+from .event_counts import EventCounts, note_full, note_full_space
+from .model import output, queue_check, tables
+from .model.model import Model, PromiseBroken
+from .model.observations import NO_REFUSALS
+from .persistence.storage import Storage
 from .plan import Plan
-from .seen import Seen, note_full, note_rooms
 
-EVERY = 16  # turns between two looks at all tables
+CHECK_INTERVAL = 16  # turns between two looks at all tables
 _BYTES_IN = 5  # of broker.stats
 
 
@@ -46,59 +47,59 @@ class World:
         self.seed = seed
         self.numbers = Numbers(seed, 2)
         self.plan = Plan(seed)
-        self.plan.keep(Numbers(seed, 4), steps, where)
+        self.plan.choose_faults(Numbers(seed, 4), steps, where)
         self.trace = Trace(keep_trace)
         self.clock = Clock(self.plan.clock_base)
-        self.seen = Seen()
+        self.events = EventCounts()
         self.packets_in = self.packets_out = 0
         self.turns = self.steps = 0
         self.slack_ms = 1000
         self.longest_ms = 0  # of a turn
         self.lag_ms = 0  # what time may be wrong by, since reboots
         self.calm = self.stopping = False
-        self.is_stopped = False  # did it end in order?
-        self.weak = False  # has something been lost that was promised, as may be?
+        self.stopped_in_order = False  # did it end in order?
+        self.loss_allowed = False  # has something been lost that was promised, as may be?
         self.calm_weather = Weather()
         self.early_ms = 300
         self.links = []
-        self.model = self.empty = None
-        self.hooks = Hooks(self) if self.plan.hooked else None
+        self.model = self.initial_counts = None
+        self.hooks = Hooks(self) if self.plan.has_hook else None
         self.raised = False  # has the hook, in this window?
-        self.keeper = Keeper(self) if self.plan.medium else None
+        self.storage = Storage(self) if self.plan.medium else None
         self._fill()
-        self.start()
+        self.start_broker()
         plans = self.plan.clients
         self.clients = [Client(self, p) for p in plans if only is None or p.index in only]
 
     def _fill(self):
         if self.steps in self.plan.fills[:2]:
-            self.keeper.fill(self.plan.fills[2] if self.steps == self.plan.fills[0] else -1)
+            self.storage.fill(self.plan.fills[2] if self.steps == self.plan.fills[0] else -1)
 
     # The broker
 
-    def start(self):
+    def start_broker(self):
         """A broker, as after power-on; what it remembers is the medium's affair."""
-        if self.keeper and self.model:
+        if self.storage and self.model:
             self.plan.configure_again(self.numbers)
         self.broker = Broker(self.plan.limits, self.plan.settings)
         self.broker.hooks = self.hooks
         self.window = None
-        self.wrote = []
+        self.written_links = []
         self.clock.before_asked = None
-        if self.keeper and self.model:
-            self.model.start_again(self.broker)
+        if self.storage and self.model:
+            self.model.restart(self.broker)
         else:
             self.model = Model(self)
-        if self.keeper:
-            self.keeper.boot(self.broker)
+        if self.storage:
+            self.storage.boot(self.broker)
         self.poller = Poller(self.numbers)
         self.listener = Listener(self.numbers)
         self.listener.fails = 5 if self.plan.bad_weather > 1 else 0
         self.loop = self.broker.loop = Loop(self.broker, self.poller, self.clock)
         self.loop.listeners.add(self.listener, self.listener.accept)
         self.clock.before_asked = self.settle
-        self.empty = self.empty or counts(self.broker)
-        self.look_at_tables()
+        self.initial_counts = self.initial_counts or counts(self.broker)
+        self.check_tables()
 
     # The power
 
@@ -106,35 +107,35 @@ class World:
         """off: the power is gone; stop: in order; cut: in the midst of a write to come."""
         for _ in range(self.plan.quiet):
             self.turn(250)
-        if kind != "stop" and self.keeper:
-            self._keep_all()
+        if kind != "stop" and self.storage:
+            self._wait_for_commit()
         if kind == "cut":
-            self.keeper.arm(self.plan.cut_after(self.numbers))
+            self.storage.arm_cut(self.plan.cut_after(self.numbers))
         elif kind == "stop":
             self._stop()
         else:
             self._power_fails("off")
 
-    def _keep_all(self):
+    def _wait_for_commit(self):
         """What the end of a connection changed at the end of a turn is kept in the next one.
 
         Then the model is what was kept, where no snapshot was taken of that."""
         for _ in range(5):
-            if self.keeper.takes_all or not peek.waits_to_be_kept(self.broker):
+            if self.storage.snapshots_all or not tables.has_uncommitted_changes(self.broker):
                 return
             self.turn(1)
-        raise Broken("it waits to be kept, and nothing is done about it")
+        raise PromiseBroken("it waits to be kept, and nothing is done about it")
 
     def _stop(self):
         self.stopping = True
-        if self.keeper:
-            self.keeper.arm(0)
+        if self.storage:
+            self.storage.arm_cut(0)
         try:
             self.loop.close()
             self.settle()
-            if not self.keeper:  # else what it has kept is followed, and nobody hears of more
-                self.model.turn_ends()
-            self._look_at_writes()
+            if not self.storage:  # else what it has kept is followed, and nobody hears of more
+                self.model.end_turn()
+            self._check_output()
         except PowerCut:
             self._power_fails("cut stop")
         else:
@@ -145,36 +146,36 @@ class World:
         """Every connection is reset, and the broker starts with what it kept."""
         heap.settle()
         note_full(self)
-        self.seen["reboot"] += 1
-        self.seen["reboot " + how] += 1
+        self.events["reboot"] += 1
+        self.events["reboot " + how] += 1
         self.trace.note(80, 0, self.clock.ms, how.encode())
-        self.is_stopped = how == "stop"
-        self.weak = self.weak or (how != "stop" and not self.plan.always)
+        self.stopped_in_order = how == "stop"
+        self.loss_allowed = self.loss_allowed or (how != "stop" and not self.plan.always)
         for link in self.links:
             link.die()
         self.links = []
         self.lag_ms += 200 + self.longest_ms
-        keeper = self.keeper
-        if not keeper:
-            self.start()
+        storage = self.storage
+        if not storage:
+            self.start_broker()
             return
-        keeper.said = []
-        keeper.power_off()
-        keeper.power_on()
+        storage.log_lines = []
+        storage.power_off()
+        storage.power_on()
         if self.plan.rots:
-            keeper.rot()
+            storage.rot()
         if self.numbers.one_in(4):
-            keeper.cut_at(self.plan.cut_after(self.numbers))
+            storage.cut_at(self.plan.cut_after(self.numbers))
         while True:
             try:
-                self.start()
+                self.start_broker()
                 return
             except PowerCut:
                 heap.settle()
-                self.seen["reboot cut start"] += 1
-                keeper.said.append("it may have been said already")
-                keeper.power_off()
-                keeper.power_on()
+                self.events["reboot cut start"] += 1
+                storage.log_lines.append("it may have been said already")
+                storage.power_off()
+                storage.power_on()
 
     # A turn
 
@@ -186,7 +187,7 @@ class World:
         while reboots and reboots[0][0] == self.steps:
             self.reboot(reboots.pop(0)[1])
         for client in self.clients:
-            habits.step(client)
+            behaviour.step(client)
         self.turn(self.numbers.choice(self.plan.times))
 
     def turn(self, ms):
@@ -201,33 +202,35 @@ class World:
             self._power_fails("cut")
             return
         self.settle()
-        self.model.turn_ends()
-        self._look_at_writes()
+        self.model.end_turn()
+        self._check_output()
         if self.broker.journal_full:
-            self.seen["full journal"] += 1
-        if self.keeper and not self.keeper.device.is_on:
+            self.events["full journal"] += 1
+        if self.storage and not self.storage.device.is_on:
             self._power_fails("cut")  # in an operation whose errors nobody minds
             return
-        if self.turns % EVERY == 0 and not self.broker.ending_count:  # else it was cut short
+        if (
+            self.turns % CHECK_INTERVAL == 0 and not self.broker.ending_count
+        ):  # else it was cut short
             self.check()
-            note_rooms(self)
+            note_full_space(self)
         self._forget_links()
         for session in self.model.sessions:
             session.removed = []
-        self.model.died = []
+        self.model.ended_sessions = []
 
-    def look_at_tables(self):
+    def check_tables(self):
         wrong = broken(self.broker)
         if wrong:
-            raise Broken(wrong[0])
+            raise PromiseBroken(wrong[0])
         if self.broker.loop.exhausted:
-            raise Broken("an allocation was tried with the heap locked")
+            raise PromiseBroken("an allocation was tried with the heap locked")
 
     def check(self):
         """What must hold between turns."""
-        self.look_at_tables()
+        self.check_tables()
         self.model.retained.check()
-        queues.reconcile(self.model, NOTHING)
+        queue_check.reconcile(self.model, NO_REFUSALS)
 
     def settle(self):
         """The window is over: the broker has made what it makes of the last read."""
@@ -236,7 +239,7 @@ class World:
         window, self.window = self.window, None
         if window:
             self.model.was_read(window[0], window[1])
-            self._look_at_writes()
+            self._check_output()
 
     def _raised(self):
         # The packet whose hook has found no heap counts as never read, and ends its connection.
@@ -246,13 +249,13 @@ class World:
         if packets[count - 1][0] != "connect":
             self.window = (link, packets[: count - 1], sizes, start)
             self.window[1].append(("raised",))
-            self.seen["no heap"] += 1
+            self.events["no heap"] += 1
 
-    def settle_now(self):
+    def split_window(self):
         """The journal is about to write: the model learns of what was handled until now."""
-        if self.broker.current == peek.NONE:
+        if self.broker.reading == tables.NONE:
             self.settle()
-            self.model.go_on()
+            self.model.finish_routing()
             return
         if not self.window:
             return
@@ -262,7 +265,7 @@ class World:
         self.window = (link, packets[count:], sizes[count:], start) if packets[count:] else None
         if count:
             self.model.was_read(link, packets[:count], True)
-            self._look_at_writes()
+            self._check_output()
 
     def _handled(self, sizes, start):
         # How many packets of these sizes the broker has come to.
@@ -272,11 +275,11 @@ class World:
             count += 1
         return count
 
-    def _look_at_writes(self):
-        links, self.wrote = self.wrote, []
+    def _check_output(self):
+        links, self.written_links = self.written_links, []
         for link in links:
             for packet in link.parse():
-                watch.written(self.model, link, packet)
+                output.written(self.model, link, packet)
 
     def _forget_links(self):
         if self.turns % 8 == 0:
@@ -285,19 +288,19 @@ class World:
     # What links tell
 
     def was_read(self, link, packets):
-        self.model.refused_before = self.broker.messages.refused
+        self.model.messages_refused_before = self.broker.messages.refused
         if packets:
             self.window = (link, packets, link.sizes, self.broker.stats[_BYTES_IN])
 
     def was_written(self, link):
-        if link not in self.wrote:
-            self.wrote.append(link)
+        if link not in self.written_links:
+            self.written_links.append(link)
 
     def was_closed(self, link):
         if not link.session and not (link.refused or link.reset or link.ended or self.stopping):
             late = self.clock.ms - link.opened_ms + self.early_ms >= 10000
-            if not late and not self.model.is_late(link):
-                raise Broken(f"link {link.number} was closed before its CONNECT")
+            if not late and not self.model.may_have_timed_out(link):
+                raise PromiseBroken(f"link {link.number} was closed before its CONNECT")
 
     # What clients do
 
@@ -310,19 +313,19 @@ class World:
         self.listener.waiting.append(link)
         return link
 
-    def forgets(self, client):
+    def client_forgot_session(self, client):
         """A client forgets its session; the broker may still have the other half."""
-        session = self.model.find(client.plan.name)
+        session = self.model.find_session(client.plan.name)
         if session:
-            session.forgotten = True
+            session.client_forgot = True
 
     def application(self, client, packet):
         """A client gives a message to its application."""
-        owed = packet.owed
-        if owed is None:
+        delivery = packet.delivery
+        if delivery is None:
             return
-        owed.got += 1
-        self.seen["application"] += 1
-        may_be_again = (owed.qos == 1 and packet.dup) or client.link.session.forgotten
-        if owed.got > 1 and not may_be_again and not self.weak:
-            raise Broken(f"{client.plan.name} has it twice: {owed!r}")
+        delivery.times_received += 1
+        self.events["application"] += 1
+        may_be_again = (delivery.qos == 1 and packet.dup) or client.link.session.client_forgot
+        if delivery.times_received > 1 and not may_be_again and not self.loss_allowed:
+            raise PromiseBroken(f"{client.plan.name} has it twice: {delivery!r}")

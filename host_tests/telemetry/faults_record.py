@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 from ..sim.faults import Fault
 
-_TAPS = "test_taps.TestTaps"
-_RING = "test_recorder.TestRecorder"
-_DISK = "test_recorder_disk.TestRecorderDisk"
-_BOOTS = "test_record_boots.TestRecordBoots"
-_HEAD = "test_record_head.TestRecordHead"
+_TAPS = "test_interceptor.TestTaps"
+_RING = "test_ring.TestRecorder"
+_DISK = "test_disk_errors.TestRecorderDisk"
+_BOOTS = "test_boots.TestRecordBoots"
+_HEAD = "test_ring_head.TestRecordHead"
 _IN_ORDER = f"{_TAPS}.test_every_message_is_there_once_and_in_order"
 _EACH_SEQ = f"{_DISK}.test_wherever_a_write_fails_each_seq_is_there_once"
 

@@ -3,10 +3,10 @@
 from ..sim.faults import Fault
 from .faults_record import Planted
 
-_TAPS = "test_taps.TestTaps"
-_TIME = "test_record_time.TestRecordTime"
-_REMOTE = "test_record_remote.TestRecordRemote"
-_NUMBERS = "test_recorder.TestRecorderNumbers"
+_TAPS = "test_interceptor.TestTaps"
+_TIME = "test_wall_clock.TestRecordTime"
+_REMOTE = "test_remote.TestRecordRemote"
+_NUMBERS = "test_ring.TestRecorderNumbers"
 
 FAULTS = (
     # Time

@@ -4,7 +4,7 @@
 
 The real broker writes them, with clients and a clock that stand where the scene puts them, so
 that each run gives the same bytes. Their names have the version of the format: those of an older
-one stay for ever and are no longer made: test_journal_golden.py reads all of them. --check
+one stay for ever and are no longer made: test_golden.py reads all of them. --check
 says which of this version's the code would write otherwise today.
 """
 

@@ -23,7 +23,7 @@ from slotmq_tools.errors import ToolError
 from .traffic import BURST, TOPICS, Traffic
 
 SERVE = Path(__file__).with_name("serve_micropython.py")
-UNIT = Path(__file__).parents[1] / "unit"  # where the script's tables.py is
+UNIT = Path(__file__).parents[1] / "unit/support"  # where the script's tables.py is
 BOARD, HEAP = "RPI_PICO_W", 160 * 1024
 CLIENTS = 4  # and one in reserve
 ROUNDS = 300

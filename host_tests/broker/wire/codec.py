@@ -1,15 +1,15 @@
 """MQTT 3.1 and 3.1.1: packets to send, and a strict reader of what the server sends.
 
-What a server may not send raises `Malformed`. Written from the standard; it shares nothing with
-the broker.
+The reader raises `Malformed` at what a server may not send. Written from the standard; it
+shares nothing with the broker.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..unit.packets import DISCONNECT, PINGREQ, connect, length, number, packet, publish
-from ..unit.packets import text as string
+from ..unit.support.packets import DISCONNECT, PINGREQ, connect, length, number, packet, publish
+from ..unit.support.packets import text as string
 
 __all__ = ["DISCONNECT", "PINGREQ", "connect", "length", "number", "packet", "publish", "string"]
 
@@ -22,7 +22,7 @@ class Malformed(AssertionError):
 
 
 class Will(NamedTuple):
-    """What the broker publishes when the connection ends without DISCONNECT."""
+    """The message that the broker publishes when the connection ends without DISCONNECT."""
 
     topic: str | bytes
     payload: bytes = b"gone"
@@ -44,7 +44,7 @@ class Publish:
     qos: int = 0
     retain: bool = False
     dup: bool = False
-    # Chosen by the server, hence no part of what a test compares.
+    # Not compared: the server chooses it.
     packet_id: int = field(default=0, compare=False)
 
     def __repr__(self) -> str:
@@ -90,6 +90,14 @@ def unsubscribe(packet_id: int, *filters: str | bytes, dup: bool = False) -> byt
 
 def take(buffer: bytearray) -> Packet | None:
     """The first packet, cut off the front of the buffer; None while it is not whole."""
+    if (found := frame(buffer)) is None:
+        return None
+    first, body = found
+    return _read_publish(first, body) if first >> 4 == PUBLISH else _read_answer(first, body)
+
+
+def frame(buffer: bytearray) -> tuple[int, bytes] | None:
+    """First byte and body of the first packet, cut off; None while it is not whole."""
     size, start = 0, 0
     for start in range(1, 6):
         if start >= len(buffer):
@@ -97,46 +105,53 @@ def take(buffer: bytearray) -> Packet | None:
         size |= (buffer[start] & 127) << 7 * (start - 1)
         if not buffer[start] & 128:
             break
-    _check(start < 5, "remaining length longer than four bytes")
+    check(start < 5, "remaining length longer than four bytes")
+    check(start == 1 or buffer[start] > 0, "remaining length is not the shortest")
     end = start + 1 + size
     if len(buffer) < end:
         return None
     first, body = buffer[0], bytes(buffer[start + 1 : end])
     del buffer[:end]
-    return _read_publish(first, body) if first >> 4 == PUBLISH else _read_answer(first, body)
+    return first, body
+
+
+def publish_head(first: int, body: bytes) -> tuple[bytes, int, int, int]:
+    """Topic, QoS and packet id of a PUBLISH, and where its properties or its payload begin."""
+    qos = first >> 1 & 3
+    check(qos < 3, "QoS 3")
+    check(qos > 0 or not first & 8, "DUP with QoS 0")
+    end = 2 + int.from_bytes(body[:2], "big")
+    payload = end + (2 if qos else 0)
+    check(len(body) >= payload, "PUBLISH ends in its header")
+    packet_id = int.from_bytes(body[end:payload], "big")
+    check(bool(packet_id) == bool(qos), "packet id 0")
+    return body[2:end], qos, packet_id, payload
 
 
 def _read_publish(first: int, body: bytes) -> Publish:
-    qos = first >> 1 & 3
-    _check(qos < 3, "QoS 3")
-    _check(qos > 0 or not first & 8, "DUP with QoS 0")
-    end = 2 + int.from_bytes(body[:2], "big")
-    payload = end + (2 if qos else 0)
-    _check(len(body) >= payload, "PUBLISH ends in its header")
-    packet_id = int.from_bytes(body[end:payload], "big")
-    _check(bool(packet_id) == bool(qos), "packet id 0")
-    topic = body[2:end].decode()
-    return Publish(topic, body[payload:], qos, bool(first & 1), bool(first & 8), packet_id)
+    topic, qos, packet_id, payload = publish_head(first, body)
+    flags = bool(first & 1), bool(first & 8)
+    return Publish(topic.decode(), body[payload:], qos, *flags, packet_id)
 
 
 def _read_answer(first: int, body: bytes) -> Packet:
     kind, flags, packet_id = first >> 4, first & 15, int.from_bytes(body[:2], "big")
-    _check(flags == (2 if kind == PUBREL else 0), f"flags of packet {first:#x}")
+    check(flags == (2 if kind == PUBREL else 0), f"flags of packet {first:#x}")
     if kind == CONNACK:
-        _check(len(body) == 2 and body[0] < 2, f"CONNACK {body.hex()}")
+        check(len(body) == 2 and body[0] < 2, f"CONNACK {body.hex()}")
         return Connack(bool(body[0]), body[1])
     if kind == PINGRESP:
-        _check(not body, "PINGRESP with a body")
+        check(not body, "PINGRESP with a body")
         return Pingresp()
-    _check(packet_id > 0, "packet id 0")
+    check(packet_id > 0, "packet id 0")
     if kind == SUBACK:
-        _check(set(body[2:]) <= {0, 1, 2, 0x80}, f"SUBACK {body.hex()}")
+        check(set(body[2:]) <= {0, 1, 2, 0x80}, f"SUBACK {body.hex()}")
         return Suback(packet_id, tuple(body[2:]))
-    _check(kind in (PUBACK, PUBREC, PUBREL, PUBCOMP, UNSUBACK), f"packet type {kind}")
-    _check(len(body) == 2, f"packet {first:#x} of {len(body)} bytes")
+    check(kind in (PUBACK, PUBREC, PUBREL, PUBCOMP, UNSUBACK), f"packet type {kind}")
+    check(len(body) == 2, f"packet {first:#x} of {len(body)} bytes")
     return Ack(kind, packet_id)
 
 
-def _check(good: bool, what: str) -> None:
+def check(good: bool, what: str) -> None:
     if not good:
         raise Malformed(what)

@@ -153,7 +153,7 @@ class TestTheBoard:
 
     @pytest.mark.parametrize(("name", "machine"), MACHINES)
     def test_each_is_known_by_what_it_says_and_is_no_other(self, name: str, machine: str) -> None:
-        assert boards.which(machine) == [name]
+        assert boards.matching(machine) == [name]
 
     def test_every_board_that_is_deployed_to_has_a_name(self) -> None:
         found = [name for name in boards.names() if boards.load(name).machines]

@@ -3,14 +3,15 @@ delivered, or is lost for a reason, or waits; and the broker's tables are in ord
 """
 
 import random
+from typing import Any
 
 import pytest
 
 from slotmq_tools.scenario import broker, traffic
+from slotmq_tools.scenario.model import Scenario
 from slotmq_tools.scenario.network import Network
-from slotmq_tools.scenario.plan import Clients, Link, Persistence, Publish, Scenario, Will
 
-from ...broker.unit.invariants import broken
+from ...broker.unit.support.invariants import broken
 
 SEEDS = 16
 
@@ -49,65 +50,69 @@ def scenario(seed: int) -> Scenario:
         "message_size_limit": chance.choice([0, 0, 100]),
     }
     medium = chance.choice(["flash", "littlefs"])
-    return Scenario(
-        duration=20_000,
-        clients=tuple(_group(chance, at) for at in range(chance.randint(2, 5))),
-        seed=seed,
-        board="ESP32_GENERIC_S3",
-        links={"lan": Link(), "wifi": _link(chance)},
-        limits=limits,
-        settings=settings,
-        persistence=Persistence(medium, size=1 << 20) if chance.random() < 0.4 else None,
-        power_cut_every=chance.choice([0, 6000]),
-        power_off_for=chance.choice([1, 2000]),
+    persistence = {"medium": medium, "size": "1 MB"}
+    made = Scenario.model_validate(
+        {
+            "duration": "20 s",
+            "clients": [_group(chance, at) for at in range(chance.randint(2, 5))],
+            "seed": seed,
+            "board": "ESP32_GENERIC_S3",
+            "links": {"wifi": _link(chance)},
+            "limits": limits,
+            "settings": settings,
+            "persistence": persistence if chance.random() < 0.4 else None,
+            "power_off_for": chance.choice(["1 ms", "2 s"]),
+        }
     )
+    # more often than a file may say
+    return made.model_copy(update={"power_cut_every": chance.choice([None, 6000])})
 
 
-def _link(chance: random.Random) -> Link:
-    return Link(
-        latency=chance.choice([0, 5, 80]),
-        jitter=chance.choice([0, 50]),
-        bandwidth=chance.choice([0, 2000, 20_000]),
-        loss=chance.choice([0, 10]),
-        buffer=chance.choice([600, 5840]),
-        outage_for=chance.choice([0, 1500]),
-        outage_every=4000,
-    )
+def _link(chance: random.Random) -> dict[str, Any]:
+    return {
+        "latency": chance.choice(["0 ms", "5 ms", "80 ms"]),
+        "jitter": chance.choice(["0 ms", "50 ms"]),
+        "bandwidth": chance.choice([0, 2000, 20_000]),
+        "loss": chance.choice([0, 10]),
+        "buffer": chance.choice([600, 5840]),
+        **chance.choice([{}, {"outage_for": "1500 ms", "outage_every": "4 s"}]),
+    }
 
 
-def _group(chance: random.Random, at: int) -> Clients:
+def _group(chance: random.Random, at: int) -> dict[str, Any]:
     level = chance.choice(["3.1", "3.1.1", "5.0"])
     filters = ["t/#", "t/+/x", "#", "t/{n}/x", "$SYS/#"] + ["$share/g/t/#"] * (level == "5.0")
     comes_and_goes = chance.random() < 0.3
-    publish = tuple(_publish(chance) for _ in range(chance.randint(not at, 2)))
-    return Clients(
-        name=f"g{at}",
-        count=chance.randint(1, 4),
-        version=level,
-        publish=publish,
-        subscribe=tuple(chance.sample(filters, chance.randint(0, 3))),
-        subscribe_qos=chance.randint(0, 2),
-        clean=chance.random() < 0.5,
-        keep_alive=chance.choice([0, 2000, 60_000]),
-        will=Will("t/will", 20, chance.randint(0, 2)) if chance.random() < 0.4 else None,
-        link=chance.choice(["lan", "wifi"]),
-        start=chance.choice([0, 0, 5000]),
-        sleeps=bool(publish) and not comes_and_goes and chance.random() < 0.3,
-        online_for=3000 if comes_and_goes else 0,
-        offline_for=4000 if comes_and_goes else 0,
-        inflight=chance.choice([1, 20]),
-    )
+    publish = [_publish(chance) for _ in range(chance.randint(not at, 2))]
+    will = {"topic": "t/will", "qos": chance.randint(0, 2)}
+    return {
+        "name": f"g{at}",
+        "count": chance.randint(1, 4),
+        "version": level,
+        "publish": publish,
+        "subscribe": chance.sample(filters, chance.randint(0, 3)),
+        "subscribe_qos": chance.randint(0, 2),
+        "clean": chance.random() < 0.5,
+        "keep_alive": chance.choice([0, 2, 60]),
+        "will": will if chance.random() < 0.4 else None,
+        "link": chance.choice(["lan", "wifi"]),
+        "start": chance.choice([0, 0, 5]),
+        "sleeps": bool(publish) and not comes_and_goes and chance.random() < 0.3,
+        "online_for": 3 if comes_and_goes else None,
+        "offline_for": 4 if comes_and_goes else None,
+        "inflight": chance.choice([1, 20]),
+    }
 
 
-def _publish(chance: random.Random) -> Publish:
-    return Publish(
-        topic=chance.choice(["t/{n}/x", "t/y", "u"]),
-        every=chance.choice([150, 1000]),
-        payload=chance.choice([4, 20, 300, 1500]),
-        qos=chance.randint(0, 2),
-        retain=chance.random() < 0.3,
-        burst=chance.choice([1, 1, 10]),
-    )
+def _publish(chance: random.Random) -> dict[str, Any]:
+    return {
+        "topic": chance.choice(["t/{n}/x", "t/y", "u"]),
+        "every": chance.choice(["150 ms", "1 s"]),
+        "payload": chance.choice([4, 20, 300, 1500]),
+        "qos": chance.randint(0, 2),
+        "retain": chance.random() < 0.3,
+        "burst": chance.choice([1, 1, 10]),
+    }
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

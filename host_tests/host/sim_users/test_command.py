@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from slotmq_tools import cli
-from slotmq_tools.scenario import plan
+from slotmq_tools.scenario import model
 from slotmq_tools.scenario.outcome import simulate
 from slotmq_tools.scenario.reading import read
 
@@ -164,9 +164,9 @@ def test_the_scenario_of_the_help_is_one(tmp_path: Path) -> None:
 
 def test_every_key_is_printed() -> None:
     printed = sim("--keys").stdout
-    for title, table in plan.TABLES.items():
+    for title, table in model.TABLES.items():
         assert f"\n{title}: " in f"\n{printed}"
-        for name in plan.keys(table):
+        for name in table.model_fields:
             assert re.search(rf"^  {name} +\S", printed, re.MULTILINE), name
 
 

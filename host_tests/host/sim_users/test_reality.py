@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from slotmq_tools.scenario.model import Clients, Publish, Scenario
 from slotmq_tools.scenario.outcome import simulate
-from slotmq_tools.scenario.plan import Clients, Publish, Scenario
 from slotmq_tools.scenario.reading import read
 
 from ...broker.wire import codec

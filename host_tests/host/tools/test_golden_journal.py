@@ -16,7 +16,7 @@ def test_the_broker_writes_the_golden_journals() -> None:
 
 
 def test_every_golden_journal_is_read_by_a_test() -> None:
-    test = (FOLDER.parents[2] / "broker/unit" / "test_journal_golden.py").read_text()
+    test = (FOLDER.parents[2] / "broker/unit/journal/test_golden.py").read_text()
     names = [path.name for path in FOLDER.iterdir()]
     assert len(names) >= 2
     assert [name for name in names if f'"{name}"' not in test] == []

@@ -16,7 +16,7 @@ KERNELS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 def test_a_port_that_somebody_listens_on_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server((ports.LOOPBACK, 0)) as server:
         taken, free = server.getsockname()[1], ports.free_port()
-        os.close(ports._held.pop())
+        os.close(ports._reserved.pop())
         monkeypatch.setattr(ports, "RANGE", [taken, free])
         assert ports.free_port() == free
 

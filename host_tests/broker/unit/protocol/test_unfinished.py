@@ -1,0 +1,228 @@
+"""What raises on its way, or is refused, leaves nothing half done: no QoS 2 id without its
+message, no connection taken over for a client that may not come in, no bytes forgotten."""
+
+import unittest
+
+import packets
+import packets5
+from fakes import Client, Listener, Stream
+from memory_medium import MemoryMedium
+from packets import PUBCOMP, PUBREC, PUBREL, ack, connect
+from tables import counts
+from turns5_case import Turns5
+
+from slotmq import Limits
+from slotmq.delivery import routing as deliver
+from slotmq.journal.restore import restore
+from slotmq.platform import heap
+
+DELIVERIES = ("receive", "release")
+
+
+replaced = []
+
+
+def raises_once(a=0, b=0, c=0, d=0, e=0, f=0, g=0):  # *args and a closure would allocate
+    heap.lift()  # as for a hook or an import, and it stays lifted
+    setattr(*replaced.pop())
+    raise ValueError
+
+
+class Hooks:
+    """Raises while it is to, as a program's own code may; lets everything pass otherwise."""
+
+    raises = None
+
+    def may_publish(self, client_id, topic):
+        if self.raises:
+            raise self.raises
+        return True
+
+
+class TestReceived(Turns5):
+    """A QoS 2 id counts as received once its message is stored, and until that went out."""
+
+    def begin(self, delivery, said):
+        self.start(qos2_delivery=delivery)
+        self.broker.hooks = Hooks()
+        self.reader = self.come(packets5.connect("r") + packets5.subscribe(1, "t", 2))
+        client = self.come(said)
+        self.reader.packets()
+        client.packets()
+        return client
+
+    def fail_once(self, client, said):
+        """The program that turns the loop goes on with it."""
+        client.send(said)
+        with self.assertRaises(ValueError):
+            self.world.turn()
+
+    def deliver(self, client, again):
+        client.send(again)
+        self.world.turn(3)
+        self.assertEqual(client.packets(), [ack(PUBREC, 7)])
+        client.send(ack(PUBREL, 7))
+        self.world.turn(3)
+        self.assertEqual(client.packets(), [ack(PUBCOMP, 7)])
+        (found,) = self.reader.packets()
+        self.assertEqual(packets5.read_publish(found)[4], b"x")
+
+    def test_a_hook_that_raises(self):
+        for delivery in DELIVERIES:
+            with self.subTest(delivery=delivery):
+                client = self.begin(delivery, packets5.connect("c"))
+                self.broker.hooks.raises = ValueError()
+                self.fail_once(client, packets5.publish("t", b"x", 2, 7))
+                self.broker.hooks.raises = None
+                self.deliver(client, packets5.publish("t", b"x", 2, 7))
+
+    def test_it_is_nobodys_publisher_any_more(self):
+        """No Local keeps messages from their own publisher only."""
+        client = self.begin("receive", packets5.connect("c") + packets5.subscribe(1, "t", 4))
+        self.broker.hooks.raises = ValueError()
+        self.fail_once(client, packets5.publish("t", b"x"))
+        self.broker.hooks.raises = None
+        other = self.come(connect("o"))
+        other.send(packets.publish("t", b"y", 1, 1))
+        self.world.turn(2)
+        self.assertEqual(packets5.read_publish(client.packets()[-1])[4], b"y")
+
+    def test_storing_that_raises(self):
+        for delivery in DELIVERIES:
+            with self.subTest(delivery=delivery):
+                client = self.begin(delivery, connect("c"))
+                self.raise_in(deliver, "take_message", client, packets.publish("t", b"x", 2, 7))
+                self.deliver(client, packets.publish("t", b"x", 2, 7, dup=True))
+
+    def raise_in(self, place, name, client, said):
+        replaced.append((place, name, getattr(place, name)))
+        setattr(place, name, raises_once)
+        self.fail_once(client, said)
+
+    def test_a_held_one_that_does_not_get_out(self):
+        for version in (packets, packets5):
+            with self.subTest(version=version):
+                client = self.begin("release", version.connect("c"))
+                said = version.publish("t", b"x", 2, 7)
+                client.send(said)
+                self.world.turn(2)
+                client.packets()
+                self.raise_in(deliver, "route", client, ack(PUBREL, 7))
+                self.deliver(client, said)
+
+
+class TestTakeover(Turns5):
+    """A connection is taken over by one that is let in, and by no other."""
+
+    def check(self, newcomer, refused):
+        old = self.come(connect("c", will=("w", b"last", 1)))
+        reader = self.come(connect("r") + packets.subscribe(1, "w", 1))
+        while self.taken():
+            pass
+        old.packets()
+        reader.packets()
+        new = self.come(newcomer)
+        self.assertEqual(new.packets()[0][: len(refused)], refused)
+        self.assertFalse(old.stream.closed)
+        self.assertEqual(reader.packets(), [])
+        old.send(packets.PINGREQ)
+        self.world.turn(2)
+        self.assertEqual(old.packets(), [packets.PINGRESP])
+        self.give_back()
+        self.come(newcomer)
+        self.assertTrue(old.stream.closed)
+        self.assertEqual(len(reader.packets()), 1)
+
+    def setUp(self):
+        super().setUp()
+        self.stored = []
+
+    def taken(self):
+        """Has one more message slot been taken?"""
+        msg = deliver.take_message(self.broker.tables, b"xxx", 0, 1, 1, 1, 0)
+        if msg != 0xFFFF:
+            self.stored.append(msg)
+        return msg != 0xFFFF
+
+    def give_back(self):
+        for msg in self.stored:
+            deliver.unref(self.broker.tables, msg)
+        self.stored = []
+
+    def test_a_will_that_finds_no_room(self):
+        self.check(connect("c", will=("w", b"new", 0)), b"\x20\x02\0\3")
+
+    def test_a_will_of_version_5_that_finds_no_room(self):
+        said = packets5.connect("c", will=("w", b"new", 0, b""))
+        self.check(said, b"\x20\x03\0\x88")
+
+    def test_a_listener_that_is_full(self):
+        listener = Listener()
+        self.world.loop.listeners.add(listener, listener.accept, 1)
+        self.at_first = counts(self.broker)
+        old = self.come(connect("c"))
+        for name, answer in (("o", b"\x20\x02\0\0"), ("c", b"\x20\x02\0\3")):
+            one = Client(Stream())
+            one.send(connect(name))
+            listener.waiting.append(one.stream)
+            self.world.turn(3)
+            self.assertEqual(one.packets(), [answer])
+        self.assertFalse(old.stream.closed)
+
+    def test_a_session_that_may_not_stay(self):
+        """It would come in place of one that ends with its connection."""
+        self.start(Limits(sessions=8, connections=4))
+        old = self.come(connect("c"))
+        for n in range(4):
+            said = connect(f"k{n}", clean=False) + packets.subscribe(1, "t", 1)
+            self.come(said).leave()
+            self.world.turn(3)
+        self.come(packets.connect("p") + packets.publish("t", b"x", 1, 1))
+        new = self.come(connect("c", clean=False))
+        self.assertEqual(new.packets(), [b"\x20\x02\0\3"])
+        self.assertFalse(old.stream.closed)
+        new = self.come(connect("c"))
+        self.assertEqual(new.packets(), [b"\x20\x02\0\0"])
+        self.assertTrue(old.stream.closed)
+
+
+class Commits:
+    """A journal's commits, of which one finds no heap."""
+
+    def __init__(self, journal, left):
+        self.works = journal.commit
+        self.left = left
+        self.is_due = journal._is_due
+        journal.commit = self.commit
+
+    def commit(self):
+        self.left -= self.is_due(0)
+        if not self.left:
+            self.left = -1
+            heap.lift()
+            raise MemoryError
+        return self.works()
+
+
+class TestWriting(Turns5):
+    """What waits to be written leaves in the next turn, whatever was raised before it."""
+
+    def test_a_commit_that_finds_no_heap(self):
+        for left in range(1, 5):
+            with self.subTest(left=left):
+                self.start()
+                restore(self.broker, MemoryMedium(), print)
+                self.at_first = counts(self.broker)
+                reader = self.come(connect("r") + packets.subscribe(1, "w", 1))
+                client = self.come(connect("c", will=("w", b"last", 1)))
+                reader.packets()
+                commits = Commits(self.broker.journal, left)
+                client.leave()
+                self.world.turn(4)
+                self.assertEqual(len(reader.packets()), 1)
+                self.broker.journal.commit = commits.works
+                self.tearDown()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,80 @@
+# board_case.py - a board's modules `network` and `machine` as they behave, for the firmware's
+# tests. `network` is the fake of its port (support/ports), around which a test moves the AIR;
+# here are a machine with its watchdog, LED and SPI, and the modules of the firmware on them.
+import sys
+
+_HERE = __file__.rsplit("/", 1)[0]
+sys.path.append(_HERE + "/../../../../firmware")
+sys.path.append(_HERE + "/../../../support/ports")
+
+import network_cyw43  # noqa: E402
+import network_esp32  # noqa: E402
+import network_wiznet5k  # noqa: E402
+from air import AIR  # noqa: E402
+
+RP2, W5500, ESP32 = network_cyw43, network_wiznet5k, network_esp32
+
+
+class Machine:
+    """Records what becomes of watchdog, pins and memory."""
+
+    def __init__(self):
+        self.mem32 = {0x40058000: 1 << 30 | 5}
+        self.fed = 0
+        self.dogs = []
+        self.lit = []
+
+    def WDT(self, timeout):  # noqa: N802
+        self.dogs.append(timeout)
+        return self
+
+    def feed(self):
+        self.fed += 1
+
+
+class Pin:
+    OUT = 1
+    changes = []  # noqa: RUF012 - of all pins
+
+    def __init__(self, name, _mode=None):
+        self.name = name
+        if name == "none":
+            raise ValueError("unknown named Pin")
+        self.on = 0
+
+    def value(self, on=None):
+        if on is None:
+            return self.on
+        self.on = 1 if on else 0
+        Pin.changes.append(self.on)
+        return None
+
+
+class SPI:
+    def __init__(self, number, baudrate, mosi, miso, sck):
+        self.number, self.baudrate = number, baudrate
+        self.pins = mosi.name, miso.name, sck.name
+
+
+Machine.Pin, Machine.SPI = Pin, SPI
+
+
+def use(port, **facts):
+    """The modules of the firmware on such a port: links, watch, and the fakes."""
+    for name in list(sys.modules):
+        if name.startswith("slotmq_run"):
+            del sys.modules[name]
+    AIR.__init__()
+    Pin.changes.clear()
+    network, machine = port.Network(**facts), Machine()
+    kept = {name: sys.modules.get(name) for name in ("network", "machine")}
+    sys.modules["network"], sys.modules["machine"] = network, machine
+    try:
+        from slotmq_run import links, watch
+    finally:
+        for name in kept:
+            if kept[name]:
+                sys.modules[name] = kept[name]
+            else:
+                del sys.modules[name]
+    return links, watch, network, machine

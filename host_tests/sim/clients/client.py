@@ -1,0 +1,254 @@
+# client.py - a client that behaves as real ones do, of any version: a window of messages in
+# flight, QoS 2 on both sides, all of it kept while it is offline and sent again with DUP.
+#
+# What it does next is decided by its own row of random numbers (habits in plan.py). Whatever
+# it sends goes to its link as bytes and as a tuple, which is what the model is told.
+from slotmq_tools import codec
+from slotmq_tools.codec import (
+    CONNACK,
+    DISCONNECT,
+    PUBACK,
+    PUBCOMP,
+    PUBLISH,
+    PUBREC,
+    PUBREL,
+    SUBACK,
+    UNSUBACK,
+)
+from slotmq_tools.sim.numbers import Numbers
+
+from ..messages import least
+from .sender import Sender
+
+_RECEIVE_MAX, _ALIAS_MAX = 0x21, 0x22
+
+
+class Connecting:
+    """What a CONNECT says."""
+
+    clean = True
+    expiry = 0
+    will = None
+    will_delay = 0
+    receive_max = packet_max = 0
+
+
+class Client(Sender):
+    def __init__(self, world, plan):
+        self.world = world
+        self.plan = plan
+        self.numbers = Numbers(world.seed, 60 + plan.index)
+        self.link = None
+        self.count = 0  # of its messages
+        self.links = 0
+        self.last_id = 0
+        self.attempts = 0  # to connect, since all is calm
+        self.pause = 0  # steps until it connects again
+        # The client's half of its session
+        self.in_flight = []  # [packet id, message, released?] in their order
+        self.received = {}  # QoS 2 packet ids between PUBLISH and PUBREL
+        self._fresh()
+
+    def _fresh(self):
+        # What lives as long as a connection.
+        self.accepted = False
+        self.todo = []  # acknowledgements that it owes
+        self.waiting = {}  # packet ids of SUBSCRIBE and UNSUBSCRIBE
+        self.aliases = {}
+        self.alias_max = 0
+        self.window = self.plan.window
+        self.sent_ms = self.world.clock.ms
+
+    # Connections
+
+    def connect(self, clean=None):
+        """A new connection, whatever became of the one before."""
+        plan = self.plan
+        if self.link:
+            self.link.vanished = True
+        self.links += 1
+        self.link = self.world.open(self, plan.index * 1000 + self.links, plan.level)
+        self._fresh()
+        spec = Connecting()
+        spec.clean = self.numbers.percent(plan.is_clean) if clean is None else clean
+        if plan.level == 5:
+            spec.expiry = 0 if clean else plan.expiry
+            spec.receive_max = plan.receive_max
+            spec.packet_max = plan.packet_max
+        if self.numbers.percent(plan.wills) and clean is None:
+            self._make_will(spec)
+        if spec.clean:
+            self._forget()
+        data = codec.connect(plan.level, plan.name, spec.clean, plan.keep_alive, *self._more(spec))
+        self.send(data, "connect", spec, plan.name)
+
+    def _make_will(self, spec):
+        will = spec.will = self.message(self.numbers.choice((0, 1, 2)))
+        will.is_will = True
+        will.size = max(will.size, 1) and min(will.size, 100)
+        if (
+            self.world.broker.settings.message_size_limit
+            and will.size > self.world.broker.settings.message_size_limit
+        ):
+            will.size = least(will.number)
+        if self.plan.level == 5:
+            spec.will_delay = self.numbers.choice((0, 0, 1, 5))
+
+    def _more(self, spec):
+        """Properties, and the will as it is encoded."""
+        props = b""
+        if spec.expiry:
+            props += b"\x11" + codec.number4(spec.expiry)
+        if spec.receive_max:
+            props += b"\x21" + codec.number(spec.receive_max)
+        if spec.packet_max:
+            props += b"\x27" + codec.number4(spec.packet_max)
+        if self.plan.alias_max:
+            props += b"\x22" + codec.number(self.plan.alias_max)
+        will = spec.will
+        if not will:
+            return props, None
+        more = will.props
+        if spec.will_delay:
+            more = b"\x18" + codec.number4(spec.will_delay) + more
+        if will.expiry is not None:
+            more += b"\x02" + codec.number4(will.expiry)
+        return props, (will.topic, will.payload(), will.qos, will.retain, more)
+
+    def _forget(self):
+        self.world.client_forgot_session(self)
+        self.in_flight = []
+        self.received = {}
+
+    def leave(self, with_will=False):
+        """DISCONNECT, and the end of the connection."""
+        if self.plan.level == 5 and with_will:
+            self.send(codec.disconnect(4), "disconnect", True, None)
+        else:
+            self.send(codec.disconnect(), "disconnect", False, None)
+        self.link.ended = True
+        self.gone()
+
+    def gone(self, pause=0):
+        """There is no connection any more."""
+        self.link = None
+        self.pause = pause
+
+    # What comes
+
+    def read(self, most):
+        """Take so many bytes at most, and handle the packets that are whole."""
+        link = self.link
+        for packet in link.arrived(most):
+            HANDLERS.get(packet.kind, Client.ignore)(self, packet)
+            if self.link is not link:
+                return
+
+    def ignore(self, packet):
+        pass
+
+    def on_connack(self, packet):
+        if packet.code:
+            self.link.ended = True
+            self.gone(5)
+            return
+        self.accepted = True
+        if packet.props:
+            self.window = min(self.window, packet.props.get(_RECEIVE_MAX, 65535))
+            self.alias_max = packet.props.get(_ALIAS_MAX, 0)
+        if not self._resumes(packet):
+            self._forget()
+        for packet_id, msg, released in self.in_flight:
+            if released:
+                self.send(codec.ack(PUBREL, packet_id), "pubrel", packet_id)
+            else:
+                self.send_message(msg, packet_id, True)
+
+    def _resumes(self, packet):
+        # MQTT 3.1 does not tell: there the client goes by what it asked for, and by what
+        # the model knows of the broker's limits.
+        if self.plan.level > 3:
+            return packet.present
+        return self.link.resumed
+
+    def on_publish(self, packet):
+        packet_id = packet.packet_id
+        again = packet.qos == 2 and packet_id in self.received
+        session = self.link.session
+        if (
+            again
+            and packet.delivery
+            and (self.world.loss_allowed or self.received[packet_id] is not session)
+        ):
+            packet.delivery.required = (
+                False  # another message: it has not read that its session was new
+            )
+        if not again:
+            self.world.application(self, packet)
+        if packet.qos == 1:
+            self.todo.append((codec.ack(PUBACK, packet_id), ("puback", packet_id)))
+        elif packet.qos == 2:
+            self.received[packet_id] = session
+            self.todo.append((codec.ack(PUBREC, packet_id), ("pubrec", packet_id, 0)))
+
+    def on_puback(self, packet):
+        self._done(packet.packet_id, False)
+
+    def on_pubrec(self, packet):
+        for row in self.in_flight:
+            if row[0] == packet.packet_id:
+                if packet.code >= 0x80:
+                    self.in_flight.remove(row)
+                    return
+                row[2] = True
+                break
+        packet_id = packet.packet_id
+        self.todo.append((codec.ack(PUBREL, packet_id), ("pubrel", packet_id)))
+
+    def on_pubrel(self, packet):
+        self.received.pop(packet.packet_id, None)
+        packet_id = packet.packet_id
+        self.todo.append((codec.ack(PUBCOMP, packet_id), ("pubcomp", packet_id)))
+
+    def on_pubcomp(self, packet):
+        self._done(packet.packet_id, True)
+
+    def _done(self, packet_id, released):
+        self.in_flight = [
+            row for row in self.in_flight if row[0] != packet_id or row[2] != released
+        ]
+
+    def on_suback(self, packet):
+        self.waiting.pop(packet.packet_id, None)
+
+    def on_disconnect(self, packet):
+        self.link.ended = True
+        self.gone(3)
+
+    def acknowledge(self):
+        """Send the acknowledgements that it owes."""
+        for data, packet in self.todo:
+            self.send(data, *packet)
+        self.todo = []
+
+    def is_quiet(self):
+        """Has it nothing to say, and nothing to hear of?"""
+        link = self.link
+        if self.todo or self.in_flight or self.waiting or not self.accepted:
+            return False
+        return (
+            not link.sent and not link.packets and not link.unparsed and not link.pending_answers
+        )
+
+
+HANDLERS = {
+    CONNACK: Client.on_connack,
+    PUBLISH: Client.on_publish,
+    PUBACK: Client.on_puback,
+    PUBREC: Client.on_pubrec,
+    PUBREL: Client.on_pubrel,
+    PUBCOMP: Client.on_pubcomp,
+    SUBACK: Client.on_suback,
+    UNSUBACK: Client.on_suback,
+    DISCONNECT: Client.on_disconnect,
+}

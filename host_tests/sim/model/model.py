@@ -1,0 +1,229 @@
+# model.py - what must hold, in dicts and lists: who is owed which message after each packet
+# that the broker has read.
+#
+# World tells of a read when the broker has handled it, so the tables can be asked what a
+# full one refused; what may be refused, and how often, is told by the broker's counters.
+# What each packet does is in handling.py, who is owed a message in routing.py, what is seen in
+# the tables only in learning.py.
+from . import queue_check, routing, shared_subscriptions, tables
+from .observations import Observations
+from .packets import HANDLERS
+from .retained import Retained
+from .session import Session
+
+
+class PromiseBroken(Exception):
+    """Something does not hold."""
+
+
+class Model(Observations):
+    def __init__(self, world):
+        self.world = world
+        self.broker = world.broker
+        self.track_retained_slots()
+        self.settings = world.broker.settings
+        self.limits = world.broker.limits
+        self.sessions = []
+        self.ended_sessions = []  # sessions that ended in this turn
+        self.retained = Retained(self)
+        self.groups = []  # messages for groups that nobody is known to have got yet
+        self.being_routed = []  # the message that is just going out: some have it, others will
+        self.groups_being_routed = []  # groups that will have it
+        self.carried_refusals = None  # what has been counted, perhaps for it
+        # Messages: when the last read began, and since then
+        self.messages_refused_before = self.messages_refused_since = 0
+        self.passed_on = {}  # keys of messages that may have gone to other members -> the message
+        self.retained_changes = []  # topics whose retained message was to change in this window
+        self.published_now = []  # messages that were handed out in this window
+        self.seq = 0
+        self.messages_refused_turn = -1  # turn in which a message found no slot
+        self.buffer_refusals = 0
+        self.buffer_wanted_ms = -99999  # when somebody waited for a reassembly buffer
+        self.buffer_unwanted_ms = 0  # when nobody did
+        self.counts = tables.RefusalCounters(self.broker)
+        self.creations = [0]  # of what sessions are owed
+        self.journal_changes = 0  # of what a journal keeps
+        self.is_refused = False  # has a table refused anything in this window?
+
+    def now(self):
+        return self.world.clock.ms
+
+    def fail(self, text, *what):
+        raise PromiseBroken(text % what)
+
+    def find_session(self, name):
+        for session in self.sessions:
+            if session.name == name:
+                return session
+        return None
+
+    # A read
+
+    def was_read(self, link, packets, is_partial=False):
+        """The broker has handled these packets of a link; is_part: all but the last one."""
+        self.finish_routing()
+        refusals = self.count_refusals()
+        self.carried_refusals = refusals if is_partial else None
+        for packet in packets:
+            if link.ignores_input or (not link.attached and packet[0] != "connect"):
+                break
+            before = self.journal_changes
+            if packet[0] == "connect":
+                self.connect(link, packet, refusals)
+            else:
+                HANDLERS[packet[0]](self, link, packet, refusals)
+            link.note_answers(
+                0 if self.journal_changes == before or self.is_refused else self.journal_changes
+            )
+        last = self.being_routed = self.published_now[-1:] if is_partial else []
+        made_optional = self.make_routed_optional()
+        self.end_window(refusals)
+        self.restore_required(made_optional)
+        self.published_now = last
+
+    def finish_routing(self):
+        """The message that was going out has gone to all."""
+        self.groups += self.groups_being_routed
+        self.groups_being_routed = []
+        self.being_routed = []
+
+    def count_refusals(self):
+        """What the counters say that was refused since they were looked at."""
+        counts = tables.RefusalCounters(self.broker)
+        refusals = counts.since(self.counts)
+        self.counts = counts
+        self.messages_refused_since = counts.messages - self.messages_refused_before
+        self.messages_refused_before = counts.messages
+        if self.carried_refusals:
+            refusals.messages += self.carried_refusals.messages
+            refusals.deliveries += self.carried_refusals.deliveries
+            refusals.dropped += self.carried_refusals.dropped
+        self.is_refused = refusals.any()
+        self.note_refused_message(refusals)
+        return refusals
+
+    def note_journal_change(self, session=None):
+        """Something changes that a journal keeps; of a session, where that is kept."""
+        if session is None or not session.clean:
+            self.journal_changes += 1
+
+    def end_window(self, refusals):
+        """Learn what was refused in this window."""
+        self.retained.learn(self.retained_changes, refusals)
+        queue_check.end_window(self, refusals)
+        self.retained_changes = []
+        self.published_now = []
+
+    # Sessions
+
+    def connect(self, link, packet, refusals):
+        _, spec, name = packet
+        old = self.find_session(name)
+        is_in = tables.attached(self.world, link)
+        if old and old.link and tables.is_taken_over(self.world, old.link):
+            if not is_in:
+                self.fail("%s is taken over by one that is refused", name)
+            old.link.taken_over = True
+            self.world.events["takeover"] += 1
+            self.detach(old.link)
+        self.detach_closed_links()
+        self.find_evicted_sessions(refusals, name)
+        if not is_in:
+            full = refusals.connections or refusals.sessions or refusals.messages
+            if not full:
+                self.fail("link %d of %s is refused without a reason", link.number, name)
+            if refusals.sessions and not refusals.connections:
+                self.check_session_refusal(not self.session_lifetime(link.level, spec)[0])
+            link.refused = True
+            link.pending_answers.append(("connack", 0, True))
+            return
+        old = self.find_session(name)
+        if old and spec.clean:
+            self.note_journal_change(old)
+            self.end_session(old)
+        session = self.find_session(name)
+        link.resumed = bool(session)
+        link.pending_answers.append(("connack", 1 if session and link.level > 3 else 0, False))
+        self.attach(link, session or self.create_session(name, link.level), spec)
+        if not old and not link.session.clean:
+            self.check_session_limit(name)
+
+    def create_session(self, name, level):
+        session = Session(name, level, self.creations)
+        self.sessions.append(session)
+        return session
+
+    def attach(self, link, session, spec):
+        session.link = link
+        session.slots_at_disconnect = session.deliveries_at_disconnect = None
+        session.links += 1
+        session.will_due = None
+        session.clean, session.expiry_ms = self.session_lifetime(link.level, spec)
+        session.will = spec.will
+        if spec.will:
+            self.world.events["will"] += 1
+        session.will_delay = spec.will_delay
+        if spec.will:
+            self.note_journal_change()
+        self.note_journal_change(session)
+        link.session = session
+        link.conn = tables.connection(self.world, link)
+        link.attached = True
+        link.receive_max = min(spec.receive_max or 65535, self.broker.deliveries.window[0])
+        link.packet_max = session.packet_max = spec.packet_max
+
+    def session_lifetime(self, level, spec):
+        """-> (does the session end with its connection, ms that it outlives it)"""
+        most = self.settings.persistent_client_expiration
+        if level < 5:
+            kept = None if not self.broker.five or not most else most * 1000
+            return spec.clean, kept
+        expiry = min(spec.expiry, most) if most else spec.expiry
+        return expiry == 0, expiry * 1000
+
+    def detach(self, link):
+        """A connection leaves its session."""
+        session = link.session
+        link.attached = False
+        session.link = None
+        session.slots_at_disconnect = session.deliveries_at_disconnect = (
+            None  # it may have been given one in this very turn
+        )
+        session.disconnected_ms = self.now()
+        session.disconnected_at = tables.disconnected_at(self.broker, session.name)
+        session.make_qos_0_optional()
+        for scan in session.scans:
+            scan.open = False
+        if link.disconnect_sent:
+            session.will = None
+        elif session.will:
+            self.keep_or_send_will(session)
+        if session.clean:
+            self.end_session(session)
+
+    def keep_or_send_will(self, session):
+        delay = session.will_delay * 1000
+        if session.expiry_ms is not None:
+            delay = min(delay, session.expiry_ms)
+        if session.level == 5 and delay:
+            session.will_due = self.now() + delay
+        else:
+            self.send_will(session)
+
+    def send_will(self, session):
+        will, session.will, session.will_due = session.will, None, None
+        self.world.events["will sent"] += 1
+        routing.publish(self, will, session, True)
+
+    def end_session(self, session):
+        """A session is discarded, with all that hangs on it."""
+        if session.will and session.will_due is not None:
+            self.send_will(session)
+        session.has_ended = True
+        self.sessions.remove(session)
+        self.ended_sessions.append(session)
+        shared_subscriptions.pass_on(self, session)
+
+    def is_too_large(self, session, msg):
+        most = session.packet_max
+        return most and msg.size + len(msg.topic) + len(msg.props) + 40 > most

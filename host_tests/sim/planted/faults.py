@@ -1,0 +1,347 @@
+"""Faults to plant: small edits of lib that a simulator worth its name must find.
+
+Each has a name, a file of lib/slotmq, and a text in it with what stands in its place.
+"""
+
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    name: str
+    file: str
+    text: str
+    planted: str
+    first: int = 0  # of the seeds that look for it
+
+
+_NOTHING = "pass"
+
+FAULTS = (
+    # Acknowledgements and packet ids
+    Fault(
+        "acknowledged though there was no room",
+        "protocol/publish.py",
+        "(kept or broker.when_no_message):\n            return broker.when_no_message",
+        "(kept or broker.when_no_message):\n            return _OK",
+    ),
+    Fault(
+        "a received id is forgotten",
+        "fast/path_cpython.py",
+        "        sessions.add_received(session, packet_id)",
+        f"        {_NOTHING}",
+    ),
+    Fault(
+        "a received id is never forgotten",
+        "fast/path_cpython.py",
+        "        sessions.remove_received(session, at)",
+        f"        {_NOTHING}",
+    ),
+    Fault(
+        "a received id stays where a hook raised",
+        "v5/publish.py",
+        "            sessions.remove_received(session, at)\n            raise",
+        "            raise",
+    ),
+    Fault(
+        "a duplicate is delivered",
+        "protocol/publish.py",
+        "    if sessions.find_received(session, packet_id) < 0:",
+        "    if True:",
+    ),
+    Fault(
+        "no PUBREL for a PUBREC that is not known",
+        "protocol/acks.py",
+        "        put_ack(broker, conn, _PUBREL, pkt[_PACKET_ID])",
+        "        pass",
+    ),
+    Fault(
+        "DUP is missing",
+        "fast/deliveries_cpython.py",
+        "            d.flags[entry] = flags | 8",
+        "            d.flags[entry] = flags",
+    ),
+    Fault(
+        "a free id is used again at once",
+        "fast/deliveries_cpython.py",
+        "    d.session[entry] = _NONE",
+        "    d.session[entry] = session",
+    ),
+    # Queues and their counts
+    Fault(
+        "a reference leaks",
+        "fast/path_cpython.py",
+        "        unref(queue, msg)\n    if qos == 2:",
+        "    if qos == 2:",
+    ),
+    Fault(
+        "the window's place is not given back",
+        "fast/deliveries_cpython.py",
+        "        s.inflight[session] -= 1",
+        f"        {_NOTHING}",
+    ),
+    Fault(
+        "the window is one too wide",
+        "fast/deliveries_cpython.py",
+        "        if state == 0 and s.inflight[session] >= window:",
+        "        if state == 0 and s.inflight[session] > window:",
+    ),
+    Fault(
+        "the Receive Maximum is ignored",
+        "v5/routing.py",
+        "    if flags & 6 and _under_way(",
+        "    if False and _under_way(",
+    ),
+    Fault(
+        "the order is swapped",
+        "fast/deliveries_cpython.py",
+        "    if s.cursor[session] == _NONE:\n        s.cursor[session] = entry\n    s.queued",
+        "    if s.cursor[session] == _NONE or s.queued[session]:\n"
+        "        s.cursor[session] = entry\n    s.queued",
+    ),
+    Fault(
+        "nothing is sent again after a reconnect",
+        "delivery/lifecycle.py",
+        "    sessions.cursor[session] = sessions.head[session]\n    broker.conns",
+        "    sessions.cursor[session] = _NONE\n    broker.conns",
+    ),
+    Fault(
+        "a drop is not counted",
+        "delivery/routing.py",
+        "    broker.deliveries.refused += 1\n    broker.stats[_DROPPED] += 1\n    return _NONE",
+        "    return _NONE",
+    ),
+    Fault(
+        "the QoS is not lowered to what was granted",
+        "fast/deliveries_cpython.py",
+        "        granted = min(pool[i] & 3, qos)",
+        "        granted = qos",
+    ),
+    # Sessions and wills
+    Fault(
+        "a clean session keeps what it had",
+        "protocol/open_session.py",
+        "        lifecycle.discard_state(broker, session)",
+        f"        {_NOTHING}",
+    ),
+    Fault(
+        "one that is refused takes over",
+        "protocol/open_session.py",
+        "    will = _NONE\n",
+        "    if old != _NONE:\n        broker.end(old, _TAKEN_OVER)\n"
+        "        lifecycle.detach(broker, old)\n    will = _NONE\n",
+    ),
+    Fault(
+        "session present is not told",
+        "protocol/open_session.py",
+        "        present = 1",
+        "        present = 0",
+    ),
+    Fault(
+        "who leaves has a will nevertheless",
+        "delivery/lifecycle.py",
+        "        drop_will(broker, session)\n    elif",
+        "        publish_will(broker, session)\n    elif",
+    ),
+    Fault(
+        "the will of an older connection stays",
+        "v5/extension.py",
+        "        lifecycle.drop_will(broker, session)\n",
+        "",
+    ),
+    Fault(
+        "a will does not wait",
+        "v5/extension.py",
+        "        self.will_at[session] = broker.now + delay * 10\n        return True",
+        "        return False",
+    ),
+    Fault(
+        "a session never expires",
+        "v5/extension.py",
+        "                if gone >= self.expiry[session] < NEVER:",
+        "                if gone < 0:",
+    ),
+    Fault(
+        "the youngest session goes first",
+        "protocol/open_session.py",
+        "sessions.left[session] < sessions.left[oldest]",
+        "sessions.left[session] > sessions.left[oldest]",
+    ),
+    # Retained messages
+    Fault(
+        "a retained message is not cleared",
+        "delivery/retain.py",
+        "        if slot != _NONE:\n            unref(broker.tables, retained.remove(slot))\n",
+        "",
+    ),
+    Fault(
+        "a retained message is kept that found no slot",
+        "delivery/retain.py",
+        "        unref(broker.tables, retained.put(slot, msg))",
+        "        unref(broker.tables, retained.put(slot, msg))\n        return",
+    ),
+    Fault(
+        "a scan leaves some out", "delivery/retain.py", "        slot += 1", "        slot += 2"
+    ),
+    # Version 5
+    Fault(
+        "an expired message is sent",
+        "v5/send.py",
+        "        if not first & _DUP:\n            return -1\n        source.left = 1",
+        "        source.left = 1",
+    ),
+    Fault(
+        "No Local is ignored",
+        "v5/routing.py",
+        "    if not five.options[sub] & _NO_LOCAL:",
+        "    if True:",
+    ),
+    Fault(
+        "two of a group get it",
+        "v5/routing.py",
+        "    shares.picked[slot] = 1",
+        "    shares.picked[slot] = 0",
+    ),
+    Fault(
+        "a client of version 3 hands on what was its own",
+        "v5/extension.py",
+        "        if is_v5[session] and broker",
+        "        if broker",
+        5400,
+    ),
+    Fault(
+        "aliases stay when their connection ends",
+        "v5/extension.py",
+        "        self.aliases.forget(conn)\n",
+        "",
+    ),
+    Fault(
+        "RETAIN is lost where the QoS is raised",
+        "protocol/publish.py",
+        "        _publish(broker, pkt, buf, retained, slot)\n        return",
+        "        _publish(broker, pkt, buf, 0, slot)\n        return",
+    ),
+    # Bytes, streams, time
+    Fault(
+        "a byte is lost where a socket takes a part",
+        "net/loop.py",
+        "        copy(conns.tx, base, conns.tx, base + done, n - done)",
+        "        copy(conns.tx, base, conns.tx, base + done, n - done - 1)",
+    ),
+    Fault(
+        "ENOBUFS ends a connection",
+        "net/loop.py",
+        "        if error.args[0] not in (_EAGAIN, _ENOBUFS):",
+        "        if error.args[0] != _EAGAIN:",
+    ),
+    Fault(
+        "time jumps where the clock wraps",
+        "net/loop.py",
+        "self.ticks_diff(now, self.last_ms)",
+        "(now - self.last_ms)",
+    ),
+    Fault(
+        "the keep-alive is not half as long again",
+        "protocol/open_session.py",
+        "fields.keep_alive * 15",
+        "fields.keep_alive * 5",
+    ),
+    Fault(
+        "a route is remembered too long",
+        "tables/subscriptions.py",
+        '        """Unsubscribe; nodes that nobody needs any more go too."""\n'
+        "        self.forget_routes()\n",
+        "",
+    ),
+    Fault(
+        "a reassembly buffer is not given back",
+        "tables/connections.py",
+        "            self.reassembly_owner[k] = _NONE\n            self.reassembly[0] -= 1",
+        "            self.reassembly_owner[k] = _NONE",
+    ),
+    # A table that is full
+    Fault(
+        "a session with messages gives way",
+        "protocol/open_session.py",
+        "if empty and (sessions.head[session] != _NONE or sessions.id_count[session]):",
+        "if empty and sessions.id_count[session]:",
+    ),
+    Fault(
+        "a session with ids of QoS 2 gives way",
+        "protocol/open_session.py",
+        "if empty and (sessions.head[session] != _NONE or sessions.id_count[session]):",
+        "if empty and sessions.head[session] != _NONE:",
+    ),
+    Fault(
+        "sessions that stay take every slot",
+        "protocol/open_session.py",
+        "    return staying < sessions.slots - min(",
+        "    return True or min(",
+    ),
+    Fault(
+        "who wants to stay is refused though one holds nothing",
+        "protocol/open_session.py",
+        '    if policy != "refuse":',
+        '    if policy == "drop_oldest":',
+    ),
+    Fault(
+        "a session holds more than its share of slots",
+        "delivery/quota.py",
+        "    return not blocks or slots < most and blocks",
+        "    return not blocks or blocks",
+    ),
+    Fault(
+        "a session holds more than its share of bytes",
+        "delivery/quota.py",
+        " and blocks + size <= most_blocks * share // share_of",
+        "",
+    ),
+    Fault(
+        "sessions that are offline take all messages",
+        "delivery/quota.py",
+        "    if crowded and sessions.conn[session] == _NONE:",
+        "    if False:",
+    ),
+    Fault(
+        "a session holds more than its share of deliveries",
+        "delivery/quota.py",
+        "    if used and used >= deliveries.slots * share // share_of:",
+        "    if False:",
+    ),
+    Fault(
+        "sessions that are offline take all deliveries",
+        "delivery/quota.py",
+        "    if n and not freed and",
+        "    if False and",
+    ),
+    Fault(
+        "the fast path asks for no share of deliveries",
+        "fast/deliveries_cpython.py",
+        "    if d.count[0] + end - i > d.count[5] or m",
+        "    if d.count[0] + end - i > d.slots or m",
+    ),
+    Fault(
+        "who is connected takes the last quarter, and leaves",
+        "delivery/quota.py",
+        "        share = min(share, left)",
+        "        pass",
+    ),
+    Fault(
+        "the fast path does not ask for shares",
+        "fast/deliveries_cpython.py",
+        "    if d.count[0] + end - i > d.count[5] or m.count[0] >= slots:",
+        "    if d.count[0] + end - i > d.count[5]:",
+    ),
+    Fault(
+        "messages that wait for PUBREL are not counted",
+        "delivery/quota.py",
+        "            slots += sessions.id_msg[i] != _NONE\n"
+        "            blocks += broker.messages.blocks(sessions.id_msg[i])",
+        "            pass",
+    ),
+    Fault(
+        "the time of a cut packet runs on while the broker does not read",
+        "net/timers.py",
+        "if broker.loop.paused[conn] & _IN:",
+        "if False:",
+    ),
+)

@@ -1,0 +1,160 @@
+"""Faults to plant in the journal: what it keeps, when, and what a start makes of it."""
+
+from .faults import Fault
+
+FAULTS = (
+    # When it is written
+    Fault(
+        "acknowledged before it is kept",
+        "journal/writer.py",
+        "        if changed and self.always or not self.whole:",
+        "        if not self.whole:",
+    ),
+    Fault(
+        "a full buffer leaves before it is kept",
+        "net/loop.py",
+        "        if journal and not journal.commit():\n            if n and",
+        "        if journal and False:\n            if n and",
+    ),
+    Fault(
+        "half a packet is kept",
+        "journal/writer.py",
+        "        if broker.no_commit or not self.whole and now < self.retry_at:",
+        "        if not self.whole and now < self.retry_at:",
+        500,
+    ),
+    Fault(
+        "the switch comes before what it switches to",
+        "journal/compaction.py",
+        "    journal.write()\n    medium.switch()",
+        "    medium.switch()\n    journal.write()",
+    ),
+    Fault(
+        "a file is not synced",
+        "journal/medium_file.py",
+        "            os.fsync(self.new.fileno())",
+        "            pass",
+    ),
+    Fault(
+        "a new generation begins where the old one lies",
+        "journal/medium_flash_start.py",
+        "    medium.base = (medium.first + medium.length + skip) % medium.blocks",
+        "    medium.base = (medium.first + medium.length + skip - 1) % medium.blocks",
+    ),
+    Fault(
+        "a stop does not keep the time",
+        "journal/writer.py",
+        "self.interval = self.retry_at = self.clock = 0",
+        "self.interval = self.retry_at = 0",
+    ),
+    Fault(
+        "time is kept with something else only",
+        "journal/writer.py",
+        "_MINUTE = const(600)",
+        "_MINUTE = const(600000)",
+    ),
+    # What is written
+    Fault(
+        "that PUBREC has come is not kept",
+        "fast/deliveries_cpython.py",
+        "        d.flags[entry] = _CHANGED | 4\n        d.count[4] = 1\n",
+        "        d.flags[entry] = 4\n",
+    ),
+    Fault(
+        "received ids are not kept",
+        "tables/sessions.py",
+        "        self.ids_high[1] = 1",
+        "        self.ids_high[1] = 0",
+    ),
+    Fault(
+        "a retained message is cleared late",
+        "tables/retained.py",
+        "        self.dirty[slot] |= 1\n        self.changed = True",
+        "        self.dirty[slot] |= 1\n        self.changed = self.changed or msg != _NONE",
+    ),
+    Fault(
+        "new deliveries are written in the order of their slots",
+        "journal/writer.py",
+        "            while before != _NONE and flags[before] & _CHANGED:",
+        "            while False:",
+    ),
+    Fault(
+        "a delivery that has ended is never taken out",
+        "journal/writer.py",
+        "                    self.record(_DELIVERY_GONE, put_u16(self.buf, _FIELDS, entry))\n",
+        "                    pass\n",
+    ),
+    Fault(
+        "a session that has ended is never taken out",
+        "journal/rows.py",
+        "            journal.gone(_SESSION_GONE, dirty, at)\n",
+        "            dirty[at] = 0\n",
+    ),
+    # What a start makes of it
+    Fault(
+        "a torn record counts",
+        "journal/reader.py",
+        "            if buf[i] != buf[4 + i]:\n                return False\n",
+        "            pass\n",
+    ),
+    Fault(
+        "what follows the last COMMIT counts",
+        "journal/reader.py",
+        "        if kind == _COMMIT:\n            end = at",
+        "        end = at",
+    ),
+    Fault(
+        "DUP is missing after a reboot",
+        "journal/restore_messages.py",
+        "            deliveries.flags[slot] |= _DUP",
+        "            pass",
+    ),
+    Fault(
+        "packet ids are given anew",
+        "journal/restore_messages.py",
+        "        slot = u16(buf, 0)\n        if not self.counts(",
+        "        slot = broker.deliveries.count[0]\n        if not self.counts(",
+    ),
+    Fault(
+        "a packet id is used that is another's",
+        "journal/restore_messages.py",
+        "            if deliveries.state[slot] == _FREE:\n                deliveries.next",
+        "            if True:\n                deliveries.next",
+    ),
+    Fault(
+        "no will goes out after a power cut",
+        "journal/start.py",
+        "    elif not five or was_connected and not five",
+        "    elif False and not five",
+    ),
+    Fault(
+        "wills go out at an orderly stop, and once more at the start",
+        "control.py",
+        "        lifecycle.drop_will(broker, session)",
+        "        lifecycle.publish_will(broker, session)",
+    ),
+    Fault(
+        "a session's expiry begins anew",
+        "journal/start.py",
+        "        if was_connected:\n            broker.sessions.left[session] = 0",
+        "        broker.sessions.left[session] = 0",
+    ),
+    Fault(
+        "options of a subscription are lost",
+        "journal/restore_rows.py",
+        "            five.options[sub] = buf[5]\n",
+        "",
+    ),
+    Fault(
+        "what was never sent counts as sent after a start",
+        "journal/restore_rows.py",
+        "        return not self.always or self.left.get(slot, at) >= at",
+        "        return True",
+    ),
+    Fault(
+        "HEAD says a window of one",
+        "journal/compaction.py",
+        "    journal.window = min(journal.broker.deliveries.window[0], _NONE)",
+        "    journal.window = 1",
+    ),
+)
