@@ -1,10 +1,9 @@
-"""Seasons that nobody has seen before, other ones each time, many in one folder: silver and gold
-are what is true of them, exactly. Every second one has its bundles put together after bronze has
-had them.
+"""Random seasons, different ones in each run, many in one harvest folder: silver and gold equal
+the truth exactly. In every second season the bundles are compacted after bronze has read them.
 
-One build of many seasons, since each takes seconds: hypothesis, which begins every run with the
-same dull ones, draws more of them in host_tests/telemetry/test_seasons.py, one at a time and
-without Spark. A run that is wrong tells its first seed, and SEASONS_FROM repeats it.
+All seasons are built at once, since a build takes seconds. silver/test_random_seasons.py draws more
+seasons with hypothesis, one at a time and without Spark. A run that fails prints its first seed;
+the environment variable SEASONS_FROM repeats that run.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ import pytest
 
 from host_tests.telemetry.harvest.recording import Recorder
 
+from .test_forged_heads import identities
+from .test_offsets import BOARD, Driver, Ring, alone, good, numbers, recorder
 from .test_ring import written
-from .test_ring_forged import identities
-from .test_ring_offsets import BOARD, Driver, Ring, alone, good, numbers, recorder
 
 __all__ = ["alone"]  # a fixture
 CUTS = pytest.mark.parametrize("length", [0, 9])

@@ -21,7 +21,9 @@ AWAY = """[FOREACH] Traceback (most recent call last):
   File "ring_fetch.py", line 50, in frames
 slotmq_tools.telemetry.ring_fetch.Away: no MQTT at 10.0.0.1:1883 (refused)
 """
-UNREACHABLE = "x\nslotmq_tools.deploy.mqtt_client.Unreachable: no MQTT at 10.0.0.1:1883 (refused)\n"
+UNREACHABLE = (
+    "x\nslotmq_tools.deploy.mqtt_client.Unreachable: no MQTT at 10.0.0.1:1883 (refused)\n"
+)
 
 
 @pytest.fixture

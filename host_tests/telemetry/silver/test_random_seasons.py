@@ -23,7 +23,7 @@ from slotmq_tools.telemetry.clock import LIFE
 from slotmq_tools.telemetry.season.truth import Truth
 from slotmq_tools.telemetry.season.world import Knobs, season
 
-from .drawing import SEASONS
+from .seasons import SEASONS
 
 Row = dict[str, Any]
 drawn = given(knobs=SEASONS, seed=st.integers(0, 2**32))

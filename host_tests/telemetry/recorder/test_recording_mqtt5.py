@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ..broker.wire5 import codec
-from ..broker.wire5.client import Client
-from ..support.program import Run
+from host_tests.broker.wire5 import codec
+from host_tests.broker.wire5.client import Client
+from host_tests.support.program import Run
+
 from .test_recording import EVENT, MESSAGE, begin, segments
 
 ORIGIN = "e6614104035f2d2b0000000c00012345"  # board, boot, seq

@@ -15,8 +15,8 @@ from slotmq_tools.harvest.network import Head
 from slotmq_tools.telemetry import ring_source
 from slotmq_tools.telemetry.ring_fetch import Away
 
+from .test_offsets import BOARD, Driver, Ring, Row, alone, recorder
 from .test_ring import written
-from .test_ring_offsets import BOARD, Driver, Ring, Row, alone, recorder
 
 __all__ = ["alone"]  # a fixture
 

@@ -17,7 +17,7 @@ from slotmq_tools.telemetry import decode, harvest_source, manifest, segment
 from slotmq_tools.telemetry.season import writer
 from slotmq_tools.telemetry.season.world import Knobs, season
 
-GOLDEN = sorted((Path(__file__).parents[1] / "support/golden/record").glob("*.seg"))
+GOLDEN = sorted((Path(__file__).parents[2] / "support/golden/record").glob("*.seg"))
 HERE = decode.Place("a.smq", 0, 0, 5)
 BOARD = b"\x28\x6f\x00\x01"
 

@@ -15,7 +15,7 @@ from slotmq_tools.telemetry.chains import outside
 from slotmq_tools.telemetry.clock import Boot, Stretch
 
 from .test_clock import DAY, HARVESTER, NOW, NTP, TOLD, anchor, boot
-from .test_holes import PERIOD
+from .test_tick_wraps import PERIOD
 
 
 def said(number: int, day: int, quality: int) -> Boot:

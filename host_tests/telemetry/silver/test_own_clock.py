@@ -12,7 +12,7 @@ from slotmq_tools.telemetry.clock import Boot, Stretch
 from slotmq_tools.telemetry.own_clock import clocks
 
 from .test_clock import DAY, NOW, NTP, RTC, TOLD, anchor
-from .test_holes import HOUR, PERIOD
+from .test_tick_wraps import HOUR, PERIOD
 
 LATE = NOW + 100 * DAY  # the harvest
 

@@ -10,10 +10,10 @@ import pytest
 
 from host_tests.telemetry.harvest.recording import Recorder
 
+from .test_emptied_ring import DRIVERS, goes_on
+from .test_forged_heads import identities, read, said
+from .test_offsets import BOARD, Driver, Ring, alone, recorder
 from .test_ring import written
-from .test_ring_emptied import DRIVERS, goes_on
-from .test_ring_forged import identities, read, said
-from .test_ring_offsets import BOARD, Driver, Ring, alone, recorder
 
 __all__ = ["alone", "read"]  # fixtures
 MANY = 300  # numbers that are missing, far more than a head may be wrong by

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from host_tests.telemetry.test_recording import begin
+from host_tests.telemetry.recorder.test_recording import begin
 from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest import network

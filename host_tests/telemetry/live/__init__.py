@@ -1,0 +1,1 @@
+"""The live source (`slotmq telemetry live`), without Spark and network."""

@@ -1,0 +1,1 @@
+"""Clocks and losses of silver, without Spark."""
