@@ -1,7 +1,8 @@
 """Brokers for the tests: processes of their own, on both runtimes, shared where they can be.
 
 A test that takes `mqtt` runs four times: on CPython and on 32-bit MicroPython, with
-what its clients send sent whole and, by `make nightly`, byte by byte.
+what its clients send sent whole and, by `make nightly`, byte by byte. Its clients speak
+MQTT 3.1.1; with `@EACH_VERSION` the test runs with clients of 5.0, too.
 `@pytest.mark.config(text)` gives it a broker with that configuration;
 `@pytest.mark.own_broker` one that no other test uses. `--runtimes mosquitto` tries the
 tests themselves on a broker we trust.
@@ -19,6 +20,7 @@ from hypothesis import HealthCheck, settings
 from .broker.wire.client import Send, byte_by_byte, whole
 from .broker.wire.process import PEER, RUNTIMES, BrokerProcess
 from .broker.wire.scene import Scene
+from .broker.wire5.scene import SceneOfEachVersion
 from .support.program import Run, Start
 
 # How fast the machine is at the moment is no result of a test.
@@ -39,11 +41,10 @@ NIGHTLY = (
     "broker/test_twins.py",
     "broker/test_unit_on_micropython.py",
     "broker/wire/test_fuzz.py",
-    "broker/wire/test_model.py",
     "broker/wire/test_spec.py",
     "broker/wire5/test_model",
     "host/firmware/test_firmware_safe.py",
-    "host/sim_users/test_any.py",
+    "host/sim_users/test_random.py",
     "host/test_inspect.py",
     "host/deploy/test_backup_flash_journal.py",
     "host/tools/test_firmware_types.py",
@@ -164,8 +165,11 @@ def broker(
 
 
 @pytest.fixture
-def mqtt(broker: BrokerProcess, send: Send) -> Iterator[Scene]:
-    scene = Scene(broker, send)
+def mqtt(
+    request: pytest.FixtureRequest, broker: BrokerProcess, send: Send
+) -> Iterator[Scene]:
+    version = getattr(request, "param", "3.1.1")
+    scene = SceneOfEachVersion(broker, send) if version == "5.0" else Scene(broker, send)
     yield scene
     scene.close()
 

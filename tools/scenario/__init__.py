@@ -8,8 +8,8 @@ lose its power: another one goes on with what the journal has.
     reading   the file, checked        broker    Limits and Settings of its broker
     network   clock, turns, events     wire      a TCP connection over a link
     device    a client                 queue     what a client has to send
-    traffic   when what happens        gauges    peaks of tables, which was full first
-    ledger    who is due which message, and what became of it
+    traffic   when what happens        usage    peaks of tables, which was full first
+    tracker    who is due which message, and what became of it
     fate      what the broker did with one, from its tables
     wear      the journal's flash      outcome   a run, as numbers
     words     the answer as text       picture   the answer as PNG or HTML

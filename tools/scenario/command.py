@@ -62,21 +62,21 @@ def sim(
     combination of limits that --grid names, and a table says which board bears it. Without a
     SCENARIO, in the repository, the seeds are those that test the broker itself.
     """
-    from . import answer
+    from . import run
 
     if master is not None:
-        from . import spread
+        from . import batch_command
 
         if seeds is None or seed is not None or out is not None:
             raise click.UsageError("--spark goes with --seeds A..B, not with --seed or --out")
-        spread.spread(file, board, master, seeds, grid, as_json=as_json)
+        batch_command.run_batch(file, board, master, seeds, grid, as_json=as_json)
         return
     if seeds is not None or grid:
         raise click.UsageError("--seeds and --grid go with --spark MASTER")
 
     if example or keys:
-        click.echo(answer.example() if example else answer.keys())
+        click.echo(run.example() if example else run.keys())
         return
     if file is None:
         raise click.UsageError("give a SCENARIO, or --example to see one")
-    answer.answer(file, {"board": board, "seed": seed}, out, as_json=as_json, quiet=quiet)
+    run.answer(file, {"board": board, "seed": seed}, out, as_json=as_json, quiet=quiet)

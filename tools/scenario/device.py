@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from .. import codec
 from ..sim.numbers import Numbers
 from . import refusal
-from .plan import Clients, Publish
+from .model import Clients, Publish
 from .queue import Queue
 from .wire import Wire
 
 if TYPE_CHECKING:
-    from .ledger import Message
     from .network import Network
+    from .tracker import Message
 
 _CONNECT_MS = 10_000  # timeout of a CONNACK
 _LINGER_MS = 1000  # of one that sleeps: for messages that wait for it
@@ -45,7 +45,7 @@ class Device:
         self.is_dark = False  # its network is away
         self._before: Wire | None = None  # the connection that it had then
         self.has_left = False  # it said goodbye
-        self.shut_out = ""  # why it was not let in when it came last, as in fate.CAUSES
+        self.shut_out = ""  # why it was not let in when it came last, as in message_state.CAUSES
         self.full = ""  # what limit was in its way then
         self.online_ms = 0  # when CONNACK came
         self.has_been_in = False
@@ -82,7 +82,7 @@ class Device:
         group = self.group
         props = b""
         if group.level == 5 and not group.clean:
-            seconds = _NEVER if group.expiry < 0 else group.expiry // 1000
+            seconds = _NEVER if group.expiry is None else group.expiry // 1000
             props = b"\x11" + codec.number4(seconds)
         keep_alive = group.keep_alive // 1000
         made: bytes = codec.connect(
@@ -111,7 +111,7 @@ class Device:
 
     def _is_refused(self, code: int) -> None:
         self.refused += 1
-        self.shut_out = self.network.gauges.refused(self, code)
+        self.shut_out = self.network.usage.refused(self, code)
 
     def leave(self, wire: Wire | None) -> None:
         """Say goodbye, if that is still the connection."""
@@ -164,7 +164,7 @@ class Device:
             self.was_closed(self.wire)
 
     def is_shut_out(self) -> str:
-        """Is it there, and was not let in? Why, as in fate.CAUSES."""
+        """Is it there, and was not let in? Why, as in message_state.CAUSES."""
         return "" if self.is_online or self.is_dark else self.shut_out
 
     def was_online_since(self, ms: int) -> bool:
@@ -247,7 +247,7 @@ class Device:
     def _on_publish(self, packet: Any) -> None:
         again = packet.qos == 2 and packet.packet_id in self.received
         if not again:
-            self.network.ledger.came(self, packet)
+            self.network.tracker.came(self, packet)
         if packet.qos == 1:
             self.post(codec.ack(codec.PUBACK, packet.packet_id), "puback")
         elif packet.qos == 2:

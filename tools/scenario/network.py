@@ -18,10 +18,10 @@ from ..sim.machine import PERIOD, Clock, Listener, Poller
 from ..sim.numbers import Numbers
 from ..sim.trace import Trace
 from .device import Device
-from .gauges import Gauges
 from .idle import WAIT_MS, wait_ms
-from .ledger import Ledger
-from .plan import Scenario
+from .model import Scenario
+from .tracker import Tracker
+from .usage import TableUsage
 from .wear import Journal
 from .wire import Wire
 
@@ -55,8 +55,8 @@ class Network:
         self._start()
         each = [(group, n) for group in scenario.clients for n in range(1, group.count + 1)]
         self.devices = [Device(self, group, n, at) for at, (group, n) in enumerate(each)]
-        self.gauges = Gauges(self)
-        self.ledger = Ledger(self)
+        self.usage = TableUsage(self)
+        self.tracker = Tracker(self)
 
     # The broker
 
@@ -76,15 +76,15 @@ class Network:
         for wire in [*self.loop.of_stream, *self.listener.waiting]:
             if isinstance(wire, Wire):
                 wire.die()
-        self.gauges.keep()
+        self.usage.keep()
         self.after(self.scenario.power_off_for, self._power_is_back)
 
     def _power_is_back(self, _: None) -> None:
         self.is_off = False
         self._start()
         self._last_turn, self._wait_ms = self.clock.ms, 0
-        self.gauges.watch(self.broker)
-        self.ledger.power_is_back()
+        self.usage.watch(self.broker)
+        self.tracker.power_is_back()
         for device in self.devices:
             device.power_is_back()
 
@@ -111,7 +111,7 @@ class Network:
         end = until + self._begin_ms
         while clock.ms < end:
             poller = self.poller
-            is_busy = bool(self.broker.scanning or (poller.awake and poller.is_busy()))
+            is_busy = bool(self.broker.turn_soon or (poller.awake and poller.is_busy()))
             if not is_busy and not self._wait_ms:
                 self._wait_ms = wait_ms(self.broker)
             turn = self._last_turn + (_TURN_MS if is_busy else self._wait_ms)
@@ -131,8 +131,8 @@ class Network:
         self.loop.turn(0)
         self.settle()
         self._wait_ms = 0
-        if is_busy or self.gauges.is_due():
-            self.gauges.look(None)
+        if is_busy or self.usage.is_due():
+            self.usage.look(None)
 
     # What links tell
 
@@ -140,8 +140,8 @@ class Network:
         """The broker has made what it makes of the last read."""
         if self._window:
             (wire, packets), self._window = self._window, None
-            self.ledger.was_handled(packets)
-            self.gauges.look(wire.device)
+            self.tracker.was_handled(packets)
+            self.usage.look(wire.device)
 
     def was_read(self, wire: Wire, packets: list[tuple[Any, ...]]) -> None:
         """These packets of a client will be handled now."""

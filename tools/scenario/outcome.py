@@ -11,12 +11,12 @@ from slotmq import Limits
 from slotmq.config import budget
 
 from .. import boards
-from . import broker, traffic
-from .fate import CAUSES
-from .gauges import MORE, TABLES, Hit
-from .ledger import Tally
+from . import broker_config, traffic
+from .message_state import CAUSES
+from .model import Clients, Scenario
 from .network import Network
-from .plan import Clients, Scenario
+from .tracker import Tally
+from .usage import MORE, TABLES, Hit
 from .wear import Wear
 
 OF_VERSION_5 = ("version 5", "aliases", "shares")  # rows of the budget, as app/start.py has them
@@ -137,7 +137,7 @@ class Outcome:
 
 def simulate(scenario: Scenario, progress: Callable[[float], None]) -> Outcome:
     """The whole of a scenario; progress is told the percentage that is done."""
-    limits, settings = broker.make(scenario)
+    limits, settings = broker_config.make(scenario)
     network = Network(scenario, limits, settings)
     traffic.begin(network)
     network.run(0)
@@ -148,10 +148,10 @@ def simulate(scenario: Scenario, progress: Callable[[float], None]) -> Outcome:
         progress(100 * step / _STEPS)
     wear = network.journal.wear(duration)
     end = duration
-    while not network.ledger.is_settled() and end < duration + _SETTLE_MS:
+    while not network.tracker.is_settled() and end < duration + _SETTLE_MS:
         end += 100
         network.run(end)
-    network.ledger.close()
+    network.tracker.close()
     return _outcome(network, limits, wear)
 
 
@@ -162,30 +162,30 @@ def _room(scenario: Scenario) -> int:
 
 
 def _outcome(network: Network, limits: Limits, wear: Wear | None) -> Outcome:
-    scenario, gauges, ledger = network.scenario, network.gauges, network.ledger
+    scenario, usage, tracker = network.scenario, network.usage, network.tracker
     groups = []
     for group in scenario.clients:
         devices = [device for device in network.devices if device.group is group]
         refused = sum(device.refused for device in devices)
         breaks = sum(device.breaks for device in devices)
-        groups.append(Group(group, ledger.tallies[group.name], refused, breaks))
+        groups.append(Group(group, tracker.tallies[group.name], refused, breaks))
     sizes = {name: getattr(limits, name) for name in (*TABLES, *MORE)}
     return Outcome(
         scenario,
         limits,
         _room(scenario),
         groups,
-        [Table(n, sizes[n], gauges.peak(n), gauges.refused_count(n)) for n in sizes],
-        sorted(gauges.hits.values(), key=lambda hit: hit.ms),
-        sorted(gauges.refusals.values(), key=lambda hit: hit.ms),
+        [Table(n, sizes[n], usage.peak(n), usage.refused_count(n)) for n in sizes],
+        sorted(usage.hits.values(), key=lambda hit: hit.ms),
+        sorted(usage.refusals.values(), key=lambda hit: hit.ms),
         _ram(network, limits),
         wear,
         network.power_cuts,
         {
-            "delivered": ledger.delivered,
-            "late": ledger.late,
-            "lost": ledger.lost,
-            **gauges.curves,
+            "delivered": tracker.delivered,
+            "late": tracker.late,
+            "lost": tracker.lost,
+            **usage.curves,
         },
         network.trace.shown(),
     )

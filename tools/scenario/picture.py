@@ -7,10 +7,10 @@ import io
 from matplotlib.figure import Figure
 
 from .. import page
-from . import words
-from .gauges import CURVES
-from .ledger import BUCKETS
+from . import report
 from .outcome import Outcome
+from .tracker import BUCKETS
+from .usage import CURVES
 
 _COLOURS = ("#2f6f4f", "#d98a1f", "#b3362b", "#3b6ea5", "#7a5195")
 
@@ -19,18 +19,18 @@ def html(outcome: Outcome) -> str:
     """The page."""
     tables = [
         page.Section(title, heads=heads, rows=rows, numbers=True)
-        for title, heads, rows in words.tables(outcome)
+        for title, heads, rows in report.tables(outcome)
         if rows
     ]
     curves = page.Section("Curves", picture=page.svg(_figure(outcome)))
-    lines = filter(None, words.sentences(outcome))
+    lines = filter(None, report.sentences(outcome))
     return page.html(outcome.scenario.title or "slotmq sim", lines, [curves, *tables])
 
 
 def png(outcome: Outcome) -> bytes:
     """The picture."""
     figure = _figure(outcome)
-    title = "\n".join([outcome.scenario.title, words.delivered(outcome)]).strip()
+    title = "\n".join([outcome.scenario.title, report.delivered(outcome)]).strip()
     figure.suptitle(title, fontsize=10, parse_math=False)
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=110, metadata={"Software": None})
@@ -56,7 +56,7 @@ def _figure(outcome: Outcome) -> Figure:
         axes.set_xlim(0, duration)
         axes.set_xticks([duration * part / 4 for part in range(5)])
         axes.set_ylim(bottom=0)
-        axes.xaxis.set_major_formatter(lambda ms, _: words.clock(round(ms)))
+        axes.xaxis.set_major_formatter(lambda ms, _: report.clock(round(ms)))
         axes.legend(fontsize=8, loc="upper left")
         axes.grid(alpha=0.3)
     return figure

@@ -8,11 +8,11 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from .. import codec
-from .plan import NUMBER_BYTES, Publish
+from .model import NUMBER_BYTES, Publish
 
 if TYPE_CHECKING:
     from .device import Device
-    from .ledger import Message
+    from .tracker import Message
 
 _RECEIVE_MAX = 0x21
 
@@ -82,7 +82,7 @@ class Queue:
     def _lose(self, message: Message) -> None:
         device = self._device
         cause = device.forbidden[message.stream] or device.is_shut_out() or "publisher"
-        device.network.ledger.lose(message, cause)
+        device.network.tracker.lose(message, cause)
 
     def acknowledged(self, packet: Any) -> None:
         """PUBACK, PUBREC or PUBCOMP."""

@@ -49,7 +49,7 @@ def of_connect(device: Device, settings: Any) -> str:
 
 
 def of_message(device: Device, stream: int, settings: Any) -> str:
-    """The setting that is in the way of what it publishes, as in fate.CAUSES, or ""."""
+    """The setting that is in the way of what it publishes, as in message_state.CAUSES, or ""."""
     source = device.group.publish[stream]
     topic, body = device.topics[stream], bytes(source.payload)
     size = len(codec.publish(device.group.level, topic, body, source.qos, 1, source.retain, False))

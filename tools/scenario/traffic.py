@@ -8,8 +8,8 @@ from ..sim.numbers import Numbers
 
 if TYPE_CHECKING:
     from .device import Device
+    from .model import Publish
     from .network import Network
-    from .plan import Publish
 
 _SPREAD_MS = 2500  # in which those come that are there from the beginning
 _LATER_MS = 1000  # and in which those of a group come that starts later
@@ -39,8 +39,10 @@ def begin(network: Network) -> None:
         _begin_messages(network, device)
         _begin_outages(network, device)
     scenario = network.scenario
-    first = scenario.power_cut_first if scenario.power_cut_first >= 0 else scenario.power_cut_every
-    if first:
+    first = scenario.power_cut_first
+    if first is None:
+        first = scenario.power_cut_every
+    if first is not None:
         network.at(_ms(network, first), lambda _: _cut_power(network))
 
 
@@ -56,7 +58,7 @@ def _begin_messages(network: Network, device: Device) -> None:
     for stream, source in enumerate(device.group.publish):
         numbers = Numbers(network.seed, 40000 + 17 * device.index + stream)
         by_chance = numbers.below(1 << 16) * source.period / (1 << 16)
-        first = source.first if source.first >= 0 else by_chance
+        first = by_chance if source.first is None else source.first
         begun = Source(device, stream, source, max(first, device.group.start))
         _next_message(network, begun, 0)
 
@@ -71,7 +73,7 @@ def _next_message(network: Network, source: Source, done: int) -> None:
 
 def _publish(network: Network, source: Source, done: int) -> None:
     for _ in range(source.source.burst):
-        message = network.ledger.published(source.device, source.stream, source.source)
+        message = network.tracker.published(source.device, source.stream, source.source)
         source.device.publish(message, source.source)
     _next_message(network, source, done + 1)
 
@@ -89,17 +91,18 @@ def _cut_power(network: Network) -> None:
 def _begin_outages(network: Network, device: Device) -> None:
     link = network.scenario.links[device.group.link]
     if link.outage_for:
-        by_chance = device.numbers.below(1 << 16) * link.outage_every / (1 << 16)
-        first = link.outage_first if link.outage_first >= 0 else by_chance
+        by_chance = device.numbers.below(1 << 16) * (link.outage_every or 0) / (1 << 16)
+        first = by_chance if link.outage_first is None else link.outage_first
         network.at(_ms(network, first), lambda _: _goes(network, device))
 
 
 def _goes(network: Network, device: Device) -> None:
     link = network.scenario.links[device.group.link]
+    assert link.outage_for
     device.network_goes()
     network.after(link.outage_for, lambda _: device.network_comes())
     if link.outage_every:
         pause: float = link.outage_every
-        if link.outage_first < 0:
+        if link.outage_first is None:
             pause *= 0.5 + device.numbers.below(1 << 16) / (1 << 16)
         network.after(max(pause, link.outage_for + 1), lambda _: _goes(network, device))

@@ -15,10 +15,10 @@ from slotmq.journal.start import DEFAULTS
 from .. import boards
 from ..errors import ToolError
 from ..sim.flash import Flash
-from .reading import BadScenario
+from .read import BadScenario
 
 if TYPE_CHECKING:
-    from .plan import Persistence
+    from .model import Persistence
 
 # Bytes that one synced append takes of littlefs on a Pico's flash: lib/FORMAT.md
 LITTLEFS_PROGRAMMED, LITTLEFS_ERASED = 2519, 4498
@@ -42,10 +42,10 @@ class Wear:
 class Journal:
     """The journal of a broker, if it keeps one; it outlives the broker."""
 
-    def __init__(self, plan: Persistence | None, board: str) -> None:
-        self._plan = plan
+    def __init__(self, config: Persistence | None, board: str) -> None:
+        self._config = config
         self._is_host = board == "HOST"  # are the limits a computer's?
-        self._size = _size(plan, board) if plan else 0
+        self._size = _size(config, board) if config else 0
         self._journal: Any = None
         self._device: Any = None  # what stays when the power goes
         self._commits = 0  # of brokers before this one
@@ -53,18 +53,18 @@ class Journal:
 
     def attach(self, broker: Any) -> None:
         """A broker starts with what was kept, and keeps what it promises."""
-        plan = self._plan
-        if not plan:
+        config = self._config
+        if not config:
             return
         snapshot = snapshot_bytes(broker.limits)
         if self._journal:
             self._commits += self._journal.commits
         if not self._device:
-            self._device = _flash(plan, self._size, snapshot, is_host=self._is_host)
+            self._device = _flash(config, self._size, snapshot, is_host=self._is_host)
         medium = _Medium(self._device, snapshot)  # type: ignore[no-untyped-call]
         interval = getattr(broker.settings, "autosave_interval", _AUTOSAVE_S)
         try:
-            always = plan.sync == "always"
+            always = config.sync == "always"
             self._journal = restore(broker, medium, _say_nothing, always, interval)
         except OSError as error:
             raise ToolError(f"the broker cannot start with its journal: {error}") from None
@@ -82,22 +82,22 @@ class Journal:
 
     def wear(self, ms: int) -> Wear | None:
         """What that many milliseconds have cost."""
-        plan = self._plan
-        if not plan:
+        config = self._config
+        if not config:
             return None
         commits, programmed, erased = (
             after - before for after, before in zip(self._now(), self._before, strict=True)
         )
         # What was written must be erased some day, even if no block's turn has come yet.
-        life = plan.endurance * ms / _YEAR_MS  # of a byte, if it is written once in this time
+        life = config.endurance * ms / _YEAR_MS  # of a byte, if it is written once in this time
         most = max(programmed, erased)
-        raw = RAW_BYTES if plan.medium == "littlefs" else self._size
+        raw = RAW_BYTES if config.medium == "littlefs" else self._size
         raw_years = raw * life / most if most else None
-        if plan.medium == "flash":
-            return Wear(plan.medium, commits, programmed, erased, raw_years, raw_years)
+        if config.medium == "flash":
+            return Wear(config.medium, commits, programmed, erased, raw_years, raw_years)
         programmed, erased = commits * LITTLEFS_PROGRAMMED, commits * LITTLEFS_ERASED
         years = self._size * life / erased if erased else None
-        return Wear(plan.medium, commits, programmed, erased, years, raw_years)
+        return Wear(config.medium, commits, programmed, erased, years, raw_years)
 
 
 class _Medium(FlashMedium):
@@ -111,17 +111,17 @@ def _say_nothing(text: str) -> None:
     """A new medium has nothing to complain of."""
 
 
-def _size(plan: Persistence, board: str) -> int:
-    if plan.size:
-        return plan.size
-    files = boards.load(board).files_kb if plan.medium == "littlefs" else 0
+def _size(config: Persistence, board: str) -> int:
+    if config.size:
+        return config.size
+    files = boards.load(board).files_kb if config.medium == "littlefs" else 0
     return files * 1024 or RAW_BYTES
 
 
-def _flash(plan: Persistence, size: int, snapshot: int, *, is_host: bool) -> Any:
-    blocks = 2 * -(-snapshot // (plan.block - 256)) + 2
-    if size < blocks * plan.block:
-        kb = -(-blocks * plan.block // 1024)
+def _flash(config: Persistence, size: int, snapshot: int, *, is_host: bool) -> Any:
+    blocks = 2 * -(-snapshot // (config.block - 256)) + 2
+    if size < blocks * config.block:
+        kb = -(-blocks * config.block // 1024)
         what = "a computer's limits may hold: name a board" if is_host else "these limits may hold"
         raise BadScenario([f"persistence.size: at least {kb:,} KB for what {what}"])
-    return Flash(size // plan.block, plan.block)
+    return Flash(size // config.block, config.block)

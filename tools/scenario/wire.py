@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..sim.link import Link, Weather
-from . import plan
+from . import model
 
 if TYPE_CHECKING:
     from .device import Device
@@ -20,7 +20,7 @@ UP, DOWN = 0, 1
 class Wire(Link):
     """One connection of one client."""
 
-    def __init__(self, network: Network, number: int, device: Device, link: plan.Link) -> None:
+    def __init__(self, network: Network, number: int, device: Device, link: model.Link) -> None:
         weather = Weather()
         weather.capacity = link.buffer
         super().__init__(network, number, device, device.group.level, weather)

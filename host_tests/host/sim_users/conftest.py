@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from slotmq_tools.scenario.outcome import Group, Outcome, simulate
-from slotmq_tools.scenario.reading import read
+from slotmq_tools.scenario.read import read
 
 Simulated = Callable[..., Outcome]
 

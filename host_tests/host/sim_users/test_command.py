@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from slotmq_tools import cli
 from slotmq_tools.scenario import model
 from slotmq_tools.scenario.outcome import simulate
-from slotmq_tools.scenario.reading import read
+from slotmq_tools.scenario.read import read
 
 from .test_outcomes import TEN
 
@@ -182,7 +182,7 @@ def test_it_is_fast() -> None:
     """A small network: thousands of simulated seconds a second, if the machine is idle."""
     code = (
         "import sys, time; from pathlib import Path\n"
-        "from slotmq_tools.scenario.reading import read\n"
+        "from slotmq_tools.scenario.read import read\n"
         "from slotmq_tools.scenario.outcome import simulate\n"
         "scenario = read(Path(sys.argv[1]))\n"
         "start = time.process_time(); simulate(scenario, lambda percent: None)\n"

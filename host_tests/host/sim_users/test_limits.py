@@ -2,9 +2,9 @@
 
 import pytest
 
-from slotmq_tools.scenario import words
-from slotmq_tools.scenario.fate import CAUSES
-from slotmq_tools.scenario.gauges import MORE, TABLES
+from slotmq_tools.scenario import report
+from slotmq_tools.scenario.message_state import CAUSES
+from slotmq_tools.scenario.usage import MORE, TABLES
 
 from .conftest import Simulated, group, table
 from .test_outcomes import AWAY, SHARES, TEN, summary
@@ -20,7 +20,7 @@ def test_the_bytes_of_messages(simulated: Simulated) -> None:
     assert outcome.causes == {"message_bytes": 17}
     assert outcome.hits[0].limit == "message_bytes"
     assert table(outcome, "message_bytes")[:2] == (2048, 30 * 64)
-    assert "twice as much takes 2,112 bytes more." in words.text(outcome)
+    assert "twice as much takes 2,112 bytes more." in report.text(outcome)
 
 
 def test_a_connection_that_takes_no_more(simulated: Simulated) -> None:
@@ -104,7 +104,7 @@ def test_long_packets_in_pieces_wait_for_one_another(simulated: Simulated) -> No
     "limit", [*TABLES, *MORE, "retained_name_bytes", "tx_bytes", "max_connections"]
 )
 def test_there_is_advice_for_each(limit: str) -> None:
-    assert limit == "inflight" or words.advice(limit)
+    assert limit == "inflight" or report.advice(limit)
 
 
 def test_every_cause_is_explained() -> None:

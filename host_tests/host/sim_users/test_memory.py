@@ -7,7 +7,7 @@ from slotmq.app import start
 from slotmq_boards.RPI_PICO_W.limits import LIMITS
 from slotmq_tools import boards
 from slotmq_tools.cli import main
-from slotmq_tools.scenario import words
+from slotmq_tools.scenario import report
 from slotmq_tools.scenario.outcome import OF_VERSION_5
 
 from .conftest import Simulated
@@ -24,7 +24,7 @@ def test_the_ram_is_what_the_budget_says(simulated: Simulated) -> None:
     told = (
         f"RAM: the tables take {total:,} bytes of the {room['']:,} that a start leaves for them."
     )
-    assert told in words.text(outcome)
+    assert told in report.text(outcome)
     kept = simulated(TEN + "[persistence]\nsize = '1 MB'", board="RPI_PICO_W")
     assert kept.ram_bytes == total + rows["journal"]
     assert kept.room == room["kept"]
@@ -42,7 +42,7 @@ def test_without_version_5_its_rows_are_left_out(simulated: Simulated) -> None:
 def test_what_a_board_would_not_start_is_said(simulated: Simulated) -> None:
     outcome = simulated(TEN + "[limits]\nmessage_bytes = 65536", board="RPI_PICO_W")
     assert not outcome.fits and not outcome.as_json()["ram"]["fits"]
-    told = " ".join(words.summary(outcome).split())
+    told = " ".join(report.summary(outcome).split())
     assert "THE BOARD WOULD NOT START. Most of it goes to messages." in told
     version_3 = "[settings]\nmqtt_versions = 3"
     outcome = simulated(TEN + version_3, board="RPI_PICO_W")
@@ -51,7 +51,7 @@ def test_what_a_board_would_not_start_is_said(simulated: Simulated) -> None:
 
 def test_a_computer_has_room_for_all(simulated: Simulated) -> None:
     outcome = simulated(TEN + "[limits]\nmessage_bytes = 4000000", board="HOST")
-    assert outcome.fits and "that a start leaves" not in words.text(outcome)
+    assert outcome.fits and "that a start leaves" not in report.text(outcome)
 
 
 def test_qos_0_writes_nothing(simulated: Simulated) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slotmq_tools.scenario import words
+from slotmq_tools.scenario import report
 from slotmq_tools.scenario.outcome import Outcome
 
 from .conftest import Simulated, group, table
@@ -52,13 +52,13 @@ def test_ten_a_second_for_a_minute(simulated: Simulated) -> None:
     assert outcome.hits == []
     assert table(outcome, "connections")[1] == 11
     assert table(outcome, "subscriptions")[1] == 1
-    assert "Of 600 messages due 600 were delivered (100 %)" in words.text(outcome)
+    assert "Of 600 messages due 600 were delivered (100 %)" in report.text(outcome)
 
 
 def test_nothing_is_due_where_nobody_is_subscribed(simulated: Simulated) -> None:
     outcome = simulated(TEN.replace("t/+", "u/+"))
     assert summary(outcome) == (0, 0, 0, 0)
-    told = words.summary(outcome)
+    told = report.summary(outcome)
     assert "No message was due: nobody published what somebody had subscribed to." in told
     assert "%" not in told
 
@@ -169,7 +169,7 @@ def test_more_clients_than_connections(simulated: Simulated) -> None:
     assert group(outcome, "sensor").refused > 50
     assert group(outcome, "reader").tally.delivered == 3 * 55
     assert outcome.total("waiting") == outcome.total("due") - 3 * 55
-    assert "The first limit that was hit: connections at 0:00:05" in words.text(outcome)
+    assert "The first limit that was hit: connections at 0:00:05" in report.text(outcome)
 
 
 def test_a_subscription_that_is_refused(simulated: Simulated) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slotmq_tools.scenario import words
+from slotmq_tools.scenario import report
 
 from .conftest import Simulated, group, table
 from .test_outcomes import AWAY, SHARES, TEN, summary
@@ -17,7 +17,7 @@ def test_without_persistence_what_waited_is_lost(simulated: Simulated) -> None:
     assert summary(outcome) == (20, 0, 20, 0)
     assert outcome.causes == {"queued": 12, "power": 8}
     assert outcome.power_cuts == 1
-    assert "The power failed once, with persistence false." in words.text(outcome)
+    assert "The power failed once, with persistence false." in report.text(outcome)
 
 
 @pytest.mark.parametrize("medium", ["flash", "littlefs"])

@@ -3,8 +3,8 @@ connection that broke."""
 
 import pytest
 
-from slotmq_tools.scenario import words
-from slotmq_tools.scenario.fate import CAUSES
+from slotmq_tools.scenario import report
+from slotmq_tools.scenario.message_state import CAUSES
 from slotmq_tools.scenario.refusal import CLIENTS
 
 from .conftest import Simulated, group
@@ -61,7 +61,7 @@ def test_a_client_that_may_not_come_in(
     assert outcome.hits == []
     assert summary(outcome) == (20, 0, 20, 0)
     assert outcome.causes == {"settings": 20}
-    shown = " ".join(words.text(outcome).split())
+    shown = " ".join(report.text(outcome).split())
     assert f"The broker refused a client at the start (sensor{'-one' * ('one' in who)})" in shown
     assert f": settings.{told} is " in shown
     assert "No limit was hit." in shown
@@ -82,7 +82,7 @@ def test_more_clients_than_a_setting_lets_in(simulated: Simulated) -> None:
     assert [(hit.limit, hit.who) for hit in outcome.hits] == [("max_connections", "reader-2")]
     assert outcome.refusals == []
     assert outcome.causes == {"connections": 40}
-    shown = words.text(outcome)
+    shown = report.text(outcome)
     assert "settings.max_connections is 2; raise it, up to limit connections." in shown
     assert "limit connections is" not in shown
 
@@ -145,7 +145,7 @@ def test_messages_that_may_not_be_published(
 def test_a_qos_that_may_not_be_published(simulated: Simulated) -> None:
     outcome = simulated(ONE + "[settings]\nmax_qos = 0")
     assert outcome.causes == {"max_qos": 20}
-    assert "settings.max_qos is lower: the broker closed its publisher" in words.text(outcome)
+    assert "settings.max_qos is lower: the broker closed its publisher" in report.text(outcome)
     outcome = simulated(ONE.replace("qos = 1 }", "qos = 0 }") + "[settings]\nmax_qos = 0")
     assert summary(outcome) == (20, 20, 0, 0)
 

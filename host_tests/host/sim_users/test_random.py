@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from slotmq_tools.scenario import broker, traffic
+from slotmq_tools.scenario import broker_config, traffic
 from slotmq_tools.scenario.model import Scenario
 from slotmq_tools.scenario.network import Network
 
@@ -118,13 +118,13 @@ def _publish(chance: random.Random) -> dict[str, Any]:
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_nothing_is_unaccounted_for(seed: int) -> None:
     plan = scenario(seed)
-    network = Network(plan, *broker.make(plan))
+    network = Network(plan, *broker_config.make(plan))
     traffic.begin(network)
     network.run(plan.duration + 5000)
     wrong = broken(network.broker)
     assert not wrong, wrong
-    network.ledger.close()
-    for tally in network.ledger.tallies.values():
+    network.tracker.close()
+    for tally in network.tracker.tallies.values():
         assert tally.due == tally.delivered + sum(tally.lost.values()) + tally.waiting
         assert sum(tally.took.values()) == tally.delivered
-    assert sum(tally.published for tally in network.ledger.tallies.values()) > 0
+    assert sum(tally.published for tally in network.tracker.tallies.values()) > 0

@@ -11,7 +11,7 @@ from importlib import util
 from typing import Any
 
 from ..errors import ToolError
-from .many import COLUMNS, Row, Work, run
+from .batch import COLUMNS, Row, Work, run
 
 _TASKS = 4  # for each core
 _ROWS = 200  # of a frame that goes back
@@ -25,12 +25,12 @@ def rows(master: str, work: Work, seeds: range) -> list[Row]:
 
     spark = session(master)
     try:
-        return spread(spark, work, seeds)
+        return rows_in(spark, work, seeds)
     finally:
         spark.stop()
 
 
-def spread(spark: Any, work: Work, seeds: range) -> list[Row]:
+def rows_in(spark: Any, work: Work, seeds: range) -> list[Row]:
     """The same on a session that is there."""
     points = len(work.grid)
     count = len(seeds) * points

@@ -35,7 +35,7 @@ class Hit(NamedTuple):
     who: str  # client id, or ""
 
 
-class Gauges:
+class TableUsage:
     """Watches the tables of one broker."""
 
     def __init__(self, network: Network) -> None:
@@ -134,7 +134,7 @@ class Gauges:
             self._hit("tx_bytes", device.name)
 
     def refused(self, device: Device, code: int) -> str:
-        """A client was refused, with this code; why, as in fate.CAUSES."""
+        """A client was refused, with this code; why, as in message_state.CAUSES."""
         if code not in refusal.NO_ROOM:
             name = refusal.of_client(device, self._broker.settings, code) or "settings"
             self.refusals.setdefault(name, Hit(name, self._network.now(), device.name))

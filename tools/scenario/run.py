@@ -7,22 +7,23 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import MISSING
 from importlib import resources, util
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 import click
+from pydantic.fields import FieldInfo
 
 from slotmq.config.capacities import fields
 
 from .. import progress
 from ..errors import ToolError
-from . import kinds, plan, words
-from .broker import KEYS
+from . import model, report
+from .broker_config import KEYS
 from .outcome import Outcome, simulate
-from .reading import BadScenario, read
+from .read import BadScenario, read
+from .units import time_text
 
 _FORMATS = (".html", ".png")
 
@@ -49,7 +50,7 @@ def answer(
 def _run(file: Path, instead: dict[str, Any], quiet: bool) -> Outcome:
     scenario = read(file, **instead)
     start = time.monotonic()
-    with _bar(f"{file.name}, {kinds.shown(scenario.duration)}", quiet) as told:
+    with _bar(f"{file.name}, {time_text(scenario.duration)}", quiet) as told:
         outcome = simulate(scenario, told)
     took = time.monotonic() - start
     if not quiet:
@@ -70,7 +71,7 @@ def _bar(label: str, quiet: bool) -> Iterator[Any]:
 def _text(outcome: Outcome, as_json: bool, quiet: bool) -> str:
     if as_json:
         return json.dumps(outcome.as_json(), indent=2) + "\n"
-    return words.summary(outcome) + "\n" if quiet else words.text(outcome)
+    return report.summary(outcome) + "\n" if quiet else report.text(outcome)
 
 
 def _check_out(out: Path) -> None:
@@ -104,23 +105,23 @@ def keys() -> str:
 def _keys() -> Iterator[str]:
     yield 'Times are numbers of seconds, or texts as "20 ms", "10 s", "5 min", "1 h", "2 d";'
     yield 'bytes are numbers, or texts as "4 KB", "1 MB".\n'
-    for title, table in plan.TABLES.items():
+    for title, table in model.TABLES.items():
         told = (table.__doc__ or "").strip().rstrip(".")
         yield f"{title}: {told}"
-        for name, each in plan.keys(table).items():
-            yield f"  {name:16}{each.metadata['help']} {_default(each)}"
+        for name, key in table.model_fields.items():
+            yield f"  {name:16}{key.description}{_default(key)}"
         yield ""
     yield _listed("[limits]", [name for name, *_ in fields()])
     yield _listed("[settings]", KEYS)
 
 
 def _listed(title: str, names: list[str]) -> str:
-    return fill(f"{title}: {', '.join(names)}", words.WIDTH, subsequent_indent="  ") + "\n"
+    return fill(f"{title}: {', '.join(names)}", report.WIDTH, subsequent_indent="  ") + "\n"
 
 
-def _default(each: Any) -> str:
-    if each.default is MISSING:
-        return "(required)"
-    if each.metadata["shown"]:
-        return f"[{each.metadata['shown']}]"
-    return f"[{json.dumps(each.default) if each.default != () else 'none'}]"
+def _default(key: FieldInfo) -> str:
+    if key.is_required():
+        return " (required)"
+    if key.default in (None, "", [], {}):
+        return ""
+    return f" [default: {json.dumps(key.default)}]"

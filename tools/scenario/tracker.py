@@ -11,13 +11,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from . import fate
-from .plan import NUMBER_BYTES
+from . import message_state
+from .model import NUMBER_BYTES
 
 if TYPE_CHECKING:
     from .device import Device
+    from .model import Publish
     from .network import Network
-    from .plan import Publish
 
 BUCKETS = 240  # of the duration, for curves
 _WILL = 0xFFFFFFFF
@@ -70,7 +70,7 @@ class Tally:
     took: Counter[int] = field(default_factory=Counter)  # milliseconds
 
 
-class Ledger:
+class Tracker:
     """All messages that are under way, and the tallies."""
 
     def __init__(self, network: Network) -> None:
@@ -91,7 +91,7 @@ class Ledger:
         self.tallies[device.group.name].published += 1
         for receiver in self._receivers_of(device.topics[stream]):
             if receiver.is_subscribed():
-                message.owed[receiver] = fate.SENT
+                message.owed[receiver] = message_state.SENT
                 self._tally(receiver).due += 1
         if message.owed:
             self._under_way[message.number] = message
@@ -102,11 +102,11 @@ class Ledger:
         numbers = {packet[1] for packet in packets if packet[0] == "publish"}
         if not numbers:
             return
-        here = fate.Here(self._network, numbers)
+        here = message_state.AfterRead(self._network, numbers)
         for number in numbers & self._under_way.keys():
             message = self._under_way[number]
             for receiver, state in list(message.owed.items()):
-                if state == fate.SENT:
+                if state == message_state.SENT:
                     found = here.look(message, receiver)
                     if isinstance(found, int):
                         message.owed[receiver] = found
@@ -163,7 +163,7 @@ class Ledger:
         self._settle(message, receiver)
         self._tally(receiver).lost[cause] += 1
         self.lost[min(message.due // self._bucket_ms, BUCKETS - 1)] += 1
-        self._network.gauges.lost(cause, receiver.devices[0])
+        self._network.usage.lost(cause, receiver.devices[0])
 
     def _settle(self, message: Message, receiver: Receiver) -> None:
         del message.owed[receiver]
@@ -173,10 +173,10 @@ class Ledger:
     def power_is_back(self) -> None:
         """The broker was off: what it had queued is there again, or lost."""
         held = self._network.broker.settings.qos2_delivery == "release"
-        last = fate.Last(self._network)
+        last = message_state.AtEnd(self._network)
         for message in list(self._under_way.values()):
             for receiver, state in list(message.owed.items()):
-                if state != fate.QUEUED or (held and message.qos == 2):
+                if state != message_state.QUEUED or (held and message.qos == 2):
                     continue
                 if not last.waits(receiver, message.number):
                     self._lose(message, receiver, "power")
@@ -188,7 +188,7 @@ class Ledger:
     def close(self) -> None:
         """The end: what has not come by now waits somewhere, or is lost."""
         waiting = {number for device in self._network.devices for number in device.queue.left()}
-        last = fate.Last(self._network)
+        last = message_state.AtEnd(self._network)
         for message in list(self._under_way.values()):
             for receiver, state in list(message.owed.items()):
                 cause = last.look(message, receiver, state, message.number in waiting)

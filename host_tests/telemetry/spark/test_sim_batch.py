@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from host_tests.host.sim_users.test_many import CROWD, runs
-from slotmq_tools.scenario import fan, many
-from slotmq_tools.scenario.many import Work
+from host_tests.host.sim_users.test_batch import CROWD, runs
+from slotmq_tools.scenario import batch, on_spark
+from slotmq_tools.scenario.batch import Work
 
 
 def test_rows_are_those_of_this_process(spark: SparkSession) -> None:
-    work = Work(CROWD, None, many.grid(["connections=1,4"]))
-    assert fan.spread(spark, work, range(1, 4)) == runs(work, range(1, 4))
+    work = Work(CROWD, None, batch.grid(["connections=1,4"]))
+    assert on_spark.rows_in(spark, work, range(1, 4)) == runs(work, range(1, 4))
 
 
 def test_the_brokers_own_seeds_have_the_same_traces(spark: SparkSession) -> None:
     work = Work(None, None, ({},))
-    assert fan.spread(spark, work, range(20, 25)) == runs(work, range(20, 25))
+    assert on_spark.rows_in(spark, work, range(20, 25)) == runs(work, range(20, 25))
 
 
 def test_a_run_that_fails_is_a_row_with_its_seed(spark: SparkSession) -> None:
     work = Work(CROWD, None, ({"connections": 4}, {"connections": 900}))
-    rows = fan.spread(spark, work, range(3, 5))
+    rows = on_spark.rows_in(spark, work, range(3, 5))
     assert [(row["seed"], row["point"]) for row in rows if row["failure"]] == [(3, 1), (4, 1)]
     assert "connections" in rows[1]["failure"]

@@ -10,7 +10,7 @@ import pytest
 
 from slotmq_tools.scenario.model import Clients, Publish, Scenario
 from slotmq_tools.scenario.outcome import simulate
-from slotmq_tools.scenario.reading import read
+from slotmq_tools.scenario.read import read
 
 from ...broker.wire import codec
 from ...broker.wire.client import Client

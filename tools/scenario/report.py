@@ -10,11 +10,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from . import kinds
-from .fate import CAUSES
-from .gauges import Hit
+from .message_state import CAUSES
 from .outcome import Group, Outcome
 from .refusal import CLIENTS
+from .units import time_text
+from .usage import Hit
 
 # What to do about a limit that was full
 _ADVICE = {
@@ -61,7 +61,7 @@ def sentences(outcome: Outcome) -> Iterator[str]:
     scenario = outcome.scenario
     groups = [f"{group.clients.count} x {group.clients.name}" for group in outcome.groups]
     yield (
-        f"{', '.join(groups)} on {scenario.board} for {kinds.shown(scenario.duration)},"
+        f"{', '.join(groups)} on {scenario.board} for {time_text(scenario.duration)},"
         f" seed {scenario.seed}"
     )
     yield ""
@@ -88,9 +88,7 @@ def delivered(outcome: Outcome) -> str:
     lost, waiting = sum(outcome.causes.values()), outcome.total("waiting")
     told = f"Of {due:,} messages due {done:,} were delivered ({_percent(done, due)})"
     late = outcome.total("late")
-    told += f", {late:,} of them later than {kinds.shown(outcome.scenario.late_after)}" * (
-        late > 0
-    )
+    told += f", {late:,} of them later than {time_text(outcome.scenario.late_after)}" * (late > 0)
     told += f"; {lost:,} lost ({_percent(lost, due)})" if lost else "; none was lost"
     return told + (f"; {waiting:,} still wait." if waiting else ".")
 

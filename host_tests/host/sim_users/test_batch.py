@@ -7,8 +7,8 @@ from click.testing import CliRunner
 
 from slotmq_tools import cli
 from slotmq_tools.errors import ToolError
-from slotmq_tools.scenario import fan, many
-from slotmq_tools.scenario.many import Row, Work
+from slotmq_tools.scenario import batch, on_spark
+from slotmq_tools.scenario.batch import Row, Work
 
 CROWD = """
 duration = "1 min"
@@ -26,35 +26,35 @@ subscribe = ["home/#"]
 
 def runs(work: Work, seeds: range) -> list[Row]:
     return list(
-        many.run(work, [(seed, point) for seed in seeds for point in range(len(work.grid))])
+        batch.run(work, [(seed, point) for seed in seeds for point in range(len(work.grid))])
     )
 
 
 def test_a_grid_is_every_combination() -> None:
-    assert many.grid(["connections=1,4", "queued=8"]) == (
+    assert batch.grid(["connections=1,4", "queued=8"]) == (
         {"connections": 1, "queued": 8},
         {"connections": 4, "queued": 8},
     )
-    assert many.grid([]) == ({},)
-    assert many.seeds("3..5") == range(3, 6)
+    assert batch.grid([]) == ({},)
+    assert batch.seeds("3..5") == range(3, 6)
 
 
 @pytest.mark.parametrize("text", ["5..3", "7", "a..b", "-1..3"])
 def test_seeds_that_are_none(text: str) -> None:
     with pytest.raises(ToolError, match=r"expected A\.\.B"):
-        many.seeds(text)
+        batch.seeds(text)
 
 
 @pytest.mark.parametrize("text", ["connections", "connections=", "colour=3", "queued=1,x"])
 def test_a_grid_that_is_none(text: str) -> None:
     with pytest.raises(ToolError, match="expected LIMIT=N,N"):
-        many.grid([text])
+        batch.grid([text])
 
 
 def test_more_connections_bear_more_and_the_table_says_so() -> None:
-    work = Work(CROWD, None, many.grid(["connections=1,4"]))
+    work = Work(CROWD, None, batch.grid(["connections=1,4"]))
     rows = runs(work, range(1, 4))
-    head, table = many.capacity(rows, work)
+    head, table = batch.capacity(rows, work)
     cells = [dict(zip(head, line, strict=True)) for line in table]
     assert [line["connections"] for line in cells] == ["1", "4"]
     assert [line["seeds"] for line in cells] == ["3", "3"]
@@ -65,23 +65,23 @@ def test_more_connections_bear_more_and_the_table_says_so() -> None:
 
 
 def test_a_run_is_the_same_wherever_it_stands() -> None:
-    work = Work(CROWD, None, many.grid(["connections=1,4"]))
-    alone = list(many.run(work, [(2, 1)]))
+    work = Work(CROWD, None, batch.grid(["connections=1,4"]))
+    alone = list(batch.run(work, [(2, 1)]))
     assert alone[0] == runs(work, range(1, 3))[3]
 
 
 def test_a_seed_of_the_broker_has_its_trace() -> None:
     from host_tests.sim.run import run
 
-    (row,) = many.run(Work(None, None, ({},)), [(17, 0)])
+    (row,) = batch.run(Work(None, None, ({},)), [(17, 0)])
     assert row["failure"] is None and row["trace"] == run(17).hash
 
 
 def test_what_failed_is_told_with_its_seed_and_how_to_run_it_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rows = [dict.fromkeys(many.COLUMNS) | {"seed": 7, "point": 0, "failure": "AssertionError: x"}]
-    told = list(many.failures(rows, Work(None, None, ({},)), ""))
+    rows = [dict.fromkeys(batch.COLUMNS) | {"seed": 7, "point": 0, "failure": "AssertionError: x"}]
+    told = list(batch.failures(rows, Work(None, None, ({},)), ""))
     assert told[0] == "seed 7: AssertionError: x"
     assert told[1].strip().startswith("python -m host_tests.sim --first 7 --seeds 1")
 
@@ -96,11 +96,11 @@ def test_the_command_prints_the_table_and_ends_with_1_where_a_run_failed(
 ) -> None:
     file = tmp_path / "crowd.toml"
     file.write_text(CROWD)
-    monkeypatch.setattr(fan, "rows", lambda _master, work, seeds: runs(work, seeds))
+    monkeypatch.setattr(on_spark, "rows", lambda _master, work, seeds: runs(work, seeds))
     status, said = sim(file, "--spark", "local", "--seeds", "1..2", "--grid", "connections=3,4")
     assert status == 0 and "delivered %" in said and "no run failed" in said
-    broken = [dict.fromkeys(many.COLUMNS) | {"seed": 1, "point": 0, "failure": "E: x"}]
-    monkeypatch.setattr(fan, "rows", lambda *_: broken)
+    broken = [dict.fromkeys(batch.COLUMNS) | {"seed": 1, "point": 0, "failure": "E: x"}]
+    monkeypatch.setattr(on_spark, "rows", lambda *_: broken)
     status, said = sim("--spark", "local", "--seeds", "1..1")
     assert status == 1 and "seed 1: E: x" in said and "1 of 1 runs failed" in said
 

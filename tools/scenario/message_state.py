@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .device import Device
-    from .ledger import Message, Receiver
     from .network import Network
+    from .tracker import Message, Receiver
 
 # Of a message and one of its receivers, until it has come
 SENT, QUEUED, PASSED, BUSY, AWAY, FULL = range(6)  # from FULL on: a table that was full then
@@ -62,14 +62,14 @@ class _Tables:
         return int.from_bytes(messages.arena.text(messages.first[msg])[at : at + 4], "big")
 
 
-class Here(_Tables):
+class AfterRead(_Tables):
     """Just after the broker has handled what came by one read."""
 
     def __init__(self, network: Network, numbers: set[int]) -> None:
         super().__init__(network)
-        self._gauges = network.gauges
+        self._usage = network.usage
         self._numbers = numbers
-        self._grown = network.gauges.grown()
+        self._grown = network.usage.grown()
         self._settings = network.broker.settings
 
     def look(self, message: Message, receiver: Receiver) -> int | str:
@@ -96,7 +96,7 @@ class Here(_Tables):
 
     def _look_in_queues(self, message: Message, receiver: Receiver, slots: list[int]) -> int | str:
         for slot in slots:
-            self._gauges.queue(self._sessions.queued[slot], self._sessions.inflight[slot])
+            self._usage.queue(self._sessions.queued[slot], self._sessions.inflight[slot])
             if self._is_queued(slot, message.number):
                 return QUEUED
         if not slots:
@@ -136,7 +136,7 @@ class Here(_Tables):
         return FULL + _TABLES.index(full) if full else PASSED
 
 
-class Last(_Tables):
+class AtEnd(_Tables):
     """At the end of a run."""
 
     def look(self, message: Message, receiver: Receiver, state: int, unsent: bool) -> str:
@@ -183,7 +183,7 @@ def _any_subscribed(receiver: Receiver) -> bool:
 
 
 def _should_be_kept(device: Device) -> bool:
-    return device.has_been_in and not device.group.clean and device.group.expiry < 0
+    return device.has_been_in and not device.group.clean and device.group.expiry is None
 
 
 def _absent(receiver: Receiver) -> str:

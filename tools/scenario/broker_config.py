@@ -5,7 +5,6 @@ checked by what reads slotmq.conf.
 import re
 import tempfile
 from collections.abc import Iterator
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,8 @@ from slotmq.config.mosquitto_conf import FIELDS, load
 from slotmq.config.settings import ConfError
 
 from .. import boards
-from .plan import Clients, Scenario
-from .reading import BadScenario, no_such_key
+from .model import Clients, Scenario
+from .read import BadScenario, unknown_key
 
 # What concerns a process, or is said elsewhere in the file
 _NOT_HERE = {
@@ -87,7 +86,7 @@ def _settings(values: dict[str, Any], wrong: list[str]) -> list[tuple[str, str]]
     for name, value in values.items():
         path = f"settings.{name}"
         if name not in KEYS:
-            wrong.append(f"{path}: {no_such_key(get_close_matches(name, KEYS, 1))}")
+            wrong.append(f"{path}: {unknown_key(name, KEYS)}")
         elif isinstance(value, dict) and name == "when_full":
             found += [
                 (f"{path}.{table}", f"{name} {table} {text}") for table, text in value.items()

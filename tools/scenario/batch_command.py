@@ -10,35 +10,35 @@ from pathlib import Path
 
 import click
 
-from . import fan, many
-from .reading import BadScenario
+from . import batch, on_spark
+from .read import BadScenario
 
 _TOLD = 10  # failures
 
 
-def spread(
+def run_batch(
     file: Path | None, board: str | None, master: str, seeds: str, grid: Sequence[str],
     *, as_json: bool,
 ) -> None:  # fmt: skip
     """Ends with 1 where a seed failed."""
-    wanted = many.seeds(seeds)
+    wanted = batch.seeds(seeds)
     if file is None and (board or grid):
         raise click.UsageError("--board and --grid go with a SCENARIO")
     try:
         text = None if file is None else file.read_text()
-        work = many.Work(text, board, many.grid(grid))
-        many.check(work)
+        work = batch.Work(text, board, batch.grid(grid))
+        batch.check(work)
     except (OSError, UnicodeDecodeError, BadScenario) as error:
         click.echo(f"Error: {file}: {error}", err=True)
         sys.exit(2)
     start = time.monotonic()
-    rows = fan.rows(master, work, wanted)
+    rows = on_spark.rows(master, work, wanted)
     took = time.monotonic() - start
     click.echo(f"{len(rows):,} runs in {took:.0f} s, {len(rows) / took:.1f} a second", err=True)
     if as_json:
         click.echo(json.dumps({"grid": work.grid, "runs": rows}, indent=2))
     elif file is not None:
-        _table(*many.capacity(rows, work))
+        _table(*batch.capacity(rows, work))
     _failed(rows, work, str(file))
 
 
@@ -48,9 +48,9 @@ def _table(head: list[str], rows: list[list[str]]) -> None:
         click.echo("  ".join(f"{cell:>{width}}" for cell, width in zip(line, widths, strict=True)))
 
 
-def _failed(rows: Sequence[many.Row], work: many.Work, file: str) -> None:
+def _failed(rows: Sequence[batch.Row], work: batch.Work, file: str) -> None:
     failed = [row for row in rows if row["failure"]]
-    for line in many.failures(failed[:_TOLD], work, file):
+    for line in batch.failures(failed[:_TOLD], work, file):
         click.echo(line, err=True)
     if failed:
         raise click.ClickException(f"{len(failed)} of {len(rows)} runs failed")

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from slotmq.config.capacities import fields
 
 from ..errors import ToolError
-from . import broker
-from .reading import read_text
+from . import broker_config
+from .read import read_text
 
 # name: type, as Spark calls it
 COLUMNS = {
@@ -66,7 +66,7 @@ def check(work: Work) -> None:
             raise ToolError("give a SCENARIO: the broker's own seeds are run from its repository")
         return
     for point in work.grid:
-        broker.make(_scenario(work, 0, point))
+        broker_config.make(_scenario(work, 0, point))
 
 
 def run(work: Work, jobs: Sequence[tuple[int, int]]) -> Iterator[Row]:
