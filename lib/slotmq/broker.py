@@ -2,10 +2,10 @@
 #
 # Broker does no I/O and reads no clock. The loop passes it bytes (receive) and the time in
 # tenths of a second (now, tick), and asks how many bytes it may read (readable).
-# Handlers never write: they fill outgoing buffers, often those of OTHER
+# Handlers never write to a socket. They fill outgoing buffers, often those of OTHER
 # connections, and the loop writes these at the end of the turn. If a buffer is full before
-# that, the loop's flush() or write() is called at once. A handler does not close a connection
-# either: end() marks it, and the loop closes it.
+# that, they call the loop's flush() or write() at once. Handlers do not close connections
+# either: end() marks a connection, and the loop closes it.
 # Allocates all tables at construction, nothing afterwards.
 import gc
 
@@ -43,7 +43,7 @@ _BYTES_OUT = const(6)
 
 
 def _made(table, *args):
-    # It fits into the hole in the heap that creating the table before it left.
+    # A collection first, so that the table fills the holes that the one before it left.
     gc.collect()
     return table(*args)
 
@@ -63,7 +63,7 @@ class Broker:
         # the tables, released at the end, keeps the search for short-lived objects short.
         hole = bytearray(limits.hole_bytes())
         self.now = 0
-        self.clock = i32(12)  # now, for the fast path; and times of status/log_full_tables.py
+        self.clock = i32(12)  # [now, for the fast path; times of status/log_full_tables.py ...]
         self.auto_id = 0
         self.connected = 0  # network connections that have a session
         self.messages = _made(Messages, limits)
@@ -74,34 +74,42 @@ class Broker:
         self.retained = _made(Retained, limits, self.messages, self.deliveries.window)
         self.sys = Sys(self, settings.sys_interval) if settings.sys_interval else None
         self.on_reload = None
+        # A topic at its beginning, a filter at its end
         self.work = bytearray(2 * limits.topic_bytes + 64)
         self.rx = bytearray(limits.rx_bytes)
-        self.stats = i32(20)  # the last ones are status/log_full_tables.py's and embed/local.py's
-        # of stats, see timers.CARRY; [7]: how often the zero of now has moved, see tables/epoch.py
+        # [_PACKETS_IN to _BYTES_OUT; from 7 on status/log_full_tables.py; 18, 19 embed/local.py]
+        self.stats = i32(20)
+        # How often each of stats passed timers.CARRY; [7]: how often the zero of now has moved
+        # (tables/epoch.py)
         self.carried = i32(8)
-        self.current = _NONE  # the connection that is being read
-        # 1: the next turn must not wait: retained messages are owed, or the program has something;
-        # 2: not for long, somebody waits for lwIP's memory; 0: it may wait for events
-        self.scanning = 0
-        self.slots_left = 0
-        self.queued_to_self = False  # has it been given one of its own by way of the queue?
-        self.ending = u16(limits.connections + 1)
+        # The connection whose packets are being handled. None: a callback of the program has run
+        # out of heap, see out_of_memory()
+        self.reading = _NONE
+        # How long may the next turn wait for events? 0: as long as turn() says; 1: not at all,
+        # since scans go on or the program has something to send; 2: a moment, for lwIP's memory
+        self.turn_soon = 0
+        self.scan_left = 0  # slots of the table of retained messages that a scan may look at
+        self.queued_to_self = False  # is a message of `reading` to itself queued?
+        self.ending = u16(limits.connections + 1)  # connections to be closed at the turn's end
         self.ending_count = 0
         self.loop = None
-        self.flush = self.write = None  # the loop's
+        self.flush = self.write = None  # the loop's methods
         self.journal = None  # stores what must survive a power cut
-        # Has the journal no space for new promises? True, or _FOR_THIS_PACKET of
-        # journal/compaction.py: no other packet is affected
+        # Does the journal refuse new promises? True: its medium is full; _FOR_THIS_PACKET of
+        # journal/compaction.py: only this packet would need more than is left
         self.journal_full = False
-        self.busy = 0  # in the middle of a packet: nothing is written, to the journal or a socket
+        # True while the tables have half of a packet: nothing is committed, so with a journal
+        # nothing is written to a socket either
+        self.no_commit = 0
         self.record = None  # the RecordInterceptor
-        self.log = None  # log(bit, text), asked only where log_mask has the bit, or with 0
+        self.log = None  # log(bit, text), called only if log_mask has the bit, or with bit 0
         self._log_mask = 0
         self.pkt = new_packet(limits.max_packet)
         self.five = None
-        self.handle = (
-            fast_path  # packets that need no decision; recorder/interceptor.py may stand before it
-        )
+        # handle_fast(fast_path, conn, buf, at, end) handles packets that need no decision.
+        # control.py sets fast_path: fast_columns, or None while each packet must be looked at.
+        self.handle_fast = fast_path
+        # By packet type, before and after CONNECT is accepted
         self.first_handlers = FIRST
         self.handlers = HANDLERS
         if settings.mqtt_versions == 5:
@@ -109,7 +117,9 @@ class Broker:
             self.first_handlers = self.five.first
         del hole
         gc.collect()
-        columns.make(self)  # queue, and what the fast path walks
+        columns.make(
+            self
+        )  # sets tables and fast_columns, the first argument of functions in fast/
         self.hooks = None
 
     def apply_settings(self):
@@ -142,11 +152,11 @@ class Broker:
         self.apply_settings()
 
     def opened(self, stream):
-        """A slot for a new network connection; NONE if there is none."""
+        """Take a slot for a new network connection; NONE if none is free."""
         return self.conns.take(stream, self.now)
 
     def drain(self):
-        """Send what was queued, or has space again, to every connected session."""
+        """Send to every session that has got a delivery, or whose window has space again."""
         deliveries = self.deliveries
         pending = deliveries.pending
         while pending[0]:
@@ -155,10 +165,11 @@ class Broker:
             deliveries.is_pending[session] = 0
             conn = self.sessions.conn[session]
             if conn != _NONE:
-                self.go_on(conn)
+                self.send_waiting(conn)
 
-    def go_on(self, conn):
-        """Send what waits for space or for the window: chunks, deliveries, retained messages."""
+    def send_waiting(self, conn):
+        """Send what waits for space in tx or in the window: a chunked send, deliveries, retained
+        messages."""
         session = self.conns.session[conn]
         try:
             if session != _NONE and outgoing.fill(self, conn):
@@ -170,16 +181,16 @@ class Broker:
             self.end(conn, _LOST)
             raise
 
-    def scan_on(self):
+    def resume_scans(self):
         """Continue the scans for retained messages that the last turn interrupted."""
-        self.scanning = 0
+        self.turn_soon = 0
         for conn in range(self.conns.top):
             session = self.conns.session[conn]
             if session != _NONE and self.sessions.scans[session]:
-                self.go_on(conn)
+                self.send_waiting(conn)
 
-    def settle_ending(self):
-        """Detach connections that are ending from their sessions now: a slot is needed."""
+    def detach_ending(self):
+        """Detach connections that are ending from their sessions now, since a slot is needed."""
         for i in range(self.ending_count):
             lifecycle.detach(self, self.ending[i])
 
@@ -189,39 +200,40 @@ class Broker:
         state = conns.state[conn]
         if state == _ENDING:
             return
-        # First, so that it happens once: the code below may find a broken socket, or raise.
+        # First, so that it happens once: goodbye() may call end() again, or raise.
         conns.state[conn] = _ENDING
         conns.reason[conn] = reason
         self.ending[self.ending_count] = conn
         self.ending_count += 1
         if state == _FIVE:
             self.five.goodbye(self, conn, reason)
-        if self.log_mask & _NOTICE and state != _LINGERING:  # of whom that was told
+        if self.log_mask & _NOTICE and state != _LINGERING:  # whose end was logged before
             ondemand.tell(self, "ended", conn, reason)
 
     def out_of_memory(self, failed, conn):
-        """No heap was left for what had to be done just now; was that the program's?
+        """A MemoryError reached the loop: end the connection that it concerns.
 
-        failed: the exception where the heap was locked, else None; conn: who was served, or -1."""
-        current = self.current
-        if current is None:
+        -> True: the program's own callback raised it. failed: the exception if the heap was
+        locked, else None; conn: the connection that the loop served, or -1."""
+        reading = self.reading
+        if reading is None:
             failed = None
         elif failed:
             self.loop.exhausted += 1
         ondemand.tell(self, "note", conn, failed)
-        self.current = _NONE
-        self.busy = 0
-        if current is None:
+        self.reading = _NONE
+        self.no_commit = 0
+        if reading is None:
             return True
-        if current != _NONE:
-            conn = current
+        if reading != _NONE:
+            conn = reading
         elif not failed:
             return
         if conn >= 0:
             self.end(conn, _FULL)
 
     def closed(self, conn):
-        """The stream is closed: release what belongs to its connection."""
+        """The stream is closed: release its connection's slot."""
         lifecycle.release(self, conn)
 
     def listen(self, host="127.0.0.1", port=1883, max_connections=0):
@@ -256,14 +268,15 @@ class Broker:
         dump(self)
 
     def publish(self, topic, payload=b"", qos=0, retain=False):
-        """Publish as a client would. False: a table is full, it goes nowhere. ValueError: topic
-        name, QoS, retain or size are not what a client may send. No hook is asked."""
+        """Publish as a client would, without asking a hook. False: a table is full, and nobody
+        gets the message. ValueError: no client may send this topic name, QoS, RETAIN or size."""
         from slotmq.embed import local
 
         return local.publish(self, topic, payload, qos, retain)
 
     def __getattr__(self, name):
-        # compact, and embed/in_process.py's subscribe, client, serve: for who asks for them
+        # compact(), and subscribe(), client(), serve() of embed/in_process.py: a broker that does
+        # not use them has no code for them.
         from slotmq.embed import local
 
         return local.find(self, name)

@@ -32,7 +32,7 @@ def apply_settings(broker):
         from slotmq.delivery.retry import retry
 
         broker.retry = retry
-    _choose_way(broker)
+    _choose_fast_path(broker)
     if broker.hooks:
         from slotmq.embed import hooks
 
@@ -43,7 +43,7 @@ def apply_settings(broker):
         broker.five.alias_max_out = min(most, s.max_topic_alias_broker)
 
 
-def _choose_way(broker):
+def _choose_fast_path(broker):
     # plain: a PUBLISH needs no check of its sender, its size or its QoS.
     s = broker.settings
     broker.plain = not (broker.may_publish or broker.upgrade_qos or s.message_size_limit)
@@ -51,7 +51,7 @@ def _choose_way(broker):
     short = broker.plain and broker.max_qos == 2 and not broker.queue_qos0
     short = short and not broker.subscriptions.every and not broker.log_mask & _DEBUG
     short = short and not broker.journal_full and not (broker.journal and broker.journal.most)
-    broker.fast_path = broker.short_way if short else None
+    broker.fast_path = broker.fast_columns if short else None
 
 
 def end(loop):
@@ -59,9 +59,9 @@ def end(loop):
     whose next start publishes them [MQTT 5.0, 3.1.2.5]."""
     broker = loop.broker
     journal = broker.journal
-    broker.settle_ending()
+    broker.detach_ending()
     if journal and not journal.always:
-        broker.busy = 0  # Ctrl-C within a packet: half of its rows are better than none
+        broker.no_commit = 0  # Ctrl-C within a packet: half of its rows are better than none
         journal.interval = 0
         journal.commit()
     if not journal or not journal.always and not journal.whole:  # a medium that takes nothing
@@ -90,4 +90,4 @@ def _close_journal(loop, journal):
     broker.journal = None
     for session in range(broker.sessions.slots):
         lifecycle.drop_will(broker, session)
-    broker.settle_ending()
+    broker.detach_ending()

@@ -30,7 +30,7 @@ def recorder(broker, one):
     """The innermost: it is made before the program has the broker."""
     loop = broker.loop
     broker.record = one
-    broker.handle = one.handle
+    broker.handle_fast = one.handle_fast
     broker.publish = one.publish_own
     one.inner_first = broker.first_handlers
     broker.first_handlers = _with(broker.first_handlers, one.connect, _CONNECT, _AUTH_TYPE)
@@ -102,7 +102,7 @@ def _guard(loop):
     run = loop.run
 
     def turn_once(timeout_ms):
-        local.is_busy() and _refuse()
+        local.in_turn() and _refuse()
         heap.lock()
         try:
             loop._turns(timeout_ms)
@@ -110,7 +110,7 @@ def _guard(loop):
             heap.unlock()
 
     def run_once():
-        local.is_busy() and _refuse()
+        local.in_turn() and _refuse()
         run()
 
     loop.turn = turn_once

@@ -120,7 +120,7 @@ class Watched:
         journal = self.broker.journal
         for name in ("commits", "generation") if journal else ():
             print("count", name, getattr(journal, name))
-        print("count loaded", len(ondemand.taken))
+        print("count loaded", len(ondemand.loaded))
         gc.collect()
         print("heap used", gc.mem_alloc())
 

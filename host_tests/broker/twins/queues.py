@@ -56,20 +56,20 @@ class Queue:
         numbers = self.numbers
         n, size = numbers.choice((1, 2, 20, 60)), numbers.choice((0, 1, 10, 70, 200))
         buf = bytes((0, n)) + numbers.bytes(n + size)
-        msg = store(self.broker.queue, buf, 2, n, 2 + n, size, numbers.below(8))
+        msg = store(self.broker.tables, buf, 2, n, 2 + n, size, numbers.below(8))
         if msg != NONE:
             self.held.append(msg)
         return msg
 
     def unref(self):
         if self.held:
-            unref(self.broker.queue, self.held.pop(self.numbers.below(len(self.held))))
+            unref(self.broker.tables, self.held.pop(self.numbers.below(len(self.held))))
 
     def append(self):
         if not self.held:
             return None
         msg = self.numbers.choice(self.held)
-        return append(self.broker.queue, self.numbers.below(4), msg, self.numbers.below(32))
+        return append(self.broker.tables, self.numbers.below(4), msg, self.numbers.below(32))
 
     def fan(self):
         """To a route of some sessions, each at the QoS that it was granted."""
@@ -83,20 +83,22 @@ class Queue:
                 pool[end] = session << 2 | numbers.choice((0, 1, 1, 2, 2, 2))
                 end += 1
         qos = numbers.choice((0, 1, 2, 2))
-        return fan(self.broker.queue, pool, 0, end, numbers.choice(self.held), qos)
+        return fan(self.broker.tables, pool, 0, end, numbers.choice(self.held), qos)
 
     def acked(self):
         numbers = self.numbers
-        return acked(self.broker.queue, numbers.below(4), numbers.below(12), numbers.between(1, 3))
+        return acked(
+            self.broker.tables, numbers.below(4), numbers.below(12), numbers.between(1, 3)
+        )
 
     def finish(self):
         entry = self.numbers.below(9)
         if self.broker.deliveries.session[entry] != NONE:
-            finish(self.broker.queue, entry)
+            finish(self.broker.tables, entry)
 
     def send(self):
         session = self.numbers.below(3)
-        return send(self.broker.queue, session, session)
+        return send(self.broker.tables, session, session)
 
     def resend(self):
         """As after a reconnect: from the first entry on, with DUP where it was sent."""
@@ -109,7 +111,7 @@ class Queue:
         conns = self.broker.conns
         conn = self.numbers.below(3)
         if conns.tx_end[conn] + 4 <= (conn + 1) * conns.tx_bytes:
-            put_ack(self.broker.queue, conn, 0x40, self.numbers.below(65536))
+            put_ack(self.broker.tables, conn, 0x40, self.numbers.below(65536))
 
     def flush(self):
         conns = self.broker.conns

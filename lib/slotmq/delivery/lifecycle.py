@@ -15,8 +15,8 @@ _OF_WILL = const(16)
 
 def publish_stored(broker, msg, _session):
     """Publish a message that was stored earlier: a will, or one held until PUBREL."""
-    busy = broker.busy
-    broker.busy = 1
+    before = broker.no_commit
+    broker.no_commit = 1
     messages = broker.messages
     n = messages.read_topic(msg, broker.work, 0)
     flags = messages.flags[msg]
@@ -27,7 +27,7 @@ def publish_stored(broker, msg, _session):
         empty = five and five.is_empty(broker, msg)
         retain.keep(broker, broker.work, 0, n, _NONE if empty else msg)
     routing.fan_out(broker, msg, flags >> 1 & 3, routing.route(broker, broker.work, 0, n))
-    broker.busy = busy
+    broker.no_commit = before
 
 
 def attach(broker, conn, session):
@@ -78,7 +78,7 @@ def publish_will(broker, session):
         broker.messages.refs[will] += 1
         drop_will(broker, session)
         broker.handlers[_OF_WILL](broker, will, session)
-        unref(broker.queue, will)
+        unref(broker.tables, will)
         if five:
             five.publisher = _NONE
 
@@ -89,7 +89,7 @@ def drop_will(broker, session):
     if will != _NONE:
         broker.sessions.will[session] = _NONE
         broker.sessions.touch(session)
-        unref(broker.queue, will)
+        unref(broker.tables, will)
 
 
 def _drop_scans(broker, session):
@@ -115,12 +115,12 @@ def discard_state(broker, session):
     while sessions.first_sub[session] != _NONE:
         broker.subscriptions.remove(sessions, sessions.first_sub[session])
     while sessions.head[session] != _NONE:
-        finish(broker.queue, sessions.head[session])
+        finish(broker.tables, sessions.head[session])
     while sessions.id_count[session]:
         at = session * sessions.received + sessions.id_count[session] - 1
         msg = sessions.remove_received(session, at)
         if msg != _NONE:
-            unref(broker.queue, msg)
+            unref(broker.tables, msg)
 
 
 def release(broker, conn):

@@ -33,7 +33,7 @@ def put_ack(broker, conn, first, value):
 
     Its space is certain: no more is read than the answers to it may take
     (intake.readable), and tx_limit is lowered by that for everything else."""
-    put_four(broker.queue, conn, first, value)
+    put_four(broker.tables, conn, first, value)
     broker.stats[_PACKETS_OUT] += 1
 
 
@@ -78,7 +78,7 @@ def _pass_through(broker, conn, buf, start, n):
     lwip = broker.loop.lwip
     msg = _NONE
     if lwip and lwip.leaves(conn, n):
-        msg = store(broker.queue, buf, start + k, 0, start + k, n - k, 0)
+        msg = store(broker.tables, buf, start + k, 0, start + k, n - k, 0)
         if msg == _NONE:
             return False
     at = conns.reserve(conn, k)
@@ -96,7 +96,7 @@ def _pass_through(broker, conn, buf, start, n):
             return True
         conns.tx_end[conn] = at
     if msg != _NONE:
-        unref(broker.queue, msg)
+        unref(broker.tables, msg)
     return False
 
 
@@ -111,7 +111,7 @@ def pass_rest(broker, conn, buf, start, n):
     if at >= 0:
         copy(conns.tx, at, buf, start, n)
         return
-    msg = store(broker.queue, buf, start, 0, start, n, 0)
+    msg = store(broker.tables, buf, start, 0, start, n, 0)
     if msg == _NONE:
         broker.messages.refused += 1
         broker.end(conn, _FULL)
@@ -123,7 +123,7 @@ def pass_rest(broker, conn, buf, start, n):
 def _begin_chunked(broker, conn, msg, first, remaining, n, packet_id):
     # While the journal holds output back no chunked send begins: nothing would continue it.
     conns = broker.conns
-    if n <= conns.tx_bytes or not conns.is_empty(conn) or broker.journal and broker.busy:
+    if n <= conns.tx_bytes or not conns.is_empty(conn) or broker.journal and broker.no_commit:
         return False
     head = 1 + length_bytes(remaining)
     at = conns.reserve(conn, head)
@@ -202,4 +202,4 @@ def end_chunked(broker, conn):
     if msg != _NONE:
         conns.chunked_msg[conn] = _NONE
         conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes
-        unref(broker.queue, msg)
+        unref(broker.tables, msg)

@@ -14,7 +14,7 @@ _RETAINED = const(0x31)
 _EXTRA = const(8)
 _KEPT = const(16)  # in the flags of a message: the journal has it
 _PUBLISH_OUT = const(3)
-_SLOTS = const(2048)  # looked at in one go
+_SLOTS = const(2048)  # that one call of scan() looks at
 
 
 def keep(broker, buf, topic, topic_len, msg):
@@ -24,13 +24,13 @@ def keep(broker, buf, topic, topic_len, msg):
     slot = retained.find(buf, topic, topic_len)
     if msg == _NONE or messages.payload_len[msg] == 0:
         if slot != _NONE:
-            unref(broker.queue, retained.remove(slot))
+            unref(broker.tables, retained.remove(slot))
         return
     if broker.journal_full and not messages.flags[msg] & _KEPT:
         retained.refused += 1
         return
     if slot != _NONE:
-        unref(broker.queue, retained.put(slot, msg))
+        unref(broker.tables, retained.put(slot, msg))
     elif retained.add(buf, topic, topic_len, msg) == _NONE:
         retained.refused += 1
         return
@@ -46,10 +46,10 @@ def start(broker, session, sub):
 
 
 def scan(broker, session):
-    """Go on giving retained messages to the session's new subscriptions.
+    """Continue the scans of the session's new subscriptions, _SLOTS slots of the table at most.
 
-    So many slots at a time; what is left goes on in the next turn (broker.scanning)."""
-    broker.slots_left = _SLOTS
+    The rest follows in the next turn, which does not wait (broker.turn_soon)."""
+    broker.scan_left = _SLOTS
     sessions = broker.sessions
     subs = broker.subscriptions
     sub = sessions.first_sub[session]
@@ -90,7 +90,7 @@ def _scan_slots(broker, session, sub, text, n):
     conn = broker.sessions.conn[session]
     is_plain = not subs.qos[sub] and broker.conns.level[conn] != 5
     slot = subs.scan[sub] - 1
-    end = min(retained.top, slot + broker.slots_left)
+    end = min(retained.top, slot + broker.scan_left)
     begun = slot
     while slot < end:
         msg = msgs[slot]
@@ -98,10 +98,10 @@ def _scan_slots(broker, session, sub, text, n):
             if not (is_plain and _put(broker, conn, msg) or give(broker, session, sub, msg)):
                 break
         slot += 1
-    broker.slots_left -= slot - begun
+    broker.scan_left -= slot - begun
     subs.scan[sub] = slot + 1
     if slot == end < retained.top:
-        broker.scanning = 1
+        broker.turn_soon = 1
     return slot >= retained.top
 
 
@@ -141,7 +141,7 @@ def give(broker, session, sub, msg):
         return send_message(broker, broker.sessions.conn[session], msg, _RETAINED, 0)
     if not has_space(broker, session, msg):
         return False
-    entry = append(broker.queue, session, msg, granted << 1 | 1)
+    entry = append(broker.tables, session, msg, granted << 1 | 1)
     if five:
         five.came_by(entry, _NONE, five.identifier[sub])
     return True

@@ -17,7 +17,7 @@ def retry(broker):
             if broker.now - sessions.progress[session] >= interval:
                 sessions.progress[session] = broker.now
                 sessions.cursor[session] = sessions.head[session]
-                broker.go_on(conn)
+                broker.send_waiting(conn)
 
 
 def _has_sent(broker, session):

@@ -64,14 +64,14 @@ def publish_packet(broker, pkt, buf, slot):
 
 def _place_slowly(broker, pkt, buf, session):
     conn = broker.sessions.conn[session]
-    if conn == broker.current:
+    if conn == broker.reading:
         # to its own sender: only after its input was handled
         broker.queued_to_self = True
         broker.conns.tx_limit[conn] = broker.conns.tx_end[conn]
         msg = store(broker, pkt, buf, 0)
         if msg != _NONE:
             enqueue(broker, session, msg, 0)
-            unref(broker.queue, msg)
+            unref(broker.tables, msg)
     elif not send_packet(broker, conn, buf, pkt[_START], pkt[_TOTAL]):
         broker.stats[_DROPPED] += 1
 
@@ -91,7 +91,7 @@ def _publish_or_queue(broker, pkt, buf, i, end):
                 enqueue(broker, session, msg, 0)
         i += 1
     if msg != _NONE:
-        unref(broker.queue, msg)
+        unref(broker.tables, msg)
 
 
 def must_queue(broker, session):
@@ -113,7 +113,7 @@ def fan_out(broker, msg, qos, slot):
         qos = 3
     while True:
         if not tight:
-            i = fan(broker.queue, subs.pool, i, end, msg, qos)
+            i = fan(broker.tables, subs.pool, i, end, msg, qos)
         if i == end:
             return
         if qos and subs.pool[i] & 3:
@@ -129,7 +129,7 @@ def _send_qos0(broker, session, msg):
         enqueue(broker, session, msg, 0)
     elif conn == _NONE:
         return
-    elif conn == broker.current:
+    elif conn == broker.reading:
         enqueue(broker, session, msg, 0)
     elif not send_message(broker, conn, msg, _PUBLISH, 0):
         if must_wait(broker, conn):
@@ -140,13 +140,13 @@ def _send_qos0(broker, session, msg):
 
 def must_wait(broker, conn):
     """Is there no space only because nothing is sent in the middle of a packet?"""
-    return broker.journal and broker.busy and broker.conns.out[conn] != _BLOCKED
+    return broker.journal and broker.no_commit and broker.conns.out[conn] != _BLOCKED
 
 
 def is_behind(broker, session):
     """Was a QoS 0 message queued because nothing may be sent? Then the next ones are too."""
     sessions = broker.sessions
-    if not broker.journal or not broker.busy or sessions.conn[session] == _NONE:
+    if not broker.journal or not broker.no_commit or sessions.conn[session] == _NONE:
         return False
     deliveries = broker.deliveries
     entry = sessions.cursor[session]
@@ -162,7 +162,7 @@ def enqueue(broker, session, msg, flags):
     gone = 0
     for _ in range(TRIES):
         if has_space(broker, session, msg, gone):
-            return append(broker.queue, session, msg, flags)
+            return append(broker.tables, session, msg, flags)
         if broker.settings.when_full["deliveries"] != "drop_oldest":
             break
         more = drop_oldest(broker, session)
@@ -247,7 +247,7 @@ def store(broker, pkt, buf, flags):
     payload = pkt[_PAYLOAD]
     size = pkt[_END] - payload
     for _ in range(TRIES):
-        msg = take_message(broker.queue, buf, topic, pkt[_TOPIC_LEN], payload, size, flags)
+        msg = take_message(broker.tables, buf, topic, pkt[_TOPIC_LEN], payload, size, flags)
         if msg != _NONE:
             return msg
         if not make_space(broker):
@@ -276,7 +276,7 @@ def drop_oldest(broker, session):
     broker.deliveries.refused += 1
     broker.stats[_DROPPED] += 1
     n = broker.messages.blocks(broker.deliveries.msg[entry])
-    finish(broker.queue, entry)
+    finish(broker.tables, entry)
     return n
 
 
@@ -287,7 +287,7 @@ def drain(broker, session):
     if broker.conns.level[conn] == 5:
         broker.five.drain(broker, session)
         return
-    while send(broker.queue, session, conn) and _send_slowly(broker, conn, session):
+    while send(broker.tables, session, conn) and _send_slowly(broker, conn, session):
         pass
 
 
@@ -308,7 +308,7 @@ def _send_slowly(broker, conn, session):
         if not done:
             return False
         if done < 0 or not flags & 6:
-            finish(broker.queue, entry)
+            finish(broker.tables, entry)
             return True
         mark_sent(broker, session, entry)
     broker.sessions.cursor[session] = deliveries.next[entry]

@@ -138,9 +138,9 @@ class Client:
                 n = self._whole(0)
         finally:
             if self.conn is not None:
-                self._go_on()
+                self._after_callbacks()
             if out_of_heap:
-                self.interceptor.broker.current = None  # see Broker.out_of_memory
+                self.interceptor.broker.reading = None  # tells Broker.out_of_memory()
         return True
 
     def _handle(self, packet):
@@ -175,7 +175,7 @@ class Client:
     def _ack(self, first, packet_id):
         self._acks += bytes((first, 2, packet_id >> 8, packet_id & 255))
 
-    def _go_on(self):
+    def _after_callbacks(self):
         # Flush what did not fit into the inbox, and send the acknowledgements.
         broker = self.interceptor.broker
         if broker.conns.out[self.conn] == _BLOCKED:
@@ -212,22 +212,22 @@ class Client:
             if broker.journal and broker.journal.most:
                 control = ondemand.take("journal.compaction", broker.now)
                 control.weigh(broker.journal, kind, len(packet))
-            broker.current = conn
-            broker.busy = 1
+            broker.reading = conn
+            broker.no_commit = 1
             handlers = broker.first_handlers if kind == _CONNECT else broker.handlers
             result = handlers[kind](broker, conn, pkt, packet)
             if result and result != _ACCEPTED:
                 broker.end(conn, result)
         finally:
-            broker.busy = 0
-            broker.current = _NONE
+            broker.no_commit = 0
+            broker.reading = _NONE
             if broker.journal_full == _FOR_THIS_PACKET:
                 broker.journal_full = broker.subscriptions.journal_full = False
             heap.drop()
-        broker.go_on(conn)
+        broker.send_waiting(conn)
         if not conns.is_empty(conn):
             broker.flush(conn)
-        broker.scanning = 1  # the next turn must not wait
+        broker.turn_soon = 1  # the next turn must not wait
         n = self._whole(start)
         if not n:
             return None

@@ -75,14 +75,14 @@ class EventHooks:
         heap.lift()
         self.news.append((broker.sessions.client_id(broker.conns.session[conn]), reason))
         heap.drop()
-        broker.scanning = 1  # for an event between two turns: the next one must not wait
+        broker.turn_soon = 1  # for an event between two turns: the next one must not wait
 
     def finish_turn(self):
         """The loop's finish_turn(), then the hooks for the events so far."""
         self.inner_finish_turn()
         if self.news:
             broker = self.broker
-            broker.current = _NONE  # also where a hook has raised in the midst of a packet
+            broker.reading = _NONE  # also where a hook has raised in the midst of a packet
             heap.lift()
             try:
                 for _ in range(len(self.news)):
@@ -94,10 +94,10 @@ class EventHooks:
                     elif told:
                         told(client_id, reason)
             except MemoryError:
-                broker.current = None  # see Broker.out_of_memory
+                broker.reading = None  # tells Broker.out_of_memory()
                 raise
             finally:
                 heap.drop()
             self.inner_finish_turn()
             if self.news:
-                broker.scanning = 1  # there are more events: the next turn must not wait
+                broker.turn_soon = 1  # there are more events: the next turn must not wait

@@ -84,7 +84,7 @@ class InProcessClients:
         self.broker = broker
         self.clients = []
         self.own = None
-        self.busy = False
+        self.is_calling = False
         self.inner_poller = self.inner_finish_turn = None
         ondemand.take("interceptors", broker.now).in_process(broker, self)
 
@@ -104,10 +104,10 @@ class InProcessClients:
     def finish_turn(self):
         """The loop's finish_turn(), then the callbacks."""
         self.inner_finish_turn()
-        if self.busy:
+        if self.is_calling:
             return
-        self.busy = True
-        self.broker.current = _NONE  # also where a hook has raised in the midst of a packet
+        self.is_calling = True
+        self.broker.reading = _NONE  # also where a hook has raised in the midst of a packet
         heap.lift()
         try:
             for _ in range(_ROUNDS):
@@ -118,7 +118,7 @@ class InProcessClients:
                 if not any_came:
                     return
                 self.inner_finish_turn()
-            self.broker.scanning = 1  # there may be more: the next turn must not wait
+            self.broker.turn_soon = 1  # there may be more: the next turn must not wait
         finally:
             heap.drop()
-            self.busy = False
+            self.is_calling = False

@@ -131,14 +131,14 @@ def encoded(text):
     return text.encode() if isinstance(text, str) else text
 
 
-def is_busy():
+def in_turn():
     """Is a turn under way? Between two turns the heap is neither locked nor lifted."""
     return heap._state[_LOCKED] or heap._state[_LIFTED]
 
 
 def ask(broker):
     """RuntimeError while a packet is being handled: in hooks may_..., and in broker.log."""
-    if broker.current != _NONE and is_busy():
+    if broker.reading != _NONE and in_turn():
         raise RuntimeError("within a packet: not in may_...")
 
 
@@ -166,7 +166,7 @@ def send(broker, topic, payload, qos, retain):
         five.publisher = _NONE
     if broker.journal_full == _FOR_THIS_PACKET:
         broker.journal_full = broker.subscriptions.journal_full = False
-    broker.scanning = 1  # the next turn must not wait before it sends
+    broker.turn_soon = 1  # the next turn must not wait before it sends
     return taken
 
 
@@ -186,7 +186,7 @@ def _route(broker, pkt, buf, qos, retain):
     else:
         routing.publish_packet(broker, pkt, buf, slot)
     if msg != _NONE:
-        unref(broker.queue, msg)
+        unref(broker.tables, msg)
     return True
 
 

@@ -48,10 +48,10 @@ if MICROPYTHON:
         p += (c.last_activity, ALIGN, d.slots, m.slots, s.received)
         # 58: _S_MOST _LAST _ONE _S_DIRTY
         p += (s.received if s.id_msg is None else 0, _NONE, 0, s.dirty)
-        broker.queue = broker.short_way = c.columns = table(p)
+        broker.tables = broker.fast_columns = c.columns = table(p)
 
 else:
 
     def make(broker):
-        broker.queue = broker.deliveries, broker.sessions, broker.messages, broker.conns
-        broker.short_way = broker
+        broker.tables = broker.deliveries, broker.sessions, broker.messages, broker.conns
+        broker.fast_columns = broker

@@ -23,7 +23,7 @@ def may_read(broker, conn):
 def fast_path(broker, conn, buf, at, end):
     """Handle packets of buf[at:end]; -> the offset of the first one that was not handled."""
     stats = broker.stats
-    queue = broker.queue
+    tables = broker.tables
     session = broker.conns.session[conn]
     stats[5] -= at
     if type(buf) is not bytes:
@@ -53,7 +53,7 @@ def fast_path(broker, conn, buf, at, end):
             if at + 4 > end or buf[at + 1] != 2:
                 break
             packet_id = buf[at + 2] << 8 | buf[at + 3]
-            if not _acknowledge(broker, queue, conn, session, first, packet_id):
+            if not _acknowledge(broker, tables, conn, session, first, packet_id):
                 break
             at += 4
         stats[0] += 1
@@ -61,18 +61,18 @@ def fast_path(broker, conn, buf, at, end):
     return at
 
 
-def _acknowledge(broker, queue, conn, session, first, packet_id):
+def _acknowledge(broker, tables, conn, session, first, packet_id):
     if first == 0x62:
         if broker.sessions.id_msg is not None or not _release(broker.sessions, session, packet_id):
             return False
-        put_ack(queue, conn, 0x70, packet_id)
+        put_ack(tables, conn, 0x70, packet_id)
         broker.stats[1] += 1
         return True
     state = _STATES.get(first)
-    if not state or acked(queue, session, packet_id, state) == _NONE:
+    if not state or acked(tables, session, packet_id, state) == _NONE:
         return False  # an id that is unknown, acknowledged again, or waits for another packet
     if first == 0x50:
-        put_ack(queue, conn, 0x62, packet_id)
+        put_ack(tables, conn, 0x62, packet_id)
         broker.stats[1] += 1
     broker.sessions.progress[session] = broker.clock[0]
     return True
@@ -81,7 +81,7 @@ def _acknowledge(broker, queue, conn, session, first, packet_id):
 def accept(broker, conn, session, buf, at, end):
     """Store, queue and acknowledge a QoS 1 or 2 PUBLISH; -> its length, or 0."""
     pkt = broker.pkt
-    queue = broker.queue
+    tables = broker.tables
     n = next_packet(buf, at, end, pkt)
     if n <= 0:
         return 0
@@ -105,16 +105,16 @@ def accept(broker, conn, session, buf, at, end):
     first = routes.first[slot]
     last = routes.end[slot]
     if first < last:
-        if not have_space(queue, pool, first, last, pkt[4] - topic):
+        if not have_space(tables, pool, first, last, pkt[4] - topic):
             return 0
-        msg = store(queue, buf, topic, size, pkt[9], pkt[4] - pkt[9], qos << 1)
+        msg = store(tables, buf, topic, size, pkt[9], pkt[4] - pkt[9], qos << 1)
         if msg == _NONE:
             return 0
-        fan(queue, pool, first, last, msg, qos)
-        unref(queue, msg)
+        fan(tables, pool, first, last, msg, qos)
+        unref(tables, msg)
     if qos == 2:
         sessions.add_received(session, packet_id)
-    put_ack(queue, conn, 0x30 + (qos << 4), packet_id)
+    put_ack(tables, conn, 0x30 + (qos << 4), packet_id)
     return n
 
 

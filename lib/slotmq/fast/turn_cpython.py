@@ -30,7 +30,7 @@ class Turns(Poller):
     def ipoll(self, timeout_ms):
         wait = self.wait
         wait_s = timeout_ms / 1000
-        if not self._broker.fast_path or self._broker.handle is not fast_path:
+        if not self._broker.fast_path or self._broker.handle_fast is not fast_path:
             return self.told(wait(wait_s, MOST_EVENTS))
         end = monotonic() + (wait_s if wait_s < _STAY_S else _STAY_S)
         readers = {}  # descriptor -> bytes of the first read

@@ -136,16 +136,16 @@ def _end_expired(broker, expired):
     retained = broker.retained
     for at in range(retained.slots):
         if retained.msg[at] in expired:
-            unref(broker.queue, retained.remove(at))
+            unref(broker.tables, retained.remove(at))
     deliveries = broker.deliveries
     for at in range(deliveries.slots):
         if deliveries.state[at] == _QUEUED and deliveries.msg[at] in expired:
             if not deliveries.may_be_known(at):
-                finish(broker.queue, at)
+                finish(broker.tables, at)
     messages = broker.sessions.id_msg
     for at in range(len(messages) if messages is not None else 0):
         if messages[at] in expired:
-            unref(broker.queue, messages[at])
+            unref(broker.tables, messages[at])
             messages[at] = _NONE
 
 
@@ -156,7 +156,7 @@ def _publish(broker, session, msg, is_expired):
         five.publisher = session
     if not is_expired:
         lifecycle.publish_stored(broker, msg, session)
-    unref(broker.queue, msg)
+    unref(broker.tables, msg)
     if five:
         five.publisher = _NONE
 

@@ -75,11 +75,11 @@ class Journal:
         """Write what has changed; True: packets may leave."""
         broker = self.broker
         now = broker.now
-        if broker.journal_full and self.whole and now >= self.retry_at and not broker.busy:
+        if broker.journal_full and self.whole and now >= self.retry_at and not broker.no_commit:
             self._keep()
         if not self._is_due(now):
             return True
-        if broker.busy or not self.whole and now < self.retry_at:
+        if broker.no_commit or not self.whole and now < self.retry_at:
             return not self.always
         medium = self.medium
         # A compaction pays when the journal is several times as long as what it would write.

@@ -104,7 +104,7 @@ class Loop:
             while not self.stopping:
                 conn = -1  # nobody is served
                 columns = broker.fast_path
-                soon = broker.scanning
+                soon = broker.turn_soon
                 for stream, event in ipoll((soon - 1) * _NAP if soon else timeout_ms):
                     conn = of_stream[stream]
                     n = may_read(columns, conn) if event == _IN and conn >= 0 and columns else 0
@@ -116,7 +116,7 @@ class Loop:
                     except OSError as error:
                         n = None if error.args[0] == _EAGAIN else 0
                     if n:
-                        at = broker.handle(columns, conn, rx, 0, n)
+                        at = broker.handle_fast(columns, conn, rx, 0, n)
                         if at < n:
                             receive(broker, conn, rx, at, n)
                     elif n == 0:
@@ -125,8 +125,8 @@ class Loop:
                 now = ticks_ms()
                 if (now - self.last_ms) // 100:  # also where the clock has wrapped
                     self._keep_time(now)
-                if broker.scanning:
-                    broker.scan_on()
+                if broker.turn_soon:
+                    broker.resume_scans()
                 self.finish_turn()
                 if self.paused_count:
                     self._resume()
@@ -240,7 +240,7 @@ class Loop:
         if journal and journal.always and not journal.whole:
             return False
         if self.lwip and not self.lwip.may_send(self.conns.stream[conn]):
-            self.broker.scanning = self.broker.scanning or 2
+            self.broker.turn_soon = self.broker.turn_soon or 2
             return False
         return True
 
@@ -285,7 +285,7 @@ class Loop:
         n = end[conn] - base
         journal = broker.journal
         if journal and not journal.commit():
-            if n and not broker.busy:
+            if n and not broker.no_commit:
                 self._block(conn, base, n, 0)
                 self.pause(conn, self.paused[conn] | _OUT)
             return
@@ -306,7 +306,7 @@ class Loop:
         elif n:
             self._block(conn, base, n, done or 0)
             if lwip:  # whose sockets are writable whether or not there is memory
-                broker.scanning = broker.scanning or 2
+                broker.turn_soon = broker.turn_soon or 2
                 self.pause(conn, self.paused[conn] | _OUT)
 
     def _block(self, conn, base, n, done):
@@ -328,7 +328,7 @@ class Loop:
         if self.conns.is_empty(conn):
             self.conns.out[conn] = _IDLE
             self.poll_for(conn)
-            self.broker.go_on(conn)
+            self.broker.send_waiting(conn)
 
     def finish_turn(self):
         """Write once to each connection with output, then close the connections that have ended.

@@ -36,7 +36,7 @@ def tick(broker):
             _check_timeout(broker, conn, waiting)
             session = conns.session[conn]
             if session != _NONE and broker.sessions.scans[session]:
-                broker.go_on(conn)  # another connection may have made space for it
+                broker.send_waiting(conn)  # another connection may have made space for it
     if broker.retry:
         broker.retry(broker)
     _count(broker)

@@ -13,16 +13,16 @@ _AFTER = const(10)  # tenths of a second
 _LITTLE = const(16384)  # bytes: the largest module, and what loading it takes
 SIZE = gc.mem_alloc() + gc.mem_free() if MICROPYTHON else 0  # bytes of the heap, at the start
 IS_SMALL = 0 < SIZE < 1000000
-taken = {}  # loaded modules, name: when it was called last
-current = 0  # bytes of a small heap in use after the last collection here
+loaded = {}  # loaded modules, name: when it was called last
+in_use = 0  # bytes of a small heap in use after the last collection here
 
 
 def take(name, now):
     """The module slotmq.<name>, loaded if necessary; the caller must not keep it."""
-    if IS_SMALL and MICROPYTHON and name not in taken and gc.mem_free() < _LITTLE:
+    if IS_SMALL and MICROPYTHON and name not in loaded and gc.mem_free() < _LITTLE:
         forget_all()  # so that it is not placed between modules that are unloaded later
     for _ in range(2):
-        taken[name] = now
+        loaded[name] = now
         try:
             __import__("slotmq." + name)
             return sys.modules["slotmq." + name]
@@ -45,25 +45,25 @@ def forget_all():
     """Unload the modules; one that is being called stays in the heap until it returns.
 
     protocol.connect stays: v5.connect, which may need the space, would load it again."""
-    for name in list(taken):
+    for name in list(loaded):
         if name != "protocol.connect":
             forget(name)
     _collect()
 
 
 def _collect():
-    global current
+    global in_use
     gc.collect()
     if MICROPYTHON:
-        current = gc.mem_alloc()
+        in_use = gc.mem_alloc()
 
 
 def tick(now):
     """Called several times a second: unload modules that were not called for a while."""
     if not IS_SMALL:
         return
-    for name in taken:
-        if not 0 <= now - taken[name] < _AFTER:  # below 0: the clock's zero has moved since
+    for name in loaded:
+        if not 0 <= now - loaded[name] < _AFTER:  # below 0: the clock's zero has moved since
             heap.lift()
             forget(name)
             _collect()
@@ -74,7 +74,7 @@ def tick(now):
 
 def forget(name):
     """Unload the module slotmq.<name>, if it is loaded."""
-    taken.pop(name, None)
+    loaded.pop(name, None)
     name = "slotmq." + name
     if sys.modules.pop(name, None):
         package, _, name = name.rpartition(".")

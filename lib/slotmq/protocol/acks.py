@@ -45,7 +45,7 @@ def _acknowledged(broker, conn, pkt, state):
     if pkt[_TOTAL] != 4 or not packet_id:
         return _MALFORMED
     session = broker.conns.session[conn]
-    if acked(broker.queue, session, packet_id, state) != _NONE:
+    if acked(broker.tables, session, packet_id, state) != _NONE:
         broker.sessions.progress[session] = broker.now
         return _OK
     # One that waits for another kind would wait for ever. With retry_interval this may be a late
@@ -69,6 +69,6 @@ def handle_pubrel(broker, conn, pkt, buf):
             publish_stored(broker, messages[at], session)  # if that raises, PUBREL comes again
         msg = sessions.remove_received(session, at)
         if msg != _NONE:
-            unref(broker.queue, msg)
+            unref(broker.tables, msg)
     put_ack(broker, conn, _PUBCOMP, pkt[_PACKET_ID])
     return _OK

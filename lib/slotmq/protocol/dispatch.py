@@ -128,7 +128,7 @@ def readable(broker, conn):
 def receive(broker, conn, buf, at, n):
     """Handle buf[at:n], the bytes just read."""
     conns = broker.conns
-    broker.current = conn
+    broker.reading = conn
     broker.queued_to_self = False
     size = n - at
     conns.tx_limit[conn] -= size
@@ -144,8 +144,8 @@ def receive(broker, conn, buf, at, n):
         conns.last_activity[conn] = broker.now
     if conns.chunked_msg[conn] == _NONE and conns.state[conn] != _ENDING:
         conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes
-    broker.current = _NONE
-    broker.go_on(conn)
+    broker.reading = _NONE
+    broker.send_waiting(conn)
 
 
 def _handle(broker, conn, buf, at, end, buffered):
@@ -160,7 +160,7 @@ def _handle(broker, conn, buf, at, end, buffered):
     n = 0
     while at < end:
         if broker.fast_path and handlers is broker.handlers and not buffered:
-            at = broker.handle(broker.fast_path, conn, buf, at, end)
+            at = broker.handle_fast(broker.fast_path, conn, buf, at, end)
             if at == end:
                 break
         n = next_packet(buf, at, end, pkt)
@@ -177,9 +177,9 @@ def _handle(broker, conn, buf, at, end, buffered):
         buffered = 0
         if broker.fast_path is None and broker.log_mask & _DEBUG:
             ondemand.tell(broker, "received", conn, pkt)
-        broker.busy = pkt[_TYPE] != _PUBLISH_TYPE or pkt[_FLAGS] & 6
+        broker.no_commit = pkt[_TYPE] != _PUBLISH_TYPE or pkt[_FLAGS] & 6
         result = handlers[pkt[_TYPE]](broker, conn, pkt, buf)
-        broker.busy = 0
+        broker.no_commit = 0
         if broker.journal_full == _FOR_THIS_PACKET:
             broker.journal_full = broker.subscriptions.journal_full = False
         if result:

@@ -43,7 +43,7 @@ def open_session(broker, conn, buf, fields):
     if old != _NONE and not _gives_way(broker, conn, old):
         return refuse(broker, conn, _BAD_CLIENT_ID, fields)
     if _is_full(broker, conn, old):
-        broker.settle_ending()
+        broker.detach_ending()
         session = sessions.find(ids, off, n)
         old = _older(broker, session)
         if _is_full(broker, conn, old):
@@ -66,7 +66,7 @@ def open_session(broker, conn, buf, fields):
     present = present or _take_session(broker, conn, ids, off, n, fields)
     if present < 0:
         if will != _NONE:
-            unref(broker.queue, will)
+            unref(broker.tables, will)
         text = b"sessions" if _may_come(broker, fields) else b"sessions that stay"
         return refuse(broker, conn, -present if fields.more else _UNAVAILABLE, fields, text)
     session = broker.conns.session[conn]
@@ -111,7 +111,7 @@ def _store_will(broker, buf, fields):
     elif fields.more:
         msg = fields.more.store_will(broker, buf, fields, flags)
     else:
-        msg = store(broker.queue, buf, topic, topic_len, payload, size, flags)
+        msg = store(broker.tables, buf, topic, topic_len, payload, size, flags)
     if msg == _NONE:
         broker.messages.refused += 1
     return msg

@@ -111,7 +111,7 @@ def _publish(broker, pkt, buf, flags, slot):
         retain.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
     if msg != _NONE:
         routing.fan_out(broker, msg, flags >> 1, slot)
-        unref(broker.queue, msg)
+        unref(broker.tables, msg)
     return _OK
 
 
@@ -125,7 +125,7 @@ def _publish_qos0(broker, pkt, buf, retained, slot):
             msg = routing.store(broker, pkt, buf, 1)
         retain.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
         if msg != _NONE:
-            unref(broker.queue, msg)
+            unref(broker.tables, msg)
     routing.publish_packet(broker, pkt, buf, slot)
 
 

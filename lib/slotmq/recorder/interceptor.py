@@ -71,7 +71,7 @@ class RecordInterceptor:
 
     # Messages
 
-    def handle(self, columns, conn, buf, at, end):
+    def handle_fast(self, columns, conn, buf, at, end):
         """Call the fast path, and record what it has handled."""
         stop = fast_path(columns, conn, buf, at, end)
         if stop != at:

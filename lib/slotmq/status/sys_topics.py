@@ -132,7 +132,7 @@ def message(s, i):
     """Store topic and value in a message slot, whose reference is the caller's; or NONE."""
     name, text = _texts(s, i)
     n = len(name)
-    return store(s.broker.queue, name + text, 2, n - 2, n, len(text), 0)
+    return store(s.broker.tables, name + text, 2, n - 2, n, len(text), 0)
 
 
 def scan(s, session, sub, text, n):
@@ -155,7 +155,7 @@ def _give(s, session, sub, i):
         take = ondemand.take
         return take("embed.local", s.broker.now).put(s.broker, session, sub, *_texts(s, i))
     given = retain.give(s.broker, session, sub, msg)
-    unref(s.broker.queue, msg)
+    unref(s.broker.tables, msg)
     return given
 
 
@@ -194,7 +194,7 @@ def stored(s):
 
 
 def heap(s):
-    return (ondemand.current or gc.mem_alloc()) if MICROPYTHON else 0
+    return (ondemand.in_use or gc.mem_alloc()) if MICROPYTHON else 0
 
 
 def size(s):
@@ -222,7 +222,7 @@ def publish_changed(s):
                 ondemand.take("embed.local", s.broker.now).send(s.broker, name[2:], text, 0, False)
             else:
                 publish_stored(s.broker, msg, _NONE)
-                unref(s.broker.queue, msg)
+                unref(s.broker.tables, msg)
 
 
 _VALUES = {

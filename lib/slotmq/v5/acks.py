@@ -66,7 +66,7 @@ def handle_pubrec(broker, conn, pkt, buf):
         return _PROTOCOL_ERROR
     if code & 0x80:
         if sent:
-            finish(broker.queue, packet_id - 1)
+            finish(broker.tables, packet_id - 1)
         return _OK
     if sent == _SENT_2:
         _acknowledged(broker, conn, pkt, _SENT_2)
@@ -92,7 +92,7 @@ def handle_pubrel(broker, conn, pkt, buf):
             broker.five.publisher = _NONE
         msg = sessions.remove_received(session, at)
         if msg != _NONE:
-            unref(broker.queue, msg)
+            unref(broker.tables, msg)
     put_reason(broker, conn, _PUBCOMP, pkt[_PACKET_ID], 0 if at >= 0 else _NO_SUCH_ID)
     return _OK
 
@@ -107,7 +107,7 @@ def handle_pubcomp(broker, conn, pkt, buf):
 
 def _acknowledged(broker, conn, pkt, state):
     session = broker.conns.session[conn]
-    if acked(broker.queue, session, pkt[_PACKET_ID], state) == _NONE:
+    if acked(broker.tables, session, pkt[_PACKET_ID], state) == _NONE:
         # A delivery that waits for another kind of packet would wait for ever.
         sent = broker.deliveries.find(session, pkt[_PACKET_ID])
         return _PROTOCOL_ERROR if sent else _OK

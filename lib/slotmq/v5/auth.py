@@ -18,8 +18,8 @@ from slotmq.v5.connack import text
 from slotmq.v5.connect import Connect5
 from slotmq.v5.properties import scan
 
-ondemand.taken.setdefault("protocol.connect", 0)  # imported here: unload these two as well
-ondemand.taken.setdefault("v5.connect", 0)
+ondemand.loaded.setdefault("protocol.connect", 0)  # imported here: unload these two as well
+ondemand.loaded.setdefault("v5.connect", 0)
 
 _BODY = const(3)
 _END = const(4)

@@ -245,13 +245,13 @@ class Version5:
         for at in range(max(0, self.to_sweep - _SWEPT), self.to_sweep):
             msg = retained.msg[at] if at < retained.slots else _NONE
             if self._has_expired(broker, msg):
-                unref(broker.queue, retained.remove(at))
+                unref(broker.tables, retained.remove(at))
             msg = _NONE
             if at < deliveries.slots and deliveries.state[at] == _QUEUED:
                 msg = deliveries.msg[at]
             if self._has_expired(broker, msg) and not deliveries.may_be_known(at):
                 broker.stats[_DROPPED] += 1
-                finish(broker.queue, at)
+                finish(broker.tables, at)
         self.to_sweep = max(0, self.to_sweep - _SWEPT)
         if not self.to_sweep and self.goes_on:
             self.goes_on = False

@@ -189,7 +189,7 @@ def _publish(broker, conn, qos):
     elif not nobody:
         _to_version_3(broker, slot, qos)
     if source.msg != _NONE:
-        unref(broker.queue, source.msg)
+        unref(broker.tables, source.msg)
     return _NOBODY if nobody else _OK
 
 

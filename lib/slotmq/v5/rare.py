@@ -58,8 +58,8 @@ def _pass(broker, session, entry, slot):
     if broker.five.options[sub] & _RAP:
         flags |= broker.messages.flags[msg] & 1
     broker.messages.refs[msg] += 1
-    finish(broker.queue, entry)
+    finish(broker.tables, entry)
     made = routing.enqueue(broker, subs.session[sub], msg, flags)
     if made != _NONE:
         broker.five.came_by(made, slot, broker.five.identifier[sub])
-    unref(broker.queue, msg)
+    unref(broker.tables, msg)

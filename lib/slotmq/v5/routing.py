@@ -34,7 +34,7 @@ def publish_packet(broker, pkt, buf, slot):
     source.retain = pkt[_FLAGS] & 1
     spread(broker, slot, 0)
     if source.msg != _NONE:
-        unref(broker.queue, source.msg)
+        unref(broker.tables, source.msg)
 
 
 def fan_out(broker, msg, qos, slot):
@@ -94,8 +94,8 @@ def _is_local(broker, sub):
     if not five.options[sub] & _NO_LOCAL:
         return False
     publisher = five.publisher
-    if publisher == _NONE and broker.current != _NONE:  # a client of version 3 publishes
-        publisher = broker.conns.session[broker.current]
+    if publisher == _NONE and broker.reading != _NONE:  # a client of version 3 publishes
+        publisher = broker.conns.session[broker.reading]
     return broker.subscriptions.session[sub] == publisher
 
 
@@ -127,7 +127,7 @@ def give(broker, session, sub, qos, granted, keep_retain):
         waits = waits or routing.is_behind(broker, session)
         if not waits and conn == _NONE:
             return
-        if not waits and conn != broker.current:
+        if not waits and conn != broker.reading:
             sent = emit(broker, conn, _PUBLISH | retain, 0, ident)
             if sent or not routing.must_wait(broker, conn):
                 if sent <= 0:
@@ -192,7 +192,7 @@ def _send(broker, conn, session):
     if sent < 0:
         broker.stats[_DROPPED] += 1
     if sent < 0 or not flags & 6:
-        finish(broker.queue, entry)
+        finish(broker.tables, entry)
         return True
     routing.mark_sent(broker, session, entry)
     sessions.cursor[session] = deliveries.next[entry]

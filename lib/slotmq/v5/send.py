@@ -69,7 +69,7 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
     if at < 0:
         if n <= conns.tx_bytes or not conns.is_empty(conn) or not conns.tx_limit[conn]:
             return 0
-        if broker.journal and broker.busy:
+        if broker.journal and broker.no_commit:
             return 0  # the journal holds output back, and nothing would continue the send
         chunked = _STRAIGHT if source.msg == _NONE and store(broker, 0) == _NONE else _BY_SLOT
         if chunked == _STRAIGHT and alias:

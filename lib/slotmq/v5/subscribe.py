@@ -11,7 +11,7 @@ from slotmq.tables import insertion
 from slotmq.v5.answers import sent, space_for
 from slotmq.v5.properties import scan
 
-ondemand.taken.setdefault("protocol.subscribe", 0)  # imported here: unload it as well
+ondemand.loaded.setdefault("protocol.subscribe", 0)  # imported here: unload it as well
 
 _NONE = const(0xFFFF)
 _TYPE = const(0)

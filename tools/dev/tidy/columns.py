@@ -15,8 +15,8 @@ from .source import LIBRARY, Finding, Source
 HOME = f"{LIBRARY}fast/columns.py"
 _TABLE = "p"
 # What the tuples are called where they are declared, and in the files that unpack them.
-_TUPLES = {HOME: "queue", f"{LIBRARY}tables/connections.py": "columns"}
-_WALKED = {"queue", "columns"}
+_TUPLES = {HOME: "tables", f"{LIBRARY}tables/connections.py": "columns"}
+_WALKED = {"tables", "columns"}
 _NAMES = re.compile(r"^ *# (\d+): ([_A-Z0-9 ]+)$", re.MULTILINE)
 
 

@@ -104,7 +104,7 @@ class TestArguments(Case):
         for bad in self.BAD:
             self.raised(ValueError, self.broker.subscribe, *bad)
         self.assertEqual(counts(self.broker), before)
-        self.assertEqual(getattr(self.broker, "inside", None), None)
+        self.assertEqual(getattr(self.broker, "in_process", None), None)
 
     def test_nor_does_it_cost_the_client_that_is_there(self):
         self.broker.subscribe("t", self.hear, 1)

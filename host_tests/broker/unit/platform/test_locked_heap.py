@@ -84,7 +84,7 @@ class TestExhausted(unittest.TestCase):
         return lambda: self.client.send(packets.publish(f"t{qos}", b"x", qos, 7) + more)
 
     def test_the_fast_path(self):
-        self.check(self.broker, "handle", self.publish(0), self.client)
+        self.check(self.broker, "handle_fast", self.publish(0), self.client)
 
     def test_receive(self):
         self.check(loop, "receive", self.publish(2), self.client)
