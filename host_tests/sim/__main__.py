@@ -1,4 +1,4 @@
-"""`python -m host_tests.sim --seeds 1000`: a campaign, and the command that replays a failure."""
+"""`python -m host_tests.sim`: run a campaign; print a command that replays each failure."""
 
 import os
 import time
@@ -19,24 +19,32 @@ def _indexes(_context: click.Context, _option: click.Parameter, value: str) -> t
 
 
 @click.command()
-@click.option("--seeds", "count", type=_SOME, default=100, show_default=True, help="How many.")
-@click.option("--first", type=_NUMBER, default=0, show_default=True, help="The first one.")
 @click.option(
-    "--steps", type=_SOME, default=campaign.STEPS, show_default=True, help="Until the faults stop."
+    "--seeds", "count", type=_SOME, default=100, show_default=True, help="Number of seeds."
+)
+@click.option("--first", type=_NUMBER, default=0, show_default=True, help="The first seed.")
+@click.option(
+    "--steps",
+    type=_SOME,
+    default=campaign.STEPS,
+    show_default=True,
+    help="Steps until the faults stop.",
 )
 @click.option(
     "--clients",
     "only",
     default="",
     callback=_indexes,
-    help="Only these of the seed's clients: 0,2,3.",
+    help="Run only these clients of the seed: 0,2,3.",
 )
 @click.option(
     "--runtime",
     type=click.Choice([*campaign.RUNTIMES, campaign.LITTLEFS, campaign.FAT]),
     default="cpython",
 )
-@click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="At a time.")
+@click.option(
+    "--jobs", default=os.cpu_count() or 1, show_default=True, help="Processes at a time."
+)
 @click.option("--shrink/--no-shrink", default=True, show_default=True)
 def main(
     count: int,
@@ -47,7 +55,7 @@ def main(
     jobs: int,
     shrink: bool,
 ) -> None:
-    """Run seeds; end with 1 where something did not hold, or too little happened."""
+    """Run seeds. The exit status is 1 if a check failed, or if the campaign covered too little."""
     start = time.monotonic()
     if only:
         found = campaign.run(runtime, first, count, steps, only)
@@ -66,9 +74,9 @@ def main(
             click.echo(f"  {campaign.shrink(runtime, outcome).replay}")
     if failed:
         raise click.ClickException(f"{len(failed)} of {count} seeds failed")
-    doubts = coverage_check.doubts(outcomes) if runtime in campaign.RUNTIMES and not only else []
-    if doubts:
-        raise click.ClickException("nothing failed, but " + "; ".join(doubts))
+    gaps = coverage_check.gaps(outcomes) if runtime in campaign.RUNTIMES and not only else []
+    if gaps:
+        raise click.ClickException("nothing failed, but " + "; ".join(gaps))
 
 
 if __name__ == "__main__":

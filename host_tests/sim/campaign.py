@@ -1,6 +1,6 @@
-"""Many seeds, in processes of their own, on either runtime; what they saw, and what failed.
+"""Run many seeds, in several processes, on either runtime; collect event counts and failures.
 
-A failure is shrunk: fewer steps, then fewer clients, as long as it still fails.
+A failed seed is shrunk: fewer steps, then fewer clients, as long as it still fails.
 """
 
 import os
@@ -19,15 +19,15 @@ ROOT = Path(__file__).resolve().parents[2]
 RUNNER = Path(__file__).with_name("run.py")
 RUNTIMES = ("cpython", "micropython")
 LITTLEFS = "littlefs"  # MicroPython, with the journal on its own littlefs
-FAT = "fat"  # CPython, with the journal on a model of FAT, which a broker refuses
-HEAP_KB = 131072  # a seed on littlefs takes pieces of 1 MB, for which 64 MB were once too torn
+FAT = "fat"  # CPython, with the journal on a model of FAT, which the broker refuses
+HEAP_KB = 131072  # littlefs needs free pieces of 1 MB: 64 MB were too fragmented
 STEPS = 100
-_AT_ONCE = 50  # seeds of one process
+_AT_ONCE = 50  # seeds per process
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A seed's line."""
+    """The line that run.py printed for one seed."""
 
     seed: int
     steps: int
@@ -37,11 +37,11 @@ class Outcome:
     packets: int = 0
     clients: int = 0
     events: Mapping[str, int] = field(default_factory=dict)
-    runtime: str = field(default="cpython", compare=False)  # all are to be the same on each
+    runtime: str = field(default="cpython", compare=False)  # outcomes must be equal on all
 
     @property
     def replay(self) -> str:
-        """The command that runs just this again."""
+        """The command that runs exactly this again."""
         only = f" --clients {','.join(map(str, self.only))}" if self.only else ""
         where = f" --runtime {self.runtime}" if self.runtime != "cpython" else ""
         first = f"--first {self.seed} --seeds 1 --steps {self.steps}"
@@ -54,7 +54,7 @@ class Outcome:
 def run(
     runtime: str, first: int, count: int, steps: int = STEPS, only: Sequence[int] = ()
 ) -> Iterator[Outcome]:
-    """Some seeds in one process."""
+    """Run seeds in one process."""
     args = [str(first), str(count), str(steps), ",".join(map(str, only))]
     args += [runtime] if runtime not in RUNTIMES else []
     done = subprocess.run(
@@ -64,7 +64,7 @@ def run(
         text=True,
         check=False,
     )
-    # MicroPython also tells of files that were left open when the power went.
+    # Other lines: MicroPython reports files that were open when the power was cut.
     lines = [text for text in done.stdout.splitlines() if text.startswith(("seed ", "FAIL "))]
     for at in range(count):
         text = lines[at] if at < len(lines) else f"FAIL {first + at} {done.stderr[-2000:]}"
@@ -74,7 +74,7 @@ def run(
 def run_many(
     runtime: str, first: int, count: int, steps: int, jobs: int, at_once: int = _AT_ONCE
 ) -> Iterator[Outcome]:
-    """Seeds in several processes, in their order; so many in one process."""
+    """Run seeds in several processes, `at_once` in each; yield them in order."""
     starts = range(first, first + count, at_once)
     with ThreadPoolExecutor(jobs) as pool:
         chunks = pool.map(
@@ -85,7 +85,7 @@ def run_many(
 
 
 def totals(outcomes: Sequence[Outcome]) -> Counter[str]:
-    """What they saw, together."""
+    """Add up the event counts."""
     found: Counter[str] = Counter()
     for outcome in outcomes:
         found.update(outcome.events)
@@ -93,7 +93,7 @@ def totals(outcomes: Sequence[Outcome]) -> Counter[str]:
 
 
 def shrink(runtime: str, failed: Outcome) -> Outcome:
-    """The same seed with as few steps and clients as still fail."""
+    """Find fewer steps and clients with which the same seed still fails."""
     step = failed.steps // 2
     while step:
         smaller = _again(runtime, failed, failed.steps - step, failed.only)
@@ -136,7 +136,7 @@ def _is_micropython(runtime: str) -> bool:
 
 
 def environment(runtime: str, *first: Path) -> dict[str, str]:
-    """The environment of the runner: where it imports from."""
+    """The environment of run.py: where it imports from; `first` comes before everything else."""
     if _is_micropython(runtime):
         built = mpy.build_for(micropython.find(32), packed=False)
         return micropython.environment(built, mpy.tools(), ROOT)

@@ -150,7 +150,7 @@ def _check_arrived(world, group):
         for delivery in session.missing_deliveries():
             if not world.model.retained.has_expired(delivery.msg):
                 raise PromiseBroken(f"{client.plan.name} never got {delivery!r}")
-        world.model.retained.check_given(session)
+        world.model.retained.check_all_came(session)
 
 
 def _disconnect_group(world, group):
@@ -190,7 +190,7 @@ def _check_retained(world):
     _wait_until_quiet(world, [probe])
     if probe.waiting:
         raise PromiseBroken("the probe is not answered")
-    model.retained.check_given(probe.link.session)
+    model.retained.check_all_came(probe.link.session)
     probe.leave()
 
 

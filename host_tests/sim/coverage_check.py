@@ -1,16 +1,15 @@
-"""Is a campaign worth what it says? Its seeds must be real ones, and all must have happened."""
+"""Did a campaign reach every case that it must cover, with seeds that are busy enough?"""
 
 from collections.abc import Sequence
 
 from .campaign import Outcome, totals
-from .persistence.storage import RECORD_TYPES
+from .persistence.observed_medium import RECORD_TYPES
 
-ENOUGH = 500  # seeds, of which one campaign must see everything
-# On average of its seeds
-_PACKETS, _CLIENTS, _REBOOTS = 300, 3, 1
+ENOUGH = 500  # seeds; a smaller campaign need not cover everything
+_PACKETS, _CLIENTS, _REBOOTS = 300, 3, 1  # of an average seed, at least
 _RECORDS = [f"cut_{kind.replace(' ', '_')}" for kind in RECORD_TYPES]
-# Tables that were full, time, sessions under stress, every medium of the journal, every kind
-# of reboot, and every record in the midst of a cut.
+# Each table full, time, sessions under stress, each medium of the journal, each kind of reboot,
+# and a power cut while each type of record was written.
 MUST_SEE = {
     *("full_connections", "full_sessions", "full_subscriptions", "full_nodes", "full_retained"),
     *("full_messages", "full_deliveries", "full_received", "full_reassembly", "full_shares"),
@@ -24,13 +23,13 @@ MUST_SEE = {
 
 
 def averages(outcomes: Sequence[Outcome]) -> str:
-    """Packets, clients and reboots of a seed."""
+    """Describe the packets, clients and reboots of an average seed."""
     packets, clients, reboots = _averages(outcomes)
     return f"{packets:.0f} packets, {clients:.1f} clients and {reboots:.2f} reboots each"
 
 
-def doubts(outcomes: Sequence[Outcome]) -> list[str]:
-    """What takes the worth of the campaign away, a line each."""
+def gaps(outcomes: Sequence[Outcome]) -> list[str]:
+    """Return what the campaign did not cover, one line each."""
     if len(outcomes) < ENOUGH:
         return []
     found = []

@@ -1,10 +1,9 @@
-# seen.py - how often things happened that a campaign must have seen.
-
+# event_counts.py - count events that a campaign must have reached (see coverage_check.py).
 from ..broker.unit.support.tables import space
 
 
 class EventCounts:
-    """How often things happened that a campaign must have seen."""
+    """A dict of counts, in which a missing name counts 0."""
 
     def __init__(self):
         self.counts = {}
@@ -17,7 +16,7 @@ class EventCounts:
 
 
 def note_full(world):
-    """Which tables this broker had full, and what else a campaign must have seen."""
+    """Count the refusals of each table of this broker, and note the seed's configuration."""
     broker = world.broker
     subs = broker.subscriptions
     events = world.events
@@ -37,17 +36,18 @@ def note_full(world):
 
 
 def note_full_space(world):
-    """Which rooms for bytes have none left now: of names, of topics, of messages."""
+    """Note which stores of bytes have no free block now: names, topics, messages, aliases."""
     broker = world.broker
     events = world.events
     events["full node names"] += not space(broker.subscriptions.nodes)
     events["full retained names"] += not space(broker.retained.names)
     events["full message bytes"] += not broker.messages.arena.free_blocks()
-    events["full aliases"] += _connections_without_alias(broker.five.aliases) if broker.five else 0
+    if broker.five:
+        events["full aliases"] += _connections_without_alias(broker.five.aliases)
 
 
 def _connections_without_alias(aliases):
-    # How many have a topic behind each alias that their client takes.
+    """Return how many connections use every topic alias that their client accepts."""
     full = 0
     for conn, offered in enumerate(aliases.offered):
         first = conn * aliases.most

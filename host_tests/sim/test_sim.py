@@ -24,29 +24,29 @@ def test_clients_are_numbers(clients: str) -> None:
 
 
 def test_nothing_is_broken_on_cpython() -> None:
-    """In seeds that are real ones, and not worlds in which nothing happens."""
+    """Also: the seeds are busy enough, and together reach every case."""
     outcomes = list(campaign.run_many("cpython", 0, SEEDS, campaign.STEPS, JOBS))
     failed = [str(outcome) for outcome in outcomes if outcome.failure]
     assert not failed, "\n".join(failed)
     assert SEEDS >= coverage_check.ENOUGH
-    assert coverage_check.doubts(outcomes) == []
+    assert coverage_check.gaps(outcomes) == []
 
 
-def test_a_campaign_in_which_little_happens_is_doubted() -> None:
+def test_a_campaign_in_which_little_happens_has_gaps() -> None:
     outcomes = [
         campaign.Outcome(n, 100, packets=299, clients=3) for n in range(coverage_check.ENOUGH)
     ]
-    doubts = coverage_check.doubts(outcomes)
-    assert doubts[:2] == [
+    gaps = coverage_check.gaps(outcomes)
+    assert gaps[:2] == [
         "299.00 packets a seed, of at least 300",
         "0.00 reboots a seed, of at least 1",
     ]
-    assert len(doubts) == 2 + len(coverage_check.MUST_SEE)
-    assert coverage_check.doubts(outcomes[1:]) == []  # too few to tell
+    assert len(gaps) == 2 + len(coverage_check.MUST_SEE)
+    assert coverage_check.gaps(outcomes[1:]) == []  # too few seeds to judge
 
 
 def test_the_same_on_micropython() -> None:
-    """Every byte at the same moment, and all that was counted."""
+    """The same bytes at the same time, and the same event counts."""
     wanted, found = (
         list(campaign.run_many(runtime, 0, ON_MICROPYTHON, campaign.STEPS, JOBS, at_once=4))
         for runtime in campaign.RUNTIMES
@@ -56,7 +56,7 @@ def test_the_same_on_micropython() -> None:
 
 
 def test_journals_on_a_real_littlefs() -> None:
-    """MicroPython's own, whose chip is cut in the midst of its operations."""
+    """On MicroPython's own littlefs. Power cuts happen within operations of its chip."""
     outcomes = list(
         campaign.run_many(campaign.LITTLEFS, 0, ON_LITTLEFS, campaign.STEPS, JOBS, at_once=4)
     )
@@ -67,18 +67,18 @@ def test_journals_on_a_real_littlefs() -> None:
 
 
 def test_fat_breaks_promises_by_power_cuts_and_by_nothing_else() -> None:
-    """Why a broker refuses it (test_medium_file_cuts.py, test_location.py)."""
+    """Why the broker refuses it (test_medium_file_cuts.py, test_location.py)."""
     outcomes = list(campaign.run_many(campaign.FAT, 0, ON_FAT, campaign.STEPS, JOBS, at_once=10))
     failed = [outcome.failure for outcome in outcomes if outcome.failure]
     assert len(failed) > ON_FAT // 5
-    lost = "Broken: after a reboot,", "Broken: something is lost, and nobody says so"
+    lost = "PromiseBroken: after a reboot,", "PromiseBroken: something is lost, and nobody says so"
     assert not [why for why in failed if not why.startswith(lost)]
     whole = campaign.totals([outcome for outcome in outcomes if not outcome.failure])
     assert whole["reboot_stop"] and whole["reboot_off"]
 
 
 def test_a_failure_is_replayed_where_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the runtime that it failed on, shrunk or not."""
+    """The command names the runtime on which the seed failed, before and after shrinking."""
     told = "import sys; print('FAIL', sys.argv[1], 'why')"
     monkeypatch.setattr(campaign, "_command", lambda _: [sys.executable, "-c", told])
     monkeypatch.setattr(campaign, "environment", lambda _: dict(os.environ))

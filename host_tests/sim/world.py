@@ -299,7 +299,7 @@ class World:
     def was_closed(self, link):
         if not link.session and not (link.refused or link.reset or link.ended or self.stopping):
             late = self.clock.ms - link.opened_ms + self.early_ms >= 10000
-            if not late and not self.model.may_have_timed_out(link):
+            if not late and not self.model.timeouts.may_have_expired(link):
                 raise PromiseBroken(f"link {link.number} was closed before its CONNECT")
 
     # What clients do

@@ -1,49 +1,54 @@
-# model.py - what must hold, in dicts and lists: who is owed which message after each packet
-# that the broker has read.
+# model.py - what the broker has promised, in dicts and lists.
 #
-# World tells of a read when the broker has handled it, so the tables can be asked what a
-# full one refused; what may be refused, and how often, is told by the broker's counters.
-# What each packet does is in handling.py, who is owed a message in routing.py, what is seen in
-# the tables only in learning.py.
+# World calls was_read() after the broker has handled a read, and end_turn() after the turn. What
+# lies between two such calls is a *window*. When it ends, the model asks the broker's counters how
+# much was refused or dropped in it, and the tables what that was.
+#
+# Here: windows, and sessions with their connections. The effect of each packet is in packets.py,
+# the deliveries of a published message in routing.py.
 from . import queue_check, routing, shared_subscriptions, tables
-from .observations import Observations
+from .observations import NO_REFUSALS, Observations
 from .packets import HANDLERS
+from .quotas import Quotas
 from .retained import Retained
 from .session import Session
+from .timeouts import Timeouts
 
 
 class PromiseBroken(Exception):
-    """Something does not hold."""
+    """The broker has not done what it promises, or has done what it may not do."""
 
 
 class Model(Observations):
     def __init__(self, world):
         self.world = world
         self.broker = world.broker
-        self.track_retained_slots()
         self.settings = world.broker.settings
         self.limits = world.broker.limits
         self.sessions = []
         self.ended_sessions = []  # sessions that ended in this turn
         self.retained = Retained(self)
-        self.groups = []  # messages for groups that nobody is known to have got yet
-        self.being_routed = []  # the message that is just going out: some have it, others will
-        self.groups_being_routed = []  # groups that will have it
-        self.carried_refusals = None  # what has been counted, perhaps for it
-        # Messages: when the last read began, and since then
-        self.messages_refused_before = self.messages_refused_since = 0
-        self.passed_on = {}  # keys of messages that may have gone to other members -> the message
-        self.retained_changes = []  # topics whose retained message was to change in this window
-        self.published_now = []  # messages that were handed out in this window
-        self.seq = 0
-        self.messages_refused_turn = -1  # turn in which a message found no slot
-        self.buffer_refusals = 0
-        self.buffer_wanted_ms = -99999  # when somebody waited for a reassembly buffer
-        self.buffer_unwanted_ms = 0  # when nobody did
+        self.groups = []  # GroupMessages whose receiver is not known yet
+        self.passed_on = {}  # message key -> message that may have gone to another member
+        self.seq = 0  # of published messages
+        self.creations = [0]  # number of deliveries, shared with the sessions
+        self.journal_changes = 0  # number of changes that a journal stores
+        self.quotas = Quotas(self)
+        self.timeouts = Timeouts(self)
+        # In this window
+        self.published_now = []
+        self.retained_changes = []  # (topic, retained message before, message)
+        self.is_refused = False  # has a table refused anything?
+        # A commit may come in the midst of routing a message: some receivers have it, others
+        # will have it.
+        self.being_routed = []  # that message
+        self.groups_being_routed = []  # its GroupMessages
+        self.carried_refusals = None  # counted before the commit, perhaps for that message
+        # The counters of the broker
         self.counts = tables.RefusalCounters(self.broker)
-        self.creations = [0]  # of what sessions are owed
-        self.journal_changes = 0  # of what a journal keeps
-        self.is_refused = False  # has a table refused anything in this window?
+        self.messages_refused_before = 0  # when the last read began
+        self.messages_refused_since = 0
+        self.messages_refused_turn = -1  # the last turn in which a message found no slot
 
     def now(self):
         return self.world.clock.ms
@@ -60,7 +65,7 @@ class Model(Observations):
     # A read
 
     def was_read(self, link, packets, is_partial=False):
-        """The broker has handled these packets of a link; is_part: all but the last one."""
+        """The broker has handled these packets; is_partial: the last one not completely."""
         self.finish_routing()
         refusals = self.count_refusals()
         self.carried_refusals = refusals if is_partial else None
@@ -72,9 +77,8 @@ class Model(Observations):
                 self.connect(link, packet, refusals)
             else:
                 HANDLERS[packet[0]](self, link, packet, refusals)
-            link.note_answers(
-                0 if self.journal_changes == before or self.is_refused else self.journal_changes
-            )
+            changed = self.journal_changes != before and not self.is_refused
+            link.note_answers(self.journal_changes if changed else 0)
         last = self.being_routed = self.published_now[-1:] if is_partial else []
         made_optional = self.make_routed_optional()
         self.end_window(refusals)
@@ -82,13 +86,13 @@ class Model(Observations):
         self.published_now = last
 
     def finish_routing(self):
-        """The message that was going out has gone to all."""
+        """The message that was being routed has reached all receivers."""
         self.groups += self.groups_being_routed
         self.groups_being_routed = []
         self.being_routed = []
 
     def count_refusals(self):
-        """What the counters say that was refused since they were looked at."""
+        """Return what the broker has counted as refused or dropped since the last call."""
         counts = tables.RefusalCounters(self.broker)
         refusals = counts.since(self.counts)
         self.counts = counts
@@ -103,12 +107,12 @@ class Model(Observations):
         return refusals
 
     def note_journal_change(self, session=None):
-        """Something changes that a journal keeps; of a session, where that is kept."""
+        """Count a change that a journal stores; of a session, if that is stored at all."""
         if session is None or not session.clean:
             self.journal_changes += 1
 
     def end_window(self, refusals):
-        """Learn what was refused in this window."""
+        """Find out what was refused or dropped in this window."""
         self.retained.learn(self.retained_changes, refusals)
         queue_check.end_window(self, refusals)
         self.retained_changes = []
@@ -148,6 +152,14 @@ class Model(Observations):
         if not old and not link.session.clean:
             self.check_session_limit(name)
 
+    def restart(self, broker):
+        """After a reboot, before the broker has read its journal."""
+        self.broker = broker
+        self.quotas = Quotas(self)
+        self.counts = NO_REFUSALS
+        self.groups_being_routed = []
+        self.being_routed = []
+
     def create_session(self, name, level):
         session = Session(name, level, self.creations)
         self.sessions.append(session)
@@ -176,19 +188,17 @@ class Model(Observations):
         """-> (does the session end with its connection, ms that it outlives it)"""
         most = self.settings.persistent_client_expiration
         if level < 5:
-            kept = None if not self.broker.five or not most else most * 1000
-            return spec.clean, kept
+            return spec.clean, most * 1000 if self.broker.five and most else None
         expiry = min(spec.expiry, most) if most else spec.expiry
         return expiry == 0, expiry * 1000
 
     def detach(self, link):
-        """A connection leaves its session."""
+        """The connection of a session has ended."""
         session = link.session
         link.attached = False
         session.link = None
-        session.slots_at_disconnect = session.deliveries_at_disconnect = (
-            None  # it may have been given one in this very turn
-        )
+        # None: taken at the end of this turn, in which it may still get a message
+        session.slots_at_disconnect = session.deliveries_at_disconnect = None
         session.disconnected_ms = self.now()
         session.disconnected_at = tables.disconnected_at(self.broker, session.name)
         session.make_qos_0_optional()
@@ -216,7 +226,7 @@ class Model(Observations):
         routing.publish(self, will, session, True)
 
     def end_session(self, session):
-        """A session is discarded, with all that hangs on it."""
+        """The broker has discarded a session."""
         if session.will and session.will_due is not None:
             self.send_will(session)
         session.has_ended = True

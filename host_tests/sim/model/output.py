@@ -15,7 +15,7 @@ from slotmq_tools.codec import (
 
 from ..messages import number_of
 from . import output_content, shared_subscriptions, tables
-from .session import DONE, RELEASED, SENT_1, SENT_2, Delivery
+from .delivery import DONE, RELEASED, SENT_1, SENT_2, Delivery
 
 _SAME_IDENTIFIERS, _IDENTIFIERS_UNKNOWN = 4, 2  # how like its identifiers are
 

@@ -1,9 +1,10 @@
-# handling.py - what the broker makes of each packet of a client, as the model has it.
+# packets.py - the effect of each packet of a client on the model.
 #
-# Packets are tuples (kind, ...) as client.py makes them. `grown`: what the broker's counters
-# say was refused in this window; the tables tell what that was.
+# Packets are tuples (kind, ...), as clients/client.py sends them. `refusals`: what the broker has
+# counted as refused in this window. The tables tell whether that was this packet.
 from . import routing, tables
-from .session import RELEASED, SENT_1, SENT_2, Subscription
+from .delivery import RELEASED, SENT_1, SENT_2
+from .session import Subscription
 
 
 def handle_publish(model, link, packet, refusals):
@@ -13,7 +14,7 @@ def handle_publish(model, link, packet, refusals):
         msg = msg.again()
     ends = model.settings.when_full["messages"] == "disconnect"
     if ends and qos and model.messages_refused_since and was_refused(model, link, qos, packet_id):
-        link.ignores_input = True  # nothing has happened but that the connection ends
+        link.ignores_input = True  # the connection ends, and nothing else happens
         return
     if qos == 2:
         handle_publish_qos_2(model, link, msg, packet_id, refusals)
@@ -27,7 +28,7 @@ def handle_publish(model, link, packet, refusals):
 
 
 def was_refused(model, link, qos, packet_id):
-    """Something was: was it this, or another's of QoS 0, or a will?"""
+    """A message was refused: was it this one, and not one of QoS 0 or a will?"""
     if qos == 2:
         return not tables.has_received(model.broker, link.session.name, packet_id)
     wills = [session.name for session in model.sessions if session.will]
@@ -48,17 +49,17 @@ def handle_publish_qos_2(model, link, msg, packet_id, refusals):
         if len(session.received) == model.limits.received:
             link.ignores_input = True
             return
-        held = model.settings.qos2_delivery == "release"
+        waits = model.settings.qos2_delivery == "release"  # for PUBREL
         wanted = is_wanted(model, msg)
         if msg.expiry is not None:
             routing.begin_to_expire(model, msg)
-        keeps = not refusals.messages or tables.has_received(model.broker, session.name, packet_id)
-        if keeps and (wanted or link.level < 5):
-            session.received[packet_id] = msg if held and wanted else None
+        stored = tables.has_received(model.broker, session.name, packet_id)
+        if (stored or not refusals.messages) and (wanted or link.level < 5):
+            session.received[packet_id] = msg if waits and wanted else None
             model.note_journal_change(session)
-            if held and refusals.messages:
-                model.retained.learn_held_message(session, packet_id)
-        if wanted and not held:
+            if waits and refusals.messages:
+                model.retained.learn_message_of_id(session, packet_id)
+        if wanted and not waits:
             found = routing.publish(model, msg, session)
     link.pending_answers.append(("ack", 5, packet_id, found))
 
@@ -118,19 +119,18 @@ def subscribe(model, link, text, group, options, identifier, refusals):
         sub = Subscription(text, group)
         session.subscriptions.append(sub)
     else:
-        session.removed.append(sub.before())
+        session.removed.append(sub.copy())
     qos = min(options & 3, model.broker.max_qos)
     sub.update(qos, options, identifier, model.world.turns)
     session.subscription_changes += 1
     model.note_journal_change(session)
     handling = options >> 4 & 3
     if group is None and (handling == 0 or (handling == 1 and is_new)):
-        model.retained.begin(session, sub, link)
+        model.retained.begin_scan(session, sub, link)
     return True
 
 
 def unsubscribe(model, session, sub):
-    sub.gone = model.world.turns
     session.subscriptions.remove(sub)
     session.removed.append(sub)
     session.subscription_changes += 1
@@ -157,6 +157,7 @@ def handle_ping(model, link, packet, refusals):
 
 
 def handle_raised(model, link, packet, refusals):
+    """A hook has raised MemoryError: the connection ends."""
     link.ignores_input = True
 
 

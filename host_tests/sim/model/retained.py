@@ -1,7 +1,11 @@
-# retained.py - which messages are retained, and which of them a new subscription is owed.
+# retained.py - the retained messages, and which of them a new subscription gets.
+#
+# A scan delivers them over several turns. Until it has ended, messages that are retained meanwhile
+# may be delivered, too, or not.
 from ..messages import matches
 from . import tables
-from .session import Delivery, Scan
+from .delivery import Delivery
+from .session import Scan
 
 
 class Retained:
@@ -10,7 +14,7 @@ class Retained:
         self.messages = {}  # topic -> message
 
     def put(self, msg):
-        """A message with RETAIN goes out."""
+        """A message with RETAIN is published."""
         old = self.messages.get(msg.topic)
         if msg.size or (old and not self.has_expired(old)):
             self.model.note_journal_change()
@@ -22,21 +26,21 @@ class Retained:
         self.update_scans(msg.topic, msg)
 
     def learn(self, retained_changes, refusals):
-        """What the broker has kept of those that changed in this window."""
+        """Find out which of this window's retained messages the broker has stored."""
         for topic, _, _ in retained_changes:
             known = [None]
             for name, old, new in retained_changes:
                 if name == topic:
                     known += [msg for msg in (old, new) if msg and msg.size]
             found = tables.retained(self.model.broker, topic)
-            kept = self.messages.get(topic)
-            gone = found is None and self.has_expired(kept) and not refusals.retained
-            if found == (kept.number if kept else None) or gone:
+            wanted = self.messages.get(topic)
+            expired = found is None and self.has_expired(wanted) and not refusals.retained
+            if found == (wanted.number if wanted else None) or expired:
                 continue
             numbers = [msg.number if msg else None for msg in known]
-            wills = [msg for msg in known if msg and msg.is_will]  # in no certain order
+            wills = [msg for msg in known if msg and msg.is_will]  # their order is not known
             if not (refusals.messages or refusals.retained or wills) or found not in numbers:
-                self.model.fail("retained for %s is %s, not %r", topic, found, kept)
+                self.model.fail("retained for %s is %s, not %r", topic, found, wanted)
             self.set(topic, known[numbers.index(found)])
 
     def set(self, topic, msg):
@@ -46,7 +50,7 @@ class Retained:
         self.update_scans(topic, msg)
 
     def update_scans(self, topic, msg):
-        """New subscriptions that have not been given all may meet another message."""
+        """Scans that still run may deliver another message for this topic, or none."""
         for session in self.model.sessions:
             for scan in session.scans:
                 if scan.open and matches(scan.subscription.filter, topic):
@@ -54,8 +58,8 @@ class Retained:
                     if msg and msg.size:
                         scan.possible.setdefault(topic, []).append(msg)
 
-    def learn_held_message(self, session, packet_id):
-        """A message that was to be held until PUBREL may have found no slot."""
+    def learn_message_of_id(self, session, packet_id):
+        """A message that waits for PUBREL may have found no slot."""
         sessions = self.model.broker.sessions
         slot = tables.session(self.model.broker, session.name)
         at = sessions.find_received(slot, packet_id)
@@ -63,14 +67,14 @@ class Retained:
             session.received[packet_id] = None
 
     def has_expired(self, msg):
-        """May its time have passed?"""
+        """May this message have expired?"""
         deadline = msg.deadline if msg else None
         if deadline is None:
             return False
         return self.model.now() + max(msg.early_ms, self.model.world.early_ms) >= deadline
 
     def check(self):
-        """The broker's table has these and no other."""
+        """Check that the broker's table has these messages and no others."""
         count = 0
         for topic in sorted(self.messages):
             msg = self.messages[topic]
@@ -87,11 +91,11 @@ class Retained:
 
     # New subscriptions
 
-    def begin(self, session, subscription, link):
-        """What there is now for a new subscription."""
+    def begin_scan(self, session, subscription, link):
+        """A new subscription must get what is retained now."""
         for scan in session.scans:
             if scan.subscription is subscription:
-                scan.expected = {}  # it begins anew
+                scan.expected = {}  # the scan starts again
         scan = Scan(subscription, link)
         session.scans.append(scan)
         for topic in self.messages:
@@ -101,7 +105,9 @@ class Retained:
                 scan.possible[topic] = [msg]
 
     def explain(self, link, packet, key, exactly):
-        """A PUBLISH that only a new subscription explains, as something that is owed."""
+        """If a scan explains this PUBLISH, return a delivery for it.
+
+        exactly: its subscription identifiers must be those of the subscription."""
         session = link.session
         topic = packet.topic
         allowed = best = 0
@@ -124,7 +130,7 @@ class Retained:
         return self.add_delivery(session, found[1], packet.qos)
 
     def fits(self, scan, msg, packet, exactly):
-        """May this packet come by that subscription?"""
+        """May this packet come from that scan?"""
         history = scan.subscription.history[scan.since :]
         if exactly and sum(packet.identifiers) not in [ident for _, ident in history]:
             return False
@@ -134,7 +140,7 @@ class Retained:
         return packet.qos in granted
 
     def credit(self, session, packet, key):
-        """One that another subscription explains may be what a new one was owed."""
+        """A packet that another delivery explains may have come from a scan."""
         for scan in session.scans:
             msg = scan.expected.get(packet.topic)
             if msg and msg.key() == key:
@@ -145,11 +151,11 @@ class Retained:
         delivery.in_order = False
         delivery.from_retained = True
         session.add_delivery(delivery)
-        delivery.first_link = 0  # it may have been given on any connection
+        delivery.first_link = 0  # it may be sent on any connection
         return delivery
 
     def is_possible(self, session, key):
-        """May this message be in the queue because of a new subscription?"""
+        """May a scan have put this message in the queue?"""
         for scan in session.scans:
             for topic in scan.possible:
                 for msg in scan.possible[topic]:
@@ -157,27 +163,24 @@ class Retained:
                         return True
         return False
 
-    def check_given(self, session):
-        """Everything that new subscriptions were sure to be given has come."""
+    def check_all_came(self, session):
+        """Check that everything has come that scans must deliver."""
         broker = self.model.broker
         if tables.scans(broker, session.name) and not tables.has_space(broker, session.name):
-            return  # others have all the table: it waits until they take it
+            return  # the table is full: the scan waits
         for scan in session.scans:
             if scan.link is not session.link or scan.link.packet_max:
                 continue
             for topic in sorted(scan.expected):
                 msg = scan.expected[topic]
-                if (
-                    msg
-                    and not self.has_expired(msg)
-                    and not self.may_have_been_given(session, msg)
-                ):
-                    self.model.fail("%s was not given %r", session.name, msg)
+                if not msg or self.has_expired(msg) or self.may_have_come(session, msg):
+                    continue
+                self.model.fail("%s was not given %r", session.name, msg)
 
-    def may_have_been_given(self, session, msg):
-        """Was it given as often as there are subscriptions for it, some of them made anew?
+    def may_have_come(self, session, msg):
+        """Did it come as often as there are subscriptions for it, of which some are not new?
 
-        Then one of these may have had what was put down to another."""
+        Then a packet may have been attributed to the wrong scan."""
         subs = [sub for sub in session.matching(msg.topic) if sub.group is None]
         again = [sub for sub in subs if len(sub.history) > 1]
         return again and session.retained_received.get((msg.topic, msg.key()), 0) >= len(subs)

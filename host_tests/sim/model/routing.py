@@ -1,11 +1,14 @@
-# routing.py - a message goes out: what each session is owed of it, and each group.
+# routing.py - a message is published: which deliveries each session and each group must get.
 from ..messages import matches
-from .session import Delivery
+from .delivery import Delivery
 from .shared_subscriptions import GroupMessage
 
 
 def publish(model, msg, sender, moment_unknown=False):
-    """A message goes out. loose: at some moment of this turn, so order does not count."""
+    """Publish a message. -> Does anybody subscribe to it?
+
+    moment_unknown: it was a will, published at some moment of this turn. So it has no place in
+    the order of messages, and subscriptions that changed in this turn may have counted or not."""
     model.seq += 1
     msg.seq = model.seq
     msg.turn = model.world.turns
@@ -36,17 +39,17 @@ def route_to_session(model, session, msg, sender, moment_unknown, groups):
     plain = []
     for sub in matched + (before if moment_unknown else []):
         if sub.group is not None:
-            groups.setdefault((sub.group, sub.filter), []).append((session, sub.before()))
+            groups.setdefault((sub.group, sub.filter), []).append((session, sub.copy()))
         elif not (sub.no_local and sender is session):
             plain.append(sub)
     uncertain = moment_unknown and changed
-    if model.broker.subscriptions.every or uncertain:
+    every = model.broker.subscriptions.every  # a delivery for each subscription?
+    if every or uncertain:
         for sub in plain:
             expect_delivery(model, session, msg, moment_unknown, not uncertain, [sub])
-        if uncertain and len(plain) > 1 and not model.broker.subscriptions.every:
-            expect_delivery(
-                model, session, msg, moment_unknown, False, plain
-            )  # or once, by all of them
+        if uncertain and len(plain) > 1 and not every:
+            # or one delivery for all of them
+            expect_delivery(model, session, msg, moment_unknown, False, plain)
     elif plain:
         expect_delivery(model, session, msg, moment_unknown, True, plain)
     return bool(matched)
@@ -63,13 +66,12 @@ def expect_delivery(model, session, msg, moment_unknown, required, subs):
     delivery = Delivery(msg, qos, required, 1 if keep and msg.retain else 0)
     delivery.in_order = not moment_unknown
     delivery.seq = msg.seq
-    delivery.identifiers = (
-        None if moment_unknown else sorted([sub.identifier for sub in subs if sub.identifier])
-    )
+    if not moment_unknown:
+        delivery.identifiers = sorted([sub.identifier for sub in subs if sub.identifier])
     delivery.subscription_changes = session.subscription_changes
     session.add_delivery(delivery)
     if qos and required and not (moment_unknown or model.is_refused or session.clean):
         model.note_journal_change()
         delivery.needed_change = model.journal_changes
     if moment_unknown:
-        delivery.first_link = 0  # perhaps of a connection that ended in this turn
+        delivery.first_link = 0  # perhaps on a connection that ended in this turn

@@ -1,19 +1,17 @@
-# session.py - what the model knows of one session: its subscriptions, and every message
-# that it is or was owed.
+# session.py - what the model knows of one session: its subscriptions, and all deliveries that
+# it is or was owed.
 from ..messages import matches
-
-QUEUED, SENT_1, SENT_2, RELEASED, DONE = 0, 1, 2, 3, 4
+from .delivery import DONE
 
 
 class Subscription:
     def __init__(self, topic_filter, group):
         self.filter = topic_filter
         self.group = group  # share name, or None
-        self.history = []  # (QoS, identifier), of each time that it was subscribed
-        self.gone = 0  # turn in which it ended
+        self.history = []  # (QoS, identifier) of each SUBSCRIBE
 
     def update(self, qos, options, identifier, turn):
-        """It is subscribed, perhaps again."""
+        """A SUBSCRIBE was granted, perhaps not the first one."""
         self.qos = qos
         self.no_local = options & 4
         self.as_published = options & 8
@@ -21,48 +19,12 @@ class Subscription:
         self.turn = turn
         self.history.append((qos, identifier))
 
-    def before(self):
-        """As it is now, for what is looked at when it may have changed."""
-        old = Subscription(self.filter, self.group)
+    def copy(self):
+        """Return the subscription as it is now, without its history."""
+        made = Subscription(self.filter, self.group)
         options = self.no_local | self.as_published
-        old.update(self.qos, options, self.identifier, self.turn)
-        old.gone = 1
-        return old
-
-
-class Delivery:
-    """One message for one session, from the moment it is queued until it is done."""
-
-    def __init__(self, msg, qos, required, retain):
-        self.msg = msg
-        self.qos = qos
-        self.required = required  # must it arrive, as long as the session lives?
-        self.retain = retain  # the flag that it carries
-        self.state = QUEUED
-        self.packet_id = 0
-        self.sent = False
-        self.link = None  # where it was sent last
-        self.first_link = 0  # the first connection of the session that it may be sent on
-        self.times_received = 0  # times that the application was given it
-        self.in_order = True  # does its place in the order count?
-        self.seq = 0
-        self.group = None  # (share name, filter), where it came by one
-        self.group_slot = 0xFFFF  # the broker's
-        self.from_retained = False  # given to a new subscription
-        self.identifiers = None  # sorted; None: not known exactly
-        self.subscription_changes = -1  # of the subscriptions, when the identifiers were noted
-        self.created = 0
-        self.seen_after_close = 0  # how often it was seen behind the end of its connection
-        self.restored = False  # after a reboot, and not sent again yet
-        self.may_be_refused = False  # was it refused, and is the row like it another's?
-        self.needed_change = (
-            0  # must be kept before it is sent: model.journal_changes when it was queued
-        )
-
-    def __repr__(self):
-        what = f"<owed {self.msg!r} at qos {self.qos}, retain {self.retain}"
-        what += f", state {self.state}, id {self.packet_id}, sent {self.sent}"
-        return what + f", got {self.times_received}, sure {self.required}>"
+        made.update(self.qos, options, self.identifier, self.turn)
+        return made
 
 
 class Scan:
@@ -70,47 +32,47 @@ class Scan:
 
     def __init__(self, subscription, link):
         self.subscription = subscription
-        self.since = len(subscription.history) - 1  # how it was subscribed before is no matter
+        self.since = len(subscription.history) - 1  # the first entry of the history that counts
         self.link = link
-        self.open = True
-        self.expected = {}  # topic -> the message that must come, or None where that is not sure
-        self.possible = {}  # topic -> messages that may come
+        self.open = True  # does the broker's scan still run?
+        self.expected = {}  # topic -> the message that must come; None: it need not
+        self.possible = {}  # topic -> all messages that may come
 
 
 class Session:
     def __init__(self, name, level, creations):
         self.name = name
-        self.creations = creations
+        self.creations = creations  # [running number of deliveries], shared by all sessions
         self.level = level
         self.link = None
-        self.links = 0
-        self.packet_max = 0  # of its last connection
-        self.clean = True  # ends with its connection
-        self.expiry_ms = None  # how long it outlives its connection, None: for ever
-        self.disconnected_ms = self.disconnected_at = (
-            0  # when its connection ended, and as the broker counts
-        )
+        self.links = 0  # number of connections that it has had
+        self.packet_max = 0  # Maximum Packet Size of its last connection
+        self.clean = True  # does it end with its connection?
+        self.expiry_ms = None  # how long it outlives its connection; None: for ever
+        self.disconnected_ms = 0  # when its connection ended
+        self.disconnected_at = 0  # the same by the broker's clock, in tenths of a second
         self.will = None
         self.will_delay = 0
-        self.will_due = None  # ms, once its connection has ended
+        self.will_due = None  # ms, after its connection has ended
         self.subscriptions = []
-        self.removed = []  # subscriptions that ended in this turn
+        self.removed = []  # subscriptions that ended or changed in this turn, as they were
         self.subscription_changes = 0
-        self.queue = []  # Owed at QoS 1 and 2, not done
-        self.in_flight = {}  # packet id -> Owed
-        self.deliveries = {}  # message key -> [Owed]
+        self.queue = []  # deliveries at QoS 1 and 2 that are not done
+        self.in_flight = {}  # packet id -> delivery
+        self.deliveries = {}  # message key -> [delivery], done or not
         self.scans = []
-        self.slots_at_disconnect = None  # message slots that it held when its connection ended
-        self.slots_before = 0  # message slots that it held at the last look
-        self.deliveries_at_disconnect = None  # deliveries that it held then, if these were few
-        self.retained_received = {}
-        self.received = {}  # packet id -> the message held, or None
+        self.retained_received = {}  # (topic, message key) -> times, for new subscriptions
+        self.received = {}  # QoS 2 packet id -> the message until PUBREL, or None
         self.has_ended = False
-        self.client_forgot = False  # has its client forgotten what it knew?
-        # For reboots
-        self.was_connected = False  # has the power cut ended its connection?
-        self.finished = []  # Owed that are done, since the journal was written last
-        self.may_return = []
+        self.client_forgot = False  # has the client discarded its half of the session?
+        # For quotas.py
+        self.slots_at_disconnect = None  # message slots that it held then
+        self.slots_before = 0  # number of message slots at the last check
+        self.deliveries_at_disconnect = None  # number that it had then, if these were few
+        # For restarts
+        self.was_connected = False  # did the power cut end its connection?
+        self.finished = []  # deliveries that were done since the last commit
+        self.may_return = []  # deliveries that were done, and may be there again
 
     def subscription(self, topic_filter, group):
         for found in self.subscriptions:
@@ -129,7 +91,7 @@ class Session:
             self.queue.append(delivery)
 
     def finish(self, delivery):
-        """Acknowledged, or dropped."""
+        """The delivery was acknowledged or dropped."""
         delivery.state = DONE
         if delivery in self.queue:
             self.queue.remove(delivery)
@@ -138,34 +100,29 @@ class Session:
             del self.in_flight[delivery.packet_id]
 
     def make_qos_0_optional(self):
-        """The connection is gone: what it had taken at QoS 0 may be lost."""
+        """QoS 0 messages that have not arrived may be lost, since the connection has ended."""
         for row in self.deliveries.values():
             for delivery in row:
                 if not delivery.qos and not delivery.times_received:
                     delivery.required = False
 
     def missing_deliveries(self):
-        """What must have arrived by now and has not."""
+        """Return what must have arrived by now and has not."""
         found = []
         for row in self.deliveries.values():
-            missing = [
-                delivery for delivery in row if delivery.required and not delivery.times_received
-            ]
-            found += [
-                delivery for delivery in missing if not self._was_copy_received(delivery, row)
-            ]
+            missing = [one for one in row if one.required and not one.times_received]
+            found += [one for one in missing if not self._was_copy_received(one, row)]
         found.sort(key=lambda delivery: delivery.msg.number)
         return found
 
     def _was_copy_received(self, delivery, row):
-        """Was what came put down to a copy of it, of which nobody is sure?
+        """May the packet that arrived have been attributed to an optional copy of this delivery?
 
-        Who subscribed anew meanwhile gets it with other identifiers, or with none."""
+        If the client subscribed again meanwhile, the packet has other identifiers or none."""
         if delivery.subscription_changes == self.subscription_changes:
             return False
-        wanted = delivery.qos, delivery.retain
-        return [
-            one
-            for one in row
-            if one.times_received and not one.required and (one.qos, one.retain) == wanted
-        ]
+        for one in row:
+            is_copy = (one.qos, one.retain) == (delivery.qos, delivery.retain)
+            if is_copy and one.times_received and not one.required:
+                return True
+        return False

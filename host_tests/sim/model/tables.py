@@ -1,5 +1,7 @@
-# tables.py - what the broker's tables say, for what no client can see at once: whether a
-# session is there, who got what was dropped, which message is retained.
+# tables.py - read the broker's tables, for what no packet shows: which sessions there are, what
+# is queued for each, which messages are retained, what was refused.
+#
+# Sessions are named by their client id; `name` is that.
 from slotmq.delivery import routing
 from slotmq.tables import insertion
 
@@ -7,17 +9,16 @@ from ..messages import number_of
 
 NONE = 0xFFFF
 _EXTRA = 8
-_RELEASED = 3
 _TAKEN_OVER = 7
 
 
 def connection(world, link):
-    """The broker's slot of a link, or NONE."""
+    """Return the broker's connection slot of a link, or NONE."""
     return world.loop.of_stream.get(link, NONE)
 
 
 def attached(world, link):
-    """Does this link have its session in the broker?"""
+    """Does this link have a session in the broker?"""
     conn = connection(world, link)
     return conn != NONE and world.broker.conns.session[conn] != NONE
 
@@ -33,7 +34,7 @@ def session(broker, name):
 
 
 def disconnected_at(broker, name):
-    """When a session's connection ended, in tenths of a second."""
+    """Return when a session's connection ended, in tenths of a second."""
     slot = session(broker, name)
     return broker.sessions.left[slot] if slot != NONE else 0
 
@@ -55,7 +56,7 @@ def has_state(broker, name):
 
 
 def message_slots(broker, name):
-    """The message slots in which a session has a message, and the blocks of each."""
+    """Return {message slot that a session refers to: number of its blocks}."""
     slot = session(broker, name)
     held = {}
     entry = broker.sessions.head[slot] if slot != NONE else NONE
@@ -70,7 +71,7 @@ def message_slots(broker, name):
 
 
 def delivery_count(broker, name):
-    """How many deliveries a session has, those too that wait for PUBCOMP only."""
+    """Return how many deliveries a session has, with those that only wait for PUBCOMP."""
     slot = session(broker, name)
     entry = broker.sessions.head[slot] if slot != NONE else NONE
     count = 0
@@ -111,7 +112,7 @@ def subscribed(broker, name, topic_filter, group):
 
 
 def message_key(broker, msg):
-    """Which message a slot has: its number, or its topic where the payload is empty."""
+    """Return Message.key() of the message in a slot."""
     messages = broker.messages
     n = messages.topic_len[msg]
     size = messages.payload_len[msg]
@@ -126,25 +127,27 @@ def message_key(broker, msg):
 
 
 def group_slot(broker, topic_filter, name):
-    """The slot of a group, or NONE."""
+    """Return the slot of a group, or NONE."""
     node = insertion.find_node(broker.subscriptions, topic_filter, 0, len(topic_filter))
     return NONE if node == NONE else broker.five.shares.find(node, name, 0, len(name))
 
 
 class DeliveryRow:
-    """A delivery in the table."""
+    """A row of the broker's deliveries table."""
 
     def __init__(self, key, packet_id, state, flags):
         self.key = key
         self.packet_id = packet_id
         self.state = state
-        self.flags = flags
-        self.group = NONE  # by which it came
+        self.qos = flags >> 1 & 3
+        self.retain = flags & 1
+        self.was_sent = flags & 8
+        self.group = NONE  # the slot of the group from which it came
         self.identifier = None
 
 
 def queue(broker, name):
-    """The deliveries of a session in their order, those of QoS 0 too."""
+    """Return the rows of a session in their order, with those at QoS 0."""
     slot = session(broker, name)
     if slot == NONE:
         return []
@@ -163,19 +166,19 @@ def queue(broker, name):
 
 
 def retained(broker, topic):
-    """What is retained for a topic: a number, or None."""
+    """Return the key of the message that is retained for a topic, or None."""
     slot = broker.retained.find(topic, 0, len(topic))
     return None if slot == NONE else message_key(broker, broker.retained.msg[slot])
 
 
 def retained_seconds_left(broker, topic):
-    """Seconds until what is retained for a topic expires; None: it does not, or is not there."""
+    """Return in how many seconds the retained message of a topic expires, or None."""
     slot = broker.retained.find(topic, 0, len(topic))
     return None if slot == NONE else _seconds_left(broker, broker.retained.msg[slot])
 
 
 def queued_seconds_left(broker, name):
-    """The same of the messages that a session is to be sent: {number: [seconds of each copy]}."""
+    """The same for a session's deliveries: {message key: [seconds of each copy]}."""
     slot = session(broker, name)
     entry = NONE if slot == NONE else broker.sessions.head[slot]
     found = {}
@@ -197,8 +200,12 @@ def retained_count(broker):
     return broker.retained.names.count()
 
 
+_COUNTERS = ("messages", "deliveries", "dropped", "retained", "subscriptions", "aliases")
+_COUNTERS += ("sessions", "connections", "received")
+
+
 class RefusalCounters:
-    """The counters of what was refused and dropped."""
+    """The broker's counters of what was refused and dropped, as they are now."""
 
     def __init__(self, broker):
         subs = broker.subscriptions
@@ -216,36 +223,30 @@ class RefusalCounters:
         self.received = broker.sessions.ids_refused
 
     def since(self, before):
-        """Each counter's growth, as another one."""
-        refusals = Refusals()
-        refusals.messages = self.messages - before.messages
-        refusals.deliveries = self.deliveries - before.deliveries
-        refusals.dropped = self.dropped - before.dropped
-        refusals.retained = self.retained - before.retained
-        refusals.subscriptions = self.subscriptions - before.subscriptions
-        refusals.aliases = self.aliases - before.aliases
-        refusals.sessions = self.sessions - before.sessions
-        refusals.connections = self.connections - before.connections
-        refusals.received = self.received - before.received
-        return refusals
+        """Return how much each counter has grown."""
+        grown = Refusals()
+        for name in _COUNTERS:
+            setattr(grown, name, getattr(self, name) - getattr(before, name))
+        return grown
 
 
 class Refusals:
-    """How much each counter has grown, or counted when it was looked at."""
+    """How much each counter has grown."""
 
-    messages = deliveries = dropped = retained = subscriptions = aliases = 0
-    sessions = connections = received = 0
+    def __init__(self):
+        for name in _COUNTERS:
+            setattr(self, name, 0)
 
     def any(self):
         refused = self.messages or self.deliveries or self.retained or self.subscriptions
         return bool(refused or self.aliases or self.sessions or self.received)
 
 
-# What a journal keeps of a session
+# What a journal stores of a session
 
 
 def names(broker):
-    """The client ids of all sessions."""
+    """Return the client ids of all sessions."""
     sessions = broker.sessions
     return [sessions.client_id(slot) for slot in range(sessions.slots) if sessions.used(slot)]
 
@@ -282,7 +283,7 @@ def subscriptions(broker, name):
 
 
 def received(broker, name):
-    """Packet id -> the message held, as key(), or None"""
+    """QoS 2 packet id -> key of the message that waits for PUBREL, or None"""
     sessions = broker.sessions
     slot = session(broker, name)
     found = {}
@@ -293,6 +294,6 @@ def received(broker, name):
 
 
 def has_uncommitted_changes(broker):
-    """Has anything changed that the journal has not looked at? An end may wait."""
+    """Has anything changed since the last commit?"""
     changed = broker.sessions.changed or broker.subscriptions.changed or broker.retained.changed
     return changed or broker.sessions.ids_high[1] or broker.deliveries.count[4] & 1

@@ -1,25 +1,25 @@
-# recovery.py - after a reboot: what the broker's tables have must be what one of the
-# candidates says, to the row, and what time has made of it.
+# recovery.py - after a restart the broker's tables must equal, row by row, one of the snapshots
+# that the medium may have (see storage.py).
 #
-# The wills of who was connected have gone out by then, so the comparison is that of any
-# other moment: the model does the same with its sessions, and then looks at the tables.
+# By then the broker has published the wills of clients that were connected. So the model is set
+# back to a snapshot, publishes these wills too, and is then compared with the tables.
 from ..model import tables
+from ..model.delivery import DONE, QUEUED, RELEASED
 from ..model.model import PromiseBroken
-from ..model.session import DONE, QUEUED, RELEASED
 from .snapshot import requeue
 
 _MINUTE_MS = 60000
 
 
 def find_state(model, candidates):
-    """Go on with the newest candidate that the tables agree with."""
+    """Set the model to the newest candidate with which the tables agree; return it."""
     wrong = []
     world = model.world
     before = world.clock.ms
     for at in range(len(candidates) - 1, -1, -1):
         found = candidates[at]
         try:
-            world.clock.ms = found.ms  # time without power, or not written, is not counted
+            world.clock.ms = found.ms  # expiry times stand still since the last commit
             found.restore(model)
             model.restart(model.broker)
             _lose_connections(model)
@@ -36,7 +36,7 @@ def find_state(model, candidates):
 
 
 def _check_lost_time(world, found, lost_ms):
-    """While something runs out, the time is kept each minute, and by a stop."""
+    """If a time runs, it is stored once a minute and by an orderly stop."""
     if world.loss_allowed or world.plan.fills or not found.has_pending_expiry(found.ms + lost_ms):
         return
     most = 0 if world.stopped_in_order else _MINUTE_MS
@@ -47,7 +47,7 @@ def _check_lost_time(world, found, lost_ms):
 
 
 def _lose_connections(model):
-    """What the power cut ended: connections, and sessions that end with them."""
+    """The power cut ended all connections, and the sessions that end with them."""
     ending = [session for session in model.sessions if session.clean]
     model.sessions = [session for session in model.sessions if not session.clean]
     for session in ending + model.sessions:
@@ -108,16 +108,16 @@ def _compare_session(model, session):
 
 
 def _compare_qos_0(model, session):
-    """None is kept: what waits comes from wills, and of one who has just left there is none."""
+    """No QoS 0 message is stored: such a row must come from a will."""
     for row in tables.queue(model.broker, session.name):
-        if row.flags & 6 or row.group != tables.NONE:
+        if row.qos or row.group != tables.NONE:
             continue
         if not [delivery for delivery in session.deliveries.get(row.key, ()) if not delivery.qos]:
             model.fail("%s has %s in its queue, of a will that is none", session.name, row.key)
 
 
 def _compare_times(model, session):
-    """Since when it has no connection, and when its will is due."""
+    """Compare since when there is no connection, and when the will is due."""
     times = [(tables.disconnected_at(model.broker, session.name), session.disconnected_ms)]
     if session.will_due is not None:
         times.append((tables.will_at(model.broker, session.name), session.will_due))
@@ -128,7 +128,7 @@ def _compare_times(model, session):
 
 
 def _compare_expiry(model):
-    """Of two commits with the same rows, the time of one is the right one."""
+    """Two commits may have the same rows: the expiry times tell which was found."""
     for topic in model.retained.messages:
         left = tables.retained_seconds_left(model.broker, topic)
         _compare_end(model, model.retained.messages[topic], [] if left is None else [left])
@@ -139,35 +139,34 @@ def _compare_expiry(model):
 
 
 def _compare_end(model, msg, ends):
-    """ends: of each copy of it that is there; one that was published again ends later."""
+    """ends: seconds left of each copy in the tables; a copy that was published again has more."""
     if not ends or msg.deadline is None:
         return
     wanted = msg.deadline - model.now()
     if not min(ends) and wanted <= 0:
-        return  # it has expired, and is there until the next sweep
+        return  # it has expired, and the next sweep removes it
     wrong = min(abs(left * 1000 - wanted) for left in ends)
     if wrong > max(msg.early_ms, model.world.early_ms) + 1000:
         model.fail("%r expires in %s s, not in %d ms", msg, ends, wanted)
 
 
 def _compare_states(model, session):
-    """PUBREC has come, or not: that is kept, and nothing else of a delivery's state."""
+    """Of a delivery's state, the journal stores whether it was sent and whether PUBREC came."""
     rows = {}
     for row in tables.queue(model.broker, session.name):
         rows[row.packet_id] = row.state == RELEASED
         delivery = session.in_flight.get(row.packet_id)
-        if delivery and row.state == QUEUED and not row.flags & 8:
+        if delivery and row.state == QUEUED and not row.was_sent:
             if not model.world.loss_allowed:
-                model.fail(
-                    "%s: was sent, and now it counts as not sent: %r", session.name, delivery
-                )
+                model.fail("%s: was sent, and counts as not sent: %r", session.name, delivery)
             del session.in_flight[row.packet_id]
             delivery.state, delivery.packet_id, delivery.sent = QUEUED, 0, False
     for delivery in session.queue:
-        if delivery.packet_id and rows[delivery.packet_id] != (delivery.state == RELEASED):
-            model.fail(
-                "%s: has PUBREC come for %r? %s", session.name, delivery, rows[delivery.packet_id]
-            )
+        if not delivery.packet_id:
+            continue
+        released = rows[delivery.packet_id]
+        if released != (delivery.state == RELEASED):
+            model.fail("%s: has PUBREC come for %r? %s", session.name, delivery, released)
 
 
 def _listed(table):
@@ -176,63 +175,51 @@ def _listed(table):
 
 def _may_be(delivery, row):
     if delivery.packet_id:
-        is_same = row.key == delivery.msg.key() and row.flags >> 1 & 3 == delivery.qos
+        is_same = row.key == delivery.msg.key() and row.qos == delivery.qos
         return delivery.packet_id == row.packet_id and (row.key is None or is_same)
-    return row.key == delivery.msg.key() and _qos(delivery) == row.flags & 7
+    return _content(delivery) == (row.key, row.qos, row.retain)
 
 
-def _qos(delivery):
-    return delivery.qos << 1 | delivery.retain  # as the flags of a row have it
+def _content(delivery):
+    return delivery.msg.key(), delivery.qos, delivery.retain
 
 
 def _is_another(delivery, row):
-    """Is the row no longer this, which was sent, but the same given or published once more?"""
-    return delivery.packet_id and row.key is not None and not row.flags & 8
+    """The delivery was sent, the row was not: is it the same message, published once more?"""
+    return delivery.packet_id and row.key is not None and not row.was_sent
 
 
 def _had_finished(session, row):
     known = session.deliveries.get(row.key, ())
-    return [
-        delivery
-        for delivery in known
-        if delivery.state == DONE and delivery.packet_id == row.packet_id
-    ]
+    return any(one.state == DONE and one.packet_id == row.packet_id for one in known)
 
 
 def _restore_finished(model, session):
-    """Deliveries that had ended, which the journal had not told: they may be there again."""
+    """Deliveries that were done after the last commit may be in the queue again."""
     known = [delivery.packet_id for delivery in session.queue]
-    unsent = [
-        (delivery.msg.key(), _qos(delivery))
-        for delivery in session.queue
-        if not delivery.packet_id
-    ]
+    unsent = [_content(one) for one in session.queue if not one.packet_id]
     for row in tables.queue(model.broker, session.name):
         if row.packet_id in known:
             continue
-        back = [delivery for delivery in session.may_return if _may_be(delivery, row)]
-        back = [delivery for delivery in back if not _is_another(delivery, row)]
-        was_sent = [delivery for delivery in back if delivery.packet_id]
-        what = row.key, row.flags & 7
+        back = [one for one in session.may_return if _may_be(one, row)]
+        back = [one for one in back if not _is_another(one, row)]
+        was_sent = [one for one in back if one.packet_id]
+        what = row.key, row.qos, row.retain
         if what in unsent and not was_sent:
             unsent.remove(what)
             continue
         if back:
             delivery = (was_sent or back)[0]
             session.may_return.remove(delivery)
-            if delivery in session.queue:  # two subscriptions were given the same retained message
-                model.retained.add_delivery(session, delivery.msg, row.flags >> 1 & 3)
+            if delivery in session.queue:  # a second scan has sent the same message
+                model.retained.add_delivery(session, delivery.msg, row.qos)
             else:
                 requeue(session, delivery, RELEASED if row.key is None else QUEUED)
             continue
         if model.world.plan.rots and _had_finished(session, row):
             model.fail("%s: %s is back, so an older state was found", session.name, row.key)
-        again = [
-            delivery
-            for delivery in session.may_return
-            if delivery.from_retained and _is_another(delivery, row)
-        ]
-        again = [delivery for delivery in again if delivery.msg.key() == row.key]
-        if again and row.flags & 1:
-            model.retained.add_delivery(session, again[0].msg, row.flags >> 1 & 3)
+        again = [one for one in session.may_return if one.from_retained and _is_another(one, row)]
+        again = [one for one in again if one.msg.key() == row.key]
+        if again and row.retain:
+            model.retained.add_delivery(session, again[0].msg, row.qos)
     session.may_return = []

@@ -1,9 +1,9 @@
-# snapshot.py - what the model knew at a commit, to go back to: of each session what a
-# journal keeps of it, and the retained messages.
+# snapshot.py - the state of the model at a commit: what the journal stores of each session, and
+# the retained messages. After a restart the model is set back to it.
 #
-# Messages that are owed are shared with the model and not copied: what a client has been
-# given stays given, whatever the broker forgets.
-from ..model.session import QUEUED, RELEASED, SENT_1, SENT_2
+# The Delivery objects are shared with the model and not copied: what a client has received stays
+# received, whatever the broker forgets.
+from ..model.delivery import QUEUED, RELEASED, SENT_1, SENT_2
 from ..model.shared_subscriptions import GroupMessage
 
 
@@ -16,7 +16,7 @@ class Snapshot:
         self.groups = list(model.groups_being_routed) if model else []
 
     def damaged_parts(self):
-        """What is left of it in a file whose bits have turned: the first of its tables."""
+        """Return what may be left of it in a file with damaged bits: the first of its tables."""
         sessions, received, deliveries = [Snapshot(None, self.ms) for _ in range(3)]
         sessions.sessions = [SessionState(saved.session) for saved in self.sessions]
         received.sessions = [SessionState(saved.session) for saved in self.sessions]
@@ -30,30 +30,30 @@ class Snapshot:
         return [sessions, received, deliveries]
 
     def has_pending_expiry(self, ms):
-        """Was there something that expires or falls due, and had not until then?"""
+        """Does anything expire or fall due after this time?"""
         ends = [msg.deadline for msg in self.retained.values()]
         for saved in self.sessions:
-            _, expiry_ms, disconnected_ms, _ = saved.session_lifetime
+            _, expiry_ms, disconnected_ms, _ = saved.lifetime
             if not saved.is_connected:
                 ends.append(disconnected_ms + expiry_ms if expiry_ms is not None else None)
                 ends.append(saved.will[2])
         return any(end is not None and end > ms for end in ends)
 
     def restore(self, model):
-        """The model knows this and nothing else."""
+        """Set the model back to this state."""
         model.sessions = [
             saved.restore(self.creations, model.world.storage.always) for saved in self.sessions
         ]
         model.retained.messages = dict(self.retained)
         model.ended_sessions = []
-        model.groups = [_maybe(wanted) for wanted in self.groups]
+        model.groups = [_as_optional(wanted) for wanted in self.groups]
         model.groups_being_routed = []
         model.retained_changes = []
         model.published_now = []
 
 
-def _maybe(wanted):
-    # It was just going out: a member may have it, or nobody.
+def _as_optional(wanted):
+    # It was being routed: a member may have it or not.
     found = GroupMessage(wanted.msg, wanted.key, wanted.members)
     found.was_passed_on = True
     return found
@@ -65,16 +65,12 @@ class SessionState:
     def __init__(self, session):
         self.session = session
         self.is_connected = session.link is not None
-        self.session_lifetime = (
-            session.clean,
-            session.expiry_ms,
-            session.disconnected_ms,
-            session.level,
-        )
+        times = session.expiry_ms, session.disconnected_ms
+        self.lifetime = (session.clean, *times, session.level)
         self.will = session.will, session.will_delay, session.will_due
-        self.subscriptions = [(sub, sub.before()) for sub in session.subscriptions]
-        self.queue = [(delivery, delivery.state, delivery.required) for delivery in session.queue]
-        self.lost = []  # as queue, in a file that has lost them
+        self.subscriptions = [(sub, sub.copy()) for sub in session.subscriptions]
+        self.queue = [(one, one.state, one.required) for one in session.queue]
+        self.lost = []  # the same, in a damaged file that has no deliveries
         self.finished = list(session.finished)
         self.received = dict(session.received)
         self.subscription_changes = session.subscription_changes
@@ -84,9 +80,7 @@ class SessionState:
         session.link = None
         session.was_connected = self.is_connected
         session.has_ended = False
-        session.clean, session.expiry_ms, session.disconnected_ms, session.level = (
-            self.session_lifetime
-        )
+        session.clean, session.expiry_ms, session.disconnected_ms, session.level = self.lifetime
         session.will, session.will_delay, session.will_due = self.will
         session.subscriptions = [_as_before(sub, before) for sub, before in self.subscriptions]
         session.removed = []
@@ -98,22 +92,16 @@ class SessionState:
 
     def _restore_queue(self, session, creations, always):
         waiting = [delivery for delivery, _, _ in self.queue]
-        session.may_return = list(self.finished)  # of these the journal had not told yet
+        session.may_return = list(self.finished)  # their end is not in the journal yet
         for key in session.deliveries:
             row = session.deliveries[key]
-            scans = [delivery for delivery in row if delivery.from_retained and delivery.qos]
-            session.may_return += [delivery for delivery in scans if delivery not in waiting]
-            session.deliveries[key] = [
-                delivery
-                for delivery in row
-                if delivery.created <= creations or delivery.from_retained
-            ]
-            for delivery in session.deliveries[
-                key
-            ]:  # what was just going out, and not to this one yet
-                delivery.required = delivery.required and not (
-                    delivery.qos and delivery.state == QUEUED
-                )
+            scans = [one for one in row if one.from_retained and one.qos]
+            session.may_return += [one for one in scans if one not in waiting]
+            row = [one for one in row if one.created <= creations or one.from_retained]
+            session.deliveries[key] = row
+            for delivery in row:
+                if delivery.qos and delivery.state == QUEUED:
+                    delivery.required = False  # it may have been routed after the commit
         for delivery, _, _ in self.lost:
             delivery.required = False
         session.queue = []
@@ -123,7 +111,7 @@ class SessionState:
             requeue(session, delivery, state)
             delivery.required = required
             if always and not delivery.packet_id and first > session.links:
-                delivery.first_link = first  # it came while nobody was there
+                delivery.first_link = first  # it came while there was no connection
         for scan in session.scans:
             scan.open = False
             scan.expected = {}
@@ -131,7 +119,7 @@ class SessionState:
 
 
 def requeue(session, delivery, state):
-    """It waits again. What the broker knows of its state is whether PUBREC had come."""
+    """Queue the delivery again. Of its state, the broker knows whether it was sent or released."""
     if state != RELEASED:
         state = (SENT_1 if delivery.qos == 1 else SENT_2) if delivery.packet_id else QUEUED
     delivery.state = state
@@ -145,7 +133,6 @@ def requeue(session, delivery, state):
 def _as_before(sub, before):
     sub.qos, sub.no_local, sub.as_published = before.qos, before.no_local, before.as_published
     sub.identifier = before.identifier
-    sub.gone = 0
     return sub
 
 

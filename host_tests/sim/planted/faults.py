@@ -21,8 +21,8 @@ FAULTS = (
     Fault(
         "acknowledged though there was no room",
         "protocol/publish.py",
-        "(kept or broker.when_no_message):\n            return broker.when_no_message",
-        "(kept or broker.when_no_message):\n            return _OK",
+        "(retains or broker.when_no_message):\n            return broker.when_no_message",
+        "(retains or broker.when_no_message):\n            return _OK",
     ),
     Fault(
         "a received id is forgotten",
@@ -70,7 +70,7 @@ FAULTS = (
     Fault(
         "a reference leaks",
         "fast/path_cpython.py",
-        "        unref(queue, msg)\n    if qos == 2:",
+        "        unref(tables, msg)\n    if qos == 2:",
         "    if qos == 2:",
     ),
     Fault(

@@ -44,7 +44,7 @@ FAULTS = (
     Fault(
         "a stop does not keep the time",
         "journal/writer.py",
-        "self.interval = self.retry_at = self.clock = 0",
+        "self.interval = self.retry_at = self.time_interval = 0",
         "self.interval = self.retry_at = 0",
     ),
     Fault(

@@ -1,4 +1,4 @@
-"""The simulator finds what is wrong with a broker: each planted fault, in so many seeds."""
+"""The simulator finds each planted fault within a fixed number of seeds."""
 
 import os
 

@@ -1,0 +1,1 @@
+"""The model: what the broker has promised, and what it may do."""

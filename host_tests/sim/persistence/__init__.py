@@ -1,0 +1,1 @@
+"""The journal's medium, power cuts, and what must be there after a restart."""
