@@ -165,9 +165,7 @@ def broker(
 
 
 @pytest.fixture
-def mqtt(
-    request: pytest.FixtureRequest, broker: BrokerProcess, send: Send
-) -> Iterator[Scene]:
+def mqtt(request: pytest.FixtureRequest, broker: BrokerProcess, send: Send) -> Iterator[Scene]:
     version = getattr(request, "param", "3.1.1")
     scene = SceneOfEachVersion(broker, send) if version == "5.0" else Scene(broker, send)
     yield scene

@@ -1,8 +1,10 @@
-"""A blocking MQTT client for tests: it does what the test says and nothing by itself.
+"""A blocking MQTT client for tests: it sends what the test says and nothing by itself.
 
-Nothing here sleeps. That the broker has handled what was sent, or has nothing to
-say, is shown with PINGREQs on the same connection: their answers come after all
-that the broker placed there before.
+Nothing here sleeps. A PINGREQ on the same connection shows that the broker has handled
+what was sent, or has nothing to send: the PINGRESP comes after all that the broker
+placed there before.
+
+Options and properties, here and below, are those of MQTT 5.0: see ../wire5/client.py.
 """
 
 import contextlib
@@ -10,14 +12,15 @@ import socket
 import struct
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from . import codec
-from .codec import Ack, Connack, Packet, Pingresp, Publish, Suback
+from .codec import Ack, Packet, Pingresp, Publish, Suback
 
 TIMEOUT_S = 8.0
 NARROW = 65536  # much less, and TCP on loopback falls back to a packet for each probe
-SINGLY = 2048  # so many bytes go out one by one; what follows goes in odd pieces
+SINGLY = 2048  # bytes that are sent one by one; the rest is sent in odd pieces
 
 P = TypeVar("P")
 Send = Callable[[socket.socket, bytes], None]
@@ -52,16 +55,16 @@ class Client:
         except OSError:
             self.sock.close()
             raise
-        self.connack = Connack(False, 0)
+        self.connack: Any = self.codec.Connack(False, 0)
         self._send = send
         self._bytes = bytearray()
         self._inbox: list[Any] = []
         self._packet_id = 0
 
-    # What goes out.
+    # Sending.
 
     def send(self, data: bytes) -> None:
-        """Send bytes; that the broker has closed meanwhile shows in what is expected next."""
+        """Send bytes. If the broker has closed, the test's next expectation fails."""
         with contextlib.suppress(ConnectionError):
             self._send(self.sock, data)
 
@@ -69,24 +72,25 @@ class Client:
         self._packet_id += 1
         return self._packet_id
 
-    def connect(self, packet: bytes) -> Connack:
+    def connect(self, packet: bytes) -> Any:
         self.send(packet)
         answer = self.next()
-        assert isinstance(answer, Connack), answer
+        assert isinstance(answer, self.codec.Connack), answer
         self.connack = answer
         return answer
 
-    def subscribe(self, *filters: str, qos: int = 0) -> None:
-        """Subscribe to these and be granted that QoS for each."""
-        codes = self.request(*((name, qos) for name in filters))
+    def subscribe(self, *filters: str, qos: int = 0, options: int = 0, **properties: Any) -> None:
+        """Subscribe, and be granted that QoS for each filter."""
+        codes = self.request(*((name, qos | options) for name in filters), **properties)
         assert codes == (qos,) * len(filters), f"granted {codes}"
 
-    def request(self, *filters: tuple[str, int]) -> tuple[int, ...]:
-        """Subscribe, and answer what was granted."""
+    def request(self, *filters: tuple[str, int], **properties: Any) -> tuple[int, ...]:
+        """Subscribe, and return the codes of the SUBACK."""
         packet_id = self.next_id()
-        self.send(codec.subscribe(packet_id, *filters))
+        self.send(self.codec.subscribe(packet_id, *filters, **properties))
         answer = self._first(Suback)
         assert answer.packet_id == packet_id, answer
+        assert len(answer.codes) == len(filters), answer
         return answer.codes
 
     def unsubscribe(self, *filters: str) -> None:
@@ -95,18 +99,27 @@ class Client:
         self.expect(Ack(codec.UNSUBACK, packet_id))
 
     def publish(
-        self, topic: str, payload: bytes = b"x", qos: int = 0, *, retain: bool = False
+        self,
+        topic: str,
+        payload: bytes = b"x",
+        qos: int = 0,
+        *,
+        retain: bool = False,
+        **properties: Any,
     ) -> None:
         """Publish with all acknowledgements; afterwards the broker has handled it."""
         packet_id = self.next_id() if qos else 0
-        self.send(codec.publish(topic, payload, qos, packet_id, retain=retain))
+        self.send(self.codec.publish(topic, payload, qos, packet_id, retain=retain, **properties))
         if qos == 0:
             self.ping()
-        elif qos == 1:
-            self.expect(Ack(codec.PUBACK, packet_id))
         else:
-            self.expect(Ack(codec.PUBREC, packet_id))
+            self.expect_accepted(packet_id, qos)
+        if qos == 2:
             self.release(packet_id)
+
+    def expect_accepted(self, packet_id: int, qos: int) -> Any:
+        """The next acknowledgement is the first one of this PUBLISH."""
+        self.expect(Ack(codec.PUBACK if qos == 1 else codec.PUBREC, packet_id))
 
     def release(self, packet_id: int) -> None:
         """The sender's second half of QoS 2."""
@@ -122,7 +135,7 @@ class Client:
             self.expect(self.codec.Ack(self.codec.PUBREL, message.packet_id))
             self.send(self.codec.ack(self.codec.PUBCOMP, message.packet_id))
 
-    # What comes in.
+    # Receiving.
 
     def next(self) -> Any:
         """The next packet in the order of arrival."""
@@ -131,7 +144,7 @@ class Client:
         return self._inbox.pop(0)
 
     def read_bytes(self, count: int) -> bytes:
-        """The next bytes as they come, for who looks at these and not at packets."""
+        """The next bytes, not taken apart into packets."""
         while len(self._bytes) < count:
             data = self.sock.recv(count)
             assert data, "the broker closed the connection"
@@ -153,38 +166,33 @@ class Client:
         *,
         retain: bool = False,
         dup: bool = False,
-    ) -> Publish:
-        """The next PUBLISH is this one; not acknowledged."""
+        **properties: Any,
+    ) -> Any:
+        """The next PUBLISH is this one, with exactly these properties; not acknowledged."""
         message = self._first(Publish)
-        expected = Publish(topic, payload, qos, retain, dup)
+        expected = self.codec.Publish(topic, payload, qos, retain, dup)
+        if properties:
+            expected = replace(expected, properties=properties)
         assert message == expected, f"{message} came, not {expected}"
         return message
 
-    def receive(
-        self,
-        topic: str,
-        payload: bytes = b"x",
-        qos: int = 0,
-        *,
-        retain: bool = False,
-        dup: bool = False,
-    ) -> Publish:
-        """The next PUBLISH is this one; acknowledged as its QoS asks."""
-        message = self.expect_publish(topic, payload, qos, retain=retain, dup=dup)
+    def receive(self, topic: str, payload: bytes = b"x", qos: int = 0, **more: Any) -> Any:
+        """As expect_publish; acknowledged as its QoS asks."""
+        message = self.expect_publish(topic, payload, qos, **more)
         self.acknowledge(message)
         return message
 
-    def receive_many(self, count: int) -> list[Publish]:
-        """The next so many PUBLISH in whatever order, acknowledged; sorted by topic."""
-        found = []
+    def receive_many(self, count: int) -> list[Any]:
+        """The next `count` PUBLISH in any order, acknowledged; sorted by topic."""
+        found: list[Any] = []
         for _ in range(count):
             found.append(self._first(Publish))
             self.acknowledge(found[-1])
         return sorted(found, key=lambda message: message.topic)
 
-    def receive_all(self) -> list[Publish]:
-        """Every PUBLISH that the broker has for this client by now, acknowledged: the broker
-        has handled the acknowledgements when this returns."""
+    def receive_all(self) -> list[Any]:
+        """Every PUBLISH that the broker has for this client by now, acknowledged. When this
+        returns, the broker has handled the acknowledgements."""
         found = self.publishes()
         for message in found:
             self.acknowledge(message)
@@ -192,7 +200,7 @@ class Client:
             self.ping()
         return found
 
-    def publishes(self) -> list[Publish]:
+    def publishes(self) -> list[Any]:
         """Every PUBLISH that the broker has for this client by now."""
         self.settle()
         found = [packet for packet in self._inbox if isinstance(packet, Publish)]
@@ -205,10 +213,10 @@ class Client:
         self._first(Pingresp)
 
     def settle(self) -> None:
-        """Wait until the broker has said whatever it has to say here.
+        """Wait until the broker has sent all that it has for this client.
 
-        A broker may answer a whole input before it fills the window that
-        acknowledgements in it have opened; the second answer is behind that too.
+        A broker may answer a whole input before it fills the window that acknowledgements
+        in it have opened; the second PINGRESP comes after that.
         """
         self.ping()
         self.ping()
@@ -219,20 +227,24 @@ class Client:
         assert self._inbox == [], f"{self._inbox} came, not nothing"
 
     def expect_closed(self) -> None:
-        """The broker closes, and says nothing before it does."""
+        """The broker closes, and sends nothing before."""
         while self._read():
             pass
         assert self._inbox == [], f"{self._inbox} came before the end"
         assert not self._bytes, f"ended in a packet: {self._bytes.hex()}"
         self.sock.close()
 
+    def expect_disconnect(self, *_codes: int) -> Any:
+        """The broker closes; only in MQTT 5.0 does it send a DISCONNECT with a code before."""
+        self.expect_closed()
+
     def expect_end(self) -> None:
-        """The broker closes, whatever it has said before it does."""
+        """The broker closes, whatever it has sent before."""
         while self._read():
             pass
         self.sock.close()
 
-    # How it ends.
+    # Ending.
 
     def disconnect(self) -> None:
         self.send(codec.DISCONNECT)
@@ -247,7 +259,7 @@ class Client:
         self.sock.close()
 
     def reset(self) -> None:
-        """End the connection as a network does that fails: RST instead of FIN."""
+        """End the connection with RST instead of FIN, as a failing network does."""
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.sock.close()
 
@@ -268,7 +280,7 @@ class Client:
         return codec.take(self._bytes)
 
     def _read(self) -> bool:
-        """Read until another packet has come, or (False) the broker has closed."""
+        """Read until another packet is there; False if the broker has closed."""
         timeout = self.sock.gettimeout() or TIMEOUT_S
         deadline = time.monotonic() + timeout
         while (packet := self._take()) is None:

@@ -3,15 +3,22 @@
 import itertools
 from typing import Any
 
+import pytest
+
 from . import codec
 from .client import Client, Send
 from .process import Program
+
+# The test runs with clients of 3.1.1 and with clients of 5.0.
+EACH_VERSION = pytest.mark.parametrize("mqtt", ["3.1.1", "5.0"], indirect=True)
 
 _numbers = itertools.count(1)
 
 
 class Scene:
-    """The clients of one test. Names and topics are of its own: no test meets another's."""
+    """The clients of one test, with client ids and topics that no other test uses."""
+
+    codec: Any = codec  # of the protocol version that the clients speak
 
     def __init__(self, broker: Program, send: Send) -> None:
         self.broker = broker
@@ -19,7 +26,7 @@ class Scene:
         self.topic = f"t{self.number}"
         self._send = send
         self._clients: list[Client] = []
-        self._kept: set[str] = set()
+        self._kept: set[str] = set()  # client ids with a session that outlives its connection
         self._unnamed = itertools.count(1)
 
     def socket(self, *, narrow: bool = False) -> Client:
@@ -40,14 +47,14 @@ class Scene:
         return codec.connect(client_id, clean=clean, **options)
 
     def connect(self, name: str = "", *, narrow: bool = False, **options: Any) -> Client:
-        """A client that the broker has accepted; the same name is the same client id."""
+        """A client that the broker has accepted. The same name is the same client id."""
         client = self.socket(narrow=narrow)
         answer = client.connect(self.packet(name, **options))
         assert answer.code == 0
         return client
 
     def close(self) -> None:
-        """Leave nothing behind: no connection, no session."""
+        """Close all connections, and end all sessions."""
         for client in self._clients:
             client.sock.close()
         if self.broker.alive():

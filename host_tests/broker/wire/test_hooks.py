@@ -1,51 +1,22 @@
-"""A program's own say in who connects, publishes and subscribes, on both runtimes."""
-
-import os
-import sys
-from pathlib import Path
+"""Hooks that decide who may connect, publish and subscribe, on both runtimes."""
 
 import pytest
 
-from slotmq_tools import micropython
-from slotmq_tools.pack import mpy
-from slotmq_tools.ports import free_port
-
 from . import codec
-from .client import Client
 from .codec import Ack, Connack, Suback
-from .process import Program
-
-SCRIPT = Path(__file__).with_name("hooked_broker.py")
-HEAP_KB = 1024
-
-
-class HookedBroker(Program):
-    """hooked_broker.py on that runtime."""
-
-    def __init__(self, runtime, folder):
-        self.address = ("127.0.0.1", free_port())
-        command, env = [sys.executable, str(SCRIPT), str(self.address[1])], dict(os.environ)
-        if runtime == "micropython":
-            command = micropython.command(32, HEAP_KB, SCRIPT, command[2:])
-            env = micropython.environment(mpy.build_for(micropython.find(32)))
-        super().__init__(command, folder, env)
-        self.wait_for(lambda: self.lines, "the broker to listen")
+from .hooked import HookedBroker
 
 
 @pytest.fixture(scope="module")
 def broker(runtime, tmp_path_factory):
-    hooked = HookedBroker(runtime, tmp_path_factory.mktemp("hooked"))
+    hooked = HookedBroker(runtime, "permissions", tmp_path_factory.mktemp("hooked"))
     yield hooked
-    client = Client(hooked.address)
-    client.send(codec.connect("x", username="stop"))
-    assert client.next() == Connack(False, 4)
-    client.expect_closed()
-    hooked.finish()
+    hooked.close()
 
 
 @pytest.fixture
 def user(mqtt):
-    """A client that may come in."""
+    """A client that may connect."""
     return lambda: mqtt.connect(username="me", password=b"right")
 
 

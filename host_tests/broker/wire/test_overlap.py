@@ -1,15 +1,19 @@
-"""Filters of one client that overlap: one delivery, at the highest QoS."""
+"""Overlapping filters of one client: one delivery, with the highest QoS."""
 
 import itertools
 
 import pytest
 
+from .scene import EACH_VERSION
+
 MOSQUITTO_TAKES_THE_FIRST = pytest.mark.ours("mosquitto takes the first match it finds")
 
 
+@EACH_VERSION
 @MOSQUITTO_TAKES_THE_FIRST
 @pytest.mark.spec("MQTT-3.3.5-1", "MQTT-3.8.4-6")
-def test_overlap_highest_qos(mqtt, topic):
+@pytest.mark.spec("MQTT-3.3.4-2", of="5.0")
+def test_overlapping_filters_have_the_highest_qos(mqtt, topic):
     client = mqtt.connect()
     assert client.request((f"{topic}/#", 0), (f"{topic}/+", 2), (f"{topic}/b", 1)) == (0, 2, 1)
     mqtt.connect().publish(f"{topic}/b", b"x", 2)
@@ -21,7 +25,7 @@ def test_overlap_highest_qos(mqtt, topic):
 @pytest.mark.spec("MQTT-3.3.5-1")
 @pytest.mark.parametrize("filters", list(itertools.permutations(["#", "+", "b"])))
 @pytest.mark.parametrize("granted", list(itertools.permutations([0, 1, 2])))
-def test_the_highest_counts_whichever_it_is_and_whenever_it_came(mqtt, topic, filters, granted):
+def test_the_order_of_the_subscriptions_does_not_matter(mqtt, topic, filters, granted):
     client = mqtt.connect()
     for name, qos in zip(filters, granted, strict=True):
         client.subscribe(f"{topic}/{name}", qos=qos)
@@ -31,7 +35,7 @@ def test_the_highest_counts_whichever_it_is_and_whenever_it_came(mqtt, topic, fi
 
 
 @pytest.mark.spec("MQTT-3.3.5-1", "MQTT-3.10.4-1")
-def test_without_the_highest_the_next_one_counts(mqtt, topic):
+def test_after_unsubscribing_the_highest_the_next_one_counts(mqtt, topic):
     client = mqtt.connect()
     client.request((f"{topic}/#", 0), (f"{topic}/+", 2), (f"{topic}/b", 1))
     publisher = mqtt.connect()
@@ -43,7 +47,7 @@ def test_without_the_highest_the_next_one_counts(mqtt, topic):
 
 
 @pytest.mark.spec("MQTT-3.3.5-1", "MQTT-3.1.2-5")
-def test_a_message_that_waits_waits_once(mqtt, topic):
+def test_a_queued_message_is_queued_once(mqtt, topic):
     client = mqtt.connect("sub", clean=False)
     client.request((f"{topic}/#", 1), (f"{topic}/b", 2))
     client.disconnect()
@@ -55,7 +59,7 @@ def test_a_message_that_waits_waits_once(mqtt, topic):
 
 @pytest.mark.spec("MQTT-3.3.5-1")
 @pytest.mark.config("allow_duplicate_messages true")
-def test_once_for_each_filter_where_that_is_asked_for(mqtt, topic):
+def test_with_allow_duplicate_messages_there_is_one_for_each_filter(mqtt, topic):
     client = mqtt.connect()
     client.request((f"{topic}/#", 0), (f"{topic}/+", 2), (f"{topic}/b", 1))
     mqtt.connect().publish(f"{topic}/b", b"x", 2)
@@ -65,7 +69,7 @@ def test_once_for_each_filter_where_that_is_asked_for(mqtt, topic):
 
 @pytest.mark.config("upgrade_outgoing_qos true")
 @pytest.mark.parametrize("granted", [0, 1, 2])
-def test_qos_can_be_raised_to_that_of_the_subscription(mqtt, topic, granted):
+def test_with_upgrade_outgoing_qos_the_qos_is_that_of_the_subscription(mqtt, topic, granted):
     client = mqtt.connect()
     client.subscribe(topic, qos=granted)
     mqtt.connect().publish(topic, b"x", 0)

@@ -1,14 +1,17 @@
-"""PUBLISH on its way through: QoS, DUP, retain flag, packet ids, payloads, order."""
+"""PUBLISH: QoS, DUP, retain flag, packet ids, payloads, order."""
 
 import pytest
 
 from . import codec
 from .codec import Ack, Publish
+from .scene import EACH_VERSION
 
 QOS = [0, 1, 2]
 
 
+@EACH_VERSION
 @pytest.mark.spec("MQTT-3.8.4-6", "MQTT-3.3.4-1", "MQTT-4.5.0-1", "MQTT-4.3.2-2", "MQTT-4.3.3-2")
+@pytest.mark.spec("MQTT-3.8.4-8", "MQTT-4.5.0-1", "MQTT-3.3.4-1", of="5.0")
 @pytest.mark.parametrize("granted", QOS)
 @pytest.mark.parametrize("published", QOS)
 def test_the_qos_is_the_lower_of_published_and_granted(mqtt, topic, published, granted):
@@ -19,37 +22,41 @@ def test_the_qos_is_the_lower_of_published_and_granted(mqtt, topic, published, g
     subscriber.expect_silence()
 
 
+@EACH_VERSION
 @pytest.mark.spec("MQTT-3.3.4-1", "MQTT-2.3.1-6")
+@pytest.mark.spec("MQTT-2.2.1-5", "MQTT-3.3.4-1", "MQTT-4.3.2-4", "MQTT-4.3.3-8", of="5.0")
 @pytest.mark.parametrize("packet_id", [1, 127, 128, 256, 32768, 65535])
 def test_acknowledgements_carry_the_packet_id(mqtt, topic, packet_id):
     client = mqtt.connect()
-    client.send(codec.publish(topic, b"x", 1, packet_id))
-    assert client.next() == Ack(codec.PUBACK, packet_id)
-    client.send(codec.publish(topic, b"x", 2, packet_id))
-    assert client.next() == Ack(codec.PUBREC, packet_id)
-    client.send(codec.ack(codec.PUBREL, packet_id))
-    assert client.next() == Ack(codec.PUBCOMP, packet_id)
+    for qos in (1, 2):
+        client.send(mqtt.codec.publish(topic, b"x", qos, packet_id))
+        client.expect_accepted(packet_id, qos)
+    client.release(packet_id)
     client.expect_silence()
 
 
+@EACH_VERSION
 @pytest.mark.spec("MQTT-2.3.1-5", "MQTT-3.3.4-1", "MQTT-4.3.1-1")
+@pytest.mark.spec("MQTT-2.2.1-2", "MQTT-4.3.1-1", "MQTT-3.3.1-2", of="5.0")
 def test_qos_0_has_no_packet_id_and_no_answer(mqtt, topic):
     subscriber = mqtt.connect()
     subscriber.subscribe(topic, qos=2)
     publisher = mqtt.connect()
-    publisher.send(codec.publish(topic, b"\x00\x01payload"))
+    publisher.send(mqtt.codec.publish(topic, b"\x00\x01payload"))
     publisher.expect_silence()
     subscriber.receive(topic, b"\x00\x01payload")
 
 
+@EACH_VERSION
 @pytest.mark.spec("MQTT-3.3.1-3", "MQTT-3.3.1-1")
+@pytest.mark.spec("MQTT-3.3.1-3", "MQTT-4.3.2-2", "MQTT-4.3.3-2", of="5.0")
 @pytest.mark.parametrize("qos", [1, 2])
 def test_the_publishers_dup_is_not_passed_on(mqtt, topic, qos):
     subscriber = mqtt.connect()
     subscriber.subscribe(topic, qos=qos)
     publisher = mqtt.connect()
-    publisher.send(codec.publish(topic, b"x", qos, 5, dup=True))
-    publisher.expect(Ack(codec.PUBACK if qos == 1 else codec.PUBREC, 5))
+    publisher.send(mqtt.codec.publish(topic, b"x", qos, 5, dup=True))
+    publisher.expect_accepted(5, qos)
     if qos == 2:
         publisher.release(5)
     subscriber.receive(topic, b"x", qos, dup=False)
@@ -57,7 +64,7 @@ def test_the_publishers_dup_is_not_passed_on(mqtt, topic, qos):
 
 @pytest.mark.spec("MQTT-3.3.1-9")
 @pytest.mark.parametrize("qos", QOS)
-def test_the_retain_flag_is_not_passed_on_to_who_is_subscribed(mqtt, topic, qos):
+def test_the_retain_flag_is_not_passed_on_to_existing_subscriptions(mqtt, topic, qos):
     subscriber = mqtt.connect()
     subscriber.subscribe(topic, qos=qos)
     publisher = mqtt.connect()
@@ -100,33 +107,31 @@ def test_everyone_who_subscribed_gets_a_message(mqtt, topic):
         subscriber.expect_silence()
 
 
-def finish_all(publisher, qos, count):
-    """The publisher's part of so many messages in flight at once."""
-    numbers = range(1, count + 1) if qos else ()
-    for number in numbers:
-        publisher.expect(Ack(codec.PUBACK if qos == 1 else codec.PUBREC, number))
-    for number in numbers if qos == 2 else ():
-        publisher.release(number)
-    publisher.ping()
-
-
+@EACH_VERSION
 @pytest.mark.spec("MQTT-4.6.0-5", "MQTT-4.6.0-6")
+@pytest.mark.spec("MQTT-4.6.0-5", "MQTT-4.6.0-6", of="5.0")
 @pytest.mark.parametrize("granted", QOS)
 @pytest.mark.parametrize("published", QOS)
 def test_messages_arrive_in_the_order_they_were_sent(mqtt, topic, published, granted):
     subscriber = mqtt.connect()
     subscriber.subscribe(topic, qos=granted)
     publisher = mqtt.connect()
-    payloads = [b"%d" % i for i in range(15)]
-    for number, payload in enumerate(payloads, 1):
-        publisher.send(codec.publish(topic, payload, published, number))
-    finish_all(publisher, published, 15)
-    for payload in payloads:
-        subscriber.receive(topic, payload, min(published, granted))
+    numbers = range(1, 16)
+    sent = [mqtt.codec.publish(topic, b"%d" % i, published, i) for i in numbers]
+    publisher.send(b"".join(sent))
+    for i in numbers if published else ():
+        publisher.expect_accepted(i, published)
+    for i in numbers if published == 2 else ():
+        publisher.release(i)
+    publisher.ping()
+    for i in numbers:
+        subscriber.receive(topic, b"%d" % i, min(published, granted))
     subscriber.expect_silence()
 
 
+@EACH_VERSION
 @pytest.mark.spec("MQTT-4.6.0-4")
+@pytest.mark.spec("MQTT-4.6.0-4", of="5.0")
 def test_pubrels_follow_in_the_order_of_the_pubrecs(mqtt, topic):
     subscriber = mqtt.connect()
     subscriber.subscribe(topic, qos=2)
@@ -137,13 +142,15 @@ def test_pubrels_follow_in_the_order_of_the_pubrecs(mqtt, topic):
     order = [ids[2], ids[0], ids[4], ids[1], ids[3]]
     for packet_id in order:
         subscriber.send(codec.ack(codec.PUBREC, packet_id))
-    assert [subscriber.next() for _ in ids] == [Ack(codec.PUBREL, i) for i in order]
+    assert [subscriber.next() for _ in ids] == [mqtt.codec.Ack(codec.PUBREL, i) for i in order]
     for packet_id in order:
         subscriber.send(codec.ack(codec.PUBCOMP, packet_id))
     subscriber.expect_silence()
 
 
+@EACH_VERSION
 @pytest.mark.spec("MQTT-2.3.1-4", "MQTT-4.3.2-1", "MQTT-4.3.3-1")
+@pytest.mark.spec("MQTT-2.2.1-4", "MQTT-4.3.2-1", "MQTT-4.3.3-1", of="5.0")
 def test_packet_ids_in_flight_are_all_different(mqtt, topic):
     subscriber = mqtt.connect()
     subscriber.subscribe(f"{topic}/1", qos=1)

@@ -1,4 +1,4 @@
-"""The will: published at every end of a connection but the one by DISCONNECT."""
+"""The will: published at every end of a connection other than DISCONNECT."""
 
 import contextlib
 import os
@@ -9,6 +9,7 @@ import pytest
 
 from . import codec
 from .codec import Will
+from .scene import EACH_VERSION
 from .vectors import wire
 
 
@@ -22,21 +23,21 @@ def resets(mqtt, client):
 
 def breaks_the_protocol(mqtt, client):
     client.send(wire("c1 [ ]"))
-    client.expect_closed()
+    client.expect_end()
 
 
 def connects_again(mqtt, client):
     client.send(mqtt.packet("mortal"))
-    client.expect_closed()
+    client.expect_end()
 
 
 def is_taken_over(mqtt, client):
     mqtt.connect("mortal")
-    client.expect_closed()
+    client.expect_disconnect(0x8E)
 
 
 def sends_half_a_packet(mqtt, client):
-    client.send(codec.publish("t", b"never whole", 1, 1)[:9])
+    client.send(mqtt.codec.publish("t", b"never whole", 1, 1)[:9])
     client.drop()
 
 
@@ -50,7 +51,9 @@ ENDS = [
 ]
 
 
+@EACH_VERSION
 @pytest.mark.spec("MQTT-3.1.2-8", "MQTT-3.1.2-9", "MQTT-3.1.2-10", "MQTT-3.1.2-16")
+@pytest.mark.spec("MQTT-3.1.2-7", "MQTT-3.1.2-8", "MQTT-3.1.2-9", "MQTT-3.1.2-10", of="5.0")
 @pytest.mark.parametrize("end", ENDS)
 def test_the_will_is_published_once_when_the_client(mqtt, topic, end):
     witness = mqtt.connect()
@@ -88,29 +91,29 @@ def test_a_disconnect_removes_the_will(mqtt, topic, clean):
 
 
 @contextlib.contextmanager
-def standing_still(broker):
-    """The broker does nothing meanwhile. MicroPython's is a child of the process that is known."""
+def stopped(broker):
+    """The broker is stopped meanwhile. On MicroPython it is a child of the process started."""
     known = broker.process.pid
     children = Path(f"/proc/{known}/task/{known}/children").read_text().split()
     number = int((children or [known])[-1])
     os.kill(number, signal.SIGSTOP)
     try:
         file = Path(f"/proc/{number}/stat")
-        broker.wait_for(lambda: ") T" in file.read_text(), "the broker to stand still")
+        broker.wait_for(lambda: ") T" in file.read_text(), "the broker to be stopped")
         yield
     finally:
         os.kill(number, signal.SIGCONT)
 
 
 @pytest.mark.spec("MQTT-3.1.2-10", "MQTT-3.14.4-3")
-@pytest.mark.whole  # or the system keeps most of it back, and forgets it with the reset
+@pytest.mark.whole  # else the system delays most of the bytes, and drops them at the reset
 def test_what_came_before_a_reset_counts(mqtt, topic):
-    """Its last message, and DISCONNECT: both are there when the broker hears of the reset."""
+    """The last message, or a DISCONNECT, is there when the broker sees the reset."""
     witness = mqtt.connect()
     witness.subscribe(f"{topic}/#", qos=1)
     for last in (codec.DISCONNECT, codec.publish(f"{topic}/last", b"x" * 99, 1, 1)):
         client = mqtt.connect("mortal", will=Will(f"{topic}/will", b"gone"))
-        with standing_still(mqtt.broker):
+        with stopped(mqtt.broker):
             client.send(last)
             client.reset()
         mqtt.connect("mortal").disconnect()  # the older connection has ended
@@ -176,7 +179,7 @@ def test_an_empty_retained_will_clears_the_retained_message(mqtt, topic):
 
 
 @pytest.mark.spec("MQTT-3.1.2-5", "MQTT-3.1.2-8")
-def test_a_will_waits_for_who_is_away(mqtt, topic):
+def test_a_will_is_queued_for_a_session_that_is_away(mqtt, topic):
     witness = mqtt.connect("witness", clean=False)
     witness.subscribe(topic, qos=1)
     witness.disconnect()
@@ -185,7 +188,7 @@ def test_a_will_waits_for_who_is_away(mqtt, topic):
 
 
 @pytest.mark.ours("mosquitto marks the will as sent before")
-def test_a_client_that_is_its_own_witness_gets_its_will_at_the_next_connect(mqtt, topic):
+def test_a_client_subscribed_to_its_own_will_gets_it_at_the_next_connect(mqtt, topic):
     client = mqtt.connect("mortal", clean=False, will=Will(topic, b"gone", 1))
     client.subscribe(topic, qos=1)
     client.drop()

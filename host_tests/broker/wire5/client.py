@@ -1,4 +1,4 @@
-"""A client of MQTT 5.0 for tests: as the one of 3.1.1, with codes and properties."""
+"""A client of MQTT 5.0 for tests: the one of 3.1.1, with reason codes and properties."""
 
 import contextlib
 import socket
@@ -10,55 +10,32 @@ from typing import Any
 from ..wire import client as older
 from ..wire.client import Send, whole
 from . import codec, reader
-from .codec import Ack, Auth, Connack, Disconnect, Publish, Suback, Unsuback
+from .codec import Ack, Auth, Connack, Disconnect, Publish, Unsuback
 from .properties import Value
 
 
 class Client(older.Client):
-    """One network connection to the broker. It keeps topic aliases, and nothing else."""
+    """One network connection to the broker, with its topic aliases."""
 
     codec = codec
-    connack: Connack
 
     def __init__(
         self, address: tuple[str, int], send: Send = whole, *, narrow: bool = False
     ) -> None:
         super().__init__(address, send, narrow=narrow)
-        self.connack = Connack(False, 0)
-        self.terms: dict[str, Value] = {}  # what the CONNECT asked for
+        self.terms: dict[str, Value] = {}  # the properties of its CONNECT
         self._aliases: dict[int, str] = {}
-        self._told_to_go = False  # by DISCONNECT
+        self._disconnected = False  # the broker has sent DISCONNECT
         self._open: set[int] = set()  # packet ids of PUBLISH that were not acknowledged
 
-    # What goes out.
-
-    def connect(self, packet: bytes) -> Connack:
-        answer = super().connect(packet)
-        assert isinstance(answer, Connack), answer
-        return answer
-
-    def subscribe(
-        self, *filters: str, qos: int = 0, options: int = 0, **properties: Value
-    ) -> None:
-        """Subscribe to these with those options, and be granted that QoS for each."""
-        codes = self.request(*((name, qos | options) for name in filters), **properties)
-        assert codes == (qos,) * len(filters), f"granted {codes}"
-
-    def request(self, *filters: tuple[str, int], **properties: Value) -> tuple[int, ...]:
-        """Subscribe, and answer what was granted."""
-        packet_id = self.next_id()
-        self.send(codec.subscribe(packet_id, *filters, **properties))
-        answer = self._first(Suback)
-        assert answer.packet_id == packet_id, answer
-        assert len(answer.codes) == len(filters), answer
-        return answer.codes
+    # Sending.
 
     def unsubscribe(self, *filters: str) -> None:
         codes = self.withdraw(*filters)
         assert codes == (0,) * len(filters), f"answered {codes}"
 
     def withdraw(self, *filters: str, **properties: Value) -> tuple[int, ...]:
-        """Unsubscribe, and answer what was said to each filter."""
+        """Unsubscribe, and return the codes of the UNSUBACK."""
         packet_id = self.next_id()
         self.send(codec.unsubscribe(packet_id, *filters, **properties))
         answer = self._first(Unsuback)
@@ -66,74 +43,24 @@ class Client(older.Client):
         assert len(answer.codes) == len(filters), answer
         return answer.codes
 
-    def publish(
-        self,
-        topic: str,
-        payload: bytes = b"x",
-        qos: int = 0,
-        *,
-        retain: bool = False,
-        **properties: Value,
-    ) -> None:
-        """Publish with all acknowledgements; afterwards the broker has handled it."""
-        packet_id = self.next_id() if qos else 0
-        packet = codec.publish(topic, payload, qos, packet_id, retain=retain, **properties)
-        self.send(packet)
-        if qos == 0:
-            self.ping()
-        else:
-            self.expect_accepted(codec.PUBACK if qos == 1 else codec.PUBREC, packet_id)
-        if qos == 2:
-            self.release(packet_id)
+    # Receiving.
 
-    # What comes in.
-
-    def expect_accepted(self, kind: int, packet_id: int) -> Ack:
-        """The next acknowledgement is that one, with a code of success."""
+    def expect_accepted(self, packet_id: int, qos: int) -> Ack:
+        """The next acknowledgement is the first one of this PUBLISH, with a code of success."""
+        kind = codec.PUBACK if qos == 1 else codec.PUBREC
         found = self._first(Ack)
         assert (found.kind, found.packet_id) == (kind, packet_id), found
         assert found.code in (0, codec.NO_SUBSCRIBERS), found
         return found
 
-    def expect_publish(
-        self,
-        topic: str,
-        payload: bytes = b"x",
-        qos: int = 0,
-        *,
-        retain: bool = False,
-        dup: bool = False,
-        **properties: Value,
-    ) -> Publish:
-        """The next PUBLISH is this one with these properties; not acknowledged."""
-        message = self._first(Publish)
-        expected = Publish(topic, payload, qos, retain, dup, properties=properties)
-        assert message == expected, f"{message} came, not {expected}"
-        return message
-
-    def receive(
-        self,
-        topic: str,
-        payload: bytes = b"x",
-        qos: int = 0,
-        *,
-        retain: bool = False,
-        dup: bool = False,
-        **properties: Value,
-    ) -> Publish:
-        """The next PUBLISH is this one; acknowledged as its QoS asks."""
-        message = self.expect_publish(topic, payload, qos, retain=retain, dup=dup, **properties)
-        self.acknowledge(message)
-        return message
-
     def next_message(self) -> Publish:
-        """The next PUBLISH, whatever it is; acknowledged as its QoS asks."""
+        """The next PUBLISH; acknowledged as its QoS asks."""
         message = self._first(Publish)
         self.acknowledge(message)
         return message
 
     def answer(self) -> Any:
-        """The next packet, or None where the broker closes without one."""
+        """The next packet; None if the broker closes without one."""
         return self._inbox.pop(0) if self._inbox or self._read() else None
 
     def expect_auth(self, code: int) -> Auth:
@@ -142,7 +69,7 @@ class Client(older.Client):
         return found
 
     def expect_disconnect(self, *codes: int) -> Disconnect:
-        """The broker says why (one of these), and closes."""
+        """The broker sends DISCONNECT with one of these codes, and closes."""
         found = self._first(Disconnect)
         assert found.code in codes, f"{found.code:#x} came, not {[hex(code) for code in codes]}"
         self.expect_last()
@@ -156,37 +83,37 @@ class Client(older.Client):
         return answer
 
     def expect_end(self) -> None:
-        """The broker closes, whatever it has said before it does."""
+        """The broker closes, whatever it has sent before."""
         with contextlib.suppress(OSError):
             self.sock.shutdown(socket.SHUT_WR)
         super().expect_end()
 
     def expect_last(self) -> None:
-        """That was the broker's last word: it closes, and sooner if the client goes first."""
+        """The broker sends nothing more, and closes; at once if the client closes first."""
         with contextlib.suppress(OSError):
             self.sock.shutdown(socket.SHUT_WR)
         self.expect_closed()
 
     def read_to_end(self) -> bytes:
-        """The bytes until the broker closes, for who looks at these and not at packets."""
-        said = bytearray()
+        """All bytes until the broker closes, not taken apart into packets."""
+        found = bytearray()
         with contextlib.suppress(ConnectionError):
             while data := self.sock.recv(65536):
-                said += data
-        return bytes(said)
+                found += data
+        return bytes(found)
 
-    # How it ends.
+    # Ending.
 
     def disconnect(self, code: int | None = None, **properties: Value) -> None:
         self.send(codec.disconnect(code, **properties))
         self.expect_closed()
 
     def wait(self, seconds: float) -> None:
-        """Let time pass, and go on to read: what only time brings."""
+        """Let time pass, and read what has come."""
         time.sleep(seconds)
         self.ping()
 
-    # What holds at every packet.
+    # What is checked at every packet.
 
     def send(self, data: bytes) -> None:
         super().send(data)
@@ -200,19 +127,19 @@ class Client(older.Client):
         if packet is not None:
             size = before - len(self._bytes)
             assert size <= self.terms.get("maximum_packet_size", size), f"{size} bytes: {packet}"
-            assert not self._told_to_go, f"behind DISCONNECT: {packet}"
-            self._told_to_go = isinstance(packet, Disconnect)
+            assert not self._disconnected, f"behind DISCONNECT: {packet}"
+            self._disconnected = isinstance(packet, Disconnect)
             self._check_about(packet)
         return self._check_publish(packet) if isinstance(packet, Publish) else packet
 
     def _check_about(self, packet: reader.Packet) -> None:
-        """Who wants no problem information gets it with few packets."""
+        """With Request Problem Information 0, few packets may have such properties."""
         if self.terms.get("request_problem_info") == 0:
             about = {"reason_string", "user"} & set(getattr(packet, "properties", ()))
             assert not about or isinstance(packet, Publish | Connack | Disconnect), packet
 
     def _check_publish(self, message: Publish) -> Publish:
-        """No more in flight and no more aliases than asked for. -> with its topic"""
+        """Check Receive Maximum and Topic Alias Maximum; return the message with its topic."""
         if message.qos:
             self._open.add(message.packet_id)
         assert len(self._open) <= self.terms.get("receive_maximum", 65535), f"too many: {message}"

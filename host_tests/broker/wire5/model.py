@@ -1,16 +1,15 @@
-"""What a broker of all versions does, said in dicts: who is owed which messages after each step.
+"""A model of a broker of all versions, in dicts: which client is owed which messages after a step.
 
-It knows no packets and no windows, and of time one step: what lasts SHORT is over with
-pass_time(), what lasts longer never is. Clients read all that they are sent after each
-step, and acknowledge it then or never. Of a shared subscription it tells who may get a
-message, and not who does.
+It has no packets, no windows, and one step of time: what lasts SHORT ends with pass_time(),
+what lasts longer never ends. After each step the clients read all that they are sent, and
+acknowledge it then or never. For a shared subscription the model says which clients may get
+a message, not which one does.
 """
 
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
-from ..wire.model import matches
 from . import codec
 from .codec import Publish
 from .properties import Properties
@@ -47,10 +46,10 @@ class Session:
 
 @dataclass(frozen=True)
 class Claim:
-    """A message for one of a group: what each member would get."""
+    """A message for one member of a group, with what each member would get."""
 
     copies: dict[str, Publish]
-    certain: bool  # one of them is there to get it
+    certain: bool  # one of them is connected
 
 
 class Model:
@@ -60,7 +59,7 @@ class Model:
         self.claims: list[Claim] = []
 
     def connect(self, name: str, clean: bool, new: Session) -> bool:
-        """A client connects, perhaps a second time; was its session there?"""
+        """A client connects, perhaps a second time. -> was its session there?"""
         old = self.sessions.get(name)
         if old and old.connected:
             self.close(name)
@@ -81,7 +80,7 @@ class Model:
         self.close(name)
 
     def close(self, name: str) -> None:
-        """The connection ends: the will goes out now, later, or with the session."""
+        """The connection ends; the will is published now, later, or at the session's end."""
         session = self.sessions[name]
         session.connected = False
         if not session.kept:
@@ -90,7 +89,7 @@ class Model:
             self._publish_will(name)
 
     def pass_time(self) -> None:
-        """What lasts SHORT is over: wills go out, and messages that were not sent expire."""
+        """What lasts SHORT ends: wills are published, and messages that were not sent expire."""
         for name, session in self.sessions.items():
             if session.will and session.will.delay == SHORT and not session.connected:
                 self._publish_will(name)
@@ -146,7 +145,7 @@ class Model:
         self.claims += map(self._claim, shares.values())
 
     def size(self, name: str, publisher: str, message: Publish) -> int:
-        """Bytes of the packet, but for its payload, in which this client would get it; or 0."""
+        """The length, without the payload, of the packet that this client would get; or 0."""
         session = self.sessions.get(name)
         if not session or not session.largest:
             return 0
@@ -162,7 +161,7 @@ class Model:
         return Claim(there or waiting, bool(there))
 
     def read(self, name: str, *, acknowledge: bool) -> list[Publish]:
-        """What the client is sent now, but for what it gets as one of a group."""
+        """What the client is sent now, without messages of shared subscriptions."""
         session = self.sessions[name]
         unread = [message for message in session.unread if _fits(message, session)]
         session.unread = []
@@ -171,9 +170,9 @@ class Model:
         return [replace(m, properties={}) if session.older else m for m in unread]
 
     def claim(self, name: str, message: Publish) -> bool:
-        """May this client have got this message as one of a group? Then nobody else may."""
+        """May this client have got this message as a member of a group? Then no other may."""
         older = self.sessions[name].older
-        # of two that look alike the one that must have come
+        # Of two equal messages, take the one that must have come.
         for claim in sorted(self.claims, key=lambda claim: not claim.certain):
             copy = claim.copies.get(name)
             if copy and message == (replace(copy, properties={}) if older else copy):
@@ -182,12 +181,12 @@ class Model:
         return False
 
     def unclaimed(self) -> Iterator[Claim]:
-        """The messages that one of a group should have got by now."""
+        """The messages that a member of a group must have got by now."""
         return (claim for claim in self.claims if claim.certain)
 
 
 def _copy(message: Publish, by: list[Subscription], *, retain: bool = False) -> Publish:
-    """The message as who is subscribed so gets it."""
+    """The message as a client with these subscriptions gets it."""
     properties: Properties = dict(message.properties)
     numbers = tuple(sorted(one.identifier for one in by if one.identifier))
     if numbers:
@@ -195,6 +194,18 @@ def _copy(message: Publish, by: list[Subscription], *, retain: bool = False) -> 
     kept = retain or (message.retain and any(one.as_published for one in by))
     qos = min(message.qos, max((one.qos for one in by), default=0))
     return replace(message, qos=qos, retain=kept, properties=properties)
+
+
+def matches(topic_filter: str, topic: str) -> bool:
+    return _levels_match(topic_filter.split("/"), topic.split("/"))
+
+
+def _levels_match(wanted: list[str], levels: list[str]) -> bool:
+    if not wanted or wanted[0] == "#":
+        return bool(wanted) or not levels
+    if not levels:
+        return False
+    return wanted[0] in ("+", levels[0]) and _levels_match(wanted[1:], levels[1:])
 
 
 def _lasts(message: Publish) -> bool:

@@ -1,22 +1,26 @@
-"""The clients of a test and the model of what they are owed, side by side."""
+"""The clients of a test beside the model of what they are owed."""
 
 import time
 from dataclasses import replace
 from typing import Any
 
-from ..wire.test_model import by_stream
 from . import codec
 from .codec import Publish
 from .model import SHORT, Model, Session, Subscription, Will
 from .scene import Scene
 
-LONG = 100_000  # seconds that no test lasts
+LONG = 100_000  # seconds; no test takes that long
 _LATE = 0.5  # seconds by which the broker may be late
-_SURE = SHORT / 2  # for so long what is short is there
+_SURE = SHORT / 2  # seconds after which SHORT may be over
+
+
+def by_stream(messages: list[Publish]) -> list[Publish]:
+    """Sorted by topic and QoS: within these the order is promised."""
+    return sorted(messages, key=lambda m: (m.topic, m.qos))
 
 
 def as_new(message: Any) -> Publish:
-    """A message as the model says it, whatever version it came in."""
+    """The message as the model has it, whatever version it came in."""
     properties = dict(getattr(message, "properties", {}))
     if "subscription_id" in properties:
         properties["subscription_id"] = tuple(sorted(properties["subscription_id"]))
@@ -49,11 +53,12 @@ class Players:
         self.scene.close()
 
     def under(self, name):
-        """Shared topics (s/...) have a root of their own: how groups overlap is not told."""
+        """Shared topics (s/...) have a root of their own: how a group and a filter of the same
+        client overlap is not specified."""
         return f"{self.root}{name}" if name.startswith("s/") else f"{self.root}/{name}"
 
     def settle(self):
-        """Everyone reads; what is not theirs alone came to them as one of a group."""
+        """Every client reads, and gets what the model says; eve never acknowledges."""
         for name, client in self.clients.items():
             expected = self.model.read(name, acknowledge=name != "eve")
             found: list[Publish] = []
@@ -76,7 +81,7 @@ class Players:
             self.begin_short()
 
     def keep_time(self):
-        """Before a step: where it is not sure that what is short is still there, wait it out."""
+        """Before a step: if something short may be over, wait until it surely is."""
         if self.since and time.monotonic() - self.since > _SURE:
             self.pass_time()
 
@@ -87,7 +92,7 @@ class Players:
         self.settle()
 
     def look(self):
-        """What is left behind that time: who is away comes and reads, and a new client too."""
+        """Clients that were away connect and read what is left, and a new client does, too."""
         away = [name for name, session in self.model.sessions.items() if not session.connected]
         for name in [*away, "late"]:
             session = Session(name != "late", older=False)
@@ -104,7 +109,7 @@ class Players:
             self.model.close(name)
 
     def start(self, name, clean, session, terms):
-        """The client as the session says; an older one's will has no properties and no delay."""
+        """Connect as the session says; an older client's will has no properties and no delay."""
         if session.older and session.will:
             session.will = Will(replace(session.will.message, properties={}))
         will = None

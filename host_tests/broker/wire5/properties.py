@@ -8,7 +8,7 @@ whatever it is told; the reader raises `Malformed` at all that no server may sen
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from ..wire.codec import Malformed, length, string
+from ..wire.codec import Malformed, check, length, string
 
 Value = Any  # int, str, bytes, or a sequence of those that may stand there more than once
 Properties = dict[str, Value]
@@ -83,17 +83,17 @@ def decode(data: bytes, at: int, allowed: Collection[str]) -> tuple[Properties, 
     """The properties that begin there, and where they end."""
     size, at = _varint(data, at)
     end = at + size
-    _check(end <= len(data), "properties longer than their packet")
+    check(end <= len(data), "properties longer than their packet")
     found: Properties = {}
     while at < end:
         name, kind = TABLE.get(data[at], ("", ""))
-        _check(name in allowed, f"property {data[at]:#x} does not belong there")
+        check(name in allowed, f"property {data[at]:#x} does not belong there")
         value, at = _decode_one(kind, data[:end], at + 1)
-        _check(value != 0 or name not in NEVER_0, f"{name} is 0")
+        check(value != 0 or name not in NEVER_0, f"{name} is 0")
         if name in MANY:
             value = (*found.get(name, ()), value)
         else:
-            _check(name not in found, f"{name} stands there twice")
+            check(name not in found, f"{name} stands there twice")
         found[name] = value
     return found, end
 
@@ -109,9 +109,9 @@ def _decode_one(kind: str | int, data: bytes, at: int) -> tuple[Value, int]:
         value, at = _sized(data, at)
         return (text(value) if kind == TEXT else value), at
     size = kind if isinstance(kind, int) else 1
-    _check(at + size <= len(data), "a property is cut")
+    check(at + size <= len(data), "a property is cut")
     number = int.from_bytes(data[at : at + size], "big")
-    _check(kind != FLAG or number < 2, f"a flag is {number}")
+    check(kind != FLAG or number < 2, f"a flag is {number}")
     return number, at + size
 
 
@@ -121,27 +121,22 @@ def text(data: bytes) -> str:
         found = data.decode()
     except UnicodeDecodeError:
         raise Malformed(f"no UTF-8: {data!r}") from None
-    _check("\0" not in found, "a string with U+0000")
+    check("\0" not in found, "a string with U+0000")
     return found
 
 
 def _sized(data: bytes, at: int) -> tuple[bytes, int]:
     end = at + 2 + int.from_bytes(data[at : at + 2], "big")
-    _check(at + 2 <= len(data) and end <= len(data), "a string is cut")
+    check(at + 2 <= len(data) and end <= len(data), "a string is cut")
     return data[at + 2 : end], end
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     value = 0
     for i in range(4):
-        _check(at + i < len(data), "a variable byte integer is cut")
+        check(at + i < len(data), "a variable byte integer is cut")
         value |= (data[at + i] & 127) << 7 * i
         if not data[at + i] & 128:
-            _check(data[at + i] > 0 or i == 0, "a variable byte integer is not the shortest")
+            check(data[at + i] > 0 or i == 0, "a variable byte integer is not the shortest")
             return value, at + i + 1
     raise Malformed("a variable byte integer of five bytes")
-
-
-def _check(good: bool, what: str) -> None:
-    if not good:
-        raise Malformed(what)

@@ -1,5 +1,6 @@
-"""Reads what a server sends in MQTT 5.0, and raises `Malformed` at all that none may send."""
+"""Reads what a server sends in MQTT 5.0, and raises `Malformed` at what no server may send."""
 
+from ..wire.codec import check, frame, publish_head
 from .codec import (
     AUTH,
     CONNACK,
@@ -15,7 +16,6 @@ from .codec import (
     Auth,
     Connack,
     Disconnect,
-    Malformed,
     Pingresp,
     Publish,
     Suback,
@@ -71,30 +71,17 @@ CODES: dict[int, bytes] = {
 
 def take(buffer: bytearray) -> Packet | None:
     """The first packet, cut off the front of the buffer; None while it is not whole."""
-    size, start = 0, 0
-    for start in range(1, 6):
-        if start >= len(buffer):
-            return None
-        size |= (buffer[start] & 127) << 7 * (start - 1)
-        if not buffer[start] & 128:
-            break
-    _check(start < 5, "remaining length longer than four bytes")
-    _check(start == 1 or buffer[start] > 0, "remaining length is not the shortest")
-    end = start + 1 + size
-    if len(buffer) < end:
-        return None
-    first, body = buffer[0], bytes(buffer[start + 1 : end])
-    del buffer[:end]
-    return _read(first, body)
+    found = frame(buffer)
+    return None if found is None else _read(*found)
 
 
 def _read(first: int, body: bytes) -> Packet:
     kind = first >> 4
     if kind == PUBLISH:
         return _read_publish(first, body)
-    _check(first & 15 == (2 if kind == PUBREL else 0), f"flags of packet {first:#x}")
+    check(first & 15 == (2 if kind == PUBREL else 0), f"flags of packet {first:#x}")
     if kind == PINGRESP:
-        _check(not body, "PINGRESP with a body")
+        check(not body, "PINGRESP with a body")
         return Pingresp()
     if kind == CONNACK:
         return _read_connack(body)
@@ -102,21 +89,21 @@ def _read(first: int, body: bytes) -> Packet:
         code, properties = _ending(kind, body, 0)
         return Disconnect(code, properties) if kind == _DISCONNECT else Auth(code, properties)
     packet_id = int.from_bytes(body[:2], "big")
-    _check(packet_id > 0, "packet id 0")
+    check(packet_id > 0, "packet id 0")
     if kind in (SUBACK, UNSUBACK):
         properties, end = decode(body, 2, ALLOWED[kind])
         codes = tuple(body[end:])
-        _check(len(codes) > 0 and set(codes) <= set(CODES[kind]), f"codes {body[end:].hex()}")
+        check(len(codes) > 0 and set(codes) <= set(CODES[kind]), f"codes {body[end:].hex()}")
         answer = Suback if kind == SUBACK else Unsuback
         return answer(packet_id, codes, properties)
-    _check(kind in (PUBACK, PUBREC, PUBREL, PUBCOMP), f"packet type {kind}")
+    check(kind in (PUBACK, PUBREC, PUBREL, PUBCOMP), f"packet type {kind}")
     return Ack(kind, packet_id, *_ending(kind, body, 2))
 
 
 def _read_connack(body: bytes) -> Connack:
-    _check(len(body) > 2 and body[0] < 2, f"CONNACK {body.hex()}")
+    check(len(body) > 2 and body[0] < 2, f"CONNACK {body.hex()}")
     code, properties = _ending(CONNACK, body, 1)
-    _check(code == 0 or not body[0], "a refusal with a session")
+    check(code == 0 or not body[0], "a refusal with a session")
     return Connack(bool(body[0]), code, properties)
 
 
@@ -124,32 +111,20 @@ def _ending(kind: int, body: bytes, at: int) -> tuple[int, Properties]:
     """A reason code and properties, both of which may be left out."""
     if len(body) == at:
         return 0, {}
-    _check(body[at] in CODES[kind], f"reason code {body[at]:#x} in packet type {kind}")
+    check(body[at] in CODES[kind], f"reason code {body[at]:#x} in packet type {kind}")
     if len(body) == at + 1:
         return body[at], {}
     properties, end = decode(body, at + 1, ALLOWED[kind])
-    _check(end == len(body), "bytes behind the properties")
+    check(end == len(body), "bytes behind the properties")
     return body[at], properties
 
 
 def _read_publish(first: int, body: bytes) -> Publish:
-    qos = first >> 1 & 3
-    _check(qos < 3, "QoS 3")
-    _check(qos > 0 or not first & 8, "DUP with QoS 0")
-    end = 2 + int.from_bytes(body[:2], "big")
-    payload = end + (2 if qos else 0)
-    _check(len(body) > payload, "PUBLISH ends in its header")
-    packet_id = int.from_bytes(body[end:payload], "big")
-    _check(bool(packet_id) == bool(qos), "packet id 0")
-    topic = text(body[2:end])
-    _check(not set(topic) & set("+#"), "a topic with a wildcard")
-    properties, payload = decode(body, payload, ALLOWED[PUBLISH])
+    name, qos, packet_id, at = publish_head(first, body)
+    topic = text(name)
+    check(not set(topic) & set("+#"), "a topic with a wildcard")
+    properties, at = decode(body, at, ALLOWED[PUBLISH])
     alias = properties.pop("topic_alias", 0)
-    _check(bool(topic or alias), "neither a topic nor an alias")
+    check(bool(topic or alias), "neither a topic nor an alias")
     flags = bool(first & 1), bool(first & 8)
-    return Publish(topic, body[payload:], qos, *flags, packet_id, properties, alias, bool(topic))
-
-
-def _check(good: bool, what: str) -> None:
-    if not good:
-        raise Malformed(what)
+    return Publish(topic, body[at:], qos, *flags, packet_id, properties, alias, bool(topic))

@@ -1,4 +1,4 @@
-"""What a test of MQTT 5.0 is given: clients of that version, and of older ones beside them."""
+"""What a test of MQTT 5.0 is given: clients of that version and of older ones."""
 
 from ..wire import client as older
 from ..wire.process import PEER, BrokerProcess
@@ -9,15 +9,17 @@ from .properties import Value
 
 
 class Scene(OlderScene):
-    """The clients of one test, with names and topics of its own."""
+    """The clients of one test, with client ids and topics that no other test uses."""
+
+    codec = codec
 
     @property
     def is_peer(self) -> bool:
-        """Are the tests themselves on trial?"""
+        """Is the broker mosquitto, on which the tests themselves are tried?"""
         return isinstance(self.broker, BrokerProcess) and self.broker.runtime == PEER
 
     def codes(self, ours: int, *others: int) -> tuple[int, ...]:
-        """What may be answered: by our broker this one code, by the peer others, too."""
+        """The codes that may come: the first one from slotmq, all of them from the peer."""
         return (ours, *others) if self.is_peer else (ours,)
 
     def socket(self, *, narrow: bool = False) -> Client:
@@ -36,7 +38,7 @@ class Scene(OlderScene):
         return codec.connect(client_id, clean=clean, **options)
 
     def connect(self, name: str = "", *, narrow: bool = False, **options: Value) -> Client:
-        """A client that the broker has accepted; the same name is the same client id."""
+        """A client that the broker has accepted. The same name is the same client id."""
         client = self.socket(narrow=narrow)
         client.terms = options
         answer = client.connect(self.packet(name, **options))
@@ -54,3 +56,12 @@ class Scene(OlderScene):
     def refuse(self, *codes: int, name: str = "", **options: Value) -> codec.Connack:
         """A client whose CONNECT the broker answers with one of these codes."""
         return self.socket().expect_refused(self.packet(name, **options), *codes)
+
+
+class SceneOfEachVersion(Scene):
+    """For tests of all versions: a session without Clean Start outlives its connection."""
+
+    def packet(self, name: str = "", *, clean: bool = True, **options: Value) -> bytes:
+        if not clean:
+            options["session_expiry"] = 60
+        return super().packet(name, clean=clean, **options)

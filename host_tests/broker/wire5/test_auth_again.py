@@ -44,7 +44,7 @@ class TestAgain:
             other.publish(topic, b"%d" % n, 2)
         first = client.expect_publish(topic, b"0", 2)
         client.send(codec.publish(f"{topic}/mine", b"", 2, 900))
-        client.expect_accepted(codec.PUBREC, 900)
+        client.expect_accepted(900, 2)
         exchange = Exchange()
         proof = self.challenged(client, exchange)
         client.acknowledge(first)

@@ -199,19 +199,6 @@ def test_whatever_comes_before_connect_is_not_answered(mqtt5, packet):
     client.expect_closed()
 
 
-def test_what_follows_a_connect_at_once_is_handled(mqtt5, topic):
-    client = mqtt5.socket()
-    client.send(
-        mqtt5.packet()
-        + codec.subscribe(1, (topic, 1))
-        + codec.publish(topic, b"early", 1, 2)
-        + codec.PINGREQ
-    )
-    assert client.next() == Connack(False, 0)
-    client.receive(topic, b"early", 1)
-    client.expect_accepted(codec.PUBACK, 2)
-
-
 @pytest.mark.parametrize("count", [1, 100, 5000])
 def test_many_user_properties(mqtt5, count):
     user = tuple((f"name{i}", "v") for i in range(count))

@@ -90,7 +90,7 @@ def test_what_was_sent_does_not_expire(mqtt5, topic):
     client.send(codec.ack(codec.PUBREC, received.packet_id))
     client.expect(Ack(codec.PUBREL, received.packet_id))
     publisher.send(codec.publish(f"{topic}/held", b"x", 2, 77, message_expiry=1))
-    publisher.expect_accepted(codec.PUBREC, 77)
+    publisher.expect_accepted(77, 2)
     client.drop()
     time.sleep(2.1)
     publisher.release(77)

@@ -117,7 +117,7 @@ def test_who_sends_more_than_the_broker_takes_is_told_so(mqtt5, topic):
     client = mqtt5.connect()
     for i in range(1, quota(client) + 1):
         client.send(codec.publish(topic, b"x", 2, i))
-        client.expect_accepted(codec.PUBREC, i)
+        client.expect_accepted(i, 2)
     client.publish(topic, b"QoS 0 does not count", 0)
     client.send(codec.publish(topic, b"too many", 2, 65000))
     client.expect_disconnect(0x93)
@@ -129,11 +129,11 @@ def test_a_released_message_makes_room(mqtt5, topic):
     maximum = quota(client)
     for i in range(1, maximum + 1):
         client.send(codec.publish(topic, b"x", 2, i))
-        client.expect_accepted(codec.PUBREC, i)
+        client.expect_accepted(i, 2)
     for i in range(1, 6):
         client.release(i)
         client.send(codec.publish(topic, b"next", 2, maximum + i))
-        client.expect_accepted(codec.PUBREC, maximum + i)
+        client.expect_accepted(maximum + i, 2)
     client.release(6)
     client.publish(topic, b"QoS 1", 1)
     client.expect_silence()
@@ -145,4 +145,4 @@ def test_a_burst_of_qos_1_up_to_the_maximum_is_acknowledged(mqtt5, topic):
     numbers = range(1, min(quota(client), 200) + 1)
     client.send(b"".join(codec.publish(topic, b"x", 1, i) for i in numbers))
     for i in numbers:
-        client.expect_accepted(codec.PUBACK, i)
+        client.expect_accepted(i, 1)

@@ -1,23 +1,22 @@
-"""The model of test_model.py where time passes: messages expire, and wills that waited go out."""
+"""The model of test_model.py with time: messages expire, and delayed wills are published."""
 
 import pytest
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule, run_state_machine_as_test
 
-from ..wire.test_model import QOS, TOPICS
 from .model import SHORT
 from .players import LONG
-from .test_model import PROPERTIES, SETTINGS, Events
+from .test_model import PROPERTIES, QOS, SETTINGS, TOPICS, Events
 
 SHORTLY = st.just({"message_expiry": SHORT})
 WAITS = 2  # in an example
-# What fails is not made shorter, which would be waiting again and again.
+# No shrinking: each attempt would wait again.
 BRIEFLY = settings(SETTINGS, max_examples=5, phases=[Phase.reuse, Phase.generate])
 
 
 class Timed(Events):
-    """And some of it is over while they talk."""
+    """As Events; some messages and delays end meanwhile."""
 
     lives = PROPERTIES | SHORTLY
     delays = (0, SHORT, SHORT, LONG)
@@ -33,7 +32,7 @@ class Timed(Events):
     @precondition(lambda self: self.waits)
     @rule(data=st.data(), topics=st.lists(TOPICS | st.just("s/1"), min_size=1, max_size=3))
     def wait(self, data, topics):
-        """Ada is away, and what eve says meanwhile is over when she is back."""
+        """Ada is away; what eve publishes meanwhile has expired when she is back."""
         self.waits -= 1
         for name in sorted({"ada", "eve"} - {*self.clients}):
             self.connect(data, name, False, True, False, 0)
@@ -50,6 +49,6 @@ class Timed(Events):
 @pytest.mark.waits
 @pytest.mark.ours("mosquitto takes the first of overlapping filters, and drops some wills")
 @pytest.mark.spec("MQTT-3.3.2-5", "MQTT-3.1.3-9", "MQTT-3.1.2-8", of="5.0")
-def test_everyone_gets_what_is_not_over(broker, send):
+def test_each_client_gets_what_has_not_expired(broker, send):
     machine = lambda: Timed(broker, send)  # noqa: E731
     run_state_machine_as_test(machine, settings=BRIEFLY)  # type: ignore[arg-type]

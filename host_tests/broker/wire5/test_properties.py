@@ -82,7 +82,7 @@ def test_a_payload_that_is_no_text_is_passed_on(mqtt5, topic):
     if mqtt5.is_peer:
         assert getattr(client.next(), "code", 0) in (0, 0x99)
     else:
-        client.expect_accepted(codec.PUBACK, 9)
+        client.expect_accepted(9, 1)
         client.receive(topic, b"\xff\xfe", 1, payload_format=1)
 
 
