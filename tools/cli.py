@@ -1,7 +1,6 @@
-"""The command `slotmq`: what its options are and what they call.
+"""The command `slotmq`: its options, and the functions they call.
 
-`run` is the command if none is named, so that `slotmq -c FILE -p 1884 -v -d`
-is written as for mosquitto, and those four options mean the same.
+The default command is `run`: `slotmq -c FILE -p 1884 -v -d` works as it does with mosquitto.
 """
 
 import os
@@ -18,7 +17,7 @@ from rich.table import Table
 
 from . import boards, passwd
 from .deploy.commands import COMMANDS
-from .deploy.options import asked
+from .deploy.options import ask_password
 from .errors import ToolError, shown
 from .harvest.command import harvest
 from .journal import contents, tables
@@ -28,12 +27,12 @@ from .scenario.command import sim
 from .telemetry.command import telemetry
 
 _RUN = "run"
-# MicroPython starts with less than the first, and counts the bits of its heap in 32 bits.
+# MicroPython starts with the least, and counts the bits of its heap in 32 bits.
 HEAP_KB = (16, 262144)
 
 
 class _Slotmq(click.Group):
-    """A group whose `run` may be left out, and which reports a ToolError in one line."""
+    """A group whose default command is `run`, and which prints a ToolError without traceback."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {*self.commands, "--help", "--version"}
@@ -52,28 +51,28 @@ _board = click.option(
     type=click.Choice(boards.names()),
     default="HOST",
     show_default=True,
-    help="Take the limits, and under MicroPython the heap, of this board.",
+    help="Use the limits of this board, and its heap under MicroPython.",
 )
 
 
 @click.group(cls=_Slotmq)
 @click.version_option(package_name="slotmq", message="%(package)s %(version)s")
 def main() -> None:
-    """An MQTT broker in fixed slots, for MicroPython boards and CPython alike."""
+    """An MQTT broker with tables of fixed size, for MicroPython boards and for CPython."""
 
 
 @main.command(_RUN)
-@click.option("-c", "config", metavar="FILE", help="Read this configuration.")
+@click.option("-c", "config", metavar="FILE", help="Read this configuration file.")
 @click.option("-p", "port", type=click.IntRange(1, 65535), help="Listen on this port [1883].")
-@click.option("-v", "verbose", is_flag=True, help="Log everything, as `log_type all`.")
-@click.option("-d", "background", is_flag=True, help="Go on in the background.")
+@click.option("-v", "verbose", is_flag=True, help="Log everything (`log_type all`).")
+@click.option("-d", "background", is_flag=True, help="Run in the background.")
 @click.option("--host", metavar="ADDR", help="Listen on this address [loopback].")
 @click.option(
     "--runtime",
     type=click.Choice(["cpython", "micropython"]),
     default="cpython",
     show_default=True,
-    help="Run on this Python, or on 32-bit MicroPython.",
+    help="Run on CPython or on 32-bit MicroPython.",
 )
 @_board
 @click.option(
@@ -81,7 +80,7 @@ def main() -> None:
     "heap_kb",
     metavar="KB",
     type=click.IntRange(*HEAP_KB),
-    help="Another heap for MicroPython.",
+    help="Size of MicroPython's heap [the board's].",
 )
 def run(
     config: str | None,
@@ -95,7 +94,7 @@ def run(
 ) -> None:
     """Run the broker (the default command)."""
     if heap_kb and runtime != "micropython":
-        raise click.UsageError("--heap is for --runtime micropython: CPython has no fixed heap")
+        raise click.UsageError("--heap needs --runtime micropython: CPython has no fixed heap")
     orders.ignore_signals()
     argv = broker_argv(config=config, port=port, verbose=verbose, host=host, board=board)
     ready = _nothing
@@ -111,7 +110,7 @@ def run(
 @main.command()
 @_board
 def budget(board: str) -> None:
-    """Print the RAM table: what each of the board's limits costs."""
+    """Print how much RAM each table takes with the board's limits."""
     from slotmq.app import start
 
     click.echo(f"{'table':<16}{'bytes':>8}  slots")
@@ -120,12 +119,12 @@ def budget(board: str) -> None:
 
 @main.command()
 @click.option("--board", type=click.Choice(boards.names()))
-@click.option("--mip", "portable", is_flag=True, help="For every board, to be installed by mip.")
+@click.option("--mip", "portable", is_flag=True, help="For all boards, to be installed with mip.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 def build(board: str | None, portable: bool, folder: Path) -> None:
-    """Write what goes onto a board into FOLDER, packed and compiled for its processor."""
+    """Write the broker into FOLDER, packed and compiled for a board's processor."""
     if portable == bool(board):
-        raise click.UsageError("one of --board and --mip")
+        raise click.UsageError("give either --board or --mip")
     if portable:
         count = mip.write(folder)
         click.echo(f"{folder}: {count} files; mpremote mip install {folder}/package.json")
@@ -133,7 +132,7 @@ def build(board: str | None, portable: bool, folder: Path) -> None:
     facts = boards.load(board or "")
     arch = facts.mpy_arch
     if not arch:
-        raise click.UsageError(f"{board} is no board that files are compiled for")
+        raise click.UsageError(f"{board} has no processor to compile for")
     made = mpy.build(arch)
     for name in mpy.for_board(made, facts.name):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -145,18 +144,21 @@ def build(board: str | None, portable: bool, folder: Path) -> None:
 @main.command("inspect")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "--sqlite", "database", type=click.Path(path_type=Path), help="Write the tables there instead."
+    "--sqlite",
+    "database",
+    type=click.Path(path_type=Path),
+    help="Write the tables to this new SQLite database instead.",
 )
 def inspect_journal(file: Path, database: Path | None) -> None:
-    """Print what a journal holds: config, clients, subs, messages, retain."""
-    kept = contents.read(file)
+    """Print a journal as tables: config, clients, subs, messages, retain."""
+    journal = contents.read(file)
     if database:
-        tables.write_sqlite(kept, database)
+        tables.write_sqlite(journal, database)
         return
-    for name, found in tables.rows(kept).items():
-        click.echo(f"{name} ({len(found)})")
+    for name, rows in tables.rows(journal).items():
+        click.echo(f"{name} ({len(rows)})")
         table = Table(*tables.TABLES[name], box=box.SIMPLE_HEAD)
-        for row in found:
+        for row in rows:
             table.add_row(*("" if cell is None else escape(shown(cell)) for cell in row))
         Console(width=None if sys.stdout.isatty() else 160).print(table)
 
@@ -165,13 +167,13 @@ def inspect_journal(file: Path, database: Path | None) -> None:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.argument("user")
 @click.option("--stdin", "piped", is_flag=True, help="Read the password from standard input.")
-@click.option("--delete", is_flag=True, help="Take the user's line out of the file.")
+@click.option("--delete", is_flag=True, help="Delete the user's line from the file.")
 @click.option(
     "--iterations",
     type=click.IntRange(passwd.ITERATIONS, passwd.ITERATIONS_MAX),
     default=passwd.ITERATIONS,
     show_default=True,
-    help="Guessing takes longer with more, and so does each login, on the client.",
+    help="More make guessing slower, and each login too (on the client).",
 )
 def change_password(file: Path, user: str, piped: bool, delete: bool, iterations: int) -> None:
     """Add USER to the SCRAM-SHA-256 FILE, or change the password there."""
@@ -181,12 +183,14 @@ def change_password(file: Path, user: str, piped: bool, delete: bool, iterations
         passwd.delete(file, user)
         click.echo(f"{user} deleted from {file}")
         return
-    passwd.check_name(user)  # before anybody types
+    passwd.check_name(user)  # before the prompt
     password = (
-        _piped_password() if piped else asked("Password", "--stdin", confirmation_prompt=True)
+        _piped_password()
+        if piped
+        else ask_password("Password", "--stdin", confirmation_prompt=True)
     )
-    there = passwd.put(file, user, password, iterations)
-    click.echo(f"{user} {'changed' if there else 'added'} in {file}")
+    existed = passwd.put(file, user, password, iterations)
+    click.echo(f"{user} {'changed' if existed else 'added'} in {file}")
 
 
 def _piped_password() -> str:
@@ -200,7 +204,7 @@ def _piped_password() -> str:
 def broker_argv(
     *, config: str | None, port: int | None, verbose: bool, host: str | None, board: str
 ) -> list[str]:
-    """The arguments of `slotmq.app.main`, which MicroPython parses: flat, and always so."""
+    """The arguments of `slotmq.app.main`, in the form that it parses."""
     argv: list[str] = []
     if config is not None:
         argv += ["-c", config]
@@ -219,7 +223,7 @@ main.add_command(telemetry)
 
 
 def _nothing() -> None:
-    """Nobody waits for a broker in the foreground to be ready."""
+    """In the foreground no process waits until the broker is ready."""
 
 
 for command in COMMANDS:

@@ -17,7 +17,7 @@ def test_a_wrong_board_is_refused_before_anything_is_written(board: Deployed) ->
     assert "--board RPI_PICO_W" in said
     status, said = board.cli(*words, "--force-board")
     assert status == 1
-    assert "the board runs armv6m code, and ESP32_GENERIC is xtensawin" in said
+    assert "armv6m" in said and "xtensawin" in said
 
 
 def test_a_port_that_nobody_listens_on(board: Deployed) -> None:
@@ -53,7 +53,7 @@ def test_a_second_time_it_writes_what_changed(board: Deployed) -> None:
 
 def test_the_boards_own_configuration_stays(board: Deployed) -> None:
     said = board.deploy(None)
-    assert "kept, as the board has it: slotmq.conf" in said
+    assert "kept from the board: slotmq.conf" in said
     assert re.search(r"\n0 of \d+ files written", said), said
 
 

@@ -1,16 +1,23 @@
-"""`slotmq deploy` and what belongs to it: a broker on a board, from this computer.
+"""`slotmq deploy`, `logs`, `status` and `backup`: a broker on a board, from this computer.
 
-repl.py      the board at the other end of a serial line, by mpremote's own code
-answers.py   what it is asked about its files, and its answers
-payload.py   which files a board gets: compiled modules, configuration, network
-frozen.py    which of them are in its firmware
-configuration.py  slotmq.conf for a board, and what the broker makes of it
-room.py      how much heap a start needs with it
-steps.py     what deploy does, one step after the other
-started.py   what the board says then, until the broker was tried
-backup.py    the board's files in a folder here, and back
-saved.py     that folder, and how the next backup takes its place
-flash.py     a journal that lies in raw flash, for backup.py
-reach.py     a real MQTT client that tries the broker, and reads $SYS
-commands.py  the commands with their options
+commands.py        the commands and their options
+options.py         options of several commands
+link_options.py    options of the board's network
+steps.py           the steps of a deploy
+
+repl.py            a board on a serial line, by mpremote's code
+listing.py         code that lists a board's files, and the parser of its output
+mqtt_client.py     an MQTT client that tests a broker and reads $SYS
+
+board_files.py     compiled modules and main.py
+frozen.py          which packages are in the board's firmware
+network.py         network.json
+configuration.py   slotmq.conf, as the broker reads it
+heap_estimate.py   how much free heap a start needs
+copying.py         which files are written, in which order, and what is left alone
+startup.py         waits until the broker runs, and explains a start that fails
+
+backup.py          saves, restores and erases a board's files
+backup_folder.py   the folder of a backup
+flash_journal.py   the journal in a board's raw flash
 """

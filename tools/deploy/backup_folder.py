@@ -1,9 +1,9 @@
-"""The folder of a backup: what belongs to it, and how the next one takes its place.
+"""The folder of a backup: which files belong to it, and how the next backup replaces them.
 
-slotmq-backup.json lists what belongs to it; whatever else lies there is left alone. The next
-backup is written into a folder of its own in there, its list last. With that list it is whole:
-its files take the place of the ones before, and what is cut off there is brought to its end by
-whoever opens the backup next. Until then the one before is as it was.
+slotmq-backup.json lists the files of the backup; other files in the folder are left alone. The
+next backup is written into the subfolder slotmq-backup.new, its list last. Once the list is
+there, the new backup is complete and its files replace the old ones. If that is interrupted,
+whatever opens the folder next finishes it. Until then the old backup is unchanged.
 """
 
 import json
@@ -20,8 +20,8 @@ NEXT = "slotmq-backup.new"
 
 
 def check(folder: Path) -> None:
-    """ToolError: it cannot be the folder of a backup, since something else is there."""
-    with _told(folder):
+    """ToolError: the folder contains files and is no backup."""
+    with _os_errors(folder):
         if not folder.is_dir():
             return
         _finish(folder)
@@ -29,18 +29,18 @@ def check(folder: Path) -> None:
             _names(folder)
         elif any(each.name != NEXT for each in folder.iterdir()):
             raise ToolError(
-                f"{folder} has files and is no backup: name a folder that is empty or not there"
+                f"{folder} has files and is no backup: name an empty folder, or a new one"
             )
 
 
-def put(folder: Path, contents: dict[str, bytes]) -> None:
-    """Let these be the backup; ToolError: they are not, and the one before is."""
+def replace(folder: Path, contents: dict[str, bytes]) -> None:
+    """Make `contents`, by path on the board, the backup. ToolError: the old one is unchanged."""
     places = {name.lstrip("/") for name in contents}
     for name in contents:
         if len(places) < len(contents) or not _is_inside(folder, name):
-            raise ToolError(f"the board has a file that cannot lie in {folder}: {name!r}")
+            raise ToolError(f"the board has a file that cannot be saved in {folder}: {name!r}")
     coming = folder / NEXT
-    with _told(folder):
+    with _os_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
         shutil.rmtree(coming, ignore_errors=True)
@@ -53,16 +53,16 @@ def put(folder: Path, contents: dict[str, bytes]) -> None:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """All of it; ToolError: that is no backup, or not whole."""
-    with _told(folder):
+    """All files, by path on the board. ToolError: this is no backup, or files are missing."""
+    with _os_errors(folder):
         if folder.is_dir():
             _finish(folder)
     try:
         found = {name: (folder / name.lstrip("/")).read_bytes() for name in _names(folder)}
     except OSError as error:
-        raise ToolError(f"{error.filename}: {error.strerror}: the backup is not whole") from None
+        raise ToolError(f"{error.filename}: {error.strerror}: the backup is incomplete") from None
     if not found:
-        raise ToolError(f"{folder} is a backup that was interrupted, and has nothing to restore")
+        raise ToolError(f"{folder} is a backup without files: there is nothing to restore")
     return found
 
 
@@ -72,13 +72,13 @@ def _write(coming: Path, contents: dict[str, bytes]) -> None:
         target = coming / name.lstrip("/")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.touch(0o600)
-        _write_down(target, content)
+        _write_synced(target, content)
     listed = json.dumps({"files": list(contents)}, indent=2) + "\n"
-    _write_down(coming / "list", listed.encode())
-    (coming / "list").replace(coming / LIST)  # now it is whole
+    _write_synced(coming / "list", listed.encode())
+    (coming / "list").replace(coming / LIST)  # from here on the new backup is complete
 
 
-def _write_down(file: Path, content: bytes) -> None:
+def _write_synced(file: Path, content: bytes) -> None:
     with file.open("wb") as out:
         out.write(content)
         out.flush()
@@ -86,7 +86,7 @@ def _write_down(file: Path, content: bytes) -> None:
 
 
 def _finish(folder: Path) -> None:
-    # What is whole takes its place, if it has not yet.
+    # Replace the old backup by a complete new one, or continue to.
     coming = folder / NEXT
     if not (coming / LIST).is_file():
         return
@@ -105,16 +105,17 @@ def _finish(folder: Path) -> None:
 
 
 def _remove(folder: Path, name: str) -> None:
+    # The file, and folders that are empty without it
     file = folder / name.lstrip("/")
     file.unlink(missing_ok=True)
-    with suppress(OSError):  # something else is in there
+    with suppress(OSError):
         while file.parent != folder:
             file = file.parent
             file.rmdir()
 
 
 def _names(folder: Path) -> list[str]:
-    # Paths on the board, and the copy of a region
+    # The entries of the list: paths on the board, and the copy of a region
     try:
         found = [str(name) for name in json.loads((folder / LIST).read_bytes())["files"]]
         if all(_is_inside(folder, name) for name in found):
@@ -125,11 +126,11 @@ def _names(folder: Path) -> list[str]:
         ) from None
     except (ValueError, KeyError, TypeError):
         pass
-    raise ToolError(f"{folder / LIST} is not as `slotmq backup` has written it")
+    raise ToolError(f"{folder / LIST} is not a list that `slotmq backup` wrote")
 
 
 def _is_inside(folder: Path, name: str) -> bool:
-    # Nor may it stand in the place of what a backup itself has there.
+    # Does the path stay inside the folder, and is it none of the backup's own two names?
     place = name.lstrip("/")
     try:
         inside = folder.resolve()
@@ -141,7 +142,7 @@ def _is_inside(folder: Path, name: str) -> bool:
 
 
 @contextmanager
-def _told(folder: Path) -> Iterator[None]:
+def _os_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -1,8 +1,8 @@
-"""slotmq.conf for a board: which one it gets, and whether the broker could start with it.
+"""slotmq.conf for a board: where it comes from, and whether the broker could start with it.
 
-It is read here by the broker's own parser, as the board will read it, but for what only the
-board can tell: nothing that it names is opened or made on this computer. The file of users
-that it may name is copied beside it. No content of either is ever shown.
+The broker's own parser reads it here as the board will. Nothing that it names is opened or
+created on this computer, except for its scram_file, which is copied to the board with it. The
+content of either file is never shown.
 """
 
 import io
@@ -21,118 +21,129 @@ from slotmq.recorder import start
 from slotmq.v5 import scram
 
 from ..errors import ToolError
-from .board_files import APP, BOOTS, CONF, NETWORK, NEW, OWN
-from .copying import MARKS
+from .board_files import APP, BOOTS, CONF, MAIN, NETWORK, NEW, OWN
+from .copying import MAIN_BESIDE, MAIN_SAVED, MARKS
 
-# Names that a file of users cannot have
-_OURS = (CONF, NETWORK, APP, BOOTS, "/main.py", "/main.own.py", "/slotmq_main.py")
-_TAKEN = (*MARKS, *_OURS, *(name + NEW for name in _OURS))
+# Names that a scram_file cannot have
+_DEPLOYS = (CONF, NETWORK, APP, BOOTS, MAIN, MAIN_SAVED, MAIN_BESIDE)
+_TAKEN = (*MARKS, *_DEPLOYS, *(name + NEW for name in _DEPLOYS))
 _OPEN = b"# No configuration was given: anybody on the network may come in.\n"
 _OPEN += b"listener 1883\nallow_anonymous true\n"
+# Deploy appends this comment and the lines of _limits_for_one_more().
 _ONE_MORE = b"\n# One more, for the program on the board itself\n"
-# That, and the lines of _room_for_one() behind it; an editor may have changed how lines end.
-_ONE_MORE_THERE = re.compile(
+# The same in a file that was read back; an editor may have changed the ends of the lines.
+_ONE_MORE_FOUND = re.compile(
     rb"(?:(?:^|\r?\n)" + _ONE_MORE.strip() + rb"(?:\r?\n|$)"
     rb"(?:limit connections (\d+)(?:\r?\n|$)(?:limit sessions \1(?:\r?\n|$))?"
     rb"(?:limit route_entries \1(?:\r?\n|$))?)?)+"
 )
 _LOOPBACK = ("127.", "::1", "localhost")
-_IS_OPEN = (
-    "no configuration: anybody on the network may come in, on port 1883 (-c FILE brings one)"
+_OPEN_WARNING = (
+    "no configuration: every client on the network may connect, on port 1883"
+    " (`-c FILE` brings a configuration)"
 )
 _NO_LISTENER = (
-    "{}: no listener for the network: only the board itself would reach its broker. Add"
-    " `listener 1883`, and `allow_anonymous true` if anybody may come in"
+    "{}: no listener for the network: only programs on the board could connect. Add"
+    " `listener 1883`, and `allow_anonymous true` if every client may connect"
 )
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where the configuration comes from; nowhere: anybody may come in."""
+    """A configuration and where it comes from; by default one that lets in every client."""
 
-    name: str = ""  # as complaints name it
+    name: str = ""  # for messages
     text: bytes = _OPEN
-    folder: Path | None = None  # where files lie that it names; None: on the board
+    folder: Path | None = None  # of the files that it names; None: they are on the board
 
     def refused(self, why: object) -> ToolError:
-        """What is said of one that a broker could not start with."""
-        way = "" if self.folder else " (-c FILE brings another one, --no-config none)"
-        return ToolError(f"{why}: the board would not start with it{way}")
+        """The error for a configuration with which the broker could not start."""
+        advice = "" if self.folder else " (-c FILE brings another one, --no-config none)"
+        return ToolError(f"{why}: the board would not start with it{advice}")
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """What the board gets, and what the broker makes of it."""
+    """What the board gets, and the limits and settings that the broker reads from it."""
 
     text: bytes
     limits: Any
     settings: Any
-    files: dict[str, bytes] = field(default_factory=dict)  # that it names, by path on the board
-    there: str = ""  # one that it names, and that the board has already
+    files: dict[str, bytes] = field(default_factory=dict)  # the scram_file, by path on the board
+    users_on_board: str = ""  # path of a scram_file that the board has and keeps
 
     @property
-    def told(self) -> str:
-        """What the user ought to know of it, if anything."""
-        return _IS_OPEN if _without_one_more(self.text) == _OPEN else ""
+    def is_open(self) -> bool:
+        """Is it the default, which lets in every client?"""
+        return _without_one_more(self.text) == _OPEN
+
+    @property
+    def warning(self) -> str:
+        """What the user should know about it; "": nothing."""
+        return _OPEN_WARNING if self.is_open else ""
 
 
-def given(conf: Path) -> Source:
-    """The user's file, without what deploy has added to it: it may come from a backup."""
+def from_file(conf: Path) -> Source:
+    """The user's file, without the lines that deploy adds, since it may come from a backup.
+
+    ToolError: it cannot be read."""
     try:
         return Source(str(conf), _without_one_more(conf.read_bytes()), conf.parent)
     except OSError as error:
         raise ToolError(f"{conf}: {error.strerror}") from None
 
 
-def kept(text: bytes) -> Source:
-    """The board's own, without what deploy has added to it."""
+def from_board(text: bytes) -> Source:
+    """The content of the board's slotmq.conf, without the lines that deploy adds."""
     return Source(f"{CONF} of the board", _without_one_more(text))
 
 
 def _without_one_more(text: bytes) -> bytes:
-    # What stands before and behind it is the user's, and no two lines of it become one.
+    # The user's lines before and after stay, and are not joined to one line.
     def between(found: re.Match[bytes]) -> bytes:
-        before, behind = text[: found.start()], text[found.end() :]
-        return b"\n" if before and behind and not before.endswith(b"\n") else b""
+        before, after = text[: found.start()], text[found.end() :]
+        return b"\n" if before and after and not before.endswith(b"\n") else b""
 
-    return _ONE_MORE_THERE.sub(between, text)
+    return _ONE_MORE_FOUND.sub(between, text)
 
 
 def make(
-    source: Source, board: str, one_more: bool = False, there: Collection[str] = ()
+    source: Source, board: str, one_more: bool = False, on_board: Collection[str] = ()
 ) -> Configuration:
-    """The configuration as the board will have it; ToolError: the broker would not start.
+    """The configuration as the board gets it. ToolError: the broker would not start with it.
 
-    `one_more`: a connection for the program on the board; `there`: the board's files."""
+    `one_more`: add a connection for the program on the board. `on_board`: paths of its files."""
     limits, settings = read(source, board)
     if one_more:
-        text = source.text + _ONE_MORE + _room_for_one(limits)
+        text = source.text + _ONE_MORE + _limits_for_one_more(limits)
         source = Source(source.name, text, source.folder)
         limits, settings = read(source, board)
     _check(source, settings, limits)
     users = settings.scram_file
     if not users:
         return Configuration(source.text, limits, settings)
-    path = _on_board(source.name, users)
+    path = _path_on_board(source.name, users)
     file = source.folder / users.lstrip("/") if source.folder else None
     if file and file.is_file():
-        found = {path: _users(file)}
+        found = {path: _read_users(file)}
         return Configuration(source.text, limits, settings, found)
-    if path not in there:
-        lack = f"neither is {file} there, nor has the board" if file else "the board has no"
-        raise ToolError(f"{source.name}: scram_file {users}: {lack} {path}")
-    return Configuration(source.text, limits, settings, there=path)
+    if path not in on_board:
+        here = f"{file} does not exist, and " if file else ""
+        raise ToolError(f"{source.name}: scram_file {users}: {here}the board has no {path}")
+    return Configuration(source.text, limits, settings, users_on_board=path)
 
 
 def preset(board: str) -> Any:
-    """The board's limits, with as many connections as its stock firmware has sockets for."""
+    """The board's Limits, with as many connections as its stock firmware has sockets for."""
     return import_module(f"slotmq_boards.{board}.limits").LIMITS
 
 
 def read(source: Source, board: str) -> tuple[Any, Any]:
-    """The board's limits as the configuration changes them, and the settings."""
+    """Limits (the board's, as changed by the configuration) and Settings.
+
+    ToolError: the parser refuses the text."""
     reader: Any = parser._Reader(source.name, preset(board))
-    reader.dest = _unopened(reader.dest)
+    reader.dest = _without_opening(reader.dest)
     try:
         for line in io.BytesIO(source.text):
             reader.line += 1
@@ -143,8 +154,8 @@ def read(source: Source, board: str) -> tuple[Any, Any]:
         raise source.refused(error) from None
 
 
-def _unopened(dest: Any) -> Any:
-    # The parser's kind of a log's destination; a file is the board's, and is not opened here.
+def _without_opening(dest: Any) -> Any:
+    # The parser's function for log_dest opens the file; here the file is on the board.
     def checked(bounds: Any, value: str) -> Any:
         if not value.startswith("file "):
             return dest(bounds, value)
@@ -155,8 +166,8 @@ def _unopened(dest: Any) -> Any:
     return checked
 
 
-def _room_for_one(limits: Any) -> bytes:
-    # A connection and its session; each limit is at least the one before it.
+def _limits_for_one_more(limits: Any) -> bytes:
+    # A connection and its session; each of these limits must be at least the one before it.
     text, least = b"", limits.connections + 1
     for name in ("connections", "sessions", "route_entries"):
         if getattr(limits, name) < least:
@@ -166,7 +177,7 @@ def _room_for_one(limits: Any) -> bytes:
 
 
 def _check(source: Source, settings: Any, limits: Any) -> None:
-    # What the parser leaves to the broker, and what no board has a use for
+    # What the parser leaves to the start of the broker, and a listener for the network
     listeners = [host or "" for host, _, _ in settings.listeners]
     if all(host.startswith(_LOOPBACK) for host in listeners):
         raise ToolError(_NO_LISTENER.format(source.name))
@@ -188,16 +199,18 @@ def _check_record(settings: Any, limits: Any) -> None:
         raise ValueError("record_budget: expected at least two times record_segment_size")
 
 
-def _on_board(name: str, file: str) -> str:
-    # Where a file that the configuration names lies on the board, which starts in /
+def _path_on_board(name: str, file: str) -> str:
+    # Of the scram_file; the board's working directory is /. ToolError: the name is taken
     path = PurePosixPath("/", file)
     if ".." in path.parts or str(path) in _TAKEN or str(path).startswith(OWN):
-        raise ToolError(f"{name}: scram_file {file}: expected a name that no file of ours has")
+        raise ToolError(
+            f"{name}: scram_file {file}: expected a path without `..`, unused by slotmq"
+        )
     return str(path)
 
 
-def _users(file: Path) -> bytes:
-    """Its content; ToolError: the broker cannot use it. No part of it is shown."""
+def _read_users(file: Path) -> bytes:
+    # ToolError: it is no scram_file; the error shows none of its content
     try:
         content = file.read_bytes()
         scram.Scram(str(file))

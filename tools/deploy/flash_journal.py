@@ -1,7 +1,7 @@
-"""The journal in a board's raw flash, read and written over its REPL.
+"""The journal in a board's raw flash, read, written and erased over its REPL.
 
-The board itself tells where that is: its region.py, as the broker asks it. The bytes are
-those of the region, which `slotmq inspect` reads; erased parts are not sent.
+The board's own region.py says where the region is, as for the broker. The bytes are those of the
+region, which `slotmq inspect` reads. Erased pieces are not transferred.
 """
 
 from binascii import a2b_base64, b2a_base64
@@ -10,9 +10,9 @@ from importlib import resources
 from ..errors import ToolError
 from .repl import Repl
 
-_ERASE = 6  # of a block device's ioctl
-_PIECE = 1024
-_MAGIC = b"slotmqJ"  # of a block's header, of which there are two
+_ERASE = 6  # MP_BLOCKDEV_IOCTL_BLOCK_ERASE
+_PIECE = 1024  # bytes of one line
+_MAGIC = b"slotmqJ"  # at the beginning of a block's header; each block has two headers
 _FIND = """
 import json
 from binascii import a2b_base64, b2a_base64
@@ -47,13 +47,13 @@ print(count)
 
 
 def read(repl: Repl) -> bytes | None:
-    """The region as it is; None: the board has none."""
-    there = repl.value(_FIND)
-    if there is None:
+    """The whole region; None: the board has none. ToolError: the transfer was damaged."""
+    found = repl.value(_FIND)
+    if found is None:
         return None
-    blocks, size = there
+    blocks, size = found
     repl.run(_READ)
-    whole = bytearray()
+    region = bytearray()
     for block in range(blocks):
         try:
             lines = repl.run(f"read({block}, {size})").splitlines()
@@ -61,19 +61,18 @@ def read(repl: Repl) -> bytes | None:
         except ValueError:
             content = b""
         if len(content) != size:
-            raise ToolError(f"block {block} of the journal's flash came in part: try again")
-        whole += content
-    return bytes(whole)
+            raise ToolError(f"block {block} of the journal's flash arrived incomplete: try again")
+        region += content
+    return bytes(region)
 
 
 def write(repl: Repl, content: bytes) -> None:
-    """Write a region that read() has read; ToolError: the board has none of that size."""
-    there = repl.value(_FIND)
-    blocks, size = there or (0, 0)
+    """Write what read() has read. ToolError: the board has no region of this size."""
+    blocks, size = repl.value(_FIND) or (0, 0)
     if blocks * size != len(content):
         raise ToolError(
-            f"the copy of the journal has {len(content):,} bytes, and the board's raw flash for"
-            f" it {blocks * size:,}: deploy to a board with the same firmware, or remove the copy"
+            f"the copy of the journal has {len(content):,} bytes, the board's region in raw flash"
+            f" {blocks * size:,}: restore to a board with the same firmware, or remove the copy"
         )
     for block in range(blocks):
         repl.run(f"region.ioctl({_ERASE}, {block})")
@@ -85,9 +84,9 @@ def write(repl: Repl, content: bytes) -> None:
 
 
 def erase(repl: Repl, board: str) -> int:
-    """Erase a journal's blocks, and nothing of anybody else's; -> how many there were.
+    """Erase the blocks that begin as a journal's do, and no others; -> how many there were.
 
-    `board` says where they lie: what is on the board may be of no use."""
+    Uses this computer's region.py of `board`, since the board's own one may be unusable."""
     source = resources.files("slotmq_boards").joinpath(board, "region.py").read_text()
     repl.run(f"{source}\ntry:\n region = region()\nexcept (ImportError, OSError):\n region = None")
     count: int = repl.value(_CLEAR)

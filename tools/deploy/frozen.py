@@ -1,7 +1,7 @@
-"""Code of slotmq that a board has in its firmware, frozen as docs/firmware.md has it.
+"""Packages of slotmq that are frozen in a board's firmware, as docs/firmware.md describes.
 
-MicroPython looks into its firmware before it looks into /lib, so what is frozen is what runs,
-whatever lies there: none of it is copied, and a firmware of another version is refused.
+MicroPython imports frozen modules before those in /lib. So deploy does not copy what is frozen,
+and refuses a firmware with another version.
 """
 
 from collections.abc import Collection
@@ -12,7 +12,7 @@ from ..errors import ToolError
 from .repl import Repl
 
 PACKAGES = ("slotmq", "slotmq_run")
-_ASK = f"""
+_FIND = f"""
 import sys
 path, found = sys.path[:], {{}}
 sys.path[:] = [".frozen"]
@@ -30,28 +30,28 @@ print(found)
 
 
 def packages(repl: Repl) -> dict[str, str]:
-    """Those of PACKAGES that are in the board's firmware, with their versions."""
-    found: dict[str, str] = repl.value(_ASK)
+    """The members of PACKAGES in the board's firmware, with their versions ("": it has none)."""
+    found: dict[str, str] = repl.value(_FIND)
     return dict(sorted(found.items()))
 
 
 def check(found: dict[str, str]) -> None:
-    """ToolError: the firmware has another version, and would run that."""
+    """ToolError: the firmware contains another version than this one."""
     version = found.get("slotmq", __version__)
     if version != __version__:
         raise ToolError(
-            f"the board's firmware has slotmq {version} frozen in it, which it would run, and this"
-            f" is {__version__}: build the firmware anew (docs/firmware.md), or deploy with"
-            f" slotmq {version}"
+            f"the board's firmware has slotmq {version} frozen in it, which the board would run"
+            f" instead of {__version__}: build the firmware anew (docs/firmware.md), or deploy"
+            f" with slotmq {version}"
         )
 
 
-def all_in(found: Collection[str]) -> bool:
-    """Is everything that could be?"""
+def is_complete(found: Collection[str]) -> bool:
+    """Are all PACKAGES in the firmware?"""
     return set(PACKAGES) <= set(found)
 
 
 def without(files: dict[str, bytes], found: Collection[str]) -> dict[str, bytes]:
-    """The files that the firmware has not."""
-    there = tuple(f"/lib/{name}/" for name in found)
-    return {path: content for path, content in files.items() if not path.startswith(there)}
+    """The files that are not part of the packages in `found`."""
+    folders = tuple(f"/lib/{name}/" for name in found)
+    return {path: content for path, content in files.items() if not path.startswith(folders)}

@@ -1,8 +1,9 @@
-"""How much of a board's heap a start needs: by its limits, and by what else it is asked for.
+"""How much free heap a start needs, by the limits and settings of the configuration.
 
-The tables are counted as the start itself counts them. What is beside them was measured once
-(tests hold it), for a broker of MQTT 5.0 that keeps nothing; how much a journal takes more,
-and MQTT 3.1.1 alone less, is in board.json, as measured for that board (heap/room.py).
+The tables are counted as the start itself counts them. All else was measured once, for a broker
+with MQTT 5.0 and without persistence; tests check the figures. How much more a journal takes,
+and how much less MQTT 3.1.1 alone, was measured for each board (tools/dev/heap/room.py) and is
+in its board.json.
 """
 
 from collections.abc import Collection
@@ -17,15 +18,15 @@ from ..pack import mpy, native
 from . import frozen
 from .configuration import Configuration
 
-# Bytecode (56 KB), the firmware's modules with Wi-Fi and a clock (16), what starts it and what
-# must stay free for clients.
+# Bytecode (56 KB), the firmware's modules with Wi-Fi and a clock (16 KB), what starts it, and what
+# must stay free for clients
 BESIDE_TABLES = 92_700
 BESIDE_TABLES_FROZEN = 50 * 1024  # the same where all code is in the firmware
-_CODE = 98_400  # to load it: MQTT 5.0's part is there before it is known that nobody wants it
-_CLOCK = 2800  # of it, for who has one
+_LOADING = 98_400  # at least: MQTT 5.0 is loaded before the settings say whether it is wanted
+_CLOCK = 2800  # the part of BESIDE_TABLES for a clock (--time)
 _RECORDER = 11_600
-_TO_READ_BACK = 8192  # of what a journal takes more: free when it has been read
-_JOURNAL, _RECORDS = "slotmq.journal_viper", "slotmq.record_viper"
+_RESTORE = 8192  # the part of a journal's need that is free again after the restore
+_JOURNAL_CODE, _RECORDER_CODE = "slotmq.journal_viper", "slotmq.record_viper"
 
 
 def needed(
@@ -34,20 +35,22 @@ def needed(
     in_firmware: Collection[str] = (),
     clock: bool = False,
 ) -> tuple[int, list[tuple[Any, ...]]]:
-    """Bytes that must be free before anything is loaded, and the tables that are among them."""
+    """Bytes that must be free before anything is loaded, and the rows of the tables therein.
+
+    `in_firmware`: frozen packages. `clock`: network.json has a time source."""
     rows = tables(conf)
     need = sum(row[1] for row in rows)
     if records := bool(getattr(conf.settings, "record", ())):
-        need += _RECORDER - (_TO_READ_BACK if conf.settings.persistence else 0)
-    if frozen.all_in(in_firmware):
+        need += _RECORDER - (_RESTORE if conf.settings.persistence else 0)
+    if frozen.is_complete(in_firmware):
         kept = "kept" if conf.settings.persistence else ""
-        return need + BESIDE_TABLES_FROZEN + _more(board, kept), rows
-    need = max(need + BESIDE_TABLES + _more(board, way(conf)), _CODE)
+        return need + BESIDE_TABLES_FROZEN + _difference(board, kept), rows
+    need = max(need + BESIDE_TABLES + _difference(board, way(conf)), _LOADING)
     return need + native_code(board, records) - (0 if clock else _CLOCK), rows
 
 
 def tables(conf: Configuration) -> list[tuple[Any, ...]]:
-    """Rows of the budget, as the start has them."""
+    """Rows (name, bytes, ...) of the budget that the start prints."""
     rows: list[tuple[Any, ...]] = conf.limits.rows()
     if conf.settings.mqtt_versions == 3:
         rows = [row for row in rows if row[0] not in start._OF_VERSION_5]
@@ -57,31 +60,32 @@ def tables(conf: Configuration) -> list[tuple[Any, ...]]:
 
 
 def way(conf: Configuration) -> str:
-    """How the broker is started, as a key of board.json's `tables_bytes`."""
+    """How the broker is started, as a key of `tables_bytes` in board.json."""
     ways = ("3", conf.settings.mqtt_versions == 3), ("kept", conf.settings.persistence)
     return " ".join(name for name, is_so in ways if is_so)
 
 
 def native_code(board: boards.Board, records: bool = False) -> int:
-    """Bytes of native code in the heap, but for a journal's, which is in board.json; none where
-    a board keeps it elsewhere."""
+    """Bytes of native code in the heap, without a journal's, which board.json counts.
+
+    0: the board does not keep native code in the heap."""
     if not board.mcu.startswith("rp2"):
         return 0
     sizes = native.in_folder(mpy.build(board.mpy_arch))
-    asked_for = [name for name in sizes if name.startswith((_JOURNAL, _RECORDS))]
-    always = sum(size for name, size in sizes.items() if name not in asked_for)
-    return always + (sizes[_RECORDS] if records else 0)
+    optional = [name for name in sizes if name.startswith((_JOURNAL_CODE, _RECORDER_CODE))]
+    always = sum(size for name, size in sizes.items() if name not in optional)
+    return always + (sizes[_RECORDER_CODE] if records else 0)
 
 
-def _more(board: boards.Board, started: str) -> int:
-    # Than what BESIDE_TABLES has
-    return board.tables_bytes[""] - board.tables_bytes[started]
+def _difference(board: boards.Board, way: str) -> int:
+    # How much more is needed than BESIDE_TABLES
+    return board.tables_bytes[""] - board.tables_bytes[way]
 
 
 def check(
     board: boards.Board, conf: Configuration, free: int, in_firmware: Collection[str], clock: bool
 ) -> None:
-    """ToolError: it does not fit, and which limit to lower."""
+    """ToolError: more heap is needed than is free; the message names the largest table."""
     need, rows = needed(board, conf, in_firmware, clock)
     if need <= free:
         return

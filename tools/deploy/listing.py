@@ -1,5 +1,8 @@
-"""What a board is asked about its files, and what its answer is: the lines that are Python's
-values. Others are of a log, which an ESP32's own code prints on the same line."""
+"""MicroPython code that lists a board's files, and the parser of what it prints.
+
+Each printed line is a Python literal. All other lines are ignored: on an ESP32 the system prints
+its log on the same serial line.
+"""
 
 import ast
 from contextlib import suppress
@@ -40,7 +43,7 @@ print(walk(""))
 
 
 def literals(text: str) -> list[Any]:
-    """The values."""
+    """The values of all lines that are Python literals."""
     found = []
     for line in text.splitlines():
         with suppress(ValueError, SyntaxError):
@@ -48,8 +51,8 @@ def literals(text: str) -> list[Any]:
     return found
 
 
-def rows(text: str) -> dict[str, Any] | None:
-    """Of HASHES and SIZES: what is told of each file, by its path; None: not of all of them."""
+def by_path(text: str) -> dict[str, Any] | None:
+    """Parse the output of HASHES or SIZES: a hash or a size by path; None: lines are missing."""
     found = literals(text)
-    told = [each for each in found if isinstance(each, tuple) and len(each) == 2]
-    return dict(told) if found and found[-1] == len(told) else None
+    files = [each for each in found if isinstance(each, tuple) and len(each) == 2]
+    return dict(files) if found and found[-1] == len(files) else None

@@ -1,4 +1,4 @@
-"""A real MQTT client, that tries a broker as its users will, and reads $SYS."""
+"""An MQTT client (paho) that tests a broker after a deploy, and reads $SYS."""
 
 import re
 import socket
@@ -14,13 +14,14 @@ from paho.mqtt.enums import CallbackAPIVersion
 from ..errors import ToolError
 
 _TIMEOUT_S = 15
-_LONGEST_S = 30  # that $SYS is listened to
-_LONGEST_ANSWER = 2048
-_BEHIND_S = 5  # a message may come so much later than its acknowledgement
+_SYS_MAX_S = 30  # longest time of receiving $SYS
+_ANSWER_MAX = 2048  # bytes of safe mode's answer
+_AFTER_ACK_S = 5  # longest time between a PUBACK and the message
 _TOPIC = "slotmq/deploy"
 _PAYLOAD = b"is it there?"
-_WHO_FORBIDS = "a hook (`may_publish`) or a limit on what may be published forbids it"
-# Where the limit of a figure stands, both behind $SYS/broker/; slots/<table>/high beside these
+_FORBIDDEN = "a hook (`may_publish`) or a limit for publishing forbids it"
+# The topic with the limit of a figure, both after $SYS/broker/. Besides, the limit of each
+# slots/<table>/high is slots/<table>/limit.
 _LIMITS = {
     "clients/connected": "slots/connections/limit",
     "clients/active": "slots/connections/limit",
@@ -34,36 +35,37 @@ _LIMITS = {
     "heap/current": "heap/size",
 }
 _NO_SYS = (
-    "the broker publishes no $SYS (`sys_interval` is 0), or lets this client have none"
-    " (the hook `may_subscribe`)"
+    "the broker sent nothing of $SYS: `sys_interval` is 0, or the hook `may_subscribe` forbids"
+    " it for this client"
 )
-_FULL = " (all its connections are taken; try again when a client has gone)"
-# What firmware/slotmq_run/safe.py answers whoever comes
+_FULL = " (all its connections are in use; try again when a client has disconnected)"
+# In the answer of firmware/slotmq_run/safe.py to every connection
 _SAFE_MODE = re.compile(rb"slotmq: safe mode: (.*)")
 _NOT_AUTHORIZED = ("Not authorized", "Bad user name or password")
 _NO_SCRAM = (
-    " (the users of a `scram_file` come in by SCRAM of MQTT 5.0 only, and this command does not"
-    " speak it)"
+    " (the users of a `scram_file` can log in by SCRAM of MQTT 5.0 only, which this command does"
+    " not support)"
 )
 
 
 def _send_at_once(sock: Any) -> None:
-    # else a packet behind one that has no answer waits for the other side's delayed ACK, 40 ms
+    # Nagle's algorithm would delay a packet until the peer's delayed ACK, 40 ms.
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 @dataclass(frozen=True)
 class Login:
-    """Who comes in, if the broker asks."""
+    """User name and password for CONNECT."""
 
     user: str | None = None
     password: str | None = None
 
 
 class Client:
-    """paho's client, with what has come in a queue."""
+    """A connected client of paho whose events are put into a queue."""
 
     def __init__(self, address: tuple[str, int], login: Login) -> None:
+        """Connect. Unreachable, Refused or SafeMode: it did not succeed."""
         self.address = address
         self.events: Queue[tuple[str, Any]] = Queue()
         self._client = client = paho.Client(CallbackAPIVersion.VERSION2)
@@ -99,32 +101,33 @@ class Client:
         self._client.loop_stop()
 
     def wait(self, kind: str, seconds: float = _TIMEOUT_S) -> Any:
-        """The next event of that kind."""
+        """The value of the next event of this kind; other events are dropped.
+
+        Unreachable: none came in so many seconds. Closed, SafeMode: it disconnected."""
         deadline = time.monotonic() + seconds
         while True:
             got, what = self.next(deadline - time.monotonic())
             if got == kind:
                 return what
             if got == "disconnect":
-                if kind != "connect":  # which is tried again
+                if kind != "connect":  # paho tries CONNECT again
                     raise Closed("the broker closed the connection")
                 _check_safe_mode(self.address)
 
     def next(self, seconds: float) -> tuple[str, Any]:
-        """The next event, and what about it."""
+        """Kind and value of the next event. Unreachable: none came in so many seconds."""
         try:
             return self.events.get(timeout=max(0.001, seconds))
         except Empty:
             raise Unreachable(self._unreachable("no answer")) from None
 
     def subscribe(self, topic: str, qos: int = 0) -> int:
-        """-> the QoS that is granted; Refused: none is."""
+        """Subscribe; -> the granted QoS. Refused: the broker answered with a failure."""
         self._client.subscribe(topic, qos)
         granted = self.wait("subscribe")
         if granted.is_failure:
             raise Refused(
-                f"the broker lets this client not subscribe to {topic}: a hook (`may_subscribe`)"
-                " forbids it"
+                f"this client may not subscribe to {topic}: a hook (`may_subscribe`) forbids it"
             )
         return int(granted.value)
 
@@ -135,69 +138,72 @@ class Client:
         host, port = self.address
         return (
             f"no MQTT at {host}:{port} ({why}): is this computer on the board's network, and does"
-            " no firewall stand between?"
+            " a firewall block the port?"
         )
 
 
 class Unreachable(ToolError):
-    """Nobody answered there."""
+    """No broker answered at the address."""
 
 
 class Refused(ToolError):
-    """The broker answered, and did not let this client."""
+    """The broker answered and refused this client."""
 
 
 class Closed(ToolError):
-    """The broker was there, and has ended the connection."""
+    """The broker closed the connection."""
 
 
 class SafeMode(ToolError):
-    """The board is there, and runs no broker now."""
+    """The board answered; it is in safe mode and runs no broker."""
 
 
 def _check_safe_mode(address: tuple[str, int]) -> None:
-    heard = b""
+    answer = b""
     with suppress(OSError), socket.create_connection(address, _TIMEOUT_S) as sock:
         sock.sendall(b"GET / HTTP/1.0\r\n\r\n")
-        while len(heard) < _LONGEST_ANSWER and (piece := sock.recv(_LONGEST_ANSWER)):
-            heard += piece
-    if found := _SAFE_MODE.search(heard):
+        while len(answer) < _ANSWER_MAX and (piece := sock.recv(_ANSWER_MAX)):
+            answer += piece
+    if found := _SAFE_MODE.search(answer):
         why = found[1].decode(errors="replace").strip()
         raise SafeMode(f"{address[0]}:{address[1]}: the board is in safe mode: {why}")
 
 
 def try_out(address: tuple[str, int], login: Login) -> str:
-    """Publish a message and get it back; -> what came of it."""
+    """Connect, publish a message and receive it; -> the result as a text.
+
+    A broker that asks for a login, or forbids the topic, is a result. ToolError: anything else
+    that fails."""
     try:
         client = Client(address, login)
     except Refused as error:
         if any(text in str(error) for text in _NOT_AUTHORIZED) and login.user is None:
-            return f"{error}: it answers and asks for a login, as configured"
+            return f"{error}: it answers and requires a login, as configured"
         raise
     try:
-        return _there_and_back(client)
+        return _round_trip(client)
     except Refused as error:
-        return f"it answers, and no message was tried: {error}"
+        return f"it answers; no message was sent: {error}"
     finally:
         client.close()
 
 
-def _there_and_back(client: Client) -> str:
+def _round_trip(client: Client) -> str:
     qos = client.subscribe(_TOPIC, 1)
     began = time.monotonic()
     client.publish(_TOPIC, _PAYLOAD, qos)
-    sent = False  # and acknowledged, if that is due
+    sent = False  # and acknowledged, with QoS 1
     while True:
         try:
-            kind, what = client.next(_BEHIND_S if sent else _TIMEOUT_S)
+            kind, what = client.next(_AFTER_ACK_S if sent else _TIMEOUT_S)
         except Unreachable:
             if sent:
-                return f"it answers, and passes no message to {_TOPIC} on: {_WHO_FORBIDS}"
+                return f"it answers, but does not deliver messages to {_TOPIC}: {_FORBIDDEN}"
             raise
         sent = sent or kind == "published"
         if kind == "disconnect":
             raise ToolError(
-                f"the broker closes the connection of who publishes to {_TOPIC}: {_WHO_FORBIDS}"
+                f"the broker disconnects a client that publishes to {_TOPIC}: {_FORBIDDEN}"
             )
         if kind == "message":
             break
@@ -207,16 +213,18 @@ def _there_and_back(client: Client) -> str:
 
 
 def system_topics(address: tuple[str, int], login: Login, seconds: float = 2) -> dict[str, str]:
-    """What $SYS says, by topic: until nothing new has come for so long."""
+    """The payloads of $SYS by topic, received until no new topic comes for so many seconds.
+
+    ToolError: none came, or the client could not connect."""
     client = Client(address, login)
     found: dict[str, str] = {}
     try:
         client.subscribe("$SYS/#")
         deadline = time.monotonic() + seconds
-        end = time.monotonic() + _LONGEST_S
+        end = time.monotonic() + _SYS_MAX_S
         while (left := min(deadline, end) - time.monotonic()) > 0:
             message = client.wait("message", left)
-            if message.topic not in found:  # others tell again, every sys_interval
+            if message.topic not in found:  # all topics come again, every sys_interval
                 deadline = time.monotonic() + seconds
             found[message.topic] = message.payload.decode(errors="replace")
     except Unreachable:
@@ -229,15 +237,19 @@ def system_topics(address: tuple[str, int], login: Login, seconds: float = 2) ->
 
 
 def with_limits(found: dict[str, str]) -> dict[str, str]:
-    """Each figure with its limit behind it, where the broker tells one."""
+    """`found` with each limit as part of its figure (`3 of 16`), not as a topic of its own."""
     root = "$SYS/broker/"
-    of = {root + name: root + limit for name, limit in _LIMITS.items()}
-    of |= {
+    limit_of = {root + name: root + limit for name, limit in _LIMITS.items()}
+    limit_of |= {
         topic: topic.removesuffix("high") + "limit" for topic in found if topic.endswith("/high")
     }
-    told = {topic: value for topic, value in found.items() if topic not in of.values()}
-    return {topic: _of(value, found.get(of.get(topic, ""))) for topic, value in told.items()}
+    limits = set(limit_of.values())
+    return {
+        topic: _with_limit(value, found.get(limit_of.get(topic, "")))
+        for topic, value in found.items()
+        if topic not in limits
+    }
 
 
-def _of(value: str, limit: str | None) -> str:
+def _with_limit(value: str, limit: str | None) -> str:
     return f"{value} of {limit}" if limit else value

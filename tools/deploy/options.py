@@ -1,4 +1,4 @@
-"""Options that several commands have: where a board is, and who comes in."""
+"""Options of several commands: the serial port of a board, the address and login of a broker."""
 
 import os
 import warnings
@@ -10,8 +10,8 @@ import click
 from ..errors import ToolError
 from .mqtt_client import Login
 
-PASSWORD = "SLOTMQ_WIFI_PASSWORD"
-LOGIN = "SLOTMQ_PASSWORD"
+WIFI_PASSWORD = "SLOTMQ_WIFI_PASSWORD"  # names of environment variables
+LOGIN_PASSWORD = "SLOTMQ_PASSWORD"
 
 
 class Address(click.ParamType):  # type: ignore[type-arg]
@@ -32,24 +32,27 @@ class Address(click.ParamType):  # type: ignore[type-arg]
 
 port = click.option("--port", "device", metavar="DEV", help="The board's serial port.")
 user = click.option(
-    "--user", help=f"Come in as this user, with the password in ${LOGIN} or asked for."
+    "--user",
+    help=f"Log in as this user, with the password in ${LOGIN_PASSWORD} [or a prompt].",
 )
 
 
 def login(name: str | None) -> Login:
+    """The user with a password from the environment or the prompt; None: no user."""
     if name is None:
         return Login()
+    password = os.environ.get(LOGIN_PASSWORD)
     return Login(
-        name, os.environ.get(LOGIN) or asked(f"Password of {name}", f"${LOGIN}", default="")
+        name, password or ask_password(f"Password of {name}", f"${LOGIN_PASSWORD}", default="")
     )
 
 
-def asked(question: str, instead: str, **how: Any) -> str:
-    """What was typed and not shown; ToolError: there is nobody to type it."""
+def ask_password(prompt: str, alternative: str, **options: Any) -> str:
+    """Prompt without echo. ToolError: there is no terminal; it names the alternative."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", GetPassWarning)
         try:
-            typed: str = click.prompt(question, hide_input=True, show_default=False, **how)
+            typed: str = click.prompt(prompt, hide_input=True, show_default=False, **options)
             return typed
         except (click.Abort, GetPassWarning):
-            raise ToolError(f"no password was given: there is also {instead}") from None
+            raise ToolError(f"no password was given: use {alternative} instead") from None

@@ -1,7 +1,7 @@
-"""A board at the other end of a serial line: run code, copy files, follow what it prints.
+"""A board on a serial line: run code, copy files, read what it prints.
 
-mpremote does the talking; what it takes as a device (a serial port, or "socket://" and
-"rfc2217://" addresses) is taken here. What fails is a ToolError that says what to do.
+mpremote implements the protocol. A device is whatever mpremote accepts: a serial port, or a
+"socket://" or "rfc2217://" address. Each failure is a ToolError that says what to do.
 """
 
 import io
@@ -21,39 +21,39 @@ from . import listing
 from .board_files import NEW
 
 _ATTEMPTS = 3
-_TIMEOUT_S = 120  # a board may have much to compile
-_BACK_S = 20  # how long a USB port may be away while its board starts
-_CHUNK = 1536  # bytes; base64 is a third longer, a text of bytes twice
-_QUIET_S = 0.2
-_FOLDER = "import os\ntry:\n os.mkdir({path!r})\nexcept OSError: pass"
-_GO_ON = b"\r\x03\x02\x04"  # Ctrl-C, Ctrl-B and Ctrl-D: no raw REPL, and a soft reset
+_TIMEOUT_S = 120  # of a command; a board may have much to compile
+_REOPEN_S = 20  # how long a USB port may be missing while its board starts
+_CHUNK = 1536  # bytes; they are sent in base64, a third longer
+_POLL_S = 0.2
+_MAKE_FOLDER = "import os\ntry:\n os.mkdir({path!r})\nexcept OSError: pass"
+_SOFT_RESET = b"\r\x03\x02\x04"  # Ctrl-C, Ctrl-B (leave the raw REPL), Ctrl-D
 
 
 def find(device: str | None) -> str:
-    """The device, or the only board that is plugged in."""
+    """The device; None: the only board on USB. ToolError: there is none, or several."""
     if device:
         return device
-    there = [port.device for port in list_ports.comports() if port.vid is not None]
-    if len(there) == 1:
-        return str(there[0])
-    if there:
-        raise ToolError(f"several boards are plugged in: name one, as in --port {there[0]}")
-    raise ToolError(
-        "no board is plugged in: use a USB cable that carries data, or name its --port"
-    )
+    boards = [port.device for port in list_ports.comports() if port.vid is not None]
+    if len(boards) == 1:
+        return str(boards[0])
+    if boards:
+        raise ToolError(f"several boards are plugged in: name one, such as --port {boards[0]}")
+    raise ToolError("no board is plugged in: use a USB cable with data wires, or name its --port")
 
 
 class Repl:
-    """The board's raw REPL: whatever ran there is stopped, and its heap is fresh."""
+    """The board's raw REPL, after Ctrl-C and a soft reset: no program runs, the heap is empty.
+
+    ToolError: the port cannot be opened, or no MicroPython answers."""
 
     def __init__(self, device: str) -> None:
         self.device = device
         self._is_busy = False
-        self._transport = _open(device)
+        self._transport = _open_transport(device)
         try:
             self._enter()
         except KeyboardInterrupt:
-            self._transport.serial.write(_GO_ON)
+            self._transport.serial.write(_SOFT_RESET)
             raise
 
     def close(self) -> None:
@@ -65,17 +65,17 @@ class Repl:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def run(self, code: str, again: bool = False) -> str:
-        """What the code prints; ToolError with the last line of its traceback.
+    def run(self, code: str, retry: bool = False) -> str:
+        """Run code; -> what it prints. ToolError: an exception, named by its last line.
 
-        again: it changes nothing, and is run anew on a board that starts anew meanwhile."""
+        `retry`: run it again if the board resets meanwhile; for code that changes nothing."""
         try:
-            output, errors = self._tried(
+            output, errors = self._with_retries(
                 lambda: self._transport.exec_raw(code, timeout=_TIMEOUT_S),
-                _ATTEMPTS if again else 1,
+                _ATTEMPTS if retry else 1,
             )
         except (TransportError, serial.SerialException, OSError) as error:
-            raise ToolError(f"{self.device}: the board went away ({error})") from None
+            raise ToolError(f"{self.device}: the board stopped answering ({error})") from None
         if errors:
             last = errors.decode(errors="replace").strip().splitlines()[-1]
             raise ToolError(f"the board: {last}")
@@ -83,38 +83,38 @@ class Repl:
         return text
 
     def value(self, code: str) -> Any:
-        """What the code prints, as a Python value, whatever else prints on this line."""
-        found = listing.literals(self.run(code, again=True))
+        """Run code that changes nothing; -> the last Python literal that it prints."""
+        found = listing.literals(self.run(code, retry=True))
         if not found:
             raise self._unreadable()
         return found[-1]
 
     def hashes(self) -> dict[str, str]:
-        """SHA-256 of every file on the board, by its path."""
-        return self._by_path(listing.HASHES)
+        """SHA-256 (hexadecimal) of every file on the board, by path."""
+        return self._list_files(listing.HASHES)
 
     def sizes(self) -> dict[str, int]:
-        """The bytes of every file on the board, by its path."""
-        return self._by_path(listing.SIZES)
+        """Size in bytes of every file on the board, by path."""
+        return self._list_files(listing.SIZES)
 
-    def _by_path(self, code: str) -> dict[str, Any]:
+    def _list_files(self, code: str) -> dict[str, Any]:
         for _ in range(_ATTEMPTS):
-            rows = listing.rows(self.run(code, again=True))
-            if rows is not None:
-                return rows
+            found = listing.by_path(self.run(code, retry=True))
+            if found is not None:
+                return found
         raise self._unreadable()
 
     def _unreadable(self) -> ToolError:
         return ToolError(
-            f"{self.device}: the board's answer cannot be read, since something else prints on"
-            " this line: try again"
+            f"{self.device}: the board's answer is unreadable, since other output is mixed into"
+            " it: try again"
         )
 
     def write(self, path: str, content: bytes) -> None:
-        """Write a file, and the folders it lies in; no part of it is shown in an error.
+        """Write a file, and make its folders. Errors show no content.
 
-        Whatever cuts it off, the old one is there, or the new one as a whole. A board that
-        stops answering, or starts anew, is stopped again and gets the file from its beginning."""
+        If it is interrupted, the board has the old file or the complete new one. If the board
+        stops answering or resets, the file is sent again from its beginning."""
         for left in reversed(range(_ATTEMPTS)):
             try:
                 self._write(path, content)
@@ -122,20 +122,20 @@ class Repl:
             except TransportExecError as error:
                 reason = (error.error_output.strip().splitlines() or ["failed"])[-1]
                 raise ToolError(
-                    f"{path}: cannot be written ({reason}): `slotmq deploy --erase` makes room"
+                    f"{path}: cannot be written ({reason}): `slotmq deploy --erase` frees space"
                 ) from None
             except (TransportError, serial.SerialException, OSError) as error:
                 if not left:
                     raise ToolError(
-                        f"{path}: the board went away while it was written ({error})"
+                        f"{path}: the board stopped answering during the write ({error})"
                     ) from None
-                self._again()
+                self._reopen()
                 self._enter()
 
     def _write(self, path: str, content: bytes) -> None:
         folders = path.split("/")[1:-1]
         for depth in range(len(folders)):
-            self._transport.exec(_FOLDER.format(path="/" + "/".join(folders[: depth + 1])))
+            self._transport.exec(_MAKE_FOLDER.format(path="/" + "/".join(folders[: depth + 1])))
         pieces = [content[at : at + _CHUNK] for at in range(0, len(content), _CHUNK)]
         steps = [f"w(d({b2a_base64(piece, newline=False)!r}))" for piece in pieces]
         begin = (
@@ -146,9 +146,11 @@ class Repl:
             self._transport.exec(step)
 
     def read(self, path: str) -> bytes:
-        """A file's content."""
+        """The content of a file. ToolError: the board cannot read it."""
         try:
-            content: bytes = self._tried(lambda: self._transport.fs_readfile(path), _ATTEMPTS)
+            content: bytes = self._with_retries(
+                lambda: self._transport.fs_readfile(path), _ATTEMPTS
+            )
         except (OSError, TransportError) as error:
             raise ToolError(f"{path}: cannot be read from the board ({error})") from None
         except (ValueError, SyntaxError):
@@ -156,36 +158,36 @@ class Repl:
         return bytes(content)
 
     def remove(self, paths: list[str]) -> None:
-        """Remove files."""
+        """Remove files. ToolError: one of them does not exist."""
         if paths:
             self.run(f"import os\nfor path in {paths!r}: os.remove(path)")
 
     def reset(self) -> None:
-        """Let it start anew; it is no REPL afterwards, but lines() goes on."""
+        """Reset the board. Afterwards only lines() may be called, which prints its start."""
         try:
-            if self._is_busy:  # Ctrl-C came in the midst of something
+            if self._is_busy:  # Ctrl-C on this computer interrupted a command
                 self._transport.enter_raw_repl(soft_reset=False)
             self._transport.exec_raw_no_follow("import machine; machine.reset()")
         except (TransportError, serial.SerialException, OSError) as error:
-            raise ToolError(f"{self.device}: the board went away ({error})") from None
+            raise ToolError(f"{self.device}: the board stopped answering ({error})") from None
 
     def lines(self, seconds: float) -> Iterator[str]:
-        """What the board prints, line by line, for so long at most."""
-        yield from follow(lambda: self._transport.serial, self._again, seconds)
+        """The lines that the board prints, for at most so many seconds."""
+        yield from read_lines(lambda: self._transport.serial, self._reopen, seconds)
 
-    def _tried(self, ask: Callable[[], Any], attempts: int) -> Any:
-        # As when its watchdog bites, which what ran before may have left awake.
+    def _with_retries(self, command: Callable[[], Any], attempts: int) -> Any:
+        # The watchdog may reset the board, if the program that was stopped had started it.
         while True:
             attempts -= 1
             try:
                 with self._busy():
-                    return ask()
+                    return command()
             except TransportExecError:
                 raise
             except (TransportError, serial.SerialException, ConnectionError):
                 if not attempts:
                     raise
-                self._again()
+                self._reopen()
                 self._enter()
 
     @contextmanager
@@ -194,13 +196,13 @@ class Repl:
         yield
         self._is_busy = False
 
-    def _again(self) -> None:
-        # A board with USB of its own takes its port away while it starts.
+    def _reopen(self) -> None:
+        # The port of a board with native USB disappears while the board starts.
         self._transport.close()
-        self._transport = _open(self.device, _BACK_S)
+        self._transport = _open_transport(self.device, _REOPEN_S)
 
     def _enter(self) -> None:
-        # A board that is just starting may miss the first Ctrl-C.
+        # A board that is starting may miss the first Ctrl-C.
         for _ in range(_ATTEMPTS):
             try:
                 with redirect_stdout(io.StringIO()):
@@ -211,77 +213,82 @@ class Repl:
                 time.sleep(1)
         self._transport.close()
         raise ToolError(
-            f"{self.device} does not answer as MicroPython does ({reason}): press the board's"
-            " reset button and try again, or put MicroPython on it first"
+            f"{self.device}: no MicroPython answers ({reason}): press the board's reset button and"
+            " try again, or install MicroPython on it first"
         )
 
 
-def follow(line: Callable[[], Any], again: Callable[[], None], seconds: float) -> Iterator[str]:
-    """Lines that come in on a serial line, which may have to be opened again."""
+def read_lines(
+    line: Callable[[], Any], reopen: Callable[[], None], seconds: float
+) -> Iterator[str]:
+    """Lines received for at most so many seconds; `line` returns the port, `reopen` opens it."""
     deadline = time.monotonic() + seconds
-    heard = b""
+    received = b""
     while time.monotonic() < deadline:
         try:
-            line().timeout = _QUIET_S
+            line().timeout = _POLL_S
             piece = line().read(max(1, line().in_waiting))
         except (serial.SerialException, OSError):
-            again()
+            reopen()
             continue
-        heard += piece
-        *whole, heard = heard.split(b"\n")
+        received += piece
+        *whole, received = received.split(b"\n")
         for text in whole:
             yield text.decode(errors="replace").rstrip("\r")
 
 
 class Listener:
-    """The serial line alone: whatever runs on the board goes on."""
+    """Reads the serial line; the program on the board is not stopped."""
 
     def __init__(self, device: str) -> None:
         self.device = device
         try:
-            self._line = _listen(device)
+            self._line = _open_port(device)
         except (serial.SerialException, OSError) as error:
-            raise ToolError(_why_not(device, error)) from None
+            raise ToolError(_open_error(device, error)) from None
 
     def close(self) -> None:
         self._line.close()
 
     def lines(self, seconds: float) -> Iterator[str]:
-        """What the board prints, for so long at most; ToolError: it has gone for good."""
-        yield from follow(lambda: self._line, self._again, seconds)
+        """The lines that the board prints, for at most so many seconds.
 
-    def _again(self) -> None:
-        # A board with USB of its own takes its port away while it starts.
+        ToolError: the port disappeared and did not come back."""
+        yield from read_lines(lambda: self._line, self._reopen, seconds)
+
+    def _reopen(self) -> None:
+        # The port of a board with native USB disappears while the board starts.
         self._line.close()
-        deadline = time.monotonic() + _BACK_S
+        deadline = time.monotonic() + _REOPEN_S
         while True:
             try:
-                self._line = _listen(self.device)
+                self._line = _open_port(self.device)
                 return
             except (serial.SerialException, OSError):
                 if time.monotonic() > deadline:
                     raise ToolError(
-                        f"{self.device}: the board has gone, and did not come back in {_BACK_S} s"
+                        f"{self.device}: the port disappeared and did not return in {_REOPEN_S} s"
                     ) from None
-            time.sleep(_QUIET_S)
+            time.sleep(_POLL_S)
 
 
-def _listen(device: str) -> Any:
-    return serial.serial_for_url(device, baudrate=115200, timeout=_QUIET_S)
+def _open_port(device: str) -> Any:
+    return serial.serial_for_url(device, baudrate=115200, timeout=_POLL_S)
 
 
-def _open(device: str, wait: int = 0) -> Any:
+def _open_transport(device: str, wait: int = 0) -> Any:
     try:
-        with redirect_stdout(io.StringIO()):  # it tells people how long it waits
+        with redirect_stdout(io.StringIO()):  # it prints how long it waits
             return SerialTransport(device, baudrate=115200, wait=wait)
     except (TransportError, serial.SerialException, OSError) as error:
-        raise ToolError(_why_not(device, error)) from None
+        raise ToolError(_open_error(device, error)) from None
 
 
-def _why_not(device: str, error: Exception) -> str:
+def _open_error(device: str, error: Exception) -> str:
+    # Why the port cannot be opened, and what to do
     text = str(error)
     if "ermission" in text:
-        return f"{device}: permission denied: `sudo usermod -a -G dialout $USER`, then log in anew"
+        return f"{device}: permission denied: `sudo usermod -aG dialout $USER`, then log in again"
     if "in use" in text or "busy" in text or "exclusively" in text:
-        return f"{device} is in use: close the other program that has it open"
+        return f"{device} is in use: close the other program that uses it"
     return f"{device} cannot be opened: is the board plugged in? ({text})"

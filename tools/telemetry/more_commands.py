@@ -1,6 +1,6 @@
-"""Commands of `slotmq telemetry` beside the way from bronze to gold: live, delta, pack.
+"""More commands of `slotmq telemetry`: live, delta and pack.
 
-What they need is loaded when they are called.
+What a command needs is imported when it is called.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from ..deploy.options import LOGIN, Address
+from ..deploy.options import LOGIN_PASSWORD, Address
 from ..errors import ToolError
 
 _EVERY_S = 5.0
@@ -23,24 +23,30 @@ _folder = click.Path(path_type=Path, file_okay=False)
 @click.argument("tables", type=_folder)
 @click.option(
     "--broker", "brokers", type=Address(), multiple=True, required=True,
-    help="Where boards are; may be given again.",
+    help="The boards' broker; repeatable.",
 )  # fmt: skip
-@click.option("--user", help="Come in as this user, with the password in $SLOTMQ_PASSWORD.")
-@click.option("--board", "boards", multiple=True, metavar="ID", help="Only this one's [all].")
-@click.option("--most", type=click.IntRange(1), help="Records of a batch [all there are].")
-@click.option("--once", is_flag=True, help="End with what is there now.")
+@click.option("--user", help="Log in as this user, with the password in $SLOTMQ_PASSWORD.")
+@click.option(
+    "--board", "boards", multiple=True, metavar="ID", help="Only this board; repeatable [all]."
+)
+@click.option(
+    "--most", type=click.IntRange(1), help="Largest number of records in a batch [no limit]."
+)
+@click.option("--once", is_flag=True, help="Read what is there now, then end.")
 @click.option("--every", type=click.FloatRange(0), default=_EVERY_S, show_default=True,
-              help="Seconds between two looks.")  # fmt: skip
-@click.option("--seconds", type=click.FloatRange(0), help="End after so long [Ctrl-C].")
-@click.option("--master", help="Where Spark runs [local[2], or what spark-submit says].")
+              help="Seconds from one batch to the next.")  # fmt: skip
+@click.option("--seconds", type=click.FloatRange(0), help="End after this time [at Ctrl-C].")
+@click.option(
+    "--master", metavar="URL", help="Spark master [local[2]; with spark-submit: its own]."
+)
 def live(
     tables: Path, brokers: tuple[tuple[str, int], ...], user: str | None, boards: tuple[str, ...],
     most: int | None, once: bool, every: float, seconds: float | None, master: str | None,
 ) -> None:  # fmt: skip
-    """Read what boards record into the bronze tables of the folder TABLES, as it comes.
+    """Read what boards record into the bronze table of the folder TABLES, while they record.
 
-    The boards' own flash is the log: started again, it goes on where it was, and what a
-    board has overwritten meanwhile is named in the quarantine table.
+    The records are read from the boards' flash. Started again, the command continues where it
+    ended. What a board has overwritten meanwhile is named in the quarantine table.
     """
     from .command import session
     from .lake import Lake
@@ -64,14 +70,14 @@ def live(
 def _need_one(
     brokers: Sequence[tuple[str, int]], user: str | None, boards: tuple[str, ...]
 ) -> None:
-    """ToolError if no board is there: told before Spark starts, which takes longer."""
+    """ToolError if no board is there; checked before Spark starts, which takes longer."""
     from ..deploy.mqtt_client import Login
     from ..harvest.network import NOBODY, Ring
 
     failed = []
     for address in brokers:
         try:
-            with closing(Ring(address, Login(user, os.environ.get(LOGIN)))) as ring:
+            with closing(Ring(address, Login(user, os.environ.get(LOGIN_PASSWORD)))) as ring:
                 heads = ring.heads()
         except ToolError as error:
             failed.append(error)
@@ -82,26 +88,26 @@ def _need_one(
     raise failed[0] if len(failed) == len(brokers) else ToolError(missing if boards else NOBODY)
 
 
-@click.command(short_help="Keep the tables as Delta tables too.")
+@click.command(short_help="Copy the tables to Delta tables.")
 @click.argument("tables", type=_folder)
 @click.argument("target")
 def delta(tables: Path, target: str) -> None:
-    """Bring the Delta tables in TARGET, a folder or an object store's address, up to date.
+    """Copy TABLES to Delta tables in TARGET: a folder, or the address of an object store.
 
-    bronze grows by the batches that are new; silver and gold are replaced when they were made
-    anew. Each step is one commit, and running it again does nothing. It takes no Spark.
+    New batches are appended to bronze. silver and gold are replaced if they were rebuilt. Each
+    step is one commit, so the command may be repeated at any time. It does not need Spark.
     """
-    from .delta import bring
+    from .delta import copy
     from .lake import Lake
 
-    for name, rows in bring(Lake(tables), target):
+    for name, rows in copy(Lake(tables), target):
         click.echo(f"{name}: {rows:,} rows")
 
 
-@click.command(short_help="Write the archive that executors import from.")
+@click.command(short_help="Write slotmq as an archive for spark-submit.")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 def pack(file: Path) -> None:
-    """Write the packages of slotmq as FILE.zip, for `spark-submit --py-files`."""
+    """Write the packages of slotmq to FILE (.zip), for `spark-submit --py-files`."""
     from .cluster import archive
 
     click.echo(f"{archive(file)}: {file.stat().st_size:,} bytes")

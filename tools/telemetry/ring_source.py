@@ -1,14 +1,17 @@
-"""`spark.readStream.format("slotmq_ring")`: the log of the stream is the boards' own flash.
+"""`spark.readStream.format("slotmq_ring")`: a stream of the rings on the boards' flash.
 
-Options: `brokers`, HOST:PORT separated by commas; `user`, whose password is in
-$SLOTMQ_PASSWORD of the driver; `boards`, ids separated by commas (all); and
-`maxRecordsPerTrigger`; with `waits` it does not matter if no broker answers at the start. A board
-that does not answer, or of which only a head is there, which anybody may have published, is left
-out for some minutes. The
-offset is {board: [boot, seq]} of the next record, and where a board is met for the first time,
-or its ring was made anew, [boot, seq, boot, seq]: the next record, and the one begun with. So
-what Spark has planned it can ask for again, whoever was killed meanwhile. The driver plans, the
-executors fetch; a broker that does not answer has nothing new. Rows are those of schemas.FRAMES.
+The driver plans, the executors fetch. Rows are those of schemas.FRAMES.
+
+    brokers               HOST:PORT, separated by commas
+    user                  its password is in $SLOTMQ_PASSWORD of the driver
+    boards                ids, separated by commas; default: all
+    maxRecordsPerTrigger  limit of a batch
+    waits                 if set, no broker needs to answer at the start
+
+The offset is {board: [boot, seq]} of the next record. For a new board, or a ring that was made
+anew, it is [boot, seq, boot, seq]: the next record, and the first one. So a planned batch can be
+planned again after a driver was killed. A broker that does not answer has nothing new. A board
+that does not answer, or of which only a head exists, is left out for two minutes.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from ..deploy.mqtt_client import Login
-from ..deploy.options import LOGIN, Address
+from ..deploy.options import LOGIN_PASSWORD, Address
 from ..errors import ToolError
 from ..harvest.network import Head, Ring
 from .ring_fetch import Away, Work, frames
@@ -51,7 +54,7 @@ class _Field:
             raise ToolError("format slotmq_ring needs .option('brokers', 'HOST:PORT')")
         self.addresses = [Address().convert(text, None, None) for text in texts]
         self.only = set(options.get("boards", "").replace(",", " ").split())
-        self.login = Login(options.get("user"), os.environ.get(LOGIN))
+        self.login = Login(options.get("user"), os.environ.get(LOGIN_PASSWORD))
         self.indices: dict[str, RingIndex] = {}
         self.where: dict[str, tuple[str, int]] = {}
         self._silent: dict[tuple[tuple[str, int], str], float] = {}  # until when, of which broker
@@ -82,13 +85,13 @@ class _Field:
         """At one board, whose silence keeps none of the others."""
         board = head.board
         if self._silent.get((address, board), 0) > time.monotonic():
-            return ToolError(f"board {board} did not answer a short while ago")
+            return ToolError(f"board {board} did not answer a moment ago")
         index = self.indices.get(board) or RingIndex()
         try:
             index.update(ring, head)
         except ToolError as error:
             self._silent[address, board] = time.monotonic() + _SILENT_S
-            click.echo(f"{error}; it is asked again in {_SILENT_S / 60:g} minutes", err=True)
+            click.echo(f"{error}; next attempt in {_SILENT_S / 60:g} minutes", err=True)
             return error
         self.indices[board], self.where[board] = index, address
         return None
@@ -179,7 +182,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if index is None:
                 raise Away(f"board {board} is not behind these brokers now")
             if not index.reaches(_next(last)):
-                raise Away(f"board {board}: its head does not tell of all that is planned of it")
+                raise Away(f"board {board}: its head does not name all planned records")
             begin = Position(*last[2:]) if last[2:] else _next(before or [*index.oldest])
             gaps = index.gaps(begin, _next(last))
             if before is not None and begin != _next(before):

@@ -1,4 +1,4 @@
-"""A board that is a dict of files, for the tests of deploy: it can be cut off, and it starts."""
+"""In place of deploy's Repl: a board that is a dict of files, and stops answering on demand."""
 
 import hashlib
 from collections.abc import Iterator
@@ -6,42 +6,49 @@ from typing import Any
 
 from slotmq_tools import boards
 from slotmq_tools.deploy import board_files, mqtt_client, steps
+from slotmq_tools.deploy.network import Network
 from slotmq_tools.errors import ToolError
 
 BOARD = "RPI_PICO_W"
-PICO_W = "Raspberry Pi Pico W with RP2040"
 HEADLINE = (
     "slotmq 0.1.0 on MicroPython 1.25.0 (32-bit), board RPI_PICO_W, heap 200 KB,"
     " listening on 0.0.0.0:1884"
 )
+STARTED = [HEADLINE, "wifi home: up, 192.168.1.7"]
+HOME = Network("station", "home", "a secret")
+HOME_AGAIN = Network("station", "home", None)  # with the password that the board has
+# One name for each value that the code of steps.probe() prints, in that order
+_PROBE = {
+    "name": "micropython",
+    "version": (1, 25, 0),
+    "mpy": 4870,
+    "machine": "Raspberry Pi Pico W with RP2040",
+    "heap": 200_000,
+    "flash": 10**6,
+    "drivers": ["WLAN", "WIZNET5K", "PPP"],
+}
 
 
 def probe(**changes: Any) -> tuple[Any, ...]:
-    facts = {"name": "micropython", "version": (1, 25, 0), "mpy": 4870, "machine": PICO_W}
-    return tuple(
-        (
-            facts
-            | {"heap": 200_000, "flash": 10**6, "drivers": ["WLAN", "WIZNET5K", "PPP"]}
-            | changes
-        ).values()
-    )
+    """What the board answers to steps.probe()."""
+    return tuple((_PROBE | changes).values())
 
 
 class FakeRepl:
-    """Files, and answers to the probe."""
+    """A board; `printed` are the lines that it prints after a reset."""
 
-    def __init__(self, said: list[str] | None = None) -> None:
+    def __init__(self, printed: list[str] = STARTED) -> None:
         self.files: dict[str, bytes] = {}
         self.probe: tuple[Any, ...] = probe()
         self.frozen: dict[str, str] = {}
-        self.said = said or []
+        self.printed = printed
         self.written: list[str] = []
         self.resets = 0
-        self.steps_left = 10**6  # until the cable is pulled
+        self.steps_left = 10**6  # writes and removes until the cable is pulled
 
     def value(self, code: str) -> Any:
         if "region.ioctl" in code:
-            return None if "json" in code else 0  # there is no raw flash
+            return None if "json" in code else 0  # the board has no raw flash
         if ".frozen" in code:
             return self.frozen
         return self.probe
@@ -72,28 +79,29 @@ class FakeRepl:
 
     def _step(self) -> None:
         if not self.steps_left:
-            raise ToolError("the board went away")
+            raise ToolError("the board stopped answering")
         self.steps_left -= 1
 
     def reset(self) -> None:
         self.resets += 1
 
     def lines(self, _seconds: float) -> Iterator[str]:
-        yield from self.said
+        yield from self.printed
 
 
 def order(**changes: Any) -> steps.Order:
     wanted: dict[str, Any] = {
         "board": boards.load(BOARD),
         "conf": None,
-        "network": board_files.Network("station", "home", "a secret"),
+        "network": HOME,
         "login": mqtt_client.Login(),
-        "reach": None,
+        "address": None,
     }
     return steps.Order(**(wanted | changes))
 
 
-def deployed(board: FakeRepl, **changes: Any) -> list[str]:
-    said: list[str] = []
-    steps.deploy(order(**changes), board, said.append)  # type: ignore[arg-type]
-    return said
+def deployed(board: FakeRepl, /, erase: bool = False, **changes: Any) -> list[str]:
+    """Deploy; -> the lines that it prints."""
+    lines: list[str] = []
+    steps.deploy(order(**changes), board, lines.append, erase)  # type: ignore[arg-type]
+    return lines

@@ -1,8 +1,8 @@
-# repl_micropython.py - as a board's raw REPL: code comes in on standard input, each piece behind
-# a line with its length, and what it prints goes out, and then a byte 4.
+# repl_micropython.py - a simple REPL: reads a line with the length of the code, then the code,
+# runs it, and ends its output with a byte 4.
 #
-# The board is an ESP32 whose partition `slotmq` is the file region.bin: readblocks, writeblocks
-# and the erase as of flash, where a program only clears bits.
+# It has an ESP32's partition `slotmq` in the file region.bin. As in flash, writing only clears
+# bits, and only the erase sets them.
 import sys
 
 SIZE = 4096

@@ -1,5 +1,4 @@
-"""The board's line from the outside: passwords that are asked for, logs of a board that goes,
-and what is said where nobody answers."""
+"""The commands deploy, logs and status: options, passwords, and errors without a board."""
 
 import socket
 import threading
@@ -14,123 +13,102 @@ from slotmq_tools.cli import main
 from slotmq_tools.deploy import mqtt_client, options, repl
 from slotmq_tools.errors import ToolError
 
+DEPLOY = ["deploy", "--board", "W5500_EVB_PICO", "--port", "/dev/nowhere"]
+
 
 @pytest.fixture
 def nowhere() -> Iterator[tuple[str, int]]:
-    """An address that nobody listens on."""
+    """An address without a listener."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         yield sock.getsockname()
 
 
-def test_status_of_nobody_gives_its_own_advice(nowhere: tuple[str, int]) -> None:
-    told = CliRunner().invoke(main, ["status", "{}:{}".format(*nowhere)])
-    assert told.exit_code == 1
-    assert "is this computer on the board's network" in told.output
-    assert "--reach" not in told.output  # of which it knows nothing
+def test_status_without_a_broker_gives_its_own_advice(nowhere: tuple[str, int]) -> None:
+    done = CliRunner().invoke(main, ["status", "{}:{}".format(*nowhere)])
+    assert done.exit_code == 1
+    assert "{}:{}".format(*nowhere) in done.output and "network" in done.output
+    assert "--reach" not in done.output  # an option of deploy only
 
 
-def test_without_a_terminal_a_password_is_not_waited_for(
+def test_without_a_terminal_a_password_is_an_error(
     monkeypatch: pytest.MonkeyPatch, nowhere: tuple[str, int]
 ) -> None:
-    """getpass would warn, and show what is typed."""
-    monkeypatch.delenv(options.LOGIN, raising=False)
-    with pytest.raises(
-        ToolError, match=r"no password was given: there is also \$SLOTMQ_PASSWORD$"
-    ):
+    """getpass would print a warning and read the password with echo."""
+    monkeypatch.delenv(options.LOGIN_PASSWORD, raising=False)
+    with pytest.raises(ToolError, match=r"\$SLOTMQ_PASSWORD"):
         options.login("alice")
-    told = CliRunner().invoke(main, ["status", "{}:{}".format(*nowhere), "--user", "alice"])
-    assert told.exit_code == 1 and "$SLOTMQ_PASSWORD" in told.output
-    assert "Warning" not in told.output
+    done = CliRunner().invoke(main, ["status", "{}:{}".format(*nowhere), "--user", "alice"])
+    assert done.exit_code == 1 and "$SLOTMQ_PASSWORD" in done.output
+    assert "Warning" not in done.output
 
 
-def test_a_password_in_the_environment_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(options.LOGIN, "sesame")
+def test_the_password_may_be_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(options.LOGIN_PASSWORD, "sesame")
     assert options.login("alice") == mqtt_client.Login("alice", "sesame")
     assert options.login(None) == mqtt_client.Login()
 
 
-def test_a_user_who_is_not_let_in_hears_that_scram_is_not_spoken(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv(options.LOGIN, "sesame")
-    door = socket.create_server(("127.0.0.1", 0))
-
-    def refuse() -> None:
-        for _ in range(2):
-            with door.accept()[0] as client:
-                client.recv(1000)
-                client.sendall(b"\x20\x02\x00\x04")
-
-    threading.Thread(target=refuse, daemon=True).start()
-    address = "{}:{}".format(*door.getsockname())
-    told = CliRunner().invoke(main, ["status", address, "--user", "alice"])
-    assert told.exit_code == 1 and "Bad user name or password" in told.output
-    assert "SCRAM of MQTT 5.0 only" in " ".join(told.output.split())
-    told = CliRunner().invoke(main, ["status", address])
-    assert told.exit_code == 1 and "SCRAM" not in told.output
-    door.close()
-
-
 class Board:
-    """Prints a line each time somebody listens, and hangs up."""
+    """Accepts so many connections; sends a line on each and closes it."""
 
-    def __init__(self, times: int) -> None:
-        self.times = times
+    def __init__(self, connections: int) -> None:
+        self.connections = connections
         self.sock = socket.create_server(("127.0.0.1", 0))
         self.device = "socket://{}:{}".format(*self.sock.getsockname())
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self) -> None:
-        for number in range(self.times):
+        for number in range(self.connections):
             peer, _ = self.sock.accept()
-            time.sleep(0.3)  # pyserial throws away what is there when it opens a line
+            time.sleep(0.3)  # pyserial discards input that is there when it opens a port
             peer.sendall(b"start %d\r\n" % number)
             peer.close()
         self.sock.close()
 
 
-def test_logs_go_on_when_a_board_has_started_anew_and_end_with_a_line_when_it_is_gone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(repl, "_BACK_S", 0.5)
-    told = CliRunner().invoke(main, ["logs", "--port", Board(2).device])
-    assert told.exit_code == 1
-    assert told.output.startswith("start 0\nstart 1\n")
-    assert "the board has gone, and did not come back in 0.5 s" in told.output
+def test_logs_reopen_the_port_and_end_when_it_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repl, "_REOPEN_S", 0.5)
+    done = CliRunner().invoke(main, ["logs", "--port", Board(2).device])
+    assert done.exit_code == 1
+    assert done.output.startswith("start 0\nstart 1\n")
+    assert "0.5 s" in done.output
 
 
-def test_logs_end_when_their_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logs_end_after_their_seconds() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         device = "socket://{}:{}".format(*server.getsockname())
-        told = CliRunner().invoke(main, ["logs", "--port", device, "--seconds", "0.3"])
-    assert (told.exit_code, told.stdout) == (0, "")
-    assert "the board has said nothing" in told.stderr
+        done = CliRunner().invoke(main, ["logs", "--port", device, "--seconds", "0.3"])
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "slotmq status" in done.stderr  # advice, since nothing was printed
 
 
 @pytest.mark.parametrize(
-    ("option", "content", "complaint"),
+    ("option", "value", "content", "complaint"),
     [
-        ("--app", None, "No such file"),
-        ("--app", "def begin(broker): pass\n", "has no start(broker)"),
-        ("-c", "listener 1883\nmax_qos 7\n", "mine:2: max_qos"),
-        ("--hostname", "x" * 33, "--hostname takes 1 to 32 letters"),
+        ("--app", "mine", None, "No such file"),
+        ("--app", "mine", "def begin(broker): pass\n", "start(broker)"),
+        ("-c", "mine", "listener 1883\nmax_qos 7\n", "mine:2: max_qos"),
+        ("--hostname", "x" * 33, None, "--hostname"),
     ],
 )
-def test_what_takes_no_board_is_told_before_one_is_stopped(
-    option: str, content: str | None, complaint: str, tmp_path: Path
+def test_errors_that_need_no_board_come_before_it_is_stopped(
+    option: str,
+    value: str,
+    content: str | None,
+    complaint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    file = tmp_path / "mine"
-    if content and option != "--hostname":
-        file.write_text(content)
-    words = ["deploy", "--board", "W5500_EVB_PICO", "--port", "/dev/nowhere", option]
-    told = CliRunner().invoke(main, [*words, str(content if option == "--hostname" else file)])
-    assert told.exit_code == 1
-    assert complaint in told.output and "nowhere" not in told.output
+    monkeypatch.chdir(tmp_path)
+    if content:
+        Path(value).write_text(content)
+    done = CliRunner().invoke(main, [*DEPLOY, option, value])
+    assert done.exit_code == 1
+    assert complaint in done.output and "nowhere" not in done.output
 
 
-def test_a_configuration_and_none_are_not_both(tmp_path: Path) -> None:
-    words = ["deploy", "--board", "W5500_EVB_PICO", "--no-config", "-c", str(tmp_path / "x")]
-    told = CliRunner().invoke(main, words)
-    assert told.exit_code == 2
-    assert "one of --config and --no-config" in told.output
+def test_config_and_no_config_exclude_each_other(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, [*DEPLOY, "--no-config", "-c", str(tmp_path / "x")])
+    assert done.exit_code == 2
+    assert "--config and --no-config" in done.output
