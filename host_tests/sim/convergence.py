@@ -1,5 +1,5 @@
-# convergence.py - after the faults: everything must converge within a bound, and nothing may be
-# left in the broker when its clients have gone.
+# convergence.py - after the faults: every message that is owed must arrive within a bound, and
+# nothing may be left in the broker after its clients have ended their sessions.
 from ..broker.unit.support.invariants import broken
 from ..broker.unit.support.tables import counts
 from .clients import behaviour
@@ -8,13 +8,13 @@ from .messages import EVERYTHING
 from .model.model import PromiseBroken
 from .plan import ClientPlan
 
-_TURNS = 6000  # that one group may take to become quiet; with retry_interval many come twice
+_TURNS = 6000  # until a group is quiet; with retry_interval many messages are sent twice
 _ROUNDS = 8
-_ATTEMPTS = 10  # to connect, of one client
+_ATTEMPTS = 10  # of a client to connect
 
 
 def end(world):
-    """From the last fault to an empty broker."""
+    """Run from the last fault to an empty broker."""
     _calm(world)
     _converge(world)
     _check_retained(world)
@@ -48,7 +48,7 @@ def _turn(world, ms=20):
 
 
 def _converge(world):
-    """All messages arrive: a few clients at a time, as many as there are connections."""
+    """All messages arrive. As many clients are connected at a time as the broker allows."""
     for _ in range(_ROUNDS):
         for group in _groups(world):
             _connect_group(world, group)
@@ -94,21 +94,22 @@ def _reconnect(world, client):
         return
     client.attempts += 1
     session = world.model.find_session(client.plan.name)
-    client_forgot = session and session.client_forgot  # its receive list may be full of old ids
+    # The broker's list of QoS 2 ids may be full of what the client has forgotten.
+    client_forgot = session and session.client_forgot
     if client.attempts > _ATTEMPTS and (_may_be_refused(world) or client_forgot):
-        client.in_flight = []  # it gives them up
+        client.in_flight = []  # it gives up these messages
         world.events["gave up"] += 1
     client.connect(False)
 
 
 def _may_be_refused(world):
-    """May a table be full for ever of what other clients keep?"""
+    """May other clients' sessions fill a table for ever?"""
     policies = world.plan.settings.when_full
     return policies["messages"] == "disconnect" or policies["sessions"] != "drop_oldest"
 
 
 def _has_reason_to_connect(world, client):
-    """Is there something for it? With all sessions kept and a full table, it may not get in."""
+    """Is anything owed to it? If not, a full table of sessions may refuse it for ever."""
     if client.link:
         return True
     return bool(world.model.find_session(client.plan.name) or client.in_flight)
@@ -169,11 +170,11 @@ def _is_waiting(world):
 
 
 def _check_retained(world):
-    """A client that nobody knew finds what the model says, and clears it."""
+    """A new client must get the retained messages of the model."""
     model = world.model
     _disconnect_group(world, world.clients)
     for _ in range(40):
-        _turn(world, 900)  # what is due, or lingers
+        _turn(world, 900)  # wills, expiry, lingering connections
     model.retained.check()
     plan = ClientPlan(world.seed, 15, world.plan)
     plan.name, plan.keep_alive, plan.wills, plan.packet_max = b"probe", 0, 0, 0
@@ -183,7 +184,7 @@ def _check_retained(world):
     for _ in range(_TURNS):
         _turn(world)
         if probe.link is None:
-            return  # all sessions are kept: nobody new may come
+            return  # a full table of sessions refuses it
         if probe.accepted:
             break
     probe.subscribe([(text, None, 2) for text in EVERYTHING])
@@ -195,7 +196,7 @@ def _check_retained(world):
 
 
 def _check_nothing_is_left(world):
-    """Every client ends its session, and every retained message is cleared."""
+    """Each client clears what is retained, and ends its session."""
     for client in world.clients:
         if client.link:
             client.leave()

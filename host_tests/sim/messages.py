@@ -1,8 +1,8 @@
-# messages.py - application messages, payloads that tell which message it is, and topics.
+# messages.py - application messages, their payloads, topics and filters.
 #
-# A payload is the message's number, a dot, and a stretch of a pattern that depends on the
-# number: whoever gets it knows which message it is and whether it is whole. An empty
-# payload (it clears a retained message) is known by its topic.
+# A payload is the message's number, a dot, and bytes of a pattern that depend on the number. So it
+# shows which message it is, and whether it is intact. A message with an empty payload (it clears a
+# retained message) is identified by its topic.
 _PATTERN = bytes(range(256)) * 20
 
 TOPICS = (b"a", b"a/b", b"a/c", b"b", b"a/b/c", b"b/b", b"$v", b"c/c/c/c", b"longer/" * 4)
@@ -13,7 +13,7 @@ EVERYTHING = (b"#", b"$v")
 
 
 class Message:
-    """A PUBLISH or a will, as its sender made it."""
+    """A PUBLISH or a will, as its publisher made it."""
 
     def __init__(self, number, topic, size, qos, retain, sender, props=b"", expiry=None):
         self.number = number
@@ -22,20 +22,19 @@ class Message:
         self.qos = qos
         self.retain = retain
         self.sender = sender  # client id
-        self.props = props  # of version 5, as they are passed on
+        self.props = props  # MQTT 5.0 properties that the broker forwards
         self.expiry = expiry  # seconds, or None
-        self.deadline = None  # ms, once the broker has it
-        self.early_ms = 0  # how far behind the broker's clock may have been then
+        self.deadline = None  # ms; set when the broker has it
+        self.early_ms = 0  # World.early_ms at that time
         self.is_will = False
-        self.seq = 0  # its place in the order in which the broker handled them
-        self.turn = 0  # when it was handled
+        self.seq = 0  # its place in the order in which the broker published
 
     def key(self):
-        """What is told by a payload: the number, or the topic where it is empty."""
+        """What identifies the message: its number, or its topic if the payload is empty."""
         return self.number if self.size else self.topic
 
     def again(self):
-        """The same once more, which lives from now on."""
+        """Return a copy whose expiry time begins again."""
         made = Message(self.number, self.topic, self.size, self.qos, self.retain, self.sender)
         made.props = self.props
         made.expiry = self.expiry
@@ -51,7 +50,7 @@ class Message:
 
 
 def payload(number, size):
-    """The payload of so many bytes; never fewer than the number takes."""
+    """Return the payload of a message; it is never shorter than the number and its dot."""
     if not size:
         return b""
     head = b"%d." % number
@@ -64,7 +63,7 @@ def least(number):
 
 
 def number_of(data):
-    """The number in a payload, 0 for an empty one, -1 where it is none of ours."""
+    """Return the number in a payload; 0 if it is empty, -1 if no client has sent it."""
     if not data:
         return 0
     at = data.find(b".")
@@ -78,7 +77,7 @@ _matched = {}
 
 
 def matches(topic_filter, topic):
-    """As chapter 4.7 has it."""
+    """Does the topic match the filter, by chapter 4.7 of both standards?"""
     key = (topic_filter, topic)
     found = _matched.get(key)
     if found is None:

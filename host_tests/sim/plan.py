@@ -1,5 +1,5 @@
-# plan.py - what a seed decides before anything happens: the broker's limits and settings, the
-# network's weather, and who the clients are.
+# plan.py - what a seed decides in advance: the broker's limits and settings, the weather of the
+# network, the faults, and the clients.
 from slotmq import Limits, Settings
 from slotmq_tools.sim.link import ALL, Weather
 from slotmq_tools.sim.machine import PERIOD
@@ -7,16 +7,16 @@ from slotmq_tools.sim.numbers import Numbers
 
 from .messages import DEEP, EVERYTHING, FILTERS, TOPICS
 
-# Of a journal: where it lies, and how the power fails
+# The medium of the journal (None: no journal), and after how many operations a power cut comes
 MEDIA = (None, "flash", "flash", "flash", "littlefs", "littlefs", "host", "host")
 CUTS = {"flash": (2, 12, 40), "littlefs": (2, 30, 100), "host": (2, 30, 100)}
 CUTS["fat"] = CUTS["littlefs"]
-CUTS["chip"] = (2, 50, 300)  # operations of the one below a real littlefs
+CUTS["chip"] = (2, 50, 300)  # operations of the chip below a real littlefs
 REBOOTS = ("off", "stop", "stop", "cut", "cut", "cut")
 
 
 class Plan:
-    """One seed's decisions."""
+    """The decisions of one seed."""
 
     def __init__(self, seed):
         numbers = self.numbers = Numbers(seed, 1)
@@ -24,21 +24,18 @@ class Plan:
         self.limits = _tight(numbers) if self.tight else _roomy(numbers)
         self.settings = _settings(numbers, self.limits)
         if self.tight:
-            # What is sent twice on one connection is acknowledged twice: an id must not
-            # come back so soon.
+            # A message that is sent twice on one connection is acknowledged twice. With few
+            # slots its packet id would be in use again by then.
             self.settings.retry_interval = 0
         self.clock_base = numbers.choice((0, PERIOD - 500, PERIOD - 5000, PERIOD - 20000, 77))
-        self.has_hook = Numbers(seed, 5).one_in(8)  # by a hook that finds no heap now and then
-        self.faults = numbers.choice((0, 1, 1, 2))  # how much goes wrong with connections
+        self.has_hook = Numbers(seed, 5).one_in(8)  # see Hooks in world.py
+        self.faults = numbers.choice((0, 1, 1, 2))  # how often connections are lost
         self.bad_weather = numbers.choice((0, 1, 1, 2))
         self.one_packet = self.settings.when_full["messages"] == "disconnect" or numbers.one_in(5)
-        numbers.one_in(5)
-        self.versions_apart = numbers.one_in(
-            4
-        )  # do clients of version 5 subscribe to what others do not?
-        self.sharing = numbers.choice(
-            (0, 20, 60)
-        )  # times out of a hundred that a filter is shared
+        numbers.one_in(5)  # unused; without it all seeds would be others
+        # Do clients of version 5 subscribe to other topics than the rest?
+        self.versions_apart = numbers.one_in(4)
+        self.sharing = numbers.choice((0, 20, 60))  # percentage of shared subscriptions
         self.times = numbers.choice(((1,), (1, 1, 30), (1, 10, 100, 100, 250), (1, 1, 1, 1200)))
         if self.settings.retry_interval:
             self.times = (1, 50, 250, 600)
@@ -46,30 +43,32 @@ class Plan:
         self.clients = [ClientPlan(seed, index, self) for index in range(min(count, 8))]
 
     def choose_faults(self, numbers, steps, where):
-        """Where its journal lies, and when the power fails.
+        """Choose the medium of the journal and its faults.
 
-        where: "littlefs" is a real one, "fat" the model of what a broker refuses."""
+        where: "littlefs" is MicroPython's own, "fat" a model of FAT, "" neither."""
         self.real_littlefs = where == "littlefs"
         self.medium = numbers.choice((where,) if where else MEDIA)
         self.always = not numbers.one_in(5)
-        self.autosave = numbers.choice((0, 1, 5, 30, 1800))  # seconds; 0: at a stop only
+        self.autosave = numbers.choice((0, 1, 5, 30, 1800))  # seconds; 0: at an orderly stop only
         self.rots = self.medium is not None and numbers.one_in(10)
         self.block_bytes = numbers.choice((1024, 4096))
         self.spare_blocks = numbers.choice((0, 1, 3))
         self.spare_bytes = numbers.choice((100, 4000, 30000))
-        self.fills = ()  # steps from which on, and until when, the file system is full
+        self.fills = ()  # (step when the file system gets full, step when not, bytes)
         if self.medium in ("littlefs", "host") and numbers.one_in(6):
-            first = 0 if numbers.one_in(3) else 1 + numbers.below(steps)  # 0: before all else
+            first = (
+                0 if numbers.one_in(3) else 1 + numbers.below(steps)
+            )  # 0: before the first start
             self.fills = (first, first + numbers.below(steps), numbers.choice((0, 300, 5000)))
         self.reboots = []
         for _ in range(numbers.choice((1, 1, 2, 3))):
             kind = numbers.choice(REBOOTS) if self.medium else "off"
             self.reboots.append((1 + numbers.below(steps), kind))
         self.reboots.sort()
-        self.quiet = numbers.choice((0, 0, 0, 80, 400))  # turns of nobody before each
+        self.quiet = numbers.choice((0, 0, 0, 80, 400))  # idle turns before each
 
     def configure_again(self, numbers):
-        """Who starts it after a reboot may have changed its settings."""
+        """Some settings may have changed at a reboot."""
         if not numbers.one_in(3):
             return
         settings = self.settings
@@ -80,12 +79,12 @@ class Plan:
         settings.when_full["deliveries"] = numbers.choice(("drop_newest", "drop_oldest"))
 
     def cut_after(self, numbers):
-        """So many operations of the medium until the power is cut."""
+        """Choose after how many operations of the medium the power is cut."""
         most = CUTS["chip" if self.real_littlefs else self.medium]
         return 1 + numbers.below(numbers.choice(most))
 
     def weather(self, numbers):
-        """Of one link."""
+        """Choose the weather of one link."""
         found = Weather()
         found.one_packet = self.one_packet
         if not self.bad_weather or numbers.one_in(3):
@@ -100,7 +99,7 @@ class Plan:
 
 
 class ClientPlan:
-    """Who a client is, and what it likes to do."""
+    """The identity and the behaviour of a client. Probabilities are percentages."""
 
     def __init__(self, seed, index, plan):
         numbers = Numbers(seed, 20 + index)
@@ -110,7 +109,7 @@ class ClientPlan:
         self.level = numbers.choice(
             (3, 4, 4, 4, 5, 5, 5) if settings.mqtt_versions == 5 else (3, 4)
         )
-        self.is_clean = numbers.choice((0, 5, 20, 50, 100))  # times out of a hundred
+        self.is_clean = numbers.choice((0, 5, 20, 50, 100))
         self.keep_alive = numbers.choice((0, 0, 0, 3, 10))
         self.expiry = numbers.choice((0, 1, 8, 600, 100000))
         self.window = numbers.choice((1, 2, 4, 8, 16))
@@ -122,11 +121,11 @@ class ClientPlan:
         self.subscribes = numbers.choice((2, 5, 10))
         self.retains = numbers.choice((0, 5, 30))
         self.expires = numbers.choice((0, 0, 20)) if self.level == 5 else 0
-        self.lazy = numbers.choice((0, 0, 30, 80))  # to acknowledge
-        self.reads = numbers.choice((ALL, ALL, ALL, 200, 30))  # bytes at a step
-        self.disconnects = plan.faults * numbers.choice((0, 1, 3, 6))  # of 300 steps
+        self.lazy = numbers.choice((0, 0, 30, 80))  # about acknowledging
+        self.reads = numbers.choice((ALL, ALL, ALL, 200, 30))  # bytes at each step
+        self.disconnects = plan.faults * numbers.choice((0, 1, 3, 6))  # times in 300 steps
         self.qos = numbers.choice(((0, 1, 2), (0, 0, 1), (1, 2), (2,), (1,)))
-        if numbers.one_in(10):  # more at a time than the receive list holds
+        if numbers.one_in(10):  # more QoS 2 ids at a time than the broker's list has
             self.window, self.qos, self.lazy, self.publishes = 40, (2,), 95, 70
         self.topics, self.filters = _words(numbers, plan, self.level)
         self.sizes = _sizes(plan.limits)
@@ -152,7 +151,7 @@ def _sizes(limits):
 
 
 def _tight(numbers):
-    """Tables that are full often, and buffers that a packet may not fit."""
+    """Limits with which tables are often full, and packets longer than buffers."""
     connections = numbers.between(2, 6)
     most = numbers.choice((256, 512, 1024))
     subscriptions = numbers.between(4, 14)
@@ -188,7 +187,7 @@ def _tight(numbers):
 
 
 def _roomy(numbers):
-    """Nothing is ever full: whatever is owed must come."""
+    """Limits with which no table is ever full."""
     return Limits(
         connections=8,
         sessions=16,

@@ -1,8 +1,11 @@
 # world.py - the broker with its loop, the clients and the model, turn by turn.
 #
-# The model is told what happened in windows: a read and all that the broker made of it, up
-# to the next read; then the rest of the turn. What the broker wrote in a window is looked
-# at when the model knows what it handled.
+# A turn consists of *windows*: a read and all that the broker does with it, up to the next read;
+# at the end, the rest of the turn. When a window ends, the model handles the packets that were
+# read, and then every packet that the broker has written is compared with the model.
+#
+# A commit of the journal may come in the midst of a window. Then the window is split: the model
+# handles what the broker has handled so far, so that a snapshot of the model can be taken.
 from slotmq import Broker
 from slotmq.net.loop import Loop
 from slotmq.platform import heap
@@ -24,12 +27,12 @@ from .model.observations import NO_REFUSALS
 from .persistence.storage import Storage
 from .plan import Plan
 
-CHECK_INTERVAL = 16  # turns between two looks at all tables
-_BYTES_IN = 5  # of broker.stats
+_CHECK_INTERVAL = 16  # turns between two checks of all tables
+_BYTES_IN = 5  # index in broker.stats
 
 
 class Hooks:
-    """What a program asks before each PUBLISH and will, where the heap may be full."""
+    """A hook of a program, asked before each PUBLISH and will. Sometimes it finds no memory."""
 
     def __init__(self, world):
         self.world = world
@@ -53,18 +56,24 @@ class World:
         self.events = EventCounts()
         self.packets_in = self.packets_out = 0
         self.turns = self.steps = 0
-        self.slack_ms = 1000
-        self.longest_ms = 0  # of a turn
-        self.lag_ms = 0  # what time may be wrong by, since reboots
-        self.calm = self.stopping = False
-        self.stopped_in_order = False  # did it end in order?
-        self.loss_allowed = False  # has something been lost that was promised, as may be?
+        self.longest_ms = 0  # of all turns
+        self.lag_ms = 0  # by which the broker's times may be wrong because of reboots
+        self.slack_ms = 1000  # how late the broker may do what is due
+        self.early_ms = 300  # how early
+        self.calm = False  # are the faults over?
+        self.stopping = False
+        self.stopped_in_order = False  # was the last reboot an orderly stop?
+        # May acknowledged messages be lost? After bit rot, or a power cut with
+        # `persistence_sync interval`.
+        self.loss_allowed = False
         self.calm_weather = Weather()
-        self.early_ms = 300
         self.links = []
         self.model = self.initial_counts = None
         self.hooks = Hooks(self) if self.plan.has_hook else None
-        self.raised = False  # has the hook, in this window?
+        self.raised = False  # has the hook raised an exception in this window?
+        # The current window: (link, packets read, their sizes, bytes read before them)
+        self.window = None
+        self.written_links = []  # on which the broker has written in this window
         self.storage = Storage(self) if self.plan.medium else None
         self._fill()
         self.start_broker()
@@ -78,7 +87,7 @@ class World:
     # The broker
 
     def start_broker(self):
-        """A broker, as after power-on; what it remembers is the medium's affair."""
+        """Start a new broker. It finds what its journal has."""
         if self.storage and self.model:
             self.plan.configure_again(self.numbers)
         self.broker = Broker(self.plan.limits, self.plan.settings)
@@ -104,7 +113,8 @@ class World:
     # The power
 
     def reboot(self, kind):
-        """off: the power is gone; stop: in order; cut: in the midst of a write to come."""
+        """off: a power cut between two turns; stop: an orderly stop; cut: a power cut within one
+        of the next operations of the medium."""
         for _ in range(self.plan.quiet):
             self.turn(250)
         if kind != "stop" and self.storage:
@@ -117,14 +127,13 @@ class World:
             self._power_fails("off")
 
     def _wait_for_commit(self):
-        """What the end of a connection changed at the end of a turn is kept in the next one.
-
-        Then the model is what was kept, where no snapshot was taken of that."""
+        """What the end of a turn changes is committed in the next turn. After that the model
+        equals the last commit, and no snapshot of it is needed."""
         for _ in range(5):
             if self.storage.snapshots_all or not tables.has_uncommitted_changes(self.broker):
                 return
             self.turn(1)
-        raise PromiseBroken("it waits to be kept, and nothing is done about it")
+        raise PromiseBroken("changes are not committed")
 
     def _stop(self):
         self.stopping = True
@@ -133,7 +142,7 @@ class World:
         try:
             self.loop.close()
             self.settle()
-            if not self.storage:  # else what it has kept is followed, and nobody hears of more
+            if not self.storage:  # else what counts is the last commit
                 self.model.end_turn()
             self._check_output()
         except PowerCut:
@@ -143,7 +152,7 @@ class World:
         self.stopping = False
 
     def _power_fails(self, how):
-        """Every connection is reset, and the broker starts with what it kept."""
+        """Reset all connections and start the broker with what its medium has."""
         heap.settle()
         note_full(self)
         self.events["reboot"] += 1
@@ -173,14 +182,14 @@ class World:
             except PowerCut:
                 heap.settle()
                 self.events["reboot cut start"] += 1
-                storage.log_lines.append("it may have been said already")
+                storage.log_lines.append("a start that was cut may have logged it")
                 storage.power_off()
                 storage.power_on()
 
     # A turn
 
     def step(self):
-        """Every client does something, or nothing; then the broker has a turn."""
+        """Each client may do something; then the broker has a turn."""
         self.steps += 1
         self._fill()
         reboots = self.plan.reboots
@@ -207,11 +216,10 @@ class World:
         if self.broker.journal_full:
             self.events["full journal"] += 1
         if self.storage and not self.storage.device.is_on:
-            self._power_fails("cut")  # in an operation whose errors nobody minds
+            self._power_fails("cut")  # in an operation whose errors the broker ignores
             return
-        if (
-            self.turns % CHECK_INTERVAL == 0 and not self.broker.ending_count
-        ):  # else it was cut short
+        is_complete = not self.broker.ending_count  # was the turn not cut short?
+        if self.turns % _CHECK_INTERVAL == 0 and is_complete:
             self.check()
             note_full_space(self)
         self._forget_links()
@@ -227,22 +235,22 @@ class World:
             raise PromiseBroken("an allocation was tried with the heap locked")
 
     def check(self):
-        """What must hold between turns."""
+        """Check what must hold between turns."""
         self.check_tables()
         self.model.retained.check()
         queue_check.reconcile(self.model, NO_REFUSALS)
 
     def settle(self):
-        """The window is over: the broker has made what it makes of the last read."""
+        """End the window: the broker has handled the last read. Called before each read."""
         if self.raised:
-            self._raised()
+            self._drop_unhandled()
         window, self.window = self.window, None
         if window:
             self.model.was_read(window[0], window[1])
             self._check_output()
 
-    def _raised(self):
-        # The packet whose hook has found no heap counts as never read, and ends its connection.
+    def _drop_unhandled(self):
+        # A packet whose hook raised MemoryError counts as never read, and ends its connection.
         self.raised = False
         link, packets, sizes, start = self.window
         count = self._handled(sizes, start)
@@ -252,7 +260,7 @@ class World:
             self.events["no heap"] += 1
 
     def split_window(self):
-        """The journal is about to write: the model learns of what was handled until now."""
+        """Before a commit: the model handles what the broker has handled so far."""
         if self.broker.reading == tables.NONE:
             self.settle()
             self.model.finish_routing()
@@ -268,7 +276,7 @@ class World:
             self._check_output()
 
     def _handled(self, sizes, start):
-        # How many packets of these sizes the broker has come to.
+        # How many packets of these sizes the broker has handled, or is handling.
         count = 0
         while count < len(sizes) and start + sizes[count] <= self.broker.stats[_BYTES_IN]:
             start += sizes[count]
@@ -285,7 +293,7 @@ class World:
         if self.turns % 8 == 0:
             self.links = [link for link in self.links if not link.closed or link.attached]
 
-    # What links tell
+    # Called by links
 
     def was_read(self, link, packets):
         self.model.messages_refused_before = self.broker.messages.refused
@@ -302,10 +310,10 @@ class World:
             if not late and not self.model.timeouts.may_have_expired(link):
                 raise PromiseBroken(f"link {link.number} was closed before its CONNECT")
 
-    # What clients do
+    # Called by clients
 
     def open(self, client, number, level):
-        """A new connection to the broker."""
+        """Open a connection to the broker."""
         link = Link(self, number, client, level, self.calm_weather)
         if not self.calm:
             link.weather = self.plan.weather(link.numbers)
@@ -314,13 +322,13 @@ class World:
         return link
 
     def client_forgot_session(self, client):
-        """A client forgets its session; the broker may still have the other half."""
+        """A client has discarded its half of a session; the broker may still have the other."""
         session = self.model.find_session(client.plan.name)
         if session:
             session.client_forgot = True
 
-    def application(self, client, packet):
-        """A client gives a message to its application."""
+    def received_by_application(self, client, packet):
+        """A client has passed a message to its application."""
         delivery = packet.delivery
         if delivery is None:
             return

@@ -1,10 +1,10 @@
-# behaviour.py - what a client does at each step of a run, by its plan and its random numbers:
-# traffic, slowness, and the ways in which it loses its connection.
+# behaviour.py - what a client does at each step, by its plan and its random numbers: traffic,
+# slowness, and the ways in which it loses its connection.
 from slotmq_tools.sim.link import ALL
 
 
 def step(client):
-    """One step of a client in a world where things go wrong."""
+    """One step while faults happen."""
     numbers = client.numbers
     link = client.link
     if link is None:
@@ -66,19 +66,19 @@ def _break_off(client):
 
 
 def _vanish(client):
-    """The machine is gone, and nobody tells the broker."""
+    """The client's machine is gone. The broker gets neither FIN nor RST."""
     client.link.vanished = True
     client.link.weather = _Dead(client.link.weather)
     client.gone(client.numbers.below(20))
 
 
-def _again(client):
-    """A second connection, while the first one is there."""
+def _take_over(client):
+    """Open a second connection while the first one exists."""
     client.connect()
 
 
 class _Dead:
-    """The weather of a link whose peer has vanished: what was sent before may come."""
+    """The weather after the peer has vanished: only what it sent before may arrive."""
 
     def __init__(self, before):
         self.reads = before.reads
@@ -97,13 +97,13 @@ DISCONNECTS = (
     _break_off,
     _vanish,
     _vanish,
-    _again,
-    _again,
+    _take_over,
+    _take_over,
 )
 
 
 def step_without_faults(client):
-    """One step in a world that is calm: read, acknowledge, keep the connection."""
+    """One step after the faults: read, acknowledge, keep the connection alive."""
     link = client.link
     if link is None:
         return

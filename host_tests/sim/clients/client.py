@@ -1,8 +1,8 @@
-# client.py - a client that behaves as real ones do, of any version: a window of messages in
-# flight, QoS 2 on both sides, all of it kept while it is offline and sent again with DUP.
+# client.py - a client of any version that behaves as real ones do: a window of messages in
+# flight, QoS 2 in both directions, all of it stored while it is offline and sent again with DUP.
 #
-# What it does next is decided by its own row of random numbers (habits in plan.py). Whatever
-# it sends goes to its link as bytes and as a tuple, which is what the model is told.
+# What it does next is decided by its own random numbers (behaviour.py, by a ClientPlan). It sends
+# each packet to its link as bytes for the broker and as a tuple for the model (model/packets.py).
 from slotmq_tools import codec
 from slotmq_tools.codec import (
     CONNACK,
@@ -24,7 +24,7 @@ _RECEIVE_MAX, _ALIAS_MAX = 0x21, 0x22
 
 
 class Connecting:
-    """What a CONNECT says."""
+    """The fields of a CONNECT."""
 
     clean = True
     expiry = 0
@@ -39,20 +39,20 @@ class Client(Sender):
         self.plan = plan
         self.numbers = Numbers(world.seed, 60 + plan.index)
         self.link = None
-        self.count = 0  # of its messages
+        self.count = 0  # messages that it has made
         self.links = 0
         self.last_id = 0
-        self.attempts = 0  # to connect, since all is calm
+        self.attempts = 0  # to connect, since the faults are over
         self.pause = 0  # steps until it connects again
         # The client's half of its session
-        self.in_flight = []  # [packet id, message, released?] in their order
+        self.in_flight = []  # [packet id, message, was PUBREC received?], in order
         self.received = {}  # QoS 2 packet ids between PUBLISH and PUBREL
         self._fresh()
 
     def _fresh(self):
-        # What lives as long as a connection.
+        # State of a connection
         self.accepted = False
-        self.todo = []  # acknowledgements that it owes
+        self.todo = []  # acknowledgements to send
         self.waiting = {}  # packet ids of SUBSCRIBE and UNSUBSCRIBE
         self.aliases = {}
         self.alias_max = 0
@@ -62,7 +62,7 @@ class Client(Sender):
     # Connections
 
     def connect(self, clean=None):
-        """A new connection, whatever became of the one before."""
+        """Open a new connection, whatever has become of the one before."""
         plan = self.plan
         if self.link:
             self.link.vanished = True
@@ -95,7 +95,7 @@ class Client(Sender):
             spec.will_delay = self.numbers.choice((0, 0, 1, 5))
 
     def _more(self, spec):
-        """Properties, and the will as it is encoded."""
+        """-> (properties, the will as the codec takes it)"""
         props = b""
         if spec.expiry:
             props += b"\x11" + codec.number4(spec.expiry)
@@ -121,7 +121,7 @@ class Client(Sender):
         self.received = {}
 
     def leave(self, with_will=False):
-        """DISCONNECT, and the end of the connection."""
+        """Send DISCONNECT and close the connection."""
         if self.plan.level == 5 and with_will:
             self.send(codec.disconnect(4), "disconnect", True, None)
         else:
@@ -130,14 +130,14 @@ class Client(Sender):
         self.gone()
 
     def gone(self, pause=0):
-        """There is no connection any more."""
+        """The connection has ended; wait for so many steps before the next one."""
         self.link = None
         self.pause = pause
 
-    # What comes
+    # Packets of the broker
 
     def read(self, most):
-        """Take so many bytes at most, and handle the packets that are whole."""
+        """Take at most so many bytes, and handle the packets that are complete."""
         link = self.link
         for packet in link.arrived(most):
             HANDLERS.get(packet.kind, Client.ignore)(self, packet)
@@ -165,8 +165,7 @@ class Client(Sender):
                 self.send_message(msg, packet_id, True)
 
     def _resumes(self, packet):
-        # MQTT 3.1 does not tell: there the client goes by what it asked for, and by what
-        # the model knows of the broker's limits.
+        # MQTT 3.1 has no Session Present flag; there the client asks the model.
         if self.plan.level > 3:
             return packet.present
         return self.link.resumed
@@ -175,16 +174,13 @@ class Client(Sender):
         packet_id = packet.packet_id
         again = packet.qos == 2 and packet_id in self.received
         session = self.link.session
-        if (
-            again
-            and packet.delivery
-            and (self.world.loss_allowed or self.received[packet_id] is not session)
-        ):
-            packet.delivery.required = (
-                False  # another message: it has not read that its session was new
-            )
+        # Another message has this packet id, if the session is another one, of which the client
+        # has not read the CONNACK. Then it takes this message for the old one.
+        is_new = self.world.loss_allowed or self.received.get(packet_id) is not session
+        if again and packet.delivery and is_new:
+            packet.delivery.required = False
         if not again:
-            self.world.application(self, packet)
+            self.world.received_by_application(self, packet)
         if packet.qos == 1:
             self.todo.append((codec.ack(PUBACK, packet_id), ("puback", packet_id)))
         elif packet.qos == 2:
@@ -226,13 +222,13 @@ class Client(Sender):
         self.gone(3)
 
     def acknowledge(self):
-        """Send the acknowledgements that it owes."""
+        """Send the acknowledgements."""
         for data, packet in self.todo:
             self.send(data, *packet)
         self.todo = []
 
     def is_quiet(self):
-        """Has it nothing to say, and nothing to hear of?"""
+        """Does it wait for nothing, with nothing to send or to receive?"""
         link = self.link
         if self.todo or self.in_flight or self.waiting or not self.accepted:
             return False

@@ -1,5 +1,5 @@
-# sender.py - what a client sends of its own accord: messages with their window and their
-# topic aliases, subscriptions, pings. client.py builds the rest of it upon this.
+# sender.py - the sending half of a client: PUBLISH with window and topic aliases, SUBSCRIBE,
+# UNSUBSCRIBE, PINGREQ.
 from slotmq_tools import codec
 
 from ..messages import Message, least
@@ -7,12 +7,12 @@ from ..messages import Message, least
 
 class Sender:
     def send(self, data, *packet):
-        """To the link, as bytes and as what the model is told."""
+        """Send a packet: bytes for the broker, a tuple for the model."""
         self.link.send(data, packet)
         self.sent_ms = self.world.clock.ms
 
     def message(self, qos):
-        """A new one, of its own making."""
+        """Make a new message."""
         numbers = self.numbers
         plan = self.plan
         self.count += 1
@@ -29,7 +29,7 @@ class Sender:
                 msg.props = (
                     b"\x01\x01" + b"\x26" + codec.string(b"n") + codec.string(b"%d" % number)
                 )
-            if size and numbers.percent(plan.expires):  # clears are told apart by their topic only
+            if size and numbers.percent(plan.expires):  # only the topic identifies an empty one
                 msg.expiry = numbers.choice((1, 3, 100))
         return msg
 

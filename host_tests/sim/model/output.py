@@ -1,4 +1,5 @@
-# output.py - what the broker writes, packet by packet, against the model.
+# output.py - compare each packet that the broker has written with the model: is it an answer that
+# is due, or a message that the session is owed?
 from slotmq_tools.codec import (
     ALIAS,
     CONNACK,
@@ -17,7 +18,8 @@ from ..messages import number_of
 from . import output_content, shared_subscriptions, tables
 from .delivery import DONE, RELEASED, SENT_1, SENT_2, Delivery
 
-_SAME_IDENTIFIERS, _IDENTIFIERS_UNKNOWN = 4, 2  # how like its identifiers are
+# Scores of _similarity()
+_REQUIRED, _IDENTIFIERS_UNKNOWN, _SAME_IDENTIFIERS, _SAME_PROPERTIES = 1, 2, 4, 8
 
 
 def written(model, link, packet):
@@ -25,17 +27,17 @@ def written(model, link, packet):
     kind = packet.kind
     if link.packet_max and packet.size > link.packet_max:
         model.fail("link %d: a packet of %d bytes", link.number, packet.size)
+    if kind == DISCONNECT:
+        return
     if kind == PUBLISH:
         _publish(model, link, packet)
-    elif kind == DISCONNECT:
-        link.told = packet.code
     elif kind == PUBREL and not _is_due(link, packet):
         _released_again(model, link, packet)
     else:
         _answer(model, link, packet)
 
 
-# Answers, which come in the order of what they answer
+# Answers, in the order of the packets that they answer
 
 
 def _is_due(link, packet):
@@ -145,7 +147,8 @@ def _publish(model, link, packet):
 
 
 def _check_after_close(model, link, packet, key):
-    # What was in the buffer when the session was let go of: the next connection has it again.
+    """A message that was in the outgoing buffer when the session was detached; the next connection
+    sends it again."""
     known = link.session.deliveries.get(key)
     shared = [sub for sub in link.session.matching(packet.topic) if sub.group is not None]
     if not known and not packet.retain and not shared:
@@ -156,7 +159,7 @@ def _check_after_close(model, link, packet, key):
     group = _group(model, link.session, packet, tables.NONE)
     exact = found
     for delivery in known or ():
-        delivery.first_link = 0  # it may have been sent, whatever was seen of it
+        delivery.first_link = 0  # it may have been sent, though no byte of it was seen
         fewer = not found or (not exact and delivery.seen_after_close < found.seen_after_close)
         if fewer and _fits(packet, delivery) and delivery.group_slot == group:
             found = delivery
@@ -167,14 +170,14 @@ def _check_after_close(model, link, packet, key):
 
 
 def _group(model, session, packet, unknown):
-    # The slot of the group by which it came; at QoS 0 there is nothing to see that by.
+    """Return the group's slot of the row with this packet id. At QoS 0 there is no row."""
     rows = tables.queue(model.broker, session.name) if packet.qos else []
     groups = [row.group for row in rows if row.packet_id == packet.packet_id]
     return groups[0] if groups else unknown
 
 
 def _is_late(link, packet, key):
-    """Was it put in the buffer once more before its acknowledgement came?"""
+    """Was it in the outgoing buffer, to be sent again, when its acknowledgement came?"""
     session = link.session
     for delivery in session.deliveries.get(key, ()):
         known = delivery.link is link and delivery.packet_id == packet.packet_id
@@ -203,40 +206,27 @@ def _find(model, link, packet, key):
     if delivery:
         _check_again(model, link, packet, delivery, key)
         return delivery
-    best = None
-    rows = session.deliveries.get(key, ())
-    if packet.dup:  # rather one that may have been sent
-        rows = [delivery for delivery in rows if delivery.first_link < session.links] or rows
-    if len(rows) > 1:
-        group = _group(model, session, packet, None)
-        rows = [o for o in rows if o.group_slot == group and _fits(packet, o)] or rows
-    for delivery in rows:
-        if _fits(packet, delivery):
-            score = _similarity(link, packet, delivery)
-            if best is None or score > best[0]:
-                best = score, delivery
-    if (
-        best and best[0] < _IDENTIFIERS_UNKNOWN and link.level == 5
-    ):  # rather something with its identifiers
+    best, score = _most_similar(model, link, packet, key)
+    if best and score < _IDENTIFIERS_UNKNOWN and link.level == 5:
+        # Its identifiers are others: prefer what has the right ones.
         delivery = shared_subscriptions.passed_on_delivery(model, session, packet, key)
         if packet.retain:
             delivery = model.retained.explain(link, packet, key, True) or delivery
         if delivery:
             return delivery
     if best:
-        delivery = best[1]
-        if packet.dup and session.links <= delivery.first_link:
-            given = model.retained.explain(link, packet, key, False) if packet.retain else None
-            if given:
-                return given
-            model.fail("link %d: DUP, though it is new: %r", link.number, delivery)
+        if packet.dup and session.links <= best.first_link:
+            delivery = model.retained.explain(link, packet, key, False) if packet.retain else None
+            if delivery:
+                return delivery
+            model.fail("link %d: DUP, though it is new: %r", link.number, best)
         if packet.retain:
             model.retained.credit(session, packet, key)
-        return delivery
+        return best
     delivery = model.retained.explain(link, packet, key, False) if packet.retain else None
     delivery = delivery or shared_subscriptions.passed_on_delivery(model, session, packet, key)
     if not delivery and not packet.qos and model.world.plan.rots:
-        # Of two states that differ in a will of QoS 0 only, the older one may have been found.
+        # The start may have found an older commit, which differs in a will at QoS 0 only.
         known = session.deliveries.get(key)
         delivery = Delivery(known[-1].msg, 0, False, packet.retain) if known else None
     if not delivery:
@@ -246,25 +236,41 @@ def _find(model, link, packet, key):
     return delivery
 
 
+def _most_similar(model, link, packet, key):
+    """-> (the delivery of this message that is most like the packet, or None; its score)"""
+    session = link.session
+    rows = session.deliveries.get(key, ())
+    if packet.dup:  # prefer one that may have been sent
+        rows = [one for one in rows if one.first_link < session.links] or rows
+    if len(rows) > 1:
+        group = _group(model, session, packet, None)
+        rows = [one for one in rows if one.group_slot == group and _fits(packet, one)] or rows
+    best, most = None, -1
+    for delivery in rows:
+        if _fits(packet, delivery):
+            score = _similarity(link, packet, delivery)
+            if score > most:
+                best, most = delivery, score
+    return best, most
+
+
 def _fits(packet, delivery):
     fits = delivery.qos == packet.qos and delivery.retain == packet.retain
     return fits and not delivery.sent and delivery.state != DONE
 
 
 def _similarity(link, packet, delivery):
-    # Of several that it may be: one of several groups, or one of several clears, of which
-    # some may be lost.
-    score = 1 if delivery.required else 0
-    if link.level == 5:
-        if delivery.identifiers == sorted(packet.identifiers):
-            score += _SAME_IDENTIFIERS
-        elif (
-            delivery.subscription_changes != link.session.subscription_changes
-            or delivery.identifiers is None
-        ):
-            score += _IDENTIFIERS_UNKNOWN
-    if not packet.payload and link.level == 5 and delivery.msg.props == packet.passed:
-        score += 8
+    """Several deliveries may fit: of several groups, or of several messages without a payload."""
+    score = _REQUIRED if delivery.required else 0
+    if link.level < 5:
+        return score
+    have_changed = delivery.subscription_changes != link.session.subscription_changes
+    if delivery.identifiers == sorted(packet.identifiers):
+        score += _SAME_IDENTIFIERS
+    elif delivery.identifiers is None or have_changed:
+        score += _IDENTIFIERS_UNKNOWN
+    if not packet.payload and delivery.msg.props == packet.passed:
+        score += _SAME_PROPERTIES
     return score
 
 

@@ -1,5 +1,5 @@
-# output_content.py - a PUBLISH of the broker against the message that it is: topic, payload,
-# properties, expiry; its order among others, and the window that it is sent in.
+# output_content.py - compare a PUBLISH of the broker with its delivery: topic, payload,
+# properties, expiry, order, and the window of messages in flight.
 from slotmq_tools.codec import EXPIRY
 
 
@@ -13,7 +13,7 @@ def check_order(model, link, delivery):
         link.last_seq = delivery.seq
         return
     if delivery.msg.sender == link.session.name:
-        return  # what waits in the queue is overtaken by what finds room
+        return  # queued messages are overtaken by those that fit the outgoing buffer
     row = (delivery.msg.sender, delivery.msg.topic, delivery.msg.qos if model.world.storage else 0)
     if delivery.seq < link.last_seq_qos_0.get(row, 0):
         model.fail("link %d: out of order: %r", link.number, delivery)
@@ -27,10 +27,8 @@ def check_content(model, link, packet, delivery):
     if link.level == 5:
         good = good and (packet.passed == msg.props or not msg.size)
         _check_expiry(model, link, packet, msg)
-        known = (
-            delivery.identifiers is not None
-            and delivery.subscription_changes == link.session.subscription_changes
-        )
+        changes = link.session.subscription_changes
+        known = delivery.identifiers is not None and delivery.subscription_changes == changes
         if msg.size and known and sorted(packet.identifiers) != delivery.identifiers:
             what = (link.number, packet.identifiers, delivery.identifiers, delivery)
             model.fail("link %d: identifiers %s, not %s: %r", *what)

@@ -11,7 +11,6 @@ def publish(model, msg, sender, moment_unknown=False):
     the order of messages, and subscriptions that changed in this turn may have counted or not."""
     model.seq += 1
     msg.seq = model.seq
-    msg.turn = model.world.turns
     if msg.expiry is not None and (msg.deadline is None or msg.is_will):
         begin_to_expire(model, msg)
     if msg.retain:

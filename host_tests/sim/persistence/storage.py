@@ -53,7 +53,6 @@ class Storage:
         self.writing_change = self.committed_change = 0  # values of Model.journal_changes
         self.writing_ms = self.committed_ms = 0
         self.candidates = [EMPTY]
-        self.commits = 0
         self.last = EMPTY  # the candidate that was committed last
         self.log_lines = []  # of the start
 
@@ -166,7 +165,6 @@ class Storage:
 
     def commit_done(self):
         """The journal has synced: what it wrote stays, whatever happens."""
-        self.commits += 1
         self.committed_change = self.writing_change
         self.last = self.candidates[-1]
         self.committed_ms = self.writing_ms
