@@ -65,8 +65,7 @@ class SessionState:
     def __init__(self, session):
         self.session = session
         self.is_connected = session.link is not None
-        times = session.expiry_ms, session.disconnected_ms
-        self.lifetime = (session.clean, *times, session.level)
+        self.lifetime = session.clean, session.expiry_ms, session.disconnected_ms, session.level
         self.will = session.will, session.will_delay, session.will_due
         self.subscriptions = [(sub, sub.copy()) for sub in session.subscriptions]
         self.queue = [(one, one.state, one.required) for one in session.queue]
