@@ -1,1 +1,1 @@
-"""One folder per board: board.json has its facts, limits.py the preset of capacities."""
+"""One folder for each board: board.json has its facts, limits.py its capacities."""

@@ -1,12 +1,12 @@
-"""Where the journal of any ESP32 lies: the data partition of the name slotmq, if there is one.
+"""The journal's flash region on an ESP32: the data partition named slotmq.
 
-The stock partition table has none. A line of one's own gives it some, as the board's page tells.
-The folders of such boards link to this file: a module more would cost a board heap.
+The stock partition table has none; the board's README.md describes how to add it. The folders of
+these boards link to this file, since one more module would cost heap.
 """
 
 
 def region():
-    """That partition, which is a block device; None: there is none."""
+    """The partition as a block device; None: there is none."""
     from esp32 import Partition
 
     found = Partition.find(Partition.TYPE_DATA, label="slotmq")

@@ -1,20 +1,20 @@
-"""Where the journal of a board with an RP2040 or RP2350 lies: behind its file system, if there.
+"""The journal's flash region on an RP2040 or RP2350: the blocks after the file system.
 
-The stock firmware formats all of its blocks for files, so there is nothing. A firmware of
-one's own leaves some, as the board's page tells. Nothing is ever taken from a file system.
-The folders of such boards link to this file: a module more would cost a board heap.
+Stock firmware formats all blocks for the file system, so there are none. A custom firmware can
+leave some; the board's README.md describes how. Blocks of a file system are never used. The
+folders of these boards link to this file, since one more module would cost heap.
 """
 
 
 def region():
-    """Those blocks, as a block device; None: there are none."""
+    """The blocks as a block device; None: there are none."""
     import os
 
     import rp2
     import vfs
 
     for system, place in vfs.mount():
-        # Of other kinds it cannot be told from here where they end.
+        # statvfs tells the end of a littlefs; for other file systems it is unknown.
         if place == "/" and type(system).__name__ == "VfsLfs2":
             used = os.statvfs("/")
             end = used[1] * used[2]

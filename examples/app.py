@@ -1,9 +1,9 @@
-# app.py - an application beside the broker on a board: slotmq's own firmware brings up the
-# network, the watchdog and the broker, and calls start(broker) before the first turn.
-# `slotmq deploy --app app.py` puts it there; docs/embed.md has its contract.
+# app.py - an application beside the broker on a board. slotmq's firmware starts the network, the
+# watchdog and the broker, and calls start(broker) before the first turn.
+# `slotmq deploy --app app.py` installs it; docs/embed.md describes its interface.
 #
-#   room/temperature    published here every ten seconds, retained
-#   relay/1/set         on or off, by whoever is called panel-...
+#   room/temperature    published every ten seconds, retained
+#   relay/1/set         on or off; only clients named panel-... may publish it
 import time
 
 from machine import ADC, Pin
@@ -16,7 +16,7 @@ class Room:
 
     def __init__(self, broker):
         self.broker = broker
-        self.sensor = ADC(4)  # an RP2040's own
+        self.sensor = ADC(4)  # the RP2040's own sensor
         self.relay = Pin(2, Pin.OUT)
         self.last = time.ticks_ms() - _EVERY_MS
 
@@ -27,7 +27,7 @@ class Room:
         self.relay.value(payload == b"on")
 
     def step(self):
-        """Between two turns: what takes long makes clients wait, and the watchdog bite."""
+        """Called between two turns. If it takes long, clients wait and the watchdog resets."""
         now = time.ticks_ms()
         if time.ticks_diff(now, self.last) >= _EVERY_MS:
             self.last = now
@@ -36,8 +36,8 @@ class Room:
 
 
 def start(broker):
-    """Called once; what it returns is called between two turns."""
+    """Called once; returns a function that is called between turns."""
     room = Room(broker)
     broker.hooks = room
-    broker.subscribe("relay/1/set", room.switch, 1)  # takes one of `limit connections`
+    broker.subscribe("relay/1/set", room.switch, 1)  # uses one of `limit connections`
     return room.step

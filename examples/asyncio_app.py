@@ -1,12 +1,12 @@
-# asyncio_app.py - the broker as one task of an asyncio program, beside the program's own: one
-# that publishes a heartbeat, and one that waits for commands and answers them.
+# asyncio_app.py - the broker as one task of an asyncio program. Two other tasks publish a
+# heartbeat, and execute commands.
 import asyncio
 
 from slotmq import Broker, Limits
 
 
 async def heartbeat(broker, every_s):
-    """A number that grows, as long as the program lives."""
+    """Publishes a number that grows."""
     beat = 0
     while True:
         broker.publish("app/heartbeat", str(beat))
@@ -15,17 +15,17 @@ async def heartbeat(broker, every_s):
 
 
 async def answer(broker, commands):
-    """Does what the callback left for it."""
+    """Executes the commands that the callback has queued."""
     while True:
         while commands:
             topic, payload = commands.pop(0)
-            await asyncio.sleep(0.01)  # whatever takes time
+            await asyncio.sleep(0.01)  # stands for work
             broker.publish("app/done/" + topic.split("/")[-1], payload)
         await asyncio.sleep(0.02)
 
 
 async def serve(port, every_s):
-    """All tasks, until the broker stops: who publishes to app/stop stops it."""
+    """Runs all tasks until the broker stops. A message to app/stop stops it."""
     broker = Broker(Limits(connections=5))
     broker.listen("0.0.0.0", port)
     commands = []

@@ -1,14 +1,14 @@
-# relay_controller.py - relays that clients switch by MQTT, and that fail safe: a relay goes
-# off when the client that switched it on is lost.
+# relay_controller.py - clients switch relays by MQTT. To be safe, all relays go off when a client
+# that may switch them disconnects.
 #
-#   relay/1/set    on or off             relay/1    what it is, retained
+#   relay/1/set    on or off             relay/1    its state, retained
 #
-# Hooks say who may do what, and tell who has gone. The program is the loop's: run() turns it.
+# Hooks decide who may publish, and report disconnects. Broker.run() is the main loop.
 from slotmq import Broker, Limits
 
 
 class Relays:
-    """The pins, and whose doing it is that one is on."""
+    """The pins, and the hooks of the broker."""
 
     def __init__(self, broker, pins):
         self.broker = broker
@@ -20,7 +20,7 @@ class Relays:
         self.pins[name](on)
         self.broker.publish("relay/" + name, b"on" if on else b"off", 1, retain=True)
 
-    def told(self, topic, payload, _qos, _retained):
+    def on_message(self, topic, payload, _qos, _retained):
         name = topic.split("/")[1]
         if name in self.pins:
             self.switch(name, payload == b"on")
@@ -28,7 +28,7 @@ class Relays:
     # Hooks
 
     def may_publish(self, client_id, topic):
-        """Only who is called panel-... may switch."""
+        """Only clients named panel-... may switch."""
         return not topic.startswith(b"relay/") or (
             topic.endswith(b"/set") and client_id.startswith(b"panel-")
         )
@@ -40,7 +40,7 @@ class Relays:
 
 
 def main(port=1883, pins=None, started=None):
-    """Serve until the broker is stopped."""
+    """Run until the broker is stopped."""
     if pins is None:  # on a board
         from machine import Pin
 
@@ -50,7 +50,7 @@ def main(port=1883, pins=None, started=None):
     broker.listen("0.0.0.0", port)
     relays = Relays(broker, pins)
     broker.hooks = relays
-    broker.subscribe("relay/+/set", relays.told, 1)
+    broker.subscribe("relay/+/set", relays.on_message, 1)
     if started:
         started(broker)
     broker.run()

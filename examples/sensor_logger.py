@@ -1,7 +1,5 @@
-# sensor_logger.py - an application and the broker on one board: a sensor is read now and
-# then and published, retained, and every reading of every sensor goes into a file.
-#
-# The application keeps its own loop, and gives the broker a turn in it.
+# sensor_logger.py - publishes the readings of a sensor, retained, and appends the readings of all
+# sensors to a file. The broker runs in the application's own loop.
 import time
 
 from slotmq import Broker, Limits
@@ -15,18 +13,18 @@ def ticks_ms():
 
 
 def since(now, then):
-    """Milliseconds between two of these moments, though a board's begin anew after 12 days."""
+    """Milliseconds between two ticks_ms(), which wrap around on a board after 12 days."""
     return (now - then) & 0x3FFFFFFF
 
 
 def read_sensor():
-    """In your program: an ADC, I2C, whatever there is."""
+    """Replace it: read an ADC, I2C, or whatever your sensor needs."""
     return 21.5
 
 
 def main(port=1883, path="readings.csv", read=read_sensor, every_ms=_EVERY_MS, turns=-1):
-    """Log for ever, or for so many turns."""
-    broker = Broker(Limits(connections=5))  # four on the network, and the logger itself
+    """Run forever, or for that many turns."""
+    broker = Broker(Limits(connections=5))  # four network clients, and this program
     broker.listen("0.0.0.0", port)
 
     def log(topic, payload, _qos, _retained):
@@ -43,4 +41,4 @@ def main(port=1883, path="readings.csv", read=read_sensor, every_ms=_EVERY_MS, t
             last = now
             broker.publish("sensors/here", str(read()), 1, retain=True)
     broker.stop()
-    broker.run()  # ends in order
+    broker.run()  # shuts down

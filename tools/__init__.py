@@ -1,6 +1,16 @@
-"""The host side of slotmq: command line, launcher, fetched tools, checks, benchmarks.
+"""The command `slotmq` and everything else that runs on the host.
 
-Nothing here runs on a board. The modules import each other relatively, since
-the folder is imported as `slotmq_tools` when installed and as `tools` by the
-set-up (`python3 -m tools.bootstrap`), which runs before anything is installed.
+    cli.py, entry.py        the command line; one folder for each larger command:
+    run/ deploy/ harvest/ journal/ scenario/ telemetry/
+                            `slotmq run`, `deploy`, `harvest`, `inspect`, `sim`, `telemetry`
+    passwd.py               `slotmq passwd`
+    pack/                   packs and compiles the broker for a board
+    sim/                    simulated sockets, flash and clock
+    emulator/               an emulated RP2040
+    fetch/ cache.py         programs from Debian; the folder for all that is fetched or built
+    micropython.py peers/   where MicroPython, mosquitto, Node.js and valgrind are
+    dev/                    only for developers of slotmq; not installed
+
+Modules import each other relatively: the installed package is called `slotmq_tools`, but
+`python3 -m tools.bootstrap` runs before anything is installed.
 """

@@ -1,4 +1,4 @@
-"""What the tools know of a board: the facts in boards/<NAME>/board.json."""
+"""The facts about each board, read from boards/<NAME>/board.json."""
 
 import json
 from dataclasses import dataclass
@@ -10,42 +10,42 @@ from .errors import ToolError
 
 @dataclass(frozen=True)
 class Board:
-    """A board's facts; board.json says where each of them is from."""
+    """A board's facts, as board.json has them."""
 
     name: str
     product: str
     mcu: str
-    mpy_arch: str  # of its native code, as mpy-cross names it
+    mpy_arch: str  # the architecture of its native code, as mpy-cross names it; "": none
     heap_kb: int
     sockets: int
-    listener_is_socket: bool  # does a listener take one of the sockets?
-    network: str  # wifi, ethernet, or host: that is there already
-    files_kb: int  # of the flash that stock firmware gives its file system; 0: it is no flash
-    machines: list[str]  # how the names begin that its firmware gives the board
-    tables_bytes: dict[str, int]  # what a start leaves for the tables, by heap/room.py's WAYS
-    sources: dict[str, str]
+    listener_is_socket: bool  # a listener uses one of the sockets
+    network: str  # "wifi", "ethernet" or "host" (the operating system's)
+    files_kb: int  # size of the file system in flash with stock firmware; 0: no flash
+    machines: list[str]  # prefixes of sys.implementation._machine
+    tables_bytes: dict[str, int]  # heap left for the tables; key: a way to install (dev/heap)
+    sources: dict[str, str]  # where each fact is from
 
-    def is_it(self, machine: str) -> bool:
-        """Is it this board that says so of itself, in sys.implementation._machine?
+    def matches(self, machine: str) -> bool:
+        """Whether a board with this sys.implementation._machine is of this kind.
 
-        Its name, " with ", and its processor; how that is written has changed: ESP32-S3."""
+        `machine` is "NAME with PROCESSOR"; some versions write ESP32-S3, others ESP32S3."""
         name, _, mcu = machine.rpartition(" with ")
         return name.startswith(tuple(self.machines)) and _plain(mcu) == self.mcu
 
 
 def names() -> list[str]:
-    """The boards there are, in alphabetical order."""
+    """The names of all boards, sorted."""
     folders = resources.files("slotmq_boards").iterdir()
     return sorted(folder.name for folder in folders if folder.joinpath("board.json").is_file())
 
 
-def which(machine: str) -> list[str]:
-    """The boards that it may be."""
-    return [name for name in names() if load(name).is_it(machine)]
+def matching(machine: str) -> list[str]:
+    """The names of the boards that sys.implementation._machine fits."""
+    return [name for name in names() if load(name).matches(machine)]
 
 
 def load(name: str) -> Board:
-    """The facts of one board."""
+    """The facts of one board. ToolError: there is no such board."""
     if name not in names():
         raise ToolError(f"there is no board {name}, only {', '.join(names())}")
     text = resources.files("slotmq_boards").joinpath(name, "board.json").read_text()

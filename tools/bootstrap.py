@@ -1,9 +1,9 @@
-"""Makes the virtual environment; the only module that runs before anything is installed.
+"""Creates the virtual environment. It runs before anything is installed.
 
     python3 -m tools.bootstrap .venv
 
-Debian keeps pip's wheel, which `python3 -m venv` installs from, in the package
-python3-venv. Where that is missing the wheel is fetched as MicroPython is.
+`python3 -m venv` installs pip from a wheel that Debian ships in the package python3-venv. If
+that package is missing, this module fetches the wheel from Debian's mirror.
 """
 
 import subprocess
@@ -19,7 +19,7 @@ OLDEST = (3, 11)
 
 
 def main() -> int:
-    """Make the environment named by the only argument."""
+    """Create the environment that the only argument names; -> exit status."""
     if sys.version_info < OLDEST:
         print(f"slotmq needs Python {OLDEST[0]}.{OLDEST[1]} or later", file=sys.stderr)
         return 1
@@ -32,7 +32,7 @@ def main() -> int:
 
 
 def make_environment(folder: Path) -> None:
-    """A virtual environment with pip in it."""
+    """Create a virtual environment with pip in it. ToolError: the wheel cannot be fetched."""
     has_pip = util.find_spec("ensurepip") is not None
     venv.create(folder, with_pip=has_pip, symlinks=True)
     if not has_pip:
@@ -40,7 +40,7 @@ def make_environment(folder: Path) -> None:
 
 
 def _install_pip(python: Path) -> None:
-    """A wheel is a zip file, and pip's runs from it."""
+    # A wheel is a zip file, and Python can run pip from it.
     wheels = debian.unpack(["python3-pip-whl"]).root / "usr/share/python-wheels"
     wheel = next(wheels.glob("pip-*.whl"))
     pip = [str(python), str(wheel / "pip")]

@@ -1,9 +1,8 @@
-"""The cache folder: whatever the tools fetch or build, outside of the checkout.
+"""The cache folder, for all that the tools fetch or build.
 
-It is `$SLOTMQ_CACHE`, else `$XDG_CACHE_HOME/slotmq`, else `~/.cache/slotmq`.
-A folder in it is whole or absent: it is filled under another name and renamed,
-and a lock keeps two processes (two test workers, say) from filling it twice.
-Deleting the cache is always safe while nothing runs out of it.
+It is `$SLOTMQ_CACHE`, else `$XDG_CACHE_HOME/slotmq`, else `~/.cache/slotmq`. A folder in it is
+complete or absent: it is filled under another name and then renamed. A lock prevents two
+processes from filling it at the same time. The cache may be deleted while no process uses it.
 """
 
 import fcntl
@@ -16,7 +15,7 @@ from pathlib import Path
 
 
 def root() -> Path:
-    """The cache folder, which need not exist yet."""
+    """The path of the cache folder, which may not exist yet."""
     if own := os.environ.get("SLOTMQ_CACHE"):
         return Path(own).absolute()
     if shared := os.environ.get("XDG_CACHE_HOME"):
@@ -25,7 +24,7 @@ def root() -> Path:
 
 
 def folder(name: str, fill: Callable[[Path], None]) -> Path:
-    """The folder `name` of the cache, made by `fill(empty_folder)` if it is not there."""
+    """The folder `name` of the cache. If it is missing, `fill(empty_folder)` makes it."""
     target = root() / name
     if target.is_dir():
         return target
@@ -40,7 +39,7 @@ def _fill_and_rename(target: Path, fill: Callable[[Path], None]) -> None:
     partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=target.parent))
     try:
         fill(partial)
-        partial.chmod(0o755)  # mkdtemp's 0700 would outlast the rename
+        partial.chmod(0o755)  # mkdtemp made it 0700
         partial.rename(target)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
@@ -49,7 +48,7 @@ def _fill_and_rename(target: Path, fill: Callable[[Path], None]) -> None:
 
 @contextmanager
 def _locked(name: str) -> Iterator[None]:
-    """Hold the lock of the folder `name`; the system drops it if this process dies."""
+    """Hold the lock of the folder `name`; the system releases it if this process dies."""
     locks = root() / "locks"
     locks.mkdir(parents=True, exist_ok=True)
     with (locks / name.replace("/", "+")).open("w") as lock:

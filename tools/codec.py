@@ -1,8 +1,8 @@
-"""The MQTT codec of the tools: builds what clients send, reads what a broker sends.
+"""The MQTT codec of the tools: encodes a client's packets, and decodes a broker's strictly.
 
-It knows 3.1, 3.1.1 and 5.0 (levels 3, 4 and 5), is written from the standards and shares nothing
-with the broker. The simulators run it on MicroPython too. `props` is the inside of a section of
-properties, which only level 5 has.
+`level` is the protocol level: 3 (MQTT 3.1), 4 (3.1.1) or 5 (5.0). `props` are encoded properties
+without their length; only level 5 has them. The codec is written from the standards and shares no
+code with the broker. The simulators run it on MicroPython too.
 """
 
 CONNECT, CONNACK, PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP = 1, 2, 3, 4, 5, 6, 7
@@ -25,7 +25,7 @@ _IN_OTHERS = (0x1C, 0x1F, 0x26)
 
 
 class Malformed(Exception):
-    """A broker may not send this."""
+    """The broker sent what the standard forbids."""
 
 
 def check(good: object, what: str) -> None:
@@ -33,18 +33,21 @@ def check(good: object, what: str) -> None:
         raise Malformed(what)
 
 
-# What clients send
+# Packets of a client
 
 
 def number(value: int) -> bytes:
+    """A two byte integer."""
     return value.to_bytes(2, "big")
 
 
 def number4(value: int) -> bytes:
+    """A four byte integer."""
     return value.to_bytes(4, "big")
 
 
 def string(data: bytes) -> bytes:
+    """A string or binary data, with its length."""
     return number(len(data)) + data
 
 
@@ -58,11 +61,13 @@ def length(value: int) -> bytes:
 
 
 def packet(first: int, body: bytes = b"") -> bytes:
+    """Fixed header and body; `first`: type and flags."""
     size = len(body)
     return (bytes((first, size)) if size < 128 else bytes((first,)) + length(size)) + body
 
 
 def section(level: int, props: bytes) -> bytes:
+    """The properties with their length; empty below level 5."""
     return length(len(props)) + props if level == 5 else b""
 
 
@@ -101,7 +106,7 @@ def publish(
 
 
 def ack(kind: int, packet_id: int, code: int = -1, props: bytes | None = None) -> bytes:
-    """PUBACK, PUBREC, PUBREL or PUBCOMP; code and props are version 5's, and may be missing."""
+    """PUBACK, PUBREC, PUBREL or PUBCOMP; code and props are of level 5, and optional."""
     body = number(packet_id)
     if code >= 0:
         body += bytes((code,))
@@ -119,7 +124,7 @@ def subscribe(
 
 
 def suback(level: int, packet_id: int, codes: list[int]) -> bytes:
-    """The broker's answer to it."""
+    """A broker's answer to SUBSCRIBE; codes: one reason code for each filter."""
     return packet(0x90, number(packet_id) + section(level, b"") + bytes(codes))
 
 
@@ -138,7 +143,7 @@ def disconnect(code: int = -1, props: bytes = b"") -> bytes:
 
 
 def varint(data: bytes, at: int) -> tuple[int, int] | None:
-    """A variable byte integer and where it ends; None while it is not whole."""
+    """A variable byte integer -> (value, offset of its end); None: it is incomplete."""
     value = shift = 0
     while at < len(data):
         check(shift < 28, "a length of more than four bytes")
@@ -152,7 +157,7 @@ def varint(data: bytes, at: int) -> tuple[int, int] | None:
 
 
 def extent(data: bytes, start: int = 0) -> tuple[int, int] | None:
-    """Where the body of the packet at `start` begins and ends; None while it is not whole."""
+    """The packet at `start` -> (offset of its body, offset of its end); None: it is incomplete."""
     found = varint(data, start + 1)
     if not found or sum(found) > len(data):
         return None
@@ -160,13 +165,13 @@ def extent(data: bytes, start: int = 0) -> tuple[int, int] | None:
 
 
 class Reader:
-    """Cuts what a connection brings into packets."""
+    """Splits the bytes of a connection into packets."""
 
     def __init__(self) -> None:
-        self.rest = b""  # the part of a packet
+        self.rest = b""  # an incomplete packet
 
     def packets(self, data: bytes) -> list[tuple[int, bytes]]:
-        """First byte and body of each packet that is whole now."""
+        """(first byte, body) of each packet that is complete with these bytes."""
         data = self.rest + data
         start, size = 0, len(data)
         found: list[tuple[int, bytes]] = []
@@ -183,17 +188,17 @@ class Reader:
         return found
 
 
-# What a broker sends, read strictly
+# Packets of a broker
 
 
 class Packet:
-    """kind, and of the others what that kind has."""
+    """A decoded packet: kind (its type), size in bytes, and the fields that this type has."""
 
     qos = retain = dup = packet_id = code = present = 0
     topic = payload = passed = codes = b""
     identifiers: list[int] | tuple[()] = ()
     props: dict[int, object] | None = None
-    owed: object = None  # of a PUBLISH: what the model says of it
+    owed: object = None  # used by the simulator's model
 
     def __init__(self, kind: int, size: int) -> None:
         self.kind = kind
@@ -201,7 +206,7 @@ class Packet:
 
 
 def take(buf: bytes, level: int) -> Packet | None:
-    """The first packet of these bytes, or None while it is not whole."""
+    """Decode the first packet of these bytes; None: it is incomplete. Malformed: it is invalid."""
     found = extent(buf)
     if not found:
         return None
@@ -293,7 +298,8 @@ def _read_publish(packet: Packet, first: int, body: bytes, level: int) -> None:
 def properties(
     data: bytes, at: int, allowed: tuple[int, ...]
 ) -> tuple[dict[int, object], int, bytes]:
-    """-> those that there are, where they end, and as they came those that are passed on."""
+    """Decode the properties at `at`; -> (values by identifier, offset of their end, raw bytes of
+    those that a broker forwards)."""
     size, at = _value(data, at, _VARINT)
     end = at + size
     check(end <= len(data), "properties longer than their packet")

@@ -1,8 +1,7 @@
-"""The first lines of the command `slotmq`, before all that it imports.
+"""The entry point of the command `slotmq`.
 
-A service manager may send a broker its signals while it still starts. Nothing has changed by
-then that they could be about, and they may not end it: until there are handlers
-(orders.pass_on_signals) they are ignored.
+A service manager may send SIGHUP, SIGUSR1 or SIGUSR2 while the command still imports its modules.
+Their default action would end the process, so they are ignored until run/orders.py handles them.
 """
 
 import sys
@@ -11,7 +10,7 @@ from .run import orders
 
 
 def main() -> None:
-    """Run the command, whose default is `run`."""
+    """Run the command line."""
     if sys.argv[1:2] == ["run"] or all(word.startswith("-") for word in sys.argv[1:2]):
         orders.ignore_signals()
     from . import cli

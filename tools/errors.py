@@ -1,13 +1,12 @@
-"""The one exception that the tools raise for what the user has to know or do, and how they print
-what others have chosen."""
+"""ToolError, and how text from outside (topics, file names) is made safe to print."""
 
 
 class ToolError(Exception):
-    """A failure that one line explains; the command line prints it without a traceback."""
+    """A failure that its message explains; the command line prints it without a traceback."""
 
 
 def shown(value: object) -> str:
-    """As text for a terminal, which obeys no character of it; one line."""
+    """The value as one line of printable text: control characters are escaped."""
     text = value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
     return "".join(one if one.isprintable() else _escaped(one) for one in text)
 

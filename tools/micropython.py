@@ -1,9 +1,8 @@
-"""Finds MicroPython's unix port and says how to start it.
+"""Finds MicroPython's unix port, and says how to start it.
 
-The one named by `$SLOTMQ_MICROPYTHON` (32-bit) or `$SLOTMQ_MICROPYTHON64` goes
-first, then a fitting `micropython` on the PATH, then Debian's, which is fetched
-into the cache. 32 bits is the word size of the boards: object sizes, small
-integers and hence what allocates are theirs only there.
+In this order: the program named by $SLOTMQ_MICROPYTHON (32-bit) or $SLOTMQ_MICROPYTHON64, a
+`micropython` on the PATH if it fits, Debian's, which is fetched into the cache. Boards have words
+of 32 bits; only with these are the sizes of objects, and what allocates, the same as there.
 """
 
 import functools
@@ -21,7 +20,7 @@ OLDEST = (1, 25)
 
 _VARIABLES = {32: "SLOTMQ_MICROPYTHON", 64: "SLOTMQ_MICROPYTHON64"}
 
-# What a MicroPython says of itself: word size, version, and which .mpy it loads.
+# Prints the word size, the version, and the kind of .mpy files that it loads.
 _PROBE = """\
 import sys
 v = sys.implementation.version
@@ -47,7 +46,7 @@ _MPY_ARCHITECTURES = (
 
 @dataclass(frozen=True)
 class MicroPython:
-    """A MicroPython that answered: how it starts, and what it is."""
+    """A MicroPython that runs here; `start` is its command line without arguments."""
 
     start: tuple[str, ...]
     bits: int
@@ -56,7 +55,7 @@ class MicroPython:
 
     @property
     def arch(self) -> str:
-        """The name mpy-cross has for its native code; "" if it can run none."""
+        """The architecture of its native code, as mpy-cross names it; "": it runs none."""
         number = self.mpy >> 10
         return _MPY_ARCHITECTURES[number] if number < len(_MPY_ARCHITECTURES) else ""
 
@@ -66,7 +65,9 @@ class MicroPython:
 
 @functools.cache
 def find(bits: int = 32) -> MicroPython:
-    """The MicroPython of that word size, fetched if there is none."""
+    """The MicroPython of that word size (32 or 64), fetched if there is none.
+
+    ToolError: it cannot be fetched or does not fit."""
     if named := os.environ.get(_VARIABLES[bits]):
         return _named(named, bits)
     if on_path := shutil.which("micropython"):
@@ -89,19 +90,18 @@ def command(
 
 
 def environment(*import_folders: Path) -> dict[str, str]:
-    """The environment to start it in: where it imports from, and a heap at low addresses.
+    """The environment to start it in: import path, and a heap at low addresses.
 
-    On a board the address of an object is a small integer. Here glibc would map
-    a heap of 128 KB and more near the top of the address space, where `id(obj)`
-    and `poll.modify` allocate 32 bytes each for the large integer; forbidden to
-    map, it takes the heap from the break, below 2 GB.
+    On a board an object's address is a small integer. Here glibc would mmap a heap of 128 KB or
+    more near the top of the address space, where `id(obj)` and `poll.modify` allocate 32 bytes for
+    a large integer. Without mmap it takes the heap from the break, below 2 GB.
     """
     path = ":".join([*map(str, import_folders), ".frozen"])
     return {**os.environ, "MICROPYPATH": path, "MALLOC_MMAP_MAX_": "0"}
 
 
 def probe(start: tuple[str, ...]) -> MicroPython | None:
-    """What this command line starts; None if it is no MicroPython that runs here."""
+    """The MicroPython that this command line starts; None: it is none, or does not run here."""
     try:
         answer = subprocess.run(
             [*start, "-c", _PROBE], capture_output=True, text=True, check=True, timeout=30
@@ -115,11 +115,11 @@ def probe(start: tuple[str, ...]) -> MicroPython | None:
 def _named(program: str, bits: int) -> MicroPython:
     found = probe((program,))
     if found is None:
-        raise ToolError(f"${_VARIABLES[bits]} is no MicroPython that starts: {program}")
+        raise ToolError(f"${_VARIABLES[bits]} does not start as MicroPython: {program}")
     if not _fits(found, bits):
         oldest = ".".join(map(str, OLDEST))
         raise ToolError(
-            f"${_VARIABLES[bits]} must be a {bits}-bit MicroPython from {oldest} on,"
+            f"${_VARIABLES[bits]} must be a {bits}-bit MicroPython {oldest} or later,"
             f" not {found}: {program}"
         )
     return found

@@ -1,5 +1,6 @@
-"""Reports as one HTML page that needs no other file: page.html, filled in by Jinja2, with pictures
-that matplotlib draws. Both come with the extras `picture` and `telemetry`.
+"""Reports as a single HTML page: Jinja2 fills in page.html, matplotlib draws the charts as SVG.
+
+Both libraries come with the extras `picture` and `telemetry`.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from .errors import ToolError
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, what to know, a picture or none, and a table."""
+    """One part of the page: heading, text, chart, table; all but the heading may be empty."""
 
     title: str
     words: str = ""
     picture: str = ""  # SVG
     heads: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
-    more: int = 0  # rows that are not shown
-    numbers: bool = False  # in all columns but the first?
+    more: int = 0  # how many rows were left out
+    numbers: bool = False  # align all columns but the first to the right
 
 
 def html(title: str, lines: Iterable[str], sections: Iterable[Section]) -> str:
-    """The page."""
+    """The page as text; `lines` are the paragraphs below the title."""
     text = resources.files(__package__).joinpath("page.html").read_text("utf-8")
     template = jinja2.Template(text, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     made: str = template.render(title=title, lines=lines, sections=sections)
@@ -41,10 +42,10 @@ def html(title: str, lines: Iterable[str], sections: Iterable[Section]) -> str:
 
 
 def svg(figure: Figure) -> str:
-    """A picture for a section."""
+    """The figure as an SVG element, the same bytes each time."""
     FigureCanvasSVG(figure)
     for words in figure.findobj(Text):
-        words.set_parse_math(False)  # it is a topic, whatever its dollars enclose
+        words.set_parse_math(False)  # a topic may contain $
     out = io.StringIO()
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "slotmq"}):
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
@@ -53,7 +54,7 @@ def svg(figure: Figure) -> str:
 
 
 def write(file: Path, made: bytes) -> None:
-    """All of it or nothing."""
+    """Write the file as a whole or not at all. ToolError: it cannot be written."""
     partial = file.with_name(f".{file.name}.part")
     try:
         partial.write_bytes(made)

@@ -1,7 +1,7 @@
-"""`slotmq passwd`: a user's line in the file that slotmq.v5.scram reads.
+"""`slotmq passwd`: adds, changes and deletes users in the file that slotmq.v5.scram reads.
 
-The line has what checks a SCRAM-SHA-256 password, and not the password. All other
-lines stay as they are; the file is replaced as a whole, and only its owner may read it.
+A user's line has the keys that verify a SCRAM-SHA-256 password, and not the password. All other
+lines stay as they are. The file is replaced as a whole, with mode 0600.
 """
 
 import binascii
@@ -16,17 +16,18 @@ from pathlib import Path
 
 from .errors import ToolError
 
-# RFC 7677 asks for 4096 or more. It is the client that computes them, at each login and
-# within the broker's connect_timeout, and a client may be a microcontroller. So the
-# default is the least; whoever's clients are computers can ask for more.
+# RFC 7677 asks for 4096 or more. The client computes them at each login, within the broker's
+# connect_timeout, and a client may be a microcontroller. So the default is the minimum.
 ITERATIONS = 4096
 ITERATIONS_MAX = 10_000_000
 _SALT_BYTES = 16
-_NAME_MAX = 100  # a client's first message has its room, even if each is sent as =2C
+_NAME_MAX = 100  # fits into a client's first message, even if each character is sent as =2C
 
 
 def put(file: Path, name: str, password: str, iterations: int = ITERATIONS) -> bool:
-    """Add the user's line, or replace it: True."""
+    """Add the user's line, or replace it; -> True if it existed.
+
+    ToolError: the name or password cannot be used, or the file cannot be read or written."""
     check_name(name)
     _check_password(password)
     new = line(name, password, iterations, os.urandom(_SALT_BYTES))
@@ -41,7 +42,7 @@ def put(file: Path, name: str, password: str, iterations: int = ITERATIONS) -> b
 
 
 def delete(file: Path, name: str) -> None:
-    """Take the user's line out."""
+    """Delete the user's line. ToolError: there is none, or the file cannot be changed."""
     check_name(name)
     lines = _read(file)
     at = _find(lines, name)
@@ -52,7 +53,7 @@ def delete(file: Path, name: str) -> None:
 
 
 def line(name: str, password: str, iterations: int, salt: bytes) -> bytes:
-    """What the file says of a user with this password [RFC 5802, 3]."""
+    """The line of a user with this password, without its newline [RFC 5802, 3]."""
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, iterations)
     stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
     server = hmac.digest(salted, b"Server Key", "sha256")
@@ -61,28 +62,30 @@ def line(name: str, password: str, iterations: int, salt: bytes) -> bytes:
 
 
 def check_name(name: str) -> None:
-    """ToolError for the file's own marks, and for what clients might prepare differently."""
+    """ToolError: the name has characters with a meaning in the file, or is not plain ASCII.
+
+    Clients may prepare (SASLprep) other characters differently."""
     if not name or len(name) > _NAME_MAX:
         raise ToolError(f"a name has 1 to {_NAME_MAX} characters")
     if ":" in name or name[0] == "#":
-        raise ToolError("a name has no : in it and no # at its beginning")
+        raise ToolError("a name must not contain : or begin with #")
     if not all("!" <= each <= "~" for each in name):
-        raise ToolError("a name is printable ASCII without blanks")
+        raise ToolError("a name must be printable ASCII without blanks")
 
 
 def _check_password(password: str) -> None:
-    """One that SASLprep [RFC 4013] would change is two, for clients with it and without."""
+    # If SASLprep [RFC 4013] changed it, clients with and without SASLprep would send different ones.
     if not password:
         raise ToolError("the password is empty")
     if not password.isprintable() or any(map(stringprep.in_table_b1, password)):
-        raise ToolError("the password has characters that cannot be printed")
+        raise ToolError("the password has unprintable characters")
     if unicodedata.normalize("NFKC", password) != password:
-        raise ToolError("the password has characters that clients would prepare (SASLprep)")
+        raise ToolError("the password has characters that SASLprep would change")
 
 
 def _read(file: Path, *, may_be_new: bool = False) -> list[bytes]:
-    """The file's lines, if it is one that the broker would read."""
-    from slotmq.v5 import scram  # and the broker with it, which no other command needs
+    """The file's lines. ToolError: the broker could not read it."""
+    from slotmq.v5 import scram  # imports the broker, so not at the top
 
     try:
         scram.Scram(file)
@@ -103,8 +106,8 @@ def _find(lines: list[bytes], name: str) -> int | None:
 
 
 def _write(file: Path, lines: list[bytes]) -> None:
-    """All or nothing: a new file in the place of the old one, with its owner."""
-    file = file.resolve()  # a link stays one
+    """Replace the file as a whole; it keeps its owner."""
+    file = file.resolve()  # a symbolic link stays
     try:
         handle, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)  # mode 0600
         new = Path(name)

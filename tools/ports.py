@@ -1,9 +1,9 @@
-"""A port of loopback for a process that is about to start.
+"""Finds a free TCP port on loopback for a process that is about to start.
 
-The kernel would give one too (port 0), but of the range that it gives to clients as well:
-between the question and the listener it may become the near end of somebody's connection.
-So it is one that the kernel gives to nobody, at random. Until the listener comes others ask as
-well: so this process holds the UDP port of the same number, which nobody else wants.
+Port 0 would not do: the kernel takes it from the ephemeral range, so before the process listens
+the port may become the local end of an outgoing connection. So a port below that range is drawn
+at random. To reserve it against other callers, also in other processes, this process binds the
+UDP port of the same number.
 """
 
 import os
@@ -12,35 +12,34 @@ import socket
 from collections import deque
 
 LOOPBACK = "127.0.0.1"
-# Above the ports that services have by habit, below those of the kernel: 32768 upwards on
-# Linux, 49152 elsewhere (RFC 6335, section 6).
+# Below the ephemeral ports: from 32768 on Linux, from 49152 elsewhere (RFC 6335, section 6).
 RANGE = range(20_000, 32_768)
 _TRIES = 100
-# Not the module's own generator, which a test may have given a seed.
+# A test may have seeded the generator of the module random.
 _draw = random.SystemRandom()
-_held: deque[int] = deque()  # file descriptors
-_MOST = 200
+_reserved: deque[int] = deque()  # file descriptors of the UDP sockets
+_RESERVED_MAX = 200
 
 
 def free_port() -> int:
-    """A port of loopback that nobody uses or has just been given. OSError if none was found."""
+    """A port that is free, and that no other caller was given lately. OSError: none was found."""
     for _ in range(_TRIES):
         port = _draw.choice(RANGE)
-        if _hold(port) and _is_free(port):
+        if _reserve(port) and _is_free(port):
             return port
     raise OSError(f"none of {_TRIES} ports of {LOOPBACK} is free")
 
 
-def _hold(port: int) -> bool:
-    held = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+def _reserve(port: int) -> bool:
+    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
-        held.bind((LOOPBACK, port))
+        udp.bind((LOOPBACK, port))
     except OSError:
-        held.close()
+        udp.close()
         return False
-    _held.append(held.detach())
-    if len(_held) > _MOST:
-        os.close(_held.popleft())
+    _reserved.append(udp.detach())
+    if len(_reserved) > _RESERVED_MAX:
+        os.close(_reserved.popleft())
     return True
 
 

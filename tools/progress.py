@@ -1,7 +1,6 @@
-"""Shows on standard error how far a fetch is: a bar on a terminal, elsewhere one line.
+"""A progress bar on standard error; without a terminal, or without click, one line.
 
-The one module that uses click before it must be there: tools/bootstrap.py fetches
-while nothing is installed yet.
+tools/bootstrap.py fetches before click is installed.
 """
 
 import sys
@@ -11,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def bar(label: str) -> Iterator[Callable[[float], None]]:
-    """What is given takes the percentage that has been reached."""
+    """Show a bar; call what the block is given with the percentage (0 to 100) reached."""
     try:
         import click
     except ImportError:

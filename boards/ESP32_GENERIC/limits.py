@@ -7,8 +7,8 @@ from slotmq import Limits
 LIMITS = Limits(
     connections=7,  # 10 sockets: the listener, UDP for NTP, one in reserve, 7 clients
     sessions=8,
-    # 112 KB hold the code as well, the broker's and the firmware's. So tables are much smaller
-    # than a Pico W's; all of a client's messages are thought to be short.
+    # The 112 KB also hold the code of broker and firmware, so the tables are much smaller than a
+    # Pico W's. They suit short messages.
     subscriptions=24,  # three for each client
     nodes=31,
     name_bytes=384,
@@ -23,12 +23,12 @@ LIMITS = Limits(
     inflight=8,
     queued=12,
     max_packet=512,
-    tx_bytes=176,  # what is longer goes out in parts
+    tx_bytes=176,  # a longer packet is sent in chunks
     rx_bytes=256,
     tail_bytes=32,
     reassembly=1,
     routes=4,
     route_entries=24,  # as many as subscriptions
     shares=2,
-    aliases=0,  # clients may use none
+    aliases=0,  # topic aliases are off
 )

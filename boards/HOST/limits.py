@@ -1,4 +1,4 @@
-"""Limits of a computer: for tests, simulation, and as a broker in a process."""
+"""Limits of a computer: for tests, simulation, and a broker inside a Python program."""
 
 from slotmq import Limits
 

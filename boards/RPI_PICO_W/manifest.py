@@ -1,9 +1,9 @@
-# manifest.py - MicroPython's build for this board takes it unchanged, from a clone of
-# MicroPython and one of slotmq:
+# manifest.py - freezes broker and firmware into MicroPython's image for this board. It needs a
+# clone of MicroPython and one of slotmq:
 #   make -C ports/rp2 BOARD=RPI_PICO_W \
 #       FROZEN_MANIFEST=/path/of/slotmq/boards/RPI_PICO_W/manifest.py
-# Frozen, broker and firmware run from flash; `slotmq deploy` still writes the preset, the
-# configuration and main.py, as files, and no code: what is frozen goes before /lib.
+# Frozen code runs from flash, and is imported before what is in /lib. `slotmq deploy` then copies
+# the limits, the configuration and main.py, but no code.
 include("$(PORT_DIR)/boards/RPI_PICO_W/manifest.py")  # noqa: F821 - what the stock image has
 include("../../lib/manifest.py")  # noqa: F821
 include("../../firmware/manifest.py")  # noqa: F821

@@ -1,4 +1,4 @@
-"""The three applications in examples/, on both runtimes, with clients of the network."""
+"""The programs in examples/ on both runtimes, with network clients."""
 
 import os
 import sys
@@ -64,8 +64,8 @@ def test_sensor_logger(start: Start) -> None:
     client.sock.close()
 
 
-def test_the_sensor_logger_goes_on_where_a_boards_milliseconds_begin_anew(start: Start) -> None:
-    """After 2 ** 30 of them, some twelve days; here in the sixth of twenty turns."""
+def test_the_sensor_logger_continues_when_ticks_ms_wraps_around(start: Start) -> None:
+    """It wraps around after 2 ** 30 ms, twelve days; here in the sixth of twenty turns."""
     example = start(
         "import sensor_logger\n"
         "now, read = [2**30 - 600], []\n"
@@ -89,11 +89,11 @@ def test_relay_controller(start: Start) -> None:
     watcher = example.connect("watcher")
     watcher.subscribe("relay/+", qos=1)
     watcher.receive("relay/1", b"off", 1, retain=True)
-    watcher.publish("relay/1/set", b"on", 1)  # may not: it is no panel
+    watcher.publish("relay/1/set", b"on", 1)  # refused: not a panel
     panel = example.connect("panel-1")
     panel.publish("relay/1/set", b"on", 1)
     watcher.receive("relay/1", b"on", 1)
-    panel.sock.close()  # lost
+    panel.sock.close()  # without DISCONNECT
     watcher.receive("relay/1", b"off", 1)
     watcher.sock.close()
 

@@ -1,5 +1,4 @@
-"""`slotmq inspect`: all that a journal holds is in the five tables, and what is no journal is told
-in one line."""
+"""`slotmq inspect`: five tables have all that a journal holds; another file is refused."""
 
 import sqlite3
 from binascii import crc32
@@ -26,8 +25,8 @@ from ..support.program import Run, conf
 SNAPSHOT = 20000
 
 
-def tables(file: Path, out: Path) -> dict[str, list[dict[str, Any]]]:
-    """Every row of the five tables, by column."""
+def inspected(file: Path, out: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rows of the five tables, as dictionaries."""
     done = CliRunner().invoke(cli.main, ["inspect", str(file), "--sqlite", str(out)])
     assert done.exit_code == 0, done.output
     with sqlite3.connect(out) as database:
@@ -41,7 +40,9 @@ def tables(file: Path, out: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("end", [Run.kill, Run.stop])
-def test_everything_is_there(tmp_path: Path, end: Callable[[Run], None]) -> None:
+def test_the_tables_have_all_that_a_journal_holds(
+    tmp_path: Path, end: Callable[[Run], None]
+) -> None:
     port = free_port()
     lines = ("persistence true", f"persistence_location {tmp_path}/", "allow_anonymous true")
     path = conf(tmp_path, f"listener {port} 127.0.0.1", *lines, "qos2_delivery release")
@@ -64,7 +65,7 @@ def test_everything_is_there(tmp_path: Path, end: Callable[[Run], None]) -> None
     end(run)
     reader.sock.close()
     writer.sock.close()
-    found = tables(tmp_path / "slotmq.db", tmp_path / "out.sqlite")
+    found = inspected(tmp_path / "slotmq.db", tmp_path / "out.sqlite")
     config = {row["key"]: row["value"] for row in found["config"]}
     assert (config["format"], config["tail"]) == (2, "whole")
     away, there = found["clients"]
@@ -91,7 +92,7 @@ def test_everything_is_there(tmp_path: Path, end: Callable[[Run], None]) -> None
         assert text in shown
 
 
-def test_a_clean_session_has_nothing_of_the_kept_one_before_it(tmp_path: Path) -> None:
+def test_a_clean_session_has_no_rows_of_the_persistent_one_before_it(tmp_path: Path) -> None:
     port = free_port()
     lines = ("persistence true", f"persistence_location {tmp_path}/", "allow_anonymous true")
     run = Run(tmp_path, "cpython", "-c", conf(tmp_path, f"listener {port} 127.0.0.1", *lines))
@@ -99,27 +100,27 @@ def test_a_clean_session_has_nothing_of_the_kept_one_before_it(tmp_path: Path) -
     kept = Client(("127.0.0.1", port))
     kept.connect(codec.connect("same", clean=False, session_expiry=600))
     kept.send(codec.publish("t", b"half done", 2, 77))
-    kept.expect(codec.Ack(codec.PUBREC, 77, 16))  # nobody is subscribed
+    kept.expect(codec.Ack(codec.PUBREC, 77, 16))  # no matching subscribers
     clean = Client(("127.0.0.1", port))
     will = codec.Will("will", b"gone", 1, False, {})
     clean.connect(codec.connect("same", clean=True, will=will))
     run.kill()
     kept.sock.close()
     clean.sock.close()
-    found = tables(tmp_path / "slotmq.db", tmp_path / "out.sqlite")
+    found = inspected(tmp_path / "slotmq.db", tmp_path / "out.sqlite")
     assert [(row["client_id"], row["expiry_s"]) for row in found["clients"]] == [("same", 0)]
     assert found["messages"] == []
 
 
-def test_a_long_payload_is_whole(tmp_path: Path) -> None:
+def test_a_payload_of_the_longest_packet_is_read(tmp_path: Path) -> None:
     file = tmp_path / "journal"
-    payload = b"x" * ((1 << 20) - 11 - 7) + b"the end"  # in the longest packet that there is
+    payload = b"x" * ((1 << 20) - 11 - 7) + b"the end"  # max_packet, less the headers
     started(FileMedium(str(file), SNAPSHOT, 1 << 24), payload)
-    (row,) = tables(file, tmp_path / "out.sqlite")["retain"]
+    (row,) = inspected(file, tmp_path / "out.sqlite")["retain"]
     assert row["payload"] == payload
 
 
-def test_a_terminal_obeys_no_payload(tmp_path: Path) -> None:
+def test_control_characters_of_a_payload_are_escaped(tmp_path: Path) -> None:
     file = tmp_path / "journal"
     payload = "\x1b[31mred\a\r\n\u202eder \u9e1f\x85".encode() + b"\xff"
     started(FileMedium(str(file), SNAPSHOT, 1 << 20), payload)
@@ -129,7 +130,7 @@ def test_a_terminal_obeys_no_payload(tmp_path: Path) -> None:
 
 
 def started(medium: object, payload: bytes = b"kept", topic: str = "topic") -> Any:
-    """A journal with one retained message more."""
+    """Start a broker on the medium and add one retained message to its journal."""
     broker = Broker(Limits(message_bytes=1 << 21, max_packet=1 << 20), Settings(sys_interval=0))
     journal = restore(broker, medium)
     broker.publish(topic, payload, retain=True)
@@ -138,12 +139,12 @@ def started(medium: object, payload: bytes = b"kept", topic: str = "topic") -> A
     return journal
 
 
-def test_a_copy_of_a_flash_region_is_as_good(tmp_path: Path) -> None:
+def test_a_copy_of_a_flash_region_can_be_read(tmp_path: Path) -> None:
     device = Ram(16, 4096)
     started(FlashMedium(device, SNAPSHOT))
     file = tmp_path / "region.bin"
     file.write_bytes(device.data)
-    found = tables(file, tmp_path / "out.sqlite")
+    found = inspected(file, tmp_path / "out.sqlite")
     assert [row["topic"] for row in found["retain"]] == ["topic"]
 
 
@@ -152,10 +153,10 @@ BLOCK, PAGE = 4096, 256
 
 @pytest.mark.parametrize(
     ("rotten", "newer"),
-    [((), "none"), ((PAGE + 3,), "generation 2 is damaged"), ((0, PAGE // 2), "has rotted")],
+    [((), "none"), ((PAGE + 3,), "generation 2"), ((0, PAGE // 2), "headers")],
     ids=["whole", "head", "header"],
 )
-def test_of_a_region_what_a_broker_would_take_over(
+def test_it_shows_the_generation_that_a_start_would_use(
     tmp_path: Path, rotten: tuple[int, ...], newer: str
 ) -> None:
     device = Ram(16, BLOCK)
@@ -167,22 +168,22 @@ def test_of_a_region_what_a_broker_would_take_over(
         device.data[newest.first * BLOCK + at] ^= 1
     file = tmp_path / "region.bin"
     file.write_bytes(device.data)
-    found = tables(file, tmp_path / "out.sqlite")
+    found = inspected(file, tmp_path / "out.sqlite")
     broker = Broker(Limits(), Settings(sys_interval=0))
     said: list[str] = []
     restore(broker, FlashMedium(device, SNAPSHOT), said.append)
     assert [row["topic"] for row in found["retain"]] == ["first", "second"][: 2 - bool(rotten)]
     assert len(found["retain"]) == broker.retained.names.count()
-    assert {row["key"]: row["value"] for row in found["config"]}["newer"] == newer
-    assert bool(said) == bool(rotten) and all(newer in text for text in said)
+    assert {row["key"]: row["value"] for row in found["config"]}["newer"].count(newer) == 1
+    assert bool(said) == bool(rotten)
 
 
-def test_a_file_that_nobody_may_write_can_be_read(tmp_path: Path) -> None:
+def test_a_read_only_file_is_read_and_not_changed(tmp_path: Path) -> None:
     file = tmp_path / "journal"
     started(FileMedium(str(file), SNAPSHOT, 1 << 20))
     file.chmod(0o400)
     before = file.stat().st_mtime_ns
-    assert len(tables(file, tmp_path / "out.sqlite")["retain"]) == 1
+    assert len(inspected(file, tmp_path / "out.sqlite")["retain"]) == 1
     assert file.stat().st_mtime_ns == before
 
 
@@ -202,11 +203,11 @@ def headed(head: bytes, data: bytes) -> bytes:
         (lambda _: b"SQLite format 3\0" * 512, "not a journal's"),
         (lambda data: data[:20], "no whole commit"),
         (lambda data: b"x" + data[1:], "not a journal's"),
-        (lambda data: headed(data[:7] + b"\2" + data[8:12], data), "is of version 2, this"),
+        (lambda data: headed(data[:7] + b"\2" + data[8:12], data), "version 2"),
         (lambda data: headed(data[:8] + b"\xff" * 4, data), "not a journal's"),
         (
             lambda data: data[:16] + wrong(b"\1\5\3" + data[19:23], data[19:23]) + data[27:],
-            "is of version 3, this program knows 2",
+            "version 3",
         ),
         (
             lambda data: (
@@ -229,7 +230,9 @@ def headed(head: bytes, data: bytes) -> bytes:
         "contradiction",
     ],
 )
-def test_what_is_no_journal_is_told_in_one_line(tmp_path: Path, make: Any, complaint: str) -> None:
+def test_what_is_no_journal_is_refused_in_one_line(
+    tmp_path: Path, make: Any, complaint: str
+) -> None:
     file = tmp_path / "journal"
     started(FileMedium(str(file), SNAPSHOT, 1 << 20))
     data = make(file.read_bytes())
@@ -247,18 +250,18 @@ def refused(file: Path, complaint: str, *more: str) -> None:
     assert complaint in line
 
 
-def test_a_folder_is_none(tmp_path: Path) -> None:
+def test_a_folder_is_refused(tmp_path: Path) -> None:
     refused(tmp_path, "directory")
 
 
-def test_a_database_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_database_that_exists_or_cannot_be_created(tmp_path: Path) -> None:
     file = tmp_path / "journal"
     started(FileMedium(str(file), SNAPSHOT, 1 << 20))
-    refused(file, "is there already", "--sqlite", str(file))
+    refused(file, "exists", "--sqlite", str(file))
     refused(file, "unable to open", "--sqlite", str(tmp_path / "none" / "out"))
 
 
-def test_a_database_that_could_not_be_written_is_not_there(
+def test_a_database_whose_writing_failed_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, out = tmp_path / "journal", tmp_path / "out"
@@ -267,15 +270,15 @@ def test_a_database_that_could_not_be_written_is_not_there(
         wrong.setitem(tables.TABLES, "retain", ("topic", "topic"))
         refused(file, "duplicate column", "--sqlite", str(out))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["journal", "journal.room"]
-    assert len(tables(file, out)["retain"]) == 1
+    assert len(inspected(file, out)["retain"]) == 1
 
 
-def test_what_a_damaged_one_still_holds(tmp_path: Path) -> None:
+def test_a_damaged_commit_is_not_shown(tmp_path: Path) -> None:
     file = tmp_path / "journal"
     started(FileMedium(str(file), SNAPSHOT, 1 << 20))
     data = bytearray(file.read_bytes())
     data[-12] ^= 1  # in the last record before the last COMMIT
     file.write_bytes(data)
-    found = tables(file, tmp_path / "out.sqlite")
+    found = inspected(file, tmp_path / "out.sqlite")
     assert found["retain"] == []
     assert {row["key"]: row["value"] for row in found["config"]}["tail"] == "damaged"

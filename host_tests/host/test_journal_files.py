@@ -1,4 +1,7 @@
-"""The files of a journal on a computer: whose they are, and which of them are written over."""
+"""The files of a journal on a computer: their modes and owners, and which of them are reused.
+
+A journal has a second file, NAME.room, which the next generation overwrites.
+"""
 
 import errno
 import os
@@ -37,7 +40,7 @@ class Journal:
         self.medium = FileMedium(str(path), SNAPSHOT, LIMIT)
 
     def again(self) -> None:
-        """As after a power cut: open files are gone."""
+        """Open the journal again, as after a power cut."""
         self.medium.close()
         self.medium = FileMedium(str(self.path), SNAPSHOT, LIMIT)
         (generation,) = self.medium.generations()
@@ -60,8 +63,10 @@ def open_to_all() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("open_to_all")
-def test_nobody_else_may_open_any_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever has one open reads what is written later, so it is so from the first moment."""
+def test_only_the_owner_may_open_any_of_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From their creation on: a process that opened one earlier could read later data."""
     made: list[int] = []
     opened = os.open
 
@@ -80,7 +85,7 @@ def test_nobody_else_may_open_any_of_them(tmp_path: Path, monkeypatch: pytest.Mo
     wrote(medium, 4, b"b")
     medium.set_aside(4, True)
     files = sorted(tmp_path.iterdir())
-    assert len(files) == 4  # with NAME.lock, NAME.new and a copy; the room is NAME.new
+    assert len(files) == 4  # the journal, NAME.lock, NAME.new and the damaged copy
     assert {oct(file.stat().st_mode & 0o777) for file in files} == {oct(0o600)}
     assert len(made) > len(files)
     assert not any(made)
@@ -88,7 +93,7 @@ def test_nobody_else_may_open_any_of_them(tmp_path: Path, monkeypatch: pytest.Mo
     lock.close()
 
 
-def test_a_lock_that_others_may_open_is_taken_from_them(tmp_path: Path) -> None:
+def test_a_lock_file_that_others_may_open_becomes_private(tmp_path: Path) -> None:
     file = tmp_path / "slotmq.db.lock"
     file.touch(0o644)
     lock = location.lock(str(tmp_path / "slotmq.db"))
@@ -97,7 +102,7 @@ def test_a_lock_that_others_may_open_is_taken_from_them(tmp_path: Path) -> None:
     lock.close()
 
 
-def test_what_is_no_lock_of_ours_alone_keeps_its_rights(tmp_path: Path) -> None:
+def test_a_linked_lock_file_keeps_its_mode(tmp_path: Path) -> None:
     file, theirs = tmp_path / "slotmq.db.lock", tmp_path / "theirs"
     theirs.touch(0o644)
     file.symlink_to(theirs)
@@ -112,8 +117,8 @@ def test_what_is_no_lock_of_ours_alone_keeps_its_rights(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["path", "room", "new"])
-def test_bytes_that_others_could_read_are_not_written_over(journal: Journal, name: str) -> None:
-    """A journal that somebody has put back, say: it is left to who has it open."""
+def test_a_file_that_others_could_open_is_not_overwritten(journal: Journal, name: str) -> None:
+    """For example a restored copy: processes that have it open must not see new data."""
     wrote(journal.medium, 2, b"b")
     journal.again()
     if name == "room":
@@ -127,15 +132,15 @@ def test_bytes_that_others_could_read_are_not_written_over(journal: Journal, nam
     assert {oct(file.stat().st_mode & 0o777) for file in (journal.path, journal.room)} == {"0o600"}
 
 
-def test_another_users_file_is_replaced_and_not_reused(
+def test_a_file_of_another_user_is_replaced(
     journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As root may have put it back: it can be written, but never be made private."""
+    """Root may have restored it: it can be written, but its mode cannot be changed."""
     us = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: us + 1)
     theirs = journal.path.stat().st_ino
     monkeypatch.setattr(os, "chmod", refused := Refused(errno.EPERM))
-    keeps = journal.path.open("rb")  # so that its number is nobody else's
+    keeps = journal.path.open("rb")  # so that its inode is not reused
     for generation in range(2, 5):
         wrote(journal.medium, generation, b"b")
         assert journal.new.stat().st_ino != theirs
@@ -156,7 +161,7 @@ class Refused:
         raise OSError(self.code, os.strerror(self.code))
 
 
-def cut_behind_the_link(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+def cut_after_the_link(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as cut:
         cut.setattr(os, "rename", Refused(errno.EIO))
         with pytest.raises(OSError, match="Input/output"):
@@ -164,7 +169,7 @@ def cut_behind_the_link(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> No
     journal.again()
 
 
-def test_a_symbolic_link_to_the_journal_does_not_hide_that_the_room_is_it(
+def test_a_journal_behind_a_symbolic_link_is_not_overwritten_as_the_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "data").mkdir()
@@ -176,7 +181,7 @@ def test_a_symbolic_link_to_the_journal_does_not_hide_that_the_room_is_it(
     journal = Journal(link)
     journal.again()
     wrote(journal.medium, 2, b"b")
-    cut_behind_the_link(journal, monkeypatch)
+    cut_after_the_link(journal, monkeypatch)
     wrote(journal.medium, 2, b"c")
     journal.medium.sync()
     assert held(link) == held(there.path) == b"a" * 50
@@ -184,10 +189,10 @@ def test_a_symbolic_link_to_the_journal_does_not_hide_that_the_room_is_it(
 
 
 @pytest.mark.parametrize("end", [".room", ".new"])
-def test_nor_does_a_file_system_that_counts_no_names(
+def test_nor_on_a_file_system_without_link_counts(
     journal: Journal, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
-    """Some of those in user space say 1 for each file."""
+    """Some FUSE file systems report 1 for each file."""
     journal.medium.close()
     journal.room.unlink()
     os.link(journal.path, str(journal.path) + end)
@@ -208,10 +213,10 @@ def test_nor_does_a_file_system_that_counts_no_names(
     assert held(journal.path) == b"a" * 50
 
 
-def test_where_no_file_can_be_opened_the_room_is_kept(
+def test_if_no_file_can_be_opened_the_room_stays(
     journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    room = journal.room.open("rb")  # so that its number is nobody else's
+    room = journal.room.open("rb")  # so that its inode is not reused
     opened: Callable[..., object] = open
 
     def too_many(path: str, *how: object, **options: object) -> object:
@@ -219,7 +224,7 @@ def test_where_no_file_can_be_opened_the_room_is_kept(
             raise OSError(errno.EMFILE, "Too many open files")
         return opened(path, *how, **options)
 
-    # Taken now: a test before this one may have had it forgotten and loaded anew.
+    # Imported here: an earlier test may have unloaded it.
     start = ondemand.take("journal.medium_file_start", 0)
     monkeypatch.setattr(start, "open", too_many, raising=False)
     with pytest.raises(OSError, match="Too many open files"):
@@ -230,10 +235,10 @@ def test_where_no_file_can_be_opened_the_room_is_kept(
     room.close()
 
 
-def test_where_the_folder_was_not_synced_nothing_is_written_over(
+def test_if_the_folder_cannot_be_synced_nothing_is_overwritten(
     journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A power cut may bring back as the journal what has become the room."""
+    """After a power cut the file that became the room may be the journal again."""
     wrote(journal.medium, 2, b"b")
     with monkeypatch.context() as broken:
         start = ondemand.take("journal.medium_file_start", 0)

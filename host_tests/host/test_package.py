@@ -1,4 +1,4 @@
-"""What a board is given: the lists in lib/package.json and lib/manifest.py are whole."""
+"""The lists of files are complete: lib/package.json, lib/manifest.py and the wheel's packages."""
 
 import json
 import re
@@ -12,7 +12,7 @@ import slotmq
 ROOT = Path(__file__).parents[2]
 LIB = ROOT / "lib"
 PACKAGE = json.loads((LIB / "package.json").read_text())
-# Every file of slotmq but the twins for CPython.
+# All files but those that only CPython imports
 FILES = sorted(str(path.relative_to(LIB)) for path in (LIB / "slotmq").rglob("*.py"))
 FOR_BOARDS = [name for name in FILES if not name.endswith("_cpython.py")]
 
@@ -21,7 +21,7 @@ def test_mip_installs_every_file_that_a_board_needs() -> None:
     assert [target for target, _ in PACKAGE["urls"]] == FOR_BOARDS
 
 
-def test_mip_finds_each_file_beside_package_json() -> None:
+def test_mip_finds_each_file_next_to_package_json() -> None:
     assert all(target == url for target, url in PACKAGE["urls"])
 
 
@@ -37,14 +37,14 @@ def test_a_firmware_freezes_the_same_files(monkeypatch: pytest.MonkeyPatch) -> N
     assert frozen == FOR_BOARDS
 
 
-def test_there_is_one_version() -> None:
+def test_all_files_name_the_same_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     changes = (LIB / "CHANGELOG.md").read_text()
     assert PACKAGE["version"] == project["version"] == slotmq.__version__
     assert f"## {slotmq.__version__}" in changes
 
 
-def test_what_is_installed_is_all_but_what_developers_run() -> None:
+def test_the_wheel_has_all_tools_but_those_of_developers() -> None:
     tools = ROOT / "tools"
     folders = {path.parent.relative_to(tools) for path in tools.rglob("__init__.py")}
     users = {
@@ -56,6 +56,6 @@ def test_what_is_installed_is_all_but_what_developers_run() -> None:
     assert users == {name for name in packages if name.startswith("slotmq_tools")}
 
 
-def test_what_is_installed_needs_nothing_of_what_developers_run() -> None:
+def test_tools_in_the_wheel_import_none_of_those_of_developers() -> None:
     files = [path for path in (ROOT / "tools").rglob("*.py") if "dev" not in path.parts]
     assert not [path for path in files if re.search(r"(from|import) .*\bdev\b", path.read_text())]

@@ -1,4 +1,4 @@
-"""The start of `slotmq run`: the line that it says, where it listens, why it is refused."""
+"""The start of `slotmq run`: its first line, where it listens, and starts that are refused."""
 
 import os
 import re
@@ -26,7 +26,7 @@ IMPLEMENTATION = {
         ("RPI_PICO_W", ("--heap", 200), 200),
     ],
 )
-def test_it_says_in_one_line_what_runs_and_where(
+def test_the_first_line_names_version_runtime_board_and_addresses(
     board: str, options: Sequence[object], heap: int, runtime: str, start: Start
 ) -> None:
     if runtime == "cpython":  # which has no --heap
@@ -55,7 +55,7 @@ def other_address() -> str:
     return "127.0.0.2"  # all of 127/8 is, on Linux
 
 
-def test_an_address(start: Start) -> None:
+def test_host_names_the_address(start: Start) -> None:
     port = free_port()
     assert start("-p", port, "--host", "127.0.0.2").headline().endswith(f" 127.0.0.2:{port}")
     assert serves("127.0.0.2", port)
@@ -77,7 +77,7 @@ def test_an_address_without_a_port_means_1883(
     run.stop()
 
 
-def test_a_listener_without_an_address_serves_all(start: Start, tmp_path: Path) -> None:
+def test_a_listener_without_an_address_serves_all_addresses(start: Start, tmp_path: Path) -> None:
     port = free_port()
     run = start("-c", conf(tmp_path, f"listener {port}", "allow_anonymous true"))
     assert run.headline().endswith(f" listening on 0.0.0.0:{port}, [::]:{port}")
@@ -97,26 +97,29 @@ def test_several_listeners(start: Start, tmp_path: Path) -> None:
     assert not serves("::1", first)
 
 
-def test_a_port_that_the_configuration_has_adds_nothing(start: Start, tmp_path: Path) -> None:
+def test_a_port_that_the_configuration_has_is_not_added_twice(
+    start: Start, tmp_path: Path
+) -> None:
     port = free_port()
     run = start("-c", conf(tmp_path, f"listener {port} 127.0.0.1"), "-p", port)
     assert run.headline().endswith(f" listening on 127.0.0.1:{port}")
 
 
-def test_a_listener_lets_nobody_in_that_has_no_name(start: Start, tmp_path: Path) -> None:
+def test_anonymous_clients_are_refused_by_default(start: Start, tmp_path: Path) -> None:
     port = free_port()
     start("-c", conf(tmp_path, f"listener {port}")).headline()
     not_authorized = bytes.fromhex("2002 0005")
     exchange(("127.0.0.1", port), (CONNECT, not_authorized)).close()
 
 
-# A start that is refused
+# Starts that are refused
 
 
 def test_a_bad_configuration(start: Start, tmp_path: Path) -> None:
     path = conf(tmp_path, "# mine", "max_qos 3")
-    line = f"slotmq: {path}:2: max_qos: expected a number from 0 to 2"
-    assert start("-c", path).refusal() == (3, line)
+    status, line = start("-c", path).refusal()
+    assert status == 3
+    assert line.startswith(f"slotmq: {path}:2: max_qos: "), line
 
 
 def test_a_missing_configuration(start: Start, tmp_path: Path) -> None:
@@ -125,45 +128,40 @@ def test_a_missing_configuration(start: Start, tmp_path: Path) -> None:
     assert str(tmp_path / "none") in line
 
 
-def test_more_than_the_table_holds(start: Start, tmp_path: Path) -> None:
+def test_a_value_above_its_limit(start: Start, tmp_path: Path) -> None:
     path = conf(tmp_path, "limit inflight 10", "max_inflight_messages 11")
     status, line = start("-c", path).refusal()
-    assert (status, line.partition(": expected ")[2]) == (3, "at most 10, see limit inflight")
+    assert status == 3
+    assert f"{path}:2: max_inflight_messages: " in line and "at most 10" in line, line
 
 
 def test_an_answer_to_connect_that_does_not_fit(start: Start, tmp_path: Path) -> None:
     path = conf(tmp_path, "limit tx_bytes 640", f"server_reference {'x' * 330}")
     status, line = start("-c", path).refusal()
     assert status == 3
-    expected = f"{path}:2: server_reference: expected a CONNACK of at most 320 bytes, half of "
-    assert line.startswith(f"slotmq: {expected}")
+    assert line.startswith(f"slotmq: {path}:2: server_reference: ") and "320 bytes" in line, line
 
 
 @pytest.mark.parametrize(
-    ("key", "before", "expected"),
-    [
-        ("log_dest", "file ", "a file that can be written"),
-        ("pid_file", "", "a file that can be written"),
-        ("scram_file", "", "a file that can be read"),
-    ],
+    ("key", "before"), [("log_dest", "file "), ("pid_file", ""), ("scram_file", "")]
 )
 @pytest.mark.parametrize("name", ["none/such", ""], ids=["missing", "folder"])
 def test_a_file_that_cannot_be_opened(
-    key: str, before: str, expected: str, name: str, start: Start, tmp_path: Path
+    key: str, before: str, name: str, start: Start, tmp_path: Path
 ) -> None:
     own = f"listener {free_port()} 127.0.0.1"
     path = conf(tmp_path, own, f"{key} {before}{tmp_path / name}")
     status, line = start("-c", path).refusal()
     assert status == 3
-    assert line.startswith(f"slotmq: {path}:2: {key}: expected {expected} ([Errno ")
+    assert line.startswith(f"slotmq: {path}:2: {key}: ") and "[Errno " in line, line
 
 
-def test_a_user_that_is_none(start: Start, tmp_path: Path) -> None:
+def test_a_line_of_another_format_in_scram_file(start: Start, tmp_path: Path) -> None:
     users = tmp_path / "users"
     users.write_text("# mine\nalice:secret\n")
     status, line = start("-c", conf(tmp_path, f"scram_file {users}")).refusal()
     assert status == 3
-    assert line.startswith(f"slotmq: {users}:2: expected a new name:iterations")
+    assert line.startswith(f"slotmq: {users}:2: ") and "name:iterations" in line, line
 
 
 @pytest.mark.parametrize(
@@ -172,7 +170,7 @@ def test_a_user_that_is_none(start: Start, tmp_path: Path) -> None:
         ("listener", ["listener {port} 127.0.0.1"]),
         ("listener", ["listener {port}"]),
         ("listener", ["listener {port} no.such.host.invalid"]),
-        ("listener", ["listener {port} 192.0.2.1"]),  # of documents, and of no machine
+        ("listener", ["listener {port} 192.0.2.1"]),  # a documentation address (RFC 5737)
         ("port", ["port {port}"]),
         ("bind_address", ["bind_address 127.0.0.1", "port {port}"]),
     ],
@@ -186,9 +184,7 @@ def test_a_listener_that_cannot_be_bound(
         path = conf(tmp_path, *[line.format(port=port) for line in lines], other)
         status, line = start("-c", path).refusal()
     assert status == 1
-    what = f"slotmq: {path}:1: {key}: expected an address of this machine that is free, not "
-    assert line.startswith(what)
-    assert f":{port} (" in line
+    assert line.startswith(f"slotmq: {path}:1: {key}: ") and f":{port} (" in line, line
 
 
 @pytest.mark.parametrize(("host", "shown"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")])
@@ -198,10 +194,10 @@ def test_an_address_in_use(host: str, shown: str, start: Start) -> None:
         port = server.getsockname()[1]
         status, line = start("-p", port).refusal()
     assert status == 1
-    assert line.startswith(f"slotmq: cannot listen on {shown}:{port}: ")
+    assert f" {shown}:{port}: " in line, line
 
 
-def test_an_address_of_no_machine(start: Start) -> None:
+def test_an_unknown_host(start: Start) -> None:
     status, line = start("--host", "no.such.host.invalid").refusal()
     assert status == 1
     assert "no.such.host.invalid:1883" in line
@@ -215,20 +211,14 @@ def test_tables_that_do_not_fit_the_heap(runtime: str, start: Start, tmp_path: P
         return
     status, line = run.refusal()
     assert status == 1
-    found = re.fullmatch(
-        r"slotmq: heap 160 KB: the tables take (\d+) bytes, and (\d+) are left for them beside"
-        r" 10240 for clients, (\d+) too few; lower limit message_bytes \(messages take (\d+)\)"
-        r"(, \w+ \(\d+\))*",
-        line,
-    )
-    assert found, line
-    tables, left, few, messages = map(int, found.groups()[:4])
+    assert line.startswith("slotmq: heap 160 KB: ") and "limit message_bytes" in line, line
+    tables, left, _clients, few, messages = map(int, re.findall(r"\d+", line)[1:6])
     assert left < messages < tables
     assert few == tables - left
 
 
 @pytest.mark.parametrize("limit", ["aliases 40", "shares 800"])
-def test_tables_of_version_5_do_not_count_where_it_is_not_spoken(
+def test_tables_of_version_5_take_no_heap_if_only_version_3_is_spoken(
     limit: str, runtime: str, start: Start, tmp_path: Path
 ) -> None:
     address = ("127.0.0.1", free_port())
@@ -241,17 +231,18 @@ def test_tables_of_version_5_do_not_count_where_it_is_not_spoken(
         status, line = run.refusal()
         assert status == 1
         name = limit.split()[0]
-        assert f"; lower limit {name} ({name} take " in line, line
+        assert f"limit {name} " in line, line
     run = start("-c", conf(tmp_path, *lines, "mqtt_versions 3"), "--board", "RPI_PICO_W")
     assert "listening" in run.headline()
     exchange(address, (CONNECT, CONNACK)).close()
     run.stop()
 
 
-# 16 KB do not hold the first file, 30 not all of them, 44 not what the start borrows.
+# 16 KB do not hold the first file, 30 not all of them, 44 not what the start loads on demand.
 @pytest.mark.parametrize("heap_kb", [16, 30, 44])
 def test_code_that_does_not_fit_the_heap(heap_kb: int, runtime: str, start: Start) -> None:
     if runtime == "cpython":
         return
-    line = f"slotmq: heap {heap_kb} KB: the broker's code does not fit"
-    assert start("--board", "RPI_PICO_W", "--heap", heap_kb).refusal() == (1, line)
+    status, line = start("--board", "RPI_PICO_W", "--heap", heap_kb).refusal()
+    assert (status, "code" in line) == (1, True), line
+    assert f"heap {heap_kb} KB" in line

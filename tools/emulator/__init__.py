@@ -1,14 +1,15 @@
-"""A board without a board: MicroPython's own image for the RP2040 in an emulator.
+"""An emulated RP2040 that runs MicroPython's own firmware image.
 
-    image.py      builds the image, a boot ROM and what slirp needs, once, into the cache
+    image.py      builds the image, a boot ROM, and a library for slirp, once, into the cache
     toolchain.py  the compilers for that, from Debian, without root
-    kit.py        what the build leaves, for other modules in the image
-    frozen.py     the image with the broker in it, of that, in seconds
-    machine/      the emulator: rp2040js, and what of the chip it lacks
-    board.py      starts it and stops it; its UART and its network are ports of loopback
+    kit.py        what is stored of that build, to link images with other frozen modules
+    frozen.py     the image with the broker frozen into it, linked from the kit in seconds
+    machine/      the emulator: rp2040js, and parts of the chip that it lacks
+    board.py      starts and stops it; its UART and its network are ports of loopback
+    cycles.py     counts the cycles that each kind of packet takes
 
-It runs the chip's machine code, with lwIP behind PPP in place of Wi-Fi. It has no
-USB, no second core and no Wi-Fi chip, and knows nothing of flash's slow reading. Flash is
-erased and programmed by the boot ROM's functions, which chip.cjs does at once: an erase makes
-ones, a program only clears bits, time passes as on a chip, and no power cut comes between.
+It executes the chip's machine code, with lwIP over PPP instead of Wi-Fi. It has no USB, no
+second core and no Wi-Fi chip, and reading flash takes no extra time. The boot ROM's functions
+erase and program flash; chip.cjs does each at once, so no power cut interrupts it. Erasing sets
+all bits, programming only clears bits, and both take as much time as on a chip.
 """

@@ -1,4 +1,4 @@
-"""Fetches and builds what the emulated board needs, or runs one for who wants to try it.
+"""Builds what the emulated board needs, and runs one if asked to.
 
 python -m slotmq_tools.emulator [--run FOLDER]
 """
@@ -24,11 +24,11 @@ _PORT = 1883
     "--run",
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Switch a board on, until Ctrl-C; its flash stays in FOLDER.",
+    help="Run a board until Ctrl-C; its flash is stored in FOLDER.",
 )
-@click.option("--forward", default=_PORT, show_default=True, help="Its port that is offered here.")
+@click.option("--forward", default=_PORT, show_default=True, help="Forward this port.")
 def main(folder: Path | None, forward: int) -> None:
-    """Build what the emulated board needs, once; and run it."""
+    """Build what the emulated board needs, unless it is in the cache; optionally run one."""
     try:
         made = image.build()
         toolchain.slirp()
@@ -44,23 +44,23 @@ def main(folder: Path | None, forward: int) -> None:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    # Two would write one flash, and the last to end would have it.
+    # Two boards in one folder would overwrite each other's flash.
     with (folder / "lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise ToolError(f"{folder}: an emulated board is on there already") from None
+            raise ToolError(f"{folder}: an emulated board runs there already") from None
         yield
 
 
 def _run(folder: Path, forward: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    # Also where a shell has started it in the background, which ignores Ctrl-C.
+    # A shell that starts it in the background has SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with _alone(folder), Board(folder, [forward]) as board:
         host, port = board.reach(forward)
         click.echo(
-            f"an emulated RP2040 is on: its REPL is {board.device}, its port {forward} is"
+            f"an emulated RP2040 runs: its REPL is {board.device}, its port {forward} is"
             f" {host}:{port}\n"
             f"slotmq deploy --board RPI_PICO_W --ppp --port {board.device} --reach {host}:{port}"
         )

@@ -1,11 +1,11 @@
-"""An emulated board that runs: its REPL and its network are ports of loopback.
+"""Starts an emulated board; its REPL and its network are ports of loopback.
 
     with Board(folder, forward=[1883]) as board:
         board.device          # for mpremote and `slotmq deploy --port`
-        board.reach(1883)     # the address that its port 1883 has on this computer
+        board.reach(1883)     # the address that forwards to its port 1883
 
-The network comes up when the program on the board brings up PPP on UART 1 with TX on
-GP4 and RX on GP5 (firmware's `link ppp`). What is on its flash lies in a file.
+The network is up once the program on the board opens PPP on UART 1 with TX on GP4 and RX on GP5
+(`link ppp` of the firmware). The content of its flash is stored in a file.
 """
 
 import json
@@ -24,18 +24,20 @@ from . import image, toolchain
 _HERE = Path(__file__).parent
 _MAIN = _HERE / "machine/main.cjs"
 _PACKAGE_JSON = _HERE / "package.json"
-_ADDRESS = "10.0.2.15"  # that slirp gives the board
+_ADDRESS = "10.0.2.15"  # slirp gives it to the board
 _SLIRP = "usr/bin/slirp-fullbolt"
 _STOP_S = 10
 
 
 class Board:
-    """One board, from its power-on to its power-off; what flash holds stays in `folder`."""
+    """A board from power-on to power-off; `folder` holds its flash and the logs."""
 
     def __init__(
         self, folder: Path, forward: Sequence[int] = (), *, firmware: Path | None = None
     ) -> None:
-        """`firmware`: another one than stock (image.py's `own`, frozen.py's)."""
+        """Switch it on. `forward`: ports of the board; `firmware`: an image other than stock.
+
+        ToolError: the emulator does not start."""
         self.flash = folder / "flash.bin"
         self.log = folder / "emulator.log"
         self._ports = {port: free_port() for port in forward}
@@ -46,7 +48,7 @@ class Board:
             self._process = subprocess.Popen(
                 words,
                 env=environment,
-                stdin=subprocess.PIPE,  # its end ends the emulator, however this process dies
+                stdin=subprocess.PIPE,  # the emulator ends with it, even if this process is killed
                 stdout=subprocess.PIPE,
                 stderr=log,
                 start_new_session=True,
@@ -59,22 +61,22 @@ class Board:
 
     @property
     def device(self) -> str:
-        """The REPL, as mpremote names it."""
+        """The address of the REPL, as mpremote takes it."""
         return f"socket://{LOOPBACK}:{self._offers['repl']}"
 
     def reach(self, port: int) -> tuple[str, int]:
-        """Where a port of the board is on this computer."""
+        """Host and port that forward to a port of the board."""
         return LOOPBACK, self._ports[port]
 
     def figures(self) -> dict[str, Any]:
-        """How often it was reset, and by its watchdog, what it erased, and how far its time is."""
+        """Counters: resets, watchdog resets (`bites`), erased sectors, instructions, seconds."""
         with socket.create_connection((LOOPBACK, self._offers["control"]), timeout=10) as sock:
             pieces = iter(lambda: sock.recv(4096), b"")
             figures: dict[str, Any] = json.loads(b"".join(pieces))
         return figures
 
     def close(self) -> None:
-        """Switch it off; flash is written to its file."""
+        """Switch it off and write its flash to the file."""
         self._process.terminate()
         try:
             self._process.wait(_STOP_S)
@@ -105,13 +107,14 @@ def run_script(
     *,
     save: bool = True,
     plain: bool = False,
-    apart: str = "",
+    counted: str = "",
 ) -> dict[str, Any]:
-    """Run a script on a fresh board as fast as it goes: its marks, its output, its error.
+    """Run a script on a freshly started board, faster than real time.
 
-    A mark is (number, cycles, instructions, calls of the function `apart`, cycles in them);
-    it repeats to the cycle, if the same flash is there again: that is, without `save`. With
-    `plain` rp2040js alone executes it."""
+    -> {"marks", "output", "errors"}. A mark is (number, cycles, instructions, calls of the
+    function `counted`, cycles in these calls). Runs with the same flash give the same marks; so
+    use `save=False`. With `plain` rp2040js executes all instructions itself.
+    ToolError: the emulator failed."""
     words, environment = command(flash)
     done = subprocess.run(
         [
@@ -119,7 +122,7 @@ def run_script(
             f"--exec={script}",
             *([] if save else ["--keep=no"]),
             *(["--plain=yes"] if plain else []),
-            *([f"--apart={image.build().address(apart)}"] if apart else []),
+            *([f"--count={image.build().address(counted)}"] if counted else []),
         ],
         env=environment,
         stdin=subprocess.DEVNULL,

@@ -1,16 +1,14 @@
-"""What a packet costs an RP2040: cycles and instructions of the broker, exactly.
+"""Counts the cycles and instructions that the broker needs for each kind of packet on an RP2040.
 
     python -m slotmq_tools.emulator.cycles [--write docs/performance.md]
 
-cycles_micropython.py runs on the emulated board in batch mode, where every run is the same to
-the cycle. What MicroPython's sockets and lwIP take is not counted, nor what platform/lwip.py
-reads of lwIP before each write (some 10,000 cycles), nor what flash makes the chip wait, of
-which the emulator knows nothing: a board takes up to a third more where its cache has to be
-filled.
+cycles_micropython.py runs on the emulated board in batch mode, where all runs take the same
+number of cycles. Not counted are MicroPython's sockets and lwIP, what platform/lwip.py reads from
+lwIP before each write (some 10,000 cycles), and waiting for flash, which the emulator does not
+model: a board needs up to a third more when its cache has to be filled.
 
-Another text of the program does not cost the same, even where it does the same: MicroPython
-finds a name by its hash in a map, and which names meet there is chance. So how often it looks
-for one, and what it spends on that, is counted apart from the rest, which has no chance in it.
+Renaming alone changes the count: MicroPython looks up names in hash maps, and which names collide
+is chance. So lookups, and the cycles in them, are counted separately from the rest.
 """
 
 import hashlib
@@ -35,37 +33,37 @@ _BEGINS, _ENDS = "<!-- cycles:begin -->\n", "<!-- cycles:end -->\n"
 
 @dataclass(frozen=True)
 class Cost:
-    """What one kind of packet takes of the broker."""
+    """What the broker needs for one kind of packet."""
 
     name: str
     cycles: int
     instructions: int
-    lookups: int  # of names in maps
-    in_lookups: int  # of the cycles
+    lookups: int  # of names in hash maps
+    in_lookups: int  # those of the cycles that lookups take
 
     @property
     def steady(self) -> int:
-        """The cycles in which names have no part."""
+        """The cycles outside of lookups."""
         return self.cycles - self.in_lookups
 
 
 def measure(texts: dict[str, bytes] | None = None) -> list[Cost]:
-    """All kinds, in the order in which they were sent; of some rounds the least.
+    """The cost of each kind of packet, in the order sent; the least of several rounds.
 
-    `texts` are other sources than those that are here."""
-    found = run_script(_GUEST, flash(texts) / "flash.bin", save=False, apart=_LOOKUP)
+    `texts`: sources that replace the broker's (see pack/mpy.py). ToolError: it failed."""
+    found = run_script(_GUEST, flash(texts) / "flash.bin", save=False, counted=_LOOKUP)
     if found["errors"]:
         raise ToolError(f"the board: {found['errors'].strip().splitlines()[-1]}")
     names = found["output"].split("\r\n")
     least: dict[str, Cost] = {}
-    for cost in _costs(names, found["marks"]):  # more than the least is an interrupt's
+    for cost in _costs(names, found["marks"]):  # interrupts add to some rounds
         if cost.name not in least or cost.cycles < least[cost.name].cycles:
             least[cost.name] = cost
     return list(least.values())
 
 
 def _costs(names: list[str], marks: list[list[int]]) -> Iterator[Cost]:
-    begun = entered = outside = [0] * 4  # outside: what the stand-ins take, between their marks
+    begun = entered = outside = [0] * 4  # outside: in the stand-ins for sockets
     for tag, *now in marks:
         if tag == _ENTER:
             entered = now
@@ -79,7 +77,7 @@ def _costs(names: list[str], marks: list[list[int]]) -> Iterator[Cost]:
 
 
 def flash(texts: dict[str, bytes] | None = None) -> Path:
-    """A folder with flash.bin, which has the broker on it, made of these sources or of ours."""
+    """A folder with flash.bin that holds the broker, made of `texts` or the broker's sources."""
     made = mpy.build(boards.load(BOARD).mpy_arch, texts=texts)
     files = {f"/lib/{name}": (made / name).read_bytes() for name in mpy.for_board(made, BOARD)}
     digest = hashlib.sha256()
@@ -107,7 +105,7 @@ def table(costs: list[Cost]) -> str:
 
 
 def read(file: Path) -> dict[str, Cost]:
-    """What the table there has, by name."""
+    """The costs in the file's table, by name."""
     lines = file.read_text().partition(_BEGINS)[2].partition(_ENDS)[0].splitlines()[2:]
     return {cost.name: cost for cost in map(_row, lines)}
 
@@ -121,11 +119,11 @@ def _row(line: str) -> Cost:
 
 
 def write(file: Path, costs: list[Cost]) -> None:
-    """Put the table between its two marks."""
+    """Replace the table between its two comments. ToolError: the file lacks them."""
     before, begin, rest = file.read_text().partition(_BEGINS)
     _, end, after = rest.partition(_ENDS)
     if not begin or not end:
-        raise ToolError(f"{file} has no place for the table")
+        raise ToolError(f"{file} lacks the comments around the table")
     file.write_text(before + begin + table(costs) + end + after)
 
 

@@ -1,8 +1,7 @@
-"""Runs on the emulated board: single packets through the broker, and a mark at each moment.
+"""Runs on the emulated board: sends single packets through the broker, with marks for cycles.py.
 
-Sockets and the poller are stand-ins, so that what is counted is the broker and not lwIP;
-their own time lies between the marks 1 and 2. A packet's time lies between 100 + n and
-200 + n, where n is its number in the list that is printed.
+Sockets and the poller are stand-ins, so that lwIP is not counted; the time in them lies between
+the marks 1 and 2. The time of packet n of the printed list lies between marks 100 + n and 200 + n.
 """
 
 import gc
@@ -127,14 +126,14 @@ def ack(first, packet_id):
     return packet(first, packet_id.to_bytes(2, "big"))
 
 
-# What lwIP takes is not counted, so neither is what looks at it before each write.
+# As lwIP is not counted, the check of its memory before each write is off too.
 broker = Broker(LIMITS.replaced({"tcp_bytes": 0}))
 broker.listen("any", 1883)
 names = []
 
 
 def turn(stream, data):
-    """One turn in which this comes from the client."""
+    """Run one turn, in which the client sends this."""
     stream.data = data
     for each in clients:
         each.size = 0
@@ -143,18 +142,18 @@ def turn(stream, data):
     EVENTS[:] = []
 
 
-def remember(name):
-    """Its route is remembered from now on, as that of any topic in use."""
+def cache_route(name):
+    """Put the topic's route into the cache, where that of any topic in use is."""
     turn(clients[3], publish(name, 0))
 
 
 def measure(name, stream, data):
-    """The same, between two marks."""
+    """Run the same turn between two marks."""
     if name not in names:
         names.append(name)
     number = names.index(name)
-    # What is done five times a second is done before; and the chip's own timers, which are
-    # as regular, are met in some rounds and not in others.
+    # A turn before does what is due five times a second. The pause differs by round, so that
+    # the chip's own timers interrupt only some of the rounds.
     time.sleep_ms(300 + 7 * ROUND[0])
     turn(stream, b"")
     stream.data = data
@@ -185,8 +184,8 @@ def subscribe(stream, name, qos):
     turn(stream, packet(0x82, b"\0\1" + field(name) + bytes((qos,))))
 
 
-def given(stream):
-    """The packet id of the PUBLISH that the client was sent."""
+def packet_id_sent(stream):
+    """The packet id of the PUBLISH that the broker sent to this client."""
     at = 0
     while stream.sent[at] >> 4 != 3:
         at += 2 + stream.sent[at + 1]
@@ -194,35 +193,37 @@ def given(stream):
     return stream.sent[at] << 8 | stream.sent[at + 1]
 
 
-def known(name, qos):
-    remember(name)
+def cached(name, qos):
+    """A PUBLISH to a topic whose route is in the cache."""
+    cache_route(name)
     return publish(name, qos)
 
 
-def forgotten(name):
+def uncached(name):
+    """A PUBLISH to a topic whose route is not in the cache."""
     turn(clients[3], packet(0xA2, b"\0\1" + field(b"nothing")))
-    subscribe(clients[3], b"nothing", 0)  # whatever changes the tree forgets all routes
+    subscribe(clients[3], b"nothing", 0)  # any change of the tree empties the cache
     return publish(name, 0)
 
 
 def every_kind(use):
-    """A packet of each kind, by turn() or measure()."""
+    """Send a packet of each kind by turn() or measure()."""
     a, b = clients[0], clients[1]
     use("a turn without events", a, b"")
     use("PINGREQ", a, b"\xc0\0")
-    use("QoS 0: PUBLISH to nobody", a, known(b"none/0", 0))
-    use("QoS 0: PUBLISH to 1 subscriber", a, known(b"one/0", 0))
+    use("QoS 0: PUBLISH to nobody", a, cached(b"none/0", 0))
+    use("QoS 0: PUBLISH to 1 subscriber", a, cached(b"one/0", 0))
     assert b.size
-    use("QoS 0: the same, a topic that was forgotten", a, forgotten(b"one/0"))
-    use("QoS 0: PUBLISH to 4 subscribers", a, known(b"four/0", 0))
-    use("QoS 1: PUBLISH to nobody, PUBACK", a, known(b"none/1", 1))
-    use("QoS 1: PUBLISH to 1 subscriber, PUBACK", a, known(b"one/1", 1))
-    use("QoS 1: PUBACK of a subscriber", b, ack(0x40, given(b)))
-    use("QoS 1: PUBLISH to 4 subscribers, PUBACK", a, known(b"four/1", 1))
-    for each, packet_id in [(each, given(each)) for each in clients]:
+    use("QoS 0: the same, a topic that was forgotten", a, uncached(b"one/0"))
+    use("QoS 0: PUBLISH to 4 subscribers", a, cached(b"four/0", 0))
+    use("QoS 1: PUBLISH to nobody, PUBACK", a, cached(b"none/1", 1))
+    use("QoS 1: PUBLISH to 1 subscriber, PUBACK", a, cached(b"one/1", 1))
+    use("QoS 1: PUBACK of a subscriber", b, ack(0x40, packet_id_sent(b)))
+    use("QoS 1: PUBLISH to 4 subscribers, PUBACK", a, cached(b"four/1", 1))
+    for each, packet_id in [(each, packet_id_sent(each)) for each in clients]:
         turn(each, ack(0x40, packet_id))
-    use("QoS 2: PUBLISH to 1 subscriber, PUBREC", a, known(b"one/2", 2))
-    packet_id = given(b)
+    use("QoS 2: PUBLISH to 1 subscriber, PUBREC", a, cached(b"one/2", 2))
+    packet_id = packet_id_sent(b)
     use("QoS 2: PUBREL of the publisher, PUBCOMP", a, ack(0x62, 1))
     use("QoS 2: PUBREC of a subscriber, PUBREL", b, ack(0x50, packet_id))
     use("QoS 2: PUBCOMP of a subscriber", b, ack(0x70, packet_id))

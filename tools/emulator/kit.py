@@ -1,8 +1,8 @@
-"""What stays of the image's build: enough to freeze other modules into it, within seconds.
+"""The files of the image's build that frozen.py needs to link images with other frozen modules.
 
-That is all that was linked, the link's words, a compiler without its libraries, the headers that
-frozen modules need as one file, and the Python tools that MicroPython's build calls for them.
-frozen.py uses it. Changing this file means building the image anew.
+These are all objects and libraries that were linked, the linker's command line, the compiler's
+programs, the headers that frozen modules need (as one preprocessed file), and the Python tools
+that MicroPython's build runs. Any change of this file causes a rebuild of the image.
 """
 
 import json
@@ -28,7 +28,7 @@ _CONTENT = "frozen_content.c"
 _PYTHON = ("tools/*.py", "py/makeqstrdata.py", "mpy-cross/mpy_cross/*.py", "extmod/asyncio/*.py",
            "ports/*/modules/*.py", "ports/*/boards/**/manifest.py")  # fmt: skip
 _REQUIRED = re.compile(r"""^require\(["']([\w.-]+)["']""", re.MULTILINE)
-_ALONE = ("-plugin", "-o")  # words of the linker that are dropped with the next one
+_DROPPED_WITH_NEXT = ("-plugin", "-o")  # options of the linker that are dropped with their value
 _DROPPED = ("-plugin-opt=", "-Map=")
 _INCLUDE = re.compile(r"^#include .*\n", re.MULTILINE)
 
@@ -36,7 +36,7 @@ Run = Callable[..., str]
 
 
 def keep(build: Path, micropython: Path, tools: debian.Unpacked, kit: Path, run: Run) -> None:
-    """Put the kit of a build into the folder `kit`."""
+    """Copy what is needed of the build into the new folder `kit`. ToolError: a program failed."""
     kit.mkdir()
     _keep_programs(tools, kit, run)
     _keep_link(build, kit)
@@ -47,7 +47,7 @@ def keep(build: Path, micropython: Path, tools: debian.Unpacked, kit: Path, run:
 
 
 def without_includes(text: str) -> str:
-    """C as HEADER serves it."""
+    """The C source without its includes, which HEADER replaces."""
     return _INCLUDE.sub("", text)
 
 
@@ -69,16 +69,16 @@ def _keep_link(build: Path, kit: Path) -> None:
     line = next(each for each in reversed(told.stderr.splitlines()) if "/collect2 " in each)
     words = shlex.split(line)[1:]
     folders = [build / word[2:] for word in words if word.startswith("-L")]
-    for script in build.glob("*.ld"):  # which the linker's own script includes
+    for script in build.glob("*.ld"):  # included by the linker script
         shutil.copy(script, kit)
     kept = list(_kept(iter(words), build, folders, kit))
     (kit / LINK).write_text(json.dumps(kept))
 
 
 def _kept(words: Iterator[str], build: Path, folders: list[Path], kit: Path) -> Iterator[str]:
-    # The linker's words as they are in the kit's folder, with the files they name
+    # The linker's arguments for the kit's folder; copies the files that they name.
     for number, word in enumerate(words):
-        if word in _ALONE:
+        if word in _DROPPED_WITH_NEXT:
             next(words)
         elif word.startswith("-l"):
             library = f"lib{word[2:]}.a"
@@ -99,7 +99,7 @@ def _kept(words: Iterator[str], build: Path, folders: list[Path], kit: Path) -> 
 
 
 def _keep_header(build: Path, kit: Path, run: Run) -> None:
-    # Preprocessed, with all macros that the headers define
+    # All headers preprocessed, with the macros that they define
     commands = json.loads((build / "compile_commands.json").read_text())
     command = next(each["command"] for each in commands if each["file"].endswith(_CONTENT))
     words = shlex.split(command)
@@ -118,10 +118,10 @@ def _keep_python(build: Path, micropython: Path, kit: Path) -> None:
             shutil.copy(file, target)
             if file.name == "manifest.py":
                 required.update(_REQUIRED.findall(file.read_text()))
-    # Debian's sources come without micropython-lib.
+    # Debian's sources lack micropython-lib.
     for name in required:
         folder = kit / STAND_INS / "micropython" / name
         folder.mkdir(parents=True)
-        (folder / "manifest.py").write_text(f'metadata(description="in the place of {name}")\n')
+        (folder / "manifest.py").write_text(f'metadata(description="empty stand-in for {name}")\n')
     (kit / QSTRS).parent.mkdir()
     shutil.copy(build / QSTRS, kit / QSTRS)

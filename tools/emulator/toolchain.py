@@ -1,9 +1,8 @@
-"""Compilers unpacked from Debian that run on any system: each program behind a script.
+"""Compilers unpacked from Debian that run on any Linux.
 
-A compiler starts other programs of its own (cc1, as, ld), which would find the
-machine's libraries and not those that they were built with. So every program of the
-unpacked folder is moved aside, and in its place lies a script that starts it through
-the folder's own loader.
+A compiler starts other programs (cc1, as, ld), which would load the machine's libraries and not
+those they were built with. So each program is renamed to NAME.real, and a script in its place
+starts it through the unpacked loader.
 """
 
 import os
@@ -19,10 +18,10 @@ from ..fetch import debian
 from ..fetch.retry import retry
 
 _PACKAGES = ("gcc-arm-none-eabi", "libnewlib-arm-none-eabi", "tcc", "libc6-dev")
-_CMAKE = "cmake>=3.25,<4"  # the SDK's own files want no later one
+_CMAKE = "cmake>=3.25,<4"  # the SDK's files need an older one than 4
 _PROGRAMS = ("usr/bin", "usr/lib/arm-none-eabi/bin", "usr/lib/gcc/arm-none-eabi", "usr/libexec")
 _ELF = b"\x7fELF"
-# Of newlib's variants the RP2040's is needed, of the C++ library's only that it is there.
+# The variants of newlib for the RP2040; of the C++ library only the files must exist.
 _NEWLIB = "usr/lib/arm-none-eabi"
 _VARIANTS = (".", "thumb/v6-m/nofp")
 _EMPTY = ("libstdc++.a", "libstdc++_nano.a", "libsupc++.a", "libsupc++_nano.a")
@@ -34,7 +33,7 @@ exec {loader} --library-path {libraries} --argv0 "$0" "$0.real" "$@"
 
 
 def unpack(target: Path) -> debian.Unpacked:
-    """The compilers in a folder, which may go when all is built."""
+    """Unpack the compilers into a folder. ToolError: they cannot be fetched."""
     arch = debian.architecture()
     debian.fetch(_PACKAGES, target, arch)
     unpacked = debian.Unpacked(target, arch)
@@ -50,12 +49,12 @@ def unpack(target: Path) -> debian.Unpacked:
 
 
 def slirp() -> debian.Unpacked:
-    """The other end of PPP: TCP of this computer for what is behind a serial line."""
+    """slirp, the other end of PPP: it connects the board to this computer's network."""
     return debian.unpack(["slirp"])
 
 
 def cmake() -> Path:
-    """The machine's, or else the one that PyPI has, of any system."""
+    """The machine's cmake, or PyPI's. ToolError: pip cannot install it."""
     if installed := shutil.which("cmake"):
         return Path(installed)
     return (

@@ -1,1 +1,6 @@
-"""Programs from Debian's mirror, unpacked in the cache; needs neither root nor installed packages."""
+"""Fetches programs from Debian's mirror into the cache, without root.
+
+debian.py            unpacks packages and their dependencies
+debian_archives.py   archives with fixed hashes, if the mirror's index cannot be used
+retry.py             retries downloads
+"""

@@ -1,11 +1,9 @@
-"""Debian packages without root: a package and all it depends on, unpacked in the cache.
+"""Unpacks Debian packages and their dependencies into the cache, without root.
 
-apt works here on a private state (its own sources, lists and an empty list of
-installed packages), so that it resolves the whole closure of a package for any
-architecture and touches nothing of the machine. Only the mirror, its proxy and
-its keys come from the machine's configuration, and apt itself reads that,
-whatever format it is written in. The programs start through the unpacked
-loader and libraries, whatever system is around them.
+apt runs with a state of its own (sources, lists, and an empty list of installed packages). So it
+resolves all dependencies, for any architecture, and changes nothing on the machine. The mirror,
+its proxy and its keys come from the machine's apt configuration, which apt itself reads. The
+unpacked programs are started through the unpacked loader and libraries, so they run on any Linux.
 """
 
 import os
@@ -23,10 +21,10 @@ from ..errors import ToolError
 from .debian_archives import ARCHIVES
 from .retry import retry
 
-SUITE = "trixie"  # the first with MicroPython; everything is taken from this one
+SUITE = "trixie"  # of all packages; the first release with MicroPython
 
 _CODENAMES = ("bullseye", "bookworm", "trixie", "forky", "duke", "sid")
-_ALIASES = ("oldstable", "stable", "testing", "unstable")  # other archives use these too
+_ALIASES = ("oldstable", "stable", "testing", "unstable")  # also used by other archives
 _APT_HELPER = "/usr/lib/apt/apt-helper"  # checks the hash of what it fetches
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _INDEX = re.compile(r"'(?P<mirror>\S+?)/dists/(?P<suite>[^/\s]+)/main/binary-")
@@ -55,7 +53,7 @@ Acquire::Retries "3";
 
 @dataclass(frozen=True)
 class Architecture:
-    """A Debian architecture, and where its libraries and its loader lie."""
+    """A Debian architecture, with its library folder (triplet) and its loader."""
 
     name: str
     triplet: str
@@ -82,14 +80,16 @@ class Unpacked:
     arch: Architecture
 
     def command(self, program: str) -> list[str]:
-        """The start of a command line that runs `program`, a path such as "usr/bin/x"."""
+        """The command line that runs `program`, a path such as "usr/bin/x", without arguments."""
         libraries = self.root / "usr/lib" / self.arch.triplet
         loader = libraries / self.arch.loader
         return [str(loader), "--library-path", str(libraries), str(self.root / program)]
 
 
 def architecture(bits: int = 64) -> Architecture:
-    """The architecture of the programs of that word size that this machine runs."""
+    """The Debian architecture with this word size that this machine can run.
+
+    ToolError: none is known."""
     machine = platform.machine()
     arch = _RUNNABLE.get((machine, bits))
     if arch is None:
@@ -98,7 +98,9 @@ def architecture(bits: int = 64) -> Architecture:
 
 
 def unpack(packages: Sequence[str], arch: Architecture | None = None) -> Unpacked:
-    """The packages and what they depend on, from the cache or else from the mirror."""
+    """The packages and their dependencies, from the cache or from the mirror.
+
+    ToolError: they cannot be fetched."""
     arch = arch or architecture()
     name = f"debian/{SUITE}-{arch.name}/{'+'.join(packages)}"
 
@@ -106,7 +108,7 @@ def unpack(packages: Sequence[str], arch: Architecture | None = None) -> Unpacke
 
 
 def fetch(packages: Sequence[str], target: Path, arch: Architecture) -> None:
-    """Unpack the packages and what they depend on into `target`."""
+    """Unpack the packages and their dependencies into `target`. ToolError: it failed."""
     try:
         _fetch(packages, arch.name, target)
     except ToolError as error:
@@ -114,13 +116,13 @@ def fetch(packages: Sequence[str], target: Path, arch: Architecture) -> None:
 
 
 def mirror() -> str:
-    """The address of Debian's archive, out of this machine's apt configuration."""
+    """The URL of Debian's archive, from this machine's apt configuration. ToolError: none."""
     listed = _run("apt-get", "--print-uris", "update")
     by_suite = {found["suite"]: found["mirror"] for found in _INDEX.finditer(listed)}
     for suite in (*_CODENAMES, *_ALIASES):
         if suite in by_suite:
             return by_suite[suite]
-    raise ToolError("this machine's apt is configured with no mirror of Debian's archive")
+    raise ToolError("apt's configuration names no mirror of Debian's archive")
 
 
 def _fetch(packages: Sequence[str], arch: str, target: Path) -> None:
@@ -152,9 +154,9 @@ def _download_known(known: Mapping[str, str], folder: Path) -> None:
 
 
 def fetch_sources(packages: Sequence[str], target: Path) -> None:
-    """Unpack what upstream wrote of these source packages into `target`.
+    """Unpack the upstream archives (.orig.tar) of these source packages into `target`.
 
-    A mirror may lack Debian's own part, which nobody needs here."""
+    ToolError: one is missing. Debian's own part is not needed, and a mirror may lack it."""
     state = target / ".apt"
     apt = _make_apt_state(state, architecture().name, kind="deb-src")
     try:
@@ -170,7 +172,7 @@ def _get(
     packages: Sequence[str], source: Sequence[str], target: Path, reached: Callable[[float], None]
 ) -> None:
     state = target / ".apt"
-    reason = "the mirror has none"
+    reason = "the mirror does not have them"
     try:
         _follow(reached, *source, cwd=state)
     except ToolError as error:
@@ -183,14 +185,14 @@ def _get(
             if not archives:
                 raise ToolError(reason)
             _run("tar", "-xf", str(archives[0]), "-C", str(target))
-        except ToolError as error:  # perhaps it came in part
+        except ToolError as error:  # the archive may be incomplete
             for file in archives:
                 file.unlink()
             raise ToolError(f"cannot fetch the sources of {package}: {error}") from None
 
 
 def _make_apt_state(state: Path, arch: str, kind: str = "deb") -> tuple[str, ...]:
-    """Write all that apt needs to work beside the machine's own state; -> its command line."""
+    """Write apt's own state and configuration; -> the start of an apt-get command line."""
     for folder in ("lists/partial", "archives/partial"):
         (state / folder).mkdir(parents=True)
     keys = f"[signed-by={_KEYRING}] " if _KEYRING.exists() else ""
@@ -201,29 +203,29 @@ def _make_apt_state(state: Path, arch: str, kind: str = "deb") -> tuple[str, ...
 
 
 def _run(*command: str) -> str:
-    """What the command prints; its first error line is the exception's text."""
+    """Run the command; -> its output. ToolError: its first line with an error."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
-        raise ToolError(f"it takes Debian's {command[0]}, which is not here") from None
+        raise ToolError(f"{command[0]} is missing; it is part of Debian and Ubuntu") from None
     if done.returncode != 0:
         raise _failed(command[0], done.stderr)
     return done.stdout
 
 
 def _follow(reached: Callable[[float], None], *command: str, cwd: Path | None = None) -> None:
-    """Run apt-get, which tells what percentage it has fetched."""
-    told, tell = os.pipe()
-    with os.fdopen(told) as lines, tempfile.TemporaryFile("w+") as errors:
-        status_to = ("-o", f"APT::Status-Fd={tell}")
+    """Run apt-get; call reached() with the percentage that it has fetched."""
+    status_in, status_out = os.pipe()
+    with os.fdopen(status_in) as lines, tempfile.TemporaryFile("w+") as errors:
+        status_to = ("-o", f"APT::Status-Fd={status_out}")
         process = subprocess.Popen(
             [*command, *status_to],
-            pass_fds=(tell,),
+            pass_fds=(status_out,),
             stdout=subprocess.DEVNULL,
             stderr=errors,
             cwd=cwd,
         )
-        os.close(tell)
+        os.close(status_out)
         for line in lines:
             if line.startswith("dlstatus:"):
                 reached(float(line.split(":")[2]))

@@ -1,10 +1,10 @@
-"""Archives whose path in Debian's pool and SHA-256 are known beforehand.
+"""Debian archives with fixed paths and hashes, for mirrors whose package index cannot be used.
 
-debian.py takes them when a mirror's index does not fit its signature: while a mirror is
-brought up to date that may last for hours, and the archives themselves lie there all the time.
+While a mirror is updated, its index may not fit its signature for hours; the archives are there
+all the time. debian.py fetches these when apt fails.
 """
 
-# (packages, architecture): {path: SHA-256} of the packages and all that they depend on
+# (packages, architecture): {path in Debian's pool: SHA-256}, dependencies included
 ARCHIVES: dict[tuple[tuple[str, ...], str], dict[str, str]] = {
     (("micropython",), "i386"): {
         "pool/main/m/micropython/micropython_1.25.0+ds-1_i386.deb": (

@@ -1,7 +1,4 @@
-"""Tries once more what a mirror or a registry did not give: mostly it fails for a moment.
-
-For what does not hurt when it is done twice: a fetch, not a build.
-"""
+"""Retries a download: most failures of a mirror or a package registry are temporary."""
 
 import sys
 import time
@@ -10,17 +7,19 @@ from typing import TypeVar
 
 from ..errors import ToolError
 
-PAUSES_S = (3.0, 15.0)  # before the second and the third attempt
+PAUSES_S = (3.0, 15.0)  # seconds before the second and the third attempt
 
 T = TypeVar("T")
 
 
 def retry(fetch: Callable[[], T]) -> T:
-    """What fetch() gives; its failure is told each time, and the last one is raised."""
+    """Call fetch() up to three times; -> its result.
+
+    It prints each ToolError but the last, which it raises. `fetch` must be safe to repeat."""
     for pause in PAUSES_S:
         try:
             return fetch()
         except ToolError as error:
-            print(f"slotmq: {error}; once more in {pause:g} s", file=sys.stderr, flush=True)
+            print(f"slotmq: {error}; trying again in {pause:g} s", file=sys.stderr, flush=True)
             time.sleep(pause)
     return fetch()

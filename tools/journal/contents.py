@@ -1,6 +1,6 @@
-"""What a journal holds: the last row of each slot, of the generation a broker would take over.
+"""What a journal holds: the last row of each slot, from the generation that a start would use.
 
-The records are read by the broker's own reader; lib/FORMAT.md has them byte by byte.
+The broker's own reader reads the records; lib/FORMAT.md describes their bytes.
 """
 
 from dataclasses import dataclass, field
@@ -28,15 +28,15 @@ class Message(NamedTuple):
 
 
 @dataclass
-class Kept:
-    """The last row of each slot, by slot."""
+class Contents:
+    """The last row of each slot; the keys are slots."""
 
     generation: int = 0
     version: int = 0
     commits: int = 0
-    bytes: int = 0
-    torn: int = 0
-    newer: str = ""  # what is wrong with what was newer
+    bytes: int = 0  # up to the last COMMIT
+    tail: int = 0  # what follows it: 0 nothing, 1 an incomplete record, 2 a damaged one
+    newer: str = ""  # why newer generations were not used; "": there are none
     now: int = 0  # tenths of a second since the broker's start
     clients: dict[int, dict[str, Any]] = field(default_factory=dict)
     subs: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -46,8 +46,10 @@ class Kept:
     retained: dict[int, Message] = field(default_factory=dict)
 
 
-def read(path: Path) -> Kept:
-    """What a journal's file holds up to its last COMMIT. ToolError: it is none."""
+def read(path: Path) -> Contents:
+    """Read a journal file, or a copy of a flash region, up to its last COMMIT.
+
+    ToolError: it cannot be read, is no journal, or is damaged."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -58,26 +60,28 @@ def read(path: Path) -> Kept:
         newer = _newer(medium.version, 1)
         why = "it is " + newer if newer else "its header is not a journal's, or damaged"
         raise ToolError(f"{path}: {why}")
-    kept, reader = _newest(path, medium, found, len(data))
+    contents, reader = _newest(path, medium, found, len(data))
     try:
-        _read_records(kept, reader, kept.bytes)
+        _read_records(contents, reader, contents.bytes)
     except (IndexError, KeyError, UnicodeDecodeError):
-        raise ToolError(f"{path}: its records contradict one another") from None
-    return kept
+        raise ToolError(f"{path}: its records contradict each other") from None
+    return contents
 
 
-def _newest(path: Path, medium: Image, found: list[int], longest: int) -> tuple[Kept, Reader]:
-    """The newest generation that has a whole commit, as a start chooses; nothing read yet."""
-    wrong = ["has rotted"] * medium.has_rotted
+def _newest(path: Path, medium: Image, found: list[int], longest: int) -> tuple[Contents, Reader]:
+    """The newest generation with a whole commit, which a start would use, without its rows."""
+    wrong = ["has damaged headers"] * medium.has_rotted
     versions = []
     for generation in found:
-        reader = Reader(medium, generation, longest)  # each record in one piece
-        end, torn = last_commit(reader, VERSION)
+        reader = Reader(medium, generation, longest)  # a buffer that holds any record
+        end, tail = last_commit(reader, VERSION)
         if end:
-            kept = Kept(generation=generation, bytes=end, torn=torn, newer=", ".join(wrong))
-            return kept, reader
-        versions.append(torn)
-        wrong.append(f"generation {generation} is {_newer(torn, VERSION) or 'damaged'}")
+            contents = Contents(
+                generation=generation, bytes=end, tail=tail, newer=", ".join(wrong)
+            )
+            return contents, reader
+        versions.append(tail)
+        wrong.append(f"generation {generation} is {_newer(tail, VERSION) or 'damaged'}")
     newer = _newer(max(versions), VERSION)
     raise ToolError(f"{path}: it {'is ' + newer if newer else 'has no whole commit'}")
 
@@ -85,32 +89,33 @@ def _newest(path: Path, medium: Image, found: list[int], longest: int) -> tuple[
 def _newer(version: int, known: int) -> str:
     if version <= known:
         return ""
-    return f"of version {version}, this program knows {known}"
+    return f"of version {version}; this program reads up to {known}"
 
 
-def _read_records(kept: Kept, reader: Reader, end: int) -> None:
+def _read_records(contents: Contents, reader: Reader, end: int) -> None:
     at = 0
     while at < end:
         at = reader.after(at)
         reader.find(at)
         body = bytes(reader.buf[: reader.read_body()])
-        _STEPS[reader.kind](kept, body)
+        _STEPS[reader.kind](contents, body)
         at = reader.next
 
 
-def _head(kept: Kept, body: bytes) -> None:
-    kept.version = body[0]
+def _head(contents: Contents, body: bytes) -> None:
+    contents.version = body[0]
 
 
-def _session(kept: Kept, body: bytes) -> None:
+def _session(contents: Contents, body: bytes) -> None:
     slot, flags = u16(body, 0), body[2]
     client_id = body[25:].decode()
-    # Whose rows are these? A clean one has none, nor what the slot's last one had: as Restorer.
-    before = kept.clients.get(slot)
+    # As journal/restore.py: a clean session has no rows, and a new client in a slot does not
+    # inherit the rows of the last one.
+    before = contents.clients.get(slot)
     if flags & _CLEAN or not before or before["client_id"] != client_id:
-        _session_gone(kept, body)
-    will = kept.messages[u16(body, 11)] if flags & _WILL else None
-    kept.clients[slot] = {
+        _session_gone(contents, body)
+    will = contents.messages[u16(body, 11)] if flags & _WILL else None
+    contents.clients[slot] = {
         "client_id": client_id,
         "expiry_s": 0 if flags & _CLEAN else _seconds(u32(body, 7)),
         "was_connected": bool(flags & _CONNECTED),
@@ -121,18 +126,18 @@ def _session(kept: Kept, body: bytes) -> None:
     }
 
 
-def _session_gone(kept: Kept, body: bytes) -> None:
+def _session_gone(contents: Contents, body: bytes) -> None:
     slot = u16(body, 0)
-    kept.clients.pop(slot, None)
-    kept.received.pop(slot, None)
-    for rows in (kept.subs, kept.deliveries):
+    contents.clients.pop(slot, None)
+    contents.received.pop(slot, None)
+    for rows in (contents.subs, contents.deliveries):
         for key in [key for key, row in rows.items() if row["session"] == slot]:
             del rows[key]
 
 
-def _subscription(kept: Kept, body: bytes) -> None:
+def _subscription(contents: Contents, body: bytes) -> None:
     share = body[12]
-    kept.subs[u16(body, 0)] = {
+    contents.subs[u16(body, 0)] = {
         "session": u16(body, 2),
         "filter": body[13 + share :].decode(),
         "qos": body[4],
@@ -142,14 +147,14 @@ def _subscription(kept: Kept, body: bytes) -> None:
     }
 
 
-def _subscription_gone(kept: Kept, body: bytes) -> None:
-    kept.subs.pop(u16(body, 0), None)
+def _subscription_gone(contents: Contents, body: bytes) -> None:
+    contents.subs.pop(u16(body, 0), None)
 
 
-def _message(kept: Kept, body: bytes) -> None:
+def _message(contents: Contents, body: bytes) -> None:
     text = 13 + u16(body, 11)
     payload = text + int.from_bytes(body[8:11], "big")
-    kept.messages[u16(body, 0)] = Message(
+    contents.messages[u16(body, 0)] = Message(
         body[13:text].decode(),
         body[payload:],
         body[2] >> 1 & 3,
@@ -159,11 +164,11 @@ def _message(kept: Kept, body: bytes) -> None:
     )
 
 
-def _delivery(kept: Kept, body: bytes) -> None:
+def _delivery(contents: Contents, body: bytes) -> None:
     msg = u16(body, 4)
-    kept.deliveries[u16(body, 0)] = {
+    contents.deliveries[u16(body, 0)] = {
         "session": u16(body, 2),
-        "message": None if msg == _NONE else kept.messages[msg],
+        "message": None if msg == _NONE else contents.messages[msg],
         "qos": body[6] >> 1 & 3,
         "retain": bool(body[6] & 1),
         "state": "released" if msg == _NONE else "sent" if body[6] & 8 else "queued",
@@ -171,35 +176,35 @@ def _delivery(kept: Kept, body: bytes) -> None:
     }
 
 
-def _delivery_released(kept: Kept, body: bytes) -> None:
-    kept.deliveries[u16(body, 0)].update(message=None, state="released")
+def _delivery_released(contents: Contents, body: bytes) -> None:
+    contents.deliveries[u16(body, 0)].update(message=None, state="released")
 
 
-def _delivery_gone(kept: Kept, body: bytes) -> None:
-    kept.deliveries.pop(u16(body, 0), None)
+def _delivery_gone(contents: Contents, body: bytes) -> None:
+    contents.deliveries.pop(u16(body, 0), None)
 
 
-def _received(kept: Kept, body: bytes) -> None:
+def _received(contents: Contents, body: bytes) -> None:
     held = [(u16(body, at), u16(body, at + 2)) for at in range(2, len(body), 4)]
-    kept.received[u16(body, 0)] = [
-        (packet_id, None if msg == _NONE else kept.messages[msg]) for packet_id, msg in held
+    contents.received[u16(body, 0)] = [
+        (packet_id, None if msg == _NONE else contents.messages[msg]) for packet_id, msg in held
     ]
 
 
-def _retained(kept: Kept, body: bytes) -> None:
-    kept.retained[u16(body, 0)] = kept.messages[u16(body, 2)]
+def _retained(contents: Contents, body: bytes) -> None:
+    contents.retained[u16(body, 0)] = contents.messages[u16(body, 2)]
 
 
-def _retained_gone(kept: Kept, body: bytes) -> None:
-    kept.retained.pop(u16(body, 0), None)
+def _retained_gone(contents: Contents, body: bytes) -> None:
+    contents.retained.pop(u16(body, 0), None)
 
 
-def _commit(kept: Kept, body: bytes) -> None:
-    kept.now = u32(body, 0)
-    kept.commits += 1
+def _commit(contents: Contents, body: bytes) -> None:
+    contents.now = u32(body, 0)
+    contents.commits += 1
 
 
-def _skip(kept: Kept, body: bytes) -> None:
+def _skip(contents: Contents, body: bytes) -> None:
     """No record has that type."""
 
 

@@ -1,4 +1,4 @@
-"""A journal's bytes as its own medium would give them: a file, or a copy of a flash region."""
+"""Bytes of a journal file, or of a copied flash region, as a medium for the broker's reader."""
 
 from binascii import crc32
 from typing import Any
@@ -12,23 +12,23 @@ _GENERATIONS = 1 << 30
 
 
 class Chip:
-    """Those bytes as a block device, which nobody may write."""
+    """The bytes of a flash region as a block device that can only be read."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
 
     def readblocks(self, block: int, buf: bytearray, offset: int = 0) -> None:
-        """Bytes of a block from `offset` on."""
+        """Fill `buf` with the bytes of a block from `offset`."""
         at = block * _BLOCK + offset
         buf[:] = self._data[at : at + len(buf)]
 
     def ioctl(self, operation: int, _: int) -> int:
-        """How many blocks there are, and how large they are."""
+        """4: the number of blocks; 5: the bytes of a block."""
         return len(self._data) // _BLOCK if operation == 4 else _BLOCK
 
 
 class Image:
-    """What Reader asks of a medium."""
+    """A medium for slotmq.journal.reader.Reader."""
 
     page = 1
 
@@ -36,10 +36,10 @@ class Image:
         self._data = data
         self._flash: Any = None
         self.end = len(data) - _HEADER
-        self.version = 0  # of the medium's format, where that is no reason to read it
+        self.version = 0  # of the medium's format, also if it is unknown
 
     def generations(self) -> list[int]:
-        """Those that there are, the newest first."""
+        """The numbers of the generations, the newest first; []: no journal."""
         data = self._data
         if data[:7] == _MAGIC[:7] and data[12:16] == crc32(data[:12]).to_bytes(4, "little"):
             generation = int.from_bytes(data[8:12], "little")
@@ -56,16 +56,16 @@ class Image:
 
     @property
     def has_rotted(self) -> bool:
-        """Was there a newer generation, or more of the newest, whose headers have rotted?"""
+        """Whether blocks of the newest generation, or of newer ones, have damaged headers."""
         return bool(self._flash and self._flash.failed)
 
     def open(self, generation: int) -> None:
-        """Read this one."""
+        """Select the generation that readinto() reads."""
         if self._flash:
             self._flash.open(generation)
 
     def readinto(self, at: int, buf: bytearray, n: int) -> int:
-        """Bytes of it from `at` on; how many there were."""
+        """Read up to n bytes from the offset `at`; -> how many there were."""
         if self._flash:
             count: int = self._flash.readinto(at, buf, n)
             return count

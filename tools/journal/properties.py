@@ -1,4 +1,4 @@
-"""Properties of MQTT 5.0 as text, by mosquitto's names: those that a journal keeps."""
+"""The MQTT 5.0 properties that a journal stores, as text with mosquitto's names."""
 
 _NUMBERS = {0x01: ("payload-format-indicator", 1), 0x02: ("message-expiry-interval", 4)}
 _TEXTS = {0x03: "content-type", 0x08: "response-topic", 0x09: "correlation-data"}
@@ -6,7 +6,9 @@ _USER = 0x26
 
 
 def shown(properties: bytes) -> str | None:
-    """`name=value; ...` as they stand on the wire; a user property is a name and a value."""
+    """The properties, in the format of the wire, as `name=value; ...`; None: there are none.
+
+    A user property is `user-property=NAME=VALUE`."""
     found = []
     at = 0
     while at < len(properties):
@@ -21,7 +23,7 @@ def shown(properties: bytes) -> str | None:
                 more, at = _text(properties, at)
                 value += f"={more}"
             found.append(f"{_TEXTS.get(kind, 'user-property')}={value}")
-        else:  # no broker keeps it
+        else:  # a journal stores no other
             found.append(f"{kind:#04x}: {properties[at + 1 :].hex()}")
             break
     return "; ".join(found) or None

@@ -1,10 +1,15 @@
-"""Makes the broker small for a board: few files, short names, the same program.
+"""Packs the broker for a board: few files, short names, the same program.
 
-A name costs a board some 25 bytes of heap, a module some 100 beside a table of all
-names in it, and a name that is imported 8 bytes in each importer. So what is always
-loaded together becomes one file, and names that nobody outside of the package can
-know become short ones. `program` reads the modules and finds out what each name
-means, `names` decides what every thing is called, `rewrite` writes the files.
+On a board a name takes some 25 bytes of heap, a module some 100 and a table of all its names,
+and an imported name 8 bytes in each importer. So modules that are always loaded together become
+one file, and names that are not used outside of the package become short.
+
+    program.py    reads the modules; finds what each top-level name refers to
+    names.py      chooses the new names
+    rewrite.py    writes the packed files
+    mpy.py        compiles them, into the cache
+    native.py     the heap that their native code takes on a board
+    mip.py        `slotmq build --mip`
 """
 
 from .program import Program
@@ -14,8 +19,8 @@ __all__ = ["packed"]
 
 
 def packed(texts: dict[str, str]) -> dict[str, str]:
-    """The files of the package as they go to a board, by import name: "slotmq/core.py".
+    """The packed files of the package, by import name ("slotmq/core.py").
 
-    `texts` are the modules' sources, by import name too. ValueError for what cannot
-    be told without running it."""
+    `texts`: the modules' sources, by import name too. ValueError: the meaning of a name or of a
+    branch is only known at run time. SyntaxError: a source cannot be parsed."""
     return write(Program(texts))

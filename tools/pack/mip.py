@@ -1,8 +1,8 @@
-"""`slotmq build --mip`: a folder that `mpremote mip install` takes, for every board.
+"""`slotmq build --mip`: a folder that `mpremote mip install` installs on every board.
 
-Bytecode is the same for all of them; native code is not, so it goes as source, and the
-board compiles it. package.json lists the files as lib/package.json does the sources. The folder
-is a package index too, of the layout that mip knows, in which a file's name is its hash.
+Bytecode is the same on all boards. Native code is not, so these modules are copied as source and
+the board compiles them. The folder has a package.json, and is a package index in mip's layout as
+well, where a file's name is its hash.
 """
 
 import hashlib
@@ -14,13 +14,13 @@ from pathlib import Path
 from . import mpy
 
 _NAME = "slotmq"
-_HASH = 8  # digits that are a file's name, as in micropython-lib's index
-_FORMAT = 1  # of the index's lists
-_VERSION_AT = 1  # of a .mpy file
+_HASH = 8  # hex digits of a file's name, as in micropython-lib's index
+_FORMAT = 1  # of the index
+_VERSION_AT = 1  # offset of the version in a .mpy file
 
 
 def write(folder: Path) -> int:
-    """Write the files and package.json; -> how many files a board gets."""
+    """Write the files, package.json and the index; -> how many files a board gets."""
     made = mpy.portable()
     names = sorted(str(file.relative_to(made)) for file in made.rglob("*.*py"))
     for name in names:
@@ -33,8 +33,8 @@ def write(folder: Path) -> int:
 
 
 def _write_index(folder: Path, names: list[str]) -> None:
-    # file/HA/HASH for each file; package/MPY/NAME/VERSION.json, where MPY is the version of .mpy
-    # files that a board loads.
+    # file/HA/HASH for each file, and package/MPY/NAME/VERSION.json, where MPY is the version of
+    # the .mpy files
     hashes = []
     for name in names:
         content = (folder / name).read_bytes()

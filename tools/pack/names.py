@@ -1,11 +1,10 @@
-"""What everything is called in the packed files.
+"""Chooses the names in the packed files.
 
-Attributes (methods included) have one map for the whole package, since nobody can
-tell an object's class from the text; definitions at a module's top have another, so
-that the same short name serves both. What the world outside knows keeps its name:
-what the package exports, dunder names, whatever Python's own objects have, and what the
-program looks up by a text. Such a text stands in a call or a table that is declared here;
-any other text is only a text.
+Attributes and methods share one map for the whole package, since the source does not tell an
+object's class. Top-level definitions have another map, so a short name can serve in both. These
+keep their names: what the package exports, dunder names, attributes of Python's own objects, and
+names that the program looks up by a string. Such strings stand in the calls and tables that are
+declared here; any other string is only text.
 """
 
 import array
@@ -35,7 +34,7 @@ from .program import (
     Program,
 )
 
-# Python's own, as CPython knows them, and what only MicroPython has.
+# Python's own objects, whose attributes keep their names; and names that only MicroPython has
 _OBJECTS = (
     *(str, bytes, bytearray, list, dict, tuple, int, set, float, property, BaseException, OSError),
     *(array.array, socket.socket, io.BytesIO, io.FileIO, io.TextIOWrapper),
@@ -46,9 +45,9 @@ alloc_emergency_exception_buf const heap_lock heap_unlock implementation ipoll m
 mem_free micropython modify native print_exception ptr ptr16 ptr32 ptr8 readinto register
 threshold ticks_add ticks_diff ticks_ms uint unregister viper
 """
-# Every MicroPython has these in its flash (py/makeqstrdata.py, static_qstr_list, and the
-# modules that all ports have), so as names they cost nothing; where one is missing it
-# costs what another name would.
+# Names that every MicroPython has in its flash (py/makeqstrdata.py, static_qstr_list, and the
+# modules of all ports). As short names they take no heap; one that a port lacks takes as much as
+# any other name.
 _IN_FLASH = """\
 append args bytecode clear close copy count endswith extend find format from_bytes get index
 insert isalpha isdigit islower isspace isupper items join key keys little lower lstrip pop
@@ -76,21 +75,21 @@ ENOBUFS ENODEV ENOENT ENOMEM ENOTCONN EOPNOTSUPP EPERM ETIMEDOUT errorcode GS2_H
 MONO_HMSB MONO_VLSB MVLSB RGB565 CERT_NONE CERT_REQUIRED SSLContext pi e inf nan tau pend_throw
 cur_task peek push ioctl
 """
-# Of a Broker's attributes, what programs around it and their hooks use.
+# Attributes of a Broker that surrounding programs and their hooks use
 _PUBLIC = "hooks limits log log_mask loop settings watch"
-# Classes whose objects a program is given: what is known of them is as of the exported ones.
+# Classes that are not exported, but whose objects are given to programs
 _GIVEN = ("Client",)
-# Of what may stand in for scram.Scram.
+# Methods of an object that replaces scram.Scram
 _AUTHENTICATION = "auth forget user"
-_ALWAYS = (NATIVE, CORE, APP, FIVE)
-_ASKED_FOR = ("journal", "record", "writer", "compaction", "restore", "segments", "in_process")
+_ALWAYS = (NATIVE, CORE, APP, FIVE)  # files that are always loaded
+_ON_REQUEST = ("journal", "record", "writer", "compaction", "restore", "segments", "in_process")
 _EXPORTS = "__all__"
 _WORD = re.compile(r"[A-Za-z_]\w*")
-# A text is a name where it is one of the first two arguments of such a call.
+# Calls in which a string among the first two arguments is a name
 _LOOKUPS = ("getattr", "setattr", "hasattr", "delattr")
 _WITH_NAMES = (*_LOOKUPS, "borrow", "tell", "__dict__.get")
-# Modules that look up names which are in variables, and the definitions that hold these names;
-# none where they come from a call, or from a table of another module.
+# Modules that look up names from variables, and the definitions with these names. "": the names
+# come from a call of _WITH_NAMES, or from a table of another module.
 TABLES = {
     "app": "_ORDERS",
     "app.start": "_MADE",
@@ -115,7 +114,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 class Names:
-    """attributes, definitions: what each is called now; arguments(): of a function."""
+    """attributes, definitions: the new name of each; arguments(): those of a function."""
 
     def __init__(self, program: Program) -> None:
         self._texts = set(_texts(program))  # the names that are looked up
@@ -127,12 +126,12 @@ class Names:
             if each.arg
         }
         self.exported = {*_exported(program), *_GIVEN}
-        self._asked = {*_asked(program), *self._texts}
+        self._used = {*_used(program), *self._texts}
         theirs = {name for each in _OBJECTS for name in dir(each)}
         flash = set(_IN_FLASH.split())
         kept = theirs | self._texts | set(f"{_MICROPYTHON} {_PUBLIC} {_AUTHENTICATION}".split())
         kept |= set(_methods_of(program, self.exported))
-        # of a module that is loaded on demand somebody has the object only
+        # a module that is loaded on demand is used as an object
         kept |= {
             m.name
             for name in program.modules
@@ -140,8 +139,8 @@ class Names:
             if self.is_known(program, m)
         }
         found = sorted(set(_attributes(program)))
-        # What is always loaded chooses first, among the names that cost nothing; last who is
-        # loaded only where it is asked for.
+        # The names that take no heap go to files that are always loaded first, and last to those
+        # that are loaded only on request.
         ranked = [[f for f in program.files if _rank(f) <= rank] for rank in (0, 1)]
         sooner = [set(_attributes(program, files)) for files in ranked]
         found.sort(key=lambda name: sum(name not in names for names in sooner))
@@ -155,9 +154,9 @@ class Names:
         self.definitions = self._definitions(program)
 
     def arguments(self, args: ast.arguments, bound: set[str]) -> dict[str, str]:
-        """Short names for a function's arguments, but for those that a call names.
+        """Short names for a function's arguments, except those that some call passes by keyword.
 
-        `bound` are the other names that the function binds."""
+        `bound`: the other names that the function binds."""
         names = [each.arg for each in args.args]
         taken = self.keywords | bound | set(names)
         short = (letter for letter in _LETTERS if letter not in taken)
@@ -166,15 +165,15 @@ class Names:
         )
 
     def is_known(self, program: Program, meaning: Own) -> bool:
-        """May somebody outside of the package use the definition?
+        """Whether the definition must keep its name, since it may be looked up by it.
 
-        Of app they may use what has no underscore. Of another file that is loaded by its name
-        it is what some module asks an object for that may be that file's module."""
+        In app these are all public ones. In another module that is loaded on demand these are
+        the names that any module uses as an attribute of an object, which may be the module."""
         if meaning.name[:2] == "__" or meaning.name in self.exported:
             return True
         if program.file_of(meaning.module) != program.flat(meaning.module):
             return False
-        return meaning.name[0] != "_" and (meaning.module == APP or meaning.name in self._asked)
+        return meaning.name[0] != "_" and (meaning.module == APP or meaning.name in self._used)
 
     def _definitions(self, program: Program) -> dict[Own, str]:
         own = {
@@ -190,7 +189,7 @@ class Names:
             called |= dict(zip(first, _short(never), strict=False))
             never |= set(called.values())
             for file in files:
-                # What only its own file knows may be called as something in another one.
+                # Names that only this file uses may be used again in other files.
                 rest = [m for m in own[file] if m not in called]
                 called |= dict(zip(rest, _short(never), strict=False))
             never |= set(called.values())
@@ -198,7 +197,7 @@ class Names:
 
 
 def _rank(file: str) -> int:
-    return 0 if file in _ALWAYS else 2 if file.startswith(_ASKED_FOR) else 1
+    return 0 if file in _ALWAYS else 2 if file.startswith(_ON_REQUEST) else 1
 
 
 def _own(program: Program, module: str) -> list[Own]:
@@ -207,7 +206,7 @@ def _own(program: Program, module: str) -> list[Own]:
 
 
 def _shared(program: Program) -> list[Own]:
-    """What one file defines and another one imports."""
+    """Definitions of one file that another file imports."""
     found: dict[Own, None] = {}
     for name, module in program.modules.items():
         file = program.file_of(name)
@@ -231,7 +230,7 @@ def _short(taken: set[str]) -> Iterator[str]:
 
 
 def _nodes(program: Program, files: Iterable[str] = ()) -> Iterator[ast.AST]:
-    """All that the modules have, or those of some files."""
+    """All syntax nodes, or those of some files."""
     names = [name for file in files or program.files for name in program.files.get(file, ())]
     for name in names:
         for statement in program.modules["" if name == INIT else name].body:
@@ -239,7 +238,7 @@ def _nodes(program: Program, files: Iterable[str] = ()) -> Iterator[ast.AST]:
 
 
 def _texts(program: Program) -> Iterator[str]:
-    """The words of the texts in the declared calls and tables."""
+    """The words in the strings of the declared calls and tables."""
     for name, module in program.modules.items():
         for statement in module.body:
             if _bound(statement) in TABLES.get(name, "").split():
@@ -253,7 +252,7 @@ def _texts(program: Program) -> Iterator[str]:
 
 
 def is_call_of(functions: tuple[str, ...], node: ast.Call) -> bool:
-    """Is it a call of one of these, or of a method that is called so?"""
+    """Whether it calls a function or method with one of these names."""
     return f".{ast.unparse(node.func)}".endswith(tuple(f".{each}" for each in functions))
 
 
@@ -275,11 +274,11 @@ def _bound(statement: ast.stmt) -> str:
 
 def _check_constant(module: str, node: ast.Call) -> None:
     if not isinstance(node.args[1], ast.Constant):
-        raise ValueError(f"{module}, line {node.lineno}: which names? Declare them in {__name__}")
+        raise ValueError(f"{module}, line {node.lineno}: declare the names in {__name__}")
 
 
 def _attributes(program: Program, files: Iterable[str] = ()) -> Iterator[str]:
-    """Whatever a class or an assignment gives to objects of the package."""
+    """The attributes that classes and assignments give to objects of the package."""
     for node in _nodes(program, files):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield node.attr
@@ -287,8 +286,8 @@ def _attributes(program: Program, files: Iterable[str] = ()) -> Iterator[str]:
             yield from in_class(node)
 
 
-def _asked(program: Program) -> Iterator[str]:
-    """What any module has of an object that no import statement has bound."""
+def _used(program: Program) -> Iterator[str]:
+    """The attributes that are used of anything but an imported module of the package."""
     for module in program.modules.values():
         for line in module.body:
             for node in ast.walk(line):

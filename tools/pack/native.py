@@ -1,22 +1,20 @@
-"""How much native code a .mpy file has, in the blocks that a board's heap gives out.
+"""The heap that the native code of .mpy files takes on a board, in bytes.
 
-The unix port maps native code outside of MicroPython's heap, where no measurement
-sees it; a board keeps it in the heap (or, an ESP32, outside of it). So it is
-counted from the file, as mpy-cross compiled it for the board's processor.
+The unix port maps native code outside of MicroPython's heap, so no measurement on the host
+counts it. A board has it in the heap (an ESP32 may have it outside). So it is computed from the
+file that mpy-cross compiled for the board's processor: each function rounded up to blocks.
 Format: MicroPython's py/persistentcode.c, version 6.
 """
 
 from pathlib import Path
 
-_BLOCK = 16
+_BLOCK = 16  # bytes; what MicroPython's heap is divided into
 _BYTECODE, _NATIVE, _VIPER = 0, 1, 2
-# Kinds of constant objects: four that have no bytes, two with a zero behind theirs.
+# Kinds of constant objects: those without bytes, and those with a zero byte at their end
 _BARE = range(5)
 _TEXTS = (5, 6)
 _TUPLE = 10
-
-
-_OF_COMPUTERS = "record_words_viper"  # it is loaded where the heap is large
+_HOST_ONLY = "record_words_viper"  # loaded only if the heap is large
 
 
 class _Reader:
@@ -36,7 +34,7 @@ class _Reader:
         return self._content[self._at - 1]
 
     def number(self) -> int:
-        """Seven bits to a byte, the highest first."""
+        """A variable-length integer: seven bits a byte, the highest first."""
         value = 0
         while True:
             byte = self.byte()
@@ -49,7 +47,7 @@ class _Reader:
 
 
 def in_folder(folder: Path) -> dict[str, int]:
-    """The modules that have native code, as slotmq.viper, and their bytes of it."""
+    """The heap that native code takes in bytes, for each module that has any ("slotmq.viper")."""
     sizes = {
         ".".join(file.relative_to(folder).with_suffix("").parts): in_file(file)
         for file in sorted(folder.rglob("*.mpy"))
@@ -58,13 +56,13 @@ def in_folder(folder: Path) -> dict[str, int]:
 
 
 def on_a_board(folder: Path) -> int:
-    """Bytes of native code that a board may have in its heap."""
+    """Bytes of native code in the folder's modules that a board may load."""
     sizes = in_folder(folder)
-    return sum(size for name, size in sizes.items() if not name.endswith(_OF_COMPUTERS))
+    return sum(size for name, size in sizes.items() if not name.endswith(_HOST_ONLY))
 
 
 def in_file(file: Path) -> int:
-    """The bytes of heap that the file's native functions take."""
+    """The bytes of heap that the file's native functions take. ValueError: no such .mpy file."""
     reader = _Reader(file.read_bytes())
     texts, objects = reader.number(), reader.number()
     for _ in range(texts):
@@ -79,7 +77,7 @@ def in_file(file: Path) -> int:
 
 def _skip_text(reader: _Reader) -> None:
     length = reader.number()
-    if not length & 1:  # else it is one of those that every MicroPython has
+    if not length & 1:  # else it is a number of a name that every MicroPython has
         reader.skip((length >> 1) + 1)
 
 
@@ -96,12 +94,12 @@ def _skip_object(reader: _Reader) -> None:
 
 
 def _functions(reader: _Reader) -> int:
-    """The native code of a function and of those in it."""
+    # The native code of a function and of its inner functions
     head = reader.number()
     kind, has_inner, length = head & 3, head & 4, head >> 3
     reader.skip(length)
     if kind in (_NATIVE, _VIPER):
-        reader.number()  # where its prelude is, or its flags
+        reader.number()  # offset of its prelude, or flags
     size = 0 if kind == _BYTECODE else -(-length // _BLOCK) * _BLOCK
     if has_inner:
         size += sum(_functions(reader) for _ in range(reader.number()))

@@ -1,8 +1,8 @@
-"""The modules of a package, and what each of their top-level names means.
+"""The modules of the package, and what each of their top-level names refers to.
 
-A name is one of four things: a definition of ours (function, class, variable), a
-constant, which is put in where it is used, a module of ours, or something of
-Python's, whose import statement stays as it is.
+A name refers to one of four things: a definition of the package (function, class, variable), a
+constant (its value replaces each use), a module of the package, or something imported from
+MicroPython, whose import statement stays.
 """
 
 import ast
@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 PACKAGE = "slotmq"
 INIT = "__init__"
-RUNTIME = "MICROPYTHON"  # true in all that is packed
-_NATIVE = "_viper"  # how the names of modules with native code end
-# What goes into one file, by the modules that it is made for. Native code has files of its
-# own: it is bound to a processor. Any other module that these do not need is a file alone.
+RUNTIME = "MICROPYTHON"  # the variable that is true on MicroPython
+_NATIVE = "_viper"  # suffix of modules with native code
+# The packed files. Each entry names the modules of one file; what these import, and no earlier
+# file has, goes into it too. Native code depends on the processor, so it has files of its own.
+# Any other module becomes a file by itself.
 NATIVE, CORE, APP, FIVE = "viper", "core", "app", "v5"
 _ENTRIES = (
     "broker",  # CORE
@@ -24,21 +25,21 @@ _ENTRIES = (
     "v5.connect",
     "protocol.subscribe",
     "v5.subscribe",
-    # The journal, for who wants one, and what only its start needs
+    # The journal; what only its start needs
     "fast.journal_viper",
     "journal.writer",
     "journal.compaction",
     "journal.restore",
-    # The recorder with its interceptor; what it does seldom is a file of its own
+    # The recorder with its interceptor; what it seldom needs
     "fast.record_viper",
     "recorder.writer recorder.interceptor",
     "fast.record_words_viper",
     "recorder.segments",
-    # What the broker's own program publishes, and its clients
+    # The surrounding program's messages and clients
     "embed.local",
     "embed.in_process",
 )
-# Shorter than they would be called else: a name costs a board bytes of heap.
+# Files whose names are shortened: each character takes heap on a board
 _NAMED = {"broker": CORE, "v5.extension": FIVE, "app.start": "start"}
 _NAMED |= {"journal.writer": "journal", "journal.start": "keep"}
 _NAMED |= {"status.log_connections": "log_text", "status.log_full_tables": "log_full"}
@@ -49,7 +50,7 @@ _WITH_NATIVE = "platform.arrays"  # modules with native code import it
 
 @dataclass(frozen=True)
 class Own:
-    """What a module of ours defines at its top."""
+    """A definition at the top level of a module of the package."""
 
     module: str
     name: str
@@ -57,19 +58,21 @@ class Own:
 
 @dataclass(frozen=True)
 class Constant:
-    """A name that stands for a number or a text."""
+    """A const() or another name whose value is known."""
 
     value: int | str | bytes
 
 
 @dataclass(frozen=True)
 class OurModule:
+    """A module of the package, by its name ("protocol.connect")."""
+
     name: str
 
 
 @dataclass(frozen=True)
 class Theirs:
-    """What an import statement of Python's own modules binds."""
+    """A name that is imported from MicroPython."""
 
     name: str
 
@@ -79,16 +82,16 @@ Meaning = Own | Constant | OurModule | Theirs
 
 @dataclass
 class Module:
-    """One source file: its statements without docstrings, and its names."""
+    """A module: its statements without docstrings, and what its top-level names refer to."""
 
     name: str
     body: list[ast.stmt]
     means: dict[str, Meaning] = field(default_factory=dict)
-    needs: list[str] = field(default_factory=list)  # modules of ours, in import order
+    needs: list[str] = field(default_factory=list)  # modules of the package, in import order
 
 
 class Program:
-    """All modules of the package, by name; "" is the package itself."""
+    """modules: by name ("" is the package itself); files: the packed files, with their modules."""
 
     def __init__(self, texts: dict[str, str]) -> None:
         self.modules: dict[str, Module] = {}
@@ -98,26 +101,25 @@ class Program:
             tree = ast.parse(text, path)
             _drop_docstrings(tree)
             tree = _OnMicroPython().visit(tree)
-            if tree.body or not name:  # else the first lines of a folder, for people
+            if tree.body or not name:  # a subpackage's __init__ has only a docstring
                 self.modules[name] = Module(name, list(_statements(tree.body)))
         for name in self.modules:
             self._resolve(name, ())
         self.files = self._files()
 
     def meaning(self, module: str, name: str) -> Meaning | None:
+        """What the top-level name of a module refers to; None: it is not defined."""
         return self.modules[module].means.get(name)
 
     def file_of(self, module: str) -> str:
-        """The file that a module goes into, by import name."""
+        """The packed file that a module goes into. ValueError: none."""
         for file, modules in self.files.items():
             if module in modules:
                 return file
         raise ValueError(f"{module} is in no file")
 
     def flat(self, module: str) -> str:
-        """What the file of a module is called, where it is a file alone: there are no folders.
-
-        Each name that is longer takes bytes of a board's heap."""
+        """The name of a module's packed file, without folders and as short as possible."""
         if module in _NAMED:
             return _NAMED[module]
         last = module.rpartition(".")[2]
@@ -127,7 +129,7 @@ class Program:
         return module.replace(".", "_")
 
     def imported(self, statement: ast.AST) -> Iterator[tuple[str, Meaning]]:
-        """What a statement binds, if it imports."""
+        """(name, what it refers to) for each name that an import statement binds."""
         if isinstance(statement, ast.Import):
             for alias in statement.names:
                 yield alias.asname or alias.name, Theirs(alias.asname or alias.name)
@@ -178,7 +180,7 @@ class Program:
         return files | alone
 
     def _closure(self, names: list[str], without: tuple[str, ...]) -> list[str]:
-        # In the order in which Python would run them: what one needs is before it.
+        # The names and all they import, without `without`; imported modules come first.
         found: list[str] = []
         seen: set[str] = set(without)
 
@@ -204,7 +206,7 @@ def _drop_docstrings(tree: ast.Module) -> None:
 
 
 class _OnMicroPython(ast.NodeTransformer):
-    """Leaves of what asks which Python this is the branch that a board takes."""
+    """Replaces `if MICROPYTHON` by the branch that a board takes."""
 
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
@@ -218,7 +220,7 @@ class _OnMicroPython(ast.NodeTransformer):
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     for statement in body:
         if isinstance(statement, ast.If):
-            raise ValueError(f"line {statement.lineno}: cannot tell which branch is taken")
+            raise ValueError(f"line {statement.lineno}: the condition is only known at run time")
         yield statement
 
 
@@ -240,9 +242,7 @@ def _defined(module: str, statement: ast.stmt) -> Iterator[tuple[str, Meaning]]:
     elif isinstance(statement, ast.Assign):
         for target in statement.targets:
             if not isinstance(target, ast.Name):
-                raise ValueError(
-                    f"{module}, line {statement.lineno}: more than a name is assigned"
-                )
+                raise ValueError(f"{module}, line {statement.lineno}: only a name may be assigned")
             yield target.id, _value(module, target.id, statement.value)
 
 

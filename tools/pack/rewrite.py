@@ -1,18 +1,18 @@
-"""Writes the packed files: the modules of each, one behind the other, renamed."""
+"""Writes the packed files: the modules of each one after the other, with the new names."""
 
 import ast
 
 from .names import Names, in_class, is_call_of
 from .program import INIT, PACKAGE, Constant, Meaning, OurModule, Own, Program, Theirs
 
-# The calls whose first argument names a module, and the module of these functions, in which
-# every text may do so.
+# Calls whose first argument names a module, and the module that defines them, in which any
+# string may name a module
 _LOADS = ("take", "borrow", "forget", "control", "taken.setdefault")
 _LOADER = "platform.ondemand"
 
 
 def write(program: Program) -> dict[str, str]:
-    """The texts of the packed files, by import name."""
+    """The sources of the packed files, by import name."""
     names = Names(program)
     texts = {
         f"{PACKAGE}/{file}.py": _file(program, names, file, modules)
@@ -22,7 +22,7 @@ def write(program: Program) -> dict[str, str]:
 
 
 def _file(program: Program, names: Names, file: str, modules: list[str]) -> str:
-    heads: dict[str, None] = {}  # import statements, once each
+    heads: dict[str, None] = {}  # import statements, without duplicates
     body: list[str] = []
     for name in modules:
         writer = _Writer(program, names, file, name)
@@ -41,7 +41,7 @@ def _is_constant(program: Program, module: str, statement: ast.stmt) -> bool:
 
 
 class _Writer(ast.NodeTransformer):
-    """Renames what one module's statements name."""
+    """Renames the names in one module's statements."""
 
     def __init__(self, program: Program, names: Names, file: str, module: str) -> None:
         self._program = program
@@ -51,12 +51,14 @@ class _Writer(ast.NodeTransformer):
         self._means = program.modules[module].means
         nodes = [node for line in program.modules[module].body for node in ast.walk(line)]
         self._used = {node.id for node in nodes if isinstance(node, ast.Name)}
-        self._scopes: list[dict[str, str | Meaning]] = []  # of the functions around, inner last
-        self._class: set[str] = set()  # names that the class around has bound
+        self._scopes: list[
+            dict[str, str | Meaning]
+        ] = []  # of the enclosing functions, the innermost last
+        self._class: set[str] = set()  # names bound in the enclosing class
         self._class_name = ""
 
     def imports(self, statement: ast.Import | ast.ImportFrom) -> list[str]:
-        """The import statements that are still needed, at the top or in a function."""
+        """The import statements that replace this one."""
         source = (statement.module or "") if isinstance(statement, ast.ImportFrom) else ""
         if source.split(".")[0] == PACKAGE:
             found = [
@@ -91,12 +93,12 @@ class _Writer(ast.NodeTransformer):
         return node
 
     def _file_name(self, node: ast.expr) -> ast.expr:
-        # "protocol.connect", for what is loaded on demand
+        # The packed file's name for "protocol.connect"
         if isinstance(node, ast.Constant) and node.value in self._program.modules:
             return ast.Constant(self._program.flat(str(node.value)))
         return node
 
-    # What a name means here
+    # Uses of names
 
     def _find(self, name: str) -> str | Meaning | None:
         for scope in reversed(self._scopes):
@@ -139,7 +141,7 @@ class _Writer(ast.NodeTransformer):
         if file == self._file:
             return ast.Name(name, node.ctx)
         if any(isinstance(scope.get(file), str) for scope in self._scopes):
-            raise ValueError(f"line {node.lineno}: {file}, {module}'s file, has another meaning")
+            raise ValueError(f"line {node.lineno}: {file}, the file of {module}, is a local name")
         return ast.Attribute(ast.Name(file, ast.Load()), name, node.ctx)
 
     # Definitions
@@ -169,7 +171,7 @@ class _Writer(ast.NodeTransformer):
 
     def _keeps_arguments(self, function: str) -> bool:
         if self._scopes:
-            return True  # an inner function: its names must stay apart from those around it
+            return True  # an inner function: short names could hide those of the outer one
         if self._class:
             return self._class_name in self._names.exported
         own = self._find(function)
@@ -210,7 +212,7 @@ class _Writer(ast.NodeTransformer):
     def _scope(
         self, node: ast.AST, args: ast.arguments, keep: bool = False
     ) -> dict[str, str | Meaning]:
-        # What the function binds; its arguments get their new names at once.
+        # The names that the function binds; its arguments are renamed here.
         bound: dict[str, str | Meaning] = {}
         shared: set[str] = set()
         for each in ast.walk(node):

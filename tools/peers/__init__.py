@@ -1,5 +1,5 @@
-"""Programs of others that the tests and benchmarks run beside the broker.
+"""Other programs that tests, benchmarks and the emulator run: mosquitto, Node.js, valgrind.
 
-Each module finds one on the machine or fetches it into the cache, and answers
-with the start of a command line.
+Each module finds one on the machine, or fetches it into the cache, and returns the start of a
+command line.
 """

@@ -1,7 +1,7 @@
-"""mosquitto, its clients mosquitto_pub and mosquitto_sub, from Debian.
+"""mosquitto and its clients mosquitto_pub and mosquitto_sub, from Debian.
 
-Always the unpacked ones, never those of the machine: every machine then
-compares with the same version, and no package's daemon holds port 1883.
+The machine's own are not used, so that every machine compares with the same version, and no
+installed daemon uses port 1883.
 """
 
 from functools import cache

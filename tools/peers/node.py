@@ -22,14 +22,16 @@ _PACKAGE_JSON = Path(__file__).with_name("package.json")
 
 
 def command(script: Path, package_json: Path = _PACKAGE_JSON) -> tuple[list[str], dict[str, str]]:
-    """The command line that runs a script, and the environment with the packages."""
+    """The command line that runs a script, and its environment (NODE_PATH).
+
+    ToolError: Node.js or the packages cannot be installed."""
     node, _ = _programs()
     return [*node, str(script)], {**os.environ, "NODE_PATH": str(packages(package_json))}
 
 
 @once
 def packages(package_json: Path = _PACKAGE_JSON) -> Path:
-    """The folder `node_modules` with what package.json names."""
+    """The folder `node_modules` with the packages that package.json names."""
 
     def install(target: Path) -> None:
         _, npm = _programs()
@@ -67,4 +69,4 @@ def _run(command: list[str], name: str, folder: Path) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         complaint = (done.stderr.strip().splitlines() or ["failed"])[0]
-        raise ToolError(f"{name} cannot install what the tests need: {complaint}")
+        raise ToolError(f"{name} cannot install the packages: {complaint}")

@@ -1,7 +1,7 @@
-"""What the boards' own modules look like to a type checker: MicroPython's stubs, from PyPI.
+"""Type stubs of MicroPython's modules, from PyPI, to check the types of firmware/.
 
-Each port's go into a folder of their own, since all define the same modules, and in
-place of CPython's standard library.
+Each port's stubs have a folder of their own, since all define the same modules. They replace
+CPython's standard library.
 """
 
 import subprocess
@@ -12,7 +12,7 @@ from .. import cache
 from ..errors import ToolError
 from ..fetch.retry import retry
 
-# The Pico W's are the rp2 port's with the modules for its network.
+# rp2: the Pico W's stubs, which include the modules for its network
 PACKAGES = {
     "rp2": "micropython-rp2-rpi_pico_w-stubs>=1.25,<1.26",
     "esp32": "micropython-esp32-stubs>=1.25,<1.26",
@@ -20,7 +20,7 @@ PACKAGES = {
 
 
 def folder(port: str) -> Path:
-    """Where the stubs of that port are."""
+    """The folder with the stubs of a port, a key of PACKAGES. ToolError: pip failed."""
 
     def install(target: Path) -> None:
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(target)]

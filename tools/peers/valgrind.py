@@ -1,4 +1,4 @@
-"""valgrind, which counts instructions: the machine's, else Debian's."""
+"""valgrind, which counts instructions: the machine's own, or Debian's."""
 
 import os
 import shutil
@@ -7,7 +7,7 @@ from ..fetch import debian
 
 
 def command() -> tuple[list[str], dict[str, str]]:
-    """The command line without options, and the environment to start it in."""
+    """The command line without options, and its environment."""
     if installed := shutil.which("valgrind"):
         return [installed], dict(os.environ)
     unpacked = debian.unpack(["valgrind"])

@@ -1,9 +1,8 @@
-"""What MicroPython runs on the host: the broker, with the arguments that it is given.
+"""Runs the broker on MicroPython on the host, with the arguments it is given.
 
-tools/run/launcher.py starts it and names a descriptor in $SLOTMQ_READY_FD, which is
-told when the broker listens, and one in $SLOTMQ_SIGNALS_FD, where the signals come that are
-sent to this process. Status 70 tells it that the code does not fit the heap, of which
-nothing is left for a line about it.
+tools/run/launcher.py starts it. It passes two descriptors: to $SLOTMQ_READY_FD a line is written
+once the broker listens, and from $SLOTMQ_SIGNALS_FD the signals sent to this process are read.
+Exit status 70: the code does not fit the heap, and no heap is left to print that.
 """
 
 import os
@@ -12,7 +11,7 @@ import sys
 try:
     from slotmq import app
 
-    try:  # what it borrows, as it is called in a packed program, or as it was written
+    try:  # app loads this on demand; packed it has another name
         __import__("slotmq.start")
     except ImportError:
         __import__("slotmq.app.start")
@@ -20,15 +19,15 @@ except MemoryError:
     sys.exit(70)
 
 
-# The numbers are Linux'; tools/run/orders.py has the same orders.
+# Linux's signal numbers; the same as BY_SIGNAL in tools/run/orders.py
 _BY_SIGNAL = {1: "reload", 2: "stop", 10: "compact", 12: "dump_tree", 15: "stop"}
 
 
 def announce(broker):
-    """Obey signals from now on, and tell the launcher, if there is one, that it listens."""
+    """Start to handle signals, and report to the launcher, if any, that the broker listens."""
     signals_fd = os.getenv("SLOTMQ_SIGNALS_FD")
     if signals_fd:
-        signals = open(int(signals_fd), "rb")  # noqa: SIM115 - until the end
+        signals = open(int(signals_fd), "rb")  # noqa: SIM115 - stays open
         broker.loop.watch(signals, lambda _: obey(broker, signals.read(128)[0]))
     ready_fd = os.getenv("SLOTMQ_READY_FD")
     if ready_fd:
@@ -37,11 +36,11 @@ def announce(broker):
 
 
 def obey(broker, number):
-    """A signal that somebody has sent to this process, and not to the launcher."""
+    """Handle a signal that was sent to this process instead of to the launcher."""
     try:
         getattr(broker, _BY_SIGNAL[number])()
     except (MemoryError, OSError) as error:
-        print("slotmq: not done:", error, file=sys.stderr)
+        print("slotmq: signal not obeyed:", error, file=sys.stderr)
 
 
 sys.exit(app.main(sys.argv[1:], on_ready=announce))

@@ -1,7 +1,7 @@
-"""`slotmq -d`: the broker goes on in the background once it listens.
+"""`slotmq -d`: the broker runs in the background once it listens.
 
-The command that was typed ends only then, with status 0, or with the broker's
-own status if the start was refused, and its messages have been seen.
+The command in the foreground ends only then, with status 0. If the start is refused, it ends
+with the broker's status, after its messages were printed.
 """
 
 import os
@@ -12,13 +12,15 @@ from importlib import import_module
 from typing import NoReturn
 
 _LOST = (
-    "slotmq: the log to stderr and stdout ends here, in the background;"
-    " `log_dest file PATH` keeps one"
+    "slotmq: the broker goes to the background and logs no more to stderr or stdout;"
+    " `log_dest file PATH` would log to a file"
 )
 
 
 def keeps_log(config: str | None, board: str) -> bool:
-    """Does anything read what is logged, or is nothing? A bad file is the start's to tell."""
+    """Whether the configuration logs to a file, or not at all.
+
+    Errors in the file are ignored here: the start reports them."""
     from slotmq.config import mosquitto_conf, settings
 
     found = settings.Settings()
@@ -30,34 +32,36 @@ def keeps_log(config: str | None, board: str) -> bool:
 
 
 def detach(*, keeps_log: bool) -> Callable[[], None]:
-    """Go on in a process and a session of its own; call what is returned when ready."""
-    told, tell = os.pipe()
+    """Continue in a child process with a session of its own; -> a function to call when ready.
+
+    That function lets the parent end and closes stdout and stderr."""
+    ready_in, ready_out = os.pipe()
     if child := os.fork():
-        os.close(tell)
-        _end_when_ready(told, child)
-    os.close(told)
+        os.close(ready_out)
+        _end_when_ready(ready_in, child)
+    os.close(ready_in)
     os.setsid()
 
     def ready() -> None:
         if not keeps_log:
             print(_LOST, file=sys.stderr, flush=True)
         _leave_terminal()
-        with suppress(BrokenPipeError):  # nobody waits any more
-            os.write(tell, b"\n")
-        os.close(tell)
+        with suppress(BrokenPipeError):  # the parent was killed
+            os.write(ready_out, b"\n")
+        os.close(ready_out)
 
     return ready
 
 
-def _end_when_ready(told: int, child: int) -> NoReturn:
-    if os.read(told, 1):
+def _end_when_ready(ready_in: int, child: int) -> NoReturn:
+    if os.read(ready_in, 1):
         os._exit(0)
     _, status = os.waitpid(child, 0)
     os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
 def _leave_terminal() -> None:
-    """Output goes nowhere from now on; input is the line of orders, and stays."""
+    # Standard input stays: it is the pipe of orders.
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)

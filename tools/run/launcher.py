@@ -1,9 +1,8 @@
 """Runs the broker: in this process on CPython, as a child process on MicroPython.
 
-MicroPython gets a session of its own, since a SIGINT from the terminal would
-raise KeyboardInterrupt anywhere in it. It takes its orders from a pipe whose
-other end only this process has: if this process is killed, however hard, the
-pipe ends, and the broker stops by itself.
+The child gets a session of its own, since a SIGINT from the terminal would raise
+KeyboardInterrupt anywhere in it. It reads orders from a pipe whose other end only this process
+holds. If this process is killed, the pipe closes and the broker stops.
 """
 
 import io
@@ -21,15 +20,17 @@ from . import orders
 
 BOOT = Path(__file__).with_name("boot_micropython.py")
 _STDIN, _STDERR = 0, 2
-_NO_ROOM = 70  # BOOT's status where the code does not fit the heap
+_NO_HEAP = 70  # exit status of BOOT: the code does not fit the heap
 
 
 def run_here(argv: list[str], ready: Callable[[], None]) -> int:
-    """Run the broker on this CPython until it stops; its exit status."""
+    """Run the broker in this process until it stops; -> its exit status.
+
+    `argv`: the arguments of slotmq.app.main; `ready` is called once the broker listens."""
     from slotmq import app
 
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(line_buffering=True)  # as on MicroPython, no line waits
+        sys.stdout.reconfigure(line_buffering=True)  # as on MicroPython
     order_in, order_out = os.pipe()
     os.dup2(order_in, _STDIN)
     os.close(order_in)
@@ -41,11 +42,13 @@ def run_here(argv: list[str], ready: Callable[[], None]) -> int:
 def run_micropython(
     argv: list[str], heap_kb: int, ready: Callable[[], None], *, relay: bool
 ) -> int:
-    """Run the broker on 32-bit MicroPython until it stops; its exit status."""
+    """Run the broker on 32-bit MicroPython until it stops; -> its exit status.
+
+    As run_here(); for `relay` see supervise()."""
     command = micropython.command(32, heap_kb, BOOT, [*argv, "--orders"])
     imports = mpy.build_for(micropython.find(32))
     status = supervise(command, micropython.environment(imports), ready, relay=relay)
-    if status != _NO_ROOM:
+    if status != _NO_HEAP:
         return status
     print(f"slotmq: heap {heap_kb} KB: the broker's code does not fit", file=sys.stderr)
     return 1
@@ -54,15 +57,14 @@ def run_micropython(
 def supervise(
     command: list[str], environment: dict[str, str], ready: Callable[[], None], *, relay: bool
 ) -> int:
-    """Start a broker, pass signals on to it, wait for its end; its exit status.
+    """Start a broker, pass signals on to it, and wait for its end; -> its exit status.
 
-    It writes a byte to the descriptor `$SLOTMQ_READY_FD` when it listens, and reads the signals
-    that are sent to itself from `$SLOTMQ_SIGNALS_FD`. Its
-    output is this process's, and with `relay` it follows even where `ready`
-    redirects that.
+    It writes a byte to the descriptor $SLOTMQ_READY_FD once it listens; then `ready` is called.
+    It reads the signals that are sent to itself from $SLOTMQ_SIGNALS_FD. It inherits stdout and
+    stderr; with `relay` its output goes through this process, so that `ready` may redirect it.
     """
     order_in, order_out = os.pipe()
-    told, tell = os.pipe()
+    ready_in, ready_out = os.pipe()
     output_in, output_out = os.pipe() if relay else (None, None)
     orders.pass_on_signals(order_out)
     with orders.for_child() as signals:
@@ -70,48 +72,48 @@ def supervise(
             command,
             env={
                 **environment,
-                "SLOTMQ_READY_FD": str(tell),
+                "SLOTMQ_READY_FD": str(ready_out),
                 "SLOTMQ_SIGNALS_FD": "".join(map(str, signals)),
             },
             stdin=order_in,
             stdout=output_out,
             stderr=output_out,
             start_new_session=True,
-            pass_fds=(tell, *signals),
+            pass_fds=(ready_out, *signals),
         )
-    for childs in (order_in, tell, output_out):
-        if childs is not None:
-            os.close(childs)
+    for of_child in (order_in, ready_out, output_out):
+        if of_child is not None:
+            os.close(of_child)
     if output_in is None:
-        _await(told, ready)
+        _await(ready_in, ready)
     else:
-        _relay(output_in, told, ready)
+        _relay(output_in, ready_in, ready)
     return _exit_status(child.wait())
 
 
-def _await(told: int, ready: Callable[[], None]) -> None:
-    """Call `ready` when the broker tells; nothing to read means that it has ended."""
-    if os.read(told, 1):
+def _await(ready_in: int, ready: Callable[[], None]) -> None:
+    # Without a byte to read the broker has ended.
+    if os.read(ready_in, 1):
         ready()
 
 
-def _relay(output: int, told: int, ready: Callable[[], None]) -> None:
-    """Relay output until it ends, and all that came before the broker told before `ready`."""
+def _relay(output: int, ready_in: int, ready: Callable[[], None]) -> None:
+    """Relay output until it ends. What was printed before the broker listened, goes first."""
     os.set_blocking(output, False)
     events = select.poll()
     events.register(output, select.POLLIN)
-    events.register(told, select.POLLIN)
+    events.register(ready_in, select.POLLIN)
     open_still = True
     while open_still:
-        has_told = told in dict(events.poll())
-        open_still = _relay_what_is_there(output)
-        if has_told:
-            events.unregister(told)
-            _await(told, ready)
+        listens = ready_in in dict(events.poll())
+        open_still = _relay_available(output)
+        if listens:
+            events.unregister(ready_in)
+            _await(ready_in, ready)
 
 
-def _relay_what_is_there(output: int) -> bool:
-    """Is there more to come?"""
+def _relay_available(output: int) -> bool:
+    """Relay what can be read now; -> False at the end of the output."""
     with suppress(BlockingIOError):
         while piece := os.read(output, 4096):
             os.write(_STDERR, piece)
@@ -120,5 +122,5 @@ def _relay_what_is_there(output: int) -> bool:
 
 
 def _exit_status(returned: int) -> int:
-    """As a shell has it: 128 + the signal, if it was one that ended the child."""
+    # As in a shell: 128 + the signal, if a signal ended the child
     return returned if returned >= 0 else 128 - returned

@@ -1,8 +1,7 @@
-"""The orders a running broker takes on its standard input, one byte each.
+"""Passes signals to the broker as orders: one byte each on its standard input.
 
-Signals become orders, for both runtimes alike. MicroPython has no `signal`
-module, and on CPython a handler could not wake the loop: Python resumes a poll
-that a signal interrupted. A byte to read wakes both.
+MicroPython has no module `signal`. On CPython a signal handler could not wake the event loop,
+since Python resumes a poll that a signal interrupts. A byte to read wakes both.
 """
 
 import ctypes
@@ -28,9 +27,9 @@ BY_SIGNAL = {
 
 @contextmanager
 def for_child() -> Iterator[tuple[int, ...]]:
-    """Who is started meanwhile has the signals blocked, and reads its own from this descriptor.
+    """Block the signals in this block's child process; yield a signalfd it can read them from.
 
-    () where the system has none such (signalfd: Linux), and nothing is blocked."""
+    Yields (), and blocks nothing, on a system without signalfd (it is Linux's)."""
     libc = ctypes.CDLL(None)
     if not hasattr(libc, "signalfd"):
         yield ()
@@ -49,17 +48,17 @@ def for_child() -> Iterator[tuple[int, ...]]:
 
 
 def ignore_signals() -> None:
-    """Until pass_on_signals() end by none of those that do not ask for an end."""
+    """Ignore the signals that do not ask the broker to stop, until pass_on_signals()."""
     for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, signal.SIG_IGN)
 
 
 def pass_on_signals(line: int) -> None:
-    """From now on, answer each of the signals with its order on the descriptor `line`."""
+    """Handle each of the signals by writing its order to the descriptor `line`."""
     os.set_blocking(line, False)
 
     def order(number: int, _frame: FrameType | None) -> None:
-        with suppress(BrokenPipeError, BlockingIOError):  # it has ended, or has orders enough
+        with suppress(BrokenPipeError, BlockingIOError):  # it has ended, or the pipe is full
             os.write(line, BY_SIGNAL[signal.Signals(number)])
 
     for number in BY_SIGNAL:

@@ -1,5 +1,4 @@
-# mip_micropython.py - an application with the broker that mip has installed: its limits are a
-# Pico W's, whose file stands beside it. mip_micropython.py PORT
+# mip_micropython.py PORT - runs the broker that mip has installed, with a Pico W's limits.py.
 import gc
 import sys
 

@@ -1,4 +1,4 @@
-"""The cache folder: where it is, and that a folder in it is whole or absent."""
+"""The cache folder: where it is, and that a folder in it is complete or absent."""
 
 import threading
 from pathlib import Path
@@ -22,7 +22,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ({"HOME": "/home/me"}, "/home/me/.cache/slotmq"),
     ],
 )
-def test_root_by_environment(
+def test_the_environment_names_the_cache(
     variables: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("SLOTMQ_CACHE", "XDG_CACHE_HOME"):
@@ -56,7 +56,7 @@ def test_a_failed_fill_leaves_nothing_and_can_be_repeated(own_cache: Path) -> No
     assert list(cache.folder("tool", lambda folder: None).iterdir()) == []
 
 
-def test_whoever_comes_second_waits_for_the_first() -> None:
+def test_a_second_fill_waits_for_the_first() -> None:
     filling, may_end = threading.Event(), threading.Event()
     fills: list[str] = []
 

@@ -1,4 +1,4 @@
-"""The command line: what its options become for the broker."""
+"""The command line: which arguments the broker gets, and which options are refused."""
 
 import os
 import sys
@@ -19,7 +19,7 @@ PID = ["--pid", str(os.getpid())]
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """What the launcher would have been asked to do."""
+    """The calls of the launcher, which starts nothing here."""
     made: list[tuple[Any, ...]] = []
 
     def run_here(argv: list[str], ready: Callable[[], None]) -> int:
@@ -53,7 +53,7 @@ def slotmq_command(*args: str) -> Result:
         (("--board=RPI_PICO_W",), ["--board", "RPI_PICO_W"]),
     ],
 )
-def test_arguments_are_normalised(
+def test_the_arguments_of_the_broker(
     args: tuple[str, ...], broker_argv: list[str], calls: list[tuple[Any, ...]]
 ) -> None:
     result = slotmq_command(*args)
@@ -76,13 +76,13 @@ def test_micropython_has_the_heap_of_the_board(
 ) -> None:
     result = slotmq_command("--runtime", "micropython", *args)
     assert calls == [("micropython", ["--board", board, *PID], heap_kb)]
-    assert result.exit_code == 3, "the broker's exit status is passed on"
+    assert result.exit_code == 3, "the broker's exit status"
 
 
 @pytest.mark.parametrize(
     ("args", "complaint"),
     [
-        (("--heap", "160"), "--heap is for --runtime micropython"),
+        (("--heap", "160"), "--runtime micropython"),
         (("--heap", "0"), "0 is not in the range 16<=x<=262144"),
         (("--heap", "-1"), "-1 is not in the range"),
         (("--heap", "4194304"), "4194304 is not in the range"),
@@ -94,7 +94,7 @@ def test_micropython_has_the_heap_of_the_board(
         (("serve",), "unexpected extra argument"),
     ],
 )
-def test_wrong_usage_is_refused(
+def test_wrong_options_are_refused(
     args: tuple[str, ...], complaint: str, calls: list[tuple[Any, ...]]
 ) -> None:
     result = slotmq_command(*args)

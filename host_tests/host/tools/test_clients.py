@@ -1,4 +1,4 @@
-"""The clients for who wants to try the broker out: a message flows."""
+"""`make clients`: the linked mosquitto_pub and mosquitto_sub work."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from slotmq_tools.ports import free_port
 from ...support.program import Start
 
 
-def test_a_message_flows(
+def test_a_published_message_is_received(
     start: Start,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -28,12 +28,12 @@ def test_a_message_flows(
     run.headline()
     own = ["-p", str(port), "-t", "room/1/a b"]
     subprocess.run([publish, *own, "-m", "21.5", "-r"], check=True)
-    heard = subprocess.check_output([subscribe, *own, "-v", "-C", "1", "-W", "20"], text=True)
-    assert heard == "room/1/a b 21.5\n"
+    received = subprocess.check_output([subscribe, *own, "-v", "-C", "1", "-W", "20"], text=True)
+    assert received == "room/1/a b 21.5\n"
     run.stop()
 
 
-def test_what_cannot_be_fetched_is_one_line(
+def test_an_error_of_the_fetch_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse() -> list[str]:

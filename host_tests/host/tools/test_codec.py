@@ -1,4 +1,4 @@
-"""The tools' codec: its packets byte by byte, and reading them however cut."""
+"""The tools' MQTT codec: encoded packets byte by byte, decoding, and splitting a stream."""
 
 import pytest
 
@@ -49,7 +49,7 @@ def test_remaining_length_at_its_boundaries(payload: int, length: str) -> None:
     assert codec.extent(packet) == (1 + len(length) // 2, len(packet))
 
 
-def test_a_stream_is_read_alike_however_it_is_cut() -> None:
+def test_a_stream_is_split_into_packets_at_any_chunk_size() -> None:
     packets = [
         codec.publish(4, b"topic", bytes(200), 1, 5),
         codec.ack(codec.PUBACK, 5),
@@ -69,13 +69,13 @@ def test_a_stream_is_read_alike_however_it_is_cut() -> None:
         assert reader.rest == b""
 
 
-def test_a_length_without_end_is_refused() -> None:
+def test_a_length_of_more_than_four_bytes_is_refused() -> None:
     with pytest.raises(codec.Malformed, match="length"):
         codec.Reader().packets(b"\x30\xff\xff\xff\xff\x01")
 
 
 @pytest.mark.parametrize("level", [4, 5])
-def test_a_publish_is_taken_apart(level: int) -> None:
+def test_a_publish_is_decoded(level: int) -> None:
     props = b"\x0b\x81\x01" if level == 5 else b""
     data = codec.publish(level, b"t", b"x", 1, 7, True, True, props)
     assert codec.take(data[:-1], level) is None
@@ -103,6 +103,6 @@ def test_a_publish_is_taken_apart(level: int) -> None:
         (5, "40 05 0001 00 05 1f", "longer than their packet"),
     ],
 )
-def test_what_no_broker_may_send_is_refused(level: int, data: str, why: str) -> None:
+def test_packets_that_a_broker_may_not_send_are_refused(level: int, data: str, why: str) -> None:
     with pytest.raises(codec.Malformed, match=why):
         codec.take(bytes.fromhex(data), level)

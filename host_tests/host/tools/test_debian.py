@@ -1,6 +1,6 @@
-"""Debian's packages: the mirror out of the machine's configuration, and clear refusals.
+"""Debian's packages: the mirror in apt's configuration, the cache, and errors.
 
-apt itself reads the sources here, from files written for the test.
+apt reads its configuration from files of the test.
 """
 
 import hashlib
@@ -72,13 +72,15 @@ def test_mirror(files: dict[str, str], expected: str, apt_sources: Path) -> None
     assert debian.mirror() == expected
 
 
-def test_a_machine_without_a_mirror_is_told_so(apt_sources: Path) -> None:
+def test_a_machine_without_a_mirror_is_an_error(apt_sources: Path) -> None:
     (apt_sources / "security.list").write_text(SECURITY)
-    with pytest.raises(ToolError, match="no mirror of Debian's archive"):
+    with pytest.raises(ToolError, match="mirror"):
         debian.mirror()
 
 
-def test_no_network_is_one_line(apt_sources: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_network_the_error_is_one_line(
+    apt_sources: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (apt_sources / "debian.list").write_text(UNREACHABLE)
     with pytest.raises(ToolError) as refused:
         debian.unpack(["micropython"], debian.architecture(64))
@@ -86,11 +88,11 @@ def test_no_network_is_one_line(apt_sources: Path, capsys: pytest.CaptureFixture
     assert text.startswith("cannot fetch micropython (amd64): apt-get: ")
     assert "127.0.0.1" in text
     assert "\n" not in text
-    tried = [line for line in capsys.readouterr().err.splitlines() if "once more in" in line]
-    assert len(tried) == 2 and all("127.0.0.1" in line for line in tried)
+    retries = [line for line in capsys.readouterr().err.splitlines() if "again" in line]
+    assert len(retries) == 2 and all("127.0.0.1" in line for line in retries)
 
 
-# Gives the sources in a second attempt; the first one breaks off.
+# The first download of the sources breaks off, the second succeeds.
 BREAKS_OFF = """\
 #!/bin/sh
 case "$*" in
@@ -108,7 +110,7 @@ esac
 """
 
 
-def test_sources_that_came_in_part_are_fetched_again(
+def test_an_incomplete_archive_is_fetched_again(
     apt_sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (apt_sources / "apt-get").write_text(BREAKS_OFF)
@@ -120,22 +122,24 @@ def test_sources_that_came_in_part_are_fetched_again(
     assert [file.name for file in target.iterdir()] == ["one-1"]
 
 
-def test_no_network_is_one_line_for_sources_too(apt_sources: Path, tmp_path: Path) -> None:
+def test_without_network_sources_leave_nothing_behind(apt_sources: Path, tmp_path: Path) -> None:
     (apt_sources / "debian.list").write_text(UNREACHABLE)
     target = tmp_path / "sources"
     target.mkdir()
     with pytest.raises(ToolError, match=r"apt-get: .*127\.0\.0\.1"):
         debian.fetch_sources(["lwip"], target)
-    assert list(target.iterdir()) == []  # apt's own files are gone
+    assert list(target.iterdir()) == []
 
 
-def test_no_apt_is_one_line(apt_sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_apt_the_error_names_it(
+    apt_sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(apt_sources))
-    with pytest.raises(ToolError, match="it takes Debian's apt-get, which is not here"):
+    with pytest.raises(ToolError, match="apt-get is missing"):
         debian.unpack(["micropython"], debian.architecture(64))
 
 
-# Its index does not fit its signature; its archives are there.
+# A mirror whose index cannot be used, but whose archives can be fetched
 OUT_OF_STEP = """\
 #!/bin/sh
 case "$*" in
@@ -146,7 +150,7 @@ esac
 
 
 @pytest.mark.parametrize("intact", [True, False])
-def test_a_mirror_whose_index_is_out_of_step_gives_what_is_known_by_its_hash(
+def test_if_the_index_cannot_be_used_archives_with_known_hashes_are_fetched(
     intact: bool, apt_sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "one.deb").write_bytes(b"one" if intact else b"another")
@@ -167,7 +171,9 @@ def test_a_mirror_whose_index_is_out_of_step_gives_what_is_known_by_its_hash(
             debian.unpack(["one"], arch)
 
 
-def test_it_shows_how_far_the_fetch_is(apt_sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_progress_bar_gets_percentages(
+    apt_sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, text in (("apt-get", APT_GET), ("dpkg", "#!/bin/sh\n")):
         (apt_sources / name).write_text(text)
         (apt_sources / name).chmod(0o755)
@@ -184,14 +190,14 @@ def test_it_shows_how_far_the_fetch_is(apt_sources: Path, monkeypatch: pytest.Mo
     assert shown == ["fetching one two (amd64)", 10.0, 50.0, 60.0, 100.0]
 
 
-def test_elsewhere_than_on_a_terminal_it_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_terminal_the_progress_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with progress.bar("fetching") as reached:
         for percent in (0, 33.3, 20, 100):
             reached(percent)
     assert capsys.readouterr().err == "fetching\n"
 
 
-def test_what_is_in_the_cache_needs_no_apt(
+def test_packages_in_the_cache_need_no_apt(
     apt_sources: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(apt_sources))
@@ -201,9 +207,9 @@ def test_what_is_in_the_cache_needs_no_apt(
     assert debian.unpack(["one", "two"], arch).root == kept
 
 
-def test_an_unknown_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_machine_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "vax")
-    with pytest.raises(ToolError, match="no 32-bit Debian architecture is known for a vax"):
+    with pytest.raises(ToolError, match=r"32-bit .*vax"):
         debian.architecture(32)
 
 

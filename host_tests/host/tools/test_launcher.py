@@ -1,7 +1,7 @@
-"""Running the broker: orders, readiness, exit status, and that no orphan stays.
+"""Running the broker: orders, readiness, exit status, and no orphans.
 
-A stand-in takes the broker's place. It writes what it is and what it is told
-to a file, since its output must be free to go where the launcher sends it.
+A script takes the broker's place. It notes its session and its orders in a file, since its output
+is part of the tests.
 """
 
 import os
@@ -47,7 +47,7 @@ sys.exit(launcher.supervise(command, dict(os.environ), ready, relay=background))
 
 
 class Run:
-    """A launcher with the stand-in under it."""
+    """A launcher whose child is the script CHILD."""
 
     def __init__(self, folder: Path, *child_code: str, mode: str = "-f") -> None:
         (folder / "child.py").write_text(CHILD)
@@ -111,7 +111,9 @@ def test_a_signal_becomes_an_order(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_stop_is_orderly(number: signal.Signals, start: Callable[..., Run]) -> None:
+def test_a_signal_to_stop_becomes_an_order_and_the_status_is_0(
+    number: signal.Signals, start: Callable[..., Run]
+) -> None:
     run = start()
     run.wait_for("listening")
     run.process.send_signal(number)
@@ -119,7 +121,7 @@ def test_stop_is_orderly(number: signal.Signals, start: Callable[..., Run]) -> N
     assert run.noted()[-2:] == ["order s", "end"]
 
 
-def test_a_signal_before_the_broker_listens_is_kept(start: Callable[..., Run]) -> None:
+def test_a_signal_before_the_broker_listens_is_not_lost(start: Callable[..., Run]) -> None:
     run = start("import time; time.sleep(0.5)")
     wait_until(lambda: bool(run.noted()), "the child never started")
     run.process.send_signal(signal.SIGTERM)
@@ -127,8 +129,8 @@ def test_a_signal_before_the_broker_listens_is_kept(start: Callable[..., Run]) -
     assert run.noted()[-2:] == ["order s", "end"]
 
 
-def test_a_start_ends_by_no_signal_that_asks_for_none(runtime: str) -> None:
-    asks = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+def test_other_signals_do_not_end_a_start(runtime: str) -> None:
+    others = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
     process = subprocess.Popen(
         [sys.executable, "-m", "slotmq_tools.entry", "--runtime", runtime, "-p", str(free_port())],
         stdout=subprocess.PIPE,
@@ -137,9 +139,9 @@ def test_a_start_ends_by_no_signal_that_asks_for_none(runtime: str) -> None:
     assert process.stdout
     os.set_blocking(process.stdout.fileno(), False)
     try:
-        wait_until(lambda: ignores(process.pid, *asks), "it does not ignore them")
+        wait_until(lambda: ignores(process.pid, *others), "it does not ignore them")
         while "listening" not in (process.stdout.readline() or ""):
-            for number in asks:
+            for number in others:
                 process.send_signal(number)
             time.sleep(0.01)
             assert process.poll() is None
@@ -156,7 +158,7 @@ def ignores(pid: int, *numbers: int) -> bool:
     return all(mask >> number - 1 & 1 for number in numbers)
 
 
-def test_output_passes_and_readiness_is_told(start: Callable[..., Run]) -> None:
+def test_output_comes_before_ready(start: Callable[..., Run]) -> None:
     run = start()
     run.wait_for("listening")
     run.process.terminate()
@@ -170,7 +172,7 @@ def test_the_child_has_a_session_of_its_own(start: Callable[..., Run]) -> None:
     assert run.session() not in (os.getsid(0), os.getsid(run.process.pid))
 
 
-def test_a_killed_launcher_leaves_no_orphan(start: Callable[..., Run]) -> None:
+def test_the_broker_stops_if_its_launcher_is_killed(start: Callable[..., Run]) -> None:
     run = start()
     run.wait_for("listening")
     run.process.kill()
@@ -206,6 +208,6 @@ def test_in_the_background_the_command_ends_when_the_broker_listens(
 
 
 def parent_of(pid: int) -> int:
-    """A session leader's id is its process id: the child's, whose parent is the daemon."""
+    # A session's id is the process id of its leader, here the child. Its parent is the daemon.
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.partition("PPid:")[2].split()[0])

@@ -1,4 +1,4 @@
-"""What `make` makes of its variables, and what it says of wrong ones."""
+"""The Makefile: its variables, errors in their values, and its help."""
 
 import os
 import subprocess
@@ -7,15 +7,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-OTHERS = (
-    "MAKEFLAGS",
-    "MFLAGS",
-    "PORT",
-    "CONF",
-    "RUNTIME",
-    "BOARD",
-    "UNSTEADY",
-)  # of whoever tests
+# Variables of the make that runs the tests
+OTHERS = ("MAKEFLAGS", "MFLAGS", "PORT", "CONF", "RUNTIME", "BOARD", "UNSTEADY")
 
 
 def make(*words: str) -> subprocess.CompletedProcess[str]:
@@ -47,11 +40,11 @@ def test_run_passes_its_variables_on(words: list[str], options: str) -> None:
 @pytest.mark.parametrize(
     ("word", "complaint"),
     [
-        ("PORT=mqtt", "Error: Invalid value for '-p': 'mqtt' is not a valid integer"),
-        ("PORT=70000", "Error: Invalid value for '-p': 70000 is not in the range"),
-        ("RUNTIME=pypy", "Error: Invalid value for '--runtime': 'pypy' is not one of"),
-        ("BOARD=ABACUS", "Error: Invalid value for '--board': 'ABACUS' is not one of"),
-        ("CONF=none such", "slotmq: none such: expected a file that can be read"),
+        ("PORT=mqtt", "Error: Invalid value for '-p': 'mqtt'"),
+        ("PORT=70000", "Error: Invalid value for '-p': 70000"),
+        ("RUNTIME=pypy", "Error: Invalid value for '--runtime': 'pypy'"),
+        ("BOARD=ABACUS", "Error: Invalid value for '--board': 'ABACUS'"),
+        ("CONF=none such", "slotmq: none such: "),
     ],
 )
 def test_a_wrong_value_is_named(word: str, complaint: str) -> None:

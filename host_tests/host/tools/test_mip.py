@@ -1,4 +1,4 @@
-"""`slotmq build --mip`: installed from a server on loopback, it serves in a Pico W's heap."""
+"""`slotmq build --mip`: mip installs it, and the broker serves clients in a Pico W's heap."""
 
 import functools
 import hashlib
@@ -35,11 +35,11 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 class Flash:
-    """What mip asks of a board: its files are a folder."""
+    """A board as mip uses it; its file system is a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.asked: list[str] = []  # for the hashes of these
+        self.hashed: list[str] = []  # the files whose hash was asked for
 
     def fs_exists(self, path: str) -> bool:
         return self._place(path).exists()
@@ -52,7 +52,7 @@ class Flash:
 
     def fs_hashfile(self, path: str, algorithm: str) -> bytes:
         assert algorithm == "sha256"
-        self.asked.append(path)
+        self.hashed.append(path)
         return hashlib.sha256(self._place(path).read_bytes()).digest()
 
     def exec(self, statement: str) -> None:
@@ -67,7 +67,7 @@ class Flash:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[str]:
-    """Where what was built is served."""
+    """The address of a web server with the built folder."""
     built = CliRunner().invoke(main, ["build", "--mip", str(tmp_path / "built")])
     assert built.exit_code == 0, built.output
     handler = functools.partial(Quiet, directory=str(tmp_path / "built"))
@@ -78,7 +78,7 @@ def server(tmp_path: Path) -> Iterator[str]:
 
 
 def installed(server: str, flash: Path) -> Path:
-    """The folder lib of a board, by mpremote's own rules."""
+    """Install with mpremote's own code; -> the board's folder lib."""
     flash.mkdir()
     mip._install_package(Flash(flash), f"{server}/package.json", "no index", "/lib", None, True)
     return flash / "lib"
@@ -93,14 +93,14 @@ def test_it_serves_in_a_pico_ws_heap(server: str, tmp_path: Path) -> None:
     lib = installed(server, tmp_path / "flash")
     shutil.copy(ROOT / "boards/RPI_PICO_W/limits.py", lib)
     shutil.copy(PROGRAM, tmp_path / "main.py")
-    # A Pico's native code lies in its heap; the one of this computer does not.
+    # A Pico has native code in its heap; the unix port does not.
     code_kb = -(-native.on_a_board(mpy.build(PICO.mpy_arch)) // 1024)
     port = free_port()
     command = micropython.command(32, PICO.heap_kb - code_kb, tmp_path / "main.py", [str(port)])
     broker = Program(command, tmp_path, micropython.environment(lib))
     try:
         broker.wait_for(lambda: len(broker.lines) == 2, "the broker to listen")
-        assert int(broker.lines[1]) > 24 * 1024  # what deploy asks for beside tables and code
+        assert int(broker.lines[1]) > 24 * 1024  # that deploy requires for clients
         client = Client(("127.0.0.1", port))
         assert client.connect(codec.connect("me")).code == 0
         client.subscribe("news", qos=2)
@@ -113,7 +113,7 @@ def test_it_serves_in_a_pico_ws_heap(server: str, tmp_path: Path) -> None:
         broker.process.wait()
 
 
-def test_a_board_gets_what_the_list_has_and_native_code_as_source(
+def test_a_board_gets_the_listed_files_and_native_code_as_source(
     server: str, tmp_path: Path
 ) -> None:
     lib = installed(server, tmp_path / "flash")
@@ -130,10 +130,10 @@ def test_a_board_gets_what_the_list_has_and_native_code_as_source(
 
 
 @pytest.mark.parametrize("version", [None, json.loads(LIST.read_text())["version"]])
-def test_an_index_has_the_same_by_its_name(
+def test_installing_from_the_index_gives_the_same(
     server: str, tmp_path: Path, version: str | None
 ) -> None:
-    """As `mpremote mip install --index URL slotmq` asks for it, and a second time for nothing."""
+    """`mpremote mip install --index URL slotmq`; a second time it fetches no file."""
     lib = installed(server, tmp_path / "flash")
     other = tmp_path / "other"
     other.mkdir()
@@ -143,12 +143,12 @@ def test_an_index_has_the_same_by_its_name(
         assert contents(other / "lib") == contents(lib)
         for file in (tmp_path / "built/file").rglob("*") if not times else ():
             if file.is_file():
-                file.unlink()  # what is there is not fetched
-    assert len(board.asked) == len(contents(lib))
+                file.unlink()  # it must not be fetched again
+    assert len(board.hashed) == len(contents(lib))
 
 
 @pytest.mark.parametrize("words", [[], ["--mip", "--board", "RPI_PICO_W"]])
-def test_one_of_board_and_mip(words: list[str], tmp_path: Path) -> None:
+def test_either_board_or_mip(words: list[str], tmp_path: Path) -> None:
     told = CliRunner().invoke(main, ["build", *words, str(tmp_path)])
     assert told.exit_code == 2
-    assert "one of --board and --mip" in told.output
+    assert "--board" in told.output and "--mip" in told.output

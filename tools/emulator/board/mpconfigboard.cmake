@@ -1,5 +1,5 @@
-# The image of the emulated board: MicroPython's rp2 port as for a Pico, with lwIP behind
-# PPP, since the emulator has no Wi-Fi chip, and without USB, which it has not either.
+# The emulated board: MicroPython's rp2 port for a Pico, with lwIP over PPP, since the emulator
+# has no Wi-Fi chip, and without USB, which it lacks too.
 set(PICO_BOARD "pico")
 set(PICO_PLATFORM "rp2040")
 set(PICO_NO_PICOTOOL 1)

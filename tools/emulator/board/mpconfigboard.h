@@ -1,5 +1,4 @@
-// The REPL is on UART 0, PPP on UART 1; a megabyte of flash is for files, as on a Pico W's
-// larger half.
+// The REPL is on UART 0, PPP on UART 1. Half of the 2 MB of flash is for files.
 #define MICROPY_HW_BOARD_NAME          "Raspberry Pi Pico (emulated)"
 #define MICROPY_HW_FLASH_STORAGE_BYTES (1024 * 1024)
 #define MICROPY_HW_ENABLE_UART_REPL    (1)

@@ -1,2 +1,2 @@
-// Included by the port though USB is off; Debian's sources come without TinyUSB.
+// The port includes it although USB is off. Debian's sources lack TinyUSB.
 #pragma once

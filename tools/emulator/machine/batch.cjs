@@ -1,10 +1,9 @@
-// batch.cjs - runs one script over the raw REPL and tells what happened at its marks.
+// batch.cjs - runs one script over the raw REPL and prints the counters at its marks.
 //
-// A script marks a moment by writing a number to watchdog scratch register 0
-// (0x4005800c). At the end there is one line of JSON: for every mark its number, cycles and
-// instructions since the start, and of the function that is counted apart its calls and cycles;
-// what the script printed, and its error. Numbers from 1 << 24 on are no marks: so many
-// nanoseconds later, without that bit, somebody types Ctrl-C.
+// A script sets a mark by writing a number below 1 << 24 to watchdog scratch register 0
+// (0x4005800c). At the end one line of JSON is printed: for each mark [number, cycles,
+// instructions, calls and cycles of the counted function], the script's output, and its error.
+// Writing 1 << 24 | N types Ctrl-C on the REPL N nanoseconds later.
 'use strict';
 
 const { readFileSync } = require('node:fs');
@@ -34,7 +33,7 @@ class Batch {
       this.typing.schedule(tag & (TYPE - 1));
       return;
     }
-    const { calls, cycles } = clock.apart || { calls: 0, cycles: 0 };
+    const { calls, cycles } = clock.counter || { calls: 0, cycles: 0 };
     this.marks.push([tag, clock.chip.core.cycles, clock.instructions, calls, cycles]);
   }
 

@@ -1,11 +1,11 @@
-// chip.cjs - an RP2040 with 2 MB of flash that begins where its boot ROM would end, and
-// begins anew, with what flash holds, when the watchdog fires (machine.reset() as well).
+// chip.cjs - an RP2040 with 2 MB of flash. It starts where the boot ROM would end, and restarts
+// with the same flash when the watchdog fires (machine.reset() uses it too).
 'use strict';
 
 const { readFileSync, existsSync, writeFileSync } = require('node:fs');
 const { RP2040, LogLevel, ConsoleLogger } = require('rp2040js');
 const { improve } = require('./uart.cjs');
-const { Quick } = require('./quick.cjs');
+const { FastCore } = require('./fast_core.cjs');
 
 const FLASH_BYTES = 2 << 20;
 const SECTOR = 4096;
@@ -16,8 +16,8 @@ const BOOT2 = 0x10000000;
 const WATCHDOG = 0x40058;
 const RING_OSCILLATOR = 0x40060;
 const SCRATCH0 = 0x0c;
-const BY_TIMER = 1; // the watchdog's reason
-// What the boot ROM's functions stop with; see rom.S.
+const BY_TIMER = 1; // the watchdog's reset reason
+// Breakpoint numbers of the boot ROM's functions; see rom.S.
 const ERASE = 0x13;
 const PROGRAM = 0x14;
 const STACK_WORDS = 256;
@@ -32,7 +32,7 @@ class Chip {
     this.uarts = uarts;
     this.onMark = onMark;
     this.resets = 0;
-    this.bites = 0; // those of them that nobody asked for: the watchdog was not fed
+    this.bites = 0; // resets because the watchdog was not fed in time
     this.erases = 0;
     this.rom = new Uint32Array(4096);
     new Uint8Array(this.rom.buffer).set(readFileSync(files.rom));
@@ -46,7 +46,7 @@ class Chip {
     this.mcu = mcu;
     this.clock = mcu.clock;
     this.core = mcu.core;
-    this.quick = this.files.plain ? null : new Quick(mcu);
+    this.fastCore = this.files.plain ? null : new FastCore(mcu);
     this.resetWanted = false;
     mcu.logger = new ConsoleLogger(LogLevel.Error, false);
     this.uarts.forEach((opts, n) => improve(mcu.uart[n], mcu.clock, opts));
@@ -81,7 +81,7 @@ class Chip {
     }
   }
 
-  // A random bit that is the same in every run
+  // A pseudo-random bit, the same sequence in every run
   replaceOscillator() {
     const oscillator = this.mcu.peripherals[RING_OSCILLATOR];
     const registers = new Map();
@@ -100,7 +100,7 @@ class Chip {
     oscillator.writeUint32 = (offset, value) => registers.set(offset, value >>> 0);
   }
 
-  // Who writes to a scratch register marks a moment, for counting between two of them.
+  // A write to scratch register 0 is a mark (batch.cjs).
   replaceWatchdog() {
     const watchdog = this.mcu.peripherals[WATCHDOG];
     watchdog.onWatchdogTrigger = () => {

@@ -1,7 +1,7 @@
 // clock.cjs - runs the chip in slices of a few milliseconds between Node's own events.
 //
-// Time is the chip's. Tied to the wall's, an idle chip waits until that has come as far;
-// free, idle time is skipped, and a run repeats to the cycle.
+// Normally the chip's time follows the wall clock: an idle chip sleeps. If `free`, idle time is
+// skipped, and all runs take the same number of cycles.
 'use strict';
 
 const SLICE_MS = 4;
@@ -10,14 +10,14 @@ const LONGEST_SLEEP_MS = 50;
 const NOWHERE = -1;
 
 class Clock {
-  // flush(): hand on what the chip has sent; onReset(): it has begun anew; apart: what is
-  // counted for itself, or null (apart.cjs)
-  constructor(chip, { free, flush, onReset, apart }) {
+  // flush(): pass on what the chip has sent; onReset(): called after a reset; counter: a
+  // FunctionCounter or null
+  constructor(chip, { free, flush, onReset, counter }) {
     this.chip = chip;
     this.free = free;
     this.flush = flush;
     this.onReset = onReset;
-    this.apart = apart;
+    this.counter = counter;
     this.instructions = 0;
     this.idleNanos = 0;
     this.stopped = false;
@@ -58,7 +58,7 @@ class Clock {
     }
   }
 
-  // Executes some instructions; -> milliseconds that there is nothing to do, or 0.
+  // Executes some instructions; -> milliseconds until the chip has something to do, or 0.
   batch() {
     const { clock, core } = this.chip;
     for (let left = BATCH; left > 0;) {
@@ -81,15 +81,15 @@ class Clock {
     return 0;
   }
 
-  // Executes so many instructions at the most; -> how many.
+  // Executes up to `most` instructions; -> how many.
   execute(most) {
-    const { core, quick, nanosPerCycle } = this.chip;
-    this.apart?.look(core);
-    if (quick && !core.interruptsUpdated) {
-      const done = quick.run(most, nanosPerCycle, this.apart ? this.apart.at : NOWHERE);
+    const { core, fastCore, nanosPerCycle } = this.chip;
+    this.counter?.look(core);
+    if (fastCore && !core.interruptsUpdated) {
+      const done = fastCore.run(most, nanosPerCycle, this.counter ? this.counter.at : NOWHERE);
       if (done) {
         this.instructions += done;
-        this.pass(quick.spent * nanosPerCycle);
+        this.pass(fastCore.spent * nanosPerCycle);
         return done;
       }
     }
@@ -99,7 +99,7 @@ class Clock {
     return 1;
   }
 
-  // So much time has passed; alarms that are due go off.
+  // Advances the chip's clock and triggers alarms that are due.
   pass(nanos) {
     const { clock } = this.chip;
     const now = clock.nanosCounter + nanos;
@@ -110,7 +110,7 @@ class Clock {
     }
   }
 
-  // The chip has been idle until now.
+  // Advances an idle chip's clock to the wall clock.
   catchUp() {
     const behind = this.wallNanos() - this.chip.clock.nanosCounter;
     if (behind > 0) {
@@ -119,7 +119,7 @@ class Clock {
     }
   }
 
-  // Something has come for the chip.
+  // Called before bytes are sent to the chip.
   wake() {
     if (this.sleeping) {
       clearTimeout(this.sleeping);

@@ -1,10 +1,10 @@
-// instructions.cjs - the instructions that quick.cjs executes itself: for each the highest bits
-// of its opcodes, and the text of what it does. Of two that fit an opcode the longer counts.
+// instructions.cjs - the instructions that fast_core.cjs executes: the highest bits of the opcode
+// and the JavaScript that executes it. If two patterns fit an opcode, the longer one is used.
 //
-// In that text are `op`, the opcode; `r`, the registers as signed numbers; `pc`, where the
-// instruction lies; `nz`, a number whose sign is the flag N and which is 0 for Z; `c` and `v`;
-// `a` and `b`, for whatever; `spent`, to which come cycles beyond the first. `break run` leaves
-// the instruction to rp2040js, and stands before anything is changed.
+// The code uses `op`, the opcode; `r`, the registers as signed numbers; `pc`, the instruction's
+// address; `nz`, whose sign is flag N and which is 0 if flag Z is set; `c` and `v`, the other
+// flags; `a` and `b`, temporary; `spent`, to which it adds cycles beyond the first. `break run`
+// leaves the instruction to rp2040js; it must come before any change.
 'use strict';
 
 const RD = 'r[op & 7]'; // also Rt of loads and stores, Rn of comparisons
@@ -26,7 +26,7 @@ const high = (operator) => `a = op >> 4 & 8 | op & 7; b = op >> 3 & 15;
   if (a >= 13 || b === 15) break run;
   r[a] ${operator} r[b];`;
 
-// bytes: width; sign: what makes it one, for shorter ones than a word
+// bytes: width; sign: sign extension, if shorter than a word
 const load = (bytes, place, address, sign = '') => `a = (${address}) | 0;
   if (a & ${bytes - 1}) break run;
   if (((a - RAM) >>> 0) < RAM_BYTES) a = ram${bytes * 8}[(a - RAM) >> ${bytes >> 1}];

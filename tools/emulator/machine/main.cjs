@@ -1,13 +1,13 @@
 // main.cjs - an emulated board as a process.
 //
 //   node main.cjs --firmware=FILE --rom=FILE [--flash=FILE] [--slirp=COMMAND] [--log=FILE]
-//   node main.cjs ... --exec=SCRIPT [--keep=no] [--plain=yes] [--apart=ADDRESS]
+//   node main.cjs ... --exec=SCRIPT [--keep=no] [--plain=yes] [--count=ADDRESS]
 //
-// UART 0 is the REPL, offered on a free port of loopback; UART 1 is PPP, whose other end is
-// the command's standard input and output, started anew with the board. Of whatever it
-// offers the first line of standard output tells the ports, as JSON: {"repl": N, "control": N}.
-// Whoever connects to the second gets figures as JSON. With --exec the board runs one
-// script over the raw REPL, as fast as it can; batch.cjs says what it prints.
+// UART 0 is the REPL, on a free port of loopback. UART 1 is PPP, connected to standard input and
+// output of the slirp command, which is restarted with the board. The first line of standard
+// output has the ports as JSON: {"repl": N, "control": N}. A connection to the control port
+// receives counters as JSON. With --exec the board runs one script over the raw REPL, faster than
+// real time; batch.cjs describes its output. --count: address of a function to count.
 'use strict';
 
 const { spawn } = require('node:child_process');
@@ -16,10 +16,10 @@ const net = require('node:net');
 const { Chip } = require('./chip.cjs');
 const { Clock } = require('./clock.cjs');
 const { Batch } = require('./batch.cjs');
-const { Apart } = require('./apart.cjs');
+const { FunctionCounter } = require('./function_counter.cjs');
 
-const NET_DELAY_MS = 5; // an answer never comes before the board has finished its question
-const REPL_BAUD = 921600; // eight times what a board has: copying files takes long enough
+const NET_DELAY_MS = 5; // so that no answer arrives before the board has sent its request
+const REPL_BAUD = 921600; // eight times a board's, to copy files faster
 const HOST = '127.0.0.1';
 
 const options = Object.fromEntries(process.argv.slice(2).map((word) => {
@@ -34,10 +34,10 @@ const uarts = [
   { onByte: (byte) => { sent[1].push(byte); }, delayMs: NET_DELAY_MS },
 ];
 const chip = new Chip(options, uarts, batch && ((tag) => batch.mark(tag, clock)));
-const apart = options.apart ? new Apart(Number(options.apart)) : null;
-const clock = new Clock(chip, { free: !!batch, flush, onReset, apart });
+const counter = options.count ? new FunctionCounter(Number(options.count)) : null;
+const clock = new Clock(chip, { free: !!batch, flush, onReset, counter });
 
-// True if there was anything.
+// Passes on what the chip has sent; -> whether there was anything.
 function flush() {
   let any = false;
   sent.forEach((bytes, n) => {
@@ -69,7 +69,7 @@ function startSlirp() {
   slirp = child;
 }
 
-// PPP is negotiated once in slirp's life.
+// slirp negotiates PPP only once, so a reset of the board needs a new one.
 function onReset() {
   if (slirp) {
     const old = slirp;
@@ -82,7 +82,7 @@ function onReset() {
 function figures() {
   return {
     resets: chip.resets, bites: chip.bites, erases: chip.erases, instructions: clock.instructions,
-    seconds: chip.clock.nanosCounter / 1e9, // since it last began
+    seconds: chip.clock.nanosCounter / 1e9, // since the last start
     idle_seconds: clock.idleNanos / 1e9,
   };
 }
@@ -140,7 +140,7 @@ async function main() {
 
 process.on('SIGTERM', () => end(0));
 process.on('SIGINT', () => end(0));
-if (!batch) { // whoever started this has gone
+if (!batch) { // end with the parent process
   process.stdin.on('end', () => end(0)).resume();
 }
 main();

@@ -1,6 +1,5 @@
-// uart.cjs - what rp2040js's UART lacks: bytes come in at the line's speed, the FIFO's
-// level and the receive timeout interrupt, and nothing is lost where the FIFO is full
-// (as if the other side waited for RTS).
+// uart.cjs - adds to rp2040js's UART: bytes arrive at the baud rate, the FIFO's level, the receive
+// timeout interrupt, and flow control: no byte is lost while the FIFO is full.
 'use strict';
 
 const RX = 1 << 4;
@@ -14,8 +13,8 @@ const ICR = 0x44;
 const DMACR = 0x48;
 const BITS = 10; // of a byte on the line
 
-// opts: onByte(byte) for what the chip sends; delayMs until what is sent to it arrives; baud,
-// if the line is to be faster than the chip was told.
+// opts: onByte(byte): called for each byte the chip sends; delayMs: delay of bytes sent to the
+// chip; baud: replaces the baud rate that the chip sets.
 function improve(uart, clock, opts) {
   uart.level = 0x12;
   uart.waiting = [];
@@ -65,7 +64,7 @@ function improve(uart, clock, opts) {
   improveRegisters(uart, opts, { levelReached, bitNanos, timeout });
 }
 
-// send, but so much later
+// send() with a delay
 function delayed(clock, delayMs, send) {
   if (!delayMs) {
     return send;

@@ -1,4 +1,4 @@
-// loopback.c - preloaded into slirp, which is old and does three things otherwise than needed.
+// loopback.c - preloaded into slirp; replaces three functions that it calls.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <netdb.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-// What it forwards it would offer to the whole network: it listens on loopback only.
+// slirp would listen on all addresses: listen on loopback only.
 int bind(int fd, const struct sockaddr *address, socklen_t length) {
     static int (*next)(int, const struct sockaddr *, socklen_t);
     struct sockaddr_in local;
@@ -26,7 +26,7 @@ int bind(int fd, const struct sockaddr *address, socklen_t length) {
     return next(fd, address, length);
 }
 
-// Its own end of PPP needs an address that is not loopback's; it asks for this host's.
+// slirp uses this host's address for its own end of PPP, which must not be loopback's.
 struct hostent *gethostbyname(const char *name) {
     static struct in_addr address;
     static char *addresses[2];
@@ -42,8 +42,8 @@ struct hostent *gethostbyname(const char *name) {
     return &found;
 }
 
-// Towards the clients it keeps little, so that one who does not read soon closes the
-// board's window, as on a real network.
+// A small send buffer towards clients, so that a client that does not read soon closes the board's
+// window, as on a real network.
 int accept(int fd, struct sockaddr *address, socklen_t *length) {
     static int (*next)(int, struct sockaddr *, socklen_t *);
     int size = 4096, accepted;

@@ -1,9 +1,9 @@
 // rom.S - a boot ROM for the emulated RP2040, in place of the chip's own.
 //
-// The SDK finds functions by two letters in a table whose place the vectors tell
-// (RP2040 datasheet, 2.8.3). Those for bits and memory are in rom.c, those for floats
-// the compiler's; those for flash stop at a breakpoint, whose number tells the emulator
-// what to do (machine/chip.cjs).
+// The SDK looks up functions by two letters in a table that the vectors point to (RP2040
+// datasheet, 2.8.3). rom.c has the functions for bits and memory, the compiler's library those for
+// floats. Those for flash stop at a breakpoint, whose number tells the emulator which function to
+// execute (machine/chip.cjs).
     .syntax unified
     .cpu cortex-m0plus
     .thumb
@@ -86,7 +86,7 @@ data_table:
     .hword doubles
     .hword 0, 0
 
-// Their order is the ROM's; what the SDK does not use of it is missing.
+// In the order of the chip's ROM. Functions that the SDK does not use are missing.
     .align 2
     .byte 0, 0, 0x20, 0
 floats:

@@ -1,15 +1,14 @@
-// quick.cjs - executes what is common of a program; whatever else there is, rp2040js does.
+// fast_core.cjs - executes common instructions three times as fast as rp2040js.
 //
-// Its core knows all instructions, and asks up to 80 questions to tell which one it has. Here
-// those that come all the time, on flash and RAM, are done in one loop with registers and
-// flags at hand, three times as fast. Results, cycles and the moments of interrupts are the
-// same: whatever is not common (another address, an exception, a breakpoint) ends the loop,
-// which hands its state back, and rp2040js executes that instruction.
+// rp2040js compares an opcode with up to 80 patterns. This loop decodes common instructions by a
+// table, and keeps registers and flags in local variables. It only accesses flash and RAM. At
+// anything else (another address, an exception, a breakpoint) it stores its state and ends, and
+// rp2040js executes that instruction. Results, cycles and times of interrupts are the same.
 'use strict';
 
 const { INSTRUCTIONS } = require('./instructions.cjs');
 
-// For each opcode the number of its instruction, or 0; and how many bits 256 numbers have
+// For each opcode the number of its instruction, or 0; for each byte its number of bits
 const KINDS = new Uint8Array(65536);
 const BITS = Uint8Array.from({ length: 256 }, (_, n) => n.toString(2).replace(/0/g, '').length);
 
@@ -21,8 +20,8 @@ INSTRUCTIONS.map(([bits], n) => ({ bits, kind: n + 1 }))
     KINDS.fill(kind, first, first + (1 << free));
   });
 
-// The loop. It ends with an instruction that it leaves to others, before the one that lies `at`,
-// after so many, or after so many cycles; -> how many they were.
+// The loop ends before an instruction that it does not know, before the address `at`, after `most`
+// instructions, or after `until` cycles; -> how many instructions it executed.
 const LOOP = `
   const RAM = 0x20000000, RAM_BYTES = 264 << 10, FLASH = 0x10, FLASH_MASK = 0xffffff;
   return function run(core, r, memory, most, until, at) {
@@ -56,7 +55,7 @@ const LOOP = `
 const run = new Function('KINDS', 'BITS', LOOP)(KINDS, BITS);
 const LONGEST = 1 << 20; // cycles
 
-class Quick {
+class FastCore {
   constructor(mcu) {
     const { bootrom, flash, sram } = mcu;
     this.core = mcu.core;
@@ -74,8 +73,8 @@ class Quick {
     };
   }
 
-  // Executes what is common until the next alarm is due, or until it comes to what lies `at`;
-  // -> how many instructions it were.
+  // Executes up to `most` common instructions, until the next alarm is due or `at` is reached;
+  // -> how many.
   run(most, nanosPerCycle, at) {
     const { clock, core } = this;
     const left = clock.nextAlarm ? clock.nextAlarm.nanos - clock.nanosCounter : Infinity;
@@ -89,4 +88,4 @@ class Quick {
   }
 }
 
-module.exports = { Quick };
+module.exports = { FastCore };

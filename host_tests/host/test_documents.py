@@ -1,7 +1,6 @@
-"""The documents tell the truth: their code runs, and what they name exists.
+"""The documents fit the code: their examples run, and what they name exists.
 
-Names of tests, files, settings, policies, make targets and options are looked up, so
-that a change of the code that forgets a document is seen here.
+Names of tests, files, settings, policies, make targets and options are looked up.
 """
 
 import re
@@ -46,7 +45,7 @@ LONGEST_README = 200
 MAKEFILE = (ROOT / "Makefile").read_text()
 HEAP_KB = 160  # a Pico W's
 LOG_TYPES = ("error", "warning", "notice", "information")
-# Programs of others that the documents name, and whose options are their own affair.
+# Other programs that the documents name; their options are not checked.
 CLIENTS = {"mosquitto_pub", "mosquitto_sub"}
 OTHERS = {
     *CLIENTS,
@@ -61,11 +60,11 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def lines(language: str) -> list[list[str]]:
-    """The words of each command line, without what a comment says of it."""
+    """The words of each command line, without its comment."""
     found = [line for text in DOCUMENTS.values() for block in blocks(text, language)
              for line in block.replace("\\\n", " ").splitlines()]  # fmt: skip
     words = [shlex.split(line, comments=True) for line in found]
-    # MicroPython's own makefiles are not ours.
+    # `make -C` is for MicroPython's makefiles.
     return [each for each in words if each and each[:2] != ["make", "-C"]]
 
 
@@ -73,12 +72,12 @@ def cells(line: str) -> list[str]:
     return [cell.strip(" `") for cell in line.split("|")[1:-1]]
 
 
-# The code.
+# Code
 
 
 @pytest.fixture
 def start(tmp_path: Path, runtime: str):
-    """Start a script as a process of its own, on either runtime."""
+    """Start a script as a process, on either runtime."""
 
     def run(text: str) -> Program:
         script = tmp_path / "main.py"
@@ -115,7 +114,7 @@ def _answers(port: int) -> bool:
     return True
 
 
-# A board's pin, for a computer.
+# A stand-in for machine.Pin
 PINS = """\
 import sys
 from slotmq import Broker, Limits
@@ -166,10 +165,10 @@ def test_the_readme_is_short():
     assert len(README.splitlines()) <= LONGEST_README
 
 
-# The commands.
+# Commands
 
 
-def test_make_has_what_the_documents_call():
+def test_make_has_the_targets_and_variables_in_the_documents():
     targets = set(re.findall(r"^([\w-]+):", MAKEFILE, re.MULTILINE))
     variables = set(re.findall(r"^(\w+) \?=", MAKEFILE, re.MULTILINE))
     called = [words[1:] for words in lines("sh") if words[0] == "make"]
@@ -187,13 +186,13 @@ def test_make_has_what_the_documents_call():
 @pytest.mark.parametrize(
     "words", [words for words in lines("sh") if words[0] == "slotmq"], ids=" ".join
 )
-def test_slotmq_has_the_options_that_the_documents_use(words: list[str]):
-    _, *arguments = words  # all are parsed before --help takes over
+def test_slotmq_has_the_commands_and_options_in_the_documents(words: list[str]):
+    _, *arguments = words  # all options are parsed before --help
     done = CliRunner().invoke(cli.main, [*arguments, "--help"])
     assert done.exit_code == 0, done.output
 
 
-def test_every_option_is_on_the_page():
+def test_operate_md_lists_every_option_of_run():
     run = cli.main.commands["run"]
     options = {
         option for each in run.params for option in each.opts if isinstance(each, click.Option)
@@ -202,11 +201,11 @@ def test_every_option_is_on_the_page():
     assert set(re.findall(r"^\| `(-+\w+)", table, re.MULTILINE)) == options - {"--help"}
 
 
-def test_other_commands_are_of_programs_that_we_know():
+def test_other_commands_are_of_known_programs():
     assert {words[0] for words in lines("sh")} <= {"make", "slotmq", *OTHERS}
 
 
-def test_the_line_that_is_shown_has_this_version():
+def test_the_readme_shows_this_version():
     done = subprocess.run(
         [sys.executable, "-m", "slotmq_tools.cli", "--version"],
         capture_output=True, text=True, check=True,
@@ -214,7 +213,7 @@ def test_the_line_that_is_shown_has_this_version():
     assert f"    {done.stdout.strip()} on MicroPython" in README
 
 
-# The tables.
+# Tables
 
 
 def keys() -> dict[str, list[str]]:
@@ -228,7 +227,7 @@ def test_the_keys_are_those_of_the_configuration():
 
 
 @pytest.mark.parametrize("key", [row[0] for row in rows(FIELDS)])
-def test_a_keys_default_and_whether_a_reload_changes_it(key: str):
+def test_a_keys_default_and_its_column_reload(key: str):
     (row,) = (row for row in rows(FIELDS) if row[0] == key)
     default, reload, _ = keys()[key]
     assert default == shown(
@@ -238,7 +237,7 @@ def test_a_keys_default_and_whether_a_reload_changes_it(key: str):
 
 
 def shown(kind: str, value: object) -> str:
-    """A setting as the table has it."""
+    """A default as the table shows it."""
     if kind in ("size", "most"):
         assert value == 0
         return "table"
@@ -252,7 +251,7 @@ def shown(kind: str, value: object) -> str:
     return "" if value is None else value[0] if isinstance(value, tuple) else str(value)
 
 
-def test_every_policy_is_in_the_table_of_what_is_full_the_default_first():
+def test_the_table_of_full_tables_has_every_policy_the_default_first():
     _, _, text = DESIGN.partition("\n### Tables that clients fill")
     assert policies(text.partition("\n### ")[0]) == {
         name: chosen for name, *chosen in rows(WHEN_FULL)
@@ -260,7 +259,7 @@ def test_every_policy_is_in_the_table_of_what_is_full_the_default_first():
 
 
 def policies(text: str) -> dict[str, list[str]]:
-    """The policies of each table in their order; a row without a name goes on with the last."""
+    """The policies of each table, in order; a row without a name belongs to the last table."""
     found: dict[str, list[str]] = {}
     name = ""
     for line in re.findall(r"^\|.*\|$", text, re.MULTILINE)[2:]:
@@ -271,7 +270,7 @@ def policies(text: str) -> dict[str, list[str]]:
     return found
 
 
-# What they name.
+# Names and links
 
 
 @pytest.mark.parametrize("name", LINKING)
@@ -289,7 +288,7 @@ def test_links_lead_to_files_and_headings(name: str):
 
 
 def slug(heading: str) -> str:
-    """What GitHub makes of a heading."""
+    """GitHub's anchor of a heading."""
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
@@ -298,7 +297,7 @@ def test_files_that_are_named_exist(name: str):
     folders = ("lib", "firmware", "examples", "tools", "boards", "host_tests")
     there = {path.name for folder in folders for path in (ROOT / folder).rglob("*.py")}
     named = {each for each in re.findall(r"[\w*]+\.py\b", DOCUMENTS[name]) if "*" not in each}
-    # The user's own, and MicroPython's
+    # A user's file, and MicroPython's
     assert named - there <= {"main.py", "_boot.py", "makemanifest.py"}
 
 

@@ -1,20 +1,20 @@
-// apart.cjs - what one function takes, with all that it calls, counted apart from the rest.
+// function_counter.cjs - counts the calls of one function, and the cycles in them.
 //
-// `at` is the only place where anything happens next: the function's first instruction, and
-// while it runs the one to which it returns, on the stack that it was called with.
+// `at` is the address to watch: the function's first instruction, and during a call its return
+// address (with the same stack pointer, in case it is recursive).
 'use strict';
 
-class Apart {
+class FunctionCounter {
   constructor(entry) {
     this.entry = entry;
     this.at = entry;
-    this.stack = 0; // 0: it does not run
+    this.stack = 0; // stack pointer of the call; 0: no call is active
     this.began = 0;
     this.calls = 0;
     this.cycles = 0;
   }
 
-  // The chip has come to an instruction.
+  // Called before each instruction at `at`.
   look(core) {
     if ((core.PC & ~1) !== this.at) {
       return;
@@ -32,4 +32,4 @@ class Apart {
   }
 }
 
-module.exports = { Apart };
+module.exports = { FunctionCounter };

@@ -1,4 +1,4 @@
-"""FAT on a computer: what Linux tells of its mounts, and that a journal is refused there."""
+"""The file system of a folder on Linux, and that a journal on FAT makes no promises."""
 
 from pathlib import Path
 
@@ -24,17 +24,17 @@ MOUNTS = r"""/dev/a / ext4 rw 0 0
         ("/over/a", "host"),
     ],
 )
-def test_the_nearest_mount_tells(tmp_path: Path, path: str, wanted: str) -> None:
+def test_the_mount_nearest_to_the_path_counts(tmp_path: Path, path: str, wanted: str) -> None:
     mounts = tmp_path / "mounts"
     mounts.write_text(MOUNTS)
     assert filesystem_cpython.kind(path, str(mounts)) == wanted
 
 
-def test_where_nobody_tells_it_is_the_hosts(tmp_path: Path) -> None:
+def test_without_a_list_of_mounts_it_is_the_hosts(tmp_path: Path) -> None:
     assert filesystem_cpython.kind("/usb stick/a", str(tmp_path / "none")) == "host"
 
 
-def test_fat_promises_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_fat_makes_no_promises(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert location.promises(str(tmp_path / "a")) == ("host", True)
     monkeypatch.setattr(filesystem_cpython, "kind", lambda path: "vfat")
     assert location.promises(str(tmp_path / "a")) == ("vfat", False)
