@@ -1,14 +1,18 @@
-"""`slotmq harvest`: recordings from boards, over USB or MQTT or copied, into a folder of bundles.
+"""`slotmq harvest`: fetches recordings from boards into a folder of bundles.
 
-segments.py  what a segment is: its header, and how far its records are whole
-manifest.py  MANIFEST.jsonl, the folder's one list of what is safe, and its lock
-store.py     segments on their way into a bundle: pieces, partial/, bundles/
-compact.py   small bundles into large ones
-network.py   a board's ring over MQTT: heads, ranges, the time
-usb.py       a board's ring over its serial line
-copies.py    segments that were copied by hand
-collect.py    the order of a harvest: what is new, fetch it, bundle it
-plan.py    of a board's ring: what is new, and which of it may grow still
-headers.py     what a board says of its segments itself
-command.py   the command with its options
+the command
+    command.py   options and output
+    collect.py   the steps of a harvest for each source: find what is new, fetch, verify, bundle
+    compact.py   --compact: small bundles into large ones
+sources
+    network.py   --broker: a board's ring over MQTT (heads, ranges of segments, the time)
+    headers.py   the headers of a board's segments, each requested once
+    plan.py      what to fetch from a ring, and which segments may still grow
+    usb.py       --port: a board's ring over its serial line
+    copies.py    --from: segment files that were copied by hand
+the folder
+    manifest.py  MANIFEST.jsonl, the list of bundles, and the folder's lock
+    store.py     a segment on its way into a bundle: pieces, partial/, bundles/
+    damage.py    bundles that are missing or changed on this disk
+    segments.py  the bytes of a segment: header, and how many records are intact
 """

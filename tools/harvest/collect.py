@@ -1,11 +1,10 @@
-"""A harvest: what is new on a board, fetched, verified, and made into a bundle.
+"""The steps of a harvest, for each of the three sources: find what is new, fetch it, verify it,
+write the bundle.
 
-A board that is silent, or of which only a head is there that anybody may have published, keeps
-none of the others from their bundle: it is named at the end.
-
-Boards are never changed before the bundle and its line are on this disk and were read
-back. What comes with a wrong CRC is fetched once more; if it is wrong again it is so on
-the flash, and is kept as it is, for the pipeline to name.
+A board that does not answer does not keep other boards from their bundle; it is named at the end.
+A board is changed only after the bundle and its manifest line are on this disk and were read back.
+A segment with a wrong CRC is fetched once more. If it is wrong again, the flash is damaged: the
+segment is stored as it is, and the pipeline puts the damaged record into quarantine.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -28,18 +27,18 @@ Fetch = Callable[[int], Iterable[bytes]]  # the bytes of a segment from this off
 
 @dataclass
 class Report:
-    """What came of it."""
+    """The result of a harvest."""
 
     fetched: int = 0  # segments
     gone: list[str] = field(default_factory=list)
     bad: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)  # what is there and was not got
+    missing: list[str] = field(default_factory=list)  # what exists and was not fetched
     silent: set[str] = field(default_factory=set)  # boards
     lines: list[Line] = field(default_factory=list)
 
 
 def over_network(ring: Ring, only: Iterable[str], store: Store, source: str, done: Done) -> Report:
-    """Every board of a broker, or only those; one that has much comes behind those with less."""
+    """Every board of a broker, or only those in `only`; boards with little to fetch come first."""
     heads = _chosen(ring.heads(), set(only))
     silent = ring.silent(heads) if len(heads) > 1 else {}
     report = Report(missing=list(silent.values()), silent=set(silent))
@@ -61,19 +60,19 @@ def over_network(ring: Ring, only: Iterable[str], store: Store, source: str, don
 
 @contextmanager
 def _going_on(board: str, report: Report) -> Iterator[None]:
-    """With the other boards, if this one fails."""
+    """If this board fails, note it and go on with the other boards."""
     try:
         yield
     except ToolError as error:
-        told = str(error)
-        report.missing.append(told if board in told else f"board {board}: {told}")
+        text = str(error)
+        report.missing.append(text if board in text else f"board {board}: {text}")
         report.silent.add(board)
 
 
 def _planned(ring: Ring, head: Head, store: Store, report: Report) -> Iterator[tuple[Plan, int]]:
-    """What is to be fetched of a board, and a line where its head is not true."""
+    """What to fetch from a board; a wrong head is noted in the report."""
     found = plan(ring, head, store)
-    (report.missing if found.empty else report.gone).extend(found.told)
+    (report.missing if found.empty else report.gone).extend(found.complaints)
     for number in found.numbers:
         yield found, number
 
@@ -81,7 +80,7 @@ def _planned(ring: Ring, head: Head, store: Store, report: Report) -> Iterator[t
 def _fetch(ring: Ring, wanted: Plan, number: int, store: Store, report: Report) -> None:
     which = f"board {wanted.head.board}: segment {number}"
     try:
-        segment = wanted.asked.header(number)
+        segment = wanted.headers.header(number)
         data = _from_ring(ring, wanted, segment, store)
     except Gone:
         report.gone.append(f"{which} was overwritten")
@@ -93,8 +92,8 @@ def _fetch(ring: Ring, wanted: Plan, number: int, store: Store, report: Report) 
 
 
 def over_usb(files: Files, store: Store, source: str, done: Done, *, delete: bool) -> Report:
-    """The board on a serial line, which nobody writes to meanwhile; with `delete` its
-    sealed segments go when they are safe. The newest stays: the board counts on from it."""
+    """The board on a serial line, whose broker is stopped meanwhile. `delete` removes its sealed
+    segments once they are safe. The newest stays, since the board continues its numbers."""
     report = Report()
     there = files.headers()
     _fetch_files(files, there, store, report, done)
@@ -105,7 +104,7 @@ def over_usb(files: Files, store: Store, source: str, done: Done, *, delete: boo
 
 
 def from_copies(files: Copies, store: Store, source: str, done: Done) -> Report:
-    """What was copied by hand, in the same way; the files stay as they are."""
+    """Segment files that were copied by hand; they stay unchanged."""
     report = Report()
     _fetch_files(files, files.headers(), store, report, done)
     report.missing += files.unread
@@ -138,7 +137,7 @@ def _chosen(heads: dict[str, Head], only: set[str]) -> list[Head]:
 
 
 def _from_ring(ring: Ring, wanted: Plan, segment: Header, store: Store) -> bytes | None:
-    """A segment; None where there is nothing new in it."""
+    """A segment; None if nothing in it is new."""
     board, number = segment.board, segment.segment
     growing = wanted.grows(segment)
     end = wanted.length(segment) if growing else None
@@ -156,7 +155,7 @@ def _from_ring(ring: Ring, wanted: Plan, segment: Header, store: Store) -> bytes
 
 
 def _begun(store: Store, segment: Header) -> bytes:
-    """What is here already of this very segment: a piece, or what a bundle has."""
+    """What is here of this segment already: a piece in partial/, or a copy in a bundle."""
     path = store.piece(segment.board, segment.segment)
     piece = path.read_bytes() if path.exists() else b""
     if not (piece and same_segment(piece, segment)):
@@ -167,8 +166,8 @@ def _begun(store: Store, segment: Header) -> bytes:
 
 
 def _whole(store: Store, segment: Header, begun: bytes, fetch: Fetch) -> bytes:
-    """All of it: what was begun and what is fetched; fetched anew where a CRC is wrong, but
-    for a damage that a bundle has just so."""
+    """The whole segment: what was begun and the rest. With a wrong CRC it is fetched once more,
+    unless a bundle has the same damage."""
     data = _gathered(store, segment, begun, fetch)
     found = scan(data)
     key: Key = (segment.board, segment.boot, segment.segment)
@@ -192,21 +191,21 @@ def _keep(store: Store, data: bytes, growing: bool, report: Report) -> None:
     found = store.keep(data, growing=growing).scan
     report.fetched += 1
     which = f"board {found.header.board}: segment {found.header.segment}"
-    if told := beyond(data):
-        report.missing.append(f"{which}: {told}")
-    elif found.torn and not (growing and found.cut):  # what is half there comes later
+    if excess := beyond(data):
+        report.missing.append(f"{which}: {excess}")
+    elif found.torn and not (growing and found.cut):  # the rest of the record comes later
         report.bad.append(f"{which}: torn at byte {found.end}")
 
 
 def _bundle(store: Store, source: str, report: Report) -> None:
-    """What came; and what is still lacking of bundles that were damaged on this disk."""
+    """Write the bundle, and report what damaged bundles on this disk still lack."""
     report.lines = store.bundle(source)
-    for told, lacking in store.damage.told():
-        (report.missing if lacking else report.bad).append(told)
+    for text, lacking in store.damage.complaints():
+        (report.missing if lacking else report.bad).append(text)
 
 
 def _is_safe(files: Files, segment: Header, copy: Copy, store: Store) -> bool:
-    """Is all that a file has in its bundle, if that is what was harvested?"""
+    """Does the bundle contain all that the file has, if the bundle is sound?"""
     if copy.grown is not None:
         return False
     here = store.held(copy)
@@ -214,7 +213,7 @@ def _is_safe(files: Files, segment: Header, copy: Copy, store: Store) -> bool:
 
 
 def _delete(files: Files, there: list[Header], store: Store, report: Report) -> None:
-    """What lies in bundles that were read back; what does not stays, and is told."""
+    """Delete the segments whose bundle was read back; name those that stay on the board."""
     copies = store.damage.copies()
     safe: dict[str, list[Header]] = {}  # by the paths of their bundles
     for each in there:
@@ -223,7 +222,7 @@ def _delete(files: Files, there: list[Header], store: Store, report: Report) -> 
             safe.setdefault(copy.line.path, []).append(each)
         else:
             path = files.paths[each][0]
-            report.missing.append(f"{path}: stays on the board, as its bundle has not all of it")
+            report.missing.append(f"{path}: stays on the board: its bundle lacks a part of it")
     for line in store.manifest.lines:
         if line.path in safe:
             try:
@@ -231,6 +230,6 @@ def _delete(files: Files, there: list[Header], store: Store, report: Report) -> 
             except ToolError as error:
                 count = len(safe.pop(line.path))
                 report.missing.append(
-                    f"{error}; move it away: {count} of its segments are on the board"
+                    f"{error}; move it away: the board still has {count} of its segments"
                 )
     files.remove([each for segments in safe.values() for each in segments])

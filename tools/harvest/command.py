@@ -1,4 +1,4 @@
-"""`slotmq harvest`: its options, and what it says of a harvest."""
+"""`slotmq harvest`: the options, and what it prints."""
 
 from __future__ import annotations
 
@@ -19,26 +19,28 @@ if TYPE_CHECKING:
     from .manifest import Manifest
     from .network import Ring
 
-_TOLD = 5  # lines of each complaint
+_SHOWN = 5  # lines of each kind
 
 
 @click.command(short_help="Fetch what boards have recorded, over the network or USB.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--broker", "address", type=Address(), help="Ask the running broker there.")
+@click.option("--broker", "address", type=Address(), help="Fetch from the boards of this broker.")
 @port_option
 @click.option(
     "--from",
     "copied",
     metavar="DIR",
-    help="Take the segments (*.seg) that were copied into DIR.",
+    help="Take the segment files (*.seg) that were copied into DIR.",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
 )
 @user_option
-@click.option("--board", "boards", multiple=True, metavar="ID", help="Only this one's [all].")
-@click.option("--set-time", is_flag=True, help="Tell the boards what time it is, first.")
-@click.option("--delete", is_flag=True, help="With --port: remove there what is safe here.")
+@click.option(
+    "--board", "boards", multiple=True, metavar="ID", help="Only this board; repeatable [all]."
+)
+@click.option("--set-time", is_flag=True, help="First send this computer's time to the boards.")
+@click.option("--delete", is_flag=True, help="With --port: then delete there what is stored.")
 @click.option("--location", metavar="PATH", help="With --port: the ring's folder [as configured].")
-@click.option("--compact", "compacts", is_flag=True, help="Small bundles into 8 to 32 MB.")
+@click.option("--compact", "compacts", is_flag=True, help="Merge small bundles into 8 to 32 MB.")
 def harvest(
     folder: Path, address: tuple[str, int] | None, device: str | None, copied: Path | None,
     user: str | None, boards: tuple[str, ...], set_time: bool, delete: bool, location: str | None,
@@ -46,14 +48,18 @@ def harvest(
 ) -> None:  # fmt: skip
     """Fetch what boards have recorded into FOLDER.
 
-    From the boards behind a running broker (--broker HOST:PORT, and `remote_admin true` in
-    its configuration), or from one on a serial line (--port, or the only one that is plugged
-    in), whose broker stops for it and is started again; or from files that somebody has copied
-    from a board or its SD card (--from DIR), which stay as they are. Only what FOLDER has not is
-    fetched, and every CRC is verified. What is whole becomes one bundle in FOLDER/bundles and a
-    line in FOLDER/MANIFEST.jsonl, which `slotmq telemetry` reads. A harvest that was interrupted
-    goes on where it stopped. What is there and could not be got (a board is silent, say) is
-    named, the rest is kept, and the exit code is 1.
+    \b
+    --broker HOST:PORT  the boards of a running broker that has `remote_admin true`
+    --port DEV          a board on a serial line; its broker is stopped meanwhile
+    --from DIR          files copied from a board or its SD card; they stay unchanged
+
+    Without any of these the harvest uses the only board that is plugged in.
+
+    The harvest fetches only what FOLDER lacks, and verifies every CRC. It writes one bundle
+    into FOLDER/bundles and one line into FOLDER/MANIFEST.jsonl, which `slotmq telemetry` reads.
+    After an interruption the next harvest continues where this one stopped. If something
+    cannot be fetched, for example from a board that does not answer, the harvest names it,
+    stores the rest and ends with exit code 1.
     """
     from .manifest import locked
 
@@ -63,7 +69,7 @@ def harvest(
     by_cable = given == ["--port"] or not (given or compacts)
     _check_options(given, by_cable, boards, set_time, delete, location)
     if not (given or by_cable or os.path.isdir(folder)):  # noqa: PTH112 - no error
-        raise ToolError(f"{folder} is no harvest folder: there is nothing to compact")
+        raise ToolError(f"{folder} is not a harvest folder: nothing to compact")
     with locked(folder) as manifest:
         if address is not None:
             report = _network(address, login(user), set(boards), set_time, manifest)
@@ -85,15 +91,15 @@ def _check_options(
         raise click.UsageError(f"{' or '.join(given)}, not both")
     if "--broker" not in given and set_time:
         raise click.UsageError(
-            "--set-time goes with --broker: over a cable the broker stands still, and the reset"
-            " that starts it anew takes the clock of an RP2040 back"
+            "--set-time needs --broker: over a cable the broker is stopped, and the reset that"
+            " starts it again sets back the clock of an RP2040"
         )
     if "--broker" not in given and boards:
-        raise click.UsageError("--board goes with --broker")
+        raise click.UsageError("--board needs --broker")
     if location is not None and not by_cable:
-        raise click.UsageError("--location goes with --port: a running broker knows its own")
+        raise click.UsageError("--location needs --port: a running broker knows where its ring is")
     if delete and not by_cable:
-        raise click.UsageError("--delete goes with --port: elsewhere a ring is only read")
+        raise click.UsageError("--delete needs --port: other sources are only read")
 
 
 def _network(
@@ -111,15 +117,17 @@ def _network(
             report = collect.over_network(ring, boards, Store(manifest), source, _safe(done))
     finally:
         ring.close()
-    _tell(report)
+    _print_report(report)
     return report
 
 
 def _set_time(ring: Ring) -> None:
     told, known = ring.set_time()
-    click.echo(f"the boards' time is set, to within {told} ms")
+    click.echo(f"time sent to the boards, with an error bound of {told} ms")
     if known > told:
-        click.echo(f"the way there took longer, and it may be {known} ms: set it again", err=True)
+        click.echo(
+            f"the message took longer: the error may be {known} ms; set the time again", err=True
+        )
 
 
 def _usb(device: str | None, delete: bool, location: str | None, manifest: Manifest) -> Report:
@@ -137,7 +145,7 @@ def _usb(device: str | None, delete: bool, location: str | None, manifest: Manif
                 )
         finally:
             line.reset()
-    _tell(report)
+    _print_report(report)
     return report
 
 
@@ -149,7 +157,7 @@ def _copies(folder: Path, manifest: Manifest) -> Report:
     with bar("harvest") as done:
         source = f"file:{folder.absolute()}"
         report = collect.from_copies(Copies(folder), Store(manifest), source, _safe(done))
-    _tell(report)
+    _print_report(report)
     return report
 
 
@@ -160,24 +168,24 @@ def _compact(manifest: Manifest) -> None:
         gone, fresh = compact.compact(manifest, _safe(done))
     if not gone:
         click.echo(
-            "nothing to compact: small bundles are kept until there are 8 MB of them, or half of"
-            " what they have was harvested twice"
+            "nothing to compact: small bundles stay until they have 8 MB together, or until half"
+            " of their segments were harvested again"
         )
     else:
-        click.echo(f"bundles that went: {gone}, that came: {fresh}")
+        click.echo(f"bundles removed: {gone}, written: {fresh}")
 
 
 def _safe(done: Any) -> Done:
-    """A bar that is not moved behind its end."""
+    """A progress bar that stays below 100 % until the work is done."""
     return lambda percent: done(min(99.0, percent))
 
 
-def _tell(report: Report) -> None:
+def _print_report(report: Report) -> None:
     for complaints in (report.gone, report.bad, report.missing):
-        for text in complaints[:_TOLD]:
+        for text in complaints[:_SHOWN]:
             click.echo(shown(text), err=True)
-        if len(complaints) > _TOLD:
-            click.echo(f"... and {len(complaints) - _TOLD} more like this", err=True)
+        if len(complaints) > _SHOWN:
+            click.echo(f"... and {len(complaints) - _SHOWN} more like this", err=True)
     if not report.lines:
         click.echo("nothing new")
     for line in report.lines:

@@ -1,12 +1,12 @@
-"""`slotmq harvest --compact`: many small bundles become few of 8 to 32 MB.
+"""`slotmq harvest --compact`: merges small bundles into bundles of 8 to 32 MB.
 
-What was harvested twice is kept once. New lines go behind the old ones, and an old
-one stays as an empty line, since line numbers are offsets of streams. A bundle of which nothing
-is needed any more goes; one that is needed in part is written anew if that is worth it.
+Of a segment that was harvested twice the fullest copy stays. New lines are appended to the
+manifest; an old line stays, empty, since line numbers are offsets of streams. A bundle of which
+nothing is needed is removed; one that is needed in part is rewritten if that frees enough.
 
-A line has one time of harvest, which is the latest of what was merged: what is recorded is
-never later than that, and no anchor is disbelieved that was not before. Neighbours in time
-go together, so that it is not much later than it was either.
+A line has one time of harvest: the latest of the merged ones. Nothing was recorded later, so no
+anchor is rejected that was accepted before. Bundles of similar times are merged, so that the time
+of harvest hardly grows.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,8 +1,8 @@
-"""Segments that were copied by hand, from an SD card or with `mpremote cp`: the *.seg of a folder.
+"""Segment files (*.seg) that were copied by hand, from an SD card or with `mpremote cp`.
 
-What Files of usb.py does for a board is done for them here. Nothing is known of when each was
-copied, and it may have been while the board was still writing it: that nothing is lacking only
-the next one of the same start says. Where that is of a later start, they may be of two days.
+Copies has the methods that Files of usb.py has for a board. A file may have been copied while the
+board was still writing it. It counts as complete only if the next segment of the same boot is
+there, too, and begins where it ends; a segment of a later boot may be from another day.
 """
 
 import os
@@ -41,7 +41,7 @@ class Copies:
             self._look_at(path)
         if not self._found:
             why = "; ".join(self.refused + self.unread) or "there is no *.seg"
-            raise ToolError(f"{self._folder}: it has no recordings ({why})")
+            raise ToolError(f"{self._folder} has no recordings ({why})")
         return sorted(self._found, key=lambda one: (one.board, one.segment, one.boot))
 
     def _cannot_list(self, error: OSError) -> None:

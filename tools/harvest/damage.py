@@ -1,7 +1,7 @@
-"""Bundles that are not what their lines say: they are missing, or were changed on this disk.
+"""Damaged bundles: missing on this disk, or not what their manifest line says.
 
-What such a bundle had counts as not there, so that a harvest fetches it again. Whether a file is
-there and has its size is looked at for all of them; read is only what something is built upon.
+The segments of a damaged bundle count as missing, so a harvest fetches them again. Existence and
+size are checked for all bundles; the SHA-256 is checked only for bundles that are used.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from .manifest import Copy, Key, Line, Manifest, fuller
 
 
 class Damage:
-    """What of a folder is damaged, and the copies that are not."""
+    """The damaged bundles of a folder, and the copies of segments in sound ones."""
 
     def __init__(self, manifest: Manifest) -> None:
         self._manifest = manifest
@@ -83,13 +83,13 @@ class Damage:
                 return True
         return False
 
-    def told(self) -> Iterator[tuple[str, int]]:
-        """A line of each that was damaged, and how many of its segments are lacking by now."""
+    def complaints(self) -> Iterator[tuple[str, int]]:
+        """A text for each damaged bundle, and how many of its segments are still missing."""
         copies = self.copies()
         for path, why in sorted(self._found.items()):
             line = self._lines[path]
             lacking, count = _lacking(line, copies), len(line.segments)
-            here = f"{count - lacking} of its {count} segments are here again"
+            here = f"{count - lacking} of its {count} segments are in other bundles"
             yield f"{self._manifest.folder / path}: {why}; {here}", lacking
 
 
@@ -103,7 +103,7 @@ def _lacking(line: Line, copies: dict[Key, Copy]) -> int:
 
 
 def _wrong_size(path: Path, size: int) -> str:
-    """What is wrong with a file at first sight; empty if it is as large as it ought to be."""
+    """What is wrong with existence or size of a file; empty if nothing is."""
     try:
         found = path.stat().st_size
     except FileNotFoundError:
@@ -114,7 +114,7 @@ def _wrong_size(path: Path, size: int) -> str:
 
 
 def check(folder: Path, line: Line) -> None:
-    """Is the bundle on the disk what its line says? ToolError if not."""
+    """ToolError if the SHA-256 of the bundle is not that of its line."""
     path = folder / line.path
     try:
         with path.open("rb") as file:
@@ -122,4 +122,4 @@ def check(folder: Path, line: Line) -> None:
     except OSError as error:
         raise ToolError(f"{path}: {error.strerror}") from None
     if digest != line.sha256:
-        raise ToolError(f"{path}: it is not what was harvested (SHA-256 differs)")
+        raise ToolError(f"{path}: it was changed after the harvest (SHA-256 differs)")

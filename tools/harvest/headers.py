@@ -1,7 +1,8 @@
-"""What a board says of its segments itself, each asked for once.
+"""The headers of a board's segments, each requested once.
 
-Any client can publish a head, and one may be out of date. So a head only says where to look: what
-is there, and who wrote it when, say the headers.
+A head is a board's retained announcement of its ring. Any client can publish one, and it may be
+out of date. So a head only says where to look; the headers say which segments exist, and which
+board and boot wrote them.
 """
 
 from collections.abc import Sequence
@@ -15,20 +16,20 @@ MOST = 64  # segments that a head may be wrong by
 
 
 class Board(Protocol):
-    """What of network.Ring is needed here."""
+    """The method of network.Ring that is used here."""
 
     def read(self, board: str, segment: int, begin: int, end: int | None) -> bytes: ...
 
 
-class Asked:
-    """One board, at one time."""
+class Headers:
+    """The headers of one board, during one harvest or one look."""
 
     def __init__(self, ring: Board, board: str) -> None:
         self._ring, self._board = ring, board
         self._found: dict[int, Header | NotASegment | Gone] = {}
 
     def header(self, number: int) -> Header:
-        """Of this segment; Gone, or NotASegment where something else is there."""
+        """The header of this segment. Raises Gone, or NotASegment if it is something else."""
         if number not in self._found:
             self._found[number] = self._ask(number)
         found = self._found[number]
@@ -37,7 +38,7 @@ class Asked:
         raise found
 
     def has(self, number: int) -> bool:
-        """Is there anything with this number?"""
+        """Does the board have anything with this number?"""
         try:
             self.header(number)
         except Gone:
@@ -47,22 +48,24 @@ class Asked:
         return True
 
     def newest(self, head: Head) -> int | None:
-        """The last that is there, of those that the head tells of; ToolError if none of many."""
-        told = range(head.segment, head.first - 1, -1)
-        there = next((number for number in told[:MOST] if self.has(number)), None)
-        if there is None and len(told) > MOST:
+        """The newest existing segment that the head names. None if none of a few exists; ToolError
+        if none of many does."""
+        named = range(head.segment, head.first - 1, -1)
+        there = next((number for number in named[:MOST] if self.has(number)), None)
+        if there is None and len(named) > MOST:
             last = f"{head.segment - MOST + 1} to {head.segment}"
-            raise self.disbelieved(f"none of its segments {last} is there")
+            raise self.rejected(f"none of the segments {last} exists")
         return there
 
-    def disbelieved(self, why: str) -> ToolError:
-        """What there is to say of a head that is too far from what is there."""
-        return ToolError(f"board {self._board}: its head is not believed: {why}")
+    def rejected(self, why: str) -> ToolError:
+        """The error for a head that is too far from what the board has."""
+        return ToolError(f"board {self._board}: wrong head (announcement of its ring): {why}")
 
     def beginning(self, head: Head, numbers: Sequence[int]) -> int:
-        """How many of these at their beginning may be left out, as a head that tells of them is
-        not believed: as many as are not there, in one piece, if they are more than a few. It is
-        believed if its first segment is there: then those between were deleted."""
+        """How many of these numbers, from the first on, to skip because they do not exist.
+
+        0 if the first segment that the head names exists: then numbers in between were deleted,
+        and each is requested. 0, too, if one of the first few exists."""
         low, high = min(MOST, len(numbers)) - 1, len(numbers)
         if len(numbers) <= MOST or self.has(head.first):
             return 0

@@ -1,7 +1,8 @@
-"""MANIFEST.jsonl: a line for each bundle that is safe. Its number is a stream's offset,
-so that lines are only ever added, and one whose bundle went into a larger one stays, empty.
+"""MANIFEST.jsonl, the list of bundles that are safely on the disk; and the lock of the folder.
 
-A line without its newline was cut by a crash, and is none. The folder's lock is here too.
+The number of a line is the offset of a stream. So lines are only added, and the line of a bundle
+that was merged into a larger one stays, empty. A line without a newline was cut by a crash and is
+ignored.
 """
 
 import fcntl
@@ -70,7 +71,7 @@ class Manifest:
             try:
                 yield _line(json.loads(line))
             except (ValueError, TypeError, KeyError, RecursionError):
-                raise ToolError(f"{self._path}:{number}: this is no line of a manifest") from None
+                raise ToolError(f"{self._path}:{number}: not a manifest line") from None
 
     def append(self, line: Line) -> None:
         """Add a line behind the last whole one."""
@@ -166,13 +167,13 @@ def locked(folder: Path) -> Iterator[Manifest]:
     """The folder's manifest, while nobody else harvests into it."""
     try:
         if (folder / "bronze").exists() and not (folder / NAME).exists():
-            raise ToolError(f"{folder} is a folder of tables: a harvest needs one of its own")
+            raise ToolError(f"{folder} is a folder of tables; a harvest needs a folder of its own")
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / ".lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise ToolError(f"{folder}: another harvest is at work there") from None
+                raise ToolError(f"{folder}: another harvest is running there") from None
             yield Manifest(folder)
     except OSError as error:
         raise ToolError(f"{error.filename or folder}: {error.strerror}") from None

@@ -1,8 +1,7 @@
-"""A board's ring over MQTT: the retained heads, ranges of segments, and the time.
+"""A board's ring over MQTT: retained heads, requests for ranges of segments, and the time.
 
-Any client that the broker lets in can ask so (lib/FORMAT.md). Several requests are on
-their way at once; one that is not answered is asked again, so that nothing hangs on
-what a full table dropped.
+lib/FORMAT.md describes topics and bytes. Several requests are in flight at once. A request without
+an answer is repeated, since a full table of the broker may have dropped it.
 """
 
 import json
@@ -23,9 +22,9 @@ ROOT = "$SLOTMQ/record"
 TIME = "$SLOTMQ/time"
 NONE = 0xFFFFFFFF
 NOBODY = (
-    "no board tells of recordings here: does its configuration have `record` and"
-    " `remote_admin true`? One that has just started tells when its first records are"
-    " flushed, after `record_flush_interval` (10 s)"
+    "no board announces recordings here: does its configuration have `record` and"
+    " `remote_admin true`? A board that has just started announces itself when its first records"
+    " are flushed, after `record_flush_interval` (10 s)"
 )
 _ANSWER = struct.Struct("<III")
 _NAME_AT, _NAME_LEN = 8, 8  # of the board, in the header of a segment
@@ -42,7 +41,7 @@ _CLOCK_MS = 5  # how wrong this computer's own clock is thought to be, at the le
 
 @dataclass(frozen=True)
 class Head:
-    """What a board says of its ring."""
+    """A head: what a board announces about its ring, or what another client published there."""
 
     board: str
     boot: int
@@ -113,9 +112,10 @@ class Ring(Client):
         return None
 
     def silent(self, heads: Iterable[Head]) -> dict[str, str]:
-        """The boards that do not answer, all asked at once, and what there is to say of it.
+        """The boards that do not answer, with a text for each; all are asked at once.
 
-        They are asked for their names in their newest segments: no other request begins there."""
+        Each is asked for its id in the header of its newest segment; no other request begins at
+        that offset."""
         waiting = {head.board: head.segment for head in heads}
         for _ in range(_ATTEMPTS):
             for board, segment in waiting.items():
@@ -127,8 +127,8 @@ class Ring(Client):
         return {board: _silence(board) for board in waiting}
 
     def set_time(self) -> tuple[int, int]:
-        """Tell the boards what time it is; -> the error bound in ms that was told, and the
-        one that it would have had to be, as far as is known afterwards."""
+        """Send the time to the boards; -> the error bound in ms that was sent, and the bound that
+        turned out to be right afterwards."""
         bound = 2 * max(self._there_and_back() for _ in range(3)) + _CLOCK_MS
         began = time.monotonic()
         # QoS 0: nothing sends it again when it is no longer true
@@ -217,7 +217,7 @@ class _Fetch:
 
 
 def _silence(board: str) -> str:
-    return f"board {board} does not answer: does its configuration say `remote_admin true`?"
+    return f"board {board} does not answer: does its configuration have `remote_admin true`?"
 
 
 _BOARD = re.compile("[0-9a-f]{16}")

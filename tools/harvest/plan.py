@@ -1,13 +1,13 @@
-"""Which segments of a board's ring a folder may not have, or not all of, and which of them the
-board may still be writing.
+"""What to fetch from a board's ring over the network: the segments that the folder lacks or has
+in part, and whether the board may still be writing them.
 
-A segment is sealed only if a later one answered, of the same start or a later one: what the head
-says of the newest may be anybody's.
+A segment counts as sealed only if the board has shown the header of a later one, of the same boot
+or a later boot. The head does not decide that, since any client can publish a head.
 """
 
 from dataclasses import dataclass
 
-from .headers import MOST, Asked
+from .headers import MOST, Headers
 from .network import Gone, Head, Ring
 from .segments import Header, NotASegment
 from .store import Store
@@ -15,14 +15,14 @@ from .store import Store
 
 @dataclass(frozen=True)
 class Plan:
-    """Of one board: what is to be fetched."""
+    """What to fetch from one board."""
 
     head: Head
-    asked: Asked
-    last: Header | None  # the newest that is a segment
+    headers: Headers
+    last: Header | None  # of the newest segment that has one
     numbers: list[int]
-    told: tuple[str, ...] = ()  # what is wrong with the head
-    empty: bool = False  # is nothing there of what it tells?
+    complaints: tuple[str, ...] = ()  # what is wrong with the head
+    empty: bool = False  # does no segment exist that the head names?
 
     def grows(self, segment: Header) -> bool:
         """May the board write more of it?"""
@@ -30,42 +30,42 @@ class Plan:
         return last is None or segment.segment >= last.segment or segment.boot > last.boot
 
     def length(self, segment: Header) -> int | None:
-        """How much of a segment that grows is on flash, if the head says it of this one."""
+        """Bytes of a growing segment on flash, if the head names this segment."""
         return self.head.length if segment.segment == self.head.segment else None
 
 
 def plan(ring: Ring, head: Head, store: Store) -> Plan:
-    """What the folder has for certain is left out."""
-    asked = Asked(ring, head.board)
-    newest = asked.newest(head)
+    """Compare the ring with the folder; what the folder certainly has is left out."""
+    headers = Headers(ring, head.board)
+    newest = headers.newest(head)
     if newest is None:
-        none = f"none of its segments {head.first} to {head.segment} is there"
-        return Plan(head, asked, None, [], (f"board {head.board}: {none}",), empty=True)
-    told = []
+        none = f"its head names segments {head.first} to {head.segment}, and none exists"
+        return Plan(head, headers, None, [], (f"board {head.board}: {none}",), empty=True)
+    complaints = []
     if newest < head.segment:
-        told.append(f"its newest segment is {newest}, its head says {head.segment}")
+        complaints.append(f"its newest segment is {newest}, its head says {head.segment}")
     there = range(head.first, newest + 1)
     store.damage.doubt(head.board, there)
-    certain = _certain(asked, head, _sealed(store, head.board, there))
+    certain = _certain(headers, head, _sealed(store, head.board, there))
     numbers = [number for number in there if number not in certain]
-    if count := asked.beginning(head, numbers):
+    if count := headers.beginning(head, numbers):
         none = f"{numbers[0]} to {numbers[count - 1]}"
-        told.append(f"its head tells of segments {none}, of which {count:,} are not there")
-    lines = tuple(f"board {head.board}: {each}" for each in told)
-    return Plan(head, asked, _last(asked, there), numbers[count:], lines)
+        complaints.append(f"its head names segments {none}, of which {count:,} do not exist")
+    lines = tuple(f"board {head.board}: {each}" for each in complaints)
+    return Plan(head, headers, _last(headers, there), numbers[count:], lines)
 
 
-def _last(asked: Asked, there: range) -> Header | None:
+def _last(headers: Headers, there: range) -> Header | None:
     for number in reversed(there):
         try:
-            return asked.header(number)
+            return headers.header(number)
         except (Gone, NotASegment):
             pass
     return None
 
 
 def _sealed(store: Store, board: str, there: range) -> dict[int, dict[int, int]]:
-    """By its number, of which boots the folder has a segment whole, and the first seq of each."""
+    """The sealed segments of the folder: for each number, boot and first seq of each copy."""
     sealed = {
         key: copy.line.segments[copy.index][3]
         for key, copy in store.damage.copies().items()
@@ -79,23 +79,22 @@ def _sealed(store: Store, board: str, there: range) -> dict[int, dict[int, int]]
     return mine
 
 
-def _certain(asked: Asked, head: Head, mine: dict[int, dict[int, int]]) -> set[int]:
-    """Of the segments that the folder has (of which boots?) those that are the ring's.
+def _certain(headers: Headers, head: Head, mine: dict[int, dict[int, int]]) -> set[int]:
+    """The numbers whose segment in the folder is the one that the ring has now.
 
-    A board that was emptied counts its segments anew, and the folder may have the same number
-    of several rings. So headers are looked at, from the newest on; one that is known vouches
-    for the one before it, which is of the same boot, or of the boot before if its own boot
-    begins with it. What is neither is looked at itself, until so many are missing that the
-    head is believed no more.
+    A board that was emptied numbers its segments anew, so the folder may have a number of several
+    rings. Headers are requested from the newest on. A known header vouches for the segment
+    before it: that one is of the same boot, or of the previous boot if the known one begins its
+    boot. All others are requested themselves, until MOST of them do not exist.
     """
     certain: set[int] = set()
-    boot = None  # of the next, if the one behind it is certain
+    boot = None  # that vouches for this number
     missed = 0
     for number in sorted(mine, reverse=True):
         if number + 1 not in certain or boot not in mine[number]:
-            boot = _boot(asked, number)
-            missed = 0 if asked.has(number) else missed + 1
-            if missed >= MOST and not asked.has(head.first):
+            boot = _boot(headers, number)
+            missed = 0 if headers.has(number) else missed + 1
+            if missed >= MOST and not headers.has(head.first):
                 break
         if boot in mine[number]:
             certain.add(number)
@@ -103,8 +102,8 @@ def _certain(asked: Asked, head: Head, mine: dict[int, dict[int, int]]) -> set[i
     return certain
 
 
-def _boot(asked: Asked, number: int) -> int | None:
+def _boot(headers: Headers, number: int) -> int | None:
     try:
-        return asked.header(number).boot
+        return headers.header(number).boot
     except (Gone, NotASegment):
         return None

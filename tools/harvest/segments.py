@@ -1,4 +1,4 @@
-"""A segment: its header, and how far its records are whole (lib/FORMAT.md has the bytes)."""
+"""The bytes of a segment: its header, and how many of its records are intact (lib/FORMAT.md)."""
 
 import struct
 import zlib
@@ -44,13 +44,15 @@ def header(data: bytes) -> Header:
         raise NotASegment(f"{len(data)} bytes are too few for a segment")
     magic, version, _, units, board, boot, segment, first, crc = HEADER.unpack_from(data)
     if magic != MAGIC:
-        raise NotASegment("this is no segment of a recorder")
+        raise NotASegment("this is not a segment of a recorder")
     if version > VERSION:
-        raise NotASegment(f"format {version} is newer than this slotmq, which knows {VERSION}")
+        raise NotASegment(
+            f"format {version} is newer than format {VERSION}, which this slotmq reads"
+        )
     if zlib.crc32(data[: HEADER.size - 4]) != crc:
         raise NotASegment("the header's CRC is wrong")
     if not units:
-        raise NotASegment("its header says that it has no size")
+        raise NotASegment("its header says that its size is 0")
     return Header(board.hex(), boot, segment, first, units * _UNIT)
 
 
@@ -86,7 +88,7 @@ def beyond(data: bytes) -> str | None:
     told = f"{lost} records" if lost else f"{len(data) - len(kept)} bytes"
     what = "record is" if lost == 1 else f"{told} are"
     return (
-        f"it has {len(data)} bytes and says that it has {len(kept)}: its last {what} not in the"
+        f"it has {len(data)} bytes, but its header says {len(kept)}: its last {what} not in the"
         " bundle"
     )
 

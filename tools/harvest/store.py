@@ -1,9 +1,8 @@
-"""Segments on their way: pieces of one, whole ones in partial/, and the bundle of them all.
+"""The path of a fetched segment into a bundle: pieces, whole segments in partial/, bundles/.
 
-Whatever moment a harvest is killed at, the next one goes on: a piece is appended to,
-a whole segment is not fetched again, and a bundle is named by what is in it, so that
-writing it twice makes one file. A segment leaves partial/ when its manifest line is
-on the disk.
+A harvest may be killed at any moment, and the next one continues: it appends to a piece, does not
+fetch a whole segment again, and names a bundle after its contents, so writing it twice makes one
+file. A segment leaves partial/ when its manifest line is on the disk.
 """
 
 import hashlib
@@ -143,7 +142,7 @@ def _scanned(path: Path) -> Scan:
     try:
         return scan(fitting(path.read_bytes()))
     except NotASegment as error:
-        raise ToolError(f"{path}: {error}; no harvest wrote it: move it away") from None
+        raise ToolError(f"{path}: {error}; no harvest wrote this file: move it away") from None
 
 
 def sweep(manifest: Manifest) -> None:

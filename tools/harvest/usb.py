@@ -1,6 +1,6 @@
-"""A board's ring over its serial line, by mpremote's raw REPL: the broker stops for it.
+"""A board's ring over its serial line, with mpremote's raw REPL. The broker is stopped meanwhile.
 
-What the board runs is a few lines that print; nothing is installed there or mounted.
+The board runs a few lines of code that print; nothing is installed or mounted.
 """
 
 import ast
@@ -55,7 +55,7 @@ with open({path!r}, "rb") as file:
 
 
 class Line(Protocol):
-    """What of tools/deploy/repl.py is needed here."""
+    """The methods of tools/deploy/repl.py that are used here."""
 
     def run(self, code: str) -> str: ...
     def remove(self, paths: list[str]) -> None: ...

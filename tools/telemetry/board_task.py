@@ -1,4 +1,5 @@
-"""One board's facts to its answers, from Arrow to Arrow: clock.py and losses.py do the work."""
+"""What Spark computes once for each board: from a board's facts (Arrow) to its clocks, trusted
+anchors and losses (Arrow). clock.py, own_clock.py and losses.py do the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the boots of one board's life are in the order of their numbers, by their anchors.
+"""Which anchors to trust if, by their anchors, the boots of a board are not in numeric order.
 
 The better kind first, as in a boot. An anchor that lies before what better ones of the boots in
 front of its own allow, or after what those behind it and the harvest do, is not gone by. Where

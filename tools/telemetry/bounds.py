@@ -1,4 +1,4 @@
-"""Bounds of a board's clock, and the pieces of it: what follows for a record from the nearest."""
+"""Bounds of a board's clock, as pieces between anchors, and the bounds of a record's time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages that more than one broker recorded: bridged ones, with their origin or without.
+"""Silver: messages that several brokers recorded (bridged ones), with or without their origin.
 
 Where a record says whose it first was, all of its copies are one message: the original where
 it is there, else the copy with the least identity. Without an origin two are never taken for

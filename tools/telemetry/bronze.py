@@ -1,7 +1,7 @@
-"""Bronze and quarantine: every frame of the lines of the manifest that are not there yet.
+"""Bronze and quarantine: decodes the lines of the manifest that bronze does not have yet.
 
-A folder of tables has one harvest folder, since the lines that it has are counted. Which one it
-is, a mark of these lines tells, so that the folder may be moved and compacted.
+A folder of tables belongs to one harvest folder, since it counts the lines that it has. A hash of
+these lines identifies the harvest folder, so that the folder may be moved and compacted.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ def _ingest(spark: SparkSession, harvest: Path, lake: Lake) -> Taken:
 
 
 def check_folder(lake: Lake, harvest: Path) -> None:
-    """ToolError if the lines that bronze has are another folder's."""
+    """ToolError if bronze was made of another harvest folder."""
     bundles, first = manifest.read(harvest), done(lake)
     known = lake.remembered(_FOLDER)
     lines = int(known.get("lines", first))
     right = known.get("mark", manifest.mark(bundles[:lines])) == manifest.mark(bundles[:lines])
     if len(bundles) < max(lines, first) or not right:
         raise ToolError(
-            f"{lake.folder} has the tables of another harvest folder than {harvest}: give each"
-            " folder tables of its own, or harvest into one"
+            f"{lake.folder} has the tables of another harvest folder, not of {harvest}: use one"
+            " folder of tables for each harvest folder, or harvest into one folder"
         )
 
 

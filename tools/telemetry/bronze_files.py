@@ -1,8 +1,8 @@
-"""Bundles into Parquet files, by the tasks that decode them.
+"""Decodes bundles into Parquet files, in Spark's tasks.
 
-What the decoder makes does not pass through the JVM, where a row costs more than decoding it
-does: a task writes its good frames into one file and its bad ones into another, and gives back
-how many there were. A task that is repeated writes the same file again, by one rename.
+Decoded rows do not pass through the JVM, where a row costs more than its decoding. A task writes
+good frames into one file and bad ones into another, and returns their numbers. A repeated task
+writes the same file again, by one rename.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Bronze to silver to gold: what is read and written, and in which order.
+"""Builds silver and gold: which tables are read and written, and in which order.
 
-The transformations themselves are in silver.py, bridges.py and gold*.py.
+The transformations are in silver.py, bridges.py and gold*.py.
 """
 
 from __future__ import annotations

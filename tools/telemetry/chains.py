@@ -1,8 +1,8 @@
-"""Spans of time that have an order, and contradict it here and there: which of them to believe.
+"""Which of several spans of time to trust if they contradict their known order.
 
-Spans agree that none of them begins, at the latest, before one in front of it has ended, at the
-earliest. Believed is the longest chain of spans that all agree. Where several are as long,
-nobody knows which of them is right: only those that are of all of them are believed.
+Two spans agree if the later one's latest beginning is not before the earlier one's earliest end.
+The longest chain of spans that all agree is trusted. If several chains are equally long, only the
+spans that are in all of them are trusted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Wall time from anchors: one board's boots, in whole nanoseconds and without Spark.
+"""Wall time of one board's records from its anchors, in whole nanoseconds and without Spark.
 
 What is sought is the offset between wall time and a board's own uptime. An anchor bounds it
 at its moment: within its error, plus two milliseconds for what was rounded away. Away from

@@ -1,8 +1,8 @@
-"""A session whose executors have this package, wherever they run.
+"""A Spark session whose executors can import slotmq, wherever they run.
 
-On one machine they import it from where it is. Elsewhere `spark-submit --py-files` may
-bring it (`python -m slotmq_tools.telemetry.cluster FILE.zip` writes the archive), an
-installed wheel, or else the session itself sends it.
+On this machine they import it from where it is. On others they get it from `spark-submit
+--py-files` (`python -m slotmq_tools.telemetry.cluster FILE.zip` writes the archive), from an
+installed wheel, or from the session, which sends it.
 """
 
 from __future__ import annotations

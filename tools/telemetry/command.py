@@ -1,4 +1,5 @@
-"""`slotmq telemetry`: its commands and options. Spark is loaded by those that use it."""
+"""`slotmq telemetry`: the group of commands, and those from bronze to report. Spark is loaded only
+by the commands that need it."""
 
 from __future__ import annotations
 
@@ -21,19 +22,19 @@ _folder = click.Path(path_type=Path, file_okay=False)
 _harvest = click.argument("harvest", type=_folder)
 _lake = click.argument("tables", type=_folder)
 _master = click.option(
-    "--master", metavar="URL", help="Spark's master [local[2]; under spark-submit its own]."
+    "--master", metavar="URL", help="Spark master [local[2]; with spark-submit: its own]."
 )
 
 
 class OneLine(click.Group):
-    """What the system or Spark refuses is one line, as every complaint."""
+    """Prints an error of the system or of Spark as one line, like every other error."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except OSError as error:
-            told = f"{error.filename}: " if error.filename else ""
-            raise ToolError(f"{told}{error.strerror or error}") from None
+            where = f"{error.filename}: " if error.filename else ""
+            raise ToolError(f"{where}{error.strerror or error}") from None
         except Exception as error:
             if not type(error).__module__.startswith(("pyspark.", "py4j.")):
                 raise
@@ -41,7 +42,7 @@ class OneLine(click.Group):
 
 
 def reason(text: str) -> str:
-    """The line of a Java trace that says most: the innermost cause, or else the first."""
+    """One line of a Java stack trace: the innermost cause, or else the first line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()] or ["it failed"]
     causes = [line for line in lines if line.startswith("Caused by: ")]
     return causes[-1].removeprefix("Caused by: ") if causes else lines[0]
@@ -49,17 +50,17 @@ def reason(text: str) -> str:
 
 @click.group(cls=OneLine)
 def telemetry() -> None:
-    """Make tables out of what boards have recorded, with Spark.
+    """Make tables of what boards have recorded, with Spark.
 
-    HARVEST is a folder that `slotmq harvest` fills, TABLES one that these commands make:
-    bronze holds the records as they are, silver messages and events once each and on one
-    clock, gold what an analyst asks first. Each is a folder of Parquet files, which anything
-    may read at any time.
+    HARVEST is a folder that `slotmq harvest` fills. TABLES is a folder that these commands
+    fill: bronze has each record as it was decoded; silver has each message and event once,
+    with its time; gold has figures, such as traffic, gaps and sensors that stand still. All
+    are Parquet files, which other programs may read at any time.
     """
 
 
 def session(master: str | None) -> SparkSession:
-    """A session, or one line that says what is missing for it."""
+    """A Spark session; ToolError if something that it needs is missing."""
     installed(*_FOR_SPARK)
     from . import cluster
 
@@ -67,11 +68,11 @@ def session(master: str | None) -> SparkSession:
 
 
 def installed(*names: str) -> None:
-    """ToolError: one of these packages is not."""
+    """ToolError if one of these packages is not installed."""
     missing = [name for name in names if util.find_spec(name) is None]
     if missing:
-        told = " and ".join(missing)
-        raise ToolError(f"{told} not installed: pip install 'slotmq[telemetry]'")
+        names_missing = " and ".join(missing)
+        raise ToolError(f"{names_missing} not installed: pip install 'slotmq[telemetry]'")
 
 
 @telemetry.command()
@@ -79,21 +80,21 @@ def installed(*names: str) -> None:
 @_lake
 @_master
 def bronze(harvest: Path, tables: Path, master: str | None) -> None:
-    """Take what is new in HARVEST into TABLES."""
+    """Decode what is new in HARVEST into bronze."""
     lines = manifest.read(harvest)
     lake = Lake(tables).made()
     installed(*_FOR_SPARK)
     from . import bronze as step
 
-    step.check_folder(lake, harvest)  # a session takes its time to begin
+    step.check_folder(lake, harvest)  # before Spark starts, which takes seconds
     taken = step.ingest(session(master), harvest, lake)
-    there = sum(bool(line.path) for line in lines)  # others have gone into larger ones
+    there = sum(bool(line.path) for line in lines)  # a line without a path was merged into another
     new = sum(bool(line.path) for line in lines[taken.first :])
-    click.echo(f"bronze: {new} bundles taken, {there} are there")
+    click.echo(f"bronze: {new} new bundles, {there} in total")
 
 
-def made_anew(part: str, source: str, tables: Path, master: str | None) -> None:
-    """Silver or gold, from what is before it."""
+def rebuild(part: str, source: str, tables: Path, master: str | None) -> None:
+    """Rebuild silver or gold from the step before it."""
     lake = Lake(tables).need(source)
     spark = session(master)
     from . import build
@@ -110,23 +111,23 @@ def made_anew(part: str, source: str, tables: Path, master: str | None) -> None:
 @_lake
 @_master
 def silver(tables: Path, master: str | None) -> None:
-    """Make silver anew from bronze."""
-    made_anew("silver", "bronze", tables, master)
+    """Rebuild silver from bronze."""
+    rebuild("silver", "bronze", tables, master)
 
 
 @telemetry.command()
 @_lake
 @_master
 def gold(tables: Path, master: str | None) -> None:
-    """Make gold anew from silver."""
-    made_anew("gold", "silver", tables, master)
+    """Rebuild gold from silver."""
+    rebuild("gold", "silver", tables, master)
 
 
 @telemetry.command()
 @_lake
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 def report(tables: Path, file: Path) -> None:
-    """Write gold as a page with pictures into FILE."""
+    """Write an HTML page with charts of gold to FILE."""
     lake = Lake(tables).need("gold")
     installed("pyarrow", "matplotlib", "jinja2")
     from . import report as page
@@ -141,7 +142,7 @@ def report(tables: Path, file: Path) -> None:
 @_master
 @click.pass_context
 def ingest(ctx: click.Context, harvest: Path, tables: Path, master: str | None) -> None:
-    """All of it: bronze, silver and gold."""
+    """Run bronze, silver and gold."""
     ctx.invoke(bronze, harvest=harvest, tables=tables, master=master)
     ctx.invoke(silver, tables=tables, master=master)
     ctx.invoke(gold, tables=tables, master=master)
@@ -149,18 +150,27 @@ def ingest(ctx: click.Context, harvest: Path, tables: Path, master: str | None) 
 
 @telemetry.command()
 @click.argument("harvest", type=_folder)
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
-@click.option("--boards", type=click.IntRange(1, 200), default=4, show_default=True)
-@click.option("--steps", type=click.IntRange(1), default=400, show_default=True)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=1,
+    show_default=True,
+    help="The same seed makes the same recordings.",
+)
+@click.option(
+    "--boards", type=click.IntRange(1, 200), default=4, show_default=True, help="Number of boards."
+)
+@click.option("--steps", type=click.IntRange(1), default=400, show_default=True,
+              help="Messages, pauses and other steps in each boot of a board.")  # fmt: skip
 def season(harvest: Path, seed: int, boards: int, steps: int) -> None:
-    """Simulate boards in the field, and fill HARVEST with what they record."""
+    """Generate recordings of simulated boards, weeks long, in HARVEST."""
     if (harvest / "MANIFEST.jsonl").exists():
-        raise ToolError(f"{harvest} holds a harvest already")
+        raise ToolError(f"{harvest} already contains a harvest")
     generate(harvest, seed, boards, steps)
 
 
 def generate(harvest: Path, seed: int = 1, boards: int = 4, steps: int = 400) -> None:
-    """A season, behind what the harvest folder has."""
+    """Append a season to a harvest folder."""
     from .season.world import Knobs
     from .season.world import season as live
 

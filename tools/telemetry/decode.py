@@ -1,7 +1,7 @@
-"""Segments into Arrow batches, without Spark: a row a record, and a row a frame that is bad.
+"""The decoder: segments to Arrow batches, without Spark. One row for each record or bad frame.
 
-Whole columns at a time: only the walk from record to record, with its CRCs, is a loop.
-`decode` takes up to some MiB of segments, one behind the other; larger pieces are slower.
+It works on whole columns; only the walk from record to record, with the CRCs, is a loop. `decode`
+takes consecutive segments of up to some MiB; larger pieces are slower.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The tables as Delta tables, by the package deltalake: no JVM, no jars, no Spark.
+"""`slotmq telemetry delta`: copies the tables to Delta tables with the package deltalake, without
+JVM or Spark.
 
-A batch of bronze or quarantine is a commit with the batch's name as its transaction; a
-version of silver or gold replaces the one before in one commit, which tells its name. So a
-run that was killed is simply run again. Rows pass through in batches: memory stays flat.
+A batch of bronze or quarantine is one commit, with the batch's name as transaction id. A version
+of silver or gold replaces the previous one in one commit, which contains its name. So a run that
+was killed can be repeated. Rows are copied in batches, so memory does not grow with the tables.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ _VERSION = "slotmq.version"
 _DAY = "day"
 
 
-def bring(lake: Lake, target: str) -> Iterator[tuple[str, int]]:
-    """What was written: table and rows."""
+def copy(lake: Lake, target: str) -> Iterator[tuple[str, int]]:
+    """Copy what is new; -> each table, and the number of rows written."""
     if util.find_spec("deltalake") is None:
         raise ToolError("Delta tables need `pip install 'slotmq[delta]'`")
     if not lake.has("bronze"):
-        raise ToolError(f"{lake.folder} has no bronze: there is nothing to bring")
+        raise ToolError(f"{lake.folder} has no bronze: nothing to copy")
     from deltalake.exceptions import DeltaError
 
     try:

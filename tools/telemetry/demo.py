@@ -1,9 +1,8 @@
-"""`slotmq telemetry demo`: from boards that record to a page, all on this computer.
+"""`slotmq telemetry demo`: from recording boards to a report, all on this computer.
 
-The boards are brokers on loopback with their recorder on. Sensors publish through them, a
-power cut (kill -9) comes between, they are harvested over MQTT before and after it, and the
-harvest becomes tables and a report. Behind it come weeks of a generated season with all that
-befalls recordings, since a demo that takes a minute has no weeks.
+The boards are brokers on loopback that record. Sensors publish through them, a power cut (kill -9)
+ends each boot, and each boot is harvested over MQTT. The harvest becomes tables and a report. A
+generated season is appended: weeks of recordings with all faults that recordings can have.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class Board:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Until it listens."""
+        """Start the broker and wait until it listens."""
         command = [sys.executable, "-m", "slotmq_tools.cli", "run", "-c", str(self._conf)]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
@@ -77,19 +76,19 @@ def wait(condition: Callable[[], bool], complaint: str) -> None:
 
 
 def publish(board: Board, place: str, rounds: range, random: Random) -> int:
-    """A thermometer, a weather station and a meter, one message of each a round."""
+    """A thermometer, a weather station and a meter: one message of each per round."""
     client = paho.Client(CallbackAPIVersion.VERSION2, client_id=f"sensors-{place}")
     client.will_set(f"demo/{place}/state", b"gone", 1)
     client.connect(LOOPBACK, board.port)
     client.loop_start()
     for number in rounds:
         weather = {"t": round(random.gauss(18, 3), 2), "humidity": random.randrange(30, 90)}
-        told = (
+        sent = (
             (f"demo/{place}/thermometer", f"{random.gauss(20, 0.5):.2f}", 0),
             (f"demo/{place}/weather", json.dumps(weather), 1),
             (f"demo/{place}/meter", json.dumps({"n": number, "wh": 40 * number}), 2),
         )
-        for topic, payload, qos in told:
+        for topic, payload, qos in sent:
             client.publish(topic, payload, qos).wait_for_publish(_TIMEOUT_S)
         time.sleep(0.02)
     client.disconnect()
@@ -99,12 +98,12 @@ def publish(board: Board, place: str, rounds: range, random: Random) -> int:
 
 def recorded(board: Board, harvest: Callable[[Board], None], count: Callable[[], int],
              wanted: int) -> None:  # fmt: skip
-    """Harvests until what waits for its interval has come too."""
+    """Harvest until the records that wait for the flush interval have come, too."""
     for _ in range(20):
         harvest(board)
         if count() >= wanted:
             return
-    raise ToolError(f"of {wanted} messages {count()} were harvested")
+    raise ToolError(f"only {count()} of {wanted} messages were harvested")
 
 
 def messages(folder: Path) -> int:
@@ -139,15 +138,15 @@ def field(folder: Path, harvest: Callable[[Board], None]) -> int:
     return sent
 
 
-@click.command(short_help="Boards record, are harvested, and become tables and a page.")
+@click.command(short_help="Record, harvest, make tables and a report, on this computer.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--season/--no-season", "generated", default=True,
-              help="Also weeks of generated boards [yes].")  # fmt: skip
+              help="Add weeks of recordings of simulated boards [yes].")  # fmt: skip
 @click.pass_context
 def demo(ctx: click.Context, folder: Path, generated: bool) -> None:
-    """Let brokers on this computer record, harvest them, and make tables and a page of it.
+    """Start brokers that record, harvest them, and make tables and a report.
 
-    All lies in FOLDER afterwards, which must not be there yet.
+    Everything is written to FOLDER, which must be empty or not exist.
     """
     from ..harvest.command import harvest as fetch
     from . import command
@@ -161,8 +160,8 @@ def demo(ctx: click.Context, folder: Path, generated: bool) -> None:
         ctx.invoke(fetch, folder=bundles, address=(LOOPBACK, board.port), set_time=True)
 
     sent = field(folder, harvest)
-    click.echo(f"demo: {BOARDS} boards have recorded {sent} messages and a power cut each")
-    if generated:  # last: some of its bundles are damaged, which each harvest would tell
+    click.echo(f"demo: {BOARDS} boards recorded {sent} messages and a power cut in each boot")
+    if generated:  # last: each harvest would report its damaged bundles
         command.generate(bundles)
     ctx.invoke(command.ingest, harvest=bundles, tables=tables)
     ctx.invoke(command.report, tables=tables, file=page)

@@ -1,7 +1,7 @@
-"""Gold of the messages: what is sent, what is measured, what has stopped, who is wrong.
+"""Gold tables of messages: traffic, readings, silences, sensors, audit.
 
-Every function makes one table out of tables of silver. A message whose time is not known, or
-by less than a window, is in none that is about time.
+Each function makes one table from tables of silver. A message whose time is unknown, or not known
+to the hour, is in no table about time.
 """
 
 from __future__ import annotations

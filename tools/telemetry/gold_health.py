@@ -1,4 +1,4 @@
-"""Gold of the events: how clients and boards fare, and which limit to raise."""
+"""Gold tables of events: sessions of clients, health of boards, which limit to raise."""
 
 from __future__ import annotations
 
@@ -132,22 +132,27 @@ def boards(
 
 
 def advice() -> Column:
-    """One sentence a finding."""
+    """One sentence for each finding."""
     said = [
         f.transform("full", lambda table: f.concat(f.lit("raise limit "), table)),
         _when(f.col("least_heap") < LOW_HEAP, "lower a limit: the heap was nearly used up"),
         _when(
             f.array_contains("reasons", "overwritten"),
-            "harvest sooner, or raise record_budget: recordings were overwritten",
+            "harvest sooner, or raise record_budget: records were overwritten",
         ),
         _when(
             f.array_contains("reasons", "ring full"),
             "harvest sooner, or raise record_budget: the ring was full",
         ),
-        _when(f.array_contains("reasons", "write failed"), "look at the flash: writing failed"),
-        _when(f.col("anchors") - f.col("wrong_anchors") == 0, "give it the time ($SLOTMQ/time)"),
-        _when(f.col("wrong_anchors") > 0, "a clock near it is wrong"),
-        _when(f.col("conflicts") > 0, "its numbers began anew: give it a new identity"),
+        _when(f.array_contains("reasons", "write failed"), "check the flash: a write failed"),
+        _when(
+            f.col("anchors") - f.col("wrong_anchors") == 0,
+            "send the time to the board ($SLOTMQ/time)",
+        ),
+        _when(f.col("wrong_anchors") > 0, "a clock that it used is wrong"),
+        _when(
+            f.col("conflicts") > 0, "the board used record numbers twice: give it a new identity"
+        ),
     ]
     return f.flatten(f.array(*said))
 

@@ -1,8 +1,8 @@
-"""`spark.read.format("slotmq")` and `readStream`: the frames of a harvest folder.
+"""`spark.read.format("slotmq")` and `readStream`: reads the frames of a harvest folder.
 
 Options: `path`, the folder; `first` and `last`, lines of the manifest (batch only);
-`maxBundlesPerTrigger` (stream only). Rows are those of schemas.FRAMES; bad frames have a
-`reason`. The offset of the stream is the number of manifest lines that have been read.
+`maxBundlesPerTrigger` (stream only). Rows are those of schemas.FRAMES; bad frames have a `reason`.
+The offset of the stream is the number of manifest lines that were read.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""The folder of the tables: what readers outside of Spark find in it is committed.
+"""The data lake: the folder of tables, its layout, commits and locks.
 
-    bronze/batch=.../       good frames; a batch arrives by one rename, quarantine before it
+    bronze/batch=.../       good frames; a batch arrives by one rename, after its quarantine
     quarantine/batch=.../   bad frames
-    silver, gold            links to .versions/..., changed by one rename
-    .NAME.json              what is remembered of where the tables come from
-    .NAME.lock              held by the process that makes them, which it names
+    silver, gold            links to .versions/..., replaced by one rename
+    .NAME.json              where the tables come from
+    .NAME.lock              held by the process that writes NAME; contains its id and computer
 
-Everything is written in .staging first. Any glob below bronze, quarantine, silver or gold
-therefore sees whole tables only.
+Everything is written to .staging first. So any glob below bronze, quarantine, silver or gold finds
+committed files only.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class Lake:
     def made(self) -> Lake:
         """The same, once the folder is there."""
         if (self.folder / MANIFEST).exists():
-            raise ToolError(f"{self.folder} is a harvest folder: tables need one of their own")
+            raise ToolError(
+                f"{self.folder} is a harvest folder; tables need a folder of their own"
+            )
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             (self.folder / ".staging").mkdir(exist_ok=True)
@@ -75,8 +77,7 @@ class Lake:
     def need(self, name: str) -> Lake:
         """The same, or ToolError: that step has not been taken."""
         if not self.has(name):
-            told = f"run `slotmq telemetry {name}` first"
-            raise ToolError(f"{self.folder} has no {name}: {told}")
+            raise ToolError(f"{self.folder} has no {name}: run `slotmq telemetry {name}` first")
         return self
 
     @contextmanager
@@ -88,7 +89,7 @@ class Lake:
             except BlockingIOError:
                 lock.seek(0)
                 who = lock.read().strip() or "another process"
-                raise ToolError(f"{self.folder}: {who} is making its {name}") from None
+                raise ToolError(f"{self.folder}: {who} is writing {name}") from None
             except OSError:
                 pass  # a file system without locks keeps nobody away
             lock.truncate(0)

@@ -1,14 +1,13 @@
-"""`slotmq telemetry live`: from the boards' rings into bronze, a micro-batch at a time.
+"""`slotmq telemetry live`: reads the boards' rings into bronze, one micro-batch at a time.
 
-A batch of the stream is a batch of bronze, of the same name whenever it is repeated. It
-arrives by one rename, and one that is there stays: the rings may have forgotten since what it
-has. So every record is in bronze once, whoever was killed and when. The name tells the plan, too:
-where a power cut took what Spark had planned though not the batch, Spark plans its number anew and
-farther, and that is another batch, which has some records of the first once more. Silver and gold
-are made from bronze as after a harvest, and take a record once that came twice.
+A batch of the stream is a batch of bronze and arrives by one rename. A repeated batch has the same
+name, so a batch that exists stays as it is: the rings may have overwritten its contents since. So
+every record is in bronze once, whichever process is killed, and when. The name contains a hash of
+the planned offsets, too. If a power cut loses Spark's plan but leaves the batch, Spark plans a
+longer batch with the same number, under another name; silver drops the records that came twice.
 
-A board that goes away in the middle of a batch ends the query, which is started again until
-the board is back.
+If a board goes away in the middle of a batch, the query ends and is started again until the board
+is back.
 """
 
 from __future__ import annotations
@@ -105,7 +104,7 @@ def _away(error: StreamingQueryException, every: float | None) -> str:
 
 def _waited(why: str, deadline: float | None) -> bool:
     """False: it is time to end."""
-    click.echo(f"{why}; again in {_AGAIN_S:g} s", err=True)
+    click.echo(f"{why}; trying again in {_AGAIN_S:g} s", err=True)
     left = _left(deadline)
     try:
         time.sleep(_AGAIN_S if left is None else min(_AGAIN_S, left))

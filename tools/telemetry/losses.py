@@ -1,9 +1,9 @@
-"""What is missing of one board, and what is known of why; without Spark.
+"""The losses of one board: which records are missing, and why. Without Spark.
 
-A hole is a run of numbers that no record has. GAP records and frames in quarantine explain
-holes, and tell of losses behind the last record of a boot and of boots that left none. Boots in
-a row of which nothing is known are one loss, however many they are: a board whose ring was made
-anew goes on with a boot that was drawn at random.
+A hole is a run of numbers (seq) that no record has. GAP records and frames in quarantine explain
+holes; they also show losses after the last record of a boot, and boots without any record.
+Consecutive boots of which nothing is known are one loss, however many they are: a board whose ring
+was made anew continues with a random boot.
 """
 
 from __future__ import annotations

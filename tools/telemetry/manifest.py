@@ -1,7 +1,7 @@
-"""A harvest folder: bundles of segments, and MANIFEST.jsonl, a line for each.
+"""Reads MANIFEST.jsonl of a harvest folder, and divides its bundles into the work of tasks.
 
-A line is written when its bundle is safe, so that what has no line is not there. The number
-of a line is the offset of the stream that Spark reads.
+A line is written when its bundle is safe, so a bundle without a line does not count. The number of
+a line is the offset of the stream that Spark reads. (harvest/manifest.py writes the file.)
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _lines(folder: Path) -> list[str]:
     try:
         text = (folder / NAME).read_text()
     except FileNotFoundError:
-        raise ToolError(f"{folder} is no harvest folder: it has no {NAME}") from None
+        raise ToolError(f"{folder} is not a harvest folder: it has no {NAME}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ToolError(f"{folder / NAME} cannot be read: {error}") from None
     return text.split("\n")[:-1]
@@ -73,11 +73,11 @@ def _bundle(folder: Path, line: int, text: str) -> Bundle:
             harvested_ms=int(float(told["harvested"]) * 1000),
         )
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
-        raise ToolError(f"{where} is no line of a manifest: {error!r}") from None
+        raise ToolError(f"{where}: not a manifest line: {error!r}") from None
     if bundle.segment_size < 256 or bundle.size < 0:
-        raise ToolError(f"{where}: no bundle has these sizes")
+        raise ToolError(f"{where}: invalid sizes")
     if Path(bundle.path).is_absolute() or ".." in Path(bundle.path).parts:
-        raise ToolError(f"{where}: {bundle.path} lies outside of the folder")
+        raise ToolError(f"{where}: {bundle.path} lies outside the folder")
     return bundle
 
 

@@ -1,4 +1,4 @@
-"""A board's own clock: the time of what nothing better is known of.
+"""A board's own clock (RTC): the time of records for which nothing better is known.
 
 Nobody vouches for it: it may have been wrong by months all the while. So it bounds only the
 stretch in which it was read, and says nothing of other stretches or boots. There it is gone by

@@ -1,8 +1,8 @@
-"""What a payload is: number, JSON, CBOR, text or bytes. The original stays beside it.
+"""Recognizes what a payload is: number, JSON, CBOR, text or bytes. The original is kept, too.
 
-A number is a decimal one, whole or not, and finite. JSON is an object or a list. CBOR is
-looked for where bytes are not UTF-8: a payload that is exactly one map, list or tagged item;
-it is shown as JSON, its byte strings in hex.
+A number is a finite decimal number. JSON is an object or a list. CBOR is tried if the bytes are
+not UTF-8: a payload that is exactly one map, list or tagged item. It becomes JSON, with byte
+strings in hexadecimal.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`slotmq telemetry report`: gold and the gaps as one HTML page. Reads Parquet, needs no Spark."""
+"""`slotmq telemetry report`: gold as one HTML page. It reads the Parquet files, without Spark."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ MOST = 20  # rows of a table
 
 
 def write(lake: Lake, file: Path) -> None:
-    """Write the page; all of it or nothing."""
+    """Write the whole page, or no file."""
     try:
-        text = page.html("What the boards have recorded", (), list(_sections(lake)))
+        text = page.html("Recordings of the boards", (), list(_sections(lake)))
     except KeyError as error:
-        told = f"no column {error}, as another version has made it; run `slotmq telemetry gold`"
-        raise ToolError(f"{lake.folder}: a table of gold has {told}") from None
+        text = f"no column {error}: another version wrote it; run `slotmq telemetry gold`"
+        raise ToolError(f"{lake.folder}: a table of gold has {text}") from None
     page.write(file, text.encode())
 
 
 def table(lake: Lake, name: str) -> list[Row]:
-    """All rows of a table of gold: they are few by their nature."""
+    """All rows of a table of gold, which has few."""
     path = lake.folder / "gold" / name
     try:
         rows: list[Row] = pq.read_table(path).to_pylist()
@@ -54,30 +54,31 @@ def _sections(lake: Lake) -> Iterator[page.Section]:
     yield _boards(boards)
     yield _gaps(boards, gaps)
     yield _traffic(traffic)
-    words = "Hourly means of the fields with the most values; the band is from the least to the"
-    words += " greatest."
-    yield _section("Measured", words, report_charts.readings(table(lake, "readings")))
+    words = "Hourly means of the fields with the most values. The band shows minimum to maximum."
+    yield _section("Readings", words, report_charts.readings(table(lake, "readings")))
     sensors = [row for row in table(lake, "sensors") if row["flat"] or row["drifts"]]
     heads: tuple[str, ...] = ("topic", "field", "count", "drifts", "drift_per_day", "flat", "same",
                               "same_since")  # fmt: skip
-    yield _section("Sensors that drift or stand still", "", "", heads, sensors)
+    words = "Numeric fields that drift, or whose value no longer changes."
+    yield _section("Sensors that drift or stand still", words, "", heads, sensors)
     heads = ("board", "topic", "after", "before", "seconds", "usual_s", "restarted")
     silences = sorted(table(lake, "silences"), key=lambda row: -row["seconds"])
-    words = "Topics that were quiet for much longer than usual."
+    words = "Topics without messages for much longer than usual, while the board recorded."
     yield _section("Silences", words, "", heads, silences)
     heads = ("finding", "board", "client", "topic", "messages", "wall")
-    words = "Messages that came twice with QoS 2, are missing in a count, or out of order."
+    words = "QoS 2 messages that came twice; acknowledged messages that are missing; wrong order."
     yield _section("QoS audit", words, "", heads, table(lake, "audit"))
     sessions = sorted(table(lake, "sessions"), key=lambda row: -row["most_connects"])
     heads = ("board", "client", "flapping", "connects", "keep_alive_deaths", "takeovers", "wills")
     troubled = [r for r in sessions if r["flapping"] or r["keep_alive_deaths"] or r["takeovers"]]
-    yield _section("Sessions in trouble", "", "", heads, troubled)
+    words = "Clients that reconnect often, time out or are taken over."
+    yield _section("Sessions in trouble", words, "", heads, troubled)
 
 
 def _boards(boards: list[Row]) -> page.Section:
     messages = sum(row["messages"] for row in boards)
     lost = sum(row["lost"] for row in boards)
-    words = f"{len(boards)} boards, {messages:,} messages; {lost:,} records are known to be lost."
+    words = f"{len(boards)} boards, {messages:,} messages, {lost:,} known lost records."
     heads = ("board", "boots", "messages", "lost", "without_time", "least_heap",
              "most_connected", "refusals", "advice")  # fmt: skip
     return _section("Boards", words, report_charts.boards(boards), heads, boards)
@@ -86,7 +87,7 @@ def _boards(boards: list[Row]) -> page.Section:
 def _gaps(boards: list[Row], gaps: list[Row]) -> page.Section:
     heads = ("board", "boot", "boots", "lost", "reasons", "files", "after", "before")
     longest = sorted(gaps, key=lambda row: -(row["lost"] or 0))
-    words = "Green is recorded, red is a gap in it. A gap without times is in the table only."
+    words = "Green: recorded. Red: a gap. A gap without times is only in the table."
     return _section("Gaps", words, report_charts.gaps(boards, gaps), heads, longest)
 
 
@@ -98,13 +99,13 @@ def _traffic(traffic: list[Row]) -> page.Section:
         total["messages"] += row["messages"]
         total["bytes"] += row["bytes"]
     most = sorted(totals.values(), key=lambda row: (-row["messages"], row["topic"]))
-    words = f"{len(most)} topics; messages in each hour of those with the most."
+    words = f"{len(most)} topics. The chart shows messages per hour of those with the most."
     heads = ("topic", "messages", "bytes")
     return _section("Traffic", words, report_charts.traffic(traffic, most), heads, most)
 
 
 def shown(value: Any) -> str:
-    """A cell for people."""
+    """The text of a cell."""
     if value is None:
         return ""
     if isinstance(value, bool):

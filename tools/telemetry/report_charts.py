@@ -1,4 +1,4 @@
-"""The pictures of the report."""
+"""The charts of the report, drawn with matplotlib."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from ..page import svg
 
 Row = dict[str, Any]
 GREEN, RED, BLUE = "#2f6f4f", "#b3362b", "#3b6ea5"
-LINES = 8  # of a picture
+LINES = 8  # in a chart
 BOARDS = 40
-MOST = 1e300  # an axis has no room for all doubles
+MOST = 1e300  # a larger double does not fit an axis
 
 
 def traffic(rows: Sequence[Row], most: Sequence[Row]) -> str:
-    """Messages an hour of the topics that have the most."""
+    """Messages per hour of the topics with the most."""
     figure = Figure(figsize=(10, 3.2), layout="constrained")
     axes = figure.subplots()
     topics = [row["topic"] for row in most[:LINES]]
     for topic in topics:
         points = sorted((r["start"], r["messages"]) for r in rows if r["topic"] == topic)
         axes.plot([p[0] for p in points], [p[1] for p in points], ".-", label=topic, linewidth=1)
-    _finish(axes, "messages an hour", axes.get_lines(), topics)
+    _finish(axes, "messages per hour", axes.get_lines(), topics)
     return svg(figure)
 
 
 def readings(rows: Sequence[Row]) -> str:
-    """Means with their range, one below the other; without what is no number, or too large."""
+    """Means with their range, one chart for each field; without values that no axis can show."""
     by_field: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
         if not all(abs(row[name]) < MOST for name in ("min", "mean", "max")):
@@ -53,7 +53,7 @@ def readings(rows: Sequence[Row]) -> str:
 
 
 def gaps(boards: Sequence[Row], rows: Sequence[Row]) -> str:
-    """A bar a board on a line of time, with what is missing in it."""
+    """A bar on a time line for each board, with its gaps."""
     known = [row for row in boards if row["first"] is not None][:BOARDS]
     figure = Figure(figsize=(10, 0.3 * len(known) + 1), layout="constrained")
     axes = figure.subplots()

@@ -1,7 +1,7 @@
-"""What an executor does: fetch pieces of a board's ring over MQTT, and make frames of them.
+"""An executor of the live source: fetches pieces of a board's ring over MQTT and decodes them.
 
-What cannot be fetched any more becomes a gap: a row of quarantine of type GAP, whose payload
-says which records are missing, as a board's own records of lost segments do.
+What was overwritten becomes a gap: a quarantine row of type GAP. Its payload says which records
+are missing, in the layout of a board's own GAP records.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Work(NamedTuple):
 
 
 class Away(ToolError):
-    """What is planned cannot be read now; it stays planned until its board is back."""
+    """A planned batch cannot be read now; it stays planned until its board is back."""
 
 
 def frames(work: Work, login: Login) -> Iterator[Any]:
-    """Arrow batches of one task. A connection that breaks is made anew."""
+    """Arrow batches of one task. A broken connection is opened again."""
     yield from (_row(work, gap) for gap in work.gaps)
     ring: Ring | None = None
     try:

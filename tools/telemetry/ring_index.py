@@ -1,11 +1,12 @@
-"""What a driver knows of a board's ring: where each segment begins, and how far the newest is
-written. Positions are (boot, seq) of the next record; without Spark.
+"""What the driver knows of a board's ring: where each segment begins, and how much of the newest
+one is written. A position is (boot, seq) of the next record. Nothing here needs Spark.
 
-A segment's header is asked for once. Of the newest segment only what is new is fetched, to
-know the last record that is whole: a position never lies behind what is on flash. So of that one
-the driver knows where records lie, and which definitions stand before them.
+The header of a segment is requested once. Of the newest segment the driver fetches only what is
+new, to find the last whole record: a position never lies after what is on flash. So of the newest
+segment the driver knows where records lie, and which definitions precede them.
 
-A head may be anybody's, or out of date: it says where to look, and what is there say the headers.
+Any client can publish a head, and one may be out of date. A head only says where to look; the
+headers say what exists.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..harvest.headers import MOST, Asked, Board
+from ..harvest.headers import MOST, Board, Headers
 from ..harvest.network import SEGMENTS, Gone, Head
 from ..harvest.segments import HEADER, NotASegment, scan
 from . import segment as s
@@ -83,39 +84,39 @@ class RingIndex:
         as it was."""
         if head == self._head:
             return
-        asked = Asked(ring, head.board)
-        goes_on = self._goes_on(asked, head)
-        last = self._last(asked, head, goes_on)
+        headers = Headers(ring, head.board)
+        goes_on = self._goes_on(headers, head)
+        last = self._last(headers, head, goes_on)
         if last is None:
             return
         known, tail = (self._starts, self._tail) if goes_on else ({}, b"")
-        starts, gone = _starts(asked, head, last, known, self._gone if goes_on else set())
+        starts, gone = _starts(headers, head, last, known, self._gone if goes_on else set())
         newest = max(starts, default=-1)
         self._extend(ring, head, starts, tail if newest == self._newest else b"")
         self._gone = gone
         exactly = (newest, self.end.boot, len(self._tail))
         self._is_sure = last == newest and (head.segment, head.boot, head.length) == exactly
 
-    def _goes_on(self, asked: Asked, head: Head) -> bool:
+    def _goes_on(self, headers: Headers, head: Head) -> bool:
         """Has the ring the segments that are known of it still? Not if the board was emptied."""
         if not self._starts or self._head is None:
             return False
         if (head.segment, head.boot) == (self._newest, self._head.boot):
             return True
-        return _look(asked, self._newest) == self._starts[self._newest]
+        return _look(headers, self._newest) == self._starts[self._newest]
 
-    def _last(self, asked: Asked, head: Head, goes_on: bool) -> int | None:
+    def _last(self, headers: Headers, head: Head, goes_on: bool) -> int | None:
         """The newest segment, which may be one that was just begun. What a head does not tell of
         is looked for where it tells of less than is known, or nothing is."""
         if goes_on and head.segment == self._newest:
             return self._newest
-        number = asked.newest(head)
+        number = headers.newest(head)
         if number is None or (goes_on and number > self._newest):
             return number
         number = max(number, self._newest) if goes_on else number
-        there = next((n for n in range(number, number + MOST) if not asked.has(n + 1)), None)
+        there = next((n for n in range(number, number + MOST) if not headers.has(n + 1)), None)
         if there is None:
-            raise asked.disbelieved(f"there are segments from {number} to {number + MOST}")
+            raise headers.rejected(f"there are segments from {number} to {number + MOST}")
         return there
 
     def _extend(self, ring: Board, head: Head, starts: dict[int, Position], tail: bytes) -> None:
@@ -215,21 +216,21 @@ def lying(segment: bytes, first: int, last: int) -> Bytes:
 
 
 def _starts(
-    asked: Asked, head: Head, last: int, known: dict[int, Position], gone: set[int]
+    headers: Headers, head: Head, last: int, known: dict[int, Position], gone: set[int]
 ) -> tuple[dict[int, Position], set[int]]:
     """Where each segment begins, from the last on, and which numbers none has: all that are above
     one that is certainly there, whatever is missing between; and those below while the head tells
     of them and a few are there, or while each is there."""
     starts: dict[int, Position] = {}
     missing: set[int] = set()
-    lowest = _lowest(asked, head, known)
+    lowest = _lowest(headers, head, known)
     missed = 0
     for number in range(last, max(-1, last - SEGMENTS), -1):
         at = known.get(number) if number >= lowest else None
-        at = at or (None if number in gone else _look(asked, number))
+        at = at or (None if number in gone else _look(headers, number))
         if at is not None:
             starts[number], missed = at, 0
-        elif number in gone or not asked.has(number):
+        elif number in gone or not headers.has(number):
             missing.add(number)
             missed += 1
             if number < lowest and (missed >= MOST or number < head.first):
@@ -237,24 +238,24 @@ def _starts(
     return starts, missing
 
 
-def _lowest(asked: Asked, head: Head, known: dict[int, Position]) -> float:
+def _lowest(headers: Headers, head: Head, known: dict[int, Position]) -> float:
     """The lowest number that is certainly there: the head's first if it is, or of those that are
     known the first that still answers. A ring forgets from its beginning on."""
     numbers = sorted(known)
-    if head.first in known or asked.has(head.first):
+    if head.first in known or headers.has(head.first):
         numbers = [*(number for number in numbers if number < head.first), head.first]
 
     def answers(number: int) -> bool:
-        return number == head.first or _look(asked, number) == known[number]
+        return number == head.first or _look(headers, number) == known[number]
 
     at = bisect_left(numbers, True, key=answers)
     return numbers[at] if at < len(numbers) else math.inf
 
 
-def _look(asked: Asked, number: int) -> Position | None:
+def _look(headers: Headers, number: int) -> Position | None:
     """Where a segment begins; the records of one that cannot be known are a gap."""
     try:
-        found = asked.header(number)
+        found = headers.header(number)
     except (Gone, NotASegment):
         return None
     return Position(found.boot, found.first)

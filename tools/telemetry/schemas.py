@@ -1,7 +1,7 @@
-"""The columns of every table, said explicitly: Spark infers none of them.
+"""The columns of every table. All are declared here; Spark infers none.
 
-bronze and quarantine share the columns of the decoder (decode.py); the tables of silver and
-gold are described in docs/telemetry.md.
+bronze and quarantine have the columns of the decoder (decode.py). docs/telemetry.md describes the
+tables of silver and gold.
 """
 
 from __future__ import annotations

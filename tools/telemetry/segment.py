@@ -1,8 +1,8 @@
-"""Segment files of a board's recorder: their bytes, taken apart with the standard library alone.
+"""Parses a segment file with the standard library alone: header, records, CRCs.
 
-lib/FORMAT.md has the layout. A segment is a header of 32 bytes and records without padding,
-each with a CRC; it ends where the flash is still erased, or where the board lost its power.
-What makes tables out of it is decode.py; this serves also those who only verify.
+lib/FORMAT.md has the layout. A segment is a header of 32 bytes and records without padding, each
+with a CRC. It ends where the flash is erased, or where the board lost power. decode.py makes
+tables of segments; this file also serves programs that only verify.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LOSS = struct.Struct("<IIII")  # of a GAP
 
 
 class BadSegment(Exception):
-    """Why bytes are no segment; its text is the reason that quarantine tells."""
+    """Why bytes are no segment; its text is the `reason` in the quarantine table."""
 
 
 class Header(NamedTuple):

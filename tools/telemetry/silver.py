@@ -1,4 +1,4 @@
-"""Silver: one row a message and one an event, without doubles, on one clock, gaps named.
+"""Silver: one row for each message and event, without duplicates, with its time; and the losses.
 
     ordered   frames once each, in the order of their numbers; ticks without the wraps that
               show in them; a stretch ends where numbers are missing (anchors.py)

@@ -1,4 +1,4 @@
-"""What spark-submit is given: `slotmq telemetry` as a file, the master is spark-submit's.
+"""The program for spark-submit: `slotmq telemetry` as a file. spark-submit sets the master.
 
 slotmq telemetry pack slotmq.zip
 spark-submit --master spark://... --py-files slotmq.zip submit.py ingest HARVEST TABLES

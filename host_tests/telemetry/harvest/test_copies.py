@@ -225,7 +225,7 @@ def test_what_is_no_segment_or_cannot_be_read_is_named(
     (card / "00000001.seg").write_bytes(b"something else, of at least 32 bytes")
     (card / "00000002.seg").write_bytes(b"")
     said = copied().output
-    assert f"{card}/00000001.seg: this is no segment of a recorder" in said
+    assert f"{card}/00000001.seg: this is not a segment of a recorder" in said
     assert f"{card}/00000002.seg: 0 bytes are too few for a segment" in said
     assert {number for _, _, number in dict(folder.segments())} == set(one.segments) - {1, 2}
     read = Path.read_bytes
@@ -262,7 +262,7 @@ def test_a_folder_without_any(card: Path, copied: Harvest, folder: Folder) -> No
     assert not folder.path.exists()
     card.mkdir()
     said = copied(status=1).output.splitlines()[-1]
-    assert said == f"Error: {card}: it has no recordings (there is no *.seg)"
+    assert said == f"Error: {card} has no recordings (there is no *.seg)"
     (card / "x.seg").write_bytes(b"")
     assert "x.seg: 0 bytes are too few for a segment" in copied(status=1).output
 
@@ -272,10 +272,10 @@ def test_options_that_do_not_go_with_it(card: Path, copied: Harvest, folder: Fol
     for options, complaint in (
         (["--broker", "x"], "--broker or --from, not both"),
         (["--port", "x"], "--port or --from, not both"),
-        (["--set-time"], "--set-time goes with --broker"),
-        (["--board", A], "--board goes with --broker"),
-        (["--delete"], "--delete goes with --port"),
-        (["--location", "/sd"], "--location goes with --port"),
+        (["--set-time"], "--set-time needs --broker"),
+        (["--board", A], "--board needs --broker"),
+        (["--delete"], "--delete needs --port"),
+        (["--location", "/sd"], "--location needs --port"),
     ):
         assert complaint in copied(*options, status=2).output
     assert not folder.path.exists()
@@ -287,5 +287,5 @@ def test_it_is_compacted_as_all_others(card: Path, copied: Harvest, folder: Fold
         one.message("room/1", b"one more")
         copy(one, card)
         copied()
-    assert "bundles that went: 2, that came: 0" in copied("--compact").output
+    assert "bundles removed: 2, written: 0" in copied("--compact").output
     assert folder.identities() == identities(one)

@@ -28,7 +28,7 @@ DAMAGES = pytest.mark.parametrize(
     ("damage", "told"),
     [
         (shortened, "it has 5 bytes instead of 4,096"),
-        (changed, "it is not what was harvested (SHA-256 differs)"),
+        (changed, "it was changed after the harvest (SHA-256 differs)"),
         (Path.unlink, "it is missing"),
     ],
     ids=["shortened", "changed", "missing"],
@@ -55,8 +55,8 @@ def test_the_segment_that_was_growing_is_fetched_whole(
     one.message("room/1", b"one more")
     boards.published()
     said = harvest().output
-    assert f"{bundle}: {told}; 1 of its 1 segments are here again" in said
-    assert len(said.splitlines()) == 3 and "no segment" not in said  # the bar, this, and what came
+    assert f"{bundle}: {told}; 1 of its 1 segments are in other bundles" in said
+    assert len(said.splitlines()) == 3 and "not a segment" not in said  # bar, complaint, bundle
     assert "nothing new" in harvest().output and told not in harvest().output
     assert sound(folder, bundle).identities() == identities(one)
 
@@ -111,7 +111,7 @@ def test_of_a_missing_bundle_everything_that_boards_still_have_comes(
     boards.published()
     for _ in range(2):  # what is lost stays lost
         said = harvest(status=1).output
-        assert f"{bundle}: it is missing; {count - 1} of its {count} segments are here" in said
+        assert f"{bundle}: it is missing; {count - 1} of its {count} segments are in" in said
     assert sound(folder, bundle).identities() == identities(one, other)
 
 
@@ -134,7 +134,7 @@ def test_of_a_board_that_was_emptied_too(attach: Attach, harvest: Harvest, folde
     bundle = folder.path / folder.lines()[-1]["path"]
     harvested_after(2)
     bundle.unlink()
-    assert f"{bundle}: it is missing; 3 of its 3 segments are here again" in harvest().output
+    assert f"{bundle}: it is missing; 3 of its 3 segments are in other bundles" in harvest().output
     assert sound(folder, bundle).identities() == before | identities(one)
 
 
@@ -146,7 +146,7 @@ def test_by_cable_too(flash: Path, by_cable: Harvest, folder: Folder) -> None:
     bundle.unlink()
     count = len(one.segments)
     said = by_cable("--delete").output
-    assert f"{bundle}: it is missing; {count} of its {count} segments are here again" in said
+    assert f"{bundle}: it is missing; {count} of its {count} segments are in other bundles" in said
     assert folder.identities() == identities(one)
     assert [path.name for path in flash.iterdir()] == [f"{one.newest:08x}.seg"]
 
@@ -166,11 +166,11 @@ def test_delete_leaves_what_a_rotted_bundle_has_and_goes_on_beside_it(
     by_cable()
     changed(first)
     said = by_cable("--delete", status=1).output
-    there = f"move it away: {count} of its segments are on the board"
-    assert f"{first}: it is not what was harvested (SHA-256 differs); {there}" in said
+    there = f"move it away: the board still has {count} of its segments"
+    assert f"{first}: it was changed after the harvest (SHA-256 differs); {there}" in said
     assert "nothing new" in said
     stay = [f"{number:08x}.seg" for number in [*range(count), one.newest]]
     assert sorted(path.name for path in flash.iterdir()) == stay
     first.unlink()
-    assert f"{count} of its {count} segments are here again" in by_cable("--delete").output
+    assert f"{count} of its {count} segments are in other bundles" in by_cable("--delete").output
     assert [path.name for path in flash.iterdir()] == stay[-1:]

@@ -145,7 +145,7 @@ def test_what_is_not_the_same_behind_a_damage_stays_on_the_board_and_is_told(
     kept(folder, rotten(one.segments[0], 700))
     one.segments[0] = rotten(one.segments[0], 701)
     written(one, flash)
-    stays = "00000000.seg: stays on the board, as its bundle has not all of it"
+    stays = "00000000.seg: stays on the board: its bundle lacks a part of it"
     for _ in range(2):
         said = by_cable("--delete", status=1).output
         assert stays in said and "torn" not in said  # it is not fetched again
@@ -186,6 +186,6 @@ def test_of_a_bundle_that_has_rotted_the_bundle_is_named_and_not_its_segment(
     bundle.write_bytes(rotten(bundle.read_bytes(), 700))
     written(one, flash)
     said = by_cable("--delete", status=1).output
-    assert f"{bundle}: it is not what was harvested" in said
-    assert "1 of its segments are on the board" in said and "as its bundle has not" not in said
+    assert f"{bundle}: it was changed after the harvest" in said
+    assert "still has 1 of its segments" in said and "its bundle lacks" not in said
     assert len(list(flash.iterdir())) == len(one.segments)

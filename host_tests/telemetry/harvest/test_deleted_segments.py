@@ -37,7 +37,7 @@ def test_what_lies_between_two_holes_comes_though_the_folder_has_what_is_before(
     kept(folder, without(one, *range(1, 111)))
     board = without(one, *range(1, 65), *range(67, 110))
     attach(board)
-    assert "its head tells of" not in harvest().output
+    assert "its head names" not in harvest().output
     assert folder.identities() == identities(board) and len(board.segments) == 4
 
 
@@ -50,7 +50,7 @@ def test_a_head_that_begins_too_early_costs_few_requests_where_the_folder_has_mo
     board = without(one, *range(390))
     boards = attach(board)
     told(field, board, first=0)
-    assert "its head tells of segments 0 to 300, of which 301 are not there" in harvest().output
+    assert "its head names segments 0 to 300, of which 301 do not exist" in harvest().output
     assert len(boards.requests) < 160
     assert folder.identities() == identities(without(one, 300))
 

@@ -51,7 +51,7 @@ def test_over_the_network_the_rest_is_told_and_all_others_are_whole(
     attach(one)
     said = harvest(status=1).output
     length = len(one.segments[1])
-    assert f"board {A}: segment 1: it has {length} bytes and says that it has {one.size}" in said
+    assert f"board {A}: segment 1: it has {length} bytes, but its header says {one.size}" in said
     assert "its last 3 records are not in the bundle" in said
     assert "torn" not in said
     assert all_but_what_is_behind(folder, one, fits)
@@ -111,7 +111,7 @@ def test_delete_leaves_such_a_one_on_the_board(
     original = one.segments[1]
     for _ in range(2):
         said = by_cable("--delete", status=1).output
-        assert "00000001.seg: stays on the board, as its bundle has not all of it" in said
+        assert "00000001.seg: stays on the board: its bundle lacks a part of it" in said
     assert all_but_what_is_behind(folder, one, fits)
     assert [path.name for path in sorted(flash.iterdir())] == [
         "00000001.seg",
@@ -158,5 +158,5 @@ def test_of_a_bundle_of_an_older_harvest_everything_comes_again(
 
 def test_a_size_that_is_none_is_refused(folder: Folder) -> None:
     nothing = recorder(messages=1, size=0).segments
-    with locked(folder.path) as lines, pytest.raises(NotASegment, match="it has no size"):
+    with locked(folder.path) as lines, pytest.raises(NotASegment, match="its size is 0"):
         Store(lines).keep(nothing[0], growing=False)

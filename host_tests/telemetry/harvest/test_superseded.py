@@ -31,7 +31,7 @@ def test_of_one_segment_that_was_harvested_again_and_again_the_fullest_copy_stay
         kept(folder, one)
     last = folder.lines()[-1]
     result = CliRunner().invoke(main, ["harvest", str(folder.path), "--compact"])
-    assert result.exit_code == 0 and "went: 4, that came: 0" in result.output
+    assert result.exit_code == 0 and "removed: 4, written: 0" in result.output
     assert [line["segments"] for line in folder.lines()[:-1]] == [[]] * 4
     assert folder.lines()[-1] == last and used(folder) == one.size
     assert folder.identities() == identities(one)

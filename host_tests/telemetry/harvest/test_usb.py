@@ -153,7 +153,7 @@ def test_one_that_is_longer_on_the_board_is_not_deleted_unless_by_nothing(
     written(one, flash)
     erased = tail[0] == 0xFF
     said = harvest("--delete", status=0 if erased else 1).output
-    stays = "/00000000.seg: stays on the board, as its bundle has not all of it"
+    stays = "/00000000.seg: stays on the board: its bundle lacks a part of it"
     assert (stays in said) is not erased
     assert (flash / "00000000.seg").exists() is not erased
 
@@ -162,7 +162,7 @@ def test_a_board_without_recordings(flash: Path, harvest: Callable[..., Result])
     said = harvest(status=1).output
     assert "the board has no recordings (there is no /record/*.seg)" in said
     (flash / "00000000.seg").write_bytes(b"something else, of at least 32 bytes")
-    assert "no segment of a recorder" in harvest(status=1).output
+    assert "not a segment of a recorder" in harvest(status=1).output
 
 
 def test_where_the_ring_is_the_board_knows_or_it_is_told(
@@ -187,11 +187,11 @@ def test_where_the_ring_is_the_board_knows_or_it_is_told(
 def test_options_that_do_not_go_together(folder: Folder) -> None:
     for options, complaint in (
         (["--port", "x", "--broker", "y"], "not both"),
-        (["--port", "x", "--set-time"], "--set-time goes with --broker"),
-        (["--port", "x", "--board", "aa"], "--board goes with --broker"),
-        (["--broker", "x", "--delete"], "goes with --port"),
-        (["--broker", "x", "--location", "/sd"], "--location goes with --port"),
-        (["--compact", "--location", "/sd"], "--location goes with --port"),
+        (["--port", "x", "--set-time"], "--set-time needs --broker"),
+        (["--port", "x", "--board", "aa"], "--board needs --broker"),
+        (["--broker", "x", "--delete"], "--delete needs --port"),
+        (["--broker", "x", "--location", "/sd"], "--location needs --port"),
+        (["--compact", "--location", "/sd"], "--location needs --port"),
     ):
         result = CliRunner().invoke(main, ["harvest", str(folder.path), *options])
         assert result.exit_code == 2 and complaint in result.output

@@ -114,7 +114,7 @@ def test_silent_boards_cost_together_what_one_costs(
     monkeypatch.setattr(network.Ring, "answer", counted)
     said = harvest(status=1).output
     assert said.count("does not answer") == 4
-    assert "segment 0: this is no segment" in said
+    assert "segment 0: this is not a segment" in said
     assert answers.count(False) < 12  # as often as two would be asked, one behind the other
     assert boards.requests[:2] == [(A, 0, 8), ("00000000000000ab", 0, 8)]
     assert folder.identities() == identities(one)
@@ -127,7 +127,7 @@ def test_a_segment_without_a_size_makes_no_line_that_no_reader_takes(
     one.segments[0] = recorder(A, 1, size=0).segments[0]
     one.start()
     attach(one)
-    assert "segment 0: its header says that it has no size" in harvest().output
+    assert "segment 0: its header says that its size is 0" in harvest().output
     assert [bundle.segment_size for bundle in manifest.read(folder.path)] == [one.size]
 
 
@@ -157,6 +157,6 @@ def test_what_is_no_segment_is_told_and_left(
     one = recorder(messages=300)
     one.segments[1] = b"\x00" * 500
     attach(one)
-    assert "segment 1: this is no segment" in harvest().output
+    assert "segment 1: this is not a segment" in harvest().output
     assert (A, 1, 1) not in dict(folder.segments())
     assert len(folder.segments()) == len(one.segments) - 1

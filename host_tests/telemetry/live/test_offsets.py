@@ -238,7 +238,7 @@ def test_a_board_that_does_not_answer_keeps_no_other_from_its_batch(
     driver = Driver()
     for _ in range(2):
         assert set(driver.plan({})) == {BOARD}
-    assert capsys.readouterr().err == "no answer; it is asked again in 2 minutes\n"
+    assert capsys.readouterr().err.startswith("no answer; ")
     Ring.silent = frozenset()
     assert set(driver.plan({})) == {BOARD}
     later = time.monotonic() + 121

@@ -261,15 +261,15 @@ def advice(board: Row) -> Iterator[str]:
         yield "lower a limit: the heap was nearly used up"
     sooner = "harvest sooner, or raise record_budget: "
     if "overwritten" in board["reasons"]:
-        yield sooner + "recordings were overwritten"
+        yield sooner + "records were overwritten"
     if "ring full" in board["reasons"]:
         yield sooner + "the ring was full"
     if "write failed" in board["reasons"]:
-        yield "look at the flash: writing failed"
+        yield "check the flash: a write failed"
     if board["anchors"] == board["wrong_anchors"]:
-        yield "give it the time ($SLOTMQ/time)"
+        yield "send the time to the board ($SLOTMQ/time)"
     if board["wrong_anchors"]:
-        yield "a clock near it is wrong"
+        yield "a clock that it used is wrong"
 
 
 TABLES = (traffic, readings, silences, gaps, sensors, audit, sessions, boards)

@@ -1,9 +1,9 @@
 """Random seasons, different ones in each run, many in one harvest folder: silver and gold equal
 the truth exactly. In every second season the bundles are compacted after bronze has read them.
 
-All seasons are built at once, since a build takes seconds. silver/test_random_seasons.py draws more
-seasons with hypothesis, one at a time and without Spark. A run that fails prints its first seed;
-the environment variable SEASONS_FROM repeats that run.
+All seasons are built at once, since a build takes seconds. silver/test_random_seasons.py draws
+more seasons with hypothesis, one at a time and without Spark. A run that fails prints its first
+seed; the environment variable SEASONS_FROM repeats that run.
 """
 
 from __future__ import annotations

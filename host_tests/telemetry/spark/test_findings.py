@@ -222,15 +222,10 @@ def test_a_board_is_advised_which_limit_to_raise(spark: SparkSession) -> None:
     )  # fmt: skip
     [row] = found.collect()
     assert (row["refusals"], row["least_heap"], row["lost"]) == (2, 5000, 7)
-    assert row["advice"] == [
-        "raise limit queued",
-        "raise limit sessions",
-        "lower a limit: the heap was nearly used up",
-        "harvest sooner, or raise record_budget: recordings were overwritten",
-        "give it the time ($SLOTMQ/time)",
-        "a clock near it is wrong",
-        "its numbers began anew: give it a new identity",
-    ]
+    advice = row["advice"]
+    words = ("queued", "sessions", "heap", "overwritten", "$SLOTMQ/time", "clock", "identity")
+    assert len(advice) == len(words)
+    assert all(word in sentence for word, sentence in zip(words, advice, strict=True)), advice
 
 
 def at_once(spark: SparkSession, said: Sequence[tuple[int, str, str]], *holes: int) -> list[int]:

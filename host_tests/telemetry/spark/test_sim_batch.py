@@ -1,4 +1,4 @@
-"""Runs of the simulator on executors give the rows that they give here, and failures come back."""
+"""Runs of the simulator on executors give the same rows as in this process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from slotmq_tools.scenario import batch, on_spark
 from slotmq_tools.scenario.batch import Work
 
 
-def test_rows_are_those_of_this_process(spark: SparkSession) -> None:
+def test_rows_equal_those_of_this_process(spark: SparkSession) -> None:
     work = Work(CROWD, None, batch.grid(["connections=1,4"]))
     assert on_spark.rows_in(spark, work, range(1, 4)) == runs(work, range(1, 4))
 

@@ -46,10 +46,10 @@ def numbers(target: Path) -> list[int]:
 def test_bronze_grows_by_the_batches_that_are_new(lake: Lake, tmp_path: Path) -> None:
     target = tmp_path / "delta"
     batch(lake, "lines-0-1", range(5))
-    assert dict(delta.bring(lake, str(target)))["bronze"] == 5
+    assert dict(delta.copy(lake, str(target)))["bronze"] == 5
     batch(lake, "live-x-0", range(5, 7))
-    assert dict(delta.bring(lake, str(target)))["bronze"] == 2
-    assert dict(delta.bring(lake, str(target)))["bronze"] == 0
+    assert dict(delta.copy(lake, str(target)))["bronze"] == 2
+    assert dict(delta.copy(lake, str(target)))["bronze"] == 0
     assert numbers(target / "bronze") == list(range(7))
 
 
@@ -69,8 +69,8 @@ def test_a_run_that_was_killed_between_two_batches_goes_on(
     with monkeypatch.context() as patch:
         patch.setattr(delta, "_write", killed)
         with pytest.raises(KeyboardInterrupt):
-            list(delta.bring(lake, str(target)))
-    list(delta.bring(lake, str(target)))
+            list(delta.copy(lake, str(target)))
+    list(delta.copy(lake, str(target)))
     assert numbers(target / "bronze") == list(range(9))
 
 
@@ -78,10 +78,10 @@ def test_silver_is_replaced_when_it_was_made_anew(lake: Lake, tmp_path: Path) ->
     target = tmp_path / "delta"
     batch(lake, "lines-0-1", range(1))
     silver(lake, {"2026-11-21": range(3), "2026-11-22": range(3, 5)})
-    assert dict(delta.bring(lake, str(target)))["silver/messages"] == 5
-    assert dict(delta.bring(lake, str(target)))["silver/messages"] == 0
+    assert dict(delta.copy(lake, str(target)))["silver/messages"] == 5
+    assert dict(delta.copy(lake, str(target)))["silver/messages"] == 0
     silver(lake, {"2026-11-22": range(3, 6)})
-    assert dict(delta.bring(lake, str(target)))["silver/messages"] == 3
+    assert dict(delta.copy(lake, str(target)))["silver/messages"] == 3
     made = target / "silver" / "messages"
     assert numbers(made) == [3, 4, 5]
     assert DeltaTable(str(made)).version() == 1
@@ -96,7 +96,7 @@ def test_a_target_that_cannot_be_written_is_one_line(
     (tmp_path / "file").write_text("")
     batch(lake, "lines-0-1", range(5))
     with pytest.raises(ToolError) as failed:
-        list(delta.bring(lake, target))
+        list(delta.copy(lake, target))
     assert str(failed.value).startswith(f"{target}: ") and "\n" not in str(failed.value)
 
 
@@ -104,7 +104,7 @@ def test_without_tables_or_the_package_one_line_says_so(
     lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(ToolError, match="no bronze"):
-        list(delta.bring(lake, str(tmp_path / "delta")))
+        list(delta.copy(lake, str(tmp_path / "delta")))
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(ToolError, match=r"slotmq\[delta\]"):
-        list(delta.bring(lake, str(tmp_path / "delta")))
+        list(delta.copy(lake, str(tmp_path / "delta")))

@@ -22,7 +22,7 @@ from slotmq_tools.telemetry.lake import Lake
 
 REFUSED = [
     (["bronze", "file", "tables"], "file"),
-    (["bronze", "none", "tables"], "none is no harvest folder"),
+    (["bronze", "none", "tables"], "none is not a harvest folder"),
     (["ingest", "file/h", "tables"], "MANIFEST.jsonl cannot be read"),
     (["silver", "none"], "run `slotmq telemetry bronze` first"),
     (["gold", "none"], "run `slotmq telemetry silver` first"),
@@ -30,7 +30,7 @@ REFUSED = [
     (["season", "file/h"], "Not a directory"),
     (["demo", "file/h"], "Not a directory"),
     (["live", "file/t", "--broker", "127.0.0.1:1", "--once"], "Not a directory"),
-    (["delta", "none", "target"], "there is nothing to bring"),
+    (["delta", "none", "target"], "nothing to copy"),
     (["pack", "file/x.zip"], "Not a directory"),
     (["pack", "none/x.zip"], "No such file or directory"),
 ]
@@ -57,12 +57,12 @@ def test_tables_of_another_harvest_are_told_before_spark_is_started(
     monkeypatch.setattr(command, "session", lambda _master: pytest.fail("a session"))
     done = CliRunner().invoke(main, ["telemetry", "bronze", str(tmp_path), str(lake.folder)])
     assert done.exit_code == 1
-    assert "has the tables of another harvest folder than" in done.stderr
+    assert "has the tables of another harvest folder" in done.stderr
 
 
 WITHOUT_SPARK = [
     (["live", "tables", "--broker", "127.0.0.1:1", "--once"], "127.0.0.1:1"),
-    (["bronze", "harvest", "tables", "--master", "nonsense"], "nonsense is no master of Spark"),
+    (["bronze", "harvest", "tables", "--master", "nonsense"], "nonsense is not a Spark master"),
 ]
 
 
@@ -85,7 +85,7 @@ def test_once_is_for_boards_that_tell_of_their_rings(tmp_path: Path) -> None:
         CliRunner().invoke(main, ["telemetry", *words, *more]) for more in ([], ["--board", "a"])
     ]
     run.stop()
-    for done, complaint in zip(found, ("no board tells of recordings", "no board a"), strict=True):
+    for done, complaint in zip(found, ("announces recordings", "no board a"), strict=True):
         assert (
             done.exit_code == 1 and done.output.startswith("Error: ") and complaint in done.output
         )

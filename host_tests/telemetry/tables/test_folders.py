@@ -48,13 +48,13 @@ def test_a_line_that_is_still_being_written_is_not_there(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("{", "line 2 is no line of a manifest"),
-        ("[" * 3000, "line 2 is no line of a manifest"),
-        ("[]", "line 2 is no line of a manifest"),
-        ({**LINE, "size": None}, "line 2 is no line of a manifest"),
-        ({**LINE, "segment_size": 0}, "line 2: no bundle has these sizes"),
-        ({**LINE, "path": "../x"}, "line 2: ../x lies outside of the folder"),
-        ({**LINE, "path": "/etc/x"}, "line 2: /etc/x lies outside of the folder"),
+        ("{", "line 2: not a manifest line"),
+        ("[" * 3000, "line 2: not a manifest line"),
+        ("[]", "line 2: not a manifest line"),
+        ({**LINE, "size": None}, "line 2: not a manifest line"),
+        ({**LINE, "segment_size": 0}, "line 2: invalid sizes"),
+        ({**LINE, "path": "../x"}, "line 2: ../x lies outside the folder"),
+        ({**LINE, "path": "/etc/x"}, "line 2: /etc/x lies outside the folder"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path: Path, line: object, words: str) -> None:
@@ -123,7 +123,7 @@ def test_what_is_in_quarantine_alone_is_written_again_and_what_is_in_bronze_stay
 def test_who_is_in_the_way_is_named(tmp_path: Path, decoded: list[list[str]]) -> None:
     lake, one = Lake(tmp_path / "tables").made(), folder(tmp_path / "one", *bundles(3))
     (lake.folder / "quarantine/batch=lines-00000000-00000003").mkdir(parents=True)
-    told = re.escape(f"{lake.folder}: process {os.getpid()} on {platform.node()} is making its ")
+    told = re.escape(f"{lake.folder}: process {os.getpid()} on {platform.node()} is writing ")
     with Lake(lake.folder).locked("bronze"), pytest.raises(ToolError, match=f"^{told}bronze$"):
         bronze.ingest(ANY, one, lake)
     assert len(lake.batches("quarantine")) == 1  # it may be the other one's, and is needed
@@ -265,7 +265,7 @@ def test_a_wrong_folder_is_refused_before_anything_is_made(tmp_path: Path, comma
         main, ["telemetry", command, str(tmp_path / "none"), str(tmp_path / "tables")]
     )
     assert done.exit_code == 1
-    assert "no harvest folder: it has no MANIFEST.jsonl" in done.output
+    assert "not a harvest folder: it has no MANIFEST.jsonl" in done.output
     assert not (tmp_path / "tables").exists()
 
 
@@ -280,9 +280,7 @@ def test_tables_and_harvests_each_want_a_folder_of_their_own(tmp_path: Path) -> 
         pass
     done = CliRunner().invoke(main, ["telemetry", "season", str(tables)])
     assert done.exit_code == 1
-    assert (
-        done.output == f"Error: {tables} is a folder of tables: a harvest needs one of its own\n"
-    )
+    assert done.output.startswith(f"Error: {tables} is a folder of tables")
     assert [path.name for path in harvest.iterdir()] == ["MANIFEST.jsonl"]
     assert [path.name for path in tables.iterdir()] == ["bronze"]
 

@@ -1,4 +1,4 @@
-"""What a board of a season knows of the time, and how it tells it on."""
+"""What a board of a season knows about the time, and which anchors it records."""
 
 from __future__ import annotations
 

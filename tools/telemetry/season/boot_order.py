@@ -1,5 +1,5 @@
-"""Which anchors boots go by where their order contradicts them: all sets of boots are tried that
-could be right.
+"""Which anchors to trust if boots contradict their order: tries all sets of boots that could be
+right.
 """
 
 from __future__ import annotations

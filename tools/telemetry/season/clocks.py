@@ -1,4 +1,4 @@
-"""What can be known of when each record was, worked out the plain and slow way.
+"""What can be known about the time of each record, calculated the simple and slow way.
 
 It begins with what is true. Of each stretch (records of a boot with at most three numbers missing
 in a row) it asks how many wraps more or fewer than the true ones the harvest could be taken for; a

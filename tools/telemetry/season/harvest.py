@@ -1,4 +1,4 @@
-"""The other side of a season: who comes by, what goes into bundles, and what happens to them."""
+"""The harvests of a season: what goes into bundles, and how bundles are damaged or compacted."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What can be known of when each record was, where a board's own clock comes last: each run of
-records that has one is compared with every other of its boot, and each boot with every other.
+"""What boards' own clocks add to the known times: compares each run of records that has an own
+clock with all others of its boot, and each boot with all others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Payloads, and what they are: the answer is known from how each is made."""
+"""Payloads whose kind and value are known from how they are made."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What silver must hold after a season, worked out the plain and slow way from what happened.
+"""What silver must contain after a season, calculated the simple and slow way from what happened.
 
-Nothing is shared with the pipeline but the rules: numbers are sets, doubles are found by
-comparing all with all, and times are those of own_clock.py.
+It shares only the rules with the pipeline: numbers are sets, duplicates are found by comparing all
+with all, and times are those of own_clock.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A season: boards live through boots, silences, power cuts and harvests, drawn from a seed."""
+"""A season: boots, pauses, power cuts and harvests of several boards, drawn from a seed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Segments as the format says, written a second time: nothing here is the board's code, nor
-the decoder's, so that a mistake in either shows.
+"""Writes segments as the format says, independently of the board's code and of the decoder, so
+that a mistake in either is found.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def test_two_workers_make_the_tables_of_the_truth(cluster: Cluster, tmp_path: Pa
     tables, before = tmp_path / "tables", executors(cluster)
     said = submitted(cluster, tmp_path, "ingest", lived.folder, tables)
     bundles = sum(bool(line.path) for line in manifest.read(lived.folder))
-    assert f"bronze: {bundles} bundles taken, {bundles} are there" in said
+    assert f"bronze: {bundles} new bundles, {bundles} in total" in said
     assert "gold: traffic" in said
     found = ds.dataset(tables / "silver" / "messages", partitioning="hive").to_table()
     names = ("board", "boot", "seq")
