@@ -219,12 +219,12 @@ def page(figures: Figures, command: str) -> str:
     )
     ratio = (
         f"\nSpark decodes {figures.ratio:.2f} times as many records per CPU second as the plain"
-        f" process (target: at least {LEAST_RATIO}). As for bronze, its tasks decode, write"
-        " Parquet with Arrow and return counts. Neither of the two writes anything here. The"
-        " figure includes planning, the JVM and the Python workers; it excludes their start, since the"
-        f" session has made tables before. {ROUNDS} rounds alternate between the rows; each row"
-        " shows its round with the least CPU. Reading the format"
-        f" `{harvest_source.NAME}` in a query costs more, since each row passes into the JVM.\n"
+        f" process (target: at least {LEAST_RATIO}). Its tasks decode and return counts, as they do"
+        " for bronze, but write no Parquet files here. The figure includes planning, the JVM and"
+        " the Python workers; it excludes their start, since the session has made tables before."
+        f" The decoders take turns in {ROUNDS} rounds; each row shows the round with the least"
+        f" CPU. Reading the format `{harvest_source.NAME}` in a query costs more, since each row"
+        " passes into the JVM.\n"
     )
     lines = [
         "# Benchmarks of the tables\n",
@@ -246,7 +246,7 @@ def page(figures: Figures, command: str) -> str:
         + " and ".join(f"{max(c.memory for c in s.values()) >> 20:,} MB"
                        for s in figures.steps.values())
         + f" of memory while the steps ran, sampled {1 / _LOOK_S:.0f} times a second.\n",
-        "| count and mean of each topic in each hour, from the same files | CPU s | wall s |",
+        "| statistics of each topic in each hour, from the same files | CPU s | wall s |",
         "| --- | ---: | ---: |",
         *(f"| {n} | {c.cpu:.1f} | {c.wall:.1f} |" for n, c in figures.windows.items()),
         "\nOn one machine DuckDB reads faster. Spark runs the same code on many machines.",
