@@ -1,1 +1,1 @@
-"""The broker on an emulated RP2040: `make test-board`, and no part of `make test`."""
+"""Tests on an emulated RP2040: `make test-board`; `make test` leaves them out."""

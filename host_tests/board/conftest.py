@@ -1,9 +1,8 @@
-"""An emulated board for each test module, onto which the broker was put by `slotmq deploy`.
+"""An emulated board for each test module, with the broker installed by `slotmq deploy`.
 
-Its flash lies in a file. What a first deploy makes of it is kept in the cache, for this text
-of the broker: a module begins with a copy. Whoever wants another configuration deploys
-that, a matter of seconds since the code is there. Modules run side by side: they wait more
-than they compute.
+The board's flash is a file. After a first deploy a copy goes into the cache, for this version of
+the broker, and each module starts from it. A test that needs another configuration deploys it,
+which takes seconds. Modules run in parallel, since they mostly wait.
 """
 
 import hashlib
@@ -27,11 +26,11 @@ from slotmq_tools.emulator.board import Board
 NAME = "RPI_PICO_W"
 PORT = 1883
 TIMEOUT_S = 300
-ANSWER_S = 60  # none comes so late but on a machine that is busy with others
+ANSWER_S = 60  # long enough for a machine that is busy
 
 
 class Deployed:
-    """A board with power, and what may be done to it."""
+    """A board that is switched on, and its clients."""
 
     def __init__(self, folder: Path, firmware: Path | None = None) -> None:
         self.folder = folder
@@ -40,7 +39,7 @@ class Deployed:
         self.clients: list[Client] = []
 
     def cli(self, *words: object, secret: str = "") -> tuple[int, str]:
-        """A command of slotmq: its status and all that it said."""
+        """Run a command of slotmq; -> its status and its output."""
         done = subprocess.run(
             [sys.executable, "-m", "slotmq_tools.cli", *map(str, words)],
             capture_output=True,
@@ -52,7 +51,7 @@ class Deployed:
         return done.returncode, done.stdout + done.stderr
 
     def deploy(self, conf: str | None = "", *options: object) -> str:
-        """Deploy with that configuration, or none, or the board's own; what the command said."""
+        """Deploy a configuration; "": the default one, None: the board's own. -> the output."""
         self.hang_up()
         words: list[object] = ["deploy", "--board", NAME, "--ppp", "--port", self.board.device]
         words += ["--reach", "{}:{}".format(*self.address), *options]
@@ -71,7 +70,7 @@ class Deployed:
         return self.board.reach(PORT)
 
     def open(self) -> Client:
-        """A network connection that has said nothing."""
+        """A network connection on which nothing was sent."""
         client = Client(self.address)
         client.sock.settimeout(ANSWER_S)
         self.clients.append(client)
@@ -83,7 +82,7 @@ class Deployed:
         return client
 
     def hang_up(self) -> None:
-        """All clients leave, and the board has noticed."""
+        """Close all clients, and wait until the board has noticed."""
         for client in self.clients:
             client.sock.close()
         if self.clients:
@@ -91,7 +90,7 @@ class Deployed:
         self.clients.clear()
 
     def power_cycle(self) -> None:
-        """Switch it off and on; it serves again."""
+        """Switch the board off and on, and wait until it serves."""
         self.hang_up()
         self.board.close()
         self.board = Board(self.folder, [PORT], firmware=self.firmware)
@@ -117,7 +116,7 @@ class Deployed:
             time.sleep(0.2)
 
     def system(self, topic: str) -> int:
-        """A number of $SYS."""
+        """The number that a $SYS topic has."""
         client = self.connect("system")
         client.subscribe(f"$SYS/{topic}")
         (message,) = client.receive_many(1)
@@ -127,7 +126,7 @@ class Deployed:
 
 
 def fresh(folder: Path, firmware: Path | None = None) -> None:
-    """Flash of a board onto which nothing but a first deploy has been done."""
+    """Copy the flash of a board after its first deploy into a folder."""
     digest = hashlib.sha256(f"{image.build().folder} {firmware}".encode())
     for name, content in sorted(board_files.code(NAME, boards.load(NAME).mpy_arch).items()):
         digest.update(f"{name} {len(content)}\n".encode() + content)

@@ -1,11 +1,11 @@
-"""Runs on the emulated board: Ctrl-C comes at many moments of a turn, one after the other."""
+"""Runs on the emulated board: interrupts turns with Ctrl-C, each time a little later."""
 
 import machine
 
 from slotmq import Broker
 from slotmq_boards.RPI_PICO_W.limits import LIMITS
 
-_TYPE = 0x4005800C  # so many nanoseconds after it is written, somebody types Ctrl-C
+_TYPE = 0x4005800C  # the emulator types Ctrl-C so many nanoseconds after a write
 _AFTER = 1 << 24
 _MOMENTS = 400
 _STEP_NS = 3000

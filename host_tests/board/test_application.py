@@ -1,4 +1,4 @@
-"""An application beside the broker, put there by `slotmq deploy --app`."""
+"""Applications beside the broker, installed by `slotmq deploy --app`."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from .conftest import NAME, Deployed
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_guides_own_serves_clients(board: Deployed) -> None:
+def test_the_example_of_embed_md(board: Deployed) -> None:
     guide = (ROOT / "docs/embed.md").read_text()
     app = board.folder / "doorbell.py"
     app.write_text(guide.split("```python\n")[1].split("```")[0])
@@ -19,7 +19,7 @@ def test_the_guides_own_serves_clients(board: Deployed) -> None:
     client.receive("hall/light", b"on", 0)
 
 
-def test_one_of_asyncio_as_well(board: Deployed) -> None:
+def test_an_asyncio_application(board: Deployed) -> None:
     board.deploy("", "--app", ROOT / "examples/app_asyncio.py")
     client = board.connect("client")
     client.subscribe("app/done/+", qos=1)
@@ -28,10 +28,10 @@ def test_one_of_asyncio_as_well(board: Deployed) -> None:
         client.receive(f"app/done/{name}", b"now", 1)
 
 
-def test_one_that_cannot_be_loaded_is_safe_mode_and_told(board: Deployed) -> None:
+def test_an_application_that_cannot_be_imported_is_reported_by_safe_mode(board: Deployed) -> None:
     app = board.folder / "broken.py"
     app.write_text("import nothing_of_that_name\ndef start(broker): pass\n")
     words = ["deploy", "--board", NAME, "--ppp", "--port", board.board.device, "--app", app]
     status, said = board.cli(*words)
     assert status == 1
-    assert "slotmq: safe mode: app.py: ImportError" in said, said
+    assert "safe mode" in said and "app.py: ImportError" in said, said

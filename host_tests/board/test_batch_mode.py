@@ -1,4 +1,4 @@
-"""What repeats to the cycle: the emulator itself, and Ctrl-C at any moment of a turn."""
+"""Batch mode, in which runs repeat: the emulator's fast core, and Ctrl-C at any time in a turn."""
 
 from pathlib import Path
 
@@ -32,17 +32,17 @@ print(all_kinds())
 """
 
 
-def test_what_is_executed_quickly_is_what_rp2040js_executes(tmp_path: Path) -> None:
+def test_the_fast_core_gives_the_results_and_cycles_of_rp2040js(tmp_path: Path) -> None:
     script = tmp_path / "program.py"
     script.write_text(PROGRAM)
-    quick = run_script(script)
-    assert not quick["errors"]
-    assert len(quick["marks"]) == 6
-    assert quick == run_script(script, plain=True)
+    fast = run_script(script)
+    assert not fast["errors"]
+    assert len(fast["marks"]) == 6
+    assert fast == run_script(script, plain=True)
 
 
-def test_ctrl_c_leaves_the_heap_unlocked_whenever_it_comes() -> None:
-    """Else the REPL finds no memory, and MicroPython stops altogether."""
+def test_ctrl_c_at_any_time_leaves_the_heap_unlocked() -> None:
+    """With a locked heap the REPL cannot allocate, and MicroPython stops."""
     found = run_script(CTRL_C, cycles.flash() / "flash.bin", save=False)
     assert found["errors"] == ""
     assert found["output"].strip() == "400"

@@ -1,4 +1,4 @@
-"""What clients see of a broker on the board: every QoS, and how many there may be."""
+"""Clients of the broker on the board: every QoS, and the limit of connections."""
 
 import threading
 from queue import Queue
@@ -30,14 +30,14 @@ def test_paho_gets_its_own_messages_at_every_qos(
     for n in range(12):
         client.publish(f"echo/{n}", b"x" * (40 * n), qos=n % 3)
     messages = [got.get(timeout=ANSWER_S) for _ in range(12)]
-    for qos in (0, 1, 2):  # each in its order; paho passes QoS 2 on at its end
+    for qos in (0, 1, 2):  # each QoS in its order; paho delivers QoS 2 after PUBREL
         found = [(m.topic, len(m.payload)) for m in messages if m.qos == qos]
         assert found == [(f"echo/{n}", 40 * n) for n in range(qos, 12, 3)]
     client.disconnect()
     client.loop_stop()
 
 
-def test_four_clients_and_a_fifth_that_is_told_so(board: Deployed) -> None:
+def test_four_clients_are_served_and_a_fifth_is_refused(board: Deployed) -> None:
     clients = [board.connect(f"client{n}") for n in range(CLIENTS)]
     for client in clients:
         client.subscribe("all", qos=1)
@@ -49,7 +49,7 @@ def test_four_clients_and_a_fifth_that_is_told_so(board: Deployed) -> None:
         client.receive("all", b"to all", 1)
 
 
-def test_a_fifth_takes_over_its_own_half_open_session(board: Deployed) -> None:
+def test_a_fifth_connection_may_take_over_its_own_session(board: Deployed) -> None:
     clients = [board.connect(f"client{n}") for n in range(CLIENTS)]
     again = board.connect("client2")
     again.subscribe("here", qos=1)

@@ -1,9 +1,8 @@
-"""What packets cost the chip is what docs/performance.md says.
+"""The cycles for each kind of packet are those in docs/performance.md.
 
-A run repeats to the cycle; another text does not, even where what it does is the same: other
-names meet in MicroPython's maps, which moves single rows by up to 16 %. What is spent there
-is counted apart: how often names are looked up, and all other cycles, have no chance in them
-and are held to 2 %.
+Runs of the same code take the same number of cycles. Renaming alone changes which names collide in
+MicroPython's hash maps, and single rows by up to 16 %. So the number of lookups, and the cycles
+outside of them, are compared separately, with a tolerance of 2 %.
 """
 
 import re
@@ -16,14 +15,14 @@ from slotmq_tools.pack import mpy
 
 DOCS = Path(__file__).parents[2] / "docs/performance.md"
 TOLERANCE = 0.02
-CHANCE = 0.25  # of the whole, where names meet others
+CHANCE = 0.25  # of all cycles, by colliding names
 HOW = "python -m slotmq_tools.emulator.cycles --write docs/performance.md"
 
 
 QOS_0 = "QoS 0: PUBLISH to 1 subscriber"
-# Without lookups of names, of which chance decides a part
+# Most cycles outside of lookups
 AIMS = {QOS_0: 40_000, "QoS 1: PUBLISH to 1 subscriber, PUBACK": 76_000}
-# Attributes that every packet meets, under names that the packer gives others for
+# Attributes that every packet uses, and other names for them
 OTHER_NAMES = (("at_hand", "a_hand"), ("mark_dirty", "z_dirty"), ("buffered", "a_buffered"))
 IN_EACH_TURN = "        broker, conns, counts, pending = self.at_end\n        if pending[0]:\n"
 NOTHING = "        counts = counts\n"
@@ -40,7 +39,7 @@ def by_name(costs: list[cycles.Cost]) -> dict[str, cycles.Cost]:
 
 
 def moved(before: dict[str, cycles.Cost], after: dict[str, cycles.Cost]) -> dict[str, str]:
-    """The rows that cost something else, and what."""
+    """The rows that differ by more than the tolerance, and how."""
     assert before.keys() == after.keys(), HOW
     found = {}
     for name, old in before.items():
@@ -59,21 +58,21 @@ def moved(before: dict[str, cycles.Cost], after: dict[str, cycles.Cost]) -> dict
     return found
 
 
-def test_packets_cost_what_is_written(now: dict[str, cycles.Cost]) -> None:
+def test_cycles_are_those_of_the_document(now: dict[str, cycles.Cost]) -> None:
     found = moved(cycles.read(DOCS), now)
     assert not found, f"{found}: {HOW}"
 
 
-def test_the_aims_are_met(now: dict[str, cycles.Cost]) -> None:
+def test_cycles_are_below_the_aims(now: dict[str, cycles.Cost]) -> None:
     for costs in (cycles.read(DOCS), now):
         assert all(costs[name].steady <= most for name, most in AIMS.items()), costs
 
 
-def test_a_run_repeats_to_the_cycle(now: dict[str, cycles.Cost]) -> None:
+def test_a_second_run_takes_the_same_cycles(now: dict[str, cycles.Cost]) -> None:
     assert by_name(cycles.measure()) == now
 
 
-def test_other_names_and_another_order_of_modules_are_no_finding(
+def test_other_names_and_another_order_of_modules_stay_within_the_tolerance(
     now: dict[str, cycles.Cost],
 ) -> None:
     texts = mpy.read_all()
@@ -83,10 +82,10 @@ def test_other_names_and_another_order_of_modules_are_no_finding(
             for name, other in OTHER_NAMES:
                 text = re.sub(rf"\b{name}\b", other, text)
             texts[file] = text.encode()
-    # Modules stand in their file in the order in which they are imported.
+    # In a packed file modules are in the order of their imports.
     texts["slotmq/broker.py"] = imports_reversed(texts["slotmq/broker.py"].decode()).encode()
     after = by_name(cycles.measure(texts))
-    assert after != now  # it did change something
+    assert after != now  # the counts did change
     assert not moved(now, after)
 
 
@@ -101,7 +100,7 @@ def imports_reversed(text: str) -> str:
     return "".join([head, *reversed(lines[1:]), *first, rest])
 
 
-def test_what_is_slower_by_3_percent_is_found(now: dict[str, cycles.Cost]) -> None:
+def test_code_that_is_3_percent_slower_is_found(now: dict[str, cycles.Cost]) -> None:
     texts = mpy.read_all()
     text = texts["slotmq/net/loop.py"].decode()
     assert text.count(IN_EACH_TURN) == 1
@@ -109,6 +108,6 @@ def test_what_is_slower_by_3_percent_is_found(now: dict[str, cycles.Cost]) -> No
     texts["slotmq/net/loop.py"] = text.replace(IN_EACH_TURN, planted).encode()
     slower = by_name(cycles.measure(texts))
     more = slower[QOS_0].steady - now[QOS_0].steady
-    # Of the whole, which names move (CHANCE); no more than 3 % of it, or it were no proof.
+    # More than 3 % would not show that 3 % are found.
     assert 0.02 < more / now[QOS_0].cycles < 0.031
     assert QOS_0 in moved(now, slower)

@@ -1,5 +1,4 @@
-"""`slotmq deploy` as a user gives it, over the emulated UART. It begins with
-a board that has nothing but MicroPython."""
+"""`slotmq deploy` and related commands over the UART, on a board with nothing but MicroPython."""
 
 import re
 
@@ -13,17 +12,17 @@ def test_a_wrong_board_is_refused_before_anything_is_written(board: Deployed) ->
     words = ["deploy", "--board", "ESP32_GENERIC", "--ppp", "--port", board.board.device]
     status, said = board.cli(*words)
     assert status == 1
-    assert "a Raspberry Pi Pico (emulated) with RP2040, not ESP32_GENERIC" in said
+    assert "with RP2040, not ESP32_GENERIC" in said
     assert "--board RPI_PICO_W" in said
     status, said = board.cli(*words, "--force-board")
     assert status == 1
     assert "armv6m" in said and "xtensawin" in said
 
 
-def test_a_port_that_nobody_listens_on(board: Deployed) -> None:
+def test_a_port_that_cannot_be_opened(board: Deployed) -> None:
     status, said = board.cli("deploy", "--board", NAME, "--ppp", "--port", "socket://127.0.0.1:9")
     assert status == 1
-    assert "cannot be opened: is the board plugged in?" in said
+    assert "socket://127.0.0.1:9" in said
     assert "Traceback" not in said
 
 
@@ -33,7 +32,7 @@ def test_tables_that_do_not_fit_are_refused_with_the_limit(board: Deployed) -> N
     words = ["--board", NAME, "--ppp", "--port", board.board.device, "-c", conf]
     status, said = board.cli("deploy", *words)
     assert status == 1
-    assert re.search(r"Lower a limit in the configuration: messages take \d", said), said
+    assert re.search(r"limit .*\bmessages .*\d", said), said
 
 
 def test_it_deploys_and_reports(board: Deployed) -> None:
@@ -45,7 +44,7 @@ def test_it_deploys_and_reports(board: Deployed) -> None:
     assert re.search(r"127\.0\.0\.1:\d+: a message came back in \d+ ms", said), said
 
 
-def test_a_second_time_it_writes_what_changed(board: Deployed) -> None:
+def test_a_second_deploy_writes_only_changed_files(board: Deployed) -> None:
     assert re.search(r"\n0 of \d+ files written", board.deploy())
     said = board.deploy("listener 1883\nallow_anonymous true\nmax_keepalive 600\n")
     assert re.search(r"\n1 of \d+ files written", said), said
@@ -53,24 +52,24 @@ def test_a_second_time_it_writes_what_changed(board: Deployed) -> None:
 
 def test_the_boards_own_configuration_stays(board: Deployed) -> None:
     said = board.deploy(None)
-    assert "kept from the board: slotmq.conf" in said
+    assert "slotmq.conf" in said
     assert re.search(r"\n0 of \d+ files written", said), said
 
 
-def test_status_tells_what_sys_says(board: Deployed) -> None:
+def test_status_shows_sys_topics(board: Deployed) -> None:
     status, said = board.cli("status", "{}:{}".format(*board.address))
     assert status == 0
     assert "$SYS/broker/version" in said
 
 
-def test_a_network_without_a_driver_is_refused_and_nothing_is_changed(board: Deployed) -> None:
-    """The image has no Wi-Fi."""
+def test_a_network_without_a_driver_is_refused_before_anything_is_changed(board: Deployed) -> None:
+    """The emulated board has no Wi-Fi."""
     words = ["deploy", "--board", NAME, "--wifi-ssid", "home", "--port", board.board.device]
     status, said = board.cli(*words, secret=SECRET)
     assert status == 1
-    assert "no network.WLAN" in said
+    assert "network.WLAN" in said
     assert SECRET not in said
-    assert re.search(r"\n0 of \d+ files written", board.deploy(None))  # nothing had changed
+    assert re.search(r"\n0 of \d+ files written", board.deploy(None))
 
 
 def test_a_broker_that_cannot_start_is_reported_with_its_reason(board: Deployed) -> None:
@@ -79,12 +78,10 @@ def test_a_broker_that_cannot_start_is_reported_with_its_reason(board: Deployed)
     words = ["--board", NAME, "--ppp", "--port", board.board.device, "-c", conf]
     status, said = board.cli("deploy", *words)
     assert status == 1
-    assert "slotmq.conf:3: persistence_location: expected a folder that is there" in said, said
+    assert "slotmq.conf:3: persistence_location: " in said, said
 
 
-def test_a_backup_has_what_it_takes_to_come_back_and_is_for_its_owner_alone(
-    board: Deployed,
-) -> None:
+def test_a_backup_has_the_configuration_and_only_its_owner_may_read_it(board: Deployed) -> None:
     folder = board.folder / "saved"
     status, said = board.cli("backup", folder, "--port", board.board.device)
     assert status == 0, said
@@ -93,8 +90,8 @@ def test_a_backup_has_what_it_takes_to_come_back_and_is_for_its_owner_alone(
 
 
 def test_logs_show_what_the_board_prints(board: Deployed) -> None:
-    board.deploy()  # and with it the network is well again
+    board.deploy()  # a configuration that starts
     words = ["--port", board.board.device, "--seconds", "2"]
     status, said = board.cli("logs", *words)
     assert status == 0, said
-    assert board.serves()  # it went on meanwhile
+    assert board.serves()  # still

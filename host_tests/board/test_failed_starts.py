@@ -1,5 +1,7 @@
-"""Starts that fail: what a deploy has left half done, a file that is broken, a loop that stands
-still. The watchdog that bites is the chip's own, as the emulator has it."""
+"""Starts that fail: after an interrupted deploy, with a damaged file, with a loop that hangs.
+
+The watchdog is the emulated chip's.
+"""
 
 import json
 import time
@@ -28,7 +30,7 @@ class Clock:
 
 
 class CutOff(Repl):
-    """The cable is pulled while this file is written."""
+    """A REPL whose cable is pulled while CORE is written."""
 
     def write(self, path: str, content: bytes) -> None:
         if path == CORE:
@@ -37,8 +39,8 @@ class CutOff(Repl):
         super().write(path, content)
 
 
-def heard(repl: Repl, last: str) -> list[str]:
-    """What it says from its reset on, until this comes."""
+def reset_until(repl: Repl, last: str) -> list[str]:
+    """Reset the board; -> what it prints, up to the line with this text."""
     repl.reset()
     lines: list[str] = []
     for line in repl.lines(TIMEOUT_S):
@@ -48,7 +50,7 @@ def heard(repl: Repl, last: str) -> list[str]:
     raise AssertionError(f"no {last}: {lines}")
 
 
-def test_a_board_that_begins_anew_while_it_is_written_to_gets_the_file_again(
+def test_a_file_is_written_again_if_the_board_resets_meanwhile(
     board: Deployed,
 ) -> None:
     before = board.board.figures()["bites"]
@@ -63,25 +65,27 @@ def test_a_board_that_begins_anew_while_it_is_written_to_gets_the_file_again(
     board.wait_until(board.serves, "the broker")
 
 
-def test_a_deploy_that_is_cut_off_is_told_of_and_the_next_one_goes_on(board: Deployed) -> None:
+def test_after_an_interrupted_deploy_the_board_is_in_safe_mode_and_the_next_one_continues(
+    board: Deployed,
+) -> None:
     with CutOff(board.board.device) as repl:
         there = repl.hashes()
         wanted = {CORE: repl.read(CORE) + b"newer", "/lib/slotmq/more.mpy": b"newer"}
         change = copying.Change(wanted, sorted(wanted), [], there)
         with pytest.raises(ToolError, match="pulled"):
             copying.copy(change, repl, print)
-        heard(repl, "slotmq: safe mode: a deploy of slotmq was interrupted")
+        reset_until(repl, "slotmq: safe mode: a deploy of slotmq was interrupted")
     said = board.deploy()
-    assert " 1 removed" in said, said  # what was written of core.mpy
+    assert " 1 removed" in said, said  # the incomplete core.mpy
     assert said.endswith(" ms\n")
 
 
-def test_a_file_that_is_broken_is_safe_mode_after_three_starts(board: Deployed) -> None:
+def test_a_damaged_file_leads_to_safe_mode_after_three_starts(board: Deployed) -> None:
     with Repl(board.board.device) as repl:
         resets = board.board.figures()["resets"]
         repl.write(CORE, b"M\x05 of another MicroPython")
-        lines = heard(repl, "slotmq: safe mode: 3 starts ended within a minute")
-        assert board.board.figures()["resets"] == resets + 4  # that of the test is one
+        lines = reset_until(repl, "slotmq: safe mode: 3 starts ended within a minute")
+        assert board.board.figures()["resets"] == resets + 4  # one is the test's
         assert sum(line.startswith("Traceback") for line in lines) == 3, lines
         for line in repl.lines(TIMEOUT_S):
             if line.startswith("ppp: up"):
@@ -91,18 +95,16 @@ def test_a_file_that_is_broken_is_safe_mode_after_three_starts(board: Deployed) 
     assert "\n1 of " in board.deploy()
 
 
-def test_a_file_that_was_cut_off_hangs_micropython_and_the_watchdog_ends_it(
-    board: Deployed,
-) -> None:
+def test_an_incomplete_file_hangs_micropython_and_the_watchdog_resets_it(board: Deployed) -> None:
     with Repl(board.board.device) as repl:
         bites = board.board.figures()["bites"]
         repl.write(CORE, repl.read(CORE)[:5000])
-        heard(repl, "slotmq: safe mode: 3 starts ended within a minute")
+        reset_until(repl, "slotmq: safe mode: 3 starts ended within a minute")
     assert board.board.figures()["bites"] == bites + 3
     assert "\n1 of " in board.deploy()
 
 
-def test_a_loop_that_stands_still_is_bitten_and_the_third_time_it_is_safe_mode(
+def test_a_loop_that_hangs_is_reset_and_the_third_time_the_board_is_in_safe_mode(
     board: Deployed,
 ) -> None:
     with Repl(board.board.device) as repl:
@@ -111,11 +113,11 @@ def test_a_loop_that_stands_still_is_bitten_and_the_third_time_it_is_safe_mode(
         repl.write("/network.json", json.dumps(hanging).encode())
         repl.write(WALL, HANGS)
         began = board.board.figures()
-        lines = heard(repl, "slotmq: safe mode: 3 starts ended within a minute")
+        lines = reset_until(repl, "slotmq: safe mode: 3 starts ended within a minute")
         ended = board.board.figures()
         assert sum("board RPI_PICO_W" in line for line in lines) == 3, lines
         assert (ended["bites"], ended["resets"]) == (began["bites"] + 3, began["resets"] + 4)
-        time.sleep(5)  # of safe mode: the dog is not let loose there
+        time.sleep(5)  # safe mode has no watchdog
         assert board.board.figures()["bites"] == ended["bites"]
     with Repl(board.board.device) as repl:
         repl.remove([WALL])

@@ -1,4 +1,4 @@
-"""`slotmq harvest` from a board: over its serial line by mpremote, and from its running broker."""
+"""`slotmq harvest` from a board: over the serial line, and from the running broker."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ record_flush_interval 1
 """
 
 
-def test_segments_come_over_the_serial_line(board: Deployed, tmp_path: Path) -> None:
+def test_harvest_over_the_serial_line(board: Deployed, tmp_path: Path) -> None:
     one = recorder(messages=300)
     with Repl(board.board.device) as line:
         line.run("import os\ntry:\n os.mkdir('/record')\nexcept OSError: pass")
@@ -43,7 +43,7 @@ def test_segments_come_over_the_serial_line(board: Deployed, tmp_path: Path) -> 
         line.remove(left)
 
 
-def test_the_running_broker_gives_what_it_recorded(board: Deployed, tmp_path: Path) -> None:
+def test_harvest_from_the_running_broker(board: Deployed, tmp_path: Path) -> None:
     board.deploy(CONF)
     client = board.connect("sensor")
     for number in range(60):
@@ -51,10 +51,10 @@ def test_the_running_broker_gives_what_it_recorded(board: Deployed, tmp_path: Pa
     board.hang_up()
     where = "{}:{}".format(*board.address)
     folder = Folder(tmp_path / "field")
-    for _ in range(_ATTEMPTS):  # what waits for its interval comes with the next one
+    for _ in range(_ATTEMPTS):  # some are flushed later
         if harvested(board, folder, where) >= 60:
             break
-    # `slotmq deploy` has asked it whether it is there.
+    # `slotmq deploy` has published a test message.
     said = {b"%d" % number for number in range(60)}
     assert messages(folder) - said <= {b"is it there?"} and said <= messages(folder)
 
@@ -66,7 +66,7 @@ def harvested(board: Deployed, folder: Folder, where: str) -> int:
 
 
 def messages(folder: Folder) -> set[bytes]:
-    """Their payloads; the manifest's lines were found true."""
+    """The payloads in all segments."""
     assert all(json.dumps(line) for line in folder.lines())
     found = set()
     for _, data in folder.segments():

@@ -1,4 +1,4 @@
-"""Every board's manifest.py, frozen by MicroPython's own tools for that board's processor."""
+"""Each board's manifest.py, frozen by MicroPython's own tools for the board's processor."""
 
 import json
 from pathlib import Path
@@ -14,12 +14,12 @@ OURS = ("slotmq/", "slotmq_run/")
 THEIRS = {"_boot.py", "asyncio/core.py"}  # of the stock image
 
 
-def test_the_boards_are_all_there() -> None:
+def test_every_board_has_a_manifest() -> None:
     assert sorted(file.parent.name for file in ROOT.glob("boards/*/manifest.py")) == FOR_BOARDS
 
 
 @pytest.mark.parametrize("name", FOR_BOARDS)
-def test_it_freezes_broker_and_firmware_beside_what_stock_has(name: str, tmp_path: Path) -> None:
+def test_it_freezes_broker_and_firmware_and_the_stock_modules(name: str, tmp_path: Path) -> None:
     text = frozen.content(name, tmp_path)
     found = frozen.modules(text)
     listed = json.loads((ROOT / "lib/package.json").read_text())["urls"]
@@ -27,5 +27,5 @@ def test_it_freezes_broker_and_firmware_beside_what_stock_has(name: str, tmp_pat
     files |= {f"slotmq_run/{file.name}" for file in (ROOT / "firmware/slotmq_run").glob("*.py")}
     assert {file for file in found if file.startswith(OURS)} == files
     assert set(found) > files | THEIRS
-    # Native code stands there as it was compiled for the processor.
+    # Native code, compiled for the processor
     assert "// frozen native code for file slotmq/fast/bytes_viper.py" in text

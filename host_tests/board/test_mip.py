@@ -1,5 +1,5 @@
-"""`mpremote mip install` from a server on this computer: lib/package.json, which lists sources,
-and what `slotmq build --mip` makes of them for every board."""
+"""`mpremote mip install` from a local web server: lib/package.json, which lists the sources, and
+the output of `slotmq build --mip`."""
 
 import functools
 import json
@@ -18,8 +18,8 @@ from slotmq_tools.pack import mip
 
 ROOT = Path(__file__).parents[2]
 LIB = ROOT / "lib"
-# As sources, compiled on the board, the modules take most of its heap: the tables are small.
-# (A board of this size gets what `slotmq deploy` or `slotmq build` has compiled.)
+# Sources that the board compiles take most of its heap, so the tables are small. Boards of this
+# size should use `slotmq deploy` or `slotmq build`.
 PROGRAM = """
 import gc
 gc.threshold(4096)
@@ -33,7 +33,7 @@ print(broker.listen("0.0.0.0", 1883), broker.retained.names.count())
 """
 
 
-# Compiled, all but the native code, which the board compiles: it has room for a Pico W's tables.
+# Compiled but for the native code: the heap suffices for a Pico W's tables.
 COMPILED = """
 import gc
 from limits import LIMITS
@@ -56,7 +56,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
-    """The address at which the folder is served."""
+    """A web server with the folder; yields its address."""
     handler = functools.partial(Quiet, directory=str(folder))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -65,7 +65,7 @@ def serving(folder: Path) -> Iterator[str]:
 
 
 def installed(board: Board, folder: Path) -> set[str]:
-    """The files in /lib when mpremote has installed what the folder's package.json lists."""
+    """Install with mpremote from the folder's package.json; -> the files in /lib."""
     with serving(folder) as address:
         words = ["connect", board.device, "mip", "install", f"{address}/package.json"]
         done = subprocess.run(
@@ -90,7 +90,7 @@ def test_sources_are_installed_and_run(tmp_path: Path) -> None:
             assert repl.run(PROGRAM) == "('0.0.0.0', 1883) 1\r\n"
 
 
-def test_what_build_mip_makes_serves_with_the_boards_limits(tmp_path: Path) -> None:
+def test_the_output_of_build_mip_runs_with_the_boards_limits(tmp_path: Path) -> None:
     built = tmp_path / "built"
     built.mkdir()
     mip.write(built)
@@ -104,13 +104,13 @@ def test_what_build_mip_makes_serves_with_the_boards_limits(tmp_path: Path) -> N
     assert said == f"('0.0.0.0', 1883) {heard}\r\n"
 
 
-def test_a_board_for_who_wants_to_try_it(tmp_path: Path) -> None:
-    """As docs/board.md has it."""
+def test_the_command_that_runs_an_emulated_board(tmp_path: Path) -> None:
+    """See docs/board.md."""
     words = [sys.executable, "-m", "slotmq_tools.emulator", "--run", str(tmp_path / "board")]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         first, command = process.stdout.readline(), process.stdout.readline().split()
-        assert "an emulated RP2040 is on" in first
+        assert "REPL" in first
         device = command[command.index("--port") + 1]
         with Repl(device) as repl:
             assert repl.run("print(6 * 7)") == "42\r\n"

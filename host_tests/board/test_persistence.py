@@ -1,4 +1,4 @@
-"""What the board promised outlives a power cut: the journal on its littlefs."""
+"""Sessions and messages survive a power cut: the journal on littlefs."""
 
 import pytest
 
@@ -10,11 +10,11 @@ CONF = "listener 1883\nallow_anonymous true\npersistence true\n"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def keeping(board: Deployed) -> None:
+def persistent(board: Deployed) -> None:
     board.deploy(CONF)
 
 
-def test_sessions_messages_and_retained_ones_are_there_again(board: Deployed) -> None:
+def test_sessions_and_messages_survive_a_power_cut(board: Deployed) -> None:
     away = board.connect("away", clean=False)
     away.subscribe("jobs/+", qos=2)
     away.disconnect()
@@ -25,19 +25,19 @@ def test_sessions_messages_and_retained_ones_are_there_again(board: Deployed) ->
     board.power_cycle()
     back = board.open()
     assert back.connect(codec.connect("away", clean=False)).session_present
-    back.receive("jobs/1", b"at qos 1", 1)  # it was never sent, so it has no DUP
+    back.receive("jobs/1", b"at qos 1", 1)  # without DUP, as it was never sent
     back.receive("jobs/2", b"at qos 2", 2)
     back.subscribe("state", qos=1)
     back.receive("state", b"retained", 1, retain=True)
 
 
-def test_what_was_acknowledged_does_not_come_again(board: Deployed) -> None:
+def test_acknowledged_messages_are_not_sent_again(board: Deployed) -> None:
     board.power_cycle()
     back = board.connect("away", clean=False)
     assert back.receive_all() == []
 
 
-def test_the_journal_is_in_a_backup_and_comes_back(board: Deployed) -> None:
+def test_a_backup_has_the_journal_and_restores_it(board: Deployed) -> None:
     folder = board.folder / "journal"
     status, said = board.cli("backup", folder, "--port", board.board.device)
     assert status == 0, said

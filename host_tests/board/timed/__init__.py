@@ -1,1 +1,1 @@
-"""What is measured in seconds, and so runs alone: `make test-board`."""
+"""Tests that measure seconds: `make test-board` runs them alone."""

@@ -1,9 +1,9 @@
-"""Four clients of an emulated board, one of which subscribes and stops reading.
+"""Four clients of an emulated board, one of which subscribes and does not read.
 
-Messages come 20 times in one of the board's seconds; the emulator may be slower than a board.
-Behind each the sender asks PINGREQ, whose answer tells when the broker has handled it: how much
-later it is delivered does not depend on the way to the board. Payloads are numbered, so that a
-byte too many or too few on any stream shows.
+The sender sends 20 messages a second of the board's time, since the emulator may be slower than a
+board. After each it sends PINGREQ, whose answer shows when the broker has handled the message: so
+the measured delay does not depend on the connection. Payloads are numbered, to find any byte that
+is lost or duplicated.
 """
 
 import select
@@ -16,9 +16,9 @@ from host_tests.broker.wire import codec
 from host_tests.broker.wire.client import Client
 
 EACH_S = 0.05
-FILL = b"-" * 900  # for the one that does not read, where the messages themselves are small
-BEAT = 10  # of so many messages one goes to the watcher
-LONGEST_S = 20  # until all that may lie between is full, and 2.5 s
+FILL = b"-" * 900  # fills the buffers of the client that does not read, if messages are small
+BEAT = 10  # every tenth message is also sent to the watcher
+LONGEST_S = 20  # until all buffers are full, and 2.5 s more
 SETTLED_S = 2.5
 TRIES = 3
 WILL = codec.Will("gone", b"slow", 1)
@@ -26,11 +26,11 @@ PINGREQ = b"\xc0\0"
 
 
 class Late(AssertionError):
-    """It took longer than it may."""
+    """A message was delayed too long."""
 
 
 def measured(board: Deployed, size: int, qos: int) -> None:
-    """Run it; anew where it took too long, since this computer may have done other things."""
+    """Run it, up to three times if messages are late: this computer may be busy."""
     for _ in range(TRIES - 1):
         try:
             Pressure(board, size, qos).run()
@@ -45,20 +45,20 @@ def payload(number: int, size: int) -> bytes:
 
 
 @dataclass
-class Heard:
-    """What one client has received, and when."""
+class Receiver:
+    """A client that reads: which messages it has received, and when."""
 
     client: Client
-    held: bytearray = field(default_factory=bytearray)
-    moments: dict[int, float] = field(default_factory=dict)  # the board's, by message number
+    unread: bytearray = field(default_factory=bytearray)
+    moments: dict[int, float] = field(default_factory=dict)  # the board's time, by message number
 
     def take(self, now: float, size: int) -> bool:
-        """Read what has come; True if the will was among it."""
+        """Read what has arrived; -> whether the will was among it."""
         data = self.client.sock.recv(65536)
         assert data, "closed"
-        self.held += data
+        self.unread += data
         is_gone = False
-        while packet := codec.take(self.held):
+        while packet := codec.take(self.unread):
             assert isinstance(packet, codec.Publish), packet
             if packet.qos:
                 self.client.send(codec.ack(codec.PUBACK, packet.packet_id))
@@ -72,7 +72,7 @@ class Heard:
         return is_gone
 
     def delays(self, handled: list[float]) -> list[float]:
-        """How much later than the sender heard that it was handled, the shortest first."""
+        """Seconds from the answer to the sender until each message arrived, sorted."""
         return sorted(moment - handled[number] for number, moment in self.moments.items())
 
 
@@ -86,28 +86,30 @@ class Pressure:
     is_gone: bool = False
 
     def run(self) -> None:
-        """Send and hear until the one that does not read is ended, and a while longer; judge."""
+        """Send until the client that does not read is disconnected, and 2.5 s more; then check."""
         before, stalled = self.board.board.figures(), self.board.system("broker/clients/stalled")
         slow = self.board.open()
         slow.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2304)
         assert slow.connect(codec.connect("slow", clean=False, will=WILL)).code == 0
         slow.subscribe("flood", "fill", qos=0)
-        quick, watcher = (Heard(self.board.connect(name)) for name in ("quick", "watcher"))
-        quick.client.subscribe("flood", qos=self.qos)
+        reader, watcher = (Receiver(self.board.connect(name)) for name in ("reader", "watcher"))
+        reader.client.subscribe("flood", qos=self.qos)
         watcher.client.subscribe("beat", "gone", qos=self.qos)
-        self._talk(self.board.connect("sender").sock, {r.client.sock: r for r in (quick, watcher)})
-        self._judge(quick, watcher)
+        self._talk(
+            self.board.connect("sender").sock, {r.client.sock: r for r in (reader, watcher)}
+        )
+        self._check(reader, watcher)
         self.board.hang_up()
         assert self.board.system("broker/clients/stalled") == stalled + 1
         again = self.board.open()
         assert again.connect(codec.connect("slow", clean=False)).session_present
         self.board.hang_up()
-        self.board.connect("slow")  # and its session ends
+        self.board.connect("slow")  # ends its session
         after = self.board.board.figures()
         assert (after["resets"], after["bites"]) == (before["resets"], before["bites"])
-        self._judge_times(quick, watcher)
+        self._check_times(reader, watcher)
 
-    def _talk(self, sender: socket.socket, readers: dict[socket.socket, Heard]) -> None:
+    def _talk(self, sender: socket.socket, readers: dict[socket.socket, Receiver]) -> None:
         sender.setblocking(False)
         waiting, answers = bytearray(), bytearray()
         began = now = self._now()
@@ -124,7 +126,7 @@ class Pressure:
             for sock in ready:
                 if sock is sender:
                     answers += sock.recv(65536)
-                    self._hear(answers, now)
+                    self._read_answers(answers, now)
                 elif readers[sock].take(now, self.size):
                     self.is_gone = True
                     until = now + SETTLED_S
@@ -141,22 +143,22 @@ class Pressure:
             data += codec.publish("beat", payload(number, 16), self.qos, 2 * number + 1)
         return data + PINGREQ
 
-    def _hear(self, answers: bytearray, now: float) -> None:
+    def _read_answers(self, answers: bytearray, now: float) -> None:
         while packet := codec.take(answers):
             if isinstance(packet, codec.Pingresp):
                 self.handled.append(now)
 
-    def _judge(self, quick: Heard, watcher: Heard) -> None:
-        assert self.is_gone, "the one that does not read is still there"
+    def _check(self, reader: Receiver, watcher: Receiver) -> None:
+        assert self.is_gone, "the client that does not read is still connected"
         numbers = list(range(1, len(self.sent)))
         assert list(watcher.moments) == numbers[BEAT - 1 :: BEAT]
-        # At QoS 0 one that finds the socket full is dropped, and dropped whole.
-        lost = sorted({*numbers} - {*quick.moments})
+        # At QoS 0 a message is dropped as a whole if the socket is full.
+        lost = sorted({*numbers} - {*reader.moments})
         assert len(lost) <= (0 if self.qos else len(numbers) // 5), lost
 
-    def _judge_times(self, quick: Heard, watcher: Heard) -> None:
+    def _check_times(self, reader: Receiver, watcher: Receiver) -> None:
         round_trips = [there - here for here, there in zip(self.sent, self.handled, strict=True)]
-        delays, beats = quick.delays(self.handled), watcher.delays(self.handled)
+        delays, beats = reader.delays(self.handled), watcher.delays(self.handled)
         p99, longest = delays[int(len(delays) * 0.99)], max(delays[-1], beats[-1], *round_trips)
         if p99 >= 1 or longest >= 3:
             raise Late(f"{p99:.2f} s at the 99th percentile, {longest:.2f} s at the most")

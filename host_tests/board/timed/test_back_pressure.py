@@ -1,4 +1,4 @@
-"""A client that does not read, on lwIP's memory of 8,000 bytes for all: nobody waits for it."""
+"""A client that does not read does not delay others, with lwIP's 8,000 bytes for all sockets."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from .pressure import measured
 
 @pytest.mark.parametrize("qos", [0, 1])
 @pytest.mark.parametrize("size", [64, 500, 900])
-def test_who_does_not_read_is_ended_and_the_others_are_served(
+def test_a_client_that_does_not_read_is_disconnected_and_others_are_served(
     board: Deployed, size: int, qos: int
 ) -> None:
     measured(board, size, qos)

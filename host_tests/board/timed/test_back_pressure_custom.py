@@ -1,4 +1,4 @@
-"""The same with more of lwIP's memory, on a firmware of one's own (docs/firmware.md)."""
+"""The same with more memory for lwIP, on custom firmware (docs/firmware.md)."""
 
 from pathlib import Path
 
@@ -20,6 +20,8 @@ def firmware() -> Path:
     return image.build().own
 
 
-def test_who_does_not_read_is_ended_and_the_others_are_served(board: Deployed) -> None:
+def test_a_client_that_does_not_read_is_disconnected_and_others_are_served(
+    board: Deployed,
+) -> None:
     board.deploy(CONF)
     measured(board, 900, 1)
