@@ -1,4 +1,4 @@
-"""Where the program listens: of the configuration, of the command line, and of both."""
+"""The addresses a program listens on: from the configuration, the command line, and both."""
 
 import errno
 

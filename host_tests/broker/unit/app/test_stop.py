@@ -1,4 +1,4 @@
-"""An orderly stop: the wills of all who are connected go out, and those that waited."""
+"""An orderly stop publishes the wills of connected clients, and the delayed wills."""
 
 import unittest
 

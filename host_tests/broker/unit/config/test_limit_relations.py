@@ -1,4 +1,4 @@
-"""Limits that contradict one another are refused by name; those that do not, serve."""
+"""Limits that contradict each other are refused by name; all others start a broker."""
 
 import random
 import unittest
@@ -108,7 +108,7 @@ class TestRelations(Case):
             self.assertEqual(other.messages[-1][1], text)
 
 
-class TestOne(Case):
+class TestSingleLimits(Case):
     def test_a_block_alone(self):
         many = {"sessions": 2048, "route_entries": 2048, "topic_bytes": 1024, "aliases": 16}
         big = Limits(connections=512, message_block=512, **many)

@@ -1,4 +1,4 @@
-"""Settings: the defaults, and what a library's user is told of a mistake."""
+"""Settings: the defaults, and the errors that a library user gets."""
 
 import unittest
 

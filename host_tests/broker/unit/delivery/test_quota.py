@@ -1,4 +1,4 @@
-"""Strangers may fill tables, but not push out what was promised to others, nor starve them."""
+"""Other clients may fill the tables, but cannot evict stored sessions or starve their messages."""
 
 import unittest
 
@@ -54,7 +54,7 @@ class TestSessions(unittest.TestCase):
         self.assertEqual(len(self.waited), messages)
 
 
-class TestByDefault(TestSessions):
+class TestDefaultPolicy(TestSessions):
     def test_strangers_do_not_evict_a_session_with_messages(self):
         self.leaves("owner", 3)
         answers = [self.leaves(f"stranger{k}") for k in range(2 * SESSIONS)]
@@ -101,7 +101,7 @@ class TestByDefault(TestSessions):
         self.assertTrue(self.is_known("owner"))
 
 
-class TestAsBefore(TestSessions):
+class TestDropOldest(TestSessions):
     when_full = (("sessions", "drop_oldest"),)
 
     def test_the_one_that_left_first_goes_whatever_it_holds(self):

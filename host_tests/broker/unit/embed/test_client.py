@@ -1,4 +1,4 @@
-"""Clients that are part of the broker's program are clients as any other."""
+"""Clients of the broker's own program behave as clients from the network."""
 
 import unittest
 
@@ -10,7 +10,7 @@ from tables import counts
 from slotmq import Broker, Limits, Settings
 
 
-class TestInside(unittest.TestCase):
+class TestClient(unittest.TestCase):
     def setUp(self):
         settings = Settings()
         settings.sys_interval = 0

@@ -1,4 +1,4 @@
-"""What a client of the broker's own program may not do, and what nobody may do to it."""
+"""What a client of the broker's program may not do, and what others may not do to it."""
 
 import unittest
 

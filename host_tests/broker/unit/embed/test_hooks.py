@@ -1,5 +1,5 @@
-"""Hooks that publish while the broker is in the midst of something disturb nothing of it, and what
-becomes of those that find no heap."""
+"""Hooks that publish while a packet or a fan-out is being handled do not disturb it; a hook that
+finds no heap ends the turn and nothing else."""
 
 import unittest
 
@@ -32,7 +32,7 @@ def reset(n):
     raise OSError(_RESET)
 
 
-class TestInTheMidstOfAFanOut(unittest.TestCase):
+class TestDuringFanOut(unittest.TestCase):
     """The first of three receivers is lost where its full buffer is written; what its hook
     publishes has three as well, and room for one route only."""
 

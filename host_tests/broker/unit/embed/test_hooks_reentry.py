@@ -1,4 +1,4 @@
-"""Hooks and callbacks that subscribe, make clients, or do what belongs between two turns."""
+"""Hooks and callbacks that subscribe, make clients, or call what is allowed between turns only."""
 
 import unittest
 
@@ -213,7 +213,7 @@ class Everywhere:
         return True
 
 
-class Told(Everywhere):
+class FromCallback(Everywhere):
     def on_connect(self, client_id):
         self.try_all("on_connect")
 
@@ -224,7 +224,7 @@ class Told(Everywhere):
         self.try_all("on_publish")
 
 
-class TestInTheMidst(unittest.TestCase):
+class TestDuringATurn(unittest.TestCase):
     def check(self, hooks, kind):
         """One client comes, subscribes, hears itself and leaves, whatever the hooks try."""
         world = start(hooks)
@@ -245,7 +245,7 @@ class TestInTheMidst(unittest.TestCase):
         every = ("may_connect", "may_subscribe", "may_publish")
         every += ("on_connect", "on_disconnect", "on_publish")
         for kind in (packets5, __import__("packets")):
-            told = self.check(Told("turn", "run"), kind)
+            told = self.check(FromCallback("turn", "run"), kind)
             expected = [(where, name) for where in every for name in ("turn", "run")]
             self.assertEqual(sorted(set(told)), sorted(expected))
 

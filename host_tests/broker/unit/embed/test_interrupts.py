@@ -1,5 +1,5 @@
-"""What an application's interrupt handlers may do while a turn waits for events: nothing that
-allocates. What does is done between two turns, as docs/embed.md shows; its example runs here.
+"""An application's interrupt handlers may not allocate while a turn waits for events. They leave
+that to the code between two turns, as docs/embed.md shows; its example runs here.
 
 micropython.schedule calls within ipoll, where the heap is locked, as Pin.irq and Timer do. On
 CPython there is no lock, and only the example is tried."""

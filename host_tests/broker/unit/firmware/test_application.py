@@ -1,4 +1,4 @@
-"""An application beside the broker: what it may be, and what becomes of one that fails."""
+"""An application beside the broker: what it may be, and what happens when it fails."""
 
 import os
 import sys
@@ -39,7 +39,7 @@ class App:
         return 0
 
 
-class TestBeside(unittest.TestCase):
+class TestApplication(unittest.TestCase):
     def setUp(self):
         self.kept = boot.app, boot.Board, list(sys.path), os.getcwd()  # noqa: PTH109
         boot.app = App()

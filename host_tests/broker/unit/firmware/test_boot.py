@@ -1,4 +1,4 @@
-"""The firmware's start: what it needs, and what it leaves behind."""
+"""The firmware's start: what it needs, and what it leaves in memory."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""The firmware's clock: an NTP server that answers, one that does not, and $SLOTMQ/time."""
+"""The firmware's clock: NTP with and without an answer, and $SLOTMQ/time."""
 
 import sys
 import unittest
@@ -102,7 +102,7 @@ class Broker:
             callback("$SLOTMQ/time", payload, 0, 0)
 
 
-class TestWall(unittest.TestCase):
+class TestClock(unittest.TestCase):
     def setUp(self):
         self.kept = wall.socket, wall.machine
         wall.socket, wall.machine = Socket(), Machine()

@@ -1,4 +1,4 @@
-"""The firmware's question to DNS, and what it makes of answers, right and wrong ones."""
+"""The firmware's DNS query, and valid and invalid answers to it."""
 
 import unittest
 

@@ -1,11 +1,11 @@
-"""Starts that fail: how often, what is kept of them, and when that is safe mode."""
+"""Failed starts: how they are counted, what is stored, and when safe mode begins."""
 
 import unittest
 
 from boot_case import HOST, Case, Reset, boot, starts
 
 
-class TestStarts(Case):
+class TestFailedStarts(Case):
     def test_the_third_start_that_dies_is_followed_by_safe_mode(self):
         self.write("network.json", HOST)
         self.app.broker.fail = ValueError("a bug")

@@ -1,4 +1,4 @@
-"""The firmware's network: it comes up, says why it does not, and never gives up."""
+"""The firmware's network: it comes up, logs why it does not, and retries for ever."""
 
 import sys
 import unittest

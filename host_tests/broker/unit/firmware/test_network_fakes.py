@@ -1,4 +1,4 @@
-"""The fakes of `network` refuse what their ports refuse, in the ports' words."""
+"""The fakes of `network` refuse what their ports refuse, with the ports' errors."""
 
 import unittest
 

@@ -5,7 +5,7 @@ import unittest
 from board_case import ESP32, RP2, Pin, use
 
 
-class TestWatch(unittest.TestCase):
+class TestWatchdogLed(unittest.TestCase):
     def start(self, port):
         _, self.watch, _, self.machine = use(port)
 

@@ -1,5 +1,5 @@
-"""What network.json may ask of Wi-Fi: each port has its own way, and what it does not know stops
-nothing."""
+"""The Wi-Fi options of network.json: each port sets them in its own way, and an unknown option
+stops nothing."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""Who was told why it ends may read that for a second; then, or for another one, it goes."""
+"""A client that was sent the reason for its end has a second to read it; then it is closed."""
 
 import sys
 
@@ -52,7 +52,7 @@ class Lingering(Turns5):
         return client
 
 
-class TestHowLong(Lingering):
+class TestDuration(Lingering):
     def test_a_second(self):
         client = self.told()
         self.assertEqual(len(self.lingering()), 1)
@@ -111,7 +111,7 @@ class TestHowLong(Lingering):
         self.assertTrue(client.stream.closed)
 
 
-class TestABlockedSocket(Lingering):
+class TestBlockedSocket(Lingering):
     def blocked(self):
         """A client whose socket takes nothing while its last packet is put."""
         client = self.come(packets5.connect("a"))
@@ -156,7 +156,7 @@ class TestABlockedSocket(Lingering):
                 self.assertTrue(client.stream.closed)
 
 
-class TestMakingWay(Lingering):
+class TestSlotIsNeeded(Lingering):
     """Of three connections and one in reserve, some linger."""
 
     def test_a_takeover_at_once(self):

@@ -1,4 +1,4 @@
-"""Who is accepted: a listener's max_connections, what its addresses share, the backlog."""
+"""Which clients are accepted: max_connections, addresses that share it, the backlog."""
 
 import unittest
 

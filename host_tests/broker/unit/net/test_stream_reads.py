@@ -1,4 +1,4 @@
-"""The real loop on streams that give little, give nothing now, or fail when read."""
+"""The loop on streams that give few bytes, nothing for now, or an error when read."""
 
 from fakes import ERR, HUP
 from packets import DISCONNECT, PINGREQ, PINGRESP, PUBREL, ack, publish

@@ -1,4 +1,4 @@
-"""The real loop on streams that take little, take nothing now, or fail when written to."""
+"""The loop on streams that take few bytes, nothing for now, or fail when written to."""
 
 from fakes import MOST, Client, Stream
 from packets import PINGREQ, connect, publish, subscribe

@@ -1,4 +1,4 @@
-"""The work of a turn is bounded: a client that floods takes no other client's time."""
+"""The work of a turn is bounded: a client that floods delays no other client."""
 
 import unittest
 
@@ -165,7 +165,7 @@ class TestTurns(unittest.TestCase):
         self.end(stream)
 
 
-class TestToOneself(unittest.TestCase):
+class TestMessagesToTheSender(unittest.TestCase):
     def test_disconnect_behind_what_is_larger_than_the_outgoing_buffer(self):
         broker = Broker(Limits(tx_bytes=80, max_packet=512), Settings(sys_interval=0))
         world = World(broker)

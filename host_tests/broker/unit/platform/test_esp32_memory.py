@@ -1,4 +1,4 @@
-"""An ESP32's memory: what the heap takes of it, and what a start leaves for Wi-Fi."""
+"""An ESP32's memory: what the heap takes, and what a start leaves for Wi-Fi."""
 
 import sys
 import unittest
@@ -16,7 +16,7 @@ PSRAM = 4096 * KB
 SPARE = 12 * KB  # of start.py, and what is too small a piece
 
 
-class TestIdf(unittest.TestCase):
+class TestEsp32Memory(unittest.TestCase):
     def start(self, *free, first=FIRST):
         """A board at its prompt."""
         self.system = Idf(first, *(free or network_esp32.FREE))
@@ -95,7 +95,7 @@ class TestIdf(unittest.TestCase):
         )
 
 
-class TestTheCheckOfTheHeap(unittest.TestCase):
+class TestHeapCheck(unittest.TestCase):
     def test_it_counts_no_memory_that_wifi_needs(self):
         from slotmq.app import start
 

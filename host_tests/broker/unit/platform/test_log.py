@@ -1,4 +1,4 @@
-"""The log: what is written, where it goes, and that no destination can stop it."""
+"""The log: what is written, where it goes, and that a failing destination does not stop it."""
 
 import sys
 import unittest

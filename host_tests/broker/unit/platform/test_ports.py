@@ -1,12 +1,12 @@
-"""The broker on what the ports have for sockets and pollers (support/ports): that it starts,
-serves, and that a listener accepts again whatever has failed."""
+"""The broker on the fakes of the ports' sockets and pollers (host_tests/support/ports): it starts
+and serves, and a listener accepts again after any failure."""
 
 import unittest
 
 import esp32_socket
-import modlwip
+import rp2_socket
+from broker_on_board import CONNACK, World
 from packets import DISCONNECT, connect, publish, subscribe
-from port import CONNACK, World
 
 from slotmq import Limits
 from slotmq.app import start
@@ -19,7 +19,7 @@ def made(port):
         board = esp32_socket.Board()
         board.ntp = board.socket(2, 2)  # UDP, for the time
     else:
-        board = modlwip.Board((1, 28) if port == "rp2 1.28" else (1, 25))
+        board = rp2_socket.Board((1, 28) if port == "rp2 1.28" else (1, 25))
     return World(board, Limits(connections=CONNECTIONS[port]))
 
 

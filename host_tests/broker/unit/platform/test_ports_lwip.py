@@ -1,10 +1,10 @@
-"""The broker on the rp2 port's sockets (host_tests/support/ports/modlwip.py)."""
+"""The broker on the rp2 port's sockets (host_tests/support/ports/rp2_socket.py)."""
 
 import unittest
 
-from modlwip import ENOBUFS, Board
+from broker_on_board import World
 from packets import publish, subscribe
-from port import World
+from rp2_socket import ENOBUFS, Board
 
 
 class TestLwip(unittest.TestCase):

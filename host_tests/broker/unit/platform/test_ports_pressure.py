@@ -1,12 +1,12 @@
-"""Clients that do not read, on the rp2 port's sockets: none waits for them (platform/lwip.py)."""
+"""Clients that do not read, on the rp2 port's sockets, delay no other (platform/lwip.py)."""
 
 import unittest
 
 import packets
 import packets5
-from modlwip import EAGAIN, ENOBUFS, Board, Socket
+from broker_on_board import World
 from packets import PINGREQ, connect, publish, subscribe
-from port import World
+from rp2_socket import EAGAIN, ENOBUFS, Board, Socket
 
 from slotmq import Limits
 from slotmq.platform import heap, ondemand
@@ -29,7 +29,7 @@ class Journal:
     """One that cannot write."""
 
     whole = False
-    most = 0
+    reserve_end = 0
 
     def __init__(self, always):
         self.always = always
@@ -125,8 +125,8 @@ class TestPressure(PressureCase):
             for n in range(3):
                 lwip.write(streams[n], bytes(800), 0, 800)
         used = sum([lwip.used(streams[n]) for n in range(3)])
-        self.assertTrue(used > 3 * lwip.share)
-        self.assertTrue(used + lwip.share + 300 <= TOTAL, used)
+        self.assertTrue(used > 3 * lwip.quota)
+        self.assertTrue(used + lwip.quota + 300 <= TOTAL, used)
 
     def test_three_that_do_not_read(self):
         """They are ended; what they held is counted until lwIP lets go of it."""
@@ -256,7 +256,7 @@ class TestPressure(PressureCase):
         slow, quick, sender = self.clients(0)
         self.flood(slow, quick, sender, 900, 0, 4500)
         lwip = self.loop.lwip
-        self.assertTrue(lwip.gone > lwip.share)
+        self.assertTrue(lwip.gone > lwip.quota)
         self.assertTrue(self.board.memory_used >= lwip.gone)
         self.world.run(12000)
         self.assertEqual(self.board.memory_used, 0)

@@ -1,4 +1,4 @@
-"""Long packets that come in pieces: who holds a reassembly buffer, and for how long."""
+"""Long packets in pieces: which connection gets a reassembly buffer, and for how long."""
 
 import unittest
 
@@ -254,7 +254,7 @@ class TestFastSenders(Reassembly):
         self.assertEqual(self.gone(senders), [i == 1 for i in range(self.buffers)])
 
 
-class TestAlone(Reassembly):
+class TestOneBuffer(Reassembly):
     """Nobody else waits: packet_timeout, for each 2,000 bytes."""
 
     def lives(self, client, most=1000):
@@ -276,7 +276,7 @@ class TestAlone(Reassembly):
         self.assertIn(self.lives(client), range(100, 104))
 
 
-class TestNotRead(Reassembly):
+class TestPausedInput(Reassembly):
     """The broker does not read from a client that has to take something first."""
 
     def setUp(self):

@@ -1,5 +1,5 @@
-"""$SYS and $SLOTMQ are the broker's: a client may publish there only what asks for something; and
-nobody to $share, where nobody could subscribe to it."""
+"""A client may publish below $SLOTMQ only the broker's requests, and nothing below $SYS. No client
+may publish below $share, which no filter matches."""
 
 import os
 import unittest
@@ -22,7 +22,7 @@ NOBODYS = "$SYS/a", "$share/a", "$share/", "$share/a/b", "$share/a/b/c"
 OTHERS = "$share", "$shares/a", "$SLOT", "$SLOTMQX/a", "$other/a", "a/$SLOTMQ/b"
 
 
-class TestOwnTopics(unittest.TestCase):
+class TestReservedTopics(unittest.TestCase):
     def setUp(self):
         settings = Settings(sys_interval=0)
         filters = "#", "$share", "$shares/#", "$SLOT/#", "$SLOTMQX/#", "$other/#", "$SLOTMQ/#"

@@ -1,5 +1,5 @@
-"""What raises on its way, or is refused, leaves nothing half done: no QoS 2 id without its
-message, no connection taken over for a client that may not come in, no bytes forgotten."""
+"""A packet whose handling raises or is refused leaves no half-done state: no QoS 2 id without its
+message, no takeover by a client that is then refused, no lost bytes."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""Acknowledgements of nothing, or of something else, and first bytes that are never right."""
+"""Acknowledgements with an unknown or wrong packet id, and first bytes that are always errors."""
 
 import unittest
 

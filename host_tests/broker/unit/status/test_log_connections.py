@@ -1,4 +1,4 @@
-"""What the log says of who came, who was refused, who was closed, and what was no MQTT."""
+"""The log entries of accepted, refused and ended connections, and of bytes that are not MQTT."""
 
 import unittest
 
@@ -28,7 +28,7 @@ def auth(code):
     return packet(0xF0, bytes((code,)) + section(properties))
 
 
-class Door:
+class Hook:
     """Whoever knocks gets this code."""
 
     def __init__(self, code):
@@ -38,7 +38,7 @@ class Door:
         return self.code
 
 
-class Telling(unittest.TestCase):
+class LogCase(unittest.TestCase):
     def setUp(self):
         self.start()
 
@@ -63,7 +63,7 @@ class Telling(unittest.TestCase):
         return self.lines[-1]
 
 
-class TestComing(Telling):
+class TestAccepted(LogCase):
     def test_where_from_and_with_which_name(self):
         self.assertEqual(
             self.last(connect("a", keep_alive=60)),
@@ -103,10 +103,10 @@ class Always:
         pass
 
 
-class TestRefusing(Telling):
+class TestRefused(LogCase):
     def test_a_return_code_in_words(self):
         words = "bad user name or password (return code 4)"
-        self.start(hooks=Door(4))
+        self.start(hooks=Hook(4))
         self.assertEqual(
             self.last(login("b", "user", "secret")),
             f"Client 'b' [{ADDRESS}, p4, u'user'] refused: {words}.",
@@ -122,7 +122,7 @@ class TestRefusing(Telling):
         )
 
     def test_a_reason_of_version_5(self):
-        self.start(hooks=Door(0x8A))
+        self.start(hooks=Hook(0x8A))
         self.assertEqual(
             self.last(login("b", "user", "secret", 5)),
             f"Client 'b' [{ADDRESS}, p5, u'user'] refused: banned (reason 0x8a).",
@@ -166,25 +166,25 @@ class TestRefusing(Telling):
         """Of version 5 a reason, whatever the hook said; of version 3 a return code."""
         codes = ((1, 0x84), (2, 0x85), (3, 0x88), (4, 0x86), (5, 0x87), (0x8A, 0x8A))
         for code, reason in codes:
-            self.start(hooks=Door(code))
+            self.start(hooks=Hook(code))
             client = self.come(packets5.connect("b"))
             self.assertEqual(client.stream.received[3], reason)
             self.assertIn(f" (reason {reason:#x}).", self.lines[-1])
             client = self.come(connect("b"))
             self.assertEqual(client.stream.received[3], min(code, 5))
             self.assertIn(f" (return code {min(code, 5)}).", self.lines[-1])
-        self.start(hooks=Door(3), server_reference="other")
+        self.start(hooks=Hook(3), server_reference="other")
         told = "use another server (reason 0x9c)."
         self.assertTrue(self.last(packets5.connect("b")).endswith(told))
 
     def test_an_unknown_reason(self):
-        self.start(hooks=Door(0xF0))
+        self.start(hooks=Hook(0xF0))
         self.assertTrue(
             self.last(packets5.connect("b")).endswith(": an unknown reason (reason 0xf0).")
         )
 
     def test_each_once(self):
-        self.start(hooks=Door(5))
+        self.start(hooks=Hook(5))
         for said in (connect("b"), packets5.connect("b")):
             self.lines = []
             self.come(said).leave()
@@ -266,7 +266,7 @@ class Challenge:
         pass
 
 
-class TestClosing(Telling):
+class TestEnded(LogCase):
     def test_why_a_client_goes(self):
         tests = (
             (DISCONNECT, "left"),
@@ -352,7 +352,7 @@ class TestClosing(Telling):
         self.assertEqual(len(self.lines), 2)
 
 
-class TestTopic(Telling):
+class TestTopic(LogCase):
     """One that is longer than topic_bytes."""
 
     def test_it_is_told(self):
@@ -373,7 +373,7 @@ class TestTopic(Telling):
         self.assertEqual(self.last(connect("c") + b"\x36\x10\0\x04t"), told)
 
 
-class TestDeniedFilters(Telling):
+class TestDeniedFilters(LogCase):
     def denied(self, level, what, why, code):
         code = code if level == 5 else 0x80
         line = f"Denied SUBSCRIBE from 'b' to {what!r}: {why} ({code:#04x})."
@@ -427,7 +427,7 @@ class TestDeniedFilters(Telling):
         self.assertEqual(self.lines, [])
 
 
-class TestDenied(Telling):
+class TestDenied(LogCase):
     def test_a_publish_to_a_topic_of_the_brokers_own(self):
         """Which is acknowledged: once a minute, whoever it was."""
         client = self.come(connect("b"))
@@ -451,7 +451,7 @@ class TestDenied(Telling):
             self.assertIn("New client connected", self.lines[-1])
 
 
-class TestNoMqtt(Telling):
+class TestNoMqtt(LogCase):
     def closed(self, why):
         self.assertEqual(self.lines, [f"Connection from {ADDRESS} closed: {why}."])
         self.lines = []
@@ -494,11 +494,11 @@ class TestNoMqtt(Telling):
             self.closed("timed out (connect_timeout)")
 
 
-class TestEscaped(Telling):
+class TestEscaped(LogCase):
     def test_ids_names_and_filters(self):
         self.start(mask=EACH)
         self.come(login(EVIL, EVIL) + subscribe(1, "x\ny\x9b", 0) + DISCONNECT)
-        self.start(EACH, Door(5))
+        self.start(EACH, Hook(5))
         self.come(login(EVIL, EVIL))
         self.assertTrue(self.lines)
         for line in self.lines:

@@ -1,4 +1,4 @@
-"""The log warns of each table that refuses or drops: at once, then once a minute, counted."""
+"""The log warns of each table that refuses or drops: at once, then once a minute with a count."""
 
 import unittest
 
@@ -27,7 +27,7 @@ five.shares.refused shares
 five.aliases.refused aliases"""
 
 
-class Refusals(unittest.TestCase):
+class FullTablesCase(unittest.TestCase):
     def setUp(self):
         self.start()
 
@@ -68,7 +68,7 @@ class Refusals(unittest.TestCase):
         self.assertEqual(client.stream.received, b"\x20\x02\0\3")
 
 
-class TestWhen(Refusals):
+class TestWhen(FullTablesCase):
     def test_at_once_then_once_a_minute_with_the_count(self):
         self.seconds(2 * MINUTE)
         self.told()
@@ -151,7 +151,7 @@ class TestWhen(Refusals):
         self.told(("retained", 1))
 
 
-class TestWhich(Refusals):
+class TestWhich(FullTablesCase):
     def table(self, path):
         found = self.broker
         for part in path.split(".")[:-1]:
@@ -199,7 +199,7 @@ class TestWhich(Refusals):
         self.told(("retained", 2))
 
 
-class TestPayloads(Refusals):
+class TestPayloads(FullTablesCase):
     """What is over message_size_limit, which a client of version 3 is not told of."""
 
     def said(self, *told):

@@ -1,8 +1,8 @@
 # packets.py - MQTT packets as bytes, for all tests: 3.1, 3.1.1, and 5.0 where `properties` are
 # given, the bytes behind their length. It runs on both runtimes.
 #
-# Written from the standards, with nothing of the broker's. The writers write whatever they are
-# told, since tests need wrong packets too. What reads strictly is in host_tests/broker/wire and wire5.
+# Written from the standards, with nothing of the broker. The writers write whatever they are told,
+# since tests need wrong packets too. The strict readers are in broker/wire and broker/wire5.
 
 PINGREQ = b"\xc0\0"
 PINGRESP = b"\xd0\0"

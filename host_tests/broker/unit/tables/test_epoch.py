@@ -1,7 +1,7 @@
-"""A hundred years: the clock's zero moves, and every time that is stored goes with it.
+"""A hundred years: the clock's zero moves, and all stored times move with it.
 
-In turns of the real loop, over the first boundary, one in the midst and the last one: what was to
-happen does so at the same time as without one."""
+Turns of the real loop cross the first boundary, one in the middle and the last one. Each timer
+fires at the same time as without a boundary."""
 
 import unittest
 

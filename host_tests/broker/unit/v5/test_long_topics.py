@@ -1,4 +1,4 @@
-"""MQTT 5.0: topics larger than the outgoing buffer, with what stands behind them."""
+"""MQTT 5.0: topics longer than the outgoing buffer, and the packets after them."""
 
 import packets5
 from packets import PINGREQ, PUBACK, PUBCOMP, PUBREC, PUBREL, ack, connect, publish, subscribe
@@ -57,7 +57,7 @@ def slowly(some):
     return write
 
 
-class TestLarge(Turns5):
+class TestLongTopics(Turns5):
     def setUp(self):
         self.start(Limits(tx_bytes=TX, max_packet=2048))
         self.broker.now = 1000

@@ -1,4 +1,4 @@
-"""Message Expiry of any size counts down by the seconds waited, where a message may wait."""
+"""Message Expiry Interval of any size is reduced by the seconds that a message waited."""
 
 import packets5
 from journal_case import JournalCase
@@ -74,7 +74,7 @@ class Clients:
         return found
 
 
-class TestWhatWaits(Turns5, Clients):
+class TestQueued(Turns5, Clients):
     ends = ("", "x" * 200)  # larger than the outgoing buffer
 
     def setUp(self):
@@ -135,7 +135,7 @@ class TestWhatWaits(Turns5, Clients):
                     self.assertEqual([one[3] for one in found], [told(seconds)])
 
 
-class TestTheJournal(JournalCase, Clients):
+class TestJournal(JournalCase, Clients):
     def test_what_waits_grows_no_younger_by_a_reboot(self):
         for waited in (999, 33554432):
             with self.subTest(waited=waited):

@@ -1,4 +1,4 @@
-"""SCRAM-SHA-256: RFC 7677's exchange, what is refused, and how much is kept."""
+"""SCRAM-SHA-256: RFC 7677's exchange, refusals, and the bound on exchanges."""
 
 import binascii
 import hashlib

@@ -1,4 +1,4 @@
-"""The broker's DISCONNECT is the last that a client of MQTT 5.0 gets from it."""
+"""The broker sends nothing after its DISCONNECT [5.0, 3.14]."""
 
 import packets5
 from fakes import ERR, HUP
@@ -12,7 +12,7 @@ def broken_pipe(n):
     raise OSError(32)
 
 
-class TestTheLastWord(Turns5):
+class TestServerDisconnect(Turns5):
     """Nothing follows a DISCONNECT to a client [3.14.4-1], whatever the turn brings yet."""
 
     BAD = b"\xf3\0"

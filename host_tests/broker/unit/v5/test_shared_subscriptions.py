@@ -1,4 +1,4 @@
-"""Shared subscriptions: who gets a message, what goes to others, what is left."""
+"""Shared subscriptions: which member gets a message, and what passes to another member."""
 
 from version5_case import NONE, Version5Case
 

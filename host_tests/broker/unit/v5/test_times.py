@@ -1,4 +1,4 @@
-"""What time does in MQTT 5.0: messages, sessions and wills, without a network."""
+"""Expiry of messages and sessions, and delays of wills, without a network."""
 
 from version5_case import NONE, Version5Case, started
 
@@ -68,7 +68,7 @@ class TestMessages(Version5Case):
         self.assertEqual(self.broker.retained.names.count(), 0)
         plain = self.store(b"t")
         self.assertFalse(self.five.is_empty(self.broker, plain))
-        retain.keep(self.broker, b"t", 0, 1, plain)
+        retain.set_message(self.broker, b"t", 0, 1, plain)
         unref(self.broker.tables, plain)
 
 

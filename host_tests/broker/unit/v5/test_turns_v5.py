@@ -1,4 +1,4 @@
-"""MQTT 5.0 through the real loop: answers that fill a buffer, times that are long, the end."""
+"""MQTT 5.0 through the loop: answers that fill a buffer, long times, the end of connections."""
 
 import packets5
 from packets import (
@@ -32,7 +32,7 @@ class Hooks:
         pass
 
 
-class TestRoom(Turns5):
+class TestSpace(Turns5):
     """A read of any bytes is answered within the outgoing buffer."""
 
     def check(self, said, before=b""):
@@ -186,7 +186,7 @@ class TestEnds(Turns5):
             self.assertEqual(len(self.broker.five.exchanges), 0)
 
 
-class Doorkeeper:
+class Hook:
     """Answers may_connect with this."""
 
     def __init__(self, code):
@@ -204,7 +204,7 @@ class TestRefusals(Turns5):
         self.broker.log_mask = 4
         reasons = (0x84, 0x85, 0x88, 0x86)
         for code in range(1, 256):
-            self.broker.hooks = Doorkeeper(code)
+            self.broker.hooks = Hook(code)
             client = self.come(connect("a"))
             self.assertEqual(client.packets(), [b"\x20\2\0" + bytes((min(code, 5),))])
             reason = code if code > 127 else reasons[code - 1] if code < 5 else 0x87
@@ -220,12 +220,12 @@ class TestRefusals(Turns5):
         """Unavailable (3 of version 3, too) and Quota exceeded."""
         self.start(server_reference="other")
         for code in (5, 6, 0x80, 0x88, 0x97, 3):
-            self.broker.hooks = Doorkeeper(code)
+            self.broker.hooks = Hook(code)
             answer = self.come(packets5.connect("a"), 5).packets()[0]
             self.assertEqual(answer[3] == 0x9C, code in (0x88, 0x97, 3))
 
 
-class TestWhatIsLogged(Turns5):
+class TestLog(Turns5):
     def reason(self, will, code):
         """Why a client has left, in the words of the log."""
         logged = []
