@@ -1,40 +1,30 @@
-# board_flash.py - stand-ins for the modules of a board that has flash: `rp2`, `esp32`, and
-# what `vfs` and `os` say of the file system on it. Used by test_location.py.
+# board_flash.py - stand-ins for modules of a board with flash: `rp2`, `esp32`, and what `vfs`
+# and `os` report of the file system on it.
 #
-# rp2.Flash and esp32.Partition are block devices over one chip: reads and programs with an
-# offset do not erase, those without do, an erase is an ioctl. readblocks and writeblocks
-# answer None; so does an ioctl that they do not know.
+# rp2.Flash and esp32.Partition are block devices over one chip: a program with an offset does
+# not erase, one without does, an erase is an ioctl. readblocks, writeblocks and an unknown ioctl
+# return None.
 import os
 import sys
 
-from media import Flash as Pages
-
-from slotmq.platform import heap
+from media import Flash
 
 SIZE = 4096
 
 
 class Part:
-    """Blocks of a chip from one on. It allocates, as a board's do not, and lifts for that."""
+    """Some blocks of a chip, from `first` on."""
 
     def __init__(self, chip, first, count):
         self.chip, self.first, self.count = chip, first, count
 
     def readblocks(self, block, buf, off=0):
-        heap.lift()
-        try:
-            self.chip.readblocks(self._place(block, off, len(buf)), buf, off)
-        finally:
-            heap.drop()
+        self.chip.readblocks(self._place(block, off, len(buf)), buf, off)
 
     def writeblocks(self, block, buf, off=None):
-        heap.lift()
-        try:
-            if off is None:
-                self.ioctl(6, block)
-            self.chip.writeblocks(self._place(block, off or 0, len(buf)), buf, off or 0)
-        finally:
-            heap.drop()
+        if off is None:
+            self.ioctl(6, block)
+        self.chip.writeblocks(self._place(block, off or 0, len(buf)), buf, off or 0)
 
     def ioctl(self, op, block):
         if op in (1, 2, 3):
@@ -49,7 +39,7 @@ class Part:
 
     def _place(self, block, off, n):
         if not 0 <= block * SIZE + off <= self.count * SIZE - n:
-            raise AssertionError(f"block {block}, {off}: not its own")
+            raise AssertionError(f"block {block}, {off}: outside of the part")
         return self.first + block
 
 
@@ -58,7 +48,7 @@ class Module:
 
 
 class System:
-    """`os`, but for what it says of the file system."""
+    """`os` with a statvfs of its own."""
 
     def __init__(self, blocks):
         self.blocks = blocks
@@ -79,14 +69,14 @@ class VfsFat:
 
 
 class Modules:
-    """What `import` finds, until undo()."""
+    """Modules that `import` finds until undo()."""
 
     def __init__(self, **found):
-        self.kept = {name: sys.modules.get(name) for name in found}
+        self.replaced = {name: sys.modules.get(name) for name in found}
         sys.modules.update(found)
 
     def undo(self):
-        for name, module in self.kept.items():
+        for name, module in self.replaced.items():
             if module:
                 sys.modules[name] = module
             else:
@@ -94,10 +84,10 @@ class Modules:
 
 
 def pico(blocks, of_files, system=VfsLfs2):
-    """A Pico W whose file system has so many of the blocks; its chip, and its modules."""
-    chip = Pages(blocks, SIZE)
+    """A Pico W whose file system has `of_files` of the blocks: its chip and its modules."""
+    chip = Flash(blocks, SIZE)
 
-    def flash(*, start=-1, len=-1):  # noqa: A002 - rp2.Flash's own, by name only
+    def flash(*, start=-1, len=-1):  # noqa: A002 - the names of rp2.Flash
         first = 0 if start < 0 else start
         size = blocks * SIZE - first if len < 0 else len
         if first % SIZE or size % SIZE or not 0 < size <= blocks * SIZE - first:
@@ -111,8 +101,8 @@ def pico(blocks, of_files, system=VfsLfs2):
 
 
 def esp32(**partitions):
-    """An ESP32 with data partitions of so many blocks, by their label; its chip, its modules."""
-    chip = Pages(sum(partitions.values()), SIZE)
+    """An ESP32 with data partitions, {label: blocks}: its chip and its modules."""
+    chip = Flash(sum(partitions.values()), SIZE)
     made, first = {}, 0
     for label, count in partitions.items():
         made[label] = Part(chip, first, count)
@@ -122,7 +112,7 @@ def esp32(**partitions):
         TYPE_DATA = 1
 
         @staticmethod
-        def find(type=0, subtype=0xFF, label=None):  # noqa: A002 - as it has them
+        def find(type=0, subtype=0xFF, label=None):  # noqa: A002 - the names of esp32
             return [part for name, part in made.items() if type == 1 and label in (None, name)]
 
     module = Module()

@@ -1,11 +1,12 @@
-# damage_case.py - a journal of a few retained messages, which somebody damages: the broker
-# starts with what is left of it, and works.
-import gc
+# damage_case.py - a journal of a few retained messages, which a test damages: the broker starts
+# with what can be restored, and works.
+import os
 import unittest
 
 import scratch
 from fakes import World
 from invariants import broken
+from journal_case import collect
 from packets import PUBACK, ack, publish
 
 from slotmq import Broker, Limits, Settings
@@ -19,21 +20,19 @@ STEP = 17 if MICROPYTHON else 1
 TOPICS = 6
 
 
-class Case(unittest.TestCase):
+class DamageCase(unittest.TestCase):
     def setUp(self):
-        gc.collect()
-        getattr(gc, "freeze", gc.collect)()  # a start collects garbage many times
-        self.said = []
+        collect()
 
     def start(self):
-        """A broker with what the medium holds; how many retained topics that are."""
-        self.said = []
+        """A start with what the medium holds; the number of retained topics."""
+        self.reports = []
         self.broker = Broker(Limits(**SMALL), Settings(sys_interval=0, mqtt_versions=3))
-        restore(self.broker, self.medium(), self.said.append)
+        restore(self.broker, self.open_medium(), self.reports.append)
         self.assertEqual(broken(self.broker), [])
         return self.broker.retained.names.count()
 
-    def live(self):
+    def write_journal(self):
         """One commit for each topic, and no compaction behind them."""
         self.assertEqual(self.start(), 0)
         world = World(self.broker)
@@ -45,34 +44,47 @@ class Case(unittest.TestCase):
         self.broker.journal.medium.close()
 
     def restart(self):
-        """As start(), and then it works: what comes is there at the next one."""
+        """As start(); then a new message is stored, and a second start restores it too."""
         found = self.start()
-        said = self.said
+        reports = self.reports
         world = World(self.broker)
         client = world.client("q")
         client.send(publish("new", b"new", retain=True))
         world.turn(3)
         self.broker.journal.medium.close()
         self.assertEqual(self.start(), found + 1)
-        self.assertEqual(self.said, [])
+        self.assertEqual(self.reports, [])
         self.broker.journal.medium.close()
-        self.said = said
+        self.reports = reports
         return found
 
 
-class FileCase(Case):
+class FileDamageCase(DamageCase):
     kind = FileMedium
 
     def setUp(self):
         super().setUp()
         self.path = scratch.path()
-        self.live()
+        self.write_journal()
         self.whole = scratch.content(self.path)
 
-    def medium(self):
-        self.made = self.kind(self.path, SNAPSHOT, LIMIT)
-        return self.made
+    def open_medium(self):
+        self.medium = self.kind(self.path, SNAPSHOT, LIMIT)
+        return self.medium
 
     def tearDown(self):
-        self.made.close()
+        self.medium.close()
         super().tearDown()
+
+    def put(self, data):
+        with open(self.path, "wb") as file:  # noqa: PTH123
+            file.write(data)
+
+    def take_copy(self, generation):
+        """Remove the copy of a damaged generation, which must be reported; its content or None."""
+        name = f"{self.path}.damaged-{generation}"
+        found = scratch.content(name)
+        if found is not None:
+            os.remove(name)  # noqa: PTH107
+            self.assertEqual([name in text for text in self.reports], [True])
+        return found

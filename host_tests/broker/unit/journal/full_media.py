@@ -1,11 +1,10 @@
-# full_media.py - media that can be full, for test_full_medium.py: fill() and free().
+# full_media.py - media that other programs fill and free again: fill() and free().
 import os
 
 import media
 
 from slotmq.journal.medium_file import FileMedium
 from slotmq.journal.medium_flash import FlashMedium
-from slotmq.platform import heap
 from slotmq.platform.runtime import MICROPYTHON
 
 if MICROPYTHON:
@@ -15,15 +14,14 @@ else:
 
 
 class OnFlash:
-    """A region that is too small for the tables: what is kept fills it."""
+    """A region that is too small for the tables: the journal itself fills it."""
 
     device = None
 
-    def made(self):
+    def open_medium(self):
         if self.device is None:
-            self.device = Flash(12, 4096)
-        self.medium = FlashMedium(self.device, self.SNAPSHOT)
-        return self.medium
+            self.device = media.Flash(12, 4096)
+        return FlashMedium(self.device, self.SNAPSHOT)
 
     def fill(self):
         pass
@@ -31,31 +29,16 @@ class OnFlash:
     free = fill
 
 
-class Flash(media.Flash):
-    """Allocates, and lifts the loop's lock for that."""
-
-    def readblocks(self, block, buf, off=0):
-        heap.lift()
-        media.Flash.readblocks(self, block, buf, off)
-        heap.drop()
-
-    def writeblocks(self, block, buf, off=0):
-        heap.lift()
-        media.Flash.writeblocks(self, block, buf, off)
-        heap.drop()
-
-
 class OnDisk:
-    """A host's disk, which others fill."""
+    """A disk of a computer."""
 
     disk = None
 
-    def made(self):
+    def open_medium(self):
         if self.disk is None:
             self.disk = media_disk.Disk(1 << 30)
             media_disk.mount(self.disk)
-        self.medium = FileMedium("/j/f", self.SNAPSHOT, 1 << 20)
-        return self.medium
+        return FileMedium("/j/f", self.SNAPSHOT, 1 << 20)
 
     def tearDown(self):
         media_disk.mount(None)
@@ -69,18 +52,19 @@ class OnDisk:
 
 class OnLittlefs:
     BLOCKS, SIZE = 80, 512
+    device = None
 
-    def made(self):
-        if self.medium is None or not isinstance(self.medium, FileMedium):
-            self.device = Lifting(self.BLOCKS, self.SIZE)
+    def open_medium(self):
+        if self.device is None:
+            self.device = media.Ram(self.BLOCKS, self.SIZE)
             vfs.VfsLfs2.mkfs(self.device)
             vfs.mount(vfs.VfsLfs2(self.device), "/j")
-        self.medium = FileMedium("/j/f", self.SNAPSHOT, 1 << 20)
-        return self.medium
+        return FileMedium("/j/f", self.SNAPSHOT, 1 << 20)
 
     def tearDown(self):
         self.medium.close()
         vfs.umount("/j")
+        self.device = None
 
     def fill(self):
         with open("/j/other", "wb") as file:  # noqa: PTH123
@@ -93,21 +77,3 @@ class OnLittlefs:
 
     def free(self):
         os.remove("/j/other")  # noqa: PTH107
-
-
-class Lifting(media.Ram):
-    def readblocks(self, block, buf, off=0):
-        heap.lift()
-        media.Ram.readblocks(self, block, buf, off)
-        heap.drop()
-
-    def writeblocks(self, block, buf, off=0):
-        heap.lift()
-        media.Ram.writeblocks(self, block, buf, off)
-        heap.drop()
-
-    def ioctl(self, op, block):
-        heap.lift()
-        done = media.Ram.ioctl(self, op, block)
-        heap.drop()
-        return done

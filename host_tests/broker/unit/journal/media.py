@@ -1,10 +1,21 @@
-# media.py - a journal's medium lives through generations, and whoever cuts its power looks
-# at what is there then. Used by test_journal_*.py, on both runtimes.
+# media.py - writes generations to a journal's medium, checks what a reader finds after a power
+# cut, and has the devices in RAM for that. On both runtimes.
 import random
+import unittest
+
+from slotmq.platform import heap
+
+
+class MediumCase(unittest.TestCase):
+    def refused(self, call, *args):
+        """The errno with which a call fails."""
+        with self.assertRaises(OSError) as caught:
+            call(*args)
+        return caught.exception.errno
 
 
 def text(seed, n):
-    """n bytes that are no others."""
+    """n bytes that differ for each seed."""
     made = bytearray(n)
     for i in range(n):
         made[i] = (seed * 37 + i * 11 + (i >> 8) * 5) & 0xFF
@@ -12,7 +23,7 @@ def text(seed, n):
 
 
 def fill(medium, stream, n):
-    """Append n bytes and note them in `stream`; some go from the midst of a buffer."""
+    """Append n bytes, which lie in the middle of a buffer, and note them in `stream`."""
     part = text(len(stream) + n, n)
     medium.append(b"abc" + part + b"xyz", 3, n)
     stream.extend(part)
@@ -24,7 +35,7 @@ def sync(medium, stream):
 
 
 def read(medium, n):
-    """The first n bytes of what is opened, in pieces."""
+    """The first n bytes of the open generation, read in pieces."""
     found = bytearray()
     buf = bytearray(200)
     while len(found) < n:
@@ -37,9 +48,8 @@ def read(medium, n):
 
 
 class Life:
-    """Writes generations; `may_be` is what a reader may find if the power goes now.
-
-    That is a list of (generation, the bytes that must be there), generation 0: none."""
+    """Writes generations. note(may_be) gets what a reader may find if the power fails now: a
+    list of (generation, the bytes that must be there); generation 0 means none."""
 
     def __init__(self, medium, note=lambda may_be: None):
         self.medium = medium
@@ -47,9 +57,9 @@ class Life:
         self.generation = 0
         self.synced = b""
         self.stream = bytearray()
-        self.say()
+        self.report()
 
-    def say(self, under_way=()):
+    def report(self, under_way=()):
         may_be = [(self.generation, self.synced)]
         may_be.extend(under_way)
         self.note(may_be)
@@ -59,7 +69,7 @@ class Life:
             fill(self.medium, self.stream, n)
         sync(self.medium, self.stream)
         self.synced = bytes(self.stream)
-        self.say()
+        self.report()
 
     def compact(self, *sizes, give_up=False):
         stream = bytearray()
@@ -71,15 +81,15 @@ class Life:
             self.medium.resume(len(self.stream))
             return
         padded = stream + b"\xff" * (-len(stream) % self.medium.page)
-        self.say([(self.generation + 1, bytes(padded))])
+        self.report([(self.generation + 1, bytes(padded))])
         self.medium.switch()
         self.generation += 1
         self.stream, self.synced = padded, bytes(padded)
-        self.say()
+        self.report()
 
 
 def three_generations(medium, note):
-    """With blocks begun, filled and given up in every way; in 8 blocks of 1 KB."""
+    """Blocks are begun, filled and given up in every way, in 8 blocks of 1 KB."""
     life = Life(medium, note)
     life.compact(100)
     life.append(10)
@@ -98,7 +108,7 @@ def three_generations(medium, note):
 
 
 def looked_at(case, medium, may_be):
-    """Open the newest generation and see that what was synced is there; which one it is."""
+    """Open the newest generation and check what was synced; its number and those bytes."""
     found = medium.generations()
     newest = found[0] if found else 0
     wanted = [synced for generation, synced in may_be if generation == newest]
@@ -110,7 +120,7 @@ def looked_at(case, medium, may_be):
 
 
 def goes_on(case, make, may_be, resumes):
-    """After a cut: reopened, written on and compacted, all of it is there again."""
+    """After a cut the medium is reopened, appended to and compacted: nothing is lost."""
     medium = make()
     newest, synced = looked_at(case, medium, may_be)
     if newest and resumes:
@@ -137,7 +147,7 @@ def goes_on(case, make, may_be, resumes):
 
 
 def clean_from(medium, end):
-    """Where nothing but erased pages follows."""
+    """The end of what is written: only erased pages follow."""
     page = bytearray(medium.page)
     while end:
         medium.readinto(end - medium.page, page, medium.page)
@@ -148,7 +158,8 @@ def clean_from(medium, end):
 
 
 class Ram:
-    """A device of blocks; `log`, if somebody puts a list there, has what is done to it."""
+    """A device of blocks, which unlocks the heap while it allocates; `log`, if it is a list,
+    gets each change."""
 
     def __init__(self, blocks, size, data=None):
         self.blocks, self.size = blocks, size
@@ -161,15 +172,19 @@ class Ram:
         self.log.append((may_be,))
 
     def readblocks(self, block, buf, off=0):
+        heap.lift()
         at = block * self.size + off
         buf[:] = self.data[at : at + len(buf)]
+        heap.drop()
 
     def writeblocks(self, block, buf, off=0):
+        heap.lift()
         at = block * self.size + off
         self.data[at : at + len(buf)] = buf
         self.programmed += len(buf)
         if self.log is not None:
             self.log.append((at, bytes(buf)))
+        heap.drop()
 
     def ioctl(self, op, block):
         if op == 4:
@@ -177,26 +192,30 @@ class Ram:
         if op == 5:
             return self.size
         if op == 6:
+            heap.lift()
             at = block * self.size
             self.data[at : at + self.size] = b"\xff" * self.size
             self.erases[block] += 1
             if self.log is not None:
                 self.log.append((at, None))
+            heap.drop()
         return 0
 
 
 class Flash(Ram):
-    """Whole pages of 256 bytes, none of them twice between erases."""
+    """Takes whole pages of 256 bytes, and each page once between two erases."""
 
     def writeblocks(self, block, buf, off=0):
+        heap.lift()
         at = block * self.size + off
         if off % 256 or len(buf) != 256 or self.data[at : at + 256] != b"\xff" * 256:
             raise AssertionError(f"block {block}, {off}: programmed twice, or no page")
         Ram.writeblocks(self, block, buf, off)
+        heap.drop()
 
 
 class Quiet(Ram):
-    """Does not allocate, as a board's own devices."""
+    """Does not allocate, like a board's own devices."""
 
     def readblocks(self, block, buf, off=0):
         at = block * self.size + off

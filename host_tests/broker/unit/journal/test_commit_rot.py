@@ -1,29 +1,29 @@
-"""A file begins with one COMMIT behind each table: a bit that turns in one of them leaves those
-before it."""
+"""A journal's file begins with one COMMIT behind each table: if a bit in one table is wrong, the
+tables before it are restored."""
 
 import os
 
-from damage_case import HEADER, STEP, FileCase
+from damage_case import HEADER, STEP, FileDamageCase
 from fakes import World
-from packets import PUBACK, PUBREC, ack, publish, subscribe
+from packets import DISCONNECT, PUBACK, PUBREC, ack, publish, subscribe
 from scratch import content
 
 from slotmq.journal.reader import Reader
 
 WHOLE = (2, 1, 2, 3)  # sessions, ids between PUBLISH and PUBREL, deliveries, retained messages
 EACH = 3 if STEP == 1 else 7  # bytes
-KINDS = [(0, 0, 0, 0), (2, 0, 0, 0), (2, 1, 0, 0), (2, 1, 2, 0), WHOLE]
+RESTORED = [(0, 0, 0, 0), (2, 0, 0, 0), (2, 1, 0, 0), (2, 1, 2, 0), WHOLE]
 
 
-class TestTables(FileCase):
-    def live(self):
+class TestTables(FileDamageCase):
+    def write_journal(self):
         """A row of each table, in a generation that a start has written."""
         self.start()
         world = World(self.broker)
         reader = world.client("reader", clean=False)
         reader.send(subscribe(1, "t", 1))
         world.turn(3)
-        reader.send(b"\xe0\0")  # DISCONNECT
+        reader.send(DISCONNECT)
         world.turn(3)
         sender = world.client("sender", clean=False)
         sender.send(publish("x", b"held", 2, 7))
@@ -35,10 +35,10 @@ class TestTables(FileCase):
         answers = [ack(PUBREC, 7)] + [ack(PUBACK, n + 1) for n in range(5)]
         self.assertEqual(sender.packets(), answers)
         self.broker.journal.medium.close()
-        self.assertEqual(self.there(), WHOLE)
+        self.assertEqual(self.restored(), WHOLE)
 
-    def there(self):
-        """A start; how many rows of each table it has."""
+    def restored(self):
+        """The number of rows of each table after a start."""
         self.start()
         broker = self.broker
         found = (broker.sessions.names.count(), sum(broker.sessions.id_count))
@@ -46,41 +46,39 @@ class TestTables(FileCase):
         broker.journal.medium.close()
         return found
 
-    def damaged(self, data):
-        """What a start has of these bytes; it says so, and keeps a copy."""
-        with open(self.path, "wb") as file:  # noqa: PTH123
-            file.write(data)
-        found = self.there()
-        self.assertEqual(len(self.said), 1)
-        name = self.said[0][self.said[0].index("kept as ") + 8 :]
-        self.assertEqual(content(name), data)
-        os.remove(name)  # noqa: PTH107
-        lost = [n for n in range(4) if found[n] != WHOLE[n]]
-        self.assertEqual(lost, list(range(4))[4 - len(lost) :])  # what stands behind it
-        self.assertEqual([found[n] for n in lost], [0] * len(lost))
-        return found
-
-    def test_a_bit_that_turns(self):
+    def check(self, journals):
+        """Of each damaged journal the tables before the damage are restored; a copy is kept."""
         seen = set()
-        for at in range(HEADER, len(self.whole), EACH):
-            byte = bytes([self.whole[at] ^ 4])
-            seen.add(self.damaged(self.whole[:at] + byte + self.whole[at + 1 :]))
-        self.assertEqual(sorted(seen), KINDS)
+        for data in journals:
+            self.put(data)
+            found = self.restored()
+            self.assertEqual(len(self.reports), 1)
+            name = self.reports[0][self.reports[0].index("kept as ") + 8 :]
+            self.assertEqual(content(name), data)
+            os.remove(name)  # noqa: PTH107
+            lost = [n for n in range(4) if found[n] != WHOLE[n]]
+            self.assertEqual(lost, list(range(4))[4 - len(lost) :])  # all behind the damage
+            self.assertEqual([found[n] for n in lost], [0] * len(lost))
+            seen.add(found)
+        self.assertEqual(sorted(seen), RESTORED)
 
-    def test_the_end_is_missing(self):
-        """No power cut does that to what was synced before the file had its name."""
-        size = len(self.whole)
-        seen = {self.damaged(self.whole[:n]) for n in range(HEADER, size, EACH)}
-        self.assertEqual(sorted(seen), KINDS)
+    def test_a_wrong_bit(self):
+        def flipped(at):
+            return self.whole[:at] + bytes([self.whole[at] ^ 4]) + self.whole[at + 1 :]
 
-    def test_between_two_records(self):
-        medium = self.medium()
+        self.check(flipped(at) for at in range(HEADER, len(self.whole), EACH))
+
+    def test_a_missing_end(self):
+        """No power cut does that: the file was synced before it got its name."""
+        self.check(self.whole[:n] for n in range(HEADER, len(self.whole), EACH))
+
+    def test_a_missing_end_between_two_records(self):
+        medium = self.open_medium()
         reader = Reader(medium, medium.generations()[0], 512)
-        at, places = 0, []
+        at, records = 0, []
         while at < medium.end:
             self.assertTrue(reader.find(at))
-            places.append(at)
+            records.append(at)
             at = reader.next
         medium.close()
-        seen = {self.damaged(self.whole[: HEADER + at]) for at in places[1:]}
-        self.assertEqual(sorted(seen), KINDS)
+        self.check(self.whole[: HEADER + at] for at in records[1:])

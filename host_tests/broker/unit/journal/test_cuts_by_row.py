@@ -6,8 +6,8 @@ import sys
 import unittest
 
 from invariants import broken
-from row_kinds import COMMIT, SCENES, Stage, picture, play
 from memory_medium import MemoryMedium, PowerCut
+from row_kinds import COMMIT, SCENES, Stage, picture, play
 
 from slotmq.journal.medium_file import FileMedium
 from slotmq.journal.medium_flash import FlashMedium

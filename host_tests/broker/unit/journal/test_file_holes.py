@@ -1,80 +1,53 @@
-"""A file in which a block of the last batch was not written, though later ones were: zeros are
-there, as a computer's file system leaves them when the power goes. That is a torn end."""
+"""A block of zeros within a file, which a computer's file system may leave where it wrote later
+blocks before the power failed. In the last batch that is a torn end, elsewhere damage."""
 
-import os
-
-from damage_case import HEADER, TOPICS, FileCase
+from damage_case import HEADER, TOPICS, FileDamageCase
 from fakes import World
 from packets import PUBACK, ack, publish
-from scratch import content
 
 BLOCK = 512
 
 
-class TestHoles(FileCase):
-    def live(self):
+class TestHoles(FileDamageCase):
+    def write_journal(self):
         """The last batch has a message of several blocks."""
-        super().live()
+        super().write_journal()
         self.assertEqual(self.start(), TOPICS)
         self.world = World(self.broker)
         self.client = self.world.client("writer")
-        self.begins = self.append(b"first" * 60) + HEADER
-        self.ends = self.append(b"x" * 1700) + HEADER
-        self.last = self.append(b"") + HEADER
+        self.append(b"first" * 60)
+        self.begin = self.append(b"x" * 1700) + HEADER
+        self.end = self.append(b"") + HEADER
         self.broker.journal.medium.close()
 
     def append(self, payload):
-        """One commit; where it began."""
-        medium = self.broker.journal.medium
-        at = medium.end
+        """One commit; where it begins."""
+        at = self.broker.journal.medium.end
         self.client.send(publish("last", payload, 1, 1, retain=True))
         self.world.turn(9)
         self.assertEqual(self.client.packets(), [ack(PUBACK, 1)])
         return at
 
-    def put(self, data):
-        with open(self.path, "wb") as file:  # noqa: PTH123
-            file.write(data)
-
-    def with_zeros(self, begin, end):
-        return self.whole[:begin] + bytes(end - begin) + self.whole[end:]
-
-    def aside(self):
-        """Is there a copy of the one that was damaged? It is there no more."""
-        name = f"{self.path}.damaged-2"
-        found = content(name)
-        if found is not None:
-            os.remove(name)  # noqa: PTH107
-        return found
-
-    def test_in_the_last_batch(self):
-        whole = self.whole[: self.last]
-        begin, holes = self.ends, 0
+    def test_zeros_in_the_last_batch_are_a_torn_end(self):
+        whole = self.whole[: self.end]
+        begin, holes = self.begin, 0
         while begin < len(whole) - 10:
             end = min(begin // BLOCK * BLOCK + BLOCK, len(whole))
-            self.put(self.with_zeros(begin, end)[: len(whole)])
+            self.put(whole[:begin] + bytes(end - begin) + whole[end:])
             self.assertEqual(self.restart(), TOPICS + 1)
-            said = "its end was cut off: what was written last does not count"
-            self.assertEqual(self.said, [said])
-            self.assertIsNone(self.aside())
+            report = "its end was cut off: what was written last does not count"
+            self.assertEqual(self.reports, [report])
+            self.assertIsNone(self.take_copy(2))
             begin, holes = end, holes + 1
         self.assertGreater(holes, 3)
 
-    def test_before_the_last_batch_it_is_damage(self):
-        begin = self.ends // BLOCK * BLOCK + BLOCK
-        data = self.with_zeros(begin, begin + BLOCK)
-        self.put(data)
-        self.assertEqual(self.restart(), TOPICS + 1)
-        self.assertIn("damaged behind byte", self.said[0])
-        self.assertEqual(self.aside(), data)
-
-    def test_other_bytes_there_are_damage(self):
-        begin = self.ends // BLOCK * BLOCK + BLOCK
-        data = self.whole[:begin] + b"y" * BLOCK + self.whole[begin + BLOCK : self.last]
-        self.put(data)
-        self.assertEqual(self.restart(), TOPICS + 1)
-        self.assertIn("damaged behind byte", self.said[0])
-        self.assertEqual(self.aside(), data)
-
-
-del FileCase
+    def test_zeros_before_the_last_batch_and_other_bytes_in_it_are_damage(self):
+        begin = self.begin // BLOCK * BLOCK + BLOCK
+        end = begin + BLOCK
+        zeros = self.whole[:begin] + bytes(BLOCK) + self.whole[end:]
+        others = self.whole[:begin] + b"y" * BLOCK + self.whole[end : self.end]
+        for data in (zeros, others):
+            self.put(data)
+            self.assertEqual(self.restart(), TOPICS + 1)
+            self.assertIn("damaged behind byte", self.reports[0])
+            self.assertEqual(self.take_copy(2), data)

@@ -4,8 +4,8 @@ written down here. Their files in host_tests/support/golden/journal stay for eve
 import unittest
 
 import scratch
-from full_media import Lifting
 from invariants import broken
+from media import Ram
 
 from slotmq import Broker, Limits, Settings
 from slotmq.journal.medium_file import FileMedium
@@ -172,7 +172,7 @@ def message(broker, msg):
 
 
 def on_flash(name):
-    device = Lifting(8, 4096)
+    device = Ram(8, 4096)
     with open(FOLDER + name, "rb") as file:
         file.readinto(device.data)
     return lambda: FlashMedium(device, SNAPSHOT)

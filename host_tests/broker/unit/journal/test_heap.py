@@ -4,7 +4,7 @@ import gc
 import unittest
 
 from fakes import World
-from full_media import Flash
+from media import Flash
 from memory_medium import MemoryMedium
 from packets import PUBACK, PUBREC, publish, subscribe
 

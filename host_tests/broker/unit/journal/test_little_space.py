@@ -1,14 +1,10 @@
-"""A medium with a little room: a packet, or a crowd, that would need more is refused what must
-be kept, and everything goes on."""
+"""A medium with little free space: what would need more is refused, and all else is served."""
 
-from fakes import World
 from full_media import OnDisk, OnLittlefs
 from invariants import broken
-from journal_case import RESUMED, JournalCase
-from packets import PUBACK, ack, publish, subscribe
+from journal_case import JournalCase
+from packets import PINGREQ, PINGRESP, PUBACK, ack, publish
 
-from slotmq import Broker, Limits, Settings
-from slotmq.journal.restore import restore
 from slotmq.platform.runtime import MICROPYTHON
 
 LIMITS = {"connections": 24, "sessions": 26, "max_packet": 40000, "message_bytes": 300000}
@@ -19,71 +15,57 @@ SMALL = b"S" * 900
 CROWD = 20
 
 
-class LittleCase(JournalCase):
+class LittleSpaceCase(JournalCase):
+    limits = tuple(LIMITS.items())
     SNAPSHOT = 500000
-    medium = None
-
-    def start(self):
-        self.broker = Broker(Limits(**LIMITS), Settings(sys_interval=0, **dict(self.settings)))
-        self.world = World(self.broker)
-        restore(self.broker, self.made(), self.said.append)
 
     def setUp(self):
-        self.said = []
-        self.start()
-        self.assertGreater(self.broker.journal.most, 0)
-        self.reader = self.client("reader", clean=False)
-        self.ask(self.reader, subscribe(1, "t/#", 1), b"\x90\x03\0\1\1")
-        self.reader.leave()
+        super().setUp()
+        self.assertGreater(self.broker.journal.reserve_end, 0)
+        self.subscriber("reader", "t/#", 1).leave()
         self.publisher = self.client("publisher")
 
     def received(self):
-        """After a reboot: what the reader gets."""
+        """What the reader gets after a reboot."""
         self.assertEqual(broken(self.broker), [])
         self.medium.close()
         self.start()
-        reader = self.client("reader", RESUMED, clean=False)
-        for _ in range(150):
-            reader.answer()
-            self.world.turn(2)
-        return [payload for _, payload, _ in reader.messages]
+        return self.payloads("reader", 150)
 
-    def say(self, number, payload):
-        """It is acknowledged; so many were refused."""
+    def publish(self, number, payload):
+        """A message is acknowledged; 1: it was refused."""
         before = self.broker.messages.refused
         self.publisher.send(publish("t/a", payload, 1, number))
         self.world.turn(60)
         self.assertEqual(self.publisher.packets(), [ack(PUBACK, number)])
         return self.broker.messages.refused - before
 
-    def test_a_message_that_is_too_large_is_refused_and_nothing_else(self):
-        self.assertEqual(self.say(1, SMALL), 0)
-        self.assertEqual(self.say(2, LARGE), 1)
+    def test_only_a_message_that_is_too_large_is_refused(self):
+        self.assertEqual(self.publish(1, SMALL), 0)
+        self.assertEqual(self.publish(2, LARGE), 1)
         self.assertFalse(self.broker.journal_full)
-        self.assertEqual(self.say(3, b"behind"), 0)
+        self.assertEqual(self.publish(3, b"behind"), 0)
         self.client("clean")
         self.assertEqual(self.received(), [SMALL, b"behind"])
 
-    def test_it_is_taken_when_there_is_room_again(self):
-        lines = []
-        self.broker.log = lambda bit, text: "journal:" in text and lines.append(text)
-        self.broker.log_mask = 6
-        self.assertEqual(self.say(1, LARGE), 1)
+    def test_it_is_taken_when_there_is_space_again(self):
+        lines = self.log_lines(6)
+        self.assertEqual(self.publish(1, LARGE), 1)
         self.free()
         self.world.turn(11, ms=100)
-        self.assertEqual(self.say(2, LARGE), 0)
+        self.assertEqual(self.publish(2, LARGE), 0)
         self.assertEqual(lines, ["The journal: room for all."])
         self.assertEqual(self.received(), [LARGE])
 
-    def test_what_is_there_is_used_before_anything_is_refused(self):
-        """What was reserved is used up, and there is more."""
+    def test_all_space_is_used_before_anything_is_refused(self):
+        """More than what was reserved."""
         taken = 0
-        while not self.say(taken + 1, SMALL * 3):
+        while not self.publish(taken + 1, SMALL * 3):
             taken += 1
         self.assertGreater(taken * 2700, 8192)
         self.assertEqual(self.received(), [SMALL * 3] * taken)
 
-    def test_a_retained_one_is_delivered_and_not_kept(self):
+    def test_a_retained_message_is_delivered_and_not_stored(self):
         self.publisher.send(publish("r", LARGE, 1, 9, retain=True))
         self.world.turn(60)
         self.assertEqual(self.publisher.packets(), [ack(PUBACK, 9)])
@@ -92,15 +74,14 @@ class LittleCase(JournalCase):
         self.ask(self.publisher, publish("r", SMALL, 1, 10, retain=True), ack(PUBACK, 10))
         self.assertEqual(self.broker.retained.names.count(), 1)
 
-    def test_what_the_program_itself_publishes(self):
+    def test_a_message_of_the_program_is_refused_too(self):
         self.broker.publish("t/a", LARGE, 1)
         self.broker.publish("t/a", SMALL, 1)
         self.world.turn(2)
         self.assertFalse(self.broker.journal_full)
         self.assertEqual(self.received(), [SMALL])
 
-    def test_a_crowd_in_one_turn(self):
-        """More than there is room for: each is answered, and what was not refused is there."""
+    def test_a_crowd_in_one_turn_is_answered_and_what_was_not_refused_is_stored(self):
         crowd = [self.client(f"c{n}") for n in range(CROWD)]
         for client in crowd:
             client.send(b"".join([publish("t/a", SMALL, 1, n + 1) for n in range(4)]))
@@ -113,51 +94,49 @@ class LittleCase(JournalCase):
         self.client("clean")
         self.assertEqual(self.received(), [SMALL] * (4 * CROWD - refused))
 
-    def test_what_is_weighed_and_changes_nothing_moves_no_time(self):
-        """Else with an interval of 0 the loop would reckon with more than 2^30, and allocate."""
+    def test_a_check_of_the_space_without_a_change_moves_no_time(self):
+        """Otherwise with an interval of 0 a sum in the loop would pass 2^30, and allocate."""
         journal = self.broker.journal
         journal.interval = (1 << 30) - 1
-        self.publisher.send(b"\xc0\0")
+        self.publisher.send(PINGREQ)
         for _ in range(5):
-            journal.pending = journal.most  # so much has been weighed
-            self.publisher.send(b"\xc0\0")
+            journal.weighed = journal.reserve_end
+            self.publisher.send(PINGREQ)
             self.world.turn(3)
             self.assertGreaterEqual(journal.saved, 0)
-        self.assertEqual(self.publisher.packets(), [b"\xd0\0"] * 6)
+        self.assertEqual(self.publisher.packets(), [PINGRESP] * 6)
 
-    def test_where_there_is_room_nothing_is_weighed(self):
+    def test_with_enough_space_nothing_is_checked(self):
         self.free()
         self.broker.journal.retry_at = 0
-        self.broker.journal.compacted()
-        self.assertEqual(self.broker.journal.most, 0)
+        self.broker.journal.try_compaction()
+        self.assertEqual(self.broker.journal.reserve_end, 0)
         self.assertTrue(self.broker.fast_path)
-        self.assertEqual(self.say(1, LARGE), 0)
+        self.assertEqual(self.publish(1, LARGE), 0)
         self.assertEqual(self.received(), [LARGE])
 
 
-del JournalCase
-
 if MICROPYTHON:
 
-    class TestFile(OnLittlefs, LittleCase):
+    class TestFile(OnLittlefs, LittleSpaceCase):
         BLOCKS = 1200
 
-        def made(self):
-            is_first = self.medium is None
-            medium = super().made()
+        def open_medium(self):
+            is_first = self.device is None
+            medium = super().open_medium()
             if is_first:
                 with open("/j/other", "wb") as file:  # noqa: PTH123
                     file.write(bytes(self.BLOCKS * self.SIZE - 46000))
             return medium
 else:
 
-    class TestFile(OnDisk, LittleCase):
-        def made(self):
+    class TestFile(OnDisk, LittleSpaceCase):
+        def open_medium(self):
             is_first = self.disk is None
-            medium = super().made()
+            medium = super().open_medium()
             if is_first:
                 self.disk.space = 46000
             return medium
 
 
-del LittleCase
+del LittleSpaceCase

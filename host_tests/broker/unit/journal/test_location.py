@@ -67,7 +67,7 @@ class Case(unittest.TestCase):
         app = App(**settings)
         self.apps.append(app)
         app.board = board
-        start.keep(app)
+        start.start(app)
         self.brokers.append(app.broker)
         return app.broker
 

@@ -1,5 +1,5 @@
-"""A start with lower limits than the journal was written with: it says which one to raise, and
-the journal stays as it is."""
+"""A start with lower limits than the journal needs names the limit to raise, and leaves the
+journal as it is."""
 
 import packets5
 from invariants import broken
@@ -66,9 +66,9 @@ LOWER = {
 class LimitsCase(JournalCase):
     limits = tuple(ROOMY.items())
 
-    def lowered(self, **values):
-        """The power fails, and it starts with other limits; what ended the start, or None."""
-        self.medium = self.medium.after_the_cut()
+    def error_with(self, **values):
+        """The power fails, and the broker starts with other limits; the error or None."""
+        self.cut_power()
         before = dict(self.medium.kept)
         more = {"max_packet": 308} if "message_bytes" in values else {}
         self.limits = tuple(dict(ROOMY, **dict(values, **more)).items())
@@ -83,11 +83,11 @@ class LimitsCase(JournalCase):
         return None
 
     def refused(self, name):
-        """It does not start with that limit as low as in TOO_LOW, again and again."""
+        """It does not start with that limit as low as in TOO_LOW."""
         for _ in range(2):
-            told = self.lowered(**{name: TOO_LOW[name]})
-            self.assertIn(name, told or f"{name}: it starts")
-            self.assertIn("raise the limit", told)
+            error = self.error_with(**{name: TOO_LOW[name]})
+            self.assertIn(name, error or f"{name}: it starts")
+            self.assertIn("raise the limit", error)
 
     def counts(self):
         broker = self.broker
@@ -96,21 +96,24 @@ class LimitsCase(JournalCase):
         found += [broker.retained.names.count(), sum(broker.sessions.id_count)]
         return found
 
-    def leave(self, client):
-        client.leave()
-        self.world.turn(3)
-
-    def kept(self, name, *filters):
-        """A session with these subscriptions and without a connection."""
+    def offline_session(self, name, *filters):
+        """A session with these subscriptions."""
         client = self.client(name, clean=False)
         for n, text in enumerate(filters):
             self.ask(client, subscribe(n + 1, text, 1), b"\x90\x03\0" + bytes((n + 1, 1)))
         self.leave(client)
 
+    def share(self, group, topic):
+        """A client of 5.0 with this shared subscription."""
+        client = self.client5("five")
+        client.send(packets5.subscribe(1, f"$share/{group}/{topic}", 1))
+        self.world.turn(3)
+        return client
+
 
 class TestEachLimit(LimitsCase):
     def fill(self):
-        self.kept("i" * 150, LONG, "q")
+        self.offline_session("i" * 150, LONG, "q")
         publisher = self.client("p", clean=False)
         for n in range(6):
             self.ask(publisher, publish("q", b"x" * 40, 1, n + 1), ack(PUBACK, n + 1))
@@ -119,12 +122,9 @@ class TestEachLimit(LimitsCase):
         for n in range(40):
             self.ask(publisher, publish("none", b"", 2, n + 1), ack(PUBREC, n + 1))
         self.leave(publisher)
-        client = self.come(packets5.connect("five", clean=False, expiry=600))
-        client.send(packets5.subscribe(1, "$share/group/t", 1))
-        self.world.turn(3)
-        self.leave(client)
+        self.leave(self.share("group", "t"))
 
-    def test_every_one_of_them(self):
+    def test_each_one_is_too_low_or_low_enough(self):
         self.fill()
         counts = self.counts()
         names = [field[0] for field in fields()]
@@ -134,25 +134,23 @@ class TestEachLimit(LimitsCase):
                 if name in TOO_LOW:
                     self.refused(name)
                 else:
-                    self.assertEqual(self.lowered(**{name: LOWER[name]}), None)
+                    self.assertEqual(self.error_with(**{name: LOWER[name]}), None)
                     self.assertEqual(self.counts(), counts)
         self.reboot()
         self.assertEqual(self.counts(), counts)
 
 
-class TestTopics(LimitsCase):
-    """Each row that names a topic, alone."""
+class TestTopicBytes(LimitsCase):
+    """Each kind of row with a topic."""
 
     def test_a_filter(self):
-        self.kept("s", LONG)
+        self.offline_session("s", LONG)
         self.refused("topic_bytes")
 
-    def test_a_filter_that_is_too_long_only_with_the_name_of_its_group(self):
-        client = self.come(packets5.connect("five", clean=False, expiry=600))
-        client.send(packets5.subscribe(1, "$share/" + "g" * 40 + "/" + "t" * 53, 1))
-        self.world.turn(3)
+    def test_a_filter_with_the_name_of_its_group(self):
+        self.share("g" * 40, "t" * 53)
         self.refused("topic_bytes")
-        self.assertEqual(self.lowered(topic_bytes=101), None)
+        self.assertEqual(self.error_with(topic_bytes=101), None)
         self.assertEqual(self.broker.subscriptions.count, 1)
 
     def test_a_retained_message(self):
@@ -160,7 +158,7 @@ class TestTopics(LimitsCase):
         self.refused("topic_bytes")
 
     def test_a_queued_message(self):
-        self.kept("s", "#")
+        self.offline_session("s", "#")
         self.ask(self.client("p"), publish(LONG, b"x", 1, 7), ack(PUBACK, 7))
         self.refused("topic_bytes")
 
@@ -168,36 +166,33 @@ class TestTopics(LimitsCase):
         self.client("w", will=(LONG, b"gone", 1))
         self.refused("topic_bytes")
 
-    def test_a_row_that_has_gone_does_not_count(self):
-        self.kept("i" * 150, LONG)
-        client = self.client("i" * 150)
-        self.leave(client)
-        self.assertEqual(self.lowered(topic_bytes=100, client_id_bytes=23, levels=4), None)
+    def test_a_deleted_row_does_not_count(self):
+        self.offline_session("i" * 150, LONG)
+        self.leave(self.client("i" * 150))
+        self.assertEqual(self.error_with(topic_bytes=100, client_id_bytes=23, levels=4), None)
         self.assertEqual(self.counts()[:2], [0, 0])
 
 
-class TestWriting(LimitsCase):
-    """What no start could read is never written in place of what one can."""
+class TestCompaction(LimitsCase):
+    """A compaction does not replace a journal by one that no start could read."""
 
-    def compacted(self):
+    def check_refused(self):
         before = self.medium.after_the_cut().kept
         self.broker.compact()
         self.assertEqual(self.medium.after_the_cut().kept, before)
         self.assertEqual(self.broker.journal.failures, 1)
 
-    def test_a_client_id_that_is_longer_than_the_buffer(self):
-        self.kept("i" * 150)
+    def test_a_client_id_longer_than_the_buffer(self):
+        self.offline_session("i" * 150)
         self.broker.journal.buf = bytearray(100)
-        self.compacted()
+        self.check_refused()
 
-    def test_a_filter_that_is_longer_than_one_may_be(self):
-        self.kept("s", LONG)
+    def test_a_filter_longer_than_topic_bytes(self):
+        self.offline_session("s", LONG)
         self.broker.limits.topic_bytes = 100
-        self.compacted()
+        self.check_refused()
 
-    def test_a_filter_that_is_too_long_with_the_name_of_its_group(self):
-        client = self.come(packets5.connect("five", clean=False, expiry=600))
-        client.send(packets5.subscribe(1, "$share/" + "g" * 60 + "/" + "t" * 41, 1))
-        self.world.turn(3)
+    def test_a_filter_longer_than_topic_bytes_with_the_name_of_its_group(self):
+        self.share("g" * 60, "t" * 41)
         self.broker.limits.topic_bytes = 100
-        self.compacted()
+        self.check_refused()

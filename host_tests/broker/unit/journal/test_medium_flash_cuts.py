@@ -23,7 +23,7 @@ class Early(FlashMedium):
 
     def begin(self, generation):
         FlashMedium.begin(self, generation)
-        self.note(0)
+        self.put_header(0)
 
     def switch(self):
         self.sync()

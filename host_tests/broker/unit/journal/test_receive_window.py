@@ -1,8 +1,5 @@
-"""What may have been sent at QoS 2 is known after a power cut, whatever stood before it.
-
-With a window of one message a start takes the first one that waits for the one that was
-sent. One that ended without PUBCOMP stood there too: that it has gone is kept before the next
-is sent."""
+"""After a power cut with a window of one message, the first waiting QoS 2 delivery counts as sent.
+So if the one before it ends without PUBCOMP, that is stored before the next is sent."""
 
 import packets5
 from journal_case import JournalCase
@@ -17,46 +14,44 @@ class TestWindow(JournalCase):
 
     def setUp(self):
         super().setUp()
-        self.reader = self.come(packets5.connect("reader", clean=False, expiry=600))
-        self.reader.packets()
+        self.reader = self.client5("reader")
         self.ask(self.reader, packets5.subscribe(1, "t", 2), b"\x90\x04\0\1\0\2")
-        self.publisher = self.come(packets5.connect("publisher"))
-        self.publisher.packets()
+        self.publisher = self.client5("publisher", clean=True, expiry=0)
 
-    def say(self, payload, packet_id, properties=b""):
-        said = packets5.publish("t", payload, 2, packet_id, properties)
-        self.ask(self.publisher, said, ack(PUBREC, packet_id))
+    def publish(self, payload, packet_id, properties=b""):
+        sent = packets5.publish("t", payload, 2, packet_id, properties)
+        self.ask(self.publisher, sent, ack(PUBREC, packet_id))
 
-    def sent(self):
-        """First bytes of what the reader gets, and its payloads' ends."""
+    def received(self):
+        """The first byte of what the reader gets, and the last one of its payload."""
         return [(packet[0], packet[-1:]) for packet in self.reader.packets()]
 
-    def comes_again(self):
-        """After a power cut, and PUBREL for what was released."""
+    def received_after_a_reboot(self):
+        """The PUBLISH packets; the reader sends PUBCOMP too, for what was released."""
         self.reboot()
-        self.reader = self.come(packets5.connect("reader", clean=False, expiry=600))
-        found = self.sent()
+        self.reader = self.client5("reader", 1)
+        found = self.received()
         self.reader.send(ack(PUBCOMP, 1))
         self.world.turn(3)
-        return [(first, end) for first, end in found + self.sent() if first & 0xF0 == 0x30]
+        return [(first, end) for first, end in found + self.received() if first & 0xF0 == 0x30]
 
-    def test_one_that_expired(self):
-        self.say(b"A", 1)
-        self.assertEqual(self.sent(), [(0x34, b"A")])
+    def test_the_one_before_expired(self):
+        self.publish(b"A", 1)
+        self.assertEqual(self.received(), [(0x34, b"A")])
         self.ask(self.reader, ack(PUBREC, 1), ack(PUBREL, 1))
-        self.say(b"B", 2, EXPIRY)
-        self.say(b"C", 3)
-        self.world.turn(30, ms=100)
+        self.publish(b"B", 2, EXPIRY)
+        self.publish(b"C", 3)
+        self.wait(3)
         self.reader.send(ack(PUBCOMP, 1))
         self.world.turn(3)
-        self.assertEqual(self.sent(), [(0x34, b"C")])
-        self.assertEqual(self.comes_again(), [(DUP, b"C")])
+        self.assertEqual(self.received(), [(0x34, b"C")])
+        self.assertEqual(self.received_after_a_reboot(), [(DUP, b"C")])
 
-    def test_one_that_its_receiver_refused(self):
-        self.say(b"A", 1)
-        self.say(b"B", 2)
-        self.assertEqual(self.sent(), [(0x34, b"A")])
+    def test_the_receiver_refused_the_one_before(self):
+        self.publish(b"A", 1)
+        self.publish(b"B", 2)
+        self.assertEqual(self.received(), [(0x34, b"A")])
         self.reader.send(b"\x50\x03\0\1\x97")  # PUBREC: quota exceeded
         self.world.turn(3)
-        self.assertEqual(self.sent(), [(0x34, b"B")])
-        self.assertEqual(self.comes_again(), [(DUP, b"B")])
+        self.assertEqual(self.received(), [(0x34, b"B")])
+        self.assertEqual(self.received_after_a_reboot(), [(DUP, b"B")])

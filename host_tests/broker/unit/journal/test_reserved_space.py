@@ -1,18 +1,16 @@
-"""The room that a journal's file holds beside it: on a computer nobody else gets a byte of it."""
+"""The space that a journal reserves in a file beside it: other programs cannot take it."""
 
 import os
 import unittest
 
 import scratch
-from fakes import World
 from full_media import OnDisk
 from journal_case import RESUMED, JournalCase
-from packets import PINGREQ, PINGRESP, PUBACK, ack, publish, subscribe
+from packets import PINGREQ, PINGRESP, PUBACK, ack, publish
 
-from slotmq import Broker, Limits, Settings
+from slotmq import Limits
 from slotmq.journal.location import snapshot_bytes
 from slotmq.journal.medium_file import FileMedium
-from slotmq.journal.restore import restore
 from slotmq.platform.runtime import MICROPYTHON
 
 if not MICROPYTHON:
@@ -23,58 +21,57 @@ SNAPSHOT, LIMIT = 1500, 6000
 SMALL = {"sessions": 4, "subscriptions": 8, "deliveries": 60, "messages": 60}
 
 
-class TestSpared(unittest.TestCase):
+class TestFile(unittest.TestCase):
     def setUp(self):
         self.path = scratch.path()
-        self.again()
+        self.reopen()
 
-    def again(self):
+    def reopen(self):
         self.medium = FileMedium(self.path, SNAPSHOT, LIMIT)
 
     def tearDown(self):
         self.medium.close()
 
-    def made(self, generation, byte, n):
+    def begin(self, generation, byte, n):
         self.medium.begin(generation)
         self.medium.append(byte * n, 0, n)
 
-    def switched(self, generation, byte, n):
-        self.made(generation, byte, n)
+    def write(self, generation, byte, n):
+        self.begin(generation, byte, n)
         self.medium.switch()
 
-    def test_there_is_room_for_the_header_too(self):
-        self.switched(1, b"a", 10)
+    def test_the_header_is_reserved_too(self):
+        self.write(1, b"a", 10)
         for n in (1024, 2 * SNAPSHOT):
             self.assertTrue(self.medium.spare(n))
-            self.assertGreaterEqual(
-                len(scratch.content(self.path + ".room")), min(n, SNAPSHOT) + HEADER
-            )
+            reserved = len(scratch.content(self.path + ".room"))
+            self.assertGreaterEqual(reserved, min(n, SNAPSHOT) + HEADER)
 
-    def test_what_was_given_up_is_not_read(self):
-        """A start begins with the number that the one before had, so its records would count."""
-        self.switched(1, b"a", 10)
-        self.made(2, b"b", 900)
+    def test_an_unfinished_generation_leaves_no_bytes_to_the_next_of_its_number(self):
+        """Its records would count."""
+        self.write(1, b"a", 10)
+        self.begin(2, b"b", 900)
         self.medium.sync()
         self.medium.close()
-        self.again()
+        self.reopen()
         self.assertEqual(self.medium.generations(), [1])
         self.medium.open(1)
-        self.switched(2, b"c", 20)
+        self.write(2, b"c", 20)
         self.assertEqual(scratch.content(self.path)[HEADER:], b"c" * 20)
         self.assertIsNone(scratch.content(self.path + ".new"))
 
-    def test_nothing_behind_a_shorter_generation(self):
+    def test_nothing_stands_behind_a_shorter_generation(self):
         for generation, byte, n in ((1, b"a", 900), (2, b"b", 300), (3, b"c", 20)):
-            self.switched(generation, byte, n)
+            self.write(generation, byte, n)
             self.medium.spare(1200)
             self.assertEqual(scratch.content(self.path)[HEADER:], byte * n)
 
 
 class CutAtRename:
-    """As `os`, until a file has its new name."""
+    """`os`, but the power fails behind a rename."""
 
     def __init__(self):
-        self.synced = []  # so long was what was synced
+        self.synced = []  # lengths of the files
 
     def __getattr__(self, name):
         return getattr(os, name)
@@ -91,25 +88,25 @@ class CutAtRename:
         raise media_disk.Cut
 
 
-class OnComputer(TestSpared):
-    def test_what_was_current_is_the_room_and_no_longer_than_it_may_be(self):
-        self.switched(1, b"a", 2 * SNAPSHOT)
+class ComputerFile(TestFile):
+    def test_the_generation_before_becomes_the_reserve_and_is_shortened(self):
+        self.write(1, b"a", 2 * SNAPSHOT)
         current = os.stat(self.path).st_ino  # noqa: PTH116
-        self.switched(2, b"b", 10)
+        self.write(2, b"b", 10)
         self.assertTrue(self.medium.spare(100))
         self.assertEqual(os.stat(self.path + ".room").st_ino, current)  # noqa: PTH116
         self.assertEqual(len(scratch.content(self.path + ".room")), SNAPSHOT + HEADER)
 
-    def test_what_is_behind_goes_before_the_file_has_its_name(self):
-        """The power fails with the rename: what was given up would be read as records."""
-        self.switched(1, b"a", 10)
-        self.made(2, b"b", 900)
+    def test_a_longer_unfinished_generation_is_cut_off_before_the_rename(self):
+        """If the power fails behind the rename, its end would be read as records."""
+        self.write(1, b"a", 10)
+        self.begin(2, b"b", 900)
         self.medium.sync()
         self.medium.close()
-        self.again()
+        self.reopen()
         self.medium.generations()
         self.medium.open(1)
-        self.made(2, b"c", 20)
+        self.begin(2, b"c", 20)
         disk = media_disk.mount(CutAtRename())
         try:
             self.assertRaises(media_disk.Cut, self.medium.switch)
@@ -118,74 +115,68 @@ class OnComputer(TestSpared):
         self.assertEqual(disk.synced[-1], HEADER + 20)
         self.assertEqual(scratch.content(self.path)[HEADER:], b"c" * 20)
 
-    def test_somebody_elses_copy_by_another_name_stays_as_it_is(self):
-        self.switched(1, b"a", 100)
+    def test_a_hard_link_that_somebody_made_is_not_written_over(self):
+        self.write(1, b"a", 100)
         os.link(self.path, self.path + ".copy")
         for generation in range(2, 5):
-            self.switched(generation, b"b", 50)
+            self.write(generation, b"b", 50)
             self.medium.spare(1200)
         self.assertEqual(scratch.content(self.path + ".copy")[HEADER:], b"a" * 100)
 
-    def test_a_room_that_is_the_journal_itself_is_not_written_over(self):
-        """So a power cut within switch() may leave it."""
-        self.switched(1, b"a", 100)
+    def test_a_reserve_that_is_the_journal_itself_is_not_written_over(self):
+        """A power cut within switch() may leave that."""
+        self.write(1, b"a", 100)
         self.medium.close()
         os.link(self.path, self.path + ".room")
-        self.again()
-        self.made(2, b"b", 50)
+        self.reopen()
+        self.begin(2, b"b", 50)
         self.medium.sync()
         self.assertEqual(scratch.content(self.path)[HEADER:], b"a" * 100)
 
 
-class Taken(OnDisk, JournalCase):
+class TakenDisk(OnDisk, JournalCase):
     """Another program writes until the disk is full, and takes each byte that becomes free."""
 
+    limits = tuple(SMALL.items())
     SNAPSHOT = snapshot_bytes(Limits(**SMALL))
-
-    def start(self):
-        self.broker = Broker(Limits(**SMALL), Settings(sys_interval=0))
-        self.world = World(self.broker)
-        restore(self.broker, self.made(), self.said.append)
 
     def setUp(self):
         super().setUp()
-        reader = self.client("reader", clean=False)
-        self.ask(reader, subscribe(1, "t/#", 1), b"\x90\x03\0\1\1")
-        reader.leave()
+        self.subscriber("reader", "t/#", 1).leave()
         self.publisher = self.client("publisher", clean=False)
         self.ids = 0
         for _ in range(5):
-            self.say()
+            self.publish()
         self.disk.is_wanted = True
         self.disk.take()
 
-    def say(self):
+    def publish(self):
         self.ids += 1
         self.ask(self.publisher, publish("t/a", b"x" * 40, 1, self.ids), ack(PUBACK, self.ids))
 
-    def test_each_compaction_has_the_room_that_was_held(self):
+    def test_each_compaction_has_the_reserved_space(self):
         for _ in range(4):
-            self.assertTrue(self.broker.journal.compacted())
+            self.assertTrue(self.broker.journal.try_compaction())
             self.ask(self.publisher, PINGREQ, PINGRESP)
             self.assertIn("/j/f.room", self.disk.names)
 
-    def test_all_are_answered_however_long_it_lasts(self):
+    def test_clients_are_answered_however_long_it_lasts(self):
         for _ in range(55):
-            self.say()
+            self.publish()
         self.assertTrue(self.broker.journal_full)
         for _ in range(3):
             self.world.turn(110, ms=100)
-            self.say()
+            self.publish()
 
-    def test_a_start_has_it_too(self):
+    def test_each_start_has_it(self):
         for _ in range(3):
             self.medium.close()
             self.start()
-            self.assertEqual(self.said, [])
+            self.assertEqual(self.reports, [])
             self.publisher = self.client("publisher", RESUMED, clean=False)
-            self.say()
+            self.publish()
 
-    def test_what_was_given_up_is_room_as_well(self):
+    def test_an_unfinished_generation_is_reserved_space_too(self):
         sync = self.disk.fsync
 
         def fails(what):
@@ -193,20 +184,20 @@ class Taken(OnDisk, JournalCase):
 
         self.disk.fsync = fails
         for _ in range(2):
-            self.assertFalse(self.broker.journal.compacted())
+            self.assertFalse(self.broker.journal.try_compaction())
         self.disk.fsync = sync
         self.world.turn(20, ms=100)
         self.ask(self.publisher, PINGREQ, PINGRESP)
-        self.say()
+        self.publish()
 
 
 if not MICROPYTHON:
 
-    class TestOnComputer(OnComputer):
+    class TestComputerFile(ComputerFile):
         pass
 
-    class TestTaken(Taken):
+    class TestTakenDisk(TakenDisk):
         pass
 
 
-del JournalCase, OnComputer, Taken
+del ComputerFile, TakenDisk

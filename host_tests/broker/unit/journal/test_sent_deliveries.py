@@ -1,29 +1,21 @@
-"""What a start knows of a delivery: was it ever sent? What was not goes without DUP, and expires
-and is dropped as before; what may have been at QoS 2 keeps its packet id, whatever the window is.
+"""A start knows whether a delivery may have been sent. What was never sent has no DUP, expires and
+may be dropped; what may have been sent at QoS 2 keeps its packet id, whatever the window is.
 """
 
-import unittest
-
 import packets5
-from fakes import World
 from journal_case import JournalCase
-from memory_medium import MemoryMedium
-from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, connect, subscribe
-
-from slotmq import Broker, Limits, Settings
-from slotmq.journal.restore import restore
+from packets import DISCONNECT, PUBACK, PUBCOMP, PUBREC, PUBREL, ack, connect, subscribe
 
 DUP = 8
-SOON = b"\x02\0\0\0\x05"  # it expires in five seconds
+SOON = b"\x02\0\0\0\x05"  # Message Expiry Interval of 5 s
 ANSWER = (None, PUBACK, PUBREC)
 
 
-class Sent(JournalCase):
+class SentCase(JournalCase):
     def reader(self, turns=3):
         return self.come(packets5.connect("reader", clean=False, expiry=600), turns)
 
     def subscribed(self, qos=2):
-        """A reader that is there."""
         reader = self.reader()
         reader.packets()
         self.ask(reader, *self.subscription(qos))
@@ -33,15 +25,14 @@ class Sent(JournalCase):
         return packets5.subscribe(1, "t", qos), b"\x90\x04\0\1\0" + bytes((qos,))
 
     def publish(self, texts, qos=2, properties=b""):
-        sender = self.come(packets5.connect("sender"))
-        sender.packets()
+        sender = self.client5("sender", clean=True, expiry=0)
         for n, text in enumerate(texts):
-            said = packets5.publish("t", text, qos, n + 1, properties)
-            self.ask(sender, said, ack(ANSWER[qos], n + 1))
+            sent = packets5.publish("t", text, qos, n + 1, properties)
+            self.ask(sender, sent, ack(ANSWER[qos], n + 1))
             if qos == 2:
                 self.ask(sender, ack(PUBREL, n + 1), ack(PUBCOMP, n + 1))
 
-    def got(self, client):
+    def received(self, client):
         """(payload, packet id, is it DUP?) of every PUBLISH."""
         return [self.row(data) for data in client.packets() if data[0] >> 4 == 3]
 
@@ -49,94 +40,80 @@ class Sent(JournalCase):
         flags, _, packet_id, _, text = packets5.read_publish(data)
         return text, packet_id, flags & DUP
 
-    def again(self):
-        """What a reader gets that acknowledges it."""
+    def received_and_acknowledged(self):
+        """The same, until nothing more comes."""
         reader = self.reader(9)
         found = []
         while True:
-            rows = self.got(reader)
+            rows = self.received(reader)
             if not rows:
                 return found
             found += rows
             for _, packet_id, _ in rows:
-                reader.send(ack(PUBREC, packet_id))
-                self.world.turn(3)
-                reader.send(ack(PUBCOMP, packet_id))
-                self.world.turn(3)
+                self.acknowledge(reader, packet_id)
 
-    def restart(self, in_order):
-        if in_order:
-            self.world.loop.close()
-            self.medium = MemoryMedium(kept=self.medium.kept)
-            self.start()
-        else:
-            self.reboot()
+    def acknowledge(self, reader, packet_id):
+        for first in (PUBREC, PUBCOMP):
+            reader.send(ack(first, packet_id))
+            self.world.turn(3)
 
 
-class TestWhatWasNeverSent(Sent):
-    def queued(self, qos, in_order, properties=b"", texts=(b"a", b"b")):
+class TestNeverSent(SentCase):
+    def queued(self, qos, restart, properties=b"", texts=(b"a", b"b")):
         self.setUp()
-        reader = self.come(packets5.connect("reader", clean=False, expiry=600))
-        reader.send(packets5.subscribe(1, "t", qos) + b"\xe0\0")
+        self.reader().send(packets5.subscribe(1, "t", qos) + DISCONNECT)
         self.world.turn(5)
         self.publish(texts, qos, properties)
-        self.restart(in_order)
+        getattr(self, restart)()
 
-    def test_it_has_no_dup(self):
+    def test_it_has_no_dup_and_expires(self):
         for qos in (1, 2):
-            for in_order in (True, False):
-                with self.subTest(qos=qos, in_order=in_order):
-                    self.queued(qos, in_order)
-                    found = [(text, dup) for text, _, dup in self.got(self.reader())]
+            for restart in ("stop", "reboot"):
+                with self.subTest(qos=qos, restart=restart):
+                    self.queued(qos, restart)
+                    found = [(text, dup) for text, _, dup in self.received(self.reader())]
                     self.assertEqual(found, [(b"a", 0), (b"b", 0)])
+                    self.queued(qos, restart, SOON)
+                    self.wait(8)
+                    self.assertEqual(self.received(self.reader()), [])
 
-    def test_it_expires(self):
-        for qos in (1, 2):
-            for in_order in (True, False):
-                with self.subTest(qos=qos, in_order=in_order):
-                    self.queued(qos, in_order, SOON)
-                    self.world.turn(80, ms=100)
-                    self.assertEqual(self.got(self.reader()), [])
-
-    def test_the_oldest_makes_room(self):
+    def test_the_oldest_is_dropped_for_a_new_one(self):
         self.limits = (("queued", 2),)
         self.settings = (("when_full", {"deliveries": "drop_oldest"}),)
-        self.queued(2, False)
+        self.queued(2, "reboot")
         self.publish((b"c", b"d"))
-        self.assertEqual([text for text, _, _ in self.got(self.reader())], [b"c", b"d"])
+        self.assertEqual([text for text, _, _ in self.received(self.reader())], [b"c", b"d"])
 
-    def test_a_second_start_knows_it_too(self):
-        self.queued(2, False)
+    def test_a_second_start_still_knows_it(self):
+        self.queued(2, "reboot")
         self.reboot()
-        self.assertEqual([dup for _, _, dup in self.got(self.reader())], [0, 0])
+        self.assertEqual([dup for _, _, dup in self.received(self.reader())], [0, 0])
 
 
-class TestWhatMayHaveBeenSent(Sent):
-    def lost(self, first, second):
-        """Four are sent, the window is made smaller, and three of them expire."""
-        self.settings = (("max_inflight_messages", first),)
-        self.start()
+class TestLoweredWindow(SentCase):
+    settings = (("max_inflight_messages", 4),)
+
+    def test_a_smaller_window_forgets_no_packet_id(self):
+        """Four are sent, the window becomes smaller, and three of them expire."""
         reader = self.subscribed()
         self.publish((b"a",))
         self.publish((b"b", b"c", b"d"), properties=SOON)
-        sent = self.got(reader)
-        self.settings = (("max_inflight_messages", second),)
-        self.reboot()
-        self.world.turn(80, ms=100)
-        self.reboot()
-        return sent
-
-    def test_a_smaller_window_forgets_no_packet_id(self):
-        sent = self.lost(4, 1)
+        sent = self.received(reader)
         self.assertEqual(len(sent), 4)
+        self.settings = (("max_inflight_messages", 1),)
+        self.reboot()
+        self.wait(8)
+        self.reboot()
         self.publish((b"new",))
-        found = self.again()
+        found = self.received_and_acknowledged()
         self.assertEqual(found[:4], [(text, packet_id, DUP) for text, packet_id, _ in sent])
         self.assertEqual([(text, dup) for text, _, dup in found[4:]], [(b"new", 0)])
 
 
-class TestRaised(Sent):
-    """A client of version 3: its window is the broker's, at any time."""
+class TestRaisedWindow(SentCase):
+    """The window of a client of version 3 is always the broker's."""
+
+    settings = (("max_inflight_messages", 1),)
 
     def reader(self, turns=3):
         return self.come(connect("reader", clean=False), turns)
@@ -147,46 +124,33 @@ class TestRaised(Sent):
     def row(self, data):
         return data[7:], data[5] << 8 | data[6], data[0] & DUP
 
-    def test_a_window_that_was_raised_meanwhile(self):
+    def test_what_a_raised_window_let_through_has_dup(self):
         """No row is written when what waits for the window is sent."""
-        self.settings = (("max_inflight_messages", 1),)
-        self.start()
         reader = self.subscribed()
         self.publish((b"a", b"b", b"c"))
-        ((_, packet_id, _),) = self.got(reader)
+        ((_, packet_id, _),) = self.received(reader)
         self.broker.settings.max_inflight_messages = 3
         self.broker.apply_settings()
-        reader.send(ack(PUBREC, packet_id))
-        self.world.turn(3)
-        reader.send(ack(PUBCOMP, packet_id))
-        self.world.turn(3)
+        self.acknowledge(reader, packet_id)
         self.publish((b"d", b"e"))
-        sent = self.got(reader)
+        sent = self.received(reader)
         self.assertEqual([text for text, _, _ in sent], [b"b", b"c", b"d"])
         self.reboot()
-        self.assertEqual([dup for _, _, dup in self.again()], [DUP, DUP, DUP, 0])
+        self.assertEqual(
+            [dup for _, _, dup in self.received_and_acknowledged()], [DUP, DUP, DUP, 0]
+        )
 
 
-class TestInterval(Sent):
-    def start(self):
-        settings = Settings(sys_interval=0)
-        self.broker = Broker(Limits(), settings)
-        self.world = World(self.broker)
-        restore(self.broker, self.medium, self.said.append, False, 1)
+class TestInterval(SentCase):
+    commits = (False, 1)
 
-    def test_what_was_sent_behind_the_last_commit_may_be_known(self):
-        reader = self.subscribed()
-        reader.leave()
-        self.world.turn(3)
+    def test_what_was_sent_after_the_last_commit_has_dup(self):
+        self.leave(self.subscribed())
         self.publish((b"a", b"b"))
-        self.world.turn(20, ms=100)
+        self.wait(2)
         reader = self.reader()
-        sent = self.got(reader)
+        sent = self.received(reader)
         self.assertEqual([dup for _, _, dup in sent], [0, 0])
         self.reboot()
-        found = self.got(self.reader())
+        found = self.received(self.reader())
         self.assertEqual(found, [(text, packet_id, DUP) for text, packet_id, _ in sent])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,7 @@
-"""A journal's file that cannot be read, wholly or in part, never keeps a broker from its start."""
+"""A broker starts although its journal's file cannot be read, wholly or in part."""
 
-from damage_case import LIMIT, SNAPSHOT, TOPICS, Case, FileCase
-from full_media import Lifting
+from damage_case import LIMIT, SNAPSHOT, TOPICS, DamageCase, FileDamageCase
+from media import Ram
 from scratch import content
 
 from slotmq.journal.medium_file import FileMedium
@@ -10,7 +10,7 @@ from slotmq.platform.runtime import MICROPYTHON
 
 
 class Unreadable(FileMedium):
-    """A part of it the file system cannot read any more."""
+    """The file system can no longer read its end."""
 
     def readinto(self, at, buf, n):
         if at + n > 150:
@@ -19,7 +19,7 @@ class Unreadable(FileMedium):
 
 
 class Opened:
-    """A file of which nothing can be read: that ends with this error."""
+    """A file whose read fails."""
 
     def __init__(self, errno):
         self.errno = errno
@@ -34,14 +34,14 @@ class Opened:
         pass
 
 
-class TestReading(FileCase):
+class TestReading(FileDamageCase):
     def opened(self, path, mode, **options):
         if path == self.path and mode == "rb" and self.errno:
             return Opened(self.errno)
         return open(path, mode, **options)  # noqa: PTH123
 
     def start_with(self, errno):
-        """Whoever reads the file gets this error."""
+        """A start that gets this error when it reads the file."""
         self.errno = errno
         start = ondemand.take("journal.medium_file_start", 0)
         start.open = self.opened
@@ -50,25 +50,25 @@ class TestReading(FileCase):
         finally:
             del start.open
 
-    def test_what_cannot_be_read_is_not_there(self):
+    def test_what_stands_before_an_unreadable_part_is_restored(self):
         self.kind = Unreadable
         found = self.start()
         self.assertGreater(found, 0)
         self.assertLess(found, TOPICS)
 
-    def test_a_header_that_cannot_be_read(self):
-        """EIO of a host's disk, 84 of a littlefs: the file is kept, and the broker starts."""
+    def test_a_file_whose_header_cannot_be_read_is_set_aside(self):
+        """EIO of a computer's disk, 84 of littlefs."""
         for errno in (5, 84):
             before = content(self.path)
             self.assertEqual(self.start_with(errno), 0)
-            self.made.close()
-            self.assertEqual(len(self.said), 1)
-            name = self.said[0].split(" kept as ")[1]
+            self.medium.close()
+            self.assertEqual(len(self.reports), 1)
+            name = self.reports[0].split(" kept as ")[1]
             self.assertEqual(content(name), before)
             self.assertEqual(self.restart(), 0)
 
-    def test_a_folder_ends_the_start(self):
-        """Nothing is moved away that is no file: on some it opens, and cannot be read."""
+    def test_a_folder_in_its_place_fails_the_start_and_is_not_moved(self):
+        """Some systems open a folder, and fail to read it."""
         with self.assertRaises(OSError):
             self.start_with(21)
         self.assertEqual(content(self.path), self.whole)
@@ -77,42 +77,39 @@ class TestReading(FileCase):
 if MICROPYTHON:
     import vfs
 
-    class TestLittlefs(Case):
-        """A chip that rots below the file system: no start ends with that."""
+    class TestLittlefs(DamageCase):
+        """The chip below the file system rots."""
 
         def setUp(self):
             super().setUp()
-            self.device = Lifting(40, 512)
+            self.device = Ram(40, 512)
             vfs.VfsLfs2.mkfs(self.device)
             vfs.mount(vfs.VfsLfs2(self.device), "/j")
-            self.live()
+            self.write_journal()
             vfs.umount("/j")
             self.whole = bytes(self.device.data)
 
-        def medium(self):
+        def open_medium(self):
             return FileMedium("/j/f", SNAPSHOT // 2, LIMIT)
 
         def test_a_byte_that_rots_in_any_block(self):
-            moved = 0
+            unreadable = 0
             for at in range(0, len(self.whole), 512):
                 for byte in (0, 1, 3, 100):
                     self.device.data[:] = self.whole
                     self.device.data[at + byte] ^= 0x55
-                    moved += self.mounted()
-            self.assertGreater(moved, 0)
+                    unreadable += self.is_unreadable()
+            self.assertGreater(unreadable, 0)
 
-        def mounted(self):
-            """Does the start say that the header cannot be read?"""
+        def is_unreadable(self):
+            """Does the start report that the header cannot be read?"""
             try:
                 vfs.mount(vfs.VfsLfs2(self.device), "/j")
             except OSError:
-                return 0  # no file system is left
+                return False  # no file system is left
             try:
                 self.assertLessEqual(self.start(), TOPICS)
                 self.broker.journal.medium.close()
             finally:
                 vfs.umount("/j")
-            return "cannot be read" in "".join(self.said)
-
-
-del Case, FileCase
+            return "cannot be read" in "".join(self.reports)
