@@ -219,9 +219,10 @@ def page(figures: Figures, command: str) -> str:
     )
     ratio = (
         f"\nSpark decodes {figures.ratio:.2f} times as many records per CPU second as the plain"
-        f" process (target: at least {LEAST_RATIO}). Its tasks decode and return counts, as they do"
-        " for bronze, but write no Parquet files here. The figure includes planning, the JVM and"
-        " the Python workers; it excludes their start, since the session has made tables before."
+        f" process (target: at least {LEAST_RATIO}). Its tasks decode and return counts, as"
+        " they do for bronze, but write no Parquet files here. The figure includes planning, the"
+        " JVM and the Python workers; it excludes their start, since the session has made"
+        " tables before."
         f" The decoders take turns in {ROUNDS} rounds; each row shows the round with the least"
         f" CPU. Reading the format `{harvest_source.NAME}` in a query costs more, since each row"
         " passes into the JVM.\n"

@@ -10,12 +10,18 @@ import pytest
 
 from host_tests.telemetry.harvest.recording import Recorder
 
-from .test_emptied_ring import DRIVERS, goes_on
-from .test_forged_heads import identities, read, said
-from .test_offsets import BOARD, Driver, Ring, alone, recorder
-from .test_ring import written
+from .driver import (
+    BOARD,
+    DRIVERS,
+    Driver,
+    Ring,
+    goes_on,
+    identities,
+    recorder,
+    said,
+    written,
+)
 
-__all__ = ["alone", "read"]  # fixtures
 MANY = 300  # numbers that are missing, far more than a head may be wrong by
 
 

@@ -6,20 +6,20 @@ from __future__ import annotations
 
 import pytest
 
-from host_tests.telemetry.harvest.recording import Recorder
+from .driver import (
+    BOARD,
+    DRIVERS,
+    Driver,
+    Ring,
+    goes_on,
+    good,
+    identities,
+    numbers,
+    recorder,
+    written,
+)
 
-from .test_forged_heads import identities
-from .test_offsets import BOARD, Driver, Ring, alone, good, numbers, recorder
-from .test_ring import written
-
-__all__ = ["alone"]  # a fixture
 CUTS = pytest.mark.parametrize("length", [0, 9])
-DRIVERS = pytest.mark.parametrize("again", [True, False], ids=["another driver", "the same"])
-
-
-def goes_on(board: Recorder, messages: int) -> None:
-    for number in range(messages):
-        board.message("room/1", b"more %d" % number)
 
 
 @pytest.mark.parametrize("messages", [0, 5, 20, 300])

@@ -5,20 +5,15 @@ again, and nothing that the ring has is left out or called lost.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from host_tests.telemetry.harvest.recording import Recorder, head
 from slotmq_tools.errors import ToolError
-from slotmq_tools.harvest.network import Head
 from slotmq_tools.telemetry import ring_source
 from slotmq_tools.telemetry.ring_fetch import Away
 
-from .test_offsets import BOARD, Driver, Ring, Row, alone, recorder
-from .test_ring import written
-
-__all__ = ["alone"]  # a fixture
+from .driver import BOARD, Driver, Ring, identities, recorder, said, written
 
 
 def four_starts() -> Recorder:
@@ -28,27 +23,6 @@ def four_starts() -> Recorder:
         for number in range(20):
             board.message("room/1", b"%d" % number)
     return board
-
-
-def said(monkeypatch: pytest.MonkeyPatch, **more: int) -> None:
-    """Somebody's head, whose numbers are by so much more than the board's."""
-    true = Ring.heads
-
-    def heads(ring: Ring) -> dict[str, Head]:
-        return {name: told(head, more) for name, head in true(ring).items()}
-
-    monkeypatch.setattr(Ring, "heads", heads)
-
-
-def told(head: Head, more: dict[str, int]) -> Head:
-    changes: dict[str, Any] = {name: getattr(head, name) + by for name, by in more.items()}
-    return replace(head, **changes)
-
-
-def identities(rows: list[Row]) -> set[tuple[int, int]]:
-    assert all(row["reason"] is None for row in rows)
-    assert len(rows) == len({(row["boot"], row["seq"]) for row in rows})
-    return {(row["boot"], row["seq"]) for row in rows}
 
 
 WRONG = [
@@ -113,20 +87,6 @@ def test_a_batch_waits_while_the_end_of_its_start_is_not_found(
             Driver().works({}, planned)
     board.segments[board.newest - 1] = away
     assert identities(Driver().rows({}, planned)) == written(board)
-
-
-@pytest.fixture
-def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The segments that the driver asks for, of all boards."""
-    asked: list[int] = []
-    true = Ring.read
-
-    def counted(ring: Ring, board: str, segment: int, begin: int, end: int | None) -> bytes:
-        asked.append(segment)
-        return true(ring, board, segment, begin, end)
-
-    monkeypatch.setattr(Ring, "read", counted)
-    return asked
 
 
 def test_a_head_of_a_million_segments_is_told_and_keeps_no_other_board_waiting(

@@ -4,98 +4,21 @@ that was overwritten or made anew in between, all that is gone is named.
 
 from __future__ import annotations
 
-import json
 import time
-from typing import Any, cast
+from typing import cast
 
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
+from pyspark.sql.streaming.datasource import ReadMaxRows
 
-from host_tests.telemetry.harvest.recording import Recorder, records
+from host_tests.telemetry.harvest.recording import Recorder
 from slotmq_tools.deploy.mqtt_client import Login
 from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest import network
-from slotmq_tools.harvest.network import Gone, Head
-from slotmq_tools.telemetry import ring_fetch, ring_source
-from slotmq_tools.telemetry.ring_fetch import Away, Work
+from slotmq_tools.telemetry import ring_fetch
+from slotmq_tools.telemetry.ring_fetch import Away
 from slotmq_tools.telemetry.ring_index import UNKNOWN, Gap, Position, Renewed, RingIndex, lost
-from slotmq_tools.telemetry.ring_source import Offset, RingSource
-from slotmq_tools.telemetry.schemas import FRAMES
 
-BOARD = "00000000000000aa"
-Row = dict[str, Any]
-
-
-class Ring:
-    """The boards of a broker, without the way; without a board nobody answers."""
-
-    boards: tuple[Recorder, ...] = ()
-    silent: frozenset[int] = frozenset()  # segments
-
-    def __init__(self, *_: object) -> None:
-        if not self.boards:
-            raise ToolError("nobody is there")
-
-    def heads(self) -> dict[str, Head]:
-        return {each.name: Head(**each.state()) for each in self.boards}  # type: ignore[arg-type]
-
-    def read(self, board: str, segment: int, begin: int, end: int | None) -> bytes:
-        (one,) = (each for each in self.boards if each.name == board)
-        if segment in self.silent:
-            raise ToolError("no answer")
-        if segment not in one.segments:
-            raise Gone(segment)
-        return one.segments[segment][begin:end]
-
-    def close(self) -> None:
-        pass
-
-
-@pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ring_source, "Ring", Ring)
-    monkeypatch.setattr(ring_fetch, "Ring", Ring)
-    monkeypatch.setattr(ring_fetch, "_PAUSE_S", 0)
-    Ring.boards, Ring.silent = (), frozenset()
-
-
-def recorder(messages: int, boot: int = 0, **options: Any) -> Recorder:
-    board = Recorder(BOARD, boot=boot, **options)
-    board.start()
-    for number in range(messages):
-        board.message("room/1", b"%d" % number)
-    Ring.boards = (board,)
-    return board
-
-
-class Driver:
-    """A driver's life: after a kill there is a new one, with what Spark has written down."""
-
-    def __init__(self, **options: str) -> None:
-        source = RingSource({"brokers": "127.0.0.1:1883", **options})
-        self.reader: Any = source.streamReader(FRAMES)
-
-    def plan(self, start: Offset, limit: ReadLimit | None = None) -> Offset:
-        planned = self.reader.latestOffset(start, limit or ReadAllAvailable())
-        read: Offset = json.loads(json.dumps(planned))
-        return read
-
-    def works(self, start: Offset, end: Offset) -> list[Work]:
-        return [partition.value for partition in self.reader.partitions(start, end)]
-
-    def rows(self, start: Offset, end: Offset) -> list[Row]:
-        work = self.works(start, end)
-        batches = (batch for each in work for batch in ring_fetch.frames(each, Login()))
-        return [row for batch in batches for row in batch.to_pylist()]
-
-
-def numbers(board: Recorder) -> set[int]:
-    """What a ring has of one boot."""
-    return {seq for segment in board.segments.values() for seq, _ in records(segment)}
-
-
-def good(rows: list[Row]) -> set[int]:
-    return {row["seq"] for row in rows if row["reason"] is None}
+from .driver import BOARD, Driver, Ring, good, numbers, recorder
 
 
 def test_a_first_batch_that_is_repeated_names_what_was_overwritten_meanwhile() -> None:

@@ -3,6 +3,7 @@ batches, each record comes once, and what is overwritten before it was read is n
 """
 
 import struct
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from slotmq_tools.harvest.network import Gone, Head
 from slotmq_tools.telemetry import ring_fetch
 from slotmq_tools.telemetry.ring_fetch import Work
 from slotmq_tools.telemetry.ring_index import UNKNOWN, Gap, Piece, Position, RingIndex
+
+from .driver import written
 
 BOARD = "00000000000000aa"
 ADDRESS = ("127.0.0.1", 1883)
@@ -52,8 +55,7 @@ class Stream:
         self.gaps: list[Gap] = []
 
     def plan(self, most: int | None = None) -> tuple[Work, Position]:
-        state: dict[str, Any] = self.board.state()
-        self.index.update(self.ring, Head(**state))
+        self.index.update(self.ring, head_of(self.board))
         start = self.at or self.index.oldest
         end = self.index.end
         if most is not None:
@@ -82,13 +84,9 @@ class Stream:
         return self.run(*self.plan(most))
 
 
-def written(board: Recorder) -> set[Identity]:
-    """What is on flash now."""
-    return {
-        (int.from_bytes(segment[16:20], "little"), seq)
-        for segment in board.segments.values()
-        for seq, _ in records(segment)
-    }
+def head_of(board: Recorder) -> Head:
+    state: dict[str, Any] = board.state()
+    return Head(**state)
 
 
 def started(messages: int = 0, **options: Any) -> Recorder:
@@ -288,3 +286,17 @@ def test_a_board_that_starts_again_and_again_is_read_to_its_end(
         pass
     assert sorted(stream.rows) == sorted(written(board))
     assert len(stream.torn) == 5
+
+
+def test_a_head_of_anybody_makes_no_gap_of_what_the_ring_has() -> None:
+    """It says that the ring begins with its newest segment."""
+    board = started(30)
+    Ring.board = board
+    ring, index = Ring(), RingIndex()
+    index.update(ring, head_of(board))
+    start = index.end
+    for _ in range(200):
+        board.message("t", b"a" * 40)
+    index.update(ring, replace(head_of(board), first=head_of(board).segment))
+    assert index.gaps(start, index.end) == []
+    assert index.pieces(start, index.end)[0].first == start.seq
