@@ -1,7 +1,7 @@
-"""Many runs of the simulator: seeds, and for a scenario a grid of limits; without Spark.
+"""Many runs of the simulator: several seeds, and for a scenario a grid of limits.
 
-A run is a row of COLUMNS. Whoever carries it out (fan.py: executors), a seed has the same
-row, and one that failed is run again here with the command that its row gives.
+Each run gives a row of COLUMNS, the same on every machine (on_spark.py: on executors). For a run
+that failed, failures() prints the command that repeats it.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from ..errors import ToolError
 from . import broker_config
 from .read import read_text
 
-# name: type, as Spark calls it
+# name: Spark type
 COLUMNS = {
     "seed": "long", "point": "long", "failure": "string", "trace": "string", "due": "long",
     "delivered": "long", "lost": "long", "late": "long", "ram": "long", "first": "string",
 }  # fmt: skip
 _STEPS = 100
-_COLLECT = 8  # seeds
+_COLLECT = 8  # seeds between two garbage collections
 Row = dict[str, Any]
 
 
 class Work(NamedTuple):
-    """What all runs have in common; it travels to the executors."""
+    """What all runs have in common; it is sent to the executors."""
 
-    text: str | None  # of the scenario; None: the seeds that test the broker itself
+    text: str | None  # of the scenario; None: run the seeds that test the broker itself
     board: str | None
     grid: tuple[dict[str, int], ...]
 
 
 def seeds(text: str) -> range:
-    """`A..B`, both included."""
+    """The seeds of `A..B`, both included."""
     found = re.fullmatch(r"(\d+)\.\.(\d+)", text)
     if not found or int(found[1]) > int(found[2]):
         raise ToolError(f"--seeds {text}: expected A..B, as in 0..999")
@@ -48,7 +48,7 @@ def seeds(text: str) -> range:
 
 
 def grid(texts: Sequence[str]) -> tuple[dict[str, int], ...]:
-    """`name=1,2,3` each: every combination."""
+    """All combinations of texts as `name=1,2,3`."""
     known = {name for name, *_ in fields()}
     axes = []
     for text in texts:
@@ -60,22 +60,24 @@ def grid(texts: Sequence[str]) -> tuple[dict[str, int], ...]:
 
 
 def check(work: Work) -> None:
-    """What is wrong with it is told before anything is sent anywhere."""
+    """Raise ToolError before anything is sent to executors."""
     if work.text is None:
         if util.find_spec("host_tests") is None:
-            raise ToolError("give a SCENARIO: the broker's own seeds are run from its repository")
+            raise ToolError(
+                "give a SCENARIO: the broker's own seeds need a clone of the repository"
+            )
         return
     for point in work.grid:
         broker_config.make(_scenario(work, 0, point))
 
 
 def run(work: Work, jobs: Sequence[tuple[int, int]]) -> Iterator[Row]:
-    """A row for each (seed, point of the grid); what raises is a failure, and no end."""
-    one: Callable[[Work, int, int], Row] = _of_broker if work.text is None else _of_scenario
+    """A row for each (seed, point of the grid); an exception becomes a row with a failure."""
+    run_one: Callable[[Work, int, int], Row] = _of_broker if work.text is None else _of_scenario
     for seed, point in jobs:
         row: Row = dict.fromkeys(COLUMNS) | {"seed": seed, "point": point}
         try:
-            yield row | one(work, seed, point)
+            yield row | run_one(work, seed, point)
         except Exception as error:
             yield row | {"failure": f"{type(error).__name__}: {error}"}
 
@@ -83,8 +85,8 @@ def run(work: Work, jobs: Sequence[tuple[int, int]]) -> Iterator[Row]:
 def _scenario(work: Work, seed: int, point: dict[str, int]) -> Any:
     assert work.text is not None
     limits = tomllib.loads(work.text).get("limits", {}) | point
-    instead: dict[str, Any] = {"seed": seed} | ({"limits": limits} if limits else {})
-    return read_text(work.text, **instead, **({"board": work.board} if work.board else {}))
+    overrides: dict[str, Any] = {"seed": seed} | ({"limits": limits} if limits else {})
+    return read_text(work.text, **overrides, **({"board": work.board} if work.board else {}))
 
 
 def _of_scenario(work: Work, seed: int, point: int) -> Row:
@@ -99,7 +101,7 @@ def _of_scenario(work: Work, seed: int, point: int) -> Row:
 
 def _of_broker(_work: Work, seed: int, _point: int) -> Row:
     simulator = import_module("host_tests.sim.run")
-    if gc.isenabled():  # what is there now stays; a seed leaves some MB behind
+    if gc.isenabled():  # modules stay; each seed leaves some MB of garbage
         gc.freeze()
         gc.disable()
     if seed % _COLLECT == 0:
@@ -109,7 +111,7 @@ def _of_broker(_work: Work, seed: int, _point: int) -> Row:
 
 
 def failures(rows: Sequence[Row], work: Work, file: str) -> Iterator[str]:
-    """A line and a command for each that failed."""
+    """Two lines for each failed run: the failure, and the command that repeats it."""
     for row in rows:
         if row["failure"]:
             yield f"seed {row['seed']}{_named(work, row)}: {row['failure']}"
@@ -129,28 +131,28 @@ def _replay(seed: int, work: Work, file: str) -> str:
 
 
 def capacity(rows: Sequence[Row], work: Work) -> tuple[list[str], list[list[str]]]:
-    """A table: head, and a row for each point of the grid."""
+    """A table: its heads, and a row for each point of the grid."""
     head = [*work.grid[0], "seeds", "delivered %", "worst %", "of seed", "lost", "late",
             "tables' bytes", "first full"]  # fmt: skip
     table = []
     for number, point in enumerate(work.grid):
-        mine = [row for row in rows if row["point"] == number and not row["failure"]]
-        if mine:
-            table.append([*map(str, point.values()), *_capacity(mine)])
+        own = [row for row in rows if row["point"] == number and not row["failure"]]
+        if own:
+            table.append([*map(str, point.values()), *_capacity(own)])
     return head, table
 
 
 def _capacity(rows: Sequence[Row]) -> list[str]:
-    worst = min(rows, key=lambda row: (_part(row), row["seed"]))
-    mean = sum(map(_part, rows)) / len(rows)
+    worst = min(rows, key=lambda row: (_percent(row), row["seed"]))
+    mean = sum(map(_percent, rows)) / len(rows)
     first = Counter(row["first"] for row in rows).most_common(1)[0]
     sums = (sum(row[name] for row in rows) for name in ("lost", "late"))
     return [
-        str(len(rows)), f"{mean:.2f}", f"{_part(worst):.2f}", str(worst["seed"]),
+        str(len(rows)), f"{mean:.2f}", f"{_percent(worst):.2f}", str(worst["seed"]),
         *(f"{value:,}" for value in sums), f"{rows[0]['ram']:,}",
         f"{first[0]} ({first[1]})" if first[0] else "-",
     ]  # fmt: skip
 
 
-def _part(row: Row) -> float:
+def _percent(row: Row) -> float:
     return float(100 * row["delivered"] / row["due"]) if row["due"] else 100.0

@@ -1,4 +1,4 @@
-"""Carries `slotmq sim --spark` out: runs, prints the table and what failed."""
+"""Runs `slotmq sim --spark`: prints the table of results, and the failed runs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import click
 from . import batch, on_spark
 from .read import BadScenario
 
-_TOLD = 10  # failures
+_SHOWN = 10  # failures
 
 
 def run_batch(
     file: Path | None, board: str | None, master: str, seeds: str, grid: Sequence[str],
     *, as_json: bool,
 ) -> None:  # fmt: skip
-    """Ends with 1 where a seed failed."""
-    wanted = batch.seeds(seeds)
+    """Run all seeds; the exit status is 1 if a run failed."""
+    numbers = batch.seeds(seeds)
     if file is None and (board or grid):
         raise click.UsageError("--board and --grid go with a SCENARIO")
     try:
@@ -32,25 +32,25 @@ def run_batch(
         click.echo(f"Error: {file}: {error}", err=True)
         sys.exit(2)
     start = time.monotonic()
-    rows = on_spark.rows(master, work, wanted)
+    rows = on_spark.rows(master, work, numbers)
     took = time.monotonic() - start
-    click.echo(f"{len(rows):,} runs in {took:.0f} s, {len(rows) / took:.1f} a second", err=True)
+    click.echo(f"{len(rows):,} runs in {took:.0f} s, {len(rows) / took:.1f} per second", err=True)
     if as_json:
         click.echo(json.dumps({"grid": work.grid, "runs": rows}, indent=2))
     elif file is not None:
-        _table(*batch.capacity(rows, work))
-    _failed(rows, work, str(file))
+        _print_table(*batch.capacity(rows, work))
+    _print_failures(rows, work, str(file))
 
 
-def _table(head: list[str], rows: list[list[str]]) -> None:
+def _print_table(head: list[str], rows: list[list[str]]) -> None:
     widths = [max(len(line[at]) for line in (head, *rows)) for at in range(len(head))]
     for line in (head, *rows):
         click.echo("  ".join(f"{cell:>{width}}" for cell, width in zip(line, widths, strict=True)))
 
 
-def _failed(rows: Sequence[batch.Row], work: batch.Work, file: str) -> None:
+def _print_failures(rows: Sequence[batch.Row], work: batch.Work, file: str) -> None:
     failed = [row for row in rows if row["failure"]]
-    for line in batch.failures(failed[:_TOLD], work, file):
+    for line in batch.failures(failed[:_SHOWN], work, file):
         click.echo(line, err=True)
     if failed:
         raise click.ClickException(f"{len(failed)} of {len(rows)} runs failed")

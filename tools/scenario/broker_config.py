@@ -1,5 +1,5 @@
-"""The Limits and Settings of a scenario's broker: the board's, with what the file says,
-checked by what reads slotmq.conf.
+"""The Limits and Settings of a scenario's broker: the board's, with those of the file. They are
+checked by the reader of slotmq.conf.
 """
 
 import re
@@ -17,21 +17,21 @@ from .. import boards
 from .model import Clients, Scenario
 from .read import BadScenario, unknown_key
 
-# What concerns a process, or is said elsewhere in the file
-_NOT_HERE = {
+# Settings of a process, and those with another key in the scenario
+_EXCLUDED = {
     *("listener", "port", "bind_address", "pid_file", "limit", "scram_file", "allow_anonymous"),
     *("persistence", "persistence_location", "persistence_file", "persistence_sync"),
     *("log_type", "log_dest", "set_tcp_nodelay", "response_information", "server_reference"),
 }
 KEYS = [
-    name for name in (line.split()[0] for line in FIELDS.splitlines()) if name not in _NOT_HERE
+    name for name in (line.split()[0] for line in FIELDS.splitlines()) if name not in _EXCLUDED
 ]
-_AROUND = 20  # bytes of a PUBLISH beside topic and payload, and of a client's number
+_OVERHEAD = 20  # bytes of a PUBLISH besides topic and payload
 _ERROR = re.compile(r".*?:(\d+): (\w+): (.*)", re.DOTALL)
 
 
 def make(scenario: Scenario) -> tuple[Limits, Settings]:
-    """What the broker is made from. BadScenario: they cannot be used."""
+    """Limits and Settings. BadScenario: they are wrong, or the clients contradict them."""
     preset: Limits = import_module(f"slotmq_boards.{scenario.board}.limits").LIMITS
     wrong: list[str] = []
     lines = [*_limits(scenario.limits, wrong), *_settings(scenario.settings, wrong)]
@@ -41,7 +41,7 @@ def make(scenario: Scenario) -> tuple[Limits, Settings]:
         try:
             limits, settings = _load(preset, lines)
             break
-        except _Wrong as error:
+        except _BadLine as error:
             wrong.append(str(error))
             del lines[error.at]
     wrong += [*_sockets(scenario, limits), *_impossible(scenario, limits, settings)]
@@ -50,9 +50,9 @@ def make(scenario: Scenario) -> tuple[Limits, Settings]:
     return limits, settings
 
 
-class _Wrong(Exception):
-    def __init__(self, at: int, told: str) -> None:
-        super().__init__(told)
+class _BadLine(Exception):
+    def __init__(self, at: int, message: str) -> None:
+        super().__init__(message)
         self.at = at
 
 
@@ -65,8 +65,8 @@ def _load(preset: Limits, lines: list[tuple[str, str]]) -> tuple[Limits, Setting
         except ConfError as error:
             found = _ERROR.fullmatch(str(error).removeprefix(str(folder)))
             at = max(0, int(found[1]) - 1) if found else 0
-            told = found[3] if found else str(error)
-            raise _Wrong(at, f"{lines[at][0]}: {told}") from None
+            message = found[3] if found else str(error)
+            raise _BadLine(at, f"{lines[at][0]}: {message}") from None
     settings.allow_anonymous = True
     return limits, settings
 
@@ -100,10 +100,10 @@ def _settings(values: dict[str, Any], wrong: list[str]) -> list[tuple[str, str]]
 
 
 def _impossible(scenario: Scenario, limits: Any, settings: Settings) -> Iterator[str]:
-    """What no broker of these limits and settings would ever take."""
+    """Clients and messages that a broker with these limits and settings always refuses."""
     for at, group in enumerate(scenario.clients):
         if group.level > settings.mqtt_versions + 1:
-            yield f"clients[{at}].version: settings.mqtt_versions leaves 5.0 out"
+            yield f"clients[{at}].version: settings.mqtt_versions does not allow 5.0"
         if len(group.client_id(group.count)) > limits.client_id_bytes:
             most = limits.client_id_bytes
             yield f"clients[{at}].name: at most {most} bytes, see limit client_id_bytes"
@@ -113,20 +113,20 @@ def _impossible(scenario: Scenario, limits: Any, settings: Settings) -> Iterator
         for index, each in enumerate(group.publish):
             path = f"clients[{at}].publish[{index}]"
             longest = _longest(each.topic, group)
-            room = limits.max_packet - longest - _AROUND
+            most = limits.max_packet - longest - _OVERHEAD
             if longest > limits.topic_bytes:
                 yield f"{path}.topic: at most {limits.topic_bytes} bytes, see limit topic_bytes"
-            elif each.payload > room:
-                yield f"{path}.payload: at most {room:,} bytes here, see limit max_packet"
+            elif each.payload > most:
+                yield f"{path}.payload: at most {most:,} bytes here, see limit max_packet"
 
 
 def _longest(topic: str, group: Clients) -> int:
-    # its bytes, for the client with the longest number
+    # in bytes, for the client with the longest number
     return len(topic.replace("{n}", str(group.count)).encode())
 
 
 def _sockets(scenario: Scenario, limits: Any) -> list[str]:
-    """More connections than a board has sockets: no limit makes them."""
+    """More connections than the board has sockets."""
     board = boards.load(scenario.board)
     most = board.sockets - 1 - board.listener_is_socket
     if limits.connections <= most:

@@ -1,5 +1,5 @@
-"""`slotmq sim`: its options. What carries them out is loaded when it is called, since the
-other commands need none of it.
+"""The options of `slotmq sim`. The simulator is imported when it is called, since other commands
+do not need it.
 """
 
 from __future__ import annotations
@@ -11,34 +11,34 @@ import click
 from .. import boards
 
 
-@click.command("sim", short_help="Simulate a network of clients, and say what a board bears.")
+@click.command("sim", short_help="Simulate a network of clients: does a board suffice?")
 @click.argument("file", metavar="[SCENARIO]", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--board",
     type=click.Choice(boards.names()),
-    help="Instead of the scenario's [its own, or HOST].",
+    help="Override the scenario's board.",
 )
-@click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Instead of the scenario's.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Override the scenario's seed.")
 @click.option(
     "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html|FILE.png",
     help="Write a report with curves, or the curves.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Only the words: no tables, no progress bar.")
-@click.option("--example", is_flag=True, help="Print a scenario to begin with.")
-@click.option("--keys", is_flag=True, help="Print every key of a scenario.")
-@click.option("--spark", "master", metavar="MASTER", help="Run many seeds on Spark: local[2], ...")
-@click.option("--seeds", metavar="A..B", help="With --spark: which.")
+@click.option("-q", "--quiet", is_flag=True, help="Print the summary only, no progress bar.")
+@click.option("--example", is_flag=True, help="Print an example of a scenario.")
+@click.option("--keys", is_flag=True, help="Print all keys of a scenario.")
+@click.option("--spark", "master", metavar="MASTER", help="Run many seeds on Spark, as local[2].")
+@click.option("--seeds", metavar="A..B", help="With --spark: the seeds.")
 @click.option("--grid", multiple=True, metavar="LIMIT=N,N,...",
-              help="With --spark: and these limits; may be given again.")  # fmt: skip
+              help="With --spark: values of a limit; repeat it for more limits.")  # fmt: skip
 def sim(
     file: Path | None, board: str | None, seed: int | None, out: Path | None,
     as_json: bool, quiet: bool, example: bool, keys: bool,
     master: str | None, seeds: str | None, grid: tuple[str, ...],
 ) -> None:  # fmt: skip
-    """Run the real broker with the clients of a SCENARIO, and say how it went.
+    """Run the real broker with the simulated clients of a SCENARIO, and print the result.
 
-    A scenario is a TOML file. This is one: twelve sensors and a dashboard, for an hour.
+    A scenario is a TOML file, for example twelve sensors and a dashboard for an hour:
 
     \b
         duration = "1 h"
@@ -52,15 +52,15 @@ def sim(
         name = "dashboard"
         subscribe = ["home/#"]
 
-    Told is how many messages were delivered, late or lost and why, how full each table
-    was, which limit was hit first, the RAM, and how the flash wears. Everything follows
-    from the file and its seed; the processor is taken to be fast enough.
+    The result shows how many messages were delivered, late or lost and why, how full each
+    table was, which limit was reached first, the RAM, and the wear of the flash. The same file
+    and seed always give the same result. The processor is assumed to be fast enough.
 
-    `slotmq sim --example > my.toml` is a longer one to begin with.
+    `slotmq sim --example > my.toml` writes a longer example.
 
-    With --spark MASTER --seeds A..B a cluster runs the scenario with each seed, and with each
-    combination of limits that --grid names, and a table says which board bears it. Without a
-    SCENARIO, in the repository, the seeds are those that test the broker itself.
+    With --spark MASTER --seeds A..B a cluster runs the scenario with each seed and each
+    combination of the limits in --grid, and prints a table of the results. Without a SCENARIO,
+    in a clone of the repository, it runs the seeds that test the broker itself.
     """
     from . import run
 
@@ -78,5 +78,5 @@ def sim(
         click.echo(run.example() if example else run.keys())
         return
     if file is None:
-        raise click.UsageError("give a SCENARIO, or --example to see one")
-    run.answer(file, {"board": board, "seed": seed}, out, as_json=as_json, quiet=quiet)
+        raise click.UsageError("give a SCENARIO, or --example to print one")
+    run.run(file, {"board": board, "seed": seed}, out, as_json=as_json, quiet=quiet)

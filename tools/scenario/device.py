@@ -1,5 +1,5 @@
-"""A client as devices have them: it comes, subscribes, publishes, acknowledges, pings, loses
-its network and comes again. It needs no time of its own for any of it.
+"""A client on a device: it connects, subscribes, publishes, acknowledges, pings, loses its network
+and connects again. Its own processing takes no time.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from .network import Network
     from .tracker import Message
 
-_CONNECT_MS = 10_000  # timeout of a CONNACK
-_LINGER_MS = 1000  # of one that sleeps: for messages that wait for it
+_CONNECT_MS = 10_000  # timeout for CONNACK
+_LINGER_MS = 1000  # a sleeping subscriber stays so long, to receive queued messages
 _NEVER = 0xFFFFFFFF
 _NONE = 0xFFFF
-WILL = b"\xff\xff\xff\xff"  # where other payloads have their number
+WILL = b"\xff\xff\xff\xff"  # the number in the payload of wills
 
 
 class Device:
@@ -39,46 +39,46 @@ class Device:
         self.filters = [text.replace("{n}", str(number)) for text in group.subscribe]
         self.topics = [each.topic.replace("{n}", str(number)).encode() for each in group.publish]
         self.wire: Wire | None = None
-        self.is_online = False  # has CONNACK come?
+        self.is_online = False  # CONNACK was received
         self.is_subscribed = not self.filters
-        self.is_known = False  # has it ever come?
-        self.is_dark = False  # its network is away
-        self._before: Wire | None = None  # the connection that it had then
-        self.has_left = False  # it said goodbye
-        self.shut_out = ""  # why it was not let in when it came last, as in message_state.CAUSES
-        self.full = ""  # what limit was in its way then
-        self.online_ms = 0  # when CONNACK came
-        self.has_been_in = False
+        self.has_started = False  # it has tried to connect, or will at the start
+        self.is_network_down = False  # an outage of its link
+        self._wire_before_outage: Wire | None = None  # its connection when the outage began
+        self.has_left = False  # it sent DISCONNECT
+        self.last_refusal = ""  # cause, as in message_state.CAUSES; "": was accepted
+        self.full_limit = ""  # the limit that was reached then
+        self.online_ms = 0  # time of CONNACK
+        self.was_online = False
         self.refused = self.connects = self.breaks = 0
         self.refused_filters: set[str] = set()
-        self.retained = self.wills = self.twice = 0  # messages that it got
+        self.retained = self.wills = self.duplicates = 0  # messages received
         self.received: set[int] = set()  # QoS 2 ids between PUBLISH and PUBREL
         self.queue = Queue(self)
         settings = network.broker.settings
-        # of each stream: the setting that is in its way
+        # of each stream of messages: the setting that refuses it
         self.forbidden = [
             refusal.of_message(self, stream, settings) for stream in range(len(self.topics))
         ]
         self._sent_ms = 0
 
-    # Coming and going
+    # Connections
 
-    def come(self, _: Any = None) -> None:
-        """Connect, unless it is connected or there is no network."""
-        self.is_known = True
+    def connect(self, _: Any = None) -> None:
+        """Connect, unless it is connected or its network is down."""
+        self.has_started = True
         if self.wire:
             return
         self.has_left = False
-        if self.is_dark:
-            return  # it comes with its network
-        self.full = ""
+        if self.is_network_down:
+            return  # it connects when the network returns
+        self.full_limit = ""
         self.wire = wire = self.network.open(self)
         self.connects += 1
-        wire.post(self._connect, "connect")
+        wire.post(self._connect_packet, "connect")
         self.network.after(_CONNECT_MS, self._give_up, wire)
 
     @cached_property
-    def _connect(self) -> bytes:
+    def _connect_packet(self) -> bytes:
         group = self.group
         props = b""
         if group.level == 5 and not group.clean:
@@ -92,8 +92,8 @@ class Device:
 
     @property
     def connect_bytes(self) -> int:
-        """How long its CONNECT is."""
-        return len(self._connect)
+        """The length of its CONNECT."""
+        return len(self._connect_packet)
 
     def _will(self) -> tuple[bytes, bytes, int, bool, bytes] | None:
         will = self.group.will
@@ -104,90 +104,90 @@ class Device:
 
     def _give_up(self, wire: Wire) -> None:
         if self.wire is wire and not self.is_online:
-            if self.network.waits(wire):
-                self._is_refused(refusal.NO_ROOM[0])
+            if self.network.is_waiting(wire):
+                self._refused(refusal.TABLE_FULL[0])
             wire.hang_up()
-            self._lost(self.group.reconnect)
+            self._disconnected(self.group.reconnect)
 
-    def _is_refused(self, code: int) -> None:
+    def _refused(self, code: int) -> None:
         self.refused += 1
-        self.shut_out = self.network.usage.refused(self, code)
+        self.last_refusal = self.network.usage.refused(self, code)
 
-    def leave(self, wire: Wire | None) -> None:
-        """Say goodbye, if that is still the connection."""
+    def disconnect(self, wire: Wire | None) -> None:
+        """Send DISCONNECT, if this is still the connection."""
         if wire and self.wire is wire and self.is_online:
             wire.post(codec.disconnect(), "disconnect")
             wire.hang_up()
             self.has_left = True
-            self._lost(0)
+            self._disconnected(0)
             if self.group.offline_for:
-                self.network.after(self.group.offline_for, self.come)
+                self.network.after(self.group.offline_for, self.connect)
 
     def was_closed(self, wire: Wire) -> None:
         """The broker has closed the connection."""
         if self.wire is wire:
             self.breaks += self.is_online
             if not self.is_online and refusal.of_connect(self, self.network.broker.settings):
-                self._is_refused(refusal.CLOSED)
-            self._lost(self.group.reconnect)
+                self._refused(refusal.CLOSED)
+            self._disconnected(self.group.reconnect)
 
-    def _lost(self, pause: int) -> None:
+    def _disconnected(self, pause: int) -> None:
         self.wire = None
         self.is_online = False
         self.is_subscribed = not self.filters
-        self.queue.lost()
+        self.queue.disconnected()
         if pause:
-            self.network.after(pause + self.numbers.below(200), self.come)
+            self.network.after(pause + self.numbers.below(200), self.connect)
 
-    def network_goes(self) -> None:
-        """The network is away: the device knows, the broker does not."""
-        self.is_dark = True
-        self._before = self.wire
+    def network_fails(self) -> None:
+        """An outage begins: the device notices, the broker does not."""
+        self.is_network_down = True
+        self._wire_before_outage = self.wire
         if self.wire:
             self.breaks += self.is_online
             self.wire.cut()
-            self._lost(0)
+            self._disconnected(0)
 
-    def network_comes(self) -> None:
-        """The network is back."""
-        self.is_dark = False
-        if self._before:
-            self._before.reset_if_waiting()
-        if self.is_known and not self.has_left:
-            self.come()
+    def network_returns(self) -> None:
+        """The outage is over."""
+        self.is_network_down = False
+        if self._wire_before_outage:
+            self._wire_before_outage.reset_if_waiting()
+        if self.has_started and not self.has_left:
+            self.connect()
 
-    def power_is_back(self) -> None:
-        """The broker was off, and may have forgotten who was there."""
+    def power_returns(self) -> None:
+        """The broker restarted, and may have lost this client's session."""
         sessions = self.network.broker.sessions
-        self.has_been_in = sessions.find(self.id, 0, len(self.id)) != _NONE
+        self.was_online = sessions.find(self.id, 0, len(self.id)) != _NONE
         if self.wire and self.wire.closed:
             self.was_closed(self.wire)
 
-    def is_shut_out(self) -> str:
-        """Is it there, and was not let in? Why, as in message_state.CAUSES."""
-        return "" if self.is_online or self.is_dark else self.shut_out
+    def refused_because(self) -> str:
+        """Why the broker does not accept it, as in message_state.CAUSES; "": it does."""
+        return "" if self.is_online or self.is_network_down else self.last_refusal
 
     def was_online_since(self, ms: int) -> bool:
-        """Has it had one connection since then?"""
+        """Has its connection existed since this time?"""
         return self.is_online and self.online_ms <= ms
 
-    def has_bytes_under_way(self) -> bool:
-        """Is it still to get what the broker has written?"""
+    def has_bytes_in_transit(self) -> bool:
+        """Has the broker written bytes that have not arrived?"""
         return self.wire is not None and self.wire.written > self.wire.taken
 
     # Sending
 
     def post(self, data: bytes, *packet: Any) -> None:
-        """Send a packet on the connection that there is."""
+        """Send a packet."""
         assert self.wire
         self.wire.post(data, *packet)
         self._sent_ms = self.network.clock.ms
 
     def publish(self, message: Message, source: Publish) -> None:
-        """A message of its application."""
+        """Publish a message of its application."""
         self.queue.add(message, source)
         if self.group.sleeps and not self.wire:
-            self.come()
+            self.connect()
 
     def _ping(self, wire: Wire) -> None:
         if self.wire is not wire:
@@ -199,19 +199,21 @@ class Device:
             left = keep_alive
         self.network.after(left, self._ping, wire)
 
-    def rest(self) -> None:
-        """One that sleeps leaves when all is done."""
+    def sleep_if_done(self) -> None:
+        """A sleeping client disconnects when it has nothing left to do."""
         if self.group.sleeps and self.is_online and self.is_subscribed and self.queue.is_done():
-            self.network.after(_LINGER_MS if self.filters else 0, self._leave_if_done, self.wire)
+            self.network.after(
+                _LINGER_MS if self.filters else 0, self._disconnect_if_done, self.wire
+            )
 
-    def _leave_if_done(self, wire: Wire) -> None:
+    def _disconnect_if_done(self, wire: Wire) -> None:
         if self.queue.is_done():
-            self.leave(wire)
+            self.disconnect(wire)
 
-    # What comes
+    # Received packets
 
     def handle(self, wire: Wire, packet: Any) -> None:
-        """A packet of the broker has come."""
+        """A packet of the broker has arrived."""
         act = _HANDLERS.get(packet.kind)
         if self.wire is wire and act:
             act(self, packet)
@@ -219,12 +221,12 @@ class Device:
     def _on_connack(self, packet: Any) -> None:
         assert self.wire
         if packet.code:
-            self._is_refused(packet.code)
+            self._refused(packet.code)
             self.wire.hang_up()
-            self._lost(self.group.reconnect)
+            self._disconnected(self.group.reconnect)
             return
-        self.is_online = self.has_been_in = True
-        self.shut_out = ""
+        self.is_online = self.was_online = True
+        self.last_refusal = ""
         self.online_ms = self.network.now()
         if self.filters:
             wanted = [(text.encode(), self.group.subscribe_qos) for text in self.filters]
@@ -232,22 +234,22 @@ class Device:
         if self.group.keep_alive:
             self.network.after(self.group.keep_alive, self._ping, self.wire)
         if self.group.online_for:
-            self.network.after(self.group.online_for, self.leave, self.wire)
+            self.network.after(self.group.online_for, self.disconnect, self.wire)
         if not packet.present:
             self.received.clear()
-        self.queue.come(packet)
-        self.rest()
+        self.queue.connected(packet)
+        self.sleep_if_done()
 
     def _on_suback(self, packet: Any) -> None:
         self.is_subscribed = True
         codes = zip(self.filters, packet.codes, strict=True)
         self.refused_filters = {text for text, code in codes if code >= 0x80}
-        self.rest()
+        self.sleep_if_done()
 
     def _on_publish(self, packet: Any) -> None:
-        again = packet.qos == 2 and packet.packet_id in self.received
-        if not again:
-            self.network.tracker.came(self, packet)
+        is_duplicate = packet.qos == 2 and packet.packet_id in self.received
+        if not is_duplicate:
+            self.network.tracker.received(self, packet)
         if packet.qos == 1:
             self.post(codec.ack(codec.PUBACK, packet.packet_id), "puback")
         elif packet.qos == 2:
@@ -265,7 +267,7 @@ class Device:
 
     def _on_ack(self, packet: Any) -> None:
         self.queue.acknowledged(packet)
-        self.rest()
+        self.sleep_if_done()
 
 
 _HANDLERS = {

@@ -1,21 +1,22 @@
-"""How long a broker may be left alone that has nothing to read and nothing to write.
+"""How long an idle broker needs no turn.
 
-The real loop waits 250 ms at a time for its timers' sake. Three of its turns are as good as one
-where no timer is near, and four would be a standstill to it, which forgives clients their silence.
+The real loop waits 250 ms for events, then checks its timers. Where no timer is near, the
+simulator makes one turn instead of three. It must not skip more: after four the loop takes the
+gap for a standstill of the machine and extends the clients' keep-alive.
 """
 
 from typing import Any
 
 WAIT_MS = 250
 _LONG_MS = 3 * WAIT_MS
-_MARGIN = 10  # tenths of a second, more than that
+_MARGIN = 10  # tenths of a second, more than _LONG_MS
 _FREE = 0
-_CONNECTED = (2, 4)  # states of a connection: of version 3, of 5
+_CONNECTED = (2, 4)  # states of a connection: MQTT 3, MQTT 5
 _NONE = 0xFFFF
 
 
 def wait_ms(broker: Any) -> int:
-    """Until the next turn, so that whatever is due by time is done when it would be."""
+    """Until the next turn, so that every timer is handled when it is due."""
     soon = broker.now + _MARGIN
     if broker.retry or _is_due(broker.five, broker.journal, soon):
         return WAIT_MS
@@ -41,4 +42,4 @@ def _is_due(five: Any, journal: Any, soon: int) -> bool:
     if not journal:
         return False
     waited = soon - journal.saved
-    return bool(not journal.whole or waited >= min(journal.interval, journal.clock))
+    return bool(not journal.whole or waited >= min(journal.interval, journal.time_interval))

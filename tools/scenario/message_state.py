@@ -1,5 +1,5 @@
-"""What the broker did with a message, as its tables and counters tell: queued for a receiver,
-handed to its connection, or lost, and why.
+"""The state of a message, read from the broker's tables and counters: queued for a receiver,
+written to its connection, or lost, and the cause.
 """
 
 from __future__ import annotations
@@ -11,33 +11,35 @@ if TYPE_CHECKING:
     from .network import Network
     from .tracker import Message, Receiver
 
-# Of a message and one of its receivers, until it has come
-SENT, QUEUED, PASSED, BUSY, AWAY, FULL = range(6)  # from FULL on: a table that was full then
+# States of a message for one of its receivers, until it is delivered: not handled by the broker,
+# in a queue, written to the connection, dropped since the connection accepted nothing, without a
+# subscribed connection; FULL + n: the table _TABLES[n] was full
+SENT, QUEUED, PASSED, BUSY, AWAY, FULL = range(6)
 _TABLES = ("messages", "message_bytes", "deliveries", "queued")
 
-# Why one was lost, in words; the first ones are tables that were full
+# Causes of losses, explained; the first four are full tables
 CAUSES = {
     "messages": "no slot in the table of messages",
     "message_bytes": "no bytes left for messages",
     "deliveries": "no slot in the table of deliveries",
-    "queued": "the receiver's queue, or its share of the tables, was full",
-    "oldest": "dropped from a queue for a newer one",
-    "connections": "publisher or receiver found no free connection",
+    "queued": "the receiver's queue, or its quota of the tables, was full",
+    "oldest": "the oldest of a full queue, dropped for a newer message",
+    "connections": "no free connection for the publisher or the receiver",
     "subscriptions": "the receiver's subscription was refused",
-    "sessions": "the receiver's session was given up for another one",
-    "power": "the broker had it when the power failed, and did not keep it",
-    "busy": "QoS 0: the receiver's connection took nothing more",
-    "offline": "the receiver was not connected, and nothing is kept for it",
-    "publisher": "QoS 0: its publisher was not connected",
-    "on the way in": "QoS 0: its publisher's connection broke",
-    "on the way out": "the receiver's connection broke, and nothing was kept",
-    "refused": "the broker refused it, see settings",
-    "settings": "publisher or receiver was refused, see settings",
-    "room": "publisher or receiver was refused for want of room",
-    "message_size_limit": "settings.message_size_limit is smaller: the broker refused it",
-    "max_packet_size": "settings.max_packet_size is smaller: the broker closed its publisher",
-    "max_qos": "settings.max_qos is lower: the broker closed its publisher",
-    "retain_available": "settings.retain_available is false: the broker closed its publisher",
+    "sessions": "the receiver's session was removed for another one",
+    "power": "in the broker when its power failed, and not in the journal",
+    "busy": "QoS 0: the receiver's connection was busy",
+    "offline": "the receiver was not connected and has no stored session",
+    "publisher": "QoS 0: the publisher was not connected",
+    "on the way in": "QoS 0: the publisher's connection broke",
+    "on the way out": "the receiver's connection broke, and it has no stored session",
+    "refused": "the broker refused the message, see settings",
+    "settings": "a setting refused the publisher or the receiver",
+    "room": "a full table refused the publisher or the receiver",
+    "message_size_limit": "longer than settings.message_size_limit: the broker refused it",
+    "max_packet_size": "longer than settings.max_packet_size: the publisher was disconnected",
+    "max_qos": "settings.max_qos is lower: the publisher was disconnected",
+    "retain_available": "settings.retain_available is false: the publisher was disconnected",
 }
 _NONE = 0xFFFF
 _EXTRA = 8
@@ -54,7 +56,7 @@ class _Tables:
         return slot
 
     def _number(self, msg: int) -> int:
-        """Which message is in a slot."""
+        """The number of the message in a slot."""
         messages: Any = self._broker.messages
         at = 2 + messages.topic_len[msg]
         if messages.flags[msg] & _EXTRA and self._broker.five:
@@ -63,17 +65,17 @@ class _Tables:
 
 
 class AfterRead(_Tables):
-    """Just after the broker has handled what came by one read."""
+    """States just after the broker has handled the packets of one read."""
 
     def __init__(self, network: Network, numbers: set[int]) -> None:
         super().__init__(network)
         self._usage = network.usage
         self._numbers = numbers
-        self._grown = network.usage.grown()
+        self._refused = network.usage.refused_now()
         self._settings = network.broker.settings
 
-    def look(self, message: Message, receiver: Receiver) -> int | str:
-        """Where it is now, or why it is lost."""
+    def find(self, message: Message, receiver: Receiver) -> int | str:
+        """Its state, or the cause of its loss."""
         forbidden = message.sender.forbidden[message.stream]
         if forbidden:
             return forbidden
@@ -87,14 +89,14 @@ class AfterRead(_Tables):
         slots = [self._session(device) for device in receiver.devices]
         slots = [slot for slot in slots if slot != _NONE]
         if qos or self._settings.queue_qos0_messages:
-            found = self._look_in_queues(message, receiver, slots)
+            found = self._find_in_queues(message, receiver, slots)
             if qos or found == QUEUED:
                 return found
         if any(self._is_queued(slot, message.number) for slot in slots):
-            return QUEUED  # behind others, or its receiver sent it
-        return self._look_at_connections(receiver, slots)
+            return QUEUED  # behind other messages, or since the receiver sent it
+        return self._find_at_connections(receiver, slots)
 
-    def _look_in_queues(self, message: Message, receiver: Receiver, slots: list[int]) -> int | str:
+    def _find_in_queues(self, message: Message, receiver: Receiver, slots: list[int]) -> int | str:
         for slot in slots:
             self._usage.queue(self._sessions.queued[slot], self._sessions.inflight[slot])
             if self._is_queued(slot, message.number):
@@ -104,17 +106,17 @@ class AfterRead(_Tables):
         return self._full() or ("refused" if _any_subscribed(receiver) else "offline")
 
     def _full(self) -> str:
-        """Which table was full just now."""
-        grown = self._grown
-        if grown["messages"]:
+        """The table that refused something during this read."""
+        refused = self._refused
+        if refused["messages"]:
             full = self._broker.messages.count[0] >= self._broker.messages.slots
             return "messages" if full else "message_bytes"
-        if grown["deliveries"]:
+        if refused["deliveries"]:
             return "deliveries" if self._deliveries.count[2] == _NONE else "queued"
         return ""
 
     def _is_queued(self, slot: int, number: int) -> bool:
-        """Is it among the newest of this session's queue?"""
+        """Is it among the newest messages of this session's queue?"""
         entry = self._sessions.tail[slot]
         while entry != _NONE and self._deliveries.msg[entry] != _NONE:
             found = self._number(self._deliveries.msg[entry])
@@ -125,24 +127,24 @@ class AfterRead(_Tables):
             entry = self._deliveries.prev[entry]
         return False
 
-    def _look_at_connections(self, receiver: Receiver, slots: list[int]) -> int | str:
+    def _find_at_connections(self, receiver: Receiver, slots: list[int]) -> int | str:
         if all(self._sessions.conn[slot] == _NONE for slot in slots):
             return "offline" if slots else _absent(receiver)
         if not _any_subscribed(receiver):
             return AWAY
-        if self._grown["qos 0"]:
+        if self._refused["qos 0"]:
             return BUSY
-        full = self._full()  # not every message needs it
+        full = self._full()  # perhaps for another message
         return FULL + _TABLES.index(full) if full else PASSED
 
 
 class AtEnd(_Tables):
-    """At the end of a run."""
+    """States at the end of a run, or after a restart."""
 
-    def look(self, message: Message, receiver: Receiver, state: int, unsent: bool) -> str:
-        """Why it is lost, or "": it still waits."""
+    def find(self, message: Message, receiver: Receiver, state: int, is_unsent: bool) -> str:
+        """The cause of its loss; "": it still waits."""
         if state == SENT:
-            lost = "" if unsent else "on the way in" if not message.qos else "refused"
+            lost = "" if is_unsent else "on the way in" if not message.qos else "refused"
             return message.sender.forbidden[message.stream] or lost
         if state >= FULL or state == PASSED:
             return _passed(
@@ -160,7 +162,7 @@ class AtEnd(_Tables):
         return _passed(message, receiver, "oldest")
 
     def waits(self, receiver: Receiver, number: int) -> bool:
-        """Is it in one of its queues?"""
+        """Is it in a queue of this receiver?"""
         slots = (self._session(device) for device in receiver.devices)
         return any(slot != _NONE and self._waits(slot, number) for slot in slots)
 
@@ -182,21 +184,21 @@ def _any_subscribed(receiver: Receiver) -> bool:
     return any(device.is_subscribed for device in receiver.devices)
 
 
-def _should_be_kept(device: Device) -> bool:
-    return device.has_been_in and not device.group.clean and device.group.expiry is None
+def _should_have_a_session(device: Device) -> bool:
+    return device.was_online and not device.group.clean and device.group.expiry is None
 
 
 def _absent(receiver: Receiver) -> str:
-    """Why the broker has nobody there."""
-    if all(_should_be_kept(device) for device in receiver.devices):
+    """The cause where the broker has no session of the receiver."""
+    if all(_should_have_a_session(device) for device in receiver.devices):
         return "sessions"
-    shut_out = (device.is_shut_out() for device in receiver.devices)
-    return next(filter(None, shut_out), "offline")
+    causes = (device.refused_because() for device in receiver.devices)
+    return next(filter(None, causes), "offline")
 
 
 def _passed(message: Message, receiver: Receiver, cause: str) -> str:
-    """Why it has not come: its connection broke, or this; "" if it still may."""
+    """The cause where a written message did not arrive; "": it may still arrive."""
     if not all(device.was_online_since(message.due) for device in receiver.devices):
         return "on the way out"
-    under_way = any(device.has_bytes_under_way() for device in receiver.devices)
-    return "" if under_way else cause
+    in_transit = any(device.has_bytes_in_transit() for device in receiver.devices)
+    return "" if in_transit else cause

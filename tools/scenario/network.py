@@ -1,8 +1,7 @@
-"""The broker, its clients and the time: what is to happen next, and when the broker turns.
+"""The simulation: broker, clients, clock and the queue of future events.
 
-Time goes in whole milliseconds and jumps to whatever comes next. A turn of the broker takes
-one; with nothing to do it turns when its timers need it. How fast a board's processor is, is
-not simulated.
+The clock counts whole milliseconds and jumps to the next event. A turn of the broker takes 1 ms;
+an idle broker turns when its timers need it. The speed of a board's processor is not simulated.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ from .usage import TableUsage
 from .wear import Journal
 from .wire import Wire
 
-_WARM_UP_MS = 5000  # in which clients come in, before anything is counted
-_WAYS = 8  # of a link, from the first packet to SUBACK
+_WARM_UP_MS = 5000  # for clients to connect, before the measured time begins
+_TRIPS = 8  # over a link, from the first TCP packet to SUBACK
 _TURN_MS = 1
 
 
 class Network:
-    """One run. The links tell it what happens to them, as tools/sim/link.py has it."""
+    """One run. It is the `world` that links report to, see tools/sim/link.py."""
 
     def __init__(self, scenario: Scenario, limits: Limits, settings: Settings) -> None:
         self.scenario = scenario
         self.seed = scenario.seed
         self.clock = _Clock(0)
-        self._begin_ms = _WARM_UP_MS + _WAYS * max(
+        self._begin_ms = _WARM_UP_MS + _TRIPS * max(
             link.latency + link.jitter for link in scenario.links.values()
         )
         self.trace = Trace()
@@ -45,8 +44,8 @@ class Network:
         self._events: list[tuple[int, int, Callable[[Any], None], Any]] = []
         self._event = 0
         self._last_turn = 0
-        self._wait_ms = 0  # with nothing to do; 0: not known yet
-        self._window: tuple[Wire, list[tuple[Any, ...]]] | None = None
+        self._wait_ms = 0  # until the next turn of an idle broker; 0: to be calculated
+        self._last_read: tuple[Wire, list[tuple[Any, ...]]] | None = None
         self._made_from = limits, settings
         self.is_off = False
         self.power_cuts = 0
@@ -61,7 +60,7 @@ class Network:
     # The broker
 
     def _start(self) -> None:
-        """A broker as after power-on, with what its journal has kept."""
+        """A broker as after power-on, restored from its journal."""
         self.broker = Broker(*self._made_from)
         self.poller = Awake()
         self.listener = Listener(Numbers(self.seed, 2 + self.power_cuts))
@@ -70,33 +69,33 @@ class Network:
         self.journal.attach(self.broker)
 
     def cut_power(self) -> None:
-        """Nothing comes or goes any more; clients hear of it when the power is back."""
+        """All connections die; clients notice when the power is back."""
         self.is_off = True
         self.power_cuts += 1
         for wire in [*self.loop.of_stream, *self.listener.waiting]:
             if isinstance(wire, Wire):
                 wire.die()
-        self.usage.keep()
-        self.after(self.scenario.power_off_for, self._power_is_back)
+        self.usage.save()
+        self.after(self.scenario.power_off_for, self._power_returns)
 
-    def _power_is_back(self, _: None) -> None:
+    def _power_returns(self, _: None) -> None:
         self.is_off = False
         self._start()
         self._last_turn, self._wait_ms = self.clock.ms, 0
         self.usage.watch(self.broker)
-        self.tracker.power_is_back()
+        self.tracker.power_returns()
         for device in self.devices:
-            device.power_is_back()
+            device.power_returns()
 
     # Time
 
     def now(self) -> int:
-        """Milliseconds since the traffic began."""
+        """Milliseconds since the measured time began."""
         ms: int = self.clock.ms - self._begin_ms
         return ms
 
     def at(self, ms: float, act: Callable[[Any], None], what: Any = None) -> None:
-        """Call act(what) at this time of the clock."""
+        """Call act(what) when the clock shows this time."""
         self._event += 1
         when, now = round(ms), self.clock.ms
         heapq.heappush(self._events, (when if when > now else now, self._event, act, what))
@@ -106,7 +105,7 @@ class Network:
         self.at(self.clock.ms + ms, act, what)
 
     def run(self, until: int) -> None:
-        """Go on until then, in milliseconds since the traffic began."""
+        """Run until this time, in milliseconds since the measured time began."""
         events, clock = self._events, self.clock
         end = until + self._begin_ms
         while clock.ms < end:
@@ -126,44 +125,46 @@ class Network:
         self.turns += 1
         idle = (self.clock.ms - self._last_turn - 1) // WAIT_MS * WAIT_MS
         if is_busy and idle > 0:
-            self.loop._keep_time((self._last_turn + idle) % PERIOD)  # as its last idle turn
+            self.loop._keep_time(
+                (self._last_turn + idle) % PERIOD
+            )  # as the last idle turn would have done
         self._last_turn = self.clock.ms
         self.loop.turn(0)
         self.settle()
         self._wait_ms = 0
         if is_busy or self.usage.is_due():
-            self.usage.look(None)
+            self.usage.update(None)
 
-    # What links tell
+    # Called by links
 
     def settle(self) -> None:
-        """The broker has made what it makes of the last read."""
-        if self._window:
-            (wire, packets), self._window = self._window, None
+        """The broker has handled the packets of the last read."""
+        if self._last_read:
+            (wire, packets), self._last_read = self._last_read, None
             self.tracker.was_handled(packets)
-            self.usage.look(wire.device)
+            self.usage.update(wire.device)
 
     def was_read(self, wire: Wire, packets: list[tuple[Any, ...]]) -> None:
-        """These packets of a client will be handled now."""
-        self._window = wire, packets
+        """The broker has read these packets of a client, and will handle them now."""
+        self._last_read = wire, packets
 
     def was_written(self, wire: Wire) -> None:
-        """The broker has written; the bytes are under way."""
+        """The broker has written to a connection."""
 
     def was_closed(self, wire: Wire) -> None:
         """The broker has closed a connection."""
 
-    # What clients do
+    # Called by clients
 
     def open(self, device: Device) -> Wire:
-        """A new connection, which the broker sees when its first packet is there."""
+        """A new connection; the broker can accept it after the link's latency."""
         link = self.scenario.links[device.group.link]
         self.wires += 1
         wire = Wire(self, self.wires, device, link)
-        self.after(link.latency, self._knock, wire)
+        self.after(link.latency, self._arrive, wire)
         return wire
 
-    def _knock(self, wire: Wire) -> None:
+    def _arrive(self, wire: Wire) -> None:
         if self.is_off:
             wire.die()
             self.after(wire.link.latency, wire.device.was_closed, wire)
@@ -171,13 +172,13 @@ class Network:
             self.listener.waiting.append(wire)
             self.poller.wake(self.listener)
 
-    def waits(self, wire: Wire) -> bool:
-        """Has the broker not taken this connection yet, for want of a socket?"""
+    def is_waiting(self, wire: Wire) -> bool:
+        """Is this connection still to be accepted, since the broker has no socket for it?"""
         return wire in self.listener.waiting
 
 
 class _Clock(Clock):
-    """As the one of tests, for CPython alone, whose heap has no lock."""
+    """A faster one, for CPython only, where the heap has no lock."""
 
     def ticks_ms(self) -> int:
         if self.before_asked:
@@ -190,33 +191,33 @@ class _Clock(Clock):
 
 
 class Awake(Poller):
-    """A poller that looks only at those streams for which something has happened."""
+    """A poller that checks only streams on which something has happened."""
 
     def __init__(self) -> None:
         super().__init__(None)
         self.awake: dict[Any, None] = {}
 
     def register(self, stream: Any, mask: int) -> None:
-        """Look at this one from now on."""
+        """Poll this stream from now on."""
         self.masks[stream] = mask
         self.awake[stream] = None
 
     def modify(self, stream: Any, mask: int) -> None:
-        """Look for something else from now on."""
+        """Poll for other events from now on."""
         self.register(stream, mask)
 
     def unregister(self, stream: Any) -> None:
-        """Look at it no more."""
+        """Do not poll it any more."""
         del self.masks[stream]
         self.awake.pop(stream, None)
 
     def wake(self, stream: Any) -> None:
-        """Something has happened there."""
+        """Something has happened on this stream."""
         if stream in self.masks:
             self.awake[stream] = None
 
     def is_busy(self) -> bool:
-        """Is there anything to be served?"""
+        """Is any stream ready?"""
         if self.awake:
             for stream in list(self.awake):
                 if not stream.events(self.masks[stream]):
@@ -224,6 +225,6 @@ class Awake(Poller):
         return bool(self.awake)
 
     def ipoll(self, timeout_ms: int) -> list[tuple[Any, int]]:
-        """All that are to be served."""
+        """All streams that are ready."""
         found = ((stream, stream.events(self.masks[stream])) for stream in self.awake)
         return [(stream, event) for stream, event in found if event]

@@ -1,7 +1,6 @@
-"""Sends runs of the simulator to the executors of Spark, and brings their rows back.
+"""Runs a batch on the executors of Spark, and collects the rows.
 
-Tasks are few and long, since each costs some 0.1 s of its own: four for each core. The
-rows are small, so that they are collected; runs of one task share a process.
+Each task has an overhead of 0.1 s, so there are only four for each core.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from ..errors import ToolError
 from .batch import COLUMNS, Row, Work, run
 
 _TASKS = 4  # for each core
-_ROWS = 200  # of a frame that goes back
+_ROWS = 200  # of a frame of results
 
 
 def rows(master: str, work: Work, seeds: range) -> list[Row]:
@@ -31,7 +30,7 @@ def rows(master: str, work: Work, seeds: range) -> list[Row]:
 
 
 def rows_in(spark: Any, work: Work, seeds: range) -> list[Row]:
-    """The same on a session that is there."""
+    """The same in a session."""
     points = len(work.grid)
     count = len(seeds) * points
     jobs = spark.range(0, count, 1, min(count, _TASKS * spark.sparkContext.defaultParallelism))
@@ -40,17 +39,17 @@ def rows_in(spark: Any, work: Work, seeds: range) -> list[Row]:
 
     def simulate(frames: Iterator[Any]) -> Iterator[Any]:
         for frame in frames:
-            wanted = [(first + job // points, job % points) for job in frame["id"].tolist()]
-            for start in range(0, len(wanted), _ROWS):
-                yield _frame(list(run(work, wanted[start : start + _ROWS])))
+            runs = [(first + job // points, job % points) for job in frame["id"].tolist()]
+            for start in range(0, len(runs), _ROWS):
+                yield _frame(list(run(work, runs[start : start + _ROWS])))
 
     found: list[Row] = [row.asDict() for row in jobs.mapInPandas(simulate, schema).collect()]
     return sorted(found, key=lambda row: (row["seed"], row["point"]))
 
 
-def _frame(made: list[Row]) -> Any:
-    """With a type for each column, whatever is missing in all of these rows."""
+def _frame(rows: list[Row]) -> Any:
+    """A frame with the type of each column, even where all its values are missing."""
     import pandas as pd
 
     types = {name: "Int64" if kind == "long" else "object" for name, kind in COLUMNS.items()}
-    return pd.DataFrame(made, columns=list(COLUMNS)).astype(types)
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(types)

@@ -1,4 +1,4 @@
-"""A run from its beginning to its end, and what came of it as numbers."""
+"""Runs a scenario, and holds the result as numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .usage import MORE, TABLES, Hit
 from .wear import Wear
 
 OF_VERSION_5 = ("version 5", "aliases", "shares")  # rows of the budget, as app/start.py has them
-_SETTLE_MS = 10_000  # at the end, for what is still under way
+_SETTLE_MS = 10_000  # at the end, for messages in transit
 _STEPS = 200  # of the progress bar
 
 
@@ -33,12 +33,12 @@ class Group:
     refused: int  # connections
     breaks: int
 
-    def took(self, part: float) -> int | None:
-        """The time within which so large a part of its messages came."""
-        took = self.tally.took
-        left = part * sum(took.values())
-        for ms in sorted(took):
-            left -= took[ms]
+    def delay(self, part: float) -> int | None:
+        """The delay that this part of its delivered messages did not exceed."""
+        delays = self.tally.delays
+        left = part * sum(delays.values())
+        for ms in sorted(delays):
+            left -= delays[ms]
             if left <= 0:
                 return ms
         return None
@@ -56,23 +56,23 @@ class Table:
 
 @dataclass(frozen=True)
 class Outcome:
-    """All that is told, as text, JSON and pictures."""
+    """The result of a run."""
 
     scenario: Scenario
     limits: Limits
-    room: int  # bytes that a start on the board leaves for the tables; 0: as many as it likes
+    available: int  # bytes of RAM for the tables after a start on the board; 0: unlimited
     groups: list[Group]
     tables: list[Table]
-    hits: list[Hit]  # limits that were full, in that order
+    hits: list[Hit]  # limits that were reached, in this order
     refusals: list[Hit]  # settings that refused a client
-    ram: list[tuple[str, int, int]]  # owner, bytes, how many: `slotmq budget`
+    ram: list[tuple[str, int, int]]  # owner, bytes, slots: as in `slotmq budget`
     wear: Wear | None
     power_cuts: int
     curves: dict[str, list[int]]
-    trace: str  # a hash of every byte that was sent, and when
+    trace: str  # a hash of every byte that was sent, with its time
 
     def total(self, what: str) -> int:
-        """A number of the tallies, of all groups."""
+        """The sum over all groups of this count of Tally."""
         return sum(getattr(group.tally, what) for group in self.groups)
 
     @property
@@ -91,11 +91,20 @@ class Outcome:
     @property
     def fits(self) -> bool:
         """Would the board start with these limits?"""
-        return not self.room or self.ram_bytes <= self.room
+        return not self.available or self.ram_bytes <= self.available
 
     def as_json(self) -> dict[str, Any]:
         """What `--json` prints."""
-        sums = ("published", "due", "delivered", "late", "waiting", "twice", "retained", "wills")
+        sums = (
+            "published",
+            "due",
+            "delivered",
+            "late",
+            "waiting",
+            "duplicates",
+            "retained",
+            "wills",
+        )
         return {
             "title": self.scenario.title,
             "board": self.scenario.board,
@@ -114,7 +123,11 @@ class Outcome:
             ],
             "groups": [self._group_as_json(group, sums) for group in self.groups],
             "tables": [vars(table) for table in self.tables],
-            "ram": {"tables": self.ram_bytes, "room": self.room or None, "fits": self.fits}
+            "ram": {
+                "tables": self.ram_bytes,
+                "available": self.available or None,
+                "fits": self.fits,
+            }
             | {"rows": {owner: size for owner, size, _ in self.ram}},
             "power_cuts": self.power_cuts,
             "wear": vars(self.wear) if self.wear else None,
@@ -129,17 +142,17 @@ class Outcome:
             "lost": dict(group.tally.lost),
             "refused": group.refused,
             "broken": group.breaks,
-            "median_ms": group.took(0.5),
-            "p99_ms": group.took(0.99),
-            "most_ms": group.took(1),
+            "median_ms": group.delay(0.5),
+            "p99_ms": group.delay(0.99),
+            "max_ms": group.delay(1),
         }
 
 
 def simulate(scenario: Scenario, progress: Callable[[float], None]) -> Outcome:
-    """The whole of a scenario; progress is told the percentage that is done."""
+    """Run a scenario; `progress` is called with the percentage that is done."""
     limits, settings = broker_config.make(scenario)
     network = Network(scenario, limits, settings)
-    traffic.begin(network)
+    traffic.schedule(network)
     network.run(0)
     network.journal.begin()
     duration = scenario.duration
@@ -155,10 +168,10 @@ def simulate(scenario: Scenario, progress: Callable[[float], None]) -> Outcome:
     return _outcome(network, limits, wear)
 
 
-def _room(scenario: Scenario) -> int:
-    ways = ["3"] if scenario.settings.get("mqtt_versions") == 3 else []
-    ways += ["kept"] if scenario.persistence else []
-    return boards.load(scenario.board).tables_bytes.get(" ".join(ways), 0)
+def _available(scenario: Scenario) -> int:
+    configuration = ["3"] if scenario.settings.get("mqtt_versions") == 3 else []
+    configuration += ["kept"] if scenario.persistence else []
+    return boards.load(scenario.board).tables_bytes.get(" ".join(configuration), 0)
 
 
 def _outcome(network: Network, limits: Limits, wear: Wear | None) -> Outcome:
@@ -173,7 +186,7 @@ def _outcome(network: Network, limits: Limits, wear: Wear | None) -> Outcome:
     return Outcome(
         scenario,
         limits,
-        _room(scenario),
+        _available(scenario),
         groups,
         [Table(n, sizes[n], usage.peak(n), usage.refused_count(n)) for n in sizes],
         sorted(usage.hits.values(), key=lambda hit: hit.ms),
@@ -192,7 +205,7 @@ def _outcome(network: Network, limits: Limits, wear: Wear | None) -> Outcome:
 
 
 def _ram(network: Network, limits: Limits) -> list[tuple[str, int, int]]:
-    """The rows of the budget, as app/start.py takes them."""
+    """The rows of the budget, as app/start.py counts them."""
     without = OF_VERSION_5 if network.broker.settings.mqtt_versions == 3 else ()
     rows = [row for row in limits.rows() if row[0] not in without]
     return [*rows, budget.journal(limits)] if network.scenario.persistence else rows

@@ -1,4 +1,4 @@
-"""The answer as curves (PNG), or as one page with words, curves and tables (HTML)."""
+"""The result as curves (PNG), or as a page with summary, curves and tables (HTML)."""
 
 from __future__ import annotations
 

@@ -70,12 +70,9 @@ def _lines(errors: ValidationError) -> Iterator[str]:
         elif error["type"] == "missing":
             yield f"{path}: is missing; see slotmq sim --keys"
         else:
-            told = (
-                problem
-                or _MESSAGES.get(error["type"])
-                or re.sub(r"^\w+ should", "must", error["msg"])
-            )
-            yield f"{path}: {told}, not {_short(error['input'])}"
+            text = re.sub(r"^\w+ should", "must", error["msg"])
+            message = problem or _MESSAGES.get(error["type"], text)
+            yield f"{path}: {message}, not {_short(error['input'])}"
 
 
 def _short(value: Any) -> str:

@@ -1,6 +1,4 @@
-"""What settings refuse, not a table that is full: clients that may not come in, and messages that
-may not be published. Each by the name of its setting.
-"""
+"""Which setting refuses a client or a message. Refusals by full tables are in usage.py."""
 
 from __future__ import annotations
 
@@ -11,11 +9,11 @@ from .. import codec
 if TYPE_CHECKING:
     from .device import Device
 
-NO_ROOM = (3, 0x88, 0x97)  # of a CONNACK: something was full
+TABLE_FULL = (3, 0x88, 0x97)  # codes of CONNACK
 _BAD_CLIENT_ID, _TOO_LARGE, _NO_RETAIN, _NO_QOS = 2, 0x95, 0x9A, 0x9B
-CLOSED = 0  # instead of CONNACK
+CLOSED = 0  # the broker closed the connection instead of sending CONNACK
 
-# Why a client is refused, in words
+# Settings that refuse a client, explained
 CLIENTS = {
     "max_keepalive": "settings.max_keepalive is shorter than its keep_alive, or that is 0",
     "mqtt31_client_id_max": "settings.mqtt31_client_id_max is less than its client id has bytes",
@@ -27,7 +25,7 @@ CLIENTS = {
 
 
 def of_client(device: Device, settings: Any, code: int) -> str:
-    """Whose CONNECT got this code: the setting that was in its way."""
+    """The setting that made the broker answer CONNECT with this code."""
     group = device.group
     if code == _BAD_CLIENT_ID and group.level < 5:
         most = settings.max_keepalive
@@ -41,7 +39,7 @@ def of_client(device: Device, settings: Any, code: int) -> str:
 
 
 def of_connect(device: Device, settings: Any) -> str:
-    """The setting that is in the way of its CONNECT, or of the will in it, or ""."""
+    """The setting that refuses its CONNECT, or the will in it, or ""."""
     if 0 < settings.max_packet_size < device.connect_bytes:
         return "max_packet_size"
     will = device.group.will
@@ -49,7 +47,7 @@ def of_connect(device: Device, settings: Any) -> str:
 
 
 def of_message(device: Device, stream: int, settings: Any) -> str:
-    """The setting that is in the way of what it publishes, as in message_state.CAUSES, or ""."""
+    """The setting that refuses its messages, as in message_state.CAUSES, or ""."""
     source = device.group.publish[stream]
     topic, body = device.topics[stream], bytes(source.payload)
     size = len(codec.publish(device.group.level, topic, body, source.qos, 1, source.retain, False))

@@ -1,4 +1,4 @@
-"""The answer as text: what happened in plain words, then the tables."""
+"""The result as text: a summary, then tables."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from .refusal import CLIENTS
 from .units import time_text
 from .usage import Hit
 
-# What to do about a limit that was full
+# Why a limit was reached
 _ADVICE = {
-    "connections": "more clients were there at a time than may be connected",
-    "max_connections": "more clients were there at a time than settings.max_connections lets in",
-    "sessions": "more client ids are known than it holds; clean = true, or an expiry, ends some",
-    "subscriptions": "there are more filters than it holds",
-    "nodes": "the levels of all filters are too many, or too long for limit name_bytes",
-    "retained": "more topics have a retained message than it holds",
-    "retained_name_bytes": "the names of topics with a retained message are too long together",
-    "messages": "more messages waited than it holds",
-    "message_bytes": "the messages that waited were too long together",
-    "deliveries": "more messages were under way to all receivers together than it holds",
-    "queued": "one client did not take its messages fast enough, or was away too long",
-    "received": "a client had too many QoS 2 messages under way",
-    "reassembly": "several long packets came in pieces at a time; they waited, nothing was lost",
-    "shares": "there are more groups of shared subscriptions than it holds",
-    "aliases": "topic aliases found no room",
-    "tx_bytes": "a link was too slow for what went over it at QoS 0",
+    "connections": "more clients were there at a time than it allows",
+    "max_connections": "more clients were there at a time than settings.max_connections allows",
+    "sessions": "there are more sessions; clean = true, or an expiry, removes some",
+    "subscriptions": "there are more topic filters",
+    "nodes": "all filters together have more levels, or they are too long for limit name_bytes",
+    "retained": "more topics have a retained message",
+    "retained_name_bytes": "the topics with a retained message are too long together",
+    "messages": "more messages were queued",
+    "message_bytes": "the queued messages were too long together",
+    "deliveries": "more messages were queued for all receivers together",
+    "queued": "one client received its messages too slowly, or was offline for too long",
+    "received": "a client had more unreleased QoS 2 messages",
+    "reassembly": "more long packets arrived in pieces at a time; they waited, nothing was lost",
+    "shares": "there are more groups of shared subscriptions",
+    "aliases": "there are more topic aliases",
+    "tx_bytes": "a link was too slow for its QoS 0 messages",
 }
 _MEDIA = {"flash": "a raw region", "littlefs": "a file"}
 WIDTH = 98
@@ -41,23 +41,23 @@ _TABLE_WIDTH = 130
 
 
 def advice(limit: str) -> str:
-    """What it means that this limit was full."""
+    """Why this limit was reached."""
     return _ADVICE[limit]
 
 
 def text(outcome: Outcome) -> str:
-    """All of it."""
+    """Summary and tables."""
     return "\n".join([summary(outcome), "", *_tables(outcome)])
 
 
 def summary(outcome: Outcome) -> str:
-    """What one would say, in lines that fit a terminal."""
+    """The summary in lines that fit a terminal."""
     lines = (fill(line, WIDTH, subsequent_indent="  ") for line in sentences(outcome))
     return "\n".join(lines)
 
 
 def sentences(outcome: Outcome) -> Iterator[str]:
-    """What one would say."""
+    """The lines of the summary."""
     scenario = outcome.scenario
     groups = [f"{group.clients.count} x {group.clients.name}" for group in outcome.groups]
     yield (
@@ -69,9 +69,9 @@ def sentences(outcome: Outcome) -> Iterator[str]:
     for cause, count in outcome.causes.most_common():
         yield f"  {count:,} lost: {CAUSES[cause]}"
     if outcome.power_cuts:
-        kept = "true" if scenario.persistence else "false"
+        persistence = "true" if scenario.persistence else "false"
         often = "once" if outcome.power_cuts == 1 else f"{outcome.power_cuts:,} times"
-        yield f"The power failed {often}, with persistence {kept}."
+        yield f"The power failed {often}, with persistence {persistence}."
     for hit in outcome.refusals:
         yield f"The broker refused a client{_when(hit)}: {CLIENTS[hit.limit]}."
     yield from _limits(outcome)
@@ -81,16 +81,16 @@ def sentences(outcome: Outcome) -> Iterator[str]:
 
 
 def delivered(outcome: Outcome) -> str:
-    """The sum of it in a sentence."""
+    """How many messages were delivered."""
     due, done = outcome.total("due"), outcome.total("delivered")
     if not due:
-        return "No message was due: nobody published what somebody had subscribed to."
+        return "No message was due: no client had subscribed to what was published."
     lost, waiting = sum(outcome.causes.values()), outcome.total("waiting")
-    told = f"Of {due:,} messages due {done:,} were delivered ({_percent(done, due)})"
+    told = f"{done:,} of {due:,} messages ({_percent(done, due)}) were delivered"
     late = outcome.total("late")
     told += f", {late:,} of them later than {time_text(outcome.scenario.late_after)}" * (late > 0)
-    told += f"; {lost:,} lost ({_percent(lost, due)})" if lost else "; none was lost"
-    return told + (f"; {waiting:,} still wait." if waiting else ".")
+    told += f"; {lost:,} ({_percent(lost, due)}) were lost" if lost else "; none was lost"
+    return told + (f"; {waiting:,} are still queued." if waiting else ".")
 
 
 def _percent(part: int, whole: int) -> str:
@@ -101,10 +101,10 @@ def _percent(part: int, whole: int) -> str:
 
 def _limits(outcome: Outcome) -> Iterator[str]:
     if not outcome.hits:
-        yield "No limit was hit."
+        yield "No limit was reached."
         return
     first, *others = outcome.hits
-    yield f"The first limit that was hit: {first.limit}{_when(first)}: {advice(first.limit)}."
+    yield f"The first limit that was reached: {first.limit}{_when(first)}: {advice(first.limit)}."
     yield f"  {_remedy(outcome, first.limit)}"
     if others:
         yield "Then: " + ", ".join(f"{hit.limit}{_when(hit)}" for hit in others) + "."
@@ -116,7 +116,7 @@ def _when(hit: Hit) -> str:
 
 
 def clock(ms: int) -> str:
-    """A time of the run."""
+    """A time of the run as hours, minutes and seconds."""
     seconds = ms // 1000
     return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
@@ -130,12 +130,12 @@ def _remedy(outcome: Outcome, limit: str) -> str:
     more = _twice(outcome, limit)
     if limit == "connections" and outcome.scenario.board != "HOST":
         return (
-            f"{told}, as many as there are sockets for; who stays takes one, who sleeps"
-            " (sleeps = true) only for a moment."
+            f"{told}, since the board has no more sockets. A client with sleeps = true uses one"
+            " only while it sends."
         )
     if more == 0:
-        return told + "; a higher one takes no RAM, but more of deliveries and messages."
-    return told + (f"; twice as much takes {more:,} bytes more." if more else "; raise it.")
+        return told + "; a higher one needs no RAM, but more deliveries and messages."
+    return told + (f"; twice as much needs {more:,} bytes more." if more else "; raise it.")
 
 
 def _twice(outcome: Outcome, limit: str) -> int | None:
@@ -147,14 +147,14 @@ def _twice(outcome: Outcome, limit: str) -> int | None:
 
 
 def _ram(outcome: Outcome) -> str:
-    told = f"RAM: the tables take {outcome.ram_bytes:,} bytes"
-    if not outcome.room:
+    told = f"RAM: the tables need {outcome.ram_bytes:,} bytes"
+    if not outcome.available:
         return told + "."
-    told += f" of the {outcome.room:,} that a start leaves for them"
+    told += f" of the {outcome.available:,} that are free after a start"
     if outcome.fits:
         return told + "."
     owner = max(outcome.ram, key=lambda row: row[1])[0]
-    return f"{told}: THE BOARD WOULD NOT START. Most of it goes to {owner}."
+    return f"{told}: THE BOARD WOULD NOT START. The largest part is {owner}."
 
 
 def _wear(outcome: Outcome) -> str:
@@ -165,10 +165,10 @@ def _wear(outcome: Outcome) -> str:
     if wear.medium == "littlefs":
         told += " (an estimate from measurements)"
     if wear.years is None or wear.raw_years is None:
-        return told + "; it does not wear."
+        return told + "; no wear."
     told += f": {_years(wear.years)} at this rate"
     if wear.medium == "littlefs":
-        told += "; as a raw region of 256 KB, which stock firmware does not have, "
+        told += "; in a raw region of 256 KB, which stock firmware does not have, "
         told += _years(wear.raw_years)
     return told + "."
 
@@ -191,37 +191,40 @@ def tables(outcome: Outcome) -> Iterator[tuple[str, list[str], list[list[str]]]]
     """Title, heads and rows of each."""
     yield "Clients", _HEADS, [_group(group) for group in outcome.groups]
     lost = [[CAUSES[cause], f"{count:,}"] for cause, count in outcome.causes.items()]
-    yield "Lost", ["why", "messages"], lost
+    yield "Lost", ["cause", "messages"], lost
     full = [
         [
             *(table.name, f"{table.size:,}", f"{table.peak:,}"),
-            *(_share(table.peak, table.size), f"{table.refused:,}" if table.refused else ""),
+            *(
+                _percent_full(table.peak, table.size),
+                f"{table.refused:,}" if table.refused else "",
+            ),
         ]
         for table in outcome.tables
     ]
     yield "Tables", ["limit", "size", "peak", "full", "refused"], full
-    ram = [[owner, f"{size:,}", f"{many:,}"] for owner, size, many in outcome.ram]
+    ram = [[owner, f"{size:,}", f"{slots:,}"] for owner, size, slots in outcome.ram]
     yield "RAM", ["owner", "bytes", "slots"], [*ram, ["tables", f"{outcome.ram_bytes:,}", ""]]
 
 
 _HEADS = [
-    *("clients", "count", "sent", "due", "came", "late", "lost", "waiting", "twice"),
-    *("50 % ms", "99 % ms", "most ms", "refused", "broken"),
+    *("clients", "count", "sent", "due", "delivered", "late", "lost", "waiting", "duplicates"),
+    *("50 % ms", "99 % ms", "max ms", "refused", "broken"),
 ]
 
 
 def _group(group: Group) -> list[str]:
     tally = group.tally
     counts = [tally.published, tally.due, tally.delivered, tally.late]
-    counts += [sum(tally.lost.values()), tally.waiting, tally.twice]
-    took = [group.took(part) for part in (0.5, 0.99, 1)]
+    counts += [sum(tally.lost.values()), tally.waiting, tally.duplicates]
+    delays = [group.delay(part) for part in (0.5, 0.99, 1)]
     cells = [f"{count:,}" if count else "" for count in counts]
-    cells += ["" if ms is None else f"{ms:,}" for ms in took]
+    cells += ["" if ms is None else f"{ms:,}" for ms in delays]
     cells += [f"{count:,}" if count else "" for count in (group.refused, group.breaks)]
     return [group.clients.name, str(group.clients.count), *cells]
 
 
-def _share(peak: int, size: int) -> str:
+def _percent_full(peak: int, size: int) -> str:
     return f"{100 * peak / size:.0f} %" if size else ""
 
 

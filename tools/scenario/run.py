@@ -1,4 +1,4 @@
-"""Carries `slotmq sim` out: reads, simulates, prints, writes the report."""
+"""Runs `slotmq sim`: reads the scenario, simulates it, prints the result, writes a report."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from .units import time_text
 _FORMATS = (".html", ".png")
 
 
-def answer(
-    file: Path, instead: dict[str, Any], out: Path | None, *, as_json: bool, quiet: bool
+def run(
+    file: Path, overrides: dict[str, Any], out: Path | None, *, as_json: bool, quiet: bool
 ) -> None:
-    """Simulate the scenario of a file, some of its keys replaced, and say how it went."""
+    """Simulate the scenario of a file, with some keys overridden, and print the result."""
     if out:
         _check_out(out)
     try:
         outcome = _run(
-            file, {k: value for k, value in instead.items() if value is not None}, quiet
+            file, {k: value for k, value in overrides.items() if value is not None}, quiet
         )
     except BadScenario as error:
         for line in error.lines:
@@ -47,15 +47,15 @@ def answer(
         _write(outcome, out)
 
 
-def _run(file: Path, instead: dict[str, Any], quiet: bool) -> Outcome:
-    scenario = read(file, **instead)
+def _run(file: Path, overrides: dict[str, Any], quiet: bool) -> Outcome:
+    scenario = read(file, **overrides)
     start = time.monotonic()
-    with _bar(f"{file.name}, {time_text(scenario.duration)}", quiet) as told:
-        outcome = simulate(scenario, told)
+    with _bar(f"{file.name}, {time_text(scenario.duration)}", quiet) as update:
+        outcome = simulate(scenario, update)
     took = time.monotonic() - start
     if not quiet:
         rate = scenario.duration / 1000 / took
-        click.echo(f"{took:.1f} s, {rate:,.0f} simulated seconds a second\n", err=True)
+        click.echo(f"{took:.1f} s, {rate:,.0f} simulated seconds per second\n", err=True)
     return outcome
 
 
@@ -64,8 +64,8 @@ def _bar(label: str, quiet: bool) -> Iterator[Any]:
     if quiet:
         yield lambda percent: None
     else:
-        with progress.bar(label) as told:
-            yield told
+        with progress.bar(label) as update:
+            yield update
 
 
 def _text(outcome: Outcome, as_json: bool, quiet: bool) -> str:
@@ -75,7 +75,7 @@ def _text(outcome: Outcome, as_json: bool, quiet: bool) -> str:
 
 
 def _check_out(out: Path) -> None:
-    """Before anything is simulated."""
+    """Is checked before the simulation."""
     if out.suffix not in _FORMATS:
         raise click.UsageError(f"--out: expected a name that ends in {' or '.join(_FORMATS)}")
     if not out.parent.is_dir():
@@ -93,21 +93,20 @@ def _write(outcome: Outcome, out: Path) -> None:
 
 
 def example() -> str:
-    """A scenario to begin with."""
+    """An example of a scenario."""
     return resources.files(__package__).joinpath("example.toml").read_text().rstrip()
 
 
 def keys() -> str:
-    """Every key of a scenario, with what it means and its default."""
+    """All keys of a scenario, with descriptions and defaults."""
     return "\n".join(_keys())
 
 
 def _keys() -> Iterator[str]:
-    yield 'Times are numbers of seconds, or texts as "20 ms", "10 s", "5 min", "1 h", "2 d";'
-    yield 'bytes are numbers, or texts as "4 KB", "1 MB".\n'
+    yield 'Times are numbers of seconds, or "20 ms", "10 s", "5 min", "1 h", "2 d".'
+    yield 'Sizes are numbers of bytes, or "4 KB", "1 MB".\n'
     for title, table in model.TABLES.items():
-        told = (table.__doc__ or "").strip().rstrip(".")
-        yield f"{title}: {told}"
+        yield f"{title}: {table.__doc__}"
         for name, key in table.model_fields.items():
             yield f"  {name:16}{key.description}{_default(key)}"
         yield ""

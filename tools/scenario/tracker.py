@@ -1,8 +1,8 @@
-"""Who is due which message, and what became of it: delivered, late, lost and why, waiting.
+"""Tracks every message: who should get it, and whether it is delivered, late, lost or waiting.
 
-A message is due to every client that is subscribed when it is published, whether it is
-connected or not; one that said goodbye with a clean session is not subscribed any more. Of a
-shared subscription it is due to one of its members.
+A message is due to every client that is subscribed when it is published, connected or not. A
+client that disconnected from a clean session is no longer subscribed. A message of a shared
+subscription is due to one member.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from .model import Publish
     from .network import Network
 
-BUCKETS = 240  # of the duration, for curves
+BUCKETS = 240  # intervals of the duration, for curves
 _WILL = 0xFFFFFFFF
 
 
 class Message:
-    """One PUBLISH of an application."""
+    """A message that an application publishes."""
 
-    __slots__ = ("due", "number", "owed", "qos", "sender", "stream")
+    __slots__ = ("due", "number", "pending", "qos", "sender", "stream")
 
     def __init__(self, number: int, sender: Device, stream: int, qos: int, due: int) -> None:
         self.number = number
@@ -34,49 +34,49 @@ class Message:
         self.stream = stream
         self.qos = qos
         self.due = due
-        self.owed: dict[Receiver, int] = {}  # -> fate
+        self.pending: dict[Receiver, int] = {}  # states, as in message_state
 
 
 @dataclass(eq=False)
 class Receiver:
-    """Who gets a topic's messages: a client, or one of those that share a subscription."""
+    """A client, or the members of a shared subscription, subscribed to a topic."""
 
     devices: tuple[Device, ...]
     qos: int
     filters: tuple[str, ...]
 
     def is_subscribed(self) -> bool:
-        """Should a message that is published now come here?"""
+        """Is a message that is published now due here?"""
         return any(_is_due(device) for device in self.devices)
 
 
 def _is_due(device: Device) -> bool:
-    return device.is_known and not (device.has_left and device.group.clean)
+    return device.has_started and not (device.has_left and device.group.clean)
 
 
 @dataclass
 class Tally:
-    """What became of the messages for one group of clients."""
+    """Counts of the messages for one group of clients."""
 
     published: int = 0
     due: int = 0
     delivered: int = 0
     late: int = 0
-    twice: int = 0  # a copy of one that had come
-    retained: int = 0  # kept ones, for a new subscription
+    duplicates: int = 0  # received again
+    retained: int = 0  # retained messages, after a new subscription
     wills: int = 0
     waiting: int = 0
     lost: Counter[str] = field(default_factory=Counter)  # by cause
-    took: Counter[int] = field(default_factory=Counter)  # milliseconds
+    delays: Counter[int] = field(default_factory=Counter)  # milliseconds
 
 
 class Tracker:
-    """All messages that are under way, and the tallies."""
+    """All messages that are neither delivered nor lost yet, and the counts of each group."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
         self._receivers: dict[bytes, list[Receiver]] = {}
-        self._under_way: dict[int, Message] = {}
+        self._in_transit: dict[int, Message] = {}
         self._number = 0
         self._bucket_ms = max(1, -(-network.scenario.duration // BUCKETS))
         self.tallies = {group.name: Tally() for group in network.scenario.clients}
@@ -85,38 +85,38 @@ class Tracker:
     # From the publisher
 
     def published(self, device: Device, stream: int, source: Publish) -> Message:
-        """An application publishes now."""
+        """An application publishes a message now."""
         self._number += 1
         message = Message(self._number, device, stream, source.qos, self._network.now())
         self.tallies[device.group.name].published += 1
         for receiver in self._receivers_of(device.topics[stream]):
             if receiver.is_subscribed():
-                message.owed[receiver] = message_state.SENT
+                message.pending[receiver] = message_state.SENT
                 self._tally(receiver).due += 1
-        if message.owed:
-            self._under_way[message.number] = message
+        if message.pending:
+            self._in_transit[message.number] = message
         return message
 
     def was_handled(self, packets: list[tuple[Any, ...]]) -> None:
-        """The broker has handled these packets, all that came by one read."""
+        """The broker has handled these packets, which arrived in one read."""
         numbers = {packet[1] for packet in packets if packet[0] == "publish"}
         if not numbers:
             return
-        here = message_state.AfterRead(self._network, numbers)
-        for number in numbers & self._under_way.keys():
-            message = self._under_way[number]
-            for receiver, state in list(message.owed.items()):
+        state_now = message_state.AfterRead(self._network, numbers)
+        for number in numbers & self._in_transit.keys():
+            message = self._in_transit[number]
+            for receiver, state in list(message.pending.items()):
                 if state == message_state.SENT:
-                    found = here.look(message, receiver)
+                    found = state_now.find(message, receiver)
                     if isinstance(found, int):
-                        message.owed[receiver] = found
+                        message.pending[receiver] = found
                     else:
                         self._lose(message, receiver, found)
 
-    # At the receiver
+    # To the receiver
 
-    def came(self, device: Device, packet: Any) -> None:
-        """A client was given a message."""
+    def received(self, device: Device, packet: Any) -> None:
+        """A client received a message."""
         tally = self.tallies[device.group.name]
         number = int.from_bytes(packet.payload[:NUMBER_BYTES], "big")
         if packet.topic.startswith(b"$"):
@@ -124,29 +124,29 @@ class Tracker:
         if number == _WILL:
             tally.wills += 1
             return
-        receiver = self._owed_to(device, number)
+        receiver = self._pending_receiver(device, number)
         if receiver:
             self._deliver(number, receiver)
         elif packet.retain:
             tally.retained += 1
         else:
-            tally.twice += 1
+            tally.duplicates += 1
 
-    def _owed_to(self, device: Device, number: int) -> Receiver | None:
-        message = self._under_way.get(number)
-        for receiver in message.owed if message else ():
+    def _pending_receiver(self, device: Device, number: int) -> Receiver | None:
+        message = self._in_transit.get(number)
+        for receiver in message.pending if message else ():
             if device in receiver.devices:
                 return receiver
         return None
 
     def _deliver(self, number: int, receiver: Receiver) -> None:
         tally = self._tally(receiver)
-        message = self._under_way[number]
+        message = self._in_transit[number]
         self._settle(message, receiver)
         now = self._network.now()
         bucket = min(max(now, 0) // self._bucket_ms, BUCKETS - 1)
         tally.delivered += 1
-        tally.took[now - message.due] += 1
+        tally.delays[now - message.due] += 1
         self.delivered[bucket] += 1
         if now - message.due > self._network.scenario.late_after:
             tally.late += 1
@@ -155,8 +155,8 @@ class Tracker:
     # Losses
 
     def lose(self, message: Message, cause: str) -> None:
-        """Nobody will get it."""
-        for receiver in list(message.owed):
+        """The message is lost for all its receivers."""
+        for receiver in list(message.pending):
             self._lose(message, receiver, cause)
 
     def _lose(self, message: Message, receiver: Receiver, cause: str) -> None:
@@ -166,39 +166,41 @@ class Tracker:
         self._network.usage.lost(cause, receiver.devices[0])
 
     def _settle(self, message: Message, receiver: Receiver) -> None:
-        del message.owed[receiver]
-        if not message.owed:
-            self._under_way.pop(message.number, None)
+        del message.pending[receiver]
+        if not message.pending:
+            self._in_transit.pop(message.number, None)
 
-    def power_is_back(self) -> None:
-        """The broker was off: what it had queued is there again, or lost."""
-        held = self._network.broker.settings.qos2_delivery == "release"
+    def power_returns(self) -> None:
+        """The broker restarted: a message that it had queued was restored, or is lost."""
+        waits_for_pubrel = self._network.broker.settings.qos2_delivery == "release"
         last = message_state.AtEnd(self._network)
-        for message in list(self._under_way.values()):
-            for receiver, state in list(message.owed.items()):
-                if state != message_state.QUEUED or (held and message.qos == 2):
+        for message in list(self._in_transit.values()):
+            for receiver, state in list(message.pending.items()):
+                if state != message_state.QUEUED or (waits_for_pubrel and message.qos == 2):
                     continue
                 if not last.waits(receiver, message.number):
                     self._lose(message, receiver, "power")
 
     def is_settled(self) -> bool:
-        """Is nothing under way any more?"""
-        return not self._under_way
+        """Is every message delivered or lost?"""
+        return not self._in_transit
 
     def close(self) -> None:
-        """The end: what has not come by now waits somewhere, or is lost."""
-        waiting = {number for device in self._network.devices for number in device.queue.left()}
+        """End of the run: what was not delivered is waiting somewhere, or lost."""
+        waiting = {
+            number for device in self._network.devices for number in device.queue.unacknowledged()
+        }
         last = message_state.AtEnd(self._network)
-        for message in list(self._under_way.values()):
-            for receiver, state in list(message.owed.items()):
-                cause = last.look(message, receiver, state, message.number in waiting)
+        for message in list(self._in_transit.values()):
+            for receiver, state in list(message.pending.items()):
+                cause = last.find(message, receiver, state, message.number in waiting)
                 if cause:
                     self._lose(message, receiver, cause)
                 else:
                     self._settle(message, receiver)
                     self._tally(receiver).waiting += 1
 
-    # Who is subscribed
+    # Subscriptions
 
     def _tally(self, receiver: Receiver) -> Tally:
         return self.tallies[receiver.devices[0].group.name]
@@ -215,27 +217,27 @@ def _receivers(devices: list[Device], topic: bytes) -> list[Receiver]:
     found = []
     shared: dict[str, list[Device]] = {}
     for device in devices:
-        mine = []
+        filters = []
         for text in device.filters:
             parts = text.split("/")
             if parts[0] == "$share":
                 if _match(parts[2:], levels):
                     shared.setdefault(text, []).append(device)
             elif _match(parts, levels):
-                mine.append(text)
-        if mine:
-            found.append(Receiver((device,), device.group.subscribe_qos, tuple(mine)))
+                filters.append(text)
+        if filters:
+            found.append(Receiver((device,), device.group.subscribe_qos, tuple(filters)))
     for text, members in shared.items():
         found.append(Receiver(tuple(members), members[0].group.subscribe_qos, (text,)))
     return found
 
 
-def _match(wanted: list[str], levels: list[str]) -> bool:
-    if levels[0].startswith("$") and wanted[0] in ("+", "#"):
+def _match(filter_levels: list[str], levels: list[str]) -> bool:
+    if levels[0].startswith("$") and filter_levels[0] in ("+", "#"):
         return False
-    for at, level in enumerate(wanted):
+    for at, level in enumerate(filter_levels):
         if level == "#":
             return True
         if at >= len(levels) or level not in ("+", levels[at]):
             return False
-    return len(wanted) == len(levels)
+    return len(filter_levels) == len(levels)

@@ -1,5 +1,5 @@
-"""The journal's flash: the real medium over a simulated device, and how long it lives. What a
-file on littlefs would cost instead is reckoned from the commits, by measurements.
+"""The journal's flash: the real medium over a simulated device, and its lifetime. The wear by a
+file on littlefs is estimated from the number of commits and measurements.
 """
 
 from __future__ import annotations
@@ -20,39 +20,39 @@ from .read import BadScenario
 if TYPE_CHECKING:
     from .model import Persistence
 
-# Bytes that one synced append takes of littlefs on a Pico's flash: lib/FORMAT.md
+# Bytes that littlefs programs and erases for one synced append on a Pico: lib/FORMAT.md
 LITTLEFS_PROGRAMMED, LITTLEFS_ERASED = 2519, 4498
-RAW_BYTES = 262144  # of a region of 64 blocks, if nothing is said
+RAW_BYTES = 262144  # size of a region by default: 64 blocks
 _AUTOSAVE_S = DEFAULTS["autosave_interval"]
 _YEAR_MS = 365.25 * 86_400_000
 
 
 @dataclass(frozen=True)
 class Wear:
-    """What a run cost."""
+    """The wear of a run."""
 
     medium: str
     commits: int
     programmed: int  # bytes
     erased: int
-    years: float | None  # until the endurance is used up; None: for ever
-    raw_years: float | None  # the same of a raw region, of 256 KB where it is not the one here
+    years: float | None  # until the endurance is used up; None: nothing was written
+    raw_years: float | None  # the same for a raw region, of 256 KB if the journal is a file
 
 
 class Journal:
-    """The journal of a broker, if it keeps one; it outlives the broker."""
+    """The journal of a broker with persistence; it outlives the broker."""
 
     def __init__(self, config: Persistence | None, board: str) -> None:
         self._config = config
-        self._is_host = board == "HOST"  # are the limits a computer's?
+        self._is_host = board == "HOST"  # a computer's limits
         self._size = _size(config, board) if config else 0
         self._journal: Any = None
-        self._device: Any = None  # what stays when the power goes
-        self._commits = 0  # of brokers before this one
+        self._device: Any = None  # survives a power failure
+        self._commits = 0  # of the brokers before a power failure
         self._before = 0, 0, 0
 
     def attach(self, broker: Any) -> None:
-        """A broker starts with what was kept, and keeps what it promises."""
+        """Restore a broker from the journal, and let it write there."""
         config = self._config
         if not config:
             return
@@ -65,12 +65,12 @@ class Journal:
         interval = getattr(broker.settings, "autosave_interval", _AUTOSAVE_S)
         try:
             always = config.sync == "always"
-            self._journal = restore(broker, medium, _say_nothing, always, interval)
+            self._journal = restore(broker, medium, _no_log, always, interval)
         except OSError as error:
             raise ToolError(f"the broker cannot start with its journal: {error}") from None
 
     def begin(self) -> None:
-        """What follows counts: not what a start writes."""
+        """Start to measure: writes of the start do not count."""
         self._before = self._now()
 
     def _now(self) -> tuple[int, int, int]:
@@ -81,15 +81,15 @@ class Journal:
         return self._commits + self._journal.commits, device.programmed_bytes, erased
 
     def wear(self, ms: int) -> Wear | None:
-        """What that many milliseconds have cost."""
+        """The wear of so many milliseconds."""
         config = self._config
         if not config:
             return None
         commits, programmed, erased = (
             after - before for after, before in zip(self._now(), self._before, strict=True)
         )
-        # What was written must be erased some day, even if no block's turn has come yet.
-        life = config.endurance * ms / _YEAR_MS  # of a byte, if it is written once in this time
+        # All that was programmed will have to be erased, even if no block has been so far.
+        life = config.endurance * ms / _YEAR_MS  # years, if each byte is written once in this time
         most = max(programmed, erased)
         raw = RAW_BYTES if config.medium == "littlefs" else self._size
         raw_years = raw * life / most if most else None
@@ -101,14 +101,14 @@ class Journal:
 
 
 class _Medium(FlashMedium):
-    """As on a board, where a loop needs no memory; here a slice is faster."""
+    """Uses a slice, which is faster here; on a board the loop needs less memory."""
 
     def _blank(self, at: int) -> None:
         self.buf[at:] = b"\xff" * (len(self.buf) - at)
 
 
-def _say_nothing(text: str) -> None:
-    """A new medium has nothing to complain of."""
+def _no_log(text: str) -> None:
+    """The log of a restore is of no interest here."""
 
 
 def _size(config: Persistence, board: str) -> int:
@@ -122,6 +122,6 @@ def _flash(config: Persistence, size: int, snapshot: int, *, is_host: bool) -> A
     blocks = 2 * -(-snapshot // (config.block - 256)) + 2
     if size < blocks * config.block:
         kb = -(-blocks * config.block // 1024)
-        what = "a computer's limits may hold: name a board" if is_host else "these limits may hold"
+        what = "a computer's limits can hold: name a board" if is_host else "these limits can hold"
         raise BadScenario([f"persistence.size: at least {kb:,} KB for what {what}"])
     return Flash(size // config.block, config.block)

@@ -1,5 +1,5 @@
-"""A TCP connection over a link: bytes take their time, in both directions, and get lost
-where the link is cut. The broker's end is the stream that the loop reads and writes.
+"""A TCP connection over a link. Bytes are delayed in both directions, and lost in an outage. The
+broker's end is the stream that the loop reads and writes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .device import Device
     from .network import Network
 
-_HEAD = 40  # bytes of TCP and IP around what is sent at a time
+_HEAD = 40  # bytes of TCP and IP headers
 UP, DOWN = 0, 1
 
 
@@ -27,16 +27,16 @@ class Wire(Link):
         self.network = network
         self.device = device
         self.link = link
-        self.is_cut = False  # nothing comes through any more, and nobody is told
-        self._free = [float(network.clock.ms)] * 2  # when each direction has sent all
+        self.is_cut = False  # an outage: neither side is notified
+        self._free = [float(network.clock.ms)] * 2  # when each direction has sent everything
         self._last = [0, 0]  # when the last bytes of each arrive
-        self._wait(UP, 2 * link.latency)  # TCP's handshake goes before
+        self._wait(UP, 2 * link.latency)  # TCP's handshake
 
     def _wait(self, way: int, ms: int) -> None:
         self._free[way] += ms
 
     def _arrival(self, way: int, n: int) -> int:
-        """When n bytes that are sent now are there."""
+        """When n bytes that are sent now arrive."""
         link, numbers = self.link, self.numbers
         free, now = self._free[way], self.network.clock.ms
         if free < now:
@@ -58,24 +58,24 @@ class Wire(Link):
     # The client's end
 
     def post(self, data: bytes, *packet: Any) -> None:
-        """Send a packet; what it is, is told when the broker has read it."""
-        self.network.at(self._arrival(UP, len(data)), self._came, (data, packet))
+        """Send a packet; its description is passed to Network.was_read()."""
+        self.network.at(self._arrival(UP, len(data)), self._arrived, (data, packet))
 
     def hang_up(self) -> None:
-        """The client closes, behind all that it has sent."""
+        """The client closes the connection after everything that it has sent."""
         self.network.at(self._arrival(UP, 0), self._ended, None)
 
     def cut(self) -> None:
-        """The network is gone: neither side hears of it."""
+        """An outage begins: neither side is notified."""
         self.is_cut = True
 
     def reset_if_waiting(self) -> None:
-        """The network is back: what the broker sends again is answered with a reset."""
+        """The outage is over: a retransmission by the broker is answered with a reset."""
         if not self.closed and self.written > self.taken:
             self.break_off()
             self.network.poller.wake(self)
 
-    def _came(self, what: tuple[bytes, tuple[Any, ...]]) -> None:
+    def _arrived(self, what: tuple[bytes, tuple[Any, ...]]) -> None:
         if not (self.is_cut or self.closed):
             self.send(*what)
             self.network.poller.wake(self)
@@ -85,7 +85,7 @@ class Wire(Link):
             self.ended = True
             self.network.poller.wake(self)
 
-    # The broker's end; the heap of CPython has no lock to be lifted
+    # The broker's end; unlike in Link, no heap lock is lifted, since CPython has none
 
     def readinto(self, buf: Any, n: int | None = None) -> Any:
         self.network.settle()
@@ -104,12 +104,12 @@ class Wire(Link):
         for _ in self.parse():
             pass
         packets = self.arrived(n)
-        self.network.poller.wake(self)  # there is room again
+        self.network.poller.wake(self)  # it can be written again
         for packet in packets:
             self.device.handle(self, packet)
 
     def close(self) -> None:
-        """The broker closes."""
+        """The broker closes the connection."""
         super().close()
         if not self.is_cut:
             self.network.at(self._arrival(DOWN, 0), self.device.was_closed, self)

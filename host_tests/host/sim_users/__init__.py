@@ -1,1 +1,1 @@
-"""`slotmq sim`: scenarios whose outcome can be reckoned by hand, bad files, the options."""
+"""`slotmq sim`: scenarios whose result can be calculated by hand, invalid files, options."""

@@ -1,4 +1,4 @@
-"""A scenario as a text, simulated."""
+"""Simulates the text of a scenario."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,10 +15,10 @@ Simulated = Callable[..., Outcome]
 def simulated(tmp_path: Path) -> Simulated:
     """Simulate the scenario of this text."""
 
-    def run(text: str, **instead: object) -> Outcome:
+    def run(text: str, **overrides: object) -> Outcome:
         file = tmp_path / "scenario.toml"
         file.write_text(text)
-        return simulate(read(file, **instead), lambda percent: None)
+        return simulate(read(file, **overrides), lambda percent: None)
 
     return run
 

@@ -1,4 +1,4 @@
-"""`slotmq sim --spark`: what it is told, its runs, and its table, without Spark."""
+"""`slotmq sim --spark` without Spark: options, runs, table."""
 
 from pathlib import Path
 
@@ -40,18 +40,18 @@ def test_a_grid_is_every_combination() -> None:
 
 
 @pytest.mark.parametrize("text", ["5..3", "7", "a..b", "-1..3"])
-def test_seeds_that_are_none(text: str) -> None:
-    with pytest.raises(ToolError, match=r"expected A\.\.B"):
+def test_invalid_seeds(text: str) -> None:
+    with pytest.raises(ToolError, match=r"A\.\.B"):
         batch.seeds(text)
 
 
 @pytest.mark.parametrize("text", ["connections", "connections=", "colour=3", "queued=1,x"])
-def test_a_grid_that_is_none(text: str) -> None:
-    with pytest.raises(ToolError, match="expected LIMIT=N,N"):
+def test_an_invalid_grid(text: str) -> None:
+    with pytest.raises(ToolError, match="LIMIT=N,N"):
         batch.grid([text])
 
 
-def test_more_connections_bear_more_and_the_table_says_so() -> None:
+def test_the_table_shows_that_more_connections_deliver_more() -> None:
     work = Work(CROWD, None, batch.grid(["connections=1,4"]))
     rows = runs(work, range(1, 4))
     head, table = batch.capacity(rows, work)
@@ -64,7 +64,7 @@ def test_more_connections_bear_more_and_the_table_says_so() -> None:
     assert cells[0]["of seed"] == str(worst["seed"])
 
 
-def test_a_run_is_the_same_wherever_it_stands() -> None:
+def test_a_run_does_not_depend_on_the_others() -> None:
     work = Work(CROWD, None, batch.grid(["connections=1,4"]))
     alone = list(batch.run(work, [(2, 1)]))
     assert alone[0] == runs(work, range(1, 3))[3]
@@ -77,13 +77,13 @@ def test_a_seed_of_the_broker_has_its_trace() -> None:
     assert row["failure"] is None and row["trace"] == run(17).hash
 
 
-def test_what_failed_is_told_with_its_seed_and_how_to_run_it_again(
+def test_a_failure_is_shown_with_its_seed_and_a_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rows = [dict.fromkeys(batch.COLUMNS) | {"seed": 7, "point": 0, "failure": "AssertionError: x"}]
-    told = list(batch.failures(rows, Work(None, None, ({},)), ""))
-    assert told[0] == "seed 7: AssertionError: x"
-    assert told[1].strip().startswith("python -m host_tests.sim --first 7 --seeds 1")
+    lines = list(batch.failures(rows, Work(None, None, ({},)), ""))
+    assert lines[0] == "seed 7: AssertionError: x"
+    assert lines[1].strip().startswith("python -m host_tests.sim --first 7 --seeds 1")
 
 
 def sim(*args: object) -> tuple[int, str]:
@@ -97,19 +97,19 @@ def test_the_command_prints_the_table_and_ends_with_1_where_a_run_failed(
     file = tmp_path / "crowd.toml"
     file.write_text(CROWD)
     monkeypatch.setattr(on_spark, "rows", lambda _master, work, seeds: runs(work, seeds))
-    status, said = sim(file, "--spark", "local", "--seeds", "1..2", "--grid", "connections=3,4")
-    assert status == 0 and "delivered %" in said and "no run failed" in said
+    status, output = sim(file, "--spark", "local", "--seeds", "1..2", "--grid", "connections=3,4")
+    assert status == 0 and "delivered %" in output and "no run" in output
     broken = [dict.fromkeys(batch.COLUMNS) | {"seed": 1, "point": 0, "failure": "E: x"}]
     monkeypatch.setattr(on_spark, "rows", lambda *_: broken)
-    status, said = sim("--spark", "local", "--seeds", "1..1")
-    assert status == 1 and "seed 1: E: x" in said and "1 of 1 runs failed" in said
+    status, output = sim("--spark", "local", "--seeds", "1..1")
+    assert status == 1 and "seed 1: E: x" in output and "1 of 1" in output
 
 
-def test_what_is_wrong_is_told_before_anything_is_sent(tmp_path: Path) -> None:
+def test_errors_are_reported_before_anything_is_sent(tmp_path: Path) -> None:
     file = tmp_path / "crowd.toml"
     file.write_text(CROWD)
-    status, said = sim(file, "--spark", "local", "--seeds", "1..2", "--grid", "connections=900")
-    assert status == 2 and "limits.connections" in said
+    status, output = sim(file, "--spark", "local", "--seeds", "1..2", "--grid", "connections=900")
+    assert status == 2 and "limits.connections" in output
     assert sim(file, "--seeds", "1..2")[0] == 2
     assert sim(file, "--spark", "local")[0] == 2
     assert sim("--spark", "local", "--seeds", "1..2", "--board", "HOST")[0] == 2

@@ -1,4 +1,4 @@
-"""Clients that come and go: outages, wills, sleep, retained messages for who comes late."""
+"""Clients that disconnect and return: outages, wills, sleep, retained messages."""
 
 import pytest
 
@@ -15,15 +15,15 @@ outage_for = "10 s"
 )
 
 
-def test_a_kept_session_outlives_an_outage(simulated: Simulated) -> None:
+def test_a_persistent_session_survives_an_outage(simulated: Simulated) -> None:
     outcome = simulated(OUTAGE)
     assert summary(outcome) == (600, 600, 0, 0)
     assert 80 <= outcome.total("late") <= 100, "ten a second, for ten seconds but the last two"
     assert group(outcome, "reader").breaks == 1
 
 
-def test_a_clean_one_does_not(simulated: Simulated) -> None:
-    """What came in the ten seconds is lost: what was queued, and what found nobody."""
+def test_a_clean_session_does_not(simulated: Simulated) -> None:
+    """Messages of the ten seconds are lost: queued ones, and those without a session."""
     outcome = simulated(OUTAGE.replace("clean = false", "clean = true"))
     due, delivered, lost, _ = summary(outcome)
     assert (due, delivered + lost) == (600, 600)
@@ -31,8 +31,8 @@ def test_a_clean_one_does_not(simulated: Simulated) -> None:
     assert set(outcome.causes) <= {"on the way out", "offline"}
 
 
-def test_who_publishes_without_a_connection(simulated: Simulated) -> None:
-    """QoS 0 is lost with the outage, QoS 1 comes after it."""
+def test_a_publisher_without_a_connection(simulated: Simulated) -> None:
+    """QoS 0 is lost in the outage, QoS 1 is sent after it."""
     text = TEN.replace('name = "sensor"', 'name = "sensor"\nlink = "wifi"')
     text += '[links.wifi]\noutage_first = "20 s"\noutage_for = "10 s"'
     outcome = simulated(text)
@@ -42,8 +42,8 @@ def test_who_publishes_without_a_connection(simulated: Simulated) -> None:
     assert outcome.causes["publisher"] == pytest.approx(100, abs=2)
 
 
-def test_a_will_for_whom_the_network_left(simulated: Simulated) -> None:
-    """At a keep-alive of 4 s the broker misses the sensor after 6 s, and says so."""
+def test_a_will_after_an_outage(simulated: Simulated) -> None:
+    """With a keep-alive of 4 s the broker publishes the will after 6 s."""
     will = 'keep_alive = "4 s"\nlink = "wifi"\nwill = { topic = "t/gone" }\n'
     text = TEN.replace("count = 10\n", will) + '[links.wifi]\noutage_first = "20 s"\n'
     outcome = simulated(text + 'outage_for = "30 s"')
@@ -51,7 +51,7 @@ def test_a_will_for_whom_the_network_left(simulated: Simulated) -> None:
 
 
 def test_sleeping_sensors_share_the_connections(simulated: Simulated) -> None:
-    """Twelve of them and a reader, of whom a Pico W takes four at a time."""
+    """Twelve sensors and a reader; a Pico W accepts four clients at a time."""
     text = TEN.replace("count = 10", "count = 12\nsleeps = true").replace(
         "rate = 1", 'every = "20 s"'
     )
@@ -67,10 +67,10 @@ def test_retained_messages_are_not_counted_twice(simulated: Simulated) -> None:
     outcome = simulated(late)
     assert group(outcome, "reader").tally.retained == 10
     assert summary(outcome)[0] == summary(outcome)[1] == pytest.approx(295, abs=10)
-    assert outcome.total("twice") == 0
+    assert outcome.total("duplicates") == 0
 
 
-def test_the_same_seed_gives_the_same_answer(simulated: Simulated) -> None:
+def test_the_same_seed_gives_the_same_result(simulated: Simulated) -> None:
     text = OUTAGE + 'loss = 5\njitter = "50 ms"'
     first, second, other = (simulated(text, seed=seed) for seed in (7, 7, 8))
     assert first.as_json() == second.as_json()

@@ -1,4 +1,4 @@
-"""A scenario that is wrong: a line for each key, exit status 2, and nothing is written."""
+"""An invalid scenario: a line for each wrong key, exit status 2, and no file is written."""
 
 from pathlib import Path
 
@@ -28,9 +28,9 @@ def complaints(tmp_path: Path, text: str | bytes) -> list[str]:
     assert not list(tmp_path.glob("*report*"))
     lines = done.stderr.splitlines()
     start = f"Error: {file}: "
-    told = [line for line in lines if line.startswith(start)]
-    assert told == [line for line in lines if not line.startswith("bad.toml, ")]
-    return [line.removeprefix(start) for line in told]
+    reported = [line for line in lines if line.startswith(start)]
+    assert reported == [line for line in lines if not line.startswith("bad.toml, ")]
+    return [line.removeprefix(start) for line in reported]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def complaints(tmp_path: Path, text: str | bytes) -> list[str]:
         ("power_cut_every = 60\npower_off_for = 60\n" + GOOD, "power_off_for", "power_cut_every"),
     ],
 )  # fmt: skip
-def test_a_line_for_what_is_wrong(tmp_path: Path, text: str | bytes, path: str, word: str) -> None:
+def test_a_line_for_each_error(tmp_path: Path, text: str | bytes, path: str, word: str) -> None:
     (line,) = complaints(tmp_path, text)
     assert line.startswith(f"{path}: ")
     assert word in line

@@ -1,4 +1,4 @@
-"""The board's power fails: what was promised is there again, if it was to be kept."""
+"""Power failures of the board, with and without persistence."""
 
 import pytest
 
@@ -7,28 +7,28 @@ from slotmq_tools.scenario import report
 from .conftest import Simulated, group, table
 from .test_outcomes import AWAY, SHARES, TEN, summary
 
-# After the 20 messages, while the phone is away; it comes back and gets what is there.
+# After the 20 messages, while the phone is offline; it returns and gets what was restored.
 CUT = 'power_cut_first = "35 s"\n' + AWAY.replace('"300 s"', '"40 s"')
 KEPT = '[persistence]\nsize = "1 MB"\nmedium = "{}"\n'
 
 
-def test_without_persistence_what_waited_is_lost(simulated: Simulated) -> None:
+def test_without_persistence_queued_messages_are_lost(simulated: Simulated) -> None:
     outcome = simulated(CUT, board="RPI_PICO_W")
     assert summary(outcome) == (20, 0, 20, 0)
     assert outcome.causes == {"queued": 12, "power": 8}
     assert outcome.power_cuts == 1
-    assert "The power failed once, with persistence false." in report.text(outcome)
+    assert "persistence false" in report.text(outcome)
 
 
 @pytest.mark.parametrize("medium", ["flash", "littlefs"])
-def test_with_it_everything_comes(simulated: Simulated, medium: str) -> None:
+def test_with_persistence_all_are_delivered(simulated: Simulated, medium: str) -> None:
     outcome = simulated(CUT + KEPT.format(medium), board="RPI_PICO_W")
     assert summary(outcome) == (20, 8, 12, 0)
     assert outcome.causes == {"queued": 12}
-    assert outcome.total("twice") == 0
+    assert outcome.total("duplicates") == 0
 
 
-def test_what_was_full_before_is_remembered(simulated: Simulated) -> None:
+def test_figures_before_the_power_failure_are_included(simulated: Simulated) -> None:
     outcome = simulated(CUT, board="RPI_PICO_W")
     assert table(outcome, "deliveries")[1:] == (8, 12)
     assert table(outcome, "connections")[1] == 2
@@ -37,7 +37,7 @@ def test_what_was_full_before_is_remembered(simulated: Simulated) -> None:
 
 @pytest.mark.parametrize("qos", [1, 2])
 def test_a_stream_goes_on(simulated: Simulated, qos: int) -> None:
-    """Ten a second, and 5 s without a broker: all of it comes in the end, QoS 2 once."""
+    """Ten messages per second, and 5 s without a broker: all are delivered, QoS 2 once."""
     text = TEN.replace('name = "reader"', 'name = "reader"\nclean = false')
     text = text.replace("qos = 1", f"qos = {qos}")
     text += KEPT.format("flash") + "[limits]\nmessages = 200\nmessage_bytes = 16384\n"
@@ -49,11 +49,11 @@ def test_a_stream_goes_on(simulated: Simulated, qos: int) -> None:
     outcome = simulated('power_cut_every = "1 min"\npower_cut_first = "3 s"\n' + text)
     assert summary(outcome) == (600, 600, 0, 0)
     assert 50 < outcome.total("late") < 100
-    assert outcome.total("twice") <= (5 if qos == 1 else 0)
+    assert outcome.total("duplicates") <= (5 if qos == 1 else 0)
     assert group(outcome, "sensor").breaks == 10
 
 
-def test_qos_0_of_that_time_is_lost(simulated: Simulated) -> None:
+def test_qos_0_is_lost_during_the_power_failure(simulated: Simulated) -> None:
     text = 'power_cut_first = "20 s"\n' + TEN.replace("qos = 1", "qos = 0")
     outcome = simulated(text)
     assert sum(outcome.causes.values()) == pytest.approx(80, abs=15)

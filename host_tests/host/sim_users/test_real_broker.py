@@ -1,5 +1,5 @@
-"""The simulated network against a real one: the same scenario, played to a broker process over
-sockets as fast as it goes, delivers and drops as many messages.
+"""The simulated network compared with a real one: the same scenario, played over sockets to a
+broker process, delivers and drops the same number of messages.
 """
 
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ SMALL = TEN.replace('"60 s"', '"6 s"')
     ids=["small", "qos 2", "connections", "retained", "queued", "qos 0 away",
          "messages", "deliveries", "drop oldest"],
 )  # fmt: skip
-def test_a_broker_process_does_the_same(tmp_path: Path, text: str) -> None:
+def test_a_broker_process_gives_the_same_counts(tmp_path: Path, text: str) -> None:
     file = tmp_path / "scenario.toml"
     file.write_text(text)
     scenario = read(file)
@@ -67,18 +67,18 @@ def started(scenario: Scenario, folder: Path) -> Iterator[BrokerProcess]:
 
 
 def play(scenario: Scenario, process: BrokerProcess) -> tuple[int, dict[str, int]]:
-    """How many messages came, and what each table refused."""
-    played = Played(scenario, process)
+    """How many messages were delivered, and what each table refused."""
+    player = Player(scenario, process)
     try:
-        played.play()
-        return played.delivered, played.refused()
+        player.play()
+        return player.delivered, player.refused()
     finally:
-        for client in played.clients:
+        for client in player.clients:
             client.sock.close()
 
 
-class Played:
-    """Everyone comes, some leave, all is published, and who left comes back."""
+class Player:
+    """All clients connect, some leave, all messages are published, those that left return."""
 
     def __init__(self, scenario: Scenario, process: BrokerProcess) -> None:
         self.scenario = scenario
@@ -89,7 +89,9 @@ class Played:
     def play(self) -> None:
         groups = sorted(self.scenario.clients, key=lambda group: group.start)
         there = [
-            (group, n, self.come(group, n)) for group in groups for n in range(1, group.count + 1)
+            (group, n, self.connect(group, n))
+            for group in groups
+            for n in range(1, group.count + 1)
         ]
         for group, _, client in there:
             if client and group.online_for:
@@ -102,13 +104,13 @@ class Played:
         self.read(there)
         for group, n, _ in there:
             if group.online_for:
-                self.read([(group, n, self.come(group, n))])
+                self.read([(group, n, self.connect(group, n))])
 
     def client(self) -> Client:
         self.clients.append(Client(self.address))
         return self.clients[-1]
 
-    def come(self, group: Clients, number: int) -> Client | None:
+    def connect(self, group: Clients, number: int) -> Client | None:
         client = self.client()
         packet = codec.connect(group.client_id(number), clean=group.clean)
         if client.connect(packet).code:
@@ -134,7 +136,7 @@ class Played:
 
     def refused(self) -> dict[str, int]:
         there = next(client for client in self.clients if client.sock.fileno() >= 0)
-        there.send(GOODBYE)  # there must be room for one more
+        there.send(GOODBYE)  # frees a connection
         there.expect_end()
         client = self.client()
         client.connect(codec.connect("looks"))

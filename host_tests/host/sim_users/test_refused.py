@@ -1,5 +1,6 @@
-"""What settings refuse is told by the name of the setting, not as a limit that was full or a
-connection that broke."""
+"""A refusal by a setting is reported with the name of the setting, not as a limit that was reached
+or a connection that broke.
+"""
 
 import pytest
 
@@ -10,13 +11,13 @@ from slotmq_tools.scenario.refusal import CLIENTS
 from .conftest import Simulated, group
 from .test_outcomes import TEN, summary
 
-# One who publishes, one who reads; each test changes one of them, or the settings
+# A publisher and a reader; each test changes one of them, or the settings
 ONE = TEN.replace("count = 10\n", "").replace('"60 s"', '"20 s"')
 PUBLISHER = 'name = "sensor"\n'
 
 
 @pytest.mark.parametrize(
-    ("setting", "who", "told"),
+    ("setting", "who", "reported"),
     [
         ("max_keepalive = 30", 'name = "sensor"\nkeep_alive = 40\n', "max_keepalive"),
         ("max_keepalive = 30", 'name = "sensor"\nkeep_alive = 0\n', "max_keepalive"),
@@ -49,26 +50,24 @@ PUBLISHER = 'name = "sensor"\n'
     ],
     ids=["keep-alive", "none", "client-id", "will", "will-5", "retained-will", "long", "long-5"],
 )
-def test_a_client_that_may_not_come_in(
-    simulated: Simulated, setting: str, who: str, told: str
-) -> None:
-    """QoS 0, which does not wait: all of it is lost, and that is no matter of a table."""
+def test_a_refused_publisher(simulated: Simulated, setting: str, who: str, reported: str) -> None:
+    """All QoS 0 messages are lost, and no limit was reached."""
     text = ONE.replace(PUBLISHER, who).replace("qos = 1 }", "qos = 0 }")
     text = text.replace('name = "reader"', 'name = "reader"\nkeep_alive = 20')
     outcome = simulated(text + f"[settings]\n{setting}")
-    assert [hit.limit for hit in outcome.refusals] == [told]
+    assert [hit.limit for hit in outcome.refusals] == [reported]
     assert outcome.refusals[0].who.startswith("sensor")
     assert outcome.hits == []
     assert summary(outcome) == (20, 0, 20, 0)
     assert outcome.causes == {"settings": 20}
     shown = " ".join(report.text(outcome).split())
-    assert f"The broker refused a client at the start (sensor{'-one' * ('one' in who)})" in shown
-    assert f": settings.{told} is " in shown
-    assert "No limit was hit." in shown
-    assert outcome.as_json()["refused_by"][0]["setting"] == told
+    assert f"at the start (sensor{'-one' * ('one' in who)})" in shown
+    assert f": settings.{reported} is " in shown
+    assert "No limit" in shown
+    assert outcome.as_json()["refused_by"][0]["setting"] == reported
 
 
-def test_one_that_reads_and_may_not_come_in(simulated: Simulated) -> None:
+def test_a_refused_reader(simulated: Simulated) -> None:
     text = ONE.replace(PUBLISHER, PUBLISHER + "keep_alive = 20\n")
     outcome = simulated(text + "[settings]\nmax_keepalive = 30")
     assert outcome.causes == {"settings": 20}
@@ -76,19 +75,19 @@ def test_one_that_reads_and_may_not_come_in(simulated: Simulated) -> None:
     assert outcome.hits == []
 
 
-def test_more_clients_than_a_setting_lets_in(simulated: Simulated) -> None:
+def test_more_clients_than_a_setting_allows(simulated: Simulated) -> None:
     text = ONE.replace('name = "reader"', 'name = "reader"\ncount = 3')
     outcome = simulated(text + "[settings]\nmax_connections = 2")
     assert [(hit.limit, hit.who) for hit in outcome.hits] == [("max_connections", "reader-2")]
     assert outcome.refusals == []
     assert outcome.causes == {"connections": 40}
     shown = report.text(outcome)
-    assert "settings.max_connections is 2; raise it, up to limit connections." in shown
+    assert "settings.max_connections is 2" in shown
     assert "limit connections is" not in shown
 
 
-def test_more_sessions_than_there_are(simulated: Simulated) -> None:
-    """Four connections and four sessions; a session of one that is away is not given up."""
+def test_more_sessions_than_the_table_holds(simulated: Simulated) -> None:
+    """Four connections and four sessions; the session of an offline client is not removed."""
     away = (
         ONE.replace('name = "reader"', 'name = "reader"\nclean = false')
         + """
@@ -127,10 +126,10 @@ sessions = "refuse"
     ],
     ids=lambda each: str(each).partition(" ")[0],
 )
-def test_messages_that_may_not_be_published(
+def test_refused_messages(
     simulated: Simulated, setting: str, flags: str, *, is_closed: bool, version: str, qos: int
 ) -> None:
-    """Whatever the QoS at which nobody gets them; the receiver's connection does not break."""
+    """They are lost whatever the QoS of the subscription; the reader stays connected."""
     text = ONE.replace("qos = 1 }", f"qos = {qos}, {flags} }}")
     text = text.replace(PUBLISHER, f'{PUBLISHER}version = "{version}"\n')
     for wanted in ("subscribe_qos = 1", "subscribe_qos = 0"):
@@ -142,16 +141,16 @@ def test_messages_that_may_not_be_published(
         assert group(outcome, "reader").breaks == 0
 
 
-def test_a_qos_that_may_not_be_published(simulated: Simulated) -> None:
+def test_a_refused_qos(simulated: Simulated) -> None:
     outcome = simulated(ONE + "[settings]\nmax_qos = 0")
     assert outcome.causes == {"max_qos": 20}
-    assert "settings.max_qos is lower: the broker closed its publisher" in report.text(outcome)
+    assert "settings.max_qos is lower" in report.text(outcome)
     outcome = simulated(ONE.replace("qos = 1 }", "qos = 0 }") + "[settings]\nmax_qos = 0")
     assert summary(outcome) == (20, 20, 0, 0)
 
 
-def test_what_is_under_way_at_the_end_still_waits(simulated: Simulated) -> None:
-    """300 bytes a second for the 500 of a message: no connection broke."""
+def test_messages_in_transit_at_the_end_are_not_lost(simulated: Simulated) -> None:
+    """300 bytes per second for messages of 500 bytes; no connection breaks."""
     text = ONE.replace("qos = 1 }", "qos = 0, payload = 500 }").replace(
         'name = "reader"', 'name = "reader"\nlink = "thin"'
     )
@@ -166,8 +165,8 @@ def test_each_setting_is_explained() -> None:
     assert {"max_qos", "retain_available"} <= CLIENTS.keys() & CAUSES.keys()
 
 
-def test_a_table_that_was_full_for_qos_0(simulated: Simulated) -> None:
-    """With MQTT 5.0 what a client sends to itself is queued: ten at once for a queue of four."""
+def test_a_full_queue_for_qos_0(simulated: Simulated) -> None:
+    """What a client sends to itself is queued: ten messages together for a queue of four."""
     text = """
 duration = "20 s"
 [[clients]]
