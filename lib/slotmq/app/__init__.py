@@ -46,9 +46,9 @@ def _start(app, argv):
         told = borrow("app.start", "start", app, list(argv))
         # One after the other: each uses the heap that the one before it has freed.
         if "record" in app.lines:
-            borrow("recorder.start", "keep", app)
+            borrow("recorder.start", "prepare", app)
         if app.settings.persistence:
-            borrow("journal.start", "keep", app)
+            borrow("journal.start", "start", app)
         app.lines = {}
         print(told)
     except (ConfError, MemoryError, OSError, ValueError) as error:

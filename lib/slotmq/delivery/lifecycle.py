@@ -25,7 +25,7 @@ def publish_stored(broker, msg, _session):
         five.expiring(broker)
     if flags & 1:
         empty = five and five.is_empty(broker, msg)
-        retain.keep(broker, broker.work, 0, n, _NONE if empty else msg)
+        retain.set_message(broker, broker.work, 0, n, _NONE if empty else msg)
     routing.fan_out(broker, msg, flags >> 1 & 3, routing.route(broker, broker.work, 0, n))
     broker.no_commit = before
 

@@ -2,8 +2,9 @@
 #
 # A new subscription receives every retained message that matches. A scan over the table sends
 # them. It stops when the client's buffer or queue is full and continues later from the slot it
-# had reached, so that none is lost and no turn is long. After the table come the $SYS topics,
-# whose values are made when they are asked for. Does not allocate, except for $SYS.
+# had reached, so that none is lost and no turn is long. After the last slot the scan goes through
+# the $SYS topics, whose values are made then. Owns nothing: subscriptions.scan has the next slot
+# of each subscription. Does not allocate, except for $SYS.
 from slotmq.delivery.outgoing import send_message
 from slotmq.delivery.routing import has_space
 from slotmq.fast import append, topic_matches, unref
@@ -12,13 +13,14 @@ from slotmq.platform.runtime import const
 _NONE = const(0xFFFF)
 _RETAINED = const(0x31)
 _EXTRA = const(8)
-_KEPT = const(16)  # in the flags of a message: the journal has it
+_HAS_ROW = const(16)  # in the flags of a message: the journal has its row
 _PUBLISH_OUT = const(3)
 _SLOTS = const(2048)  # that one call of scan() looks at
 
 
-def keep(broker, buf, topic, topic_len, msg):
-    """Make a stored message the retained one of its topic; NONE or empty clears it [3.3.1-5]."""
+def set_message(broker, buf, topic, topic_len, msg):
+    """Make a stored message the retained message of its topic; NONE or an empty one removes the
+    topic's [3.3.1-5]."""
     retained = broker.retained
     messages = broker.messages
     slot = retained.find(buf, topic, topic_len)
@@ -26,7 +28,7 @@ def keep(broker, buf, topic, topic_len, msg):
         if slot != _NONE:
             unref(broker.tables, retained.remove(slot))
         return
-    if broker.journal_full and not messages.flags[msg] & _KEPT:
+    if broker.journal_full and not messages.flags[msg] & _HAS_ROW:
         retained.refused += 1
         return
     if slot != _NONE:
@@ -37,8 +39,9 @@ def keep(broker, buf, topic, topic_len, msg):
     messages.refs[msg] += 1
 
 
-def start(broker, session, sub):
-    """Begin the scan of the retained messages for a subscription [3.3.1-6]."""
+def start_scan(broker, session, sub):
+    """A new subscription is owed the retained messages [3.3.1-6]: mark it for scan(), which
+    Broker.send_waiting() calls once the packet is handled."""
     subs = broker.subscriptions
     if not subs.scan[sub]:
         broker.sessions.scans[session] += 1
@@ -63,7 +66,7 @@ def scan(broker, session):
 
 
 def _scan_one(broker, session, sub):
-    # True if this subscription was sent every retained message that matches.
+    # Continue the scan of one subscription; True: it is complete.
     subs = broker.subscriptions
     retained = broker.retained
     work = broker.work
@@ -73,7 +76,7 @@ def _scan_one(broker, session, sub):
     if not _has_wildcard(work, text, end):
         slot = retained.find(work, text, n)
         if slot != _NONE:
-            return give(broker, session, sub, retained.msg[slot])
+            return deliver(broker, session, sub, retained.msg[slot])
         return work[text] != 36 or _has_sys(broker, session, sub, text, n)
     if not _scan_slots(broker, session, sub, text, n):
         return False
@@ -81,7 +84,7 @@ def _scan_one(broker, session, sub):
 
 
 def _scan_slots(broker, session, sub, text, n):
-    # True if the last slot was reached.
+    # Scan the table for a filter with wildcards; True: the last slot was reached.
     subs = broker.subscriptions
     retained = broker.retained
     msgs = retained.msg
@@ -95,7 +98,7 @@ def _scan_slots(broker, session, sub, text, n):
     while slot < end:
         msg = msgs[slot]
         if msg != _NONE and topic_matches(work, text, n, work, 0, names.read(slot, work, 0)):
-            if not (is_plain and _put(broker, conn, msg) or give(broker, session, sub, msg)):
+            if not (is_plain and _put(broker, conn, msg) or deliver(broker, session, sub, msg)):
                 break
         slot += 1
     broker.scan_left -= slot - begun
@@ -106,7 +109,7 @@ def _scan_slots(broker, session, sub, text, n):
 
 
 def _put(broker, conn, msg):
-    # The common case: a short message of QoS 0, to version 3. False: it was not sent.
+    # Send it in the most frequent case: a short message, at QoS 0, to version 3. False: not sent.
     messages = broker.messages
     conns = broker.conns
     n = messages.topic_len[msg] + messages.payload_len[msg] + 2
@@ -129,21 +132,21 @@ def _has_sys(broker, session, sub, text, n):
     return broker.sys is None or broker.sys.scan(session, sub, text, n)
 
 
-def give(broker, session, sub, msg):
-    """A retained message to a session, for a subscription of its; False: not now."""
+def deliver(broker, session, sub, msg):
+    """Send or queue a retained message for a subscription of the session; False: not now."""
     granted = broker.subscriptions.qos[sub]
     if granted and not broker.upgrade_qos:
         granted = min(granted, broker.messages.flags[msg] >> 1 & 3)
     five = broker.five
     if not granted:
         if five:
-            five.now_for = five.identifier[sub]
+            five.next_ident = five.identifier[sub]
         return send_message(broker, broker.sessions.conn[session], msg, _RETAINED, 0)
     if not has_space(broker, session, msg):
         return False
     entry = append(broker.tables, session, msg, granted << 1 | 1)
     if five:
-        five.came_by(entry, _NONE, five.identifier[sub])
+        five.set_subscription(entry, _NONE, five.identifier[sub])
     return True
 
 

@@ -3,8 +3,8 @@
 # A QoS 0 packet is copied from the receive buffer to the outgoing buffers (publish_packet).
 # Every other message is stored in a message slot, queued for each receiver (fan_out) and sent
 # by drain(). drain() also sends again after a reconnect and continues when a socket is writable
-# again. It runs after the whole input of a connection was handled: once for all its messages,
-# and after the space for its acknowledgements is reserved. Does not allocate.
+# again. The broker calls it when the whole input of a connection has been handled: once for all
+# messages, and after the acknowledgements were placed. Owns nothing. Does not allocate.
 #
 # flags are the lower four bits of PUBLISH's first byte: DUP 8, QoS << 1, RETAIN 1.
 from slotmq.delivery.encode import put_short
@@ -33,7 +33,7 @@ _DROPPED = const(4)
 
 
 def route(broker, buf, topic, topic_len):
-    """The place of the receivers of a valid topic name in the route pool."""
+    """The slot in routes of a valid topic name: the range of its receivers in the route pool."""
     subs = broker.subscriptions
     slot = subs.routes.find(buf, topic, topic_len)
     if slot >= 0:
@@ -43,7 +43,7 @@ def route(broker, buf, topic, topic_len):
 
 
 def publish_packet(broker, pkt, buf, slot):
-    """A QoS 0 PUBLISH, byte for byte, to all its receivers."""
+    """Copy a QoS 0 PUBLISH to all receivers of a route."""
     subs = broker.subscriptions
     conns = broker.conns
     i = subs.routes.first[slot]
@@ -63,9 +63,10 @@ def publish_packet(broker, pkt, buf, slot):
 
 
 def _place_slowly(broker, pkt, buf, session):
+    # To the receiver at which place() stopped: its buffer is full, or it is the sender.
     conn = broker.sessions.conn[session]
     if conn == broker.reading:
-        # to its own sender: only after its input was handled
+        # To its own sender, whose free space is reserved for answers until its input is handled
         broker.queued_to_self = True
         broker.conns.tx_limit[conn] = broker.conns.tx_end[conn]
         msg = store(broker, pkt, buf, 0)
@@ -101,7 +102,7 @@ def must_queue(broker, session):
 
 
 def fan_out(broker, msg, qos, slot):
-    """A stored message to all receivers of a route, each at its effective QoS [3.8.4-6]."""
+    """Queue a stored message for all receivers of a route, each at its effective QoS [3.8.4-6]."""
     subs = broker.subscriptions
     if subs.needs_options:
         broker.five.fan_out(broker, msg, qos, slot)
@@ -139,12 +140,12 @@ def _send_qos0(broker, session, msg):
 
 
 def must_wait(broker, conn):
-    """Is there no space only because nothing is sent in the middle of a packet?"""
+    """Is there no space only because the journal allows no flush in the middle of a packet?"""
     return broker.journal and broker.no_commit and broker.conns.out[conn] != _BLOCKED
 
 
 def is_behind(broker, session):
-    """Was a QoS 0 message queued because nothing may be sent? Then the next ones are too."""
+    """Was a QoS 0 message queued because of must_wait()? Then later ones must follow it."""
     sessions = broker.sessions
     if not broker.journal or not broker.no_commit or sessions.conn[session] == _NONE:
         return False
@@ -159,23 +160,24 @@ def enqueue(broker, session, msg, flags):
     """Queue a stored message for one session, if there is space or space can be made.
 
     -> the entry, or NONE."""
-    gone = 0
+    freed = 0
     for _ in range(TRIES):
-        if has_space(broker, session, msg, gone):
+        if has_space(broker, session, msg, freed):
             return append(broker.tables, session, msg, flags)
         if broker.settings.when_full["deliveries"] != "drop_oldest":
             break
-        more = drop_oldest(broker, session)
-        if not more:
+        blocks = drop_oldest(broker, session)
+        if not blocks:
             break
-        gone += more
+        freed += blocks
     broker.deliveries.refused += 1
     broker.stats[_DROPPED] += 1
     return _NONE
 
 
-def has_space(broker, session, msg=_NONE, instead=0, more=0):
-    """May one more message wait for this session? instead: blocks that were made free for it."""
+def has_space(broker, session, msg=_NONE, freed=0, size=0):
+    """May one more message wait for this session? It is in slot msg, or has `size` bytes and no
+    slot yet. freed: blocks that drop_oldest() has freed for it."""
     sessions = broker.sessions
     waiting = sessions.queued[session]
     window = broker.deliveries.window
@@ -185,40 +187,41 @@ def has_space(broker, session, msg=_NONE, instead=0, more=0):
         most += window[0]
     if waiting >= most or broker.deliveries.count[2] == _NONE:
         return False
-    return may_hold(broker, session, msg, more, instead, 1)
+    return may_hold(broker, session, msg, size, freed, 1)
 
 
-def is_tight(broker, more, n):
-    """With a message of so many bytes more (0: none), and n deliveries, may a session have
-    more than its share of the slots or bytes? Not where less than the smallest share is taken."""
+def is_tight(broker, size, n):
+    """Must the quotas of sessions be checked before a message of `size` bytes (0: it has a slot
+    already) and n deliveries are added? Not as long as less is in use than the smallest quota."""
     messages = broker.messages
     window = broker.deliveries.window
     arena = messages.arena
-    if messages.count[0] + (more > 0) > window[2]:
+    if messages.count[0] + (size > 0) > window[2]:
         return True
     count = broker.deliveries.count
     if count[0] + n > count[5]:
         return True
-    return (arena.free_blocks() - window[3]) * arena.size < more
+    return (arena.free_blocks() - window[3]) * arena.size < size
 
 
-def may_hold(broker, session, msg, more, instead, n):
-    """May a session hold that message, or one of so many bytes? instead: see has_space();
-    n: deliveries that it takes, 1 or 0."""
-    if not is_tight(broker, more, n):
+def may_hold(broker, session, msg, size, freed, n):
+    """Is the message within the session's quota? msg, size, freed: see has_space(); n: deliveries
+    that it takes, 1 or 0."""
+    if not is_tight(broker, size, n):
         return True
     heap.lift()
     try:
         quota = ondemand.take("delivery.quota", broker.now)
-        found = quota.may_hold(broker, (session, msg, more, instead, n))
+        answer = quota.may_hold(broker, (session, msg, size, freed, n))
     except MemoryError:
-        found = True  # there is no receiver that could report it
+        answer = True  # no heap for the check
     heap.drop()
-    return found
+    return answer
 
 
-def may_keep(broker, session, size):
-    """May a message of the session wait for its PUBREL? If not, that is counted."""
+def may_wait_for_pubrel(broker, session, size):
+    """With qos2_delivery release: may the session's message of `size` bytes wait in a slot for its
+    PUBREL? If not, it is counted as refused."""
     full = broker.journal_full and not broker.sessions.clean[session]
     if not full and may_hold(broker, session, _NONE, size, 0, 0):
         return True
@@ -226,23 +229,24 @@ def may_keep(broker, session, size):
 
 
 def is_refused(broker, slot, qos):
-    """Is one of a route's receivers to be kept a message of that QoS, and no space for it?"""
+    """Is the journal full, and would a message of that QoS on this route need a row? Then it is
+    counted as refused."""
     if not broker.journal_full or not qos:
         return False
     with heap.lifted:
-        kept = ondemand.take("journal.compaction", broker.now).must_keep(broker, slot)
-    return kept and refuse(broker)
+        needs = ondemand.take("journal.compaction", broker.now).needs_journal(broker, slot)
+    return needs and refuse(broker)
 
 
 def refuse(broker):
-    """Count a message for which there is no space; True."""
+    """Count a message that is refused since there is no space; -> True."""
     broker.messages.refused += 1
     broker.stats[_DROPPED] += 1
     return True
 
 
 def store(broker, pkt, buf, flags):
-    """The PUBLISH in a message slot, with one reference; NONE where all is full."""
+    """Store the PUBLISH in a message slot, with one reference; NONE: there is no space."""
     topic = pkt[_TOPIC]
     payload = pkt[_PAYLOAD]
     size = pkt[_END] - payload
@@ -257,7 +261,7 @@ def store(broker, pkt, buf, flags):
 
 
 def make_space(broker):
-    """Drop a message of the longest queue if the policy says so; was one dropped?"""
+    """Drop a message of the longest queue if that is the policy; -> its blocks, or 0."""
     if broker.settings.when_full["messages"] != "drop_oldest":
         return 0
     queued = broker.sessions.queued
@@ -269,7 +273,7 @@ def make_space(broker):
 
 
 def drop_oldest(broker, session):
-    """Make space: drop the oldest message of the session that was never sent."""
+    """Drop the session's oldest message that was never sent; -> its blocks, or 0."""
     entry = broker.deliveries.oldest_queued(broker.sessions, session)
     if entry == _NONE:
         return 0

@@ -209,7 +209,7 @@ class Client:
             if readable(broker, conn) < _LEAST:
                 raise OSError(_EAGAIN)  # no space for the answer: the inbox is not read yet
             start = self._end
-            if broker.journal and broker.journal.most:
+            if broker.journal and broker.journal.reserve_end:
                 control = ondemand.take("journal.compaction", broker.now)
                 control.weigh(broker.journal, kind, len(packet))
             broker.reading = conn

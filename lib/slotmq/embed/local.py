@@ -53,7 +53,7 @@ def compact(broker):
     if not journal:
         return
     journal.pause = min(journal.pause, _RETRY)  # the cause of a failure may be gone
-    if journal.compacted() and journal.snapshot >= 0:
+    if journal.try_compaction() and journal.snapshot >= 0:
         if broker.log_mask & _NOTICE:
             broker.log(_NOTICE, "The journal is rewritten: %d bytes." % journal.medium.end)
     elif broker.log_mask & _WARNING:
@@ -154,7 +154,7 @@ def send(broker, topic, payload, qos, retain):
     pkt = new_packet(broker.pkt[10])
     if next_packet(buf, 0, len(buf), pkt) < 0:
         raise ValueError("larger than max_packet")
-    if broker.journal and broker.journal.most:
+    if broker.journal and broker.journal.reserve_end:
         ondemand.take("journal.compaction", broker.now).weigh(
             broker.journal, _PUBLISH_TYPE, len(buf)
         )
@@ -180,7 +180,7 @@ def _route(broker, pkt, buf, qos, retain):
         if msg == _NONE:
             return False  # dropped and counted, as a client's would be
     if retain:
-        retaining.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
+        retaining.set_message(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
     if qos or broker.upgrade_qos:
         routing.fan_out(broker, msg, qos, slot)
     else:

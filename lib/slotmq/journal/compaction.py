@@ -1,6 +1,7 @@
 # compaction.py - the journal's rare tasks: begins a new generation, reserves space for the next
-# one, and writes the rows that CONNECT and SUBSCRIBE change (journal/rows.py). Loaded on demand;
-# allocates. Owns nothing: what must be remembered is in the Journal.
+# one, sets whether the journal is full, and writes the rows that CONNECT and SUBSCRIBE change
+# (journal/rows.py). Loaded on demand; allocates. Owns nothing: what must be remembered is in the
+# Journal.
 from slotmq.delivery.encode import put_u16, put_u32
 from slotmq.journal.rows import is_gone, write_rows
 from slotmq.journal.writer import VERSION, Journal
@@ -10,9 +11,9 @@ _NONE = const(0xFFFF)
 _NEVER = const(0x3FFFFFFF)
 _FIELDS = const(8)
 _CHANGED = const(32)
-_KEPT = const(16)
+_HAS_ROW = const(16)
 _NOTHING = const(-1)  # `snapshot` where none was ever written
-_LOOK = const(100)  # tenths of a second between two looks for space
+_LOOK = const(100)  # tenths of a second between two looks for space, if there is none
 _RETRY = const(10)  # as in journal/writer.py
 _FAR = const(65536)  # bytes that the journal grows between two looks, if there is space
 _MARGIN = const(4096)  # the same, if there is little
@@ -34,10 +35,14 @@ def write(journal):
 # A new generation
 
 
-def begin(broker, medium, newest, say, *sync):
-    """Make the broker's journal. Its generations have higher numbers than `newest`."""
+def begin(broker, medium, newest, warn, *sync):
+    """Make the broker's journal, and write its first generation, whose number is above `newest`.
+
+    OSError: the medium cannot be written, for another reason than a lack of space. Without space
+    all clients wait, if there is anything that must be kept."""
     broker.journal = journal = Journal(broker, medium, newest, *sync)
-    tries = getattr(medium, "blocks", 1)  # each begins after the block that could not be written
+    # In a region of flash each try begins after the block that could not be written.
+    tries = getattr(medium, "blocks", 1)
     while True:
         try:
             make(journal)
@@ -50,7 +55,7 @@ def begin(broker, medium, newest, say, *sync):
                 broker.journal = None  # the start ends here: nothing more is written
                 medium.close()
                 raise
-    say("there is no room to write")
+    warn("there is no room to write")
     journal.snapshot = 0 if newest else _NOTHING
     _failed(journal)
     return journal
@@ -86,7 +91,7 @@ def _failed(journal, *error):
             journal.records = 0
             journal.saved = broker.now
             journal.retry_at = broker.now + _LOOK
-    note(journal, True, *error)
+    set_full(journal, True, *error)
 
 
 def make(journal):
@@ -107,12 +112,12 @@ def make(journal):
     buf[at] = journal.always | by_table << 1
     journal.record(_HEAD, at + 1)
     if by_table:
-        clock = journal.clock
-        journal.clock = _NEVER  # no COMMIT for the time alone
+        interval = journal.time_interval
+        journal.time_interval = _NEVER  # no COMMIT for the time alone
         try:
             _write_by_table(journal, journal.broker)
         finally:
-            journal.clock = clock
+            journal.time_interval = interval
     journal.write()
     medium.switch()
     journal.snapshot = medium.end
@@ -150,22 +155,22 @@ def _forget(journal):
         journal.delivery_rows[i] = 0
         broker.deliveries.flags[i] |= _CHANGED
     for i in range(broker.messages.slots):
-        broker.messages.flags[i] &= ~_KEPT
+        broker.messages.flags[i] &= ~_HAS_ROW
     broker.sessions.changed = broker.subscriptions.changed = broker.retained.changed = True
     broker.deliveries.count[4] = broker.sessions.ids_high[1] = 1
 
 
-# Space for it
+# Space for the next generation
 
 
 def spare(journal):
-    """Reserve space for the next generation, and for what comes until the next look.
+    """Reserve space for the next generation, and for what is written until the next look.
 
-    If there is none, a compaction may free some."""
+    If there is none, a compaction may free some. If that frees none, the journal is full."""
     medium = journal.medium
     broker = journal.broker
     end = medium.end
-    is_short = broker.journal_full or not medium.spare(end + _FAR + turn(broker.limits))
+    is_short = broker.journal_full or not medium.spare(end + _FAR + turn_bytes(broker.limits))
     margin = (
         _MARGIN if broker.journal_full or is_short and not medium.spare(end + 2 * _FAR) else _FAR
     )
@@ -177,20 +182,21 @@ def spare(journal):
         medium.spare(end)
         journal.retry_at = broker.now + _LOOK
     # No generation is longer than `most`: if so much is reserved, no further look is needed.
-    is_never = not is_short and end + _FAR + turn(broker.limits) >= medium.most
-    journal.safe = _NEVER if is_never else end + margin
-    journal.pending = 0
-    before = journal.most
-    journal.most = end + 2 * margin if is_short and journal.always else 0
-    if (before > 0) != (journal.most > 0):
+    is_never = not is_short and end + _FAR + turn_bytes(broker.limits) >= medium.most
+    journal.spare_until = _NEVER if is_never else end + margin
+    journal.weighed = 0
+    before = journal.reserve_end
+    journal.reserve_end = end + 2 * margin if is_short and journal.always else 0
+    if (before > 0) != (journal.reserve_end > 0):
         if broker.log_mask & _NOTICE:
-            what = "little room, what needs more is refused" if journal.most else "room for all"
+            is_little = journal.reserve_end
+            what = "little room, what needs more is refused" if is_little else "room for all"
             broker.log(_NOTICE, "The journal: %s." % what)
         broker.apply_settings()
-    note(journal, is_full)
+    set_full(journal, is_full)
 
 
-def turn(limits):
+def turn_bytes(limits):
     # The most bytes that one turn may add: what is read, and the rows of all slots.
     total = limits.connections * (limits.rx_bytes + 4 * limits.received)
     total += limits.reassembly * limits.max_packet
@@ -199,39 +205,46 @@ def turn(limits):
 
 
 def weigh(journal, kind, n):
-    """Little space is left: may this packet need more than is reserved? Then it is handled as if
-    there were none. What came before it is committed first, if that makes the difference."""
+    """Little space is left: if this packet may need more than is reserved, it is handled as if the
+    journal were full. What came before it is committed first, if that makes the difference.
+
+    kind, n: type and length of the packet. -> will it be handled so?"""
     broker = journal.broker
     # For its length, SUBSCRIBE makes the longest rows.
     need = 128 + (n if kind == _PUBLISH_TYPE else 10 * n) + 4 * broker.limits.received
     need += 22 * broker.sessions.names.count()
     if broker.journal_full:
         return False
-    if journal.medium.end + journal.pending + need > journal.most and journal.pending:
+    if journal.medium.end + journal.weighed + need > journal.reserve_end and journal.weighed:
         saved = journal.saved
         early = journal.saved = broker.now - journal.interval  # nothing may wait
         if journal.commit():
-            journal.pending = 0
+            journal.weighed = 0
         if journal.saved == early:  # no COMMIT: `now - early` would leave the small integers
             journal.saved = saved
     now = broker.now
     least = journal.medium.end + need
-    if least > journal.most and journal.whole and not journal.pending and now >= journal.retry_at:
+    if (
+        least > journal.reserve_end
+        and journal.whole
+        and not journal.weighed
+        and now >= journal.retry_at
+    ):
         # The reserve is used up; there may be more space by now.
         spare(journal)
-        if least > journal.most:
+        if least > journal.reserve_end:
             journal.retry_at = max(journal.retry_at, now + _RETRY)
-    if broker.journal_full or not journal.most:
+    if broker.journal_full or not journal.reserve_end:
         return False
-    if not journal.whole or journal.medium.end + journal.pending + need > journal.most:
+    if not journal.whole or journal.medium.end + journal.weighed + need > journal.reserve_end:
         broker.journal_full = broker.subscriptions.journal_full = _FOR_THIS_PACKET
         return True
-    journal.pending += need
+    journal.weighed += need
     return False
 
 
-def note(journal, is_full, error=_ENOSPC):
-    """Tell the tables and the log whether there is space for new promises."""
+def set_full(journal, is_full, error=_ENOSPC):
+    """Set and log whether the journal is full: whether it refuses new promises."""
     broker = journal.broker
     if (broker.journal_full is True) == is_full:
         return
@@ -243,14 +256,14 @@ def note(journal, is_full, error=_ENOSPC):
         then = "all clients wait until that changes" if waits else "nothing new is promised"
         what = "%s, %s" % (why, then) if is_full else "there is room again"
         broker.log(_WARNING, "The journal: %s." % what)
-    # After the log line, which needs heap too: if it fails, status/log_connections.py tells.
+    # After the log line, which needs heap too: if that fails, status/log_connections.py logs it.
     broker.journal_full = broker.subscriptions.journal_full = is_full
     broker.fast_path = None
     broker.apply_settings()
 
 
-def must_keep(broker, slot):
-    """Must a QoS 1 or 2 message be kept for any receiver of the route?"""
+def needs_journal(broker, slot):
+    """Would a QoS 1 or 2 message on this route need a row, since a receiver's session stays?"""
     subs = broker.subscriptions
     for i in range(subs.routes.first[slot], subs.routes.end[slot]):
         entry = subs.pool[i]

@@ -36,7 +36,7 @@ def snapshot_bytes(limits):
     return total + 64
 
 
-def medium(limits, board, location, name, say):
+def medium(limits, board, location, name, warn):
     """The medium of a journal. `location` and `name` are those of a file. ValueError: the limits
     are too high for the region that has the journal. OSError: no file can be there."""
     path = location + name
@@ -50,20 +50,20 @@ def medium(limits, board, location, name, say):
         if fits and not _is_there(path) or made.generations():
             if fits:
                 if _is_there(path):
-                    say(_NOT_READ % path)
+                    warn(_NOT_READ % path)
                 return made
             raise ValueError(_TOO_HIGH % (made.capacity, snapshot))
         text = "the region of this board's flash is too small, %s takes its place"
-        say((_HAS_ONE if fits else text) % path)
+        warn((_HAS_ONE if fits else text) % path)
     from slotmq.journal.medium_file import FileMedium
 
     kind, is_safe = promises(path)
     if is_safe is False:
         raise OSError("persistence_location: %s cannot keep a promise, %s" % (kind, path))
     if kind == "VfsLfs2":
-        say(_WEAR)
+        warn(_WEAR)
     elif not is_safe:
-        say("a power cut may break what it promises, for %s is not known to sync" % kind)
+        warn("a power cut may break what it promises, for %s is not known to sync" % kind)
     return FileMedium(path, snapshot, 8 * snapshot + 1048576)
 
 

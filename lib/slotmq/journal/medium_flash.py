@@ -111,11 +111,11 @@ class FlashMedium:
         # Begin the next block; now the buffer is empty, so the header can be made in it.
         with heap.lifted:
             self.erase((self.base + number) % self.blocks)
-            self.note(number)
+            self.put_header(number)
         if self.base == self.first:
             self.length = number + 1
 
-    def note(self, number):
+    def put_header(self, number):
         buf = self.buf
         self._blank(0)
         pack_into("<8s3I", buf, 0, _MAGIC, self.ident[0], self.ident[1], number)

@@ -118,7 +118,7 @@ def resume(medium, end):
 
 
 def begin(medium, generation):
-    skip = _beside(medium)
+    skip = _skipped_blocks(medium)
     medium.space = -1
     medium.births += 1
     medium.ident = generation, medium.births
@@ -128,7 +128,7 @@ def begin(medium, generation):
     medium.space = (medium.blocks - medium.length - skip) * medium.data
 
 
-def _beside(medium):
+def _skipped_blocks(medium):
     # How many blocks to skip after the current generation. If the last write failed (a lack of
     # space leaves `space` as it was), the next generation begins after the block that failed;
     # that block is tried again after all others.
@@ -142,7 +142,7 @@ def _beside(medium):
 def switch(medium):
     medium.sync()
     medium.space = -1
-    medium.note(0)
+    medium.put_header(0)
     medium.opened = medium.ident
     medium.first = medium.base
     medium.length = max(1, -(-medium.end // medium.data))

@@ -15,22 +15,22 @@ from slotmq.platform.runtime import const
 _FORMAT = const(1)  # of the media
 
 
-def restore(broker, medium, say=print, *sync):
+def restore(broker, medium, warn=print, *sync):
     """Put back what the medium holds, and begin to write to it; -> the broker's journal.
 
-    Call it before the first client. sync: the last two arguments of Journal. say(text) reports
+    Call it before the first client. sync: the last two arguments of Journal. warn(text) reports
     what is wrong. OSError: a limit is too low for what was promised, or the medium cannot be
     written for another reason than a lack of space."""
     from slotmq.journal.start import settle
 
-    newest, restorer = read_back(broker, medium, say)
+    newest, restorer = read_back(broker, medium, warn)
     if restorer:
         settle(broker, restorer)
     control = ondemand.take("journal.compaction", broker.now)
-    return control.begin(broker, medium, newest, say, *sync)
+    return control.begin(broker, medium, newest, warn, *sync)
 
 
-def read_back(broker, medium, say):
+def read_back(broker, medium, warn):
     """Put back what the medium holds; -> its newest generation, and the Restorer for settle(),
     None if nothing was restored."""
     ondemand.take(
@@ -47,23 +47,26 @@ def read_back(broker, medium, say):
         if end:
             if torn == DAMAGED:
                 kept = medium.set_aside(generation, True)
-                kept = _as(kept) or "; no copy of it is kept"
-                say("generation %d is damaged behind byte %d%s" % (generation, end, kept))
+                kept = _kept_as(kept) or "; no copy of it is kept"
+                warn("generation %d is damaged behind byte %d%s" % (generation, end, kept))
             elif torn:
-                say("its end was cut off: what was written last does not count")
+                warn("its end was cut off: what was written last does not count")
             if generation == generations[0] and getattr(medium, "failed", False):
-                kept = _as(medium.set_aside(0))
+                kept = _kept_as(medium.set_aside(0))
                 text = "what was newer has rotted%s; it goes on with generation %d"
-                say(text % (kept, generation))
+                warn(text % (kept, generation))
             restorer = _take_over(broker, reader, end)
             break
-        kept = _as(medium.set_aside(generation))
-        say("generation %d is %s%s" % (generation, _newer(torn, VERSION) or "damaged", kept))
+        kept = _kept_as(medium.set_aside(generation))
+        warn("generation %d is %s%s" % (generation, _newer(torn, VERSION) or "damaged", kept))
     if not generations:
         kept = medium.set_aside(0)
         if kept is not None:  # there was something
             newer = _newer(medium.is_foreign, _FORMAT)
-            say("what is there %s%s" % ("is " + newer if newer else "cannot be read", _as(kept)))
+            warn(
+                "what is there %s%s"
+                % ("is " + newer if newer else "cannot be read", _kept_as(kept))
+            )
     return newest, restorer
 
 
@@ -71,7 +74,7 @@ def _newer(version, known):
     return "of version %d, this broker knows %d" % (version, known) if version > known else ""
 
 
-def _as(name):
+def _kept_as(name):
     return "; kept as " + name if name else ""
 
 
@@ -81,6 +84,6 @@ def _take_over(broker, reader, end):
         restorer.take_over(end)
     except (IndexError, KeyError):
         # No broker writes such rows. The next start will not find them.
-        kept = _as(reader.medium.set_aside(reader.generation))
+        kept = _kept_as(reader.medium.set_aside(reader.generation))
         raise OSError("generation %d contradicts itself%s" % (reader.generation, kept))
     return restorer

@@ -27,10 +27,10 @@ _COLLECT_AFTER = const(4096)  # bytes allocated until the next collection
 _LONG = const(100)  # tenths of a second: so late, ondemand drops every module
 
 
-def keep(app):
+def start(app):
     """Restore what the journal of an App holds, and begin to write to it."""
     try:
-        _keep(app, app.broker)
+        _start(app, app.broker)
     except OSError as error:
         if not isinstance(error.args[0], int):
             raise  # its text says what is wrong
@@ -68,13 +68,13 @@ def _errno(error):
     return "[Errno %s]" % text if text.isdigit() else text  # MicroPython names a few
 
 
-def _keep(app, broker):
+def _start(app, broker):
     # One step after the other: a small heap has no space for all of them at once.
     ondemand.tick(_LONG)
     medium = _medium(app)
     if ondemand.IS_SMALL:
         gc.threshold(_COLLECT_AFTER)  # else what stays would lie among garbage
-    newest, restorer = borrow("journal.restore", "read_back", broker, medium, _say)
+    newest, restorer = borrow("journal.restore", "read_back", broker, medium, _warn)
     if ondemand.IS_SMALL:
         gc.threshold(-1)
         gc.collect()
@@ -85,18 +85,18 @@ def _keep(app, broker):
     if restorer:
         settle(broker, restorer)
     if newest or medium.is_foreign:
-        _tell(broker)
+        _log_counts(broker)
     ondemand.tick(_LONG)
     always = _setting(app, "persistence_sync") == "always"
     control = ondemand.take("journal.compaction", broker.now)
-    control.begin(broker, medium, newest, _say, always, _setting(app, "autosave_interval"))
+    control.begin(broker, medium, newest, _warn, always, _setting(app, "autosave_interval"))
 
 
 def _medium(app):
     name = _setting(app, "persistence_file")
     try:
         medium = borrow(
-            "journal.location", "medium", app.limits, app.board, _location(app), name, _say
+            "journal.location", "medium", app.limits, app.board, _location(app), name, _warn
         )
     except ValueError as error:
         raise ConfError(_wrong(app, error))
@@ -181,7 +181,7 @@ def _setting(app, name):
     return getattr(app.settings, name, DEFAULTS[name])
 
 
-def _tell(broker):
+def _log_counts(broker):
     counts = broker.sessions.names.count(), broker.messages.count[0]
     counts += broker.deliveries.count[0], broker.retained.names.count()
     text = "The journal: %d sessions, %d messages (%d deliveries, %d retained) are back."
@@ -190,5 +190,5 @@ def _tell(broker):
     log.write(_INFO, text % counts)
 
 
-def _say(text):
+def _warn(text):
     log.write(_WARNING, "The journal: %s." % text)

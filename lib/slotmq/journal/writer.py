@@ -10,7 +10,7 @@
 # commit for each end would be expensive. But a QoS 2 delivery that ends without PUBCOMP is
 # committed at once: a start infers from the deliveries in the window which may have been sent.
 #
-# A message is written before the first row that holds it; its slot then has the flag KEPT.
+# A message is written before the first row that names it; its slot then has the flag HAS_ROW.
 # Neither QoS 0 deliveries nor those of sessions that end with their connection are written.
 #
 # This file has what messages need. journal/compaction.py, which is loaded on demand with the
@@ -25,7 +25,7 @@ _NONE = const(0xFFFF)
 _FREE = const(4)
 _RELEASED = const(3)
 _CHANGED = const(32)  # in the flags of a delivery
-_KEPT = const(16)  # in the flags of a message
+_HAS_ROW = const(16)  # in the flags of a message: the journal has its row
 _EXTRA = const(8)
 _FIELDS = const(8)  # where a record's body begins in buf; its type and length stand before
 _ROW = const(4)  # in dirty: the journal has a row of the slot
@@ -59,24 +59,26 @@ class Journal:
         self.records = 0  # since the last COMMIT
         self.commits = self.failures = 0
         self.snapshot = 0  # bytes of the last compaction
-        self.whole = False  # does the current generation have all that was promised until now?
-        self.safe = 0  # up to this length of the generation, space for the next one is reserved
-        # If there is little space: the reserve's end, and bytes of packets weighed since
-        self.most = self.pending = 0
+        self.whole = False  # does the current generation have all that was promised so far?
+        # The generation may grow to this length before the next look for space
+        self.spare_until = 0
+        # Only while there is little space: the length to which the reserve suffices, else 0; and
+        # the bytes that packets handled since the last COMMIT may need
+        self.reserve_end = self.weighed = 0
         self.retry_at = 0  # tenths of a second, as the next ones
         self.pause = _RETRY - getattr(medium, "blocks", 0)
-        self.always = always  # persistence_sync always: no packet leaves before it is kept
+        self.always = always  # persistence_sync always: no packet leaves before a commit
         self.interval = min(interval_s * 10, _NEVER) or _NEVER
         self.saved = broker.now  # when the last COMMIT was written
-        # The most time without a COMMIT while something can expire
-        self.clock = _MINUTE if always else max(_MINUTE, self.interval)
+        # While something can expire, the present time is committed after so long without COMMIT
+        self.time_interval = _MINUTE if always else max(_MINUTE, self.interval)
 
     def commit(self):
-        """Write what has changed; True: packets may leave."""
+        """Write what has changed, if it is due; True: packets may leave."""
         broker = self.broker
         now = broker.now
         if broker.journal_full and self.whole and now >= self.retry_at and not broker.no_commit:
-            self._keep()
+            self._spare()
         if not self._is_due(now):
             return True
         if broker.no_commit or not self.whole and now < self.retry_at:
@@ -92,23 +94,23 @@ class Journal:
             except OSError:
                 pass
         if not self.whole:
-            return self.compacted() or not self.always
-        if medium.end >= self.safe and not broker.journal_full:
-            self._keep()
+            return self.try_compaction() or not self.always
+        if medium.end >= self.spare_until and not broker.journal_full:
+            self._spare()
         return True
 
-    def compacted(self):
+    def try_compaction(self):
         """Try to write all rows into a new generation; did that succeed?"""
         self.retry_at = self.broker.now + _RETRY  # in case its code cannot be loaded
         with heap.lifted:
-            self._control().compact(self)
+            self._compaction().compact(self)
         return self.whole
 
-    def _keep(self):
+    def _spare(self):
         with heap.lifted:
-            self._control().spare(self)
+            self._compaction().spare(self)
 
-    def _control(self):
+    def _compaction(self):
         return ondemand.take("journal.compaction", self.broker.now)
 
     def _is_due(self, now):
@@ -125,11 +127,11 @@ class Journal:
     def _is_late(self, waited):
         # A start knows the time of the last COMMIT only: what expires counts on from there.
         five = self.broker.five
-        return waited >= self.clock and five and (five.to_sweep or five.next_due < _NEVER)
+        return waited >= self.time_interval and five and (five.to_sweep or five.next_due < _NEVER)
 
     def close(self):
-        """Write what has waited; nothing follows."""
-        self.interval = self.retry_at = self.clock = 0
+        """Write what has waited, and close the medium."""
+        self.interval = self.retry_at = self.time_interval = 0
         self.commit()
         self.medium.close()
 
@@ -138,7 +140,7 @@ class Journal:
         broker = self.broker
         if broker.sessions.changed or broker.subscriptions.changed:
             with heap.lifted:
-                self._control().write(self)
+                self._compaction().write(self)
         if broker.sessions.ids_high[1]:
             self._received(broker.sessions)
         if broker.deliveries.count[4]:
@@ -149,7 +151,7 @@ class Journal:
             self.record(_COMMIT, put_u32(self.buf, _FIELDS, broker.now))
             self.saved = broker.now
             self.medium.sync()
-            self.records = self.pending = 0
+            self.records = self.weighed = 0
             self.commits += 1
 
     def _received(self, sessions):
@@ -187,7 +189,7 @@ class Journal:
                 before = deliveries.prev[entry]
             while entry != _NONE and flags[entry] & _CHANGED:
                 flags[entry] &= ~_CHANGED
-                if self._is_kept(deliveries, entry):
+                if self._needs_row(deliveries, entry):
                     self._delivery(deliveries, entry)
                 elif self.delivery_rows[entry]:
                     self.delivery_rows[entry] = 0
@@ -196,7 +198,7 @@ class Journal:
             at = next_bit(flags, at, deliveries.slots, _CHANGED)
         deliveries.count[4] = 0
 
-    def _is_kept(self, deliveries, entry):
+    def _needs_row(self, deliveries, entry):
         state = deliveries.state[entry]
         if state == _FREE or self.broker.sessions.clean[deliveries.session[entry]]:
             return False
@@ -244,9 +246,9 @@ class Journal:
         # properties and payload, as they lie in the slot
         messages = self.broker.messages
         flags = messages.flags[msg]
-        if flags & _KEPT:
+        if flags & _HAS_ROW:
             return
-        messages.flags[msg] = flags | _KEPT
+        messages.flags[msg] = flags | _HAS_ROW
         buf = self.buf
         five = self.broker.five
         extra = flags & _EXTRA
@@ -288,7 +290,7 @@ class Journal:
         self.records += 1
 
     def gone(self, kind, dirty, slot):
-        """A slot holds nothing to keep: remove its row, if the journal has one."""
+        """A slot has nothing that must survive: remove its row, if the journal has one."""
         if dirty[slot] & _ROW:
             self.record(kind, put_u16(self.buf, _FIELDS, slot))
         dirty[slot] = 0

@@ -31,7 +31,7 @@ _PCB = const(4)  # offset in bytes of the control block's address in a socket ob
 _HEADERS = const(104)  # bytes of a pbuf beside its data: its header, and TCP's to Ethernet's
 _SEGMENT = const(800)  # bytes: TCP_MSS of the port; a longer write takes several pbufs
 _PBUFS = const(5)  # of one connection at most: five times 5, SYNs and FINs are below 32
-_SHARE_LEAST = const(400)  # bytes of the smallest share
+_QUOTA_LEAST = const(400)  # bytes of the smallest share
 _WORTH = const(128)  # bytes of the shortest write that is worth a segment
 _RESERVED = const(300)  # bytes for each free slot: a CONNACK, also one that refuses
 _IN_DOUBT_MS = const(9500)  # modlwip gives up after 10 s
@@ -64,7 +64,7 @@ class Lwip:
         self.tries = _TRIES  # writes left to find it
         self.most = 0  # snd_buf of a connection that holds nothing
         n = loop.conns.slots
-        self.share = max(_SHARE_LEAST, total * 4 // (5 * n))
+        self.quota = max(_QUOTA_LEAST, total * 4 // (5 * n))
         self.left = u16(n)  # snd_buf at the last tick
         self.since = i32(n)  # tenths of a second: when it last made progress, or nothing waited
         self.gone = 0  # bytes that closed connections may still hold
@@ -90,20 +90,20 @@ class Lwip:
         """How many bytes may be written to the connection now."""
         at = self.find(stream)
         if not at:
-            return self.share  # if it was reset, write() raises
+            return self.quota  # if it was reset, write() raises
         if self.mem16[at + 2] >= _PBUFS:
             return 0
-        n = self.share - _HEADERS - self.used(stream)
+        n = self.quota - _HEADERS - self.used(stream)
         if n < _WORTH:
             # Half of what is neither held nor in a share; the next one gets half of the rest.
             conns = self.loop.conns
-            left = self.total - self.share * conns.count - _RESERVED * (conns.slots - conns.count)
+            left = self.total - self.quota * conns.count - _RESERVED * (conns.slots - conns.count)
             if self.loop.broker.now < self.gone_until:
                 left -= self.gone
             for conn in range(conns.top):
                 other = conns.stream[conn]
                 if other is not None and other is not stream:
-                    left -= max(0, self.used(other) - self.share)
+                    left -= max(0, self.used(other) - self.quota)
             n += max(0, left) // 2
         return n if n >= _WORTH else 0
 

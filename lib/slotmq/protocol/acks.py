@@ -1,5 +1,5 @@
-# acks.py - PUBACK, PUBREC, PUBREL and PUBCOMP [3.4 to 3.7]. They free places in the window;
-# drain() uses these after the whole input was handled.
+# acks.py - PUBACK, PUBREC, PUBREL and PUBCOMP of version 3 [3.4 to 3.7]. They make space in the
+# session's window, which Broker.drain() fills when the whole input has been handled. Owns nothing.
 # Does not allocate.
 from slotmq.delivery.lifecycle import publish_stored
 from slotmq.delivery.outgoing import put_ack
@@ -28,7 +28,7 @@ def handle_puback(broker, conn, pkt, buf):
 def handle_pubrec(broker, conn, pkt, buf):
     """QoS 2: release the message, keep its id until PUBCOMP [4.3.3-1].
 
-    An unknown id gets PUBREL too: else the client would wait for ever."""
+    An unknown id gets PUBREL too; otherwise the client would wait for ever."""
     result = _acknowledged(broker, conn, pkt, _SENT_2)
     if not result:
         put_ack(broker, conn, _PUBREL, pkt[_PACKET_ID])
@@ -48,15 +48,16 @@ def _acknowledged(broker, conn, pkt, state):
     if acked(broker.tables, session, packet_id, state) != _NONE:
         broker.sessions.progress[session] = broker.now
         return _OK
-    # One that waits for another kind would wait for ever. With retry_interval this may be a late
-    # one, of what had the id before; PUBREC may come again.
+    # No delivery with this id waits for this packet. If one waits for another kind, it would wait
+    # for ever: a protocol error. But PUBREC may come again, and with retry_interval this may be a
+    # late acknowledgement, of the message that had the id before.
     sent = broker.deliveries.find(session, packet_id)
     late = broker.settings.retry_interval or state == _SENT_2 and sent == _RELEASED
     return _PROTOCOL if sent and not late else _OK
 
 
 def handle_pubrel(broker, conn, pkt, buf):
-    """QoS 2: the sender releases the id; with method A the message is published now."""
+    """QoS 2: the sender releases the id. A message that was held until now is published."""
     odd = pkt[_FLAGS] != 2 and broker.conns.level[conn] != 3
     if odd or pkt[_TOTAL] != 4 or not pkt[_PACKET_ID]:
         return _MALFORMED

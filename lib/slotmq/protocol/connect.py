@@ -1,7 +1,7 @@
-# connect.py - CONNECT [3.1], a list of steps: read the fields, check them,
-# find out who it is. What follows, if it may come in, is protocol/open_session.py's.
-# Each step gives 0 to go on, or the result that ends the connection.
-# The control plane: may allocate and free.
+# connect.py - CONNECT [3.1]: reads the fields, checks them, asks who the client is. Each step
+# returns 0 to go on, or the result that ends the connection. If the client may connect,
+# protocol/open_session.py follows; a CONNECT of version 5 goes on in v5/connect.py. Owns nothing.
+# Control plane: may allocate and free.
 from slotmq.fast import utf8_ok
 from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
@@ -35,7 +35,7 @@ class Fields:
     buf = None  # the packet's
     level = flags = keep_alive = 0
     client_id = will_topic = will_message = user_name = password = None
-    more = None  # v5/connect.py's part
+    v5 = None  # the Connect5 of v5/connect.py, if it is of version 5
     # Of version 5; times in seconds
     expiry = will_delay = 0
     will_expiry = None
@@ -43,7 +43,7 @@ class Fields:
     server_keep_alive = expiry_lowered = wants_information = False
 
     def read(self, where=0):
-        """One of the texts as bytes, or None. Without `where` the user name as the log has it."""
+        """One of the texts as bytes, or None. Without `where`: the user name, for the log."""
         if where == 0:
             return (self.user or self.read(self.user_name) or b"").decode()[:_USER_SHOWN]
         return where and bytes(self.buf[where[0] : where[0] + where[1]])
@@ -82,7 +82,7 @@ def handle(broker, conn, pkt, buf):
 
 
 def _read_level(broker, buf, at, end, fields):
-    # Protocol name and level. A level of the future: refused with a code [3.1.2-2].
+    # Protocol name and level. An unknown level is refused with a return code [3.1.2-2].
     size = buf[at] << 8 | buf[at + 1] if end - at > 1 else 0
     name = bytes(buf[at + 2 : at + 2 + size])
     at += 2 + size
@@ -135,13 +135,13 @@ def _flags_ok(flags, level):
 
 
 def check_login(broker, buf, fields):
-    """May it come in with this user name? 0 or a return code."""
+    """May the client connect with this user name and password? 0 or a return code."""
     if broker.may_connect:
         who = (fields.client_id, fields.user_name, fields.password)
         return broker.may_connect(*[fields.read(where) for where in who])
     if broker.settings.allow_anonymous:
         return 0
-    return _NOT_AUTHORIZED if fields.user_name is None else _BAD_LOGIN  # nobody is known
+    return _NOT_AUTHORIZED if fields.user_name is None else _BAD_LOGIN  # there are no users
 
 
 def _check_client_id(broker, buf, fields):
@@ -157,17 +157,17 @@ def _check_client_id(broker, buf, fields):
 
 
 def _keep_alive_ok(broker, keep_alive):
-    # No packet of 3.1.1 tells a shorter one: as mosquitto, the id is refused.
+    # CONNACK of 3.1.1 cannot set a shorter one, so the client id is refused, as by mosquitto.
     most = broker.settings.max_keepalive
     return most in (0, 65535) or 0 < keep_alive <= most
 
 
 def check_will(broker, buf, fields):
-    """What holds for PUBLISH holds for a will: one that may not be published is forgotten."""
+    """Clear the will flag if the client may not publish this message: the will is dropped."""
     topic, n = fields.will_topic
     size = fields.will_message[1]
-    ask = buf[topic] == 36 or 0 < broker.settings.message_size_limit < size
-    local = ask and ondemand.take("embed.local", broker.now)
+    is_special = buf[topic] == 36 or 0 < broker.settings.message_size_limit < size
+    local = is_special and ondemand.take("embed.local", broker.now)
     forbidden = local and local.refused(broker, buf, topic, n, fields, size)
     if not forbidden and broker.may_publish:
         client_id = fields.read(fields.client_id)

@@ -166,7 +166,7 @@ def _handle(broker, conn, buf, at, end, buffered):
         n = next_packet(buf, at, end, pkt)
         if n <= 0:
             break
-        if broker.journal and broker.journal.most:  # little space: is there enough for this?
+        if broker.journal and broker.journal.reserve_end:  # little space: enough for this one?
             heap.lift()
             ondemand.take("journal.compaction", broker.now).weigh(broker.journal, pkt[_TYPE], n)
             heap.drop()

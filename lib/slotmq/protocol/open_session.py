@@ -28,8 +28,8 @@ _WILL = const(4)
 def open_session(broker, conn, buf, fields):
     """Accept the client, if there is space for it; a result."""
     ids, off, n = _client_id(broker, buf, fields)
-    if fields.more:
-        code = fields.more.prepare(broker, conn, fields)
+    if fields.v5:
+        code = fields.v5.prepare(broker, conn, fields)
         if code:
             return refuse(broker, conn, code, fields)
     user = broker.log_mask & _NOTICE and fields.read()
@@ -37,7 +37,7 @@ def open_session(broker, conn, buf, fields):
         broker.conns.source[conn] = [broker.conns.source[conn], user]
     sessions = broker.sessions
     session = sessions.find(ids, off, n)
-    if broker.journal_full and _must_keep(broker, fields, session):
+    if broker.journal_full and _needs_journal(broker, fields, session):
         return refuse(broker, conn, _UNAVAILABLE, fields, b"room in the journal")
     old = _older(broker, session)
     if old != _NONE and not _gives_way(broker, conn, old):
@@ -55,10 +55,10 @@ def open_session(broker, conn, buf, fields):
         if will == _NONE:
             text = b"messages or topic_bytes for the will"
             return refuse(broker, conn, _UNAVAILABLE, fields, text)
-    present = 0
+    present = 0  # CONNACK's Session Present, or -reason code if there is no slot
     if old != _NONE:
         if sessions.clean[session] and not (_may_come(broker, fields) or _evict(broker)):
-            sessions.refused += 1  # no slot for a kept session in place of the old one
+            sessions.refused += 1  # no slot for a session that stays in place of a clean one
             present = -_QUOTA
         else:  # nothing can refuse it now: end the older connection, publish its will [3.1.4-2]
             broker.end(old, _TAKEN_OVER)
@@ -68,14 +68,14 @@ def open_session(broker, conn, buf, fields):
         if will != _NONE:
             unref(broker.tables, will)
         text = b"sessions" if _may_come(broker, fields) else b"sessions that stay"
-        return refuse(broker, conn, -present if fields.more else _UNAVAILABLE, fields, text)
+        return refuse(broker, conn, -present if fields.v5 else _UNAVAILABLE, fields, text)
     session = broker.conns.session[conn]
     sessions.will[session] = will
     broker.conns.state[conn] = _CONNECTED
     broker.conns.keep_alive_timeout[conn] = fields.keep_alive * 15  # 1.5 times [3.1.2-24]
-    if fields.more:
+    if fields.v5:
         broker.conns.state[conn] = _FIVE
-        fields.more.opened(broker, conn, fields, present)
+        fields.v5.opened(broker, conn, fields, present)
     else:
         if broker.five:
             broker.five.opened_3(broker, session, fields.flags & _CLEAN)
@@ -85,8 +85,8 @@ def open_session(broker, conn, buf, fields):
     return _ACCEPTED
 
 
-def _must_keep(broker, fields, session):
-    # The journal has no space for something new: a will, or a kept session.
+def _needs_journal(broker, fields, session):
+    # Would this CONNECT need a new row, of a will or of a session that stays? Counted as refused.
     if fields.flags & _WILL:
         broker.messages.refused += 1
         return True
@@ -97,8 +97,8 @@ def _must_keep(broker, fields, session):
 
 
 def _stays(fields):
-    # Is the session to outlive the connection?
-    return fields.expiry if fields.more else not fields.flags & _CLEAN
+    # Does the client ask for a session that outlives its connection?
+    return fields.expiry if fields.v5 else not fields.flags & _CLEAN
 
 
 def _store_will(broker, buf, fields):
@@ -108,8 +108,8 @@ def _store_will(broker, buf, fields):
     msg = _NONE
     if topic_len > broker.limits.topic_bytes:
         pass
-    elif fields.more:
-        msg = fields.more.store_will(broker, buf, fields, flags)
+    elif fields.v5:
+        msg = fields.v5.store_will(broker, buf, fields, flags)
     else:
         msg = store(broker.tables, buf, topic, topic_len, payload, size, flags)
     if msg == _NONE:
@@ -118,7 +118,7 @@ def _store_will(broker, buf, fields):
 
 
 def _client_id(broker, buf, fields):
-    # The offset of the client id; an empty one is assigned [3.1.3-6].
+    # -> (buffer, offset, length) of the client id; if it is empty, one is assigned [3.1.3-6].
     off, n = fields.client_id
     if n:
         return buf, off, n
@@ -131,7 +131,8 @@ def _client_id(broker, buf, fields):
 
 
 def _take_session(broker, conn, ids, off, n, fields):
-    """Attach the session of a client id: 1 it was there before, 0 new; no space: -reason."""
+    """Attach the session of a client id. -> 1: it was there before; 0: it is new; -reason code:
+    there is no slot."""
     sessions = broker.sessions
     clean = fields.flags & _CLEAN
     session = sessions.find(ids, off, n)
@@ -169,7 +170,8 @@ def _older(broker, session):
 
 
 def _gives_way(broker, conn, old):
-    # A client of the program itself (embed/client.py) is not taken over from the network.
+    # May the older connection be taken over? A client of the network may not take over one of the
+    # program itself (embed/client.py), whose stream has publish().
     streams = broker.conns.stream
     if not hasattr(streams[old], "publish") or hasattr(streams[conn], "publish"):
         return True
@@ -208,8 +210,8 @@ def _evict(broker):
 
 
 def _may_stay(broker):
-    # The last `connections` slots are for sessions that end with their connection, but all who
-    # can be connected may stay: one that does holds its slot when its client is gone.
+    # May one more session outlive its connection? The last `connections` slots of the table are
+    # for sessions that do not; but at least `connections` may stay, if there are so many slots.
     sessions = broker.sessions
     staying = 0
     for session in range(sessions.slots):
@@ -220,8 +222,8 @@ def _may_stay(broker):
 
 
 def _oldest_offline(sessions, empty):
-    # The session that lost its connection first, or NONE. empty: only of those that have no
-    # message to deliver and no QoS 2 id.
+    # The session whose connection ended first, or NONE. empty: among those that have neither a
+    # message to deliver nor a QoS 2 id.
     oldest = _NONE
     for session in range(sessions.slots):
         if sessions.used(session) and sessions.conn[session] == _NONE:
@@ -234,8 +236,8 @@ def _oldest_offline(sessions, empty):
 
 def refuse(broker, conn, code, fields, text=b""):
     """Send CONNACK with a return code and disconnect. text: which table was full, for the log."""
-    if fields.more:
-        code = fields.more.refuse(broker, conn, code)
+    if fields.v5:
+        code = fields.v5.refuse(broker, conn, code)
     else:
         code = min(code, 5)
         put_ack(broker, conn, _CONNACK, code)

@@ -1,17 +1,17 @@
-# packet.py - the vocabulary that all stages share: first bytes, the fields of
-# the one reused packet record, and the results that a handler may give.
+# packet.py - numbers that many files use: first bytes, the fields of the packet record, and the
+# results of handlers.
 #
-# MicroPython inlines a const() only within its own file and only when its name
-# starts with an underscore, so each file repeats the few that it uses; a host
-# test compares every copy with this page. This module is read, not imported.
+# MicroPython inlines a const() only within its own file, and only if its name begins with an
+# underscore. So each file repeats the few numbers that it uses, and `make lint` compares each copy
+# with this file (tools/dev/tidy). No module imports it. Allocates nothing.
 #
-# The packet record (hot.new_packet) is a flat array of ints that next_packet
-# fills. Offsets point into the buffer that was scanned and die when the handler
-# returns: a handler keeps slots, never offsets.
+# The packet record (new_packet() of fast/) is a flat array of ints that next_packet() fills for
+# each packet. Its offsets are those of the buffer that was scanned. They are valid until the
+# handler returns: a handler may store slots, never offsets.
 from slotmq.platform.runtime import const
 
-# First bytes of what the broker sends: type << 4, and flags [MQTT 3.1.1, 2.2]. (What it
-# receives is told apart by the place in HANDLERS, protocol/dispatch.py.)
+# First bytes of what the broker sends: type << 4, and flags [MQTT 3.1.1, 2.2]. (What it receives
+# is handled by its type: HANDLERS of protocol/dispatch.py.)
 _CONNACK = const(0x20)
 _PUBLISH = const(0x30)  # DUP, QoS and RETAIN are added
 _PUBACK = const(0x40)
@@ -32,26 +32,26 @@ _PACKET_ID = const(6)  # PUBLISH QoS 1/2 and the acknowledgements
 _TOPIC = const(7)  # PUBLISH: offset, length in bytes
 _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)  # PUBLISH: offset; ends at _END
-_PACKET_MAX = const(10)  # in: the largest _TOTAL that is taken
+_PACKET_MAX = const(10)  # set by control.py: the largest _TOTAL that is accepted
 
 # Of MQTT 5.0
 _EXTRA = const(8)  # in the flags of a message: it has properties, or expires
-_LONGEST = const(50000000)  # seconds; whatever is longer is longer than this broker runs
+_LONGEST = const(50000000)  # seconds; a longer time never ends
 
 # Results of next_packet beside a length > 0
 _NEED_MORE = const(0)
 _BAD_PACKET = const(-1)
 _TOO_LARGE = const(-2)
 
-# Results of a handler: why a connection ends (0: it goes on). status/log_connections.py names
-# them.
+# Results of a handler: why the connection ends; 0: it does not. status/log_connections.py has the
+# texts. In version 5 a reason code from 0x80 on is a result, too.
 _OK = const(0)
 _LEFT = const(1)  # DISCONNECT came
 _MALFORMED = const(2)
 _PROTOCOL = const(3)  # well-formed, but not now or not so
 _TOO_BIG = const(4)
 _REFUSED = const(5)  # CONNACK with a return code went out
-_FULL = const(6)  # a table is full and its policy says disconnect
+_FULL = const(6)  # a table is full, and its policy is to disconnect
 _TAKEN_OVER = const(7)
 _TIMED_OUT = const(8)  # keep-alive, no CONNECT, or a half packet
 _LOST = const(9)  # the stream ended or failed

@@ -1,5 +1,6 @@
-# ping_disconnect.py - PINGREQ, DISCONNECT, and what may not come from a client or
-# not now. Does not allocate.
+# ping_disconnect.py - PINGREQ and DISCONNECT of version 3, and every packet that a client may not
+# send, or not now. A file of its own, since v5/dispatch.py uses it too. Owns nothing. Does not
+# allocate.
 from slotmq.platform.runtime import const
 
 _BODY = const(3)
@@ -32,5 +33,5 @@ def handle_disconnect(broker, conn, pkt, buf):
 
 
 def handle_unexpected(broker, conn, pkt, buf):
-    """Anything before CONNECT, a second CONNECT, or a packet that only servers send."""
+    """A packet before CONNECT, a second CONNECT, or a packet that only servers send."""
     return _PROTOCOL

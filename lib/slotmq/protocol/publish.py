@@ -1,5 +1,6 @@
-# publish.py - PUBLISH [3.3]: check, route and store, and only then
-# acknowledge. Does not allocate.
+# publish.py - PUBLISH of version 3 [3.3], if the fast path has left it: checks it, finds its
+# route, stores and queues the message, and only then acknowledges it. QoS 0 goes to
+# routing.publish_packet() at once. Owns nothing. Does not allocate, except for may_publish.
 from slotmq.delivery import retain, routing
 from slotmq.delivery.outgoing import put_ack
 from slotmq.fast import unref, utf8_ok
@@ -49,14 +50,14 @@ def _handle_any(broker, conn, pkt, buf, flags, slot):
         return _MALFORMED  # [3.3.1-4, 2.3.1-1]
     if qos > broker.max_qos or flags & 1 and not broker.settings.retain_available:
         return _PROTOCOL
-    taken = broker.plain and buf[pkt[_TOPIC]] != 36
-    if not taken:
+    wanted = broker.plain and buf[pkt[_TOPIC]] != 36
+    if not wanted:
         size = pkt[_END] - pkt[_PAYLOAD]
-        taken = is_wanted(broker, conn, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], size)
+        wanted = is_wanted(broker, conn, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], size)
         slot = routing.route(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN])  # a hook may publish
     if qos == 2:
-        return _handle_qos2(broker, conn, pkt, buf, flags & 7, slot, taken)
-    if taken:
+        return _handle_qos2(broker, conn, pkt, buf, flags & 7, slot, wanted)
+    if wanted:
         if qos == 0:
             _publish_qos0(broker, pkt, buf, flags & 1, slot)
             return _OK
@@ -68,8 +69,8 @@ def _handle_any(broker, conn, pkt, buf, flags, slot):
     return _OK
 
 
-def _handle_qos2(broker, conn, pkt, buf, flags, slot, taken):
-    # First the receive list: a duplicate is acknowledged and not delivered [4.3.3-2].
+def _handle_qos2(broker, conn, pkt, buf, flags, slot, wanted):
+    # The receive list is asked first: a duplicate is acknowledged and not delivered [4.3.3-2].
     sessions = broker.sessions
     session = broker.conns.session[conn]
     packet_id = pkt[_PACKET_ID]
@@ -79,10 +80,10 @@ def _handle_qos2(broker, conn, pkt, buf, flags, slot, taken):
             return _FULL
         result = _OK
         try:
-            if taken and sessions.id_msg is None:
+            if wanted and sessions.id_msg is None:
                 result = _publish(broker, pkt, buf, flags, slot)
-            elif taken:
-                if routing.may_keep(broker, session, pkt[_END] - pkt[_TOPIC]):
+            elif wanted:
+                if routing.may_wait_for_pubrel(broker, session, pkt[_END] - pkt[_TOPIC]):
                     sessions.id_msg[at] = routing.store(broker, pkt, buf, flags)
                 if sessions.id_msg[at] == _NONE:
                     result = broker.when_no_message
@@ -100,15 +101,15 @@ def _publish(broker, pkt, buf, flags, slot):
     # QoS 1 and 2: store the message, then queue it for each receiver.
     routes = broker.subscriptions.routes
     msg = _NONE
-    kept = flags & 1 and pkt[_PAYLOAD] != pkt[_END]
+    retains = flags & 1 and pkt[_PAYLOAD] != pkt[_END]
     if routing.is_refused(broker, slot, flags >> 1):
         return broker.when_no_message
-    if kept or routes.first[slot] != routes.end[slot]:
+    if retains or routes.first[slot] != routes.end[slot]:
         msg = routing.store(broker, pkt, buf, flags)
-        if msg == _NONE and (kept or broker.when_no_message):
+        if msg == _NONE and (retains or broker.when_no_message):
             return broker.when_no_message
-    if flags & 1:  # an empty message clears, even if it finds no slot
-        retain.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
+    if flags & 1:  # an empty message removes the retained one, even if it finds no slot
+        retain.set_message(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
     if msg != _NONE:
         routing.fan_out(broker, msg, flags >> 1, slot)
         unref(broker.tables, msg)
@@ -123,16 +124,15 @@ def _publish_qos0(broker, pkt, buf, retained, slot):
         msg = _NONE
         if pkt[_PAYLOAD] != pkt[_END]:
             msg = routing.store(broker, pkt, buf, 1)
-        retain.keep(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
+        retain.set_message(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
         if msg != _NONE:
             unref(broker.tables, msg)
     routing.publish_packet(broker, pkt, buf, slot)
 
 
 def is_wanted(broker, conn, buf, topic, n, size):
-    """False for a message that is acknowledged and dropped [3.3.5-2].
-
-    What is the broker's own; a payload over message_size_limit; what the hook forbids."""
+    """May the message be published? If not, it is acknowledged and dropped [3.3.5-2]: its topic is
+    the broker's own, its payload is over message_size_limit, or may_publish forbids it."""
     if buf[topic] == 36 or 0 < broker.settings.message_size_limit < size:
         heap.lift()
         refused = ondemand.take("embed.local", broker.now).refused(

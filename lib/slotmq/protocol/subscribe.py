@@ -1,5 +1,6 @@
-# subscribe.py - SUBSCRIBE and UNSUBSCRIBE [3.8, 3.10]. The whole packet is
-# checked before anything is changed. The control plane: may allocate and free.
+# subscribe.py - SUBSCRIBE and UNSUBSCRIBE of version 3 [3.8, 3.10]. The whole packet is checked
+# before anything is changed. Retained messages follow when it has been handled (retain.scan).
+# Owns nothing. Control plane: may allocate and free.
 from slotmq.delivery import retain
 from slotmq.delivery.encode import length_bytes, put_header, put_u16
 from slotmq.delivery.outgoing import put_ack
@@ -17,7 +18,7 @@ _END = const(4)
 _SUBACK = const(0x90)
 _UNSUBACK = const(0xB0)
 _FAILURE = const(0x80)
-# and the reason, as version 5 has it
+# The reasons for it, as in version 5
 _UNAUTHORIZED = const(0x87)
 _FILTER_INVALID = const(0x8F)
 _QUOTA = const(0x97)
@@ -85,8 +86,8 @@ def _handle_unsubscribe(broker, conn, pkt, buf):
 
 
 def _check(broker, conn, pkt, buf, options):
-    # How many filters, or -1 where anything is wrong [3.8.3, 3.10.3]. options: bytes
-    # behind each filter.
+    # -> the number of filters; -1: something is wrong [3.8.3, 3.10.3]. options: bytes after each
+    # filter.
     at = pkt[_BODY]
     end = pkt[_END]
     if pkt[_FLAGS] != 2 and broker.conns.level[conn] != 3 or at + 2 > end:
@@ -109,8 +110,8 @@ def _check(broker, conn, pkt, buf, options):
 
 
 def _subscribe(broker, session, buf, off, n, qos):
-    # One filter: the granted QoS, or the reason for refusing it, which the client gets as 0x80
-    # [3.9.3-2].
+    # Subscribe to one filter; -> the granted QoS, or the reason code of version 5, for which the
+    # client gets 0x80 [3.9.3-2].
     subs = broker.subscriptions
     qos = min(qos, broker.max_qos)
     if n > broker.limits.topic_bytes or filter_ok(buf, off, n) > broker.limits.levels:
@@ -126,7 +127,7 @@ def _subscribe(broker, session, buf, off, n, qos):
         return _QUOTA
     if broker.five:
         broker.five.options[sub] = broker.five.identifier[sub] = 0
-    retain.start(broker, session, sub)
+    retain.start_scan(broker, session, sub)
     if broker.log_mask & _SUBSCRIBE_LOG:
         log(broker, _SUBSCRIBE_LOG, session, buf, off, n, " (QoS %d)" % qos)
     return qos

@@ -98,7 +98,7 @@ def _take_out(broker, name):
     retained = broker.retained
     slot = retained.find(name, 0, len(name))
     if slot != _NONE and retained.dirty[slot] & _ROW:
-        retain.keep(broker, name, 0, len(name), _NONE)
+        retain.set_message(broker, name, 0, len(name), _NONE)
         broker.journal.commit()
 
 

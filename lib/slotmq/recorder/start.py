@@ -42,7 +42,7 @@ _NEVER = const(0x3FFFFFFF)
 _COMPUTERS = const(8)  # sizes are 2 ** 8 times larger on a computer: it writes 100 MB a second
 
 
-def keep(app):
+def prepare(app):
     """Make the recorder of an App's broker. With a journal, it records from start() on."""
     ondemand.take("recorder.segments", 0)  # packed, recorder/files.py is in the same file
     ondemand.IS_SMALL and gc.collect()

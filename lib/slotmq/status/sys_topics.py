@@ -154,7 +154,7 @@ def _give(s, session, sub, i):
     if msg == _NONE:
         take = ondemand.take
         return take("embed.local", s.broker.now).put(s.broker, session, sub, *_texts(s, i))
-    given = retain.give(s.broker, session, sub, msg)
+    given = retain.deliver(s.broker, session, sub, msg)
     unref(s.broker.tables, msg)
     return given
 

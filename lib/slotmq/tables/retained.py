@@ -23,7 +23,7 @@ class Retained:
         self.messages = messages
         self.window = window  # that of deliveries
         self.blocks = 0  # of all retained messages
-        self.share = 100  # the smaller quota of a session, in percent
+        self.percent = 100  # the smaller quota of a session, in percent
 
     def find(self, buf, off, n):
         return self.names.find(0, buf, off, n)
@@ -46,18 +46,18 @@ class Retained:
         messages = self.messages
         more = messages.blocks(msg) - messages.blocks(before)
         if more:
-            self.share_out(more)
+            self.set_quotas(more)
         return before
 
-    def share_out(self, more):
+    def set_quotas(self, more):
         """`more` blocks more are retained. As long as less is taken than `window` says, no session
         can have more than its quota of what is left."""
         self.blocks += more
         messages = self.messages
         count = self.names.count()
         left = messages.arena.blocks - self.blocks
-        self.window[2] = count + (messages.slots - count) * self.share // 100
-        self.window[3] = left - left * self.share // 100
+        self.window[2] = count + (messages.slots - count) * self.percent // 100
+        self.window[3] = left - left * self.percent // 100
 
     def remove(self, slot):
         """Forget the topic; -> its message, whose reference is now the caller's."""

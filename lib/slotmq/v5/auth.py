@@ -125,8 +125,8 @@ def _refuse(broker, conn, code):
     fields.buf, pkt = _packet(broker.five.exchanges[conn][1])
     fields.level = 5
     fields.flags = fields.buf[pkt[_BODY] + 7]
-    fields.more = Connect5()
-    fields.more.read(broker, conn, pkt, fields.buf, fields)
+    fields.v5 = Connect5()
+    fields.v5.read(broker, conn, pkt, fields.buf, fields)
     fields.user = getattr(broker.five.hook(broker), "last", None)
     return open_session.refuse(broker, conn, code, fields)
 

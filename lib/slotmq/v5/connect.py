@@ -42,14 +42,14 @@ _NO_QOS = const(0x9B)
 
 def handle(broker, conn, pkt, buf, fields):
     """A CONNECT of level 5; a result."""
-    fields.more = more = Connect5()
+    fields.v5 = v5 = Connect5()
     broker.conns.level[conn] = 5
-    code = more.read(broker, conn, pkt, buf, fields) or more.check_id(broker, fields)
+    code = v5.read(broker, conn, pkt, buf, fields) or v5.check_id(broker, fields)
     if not code and fields.method is None:
         code = check_login(broker, buf, fields)
     if code:
         return refuse(broker, conn, code, fields)
-    result = more.authenticate(broker, conn, pkt, buf, fields)
+    result = v5.authenticate(broker, conn, pkt, buf, fields)
     if result > 0:
         return refuse(broker, conn, result, fields)
     if result == 0:
@@ -112,7 +112,7 @@ class Connect5:
         """The session is open: store what version 5 adds to it, and send CONNACK."""
         five = broker.five
         session = broker.conns.session[conn]
-        five.take(broker, session)
+        five.mark_session(broker, session)
         five.set_expiry(broker, session, fields.expiry)
         five.will_delay[session] = fields.will_delay
         five.will_since[session] = broker.now

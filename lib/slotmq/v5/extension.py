@@ -32,7 +32,7 @@ from slotmq.v5.topic_aliases import Aliases
 _NONE = const(0xFFFF)
 _EXTRA = const(8)
 _LOST = const(9)
-_KEPT = const(16)  # flag of a message: the journal has its row
+_HAS_ROW = const(16)  # flag of a message: the journal has its row
 _REFUSED = const(5)
 _QUEUED = const(0)
 _DROPPED = const(4)
@@ -82,7 +82,7 @@ class Version5:
         self.to_sweep = 0  # slots left to search for expired messages
         self.goes_on = False  # is another sweep needed after this one?
         # During a fan-out: the identifier for each session
-        self.found = i32(limits.sessions)
+        self.idents = i32(limits.sessions)
         self.publisher = _NONE  # the session that publishes now, for No Local
         self.exchanges = {}  # connections that authenticate by AUTH, see v5/auth.py
         self.scram = None
@@ -90,7 +90,7 @@ class Version5:
             from slotmq.v5.scram import Scram
 
             self.scram = Scram(broker.settings.scram_file, n)
-        self.now_for = 0  # the identifier for the next outgoing.send_message()
+        self.next_ident = 0  # the identifier for the next outgoing.send_message()
 
     def opened_3(self, broker, session, clean):
         """A client of version 3 has opened a session: it expires as late as any may."""
@@ -104,7 +104,7 @@ class Version5:
         broker.sessions.clean[session] = 0 if seconds else 1
         broker.sessions.touch(session)
 
-    def take(self, broker, session):
+    def mark_session(self, broker, session):
         """A client of version 5 has the session now: do not cache routes with it."""
         subs = broker.subscriptions
         if subs.is_v5[session]:
@@ -113,10 +113,10 @@ class Version5:
         subs.forget_routes()
         entry = broker.sessions.head[session]
         while entry != _NONE:
-            self.came_by(entry, _NONE, 0)
+            self.set_subscription(entry, _NONE, 0)
             entry = broker.deliveries.next[entry]
 
-    def came_by(self, entry, group, ident):
+    def set_subscription(self, entry, group, ident):
         """Set the shared subscription and the identifier of a delivery."""
         self.group[entry] = group
         self.ident[entry] = ident
@@ -132,7 +132,7 @@ class Version5:
         if broker.messages.flags[will] & _EXTRA and self.expires[will]:
             later = broker.now - self.will_since[session]
             self.expires[will] = self.expires[will] + later or -1  # 0 would be never
-            broker.messages.flags[will] &= ~_KEPT  # the journal has the old time
+            broker.messages.flags[will] &= ~_HAS_ROW  # the journal has the old time
 
     def keeps_will(self, broker, session):
         """Does the will of a session that has just lost its connection wait?"""

@@ -7,7 +7,7 @@ from slotmq.platform.runtime import const
 from slotmq.protocol.publish import is_wanted
 from slotmq.v5.answers import put_reason
 from slotmq.v5.properties import scan
-from slotmq.v5.routing import give, spread
+from slotmq.v5.routing import deliver, spread
 from slotmq.v5.source import store
 
 _NONE = const(0xFFFF)
@@ -183,7 +183,7 @@ def _publish(broker, conn, qos):
         if qos:
             return -_QUOTA if broker.when_no_message else _QUOTA
     if source.retain:
-        retain.keep(broker, source.tbuf, topic, n, source.msg if size else _NONE)
+        retain.set_message(broker, source.tbuf, topic, n, source.msg if size else _NONE)
     if subs.needs_options:
         spread(broker, slot, qos)
     elif not nobody:
@@ -201,7 +201,7 @@ def _to_version_3(broker, slot, qos):
         return
     subs = broker.subscriptions
     for i in range(subs.routes.first[slot], subs.routes.end[slot]):
-        give(broker, subs.pool[i] >> 2, _NONE, 0, 0, 0)
+        deliver(broker, subs.pool[i] >> 2, _NONE, 0, 0, 0)
 
 
 def _store(broker, flags):
@@ -247,7 +247,7 @@ def _hold(broker, conn, at):
         return _QUOTA if 0 < broker.settings.message_size_limit < size else _UNAUTHORIZED
     msg = _NONE
     session = broker.conns.session[conn]
-    if routing.may_keep(broker, session, source.topic_len + 2 + source.size):
+    if routing.may_wait_for_pubrel(broker, session, source.topic_len + 2 + source.size):
         msg = _store(broker, 4 | source.retain)
     if msg == _NONE:
         return -_QUOTA if broker.when_no_message else _QUOTA

@@ -61,5 +61,5 @@ def _pass(broker, session, entry, slot):
     finish(broker.tables, entry)
     made = routing.enqueue(broker, subs.session[sub], msg, flags)
     if made != _NONE:
-        broker.five.came_by(made, slot, broker.five.identifier[sub])
+        broker.five.set_subscription(made, slot, broker.five.identifier[sub])
     unref(broker.tables, msg)

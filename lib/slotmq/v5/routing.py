@@ -59,13 +59,13 @@ def spread(broker, slot, qos):
             _to_group(broker, subs.share[sub], qos)
         elif subs.every:
             if not _is_local(broker, sub):
-                give(broker, session, sub, qos, subs.qos[sub], broker.five.options[sub] & _RAP)
+                deliver(broker, session, sub, qos, subs.qos[sub], broker.five.options[sub] & _RAP)
         elif best[session]:
             # Of all its subscriptions: the highest QoS + 1 in 2 bits, and Retain As Published
             found = best[session]
             best[session] = 0
-            give(broker, session, _NONE, qos, (found & 3) - 1, found & _RAP)
-            broker.five.found[session] = 0
+            deliver(broker, session, _NONE, qos, (found & 3) - 1, found & _RAP)
+            broker.five.idents[session] = 0
     for i in range(first, end):
         if subs.share[pool[i]] != _NONE:
             broker.five.shares.picked[subs.share[pool[i]]] = 0
@@ -84,8 +84,8 @@ def _note_best(broker, first, end):
             granted = max(found & 3, subs.qos[sub] + 1)
             best[session] = granted | (found | five.options[sub]) & _RAP
             if five.identifier[sub]:
-                several = five.found[session]
-                five.found[session] = _SEVERAL if several else five.identifier[sub]
+                several = five.idents[session]
+                five.idents[session] = _SEVERAL if several else five.identifier[sub]
 
 
 def _is_local(broker, sub):
@@ -110,16 +110,18 @@ def _to_group(broker, slot, qos):
     sub = shares.choose(broker, slot, qos, _NONE, source.msg, size)
     if sub != _NONE:
         subs = broker.subscriptions
-        give(broker, subs.session[sub], sub, qos, subs.qos[sub], broker.five.options[sub] & _RAP)
+        deliver(
+            broker, subs.session[sub], sub, qos, subs.qos[sub], broker.five.options[sub] & _RAP
+        )
 
 
-def give(broker, session, sub, qos, granted, keep_retain):
+def deliver(broker, session, sub, qos, granted, keep_retain):
     """Deliver the Source to one session, at once or by its queue."""
     five = broker.five
     source = five.source
     conn = broker.sessions.conn[session]
     source.own = five.publisher == session
-    ident = five.identifier[sub] if sub != _NONE else five.found[session]
+    ident = five.identifier[sub] if sub != _NONE else five.idents[session]
     retain = source.retain if keep_retain else 0
     qos = granted if broker.upgrade_qos else min(qos, granted)
     if qos == 0:
@@ -141,7 +143,7 @@ def give(broker, session, sub, qos, granted, keep_retain):
     entry = routing.enqueue(broker, session, source.msg, flags)
     if entry != _NONE:
         group = broker.subscriptions.share[sub] if sub != _NONE else _NONE
-        five.came_by(entry, group, ident)
+        five.set_subscription(entry, group, ident)
 
 
 def drain(broker, session):
