@@ -1,8 +1,8 @@
-# main.py - what a board runs when it starts: the network and the broker. An application
-# has its own (README.md, "As a library"). `slotmq deploy` puts it there.
+# main.py - the program that a board starts: network and broker. `slotmq deploy` copies it. An
+# application without `slotmq deploy` has a main.py of its own (README.md, "As a library").
 try:
     from slotmq_run import starts
-except Exception as error:  # what counts the starts is not whole: no new start would mend that
+except Exception as error:  # starts.py is missing or damaged; another start would not help
     print("slotmq: safe mode: %r: `slotmq deploy` mends it" % error)
 else:
     starts.run()

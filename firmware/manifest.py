@@ -1,2 +1,2 @@
-# manifest.py - the firmware's modules frozen: `include("firmware/manifest.py")` in a board's.
+# manifest.py - freezes slotmq_run; the manifest of a board includes it.
 package("slotmq_run", opt=2)  # noqa: F821

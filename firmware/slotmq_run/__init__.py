@@ -1,5 +1,9 @@
-# slotmq_run: what a board needs around the broker. starts.py begins and counts, boot.py runs
-# it, links.py is the network with station.py, access.py or wired.py, watch.py watchdog and LED,
-# wall.py the time of day with dns.py, beside.py an application of the board's own, safe.py what
-# a board does that cannot run the broker.
-# What a board has no use for is not loaded.
+# slotmq_run - the program around the broker on a board. Only modules that are used are loaded.
+#
+#   starts.py   the first module: counts starts, and decides between boot.py and safe.py
+#   boot.py     runs network, watchdog, LED, clock and broker
+#   safe.py     safe mode: a board that cannot run the broker reports why
+#   links.py    the network, with station.py, access.py (both Wi-Fi: wifi.py) or wired.py
+#   wall.py     the time of day, with dns.py
+#   watch.py    watchdog and LED
+#   beside.py   the user's application, app.py

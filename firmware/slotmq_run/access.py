@@ -1,14 +1,14 @@
-# access.py - a board with an access point of its own.
+# access.py - the board is an access point.
 from slotmq_run import wifi
 from slotmq_run.links import network
 
 _AP_ADDRESS = "192.168.4.1"
 _PASSWORD_MIN = 8
-_STATIONS = 10  # that may join: the most of an ESP32-C3; Espressif's default is 4
+_STATIONS = 10  # highest number of clients: an ESP32-C3 has no more; Espressif's default is 4
 
 
 class AccessPoint(wifi.Wifi):
-    """An access point of the board's own, with its own DHCP and a fixed address."""
+    """The board's own access point, with a DHCP server and a fixed address."""
 
     def __init__(self, config):
         super().__init__("access point ", network.AP_IF, config)
@@ -21,13 +21,14 @@ class AccessPoint(wifi.Wifi):
         try:
             self._make()
         except OSError:
-            self.nic.active(False)  # or it would be there under the port's own name
+            self.nic.active(False)  # otherwise it stays visible under the port's default SSID
             raise
         self._is_made = True
 
     def _make(self):
-        # A CYW43 is given its name before it is active, or it would be there under another for a
-        # moment, with a password that everybody knows. IDF may refuse an interface that is not up.
+        # SSID and password are set before a CYW43 becomes active; otherwise it would be visible
+        # for a moment with the default SSID and a well-known password. ESP-IDF may refuse to set
+        # them for an inactive interface.
         nic = self.nic
         try:
             self._settle()
@@ -41,7 +42,7 @@ class AccessPoint(wifi.Wifi):
     def _settle(self):
         nic = self.nic
         if self._password:
-            mixed = network.WLAN.SEC_WPA_WPA2  # what every port has
+            mixed = network.WLAN.SEC_WPA_WPA2  # the one mode that every port has
             nic.config(ssid=self._ssid, key=self._password, security=mixed)
         else:
             nic.config(ssid=self._ssid, security=network.WLAN.SEC_OPEN)
@@ -51,4 +52,4 @@ class AccessPoint(wifi.Wifi):
             pass  # a CYW43 has no such setting
 
     def _is_up(self):
-        return self._is_made and self.nic.active()  # whether or not anybody has joined
+        return self._is_made and self.nic.active()  # with or without clients

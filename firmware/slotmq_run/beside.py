@@ -1,24 +1,25 @@
-# beside.py - an application of the board's own, in app.py beside main.py: it is loaded before the
-# broker's tables are made, started before the first turn, and has its part in each turn.
-# docs/embed.md is its contract.
+# beside.py - the user's application, app.py beside main.py. It is imported before the broker's
+# tables are allocated, and its start(broker) is called before the first turn. docs/embed.md
+# describes it for users.
 #
-# start(broker) sets hooks, subscribes, publishes. What it returns decides what follows: nothing,
-# a function that is called between two turns, or a coroutine, that of `async def start(broker)`
-# too, which is a task of asyncio. What it raises ends the start as whatever else does. Has its
-# part in the broker's turn; loaded only where there is an app.py, by starts.py. Of a stack of
-# 8 KB, as an RP2040 has it, one call more is all that there is room for. Allocates.
+# start(broker) sets hooks, subscribes and publishes. It returns nothing, or a function, which is
+# called after each turn, or a coroutine (so does `async def start(broker)`), which runs as a task
+# of asyncio. An exception in it ends the start, as any other.
+#
+# starts.py loads this module if there is an app.py. It replaces broker.turn, which makes the stack
+# one call deeper; the 8 KB stack of an RP2040 has space for no more. Allocates.
 import sys
 
 from slotmq_run import boot, starts
 
-_WAIT_MS = 50  # of a turn, before the function is called again
-_TASK_MS = 5  # the same, before tasks go on
+_WAIT_MS = 50  # longest turn before the function is called again
+_TASK_MS = 5  # longest turn before asyncio runs again
 
 
 def prepare():
-    """boot.run() will run the application beside the broker. Safe: no new start would mend it."""
+    """Make boot.run() run the application. starts.Safe: app.py is not usable."""
     if "" not in sys.path:
-        sys.path.insert(0, "")  # the folder it runs in
+        sys.path.insert(0, "")  # the working directory
     try:
         app = __import__("app")
     except (ImportError, SyntaxError) as error:
@@ -27,11 +28,11 @@ def prepare():
         raise starts.Safe("app.py has no start(broker)")
 
     class Board(_Board):
-        """The firmware's, of which the application is a part."""
+        """The firmware's Board with the application in the place of its clock."""
 
         def __init__(self, *facts):
             super().__init__(*facts)
-            setattr(self, "clock", Beside(app.start, self.clock))  # noqa: B010 - its place
+            setattr(self, "clock", Beside(app.start, self.clock))  # noqa: B010 - mypy knows another type
 
     setattr(boot, "Board", Board)  # noqa: B010 - a class is no variable
 
@@ -40,7 +41,7 @@ _Board = boot.Board
 
 
 class Beside:
-    """In the place of the firmware's clock, if it has one, which meets the broker first."""
+    """Stands in for the firmware's clock, which it calls, and starts the application."""
 
     def __init__(self, start, clock):
         self._start = start
@@ -67,7 +68,7 @@ def _part(turn, made):
 
 
 class Steps:
-    """The application as a function that is called between two turns."""
+    """The application is a function, called after each turn."""
 
     def __init__(self, turn, step):
         self._turn = turn
@@ -79,7 +80,7 @@ class Steps:
 
 
 class Tasks:
-    """The application as a task of asyncio, whose loop goes on after each turn."""
+    """The application is a task of asyncio; its loop runs once after each turn."""
 
     def __init__(self, turn, coroutine):
         import asyncio
@@ -101,7 +102,7 @@ class Tasks:
             raise
 
     def end(self):
-        """No task goes on; on a computer each hears of it."""
+        """End all tasks; CPython cancels each one first."""
         if hasattr(self._asyncio, "all_tasks"):
             for task in self._asyncio.all_tasks(self._loop):
                 task.cancel()
@@ -109,11 +110,11 @@ class Tasks:
         self._loop.close()
 
     async def _round(self):
-        # Whoever is due has its turn before this one has its second.
+        # All tasks that are due run before this one continues.
         await self._asyncio.sleep(0)
 
     async def _run(self, coroutine):
         try:
             await coroutine
         except Exception as error:
-            self._error = error  # told by turn()
+            self._error = error  # turn() raises it

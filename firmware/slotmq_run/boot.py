@@ -1,11 +1,11 @@
-# boot.py - brings a board up: network and broker, and neither ever gives up.
+# boot.py - runs the board: network, watchdog, LED, clock and broker. The network retries forever.
 #
-# Owns network.json beside main.py, which `slotmq deploy` writes: how the board comes onto the
-# network. A configuration that cannot be used is safe mode (starts.py). Ctrl-C is an orderly end.
-# Any other end is a new start, as if the watchdog had bitten; so is a start that the machine
-# could not do: no heap, no socket, a driver that fails.
-# On a computer, where there is neither `network` nor `machine`, it runs all the same.
-# Allocates between two turns of the broker, a little, when something changes.
+# Reads network.json, which `slotmq deploy` writes beside main.py. An unusable configuration leads
+# to safe mode (starts.py). Ctrl-C stops the broker in order. Any other end resets the board, as
+# the watchdog would; so does a failure of the machine (no heap, no socket, a failing driver).
+#
+# It also runs on a computer, without the modules `network` and `machine`. Between two turns of the
+# broker it allocates a little when something changes.
 import json
 import sys
 import time
@@ -16,24 +16,26 @@ from slotmq_run import links, starts, watch
 _ALIVE_MS = 60000
 _TURN_MS = 250
 _STEP_MS = 200
-_CANNOT = 1  # the broker's status: what the machine could not do
+_CANNOT = 1  # exit status of the broker: the machine failed, not the configuration
 _UNUSABLE = "network.json: %r; `slotmq deploy` writes it"
 
 
 def ticks_ms():
-    """Milliseconds from anywhere; CPython has no function of this name."""
+    """Milliseconds since an arbitrary moment, as time.ticks_ms() of MicroPython."""
     if hasattr(time, "ticks_ms"):
         return time.ticks_ms()
-    return getattr(time, "monotonic_ns")() // 1000000 & 0x3FFFFFFF  # noqa: B009 - no board has it
+    return getattr(time, "monotonic_ns")() // 1000000 & 0x3FFFFFFF  # noqa: B009 - no port has it
 
 
 def since(now, then):
-    """Milliseconds between two of these moments."""
+    """Milliseconds between two values of ticks_ms()."""
     return (now - then) & 0x3FFFFFFF
 
 
 def run(folder, turns):
-    """Run the board until Ctrl-C; the broker's exit status. `turns`: no more of them, if any."""
+    """Run until Ctrl-C; -> the broker's exit status. `turns`: end after so many turns; 0: never.
+
+    starts.Safe: the configuration cannot be used. RuntimeError: the machine failed."""
     config, link = _network(folder + "network.json")
     led = watch.Led(config.get("led", "LED"))
     board = Board(folder, config, link, led, turns)
@@ -45,22 +47,22 @@ def run(folder, turns):
     ]
     board.dog.start()
     try:
-        # Before the tables: an ESP32's Wi-Fi needs memory that the heap would take.
+        # Before the tables are allocated: an ESP32's Wi-Fi needs memory that the heap would take.
         link.start(ticks_ms())
-        board.dog.release()  # a long journal feeds nobody
+        board.dog.release()  # reading a long journal takes longer than its timeout
         status = app.main(arguments, on_ready=board.serve)
     finally:
         board.dog.release()
     if status:
         why = "the broker did not start: %s" % app.refused[0]
-        raise RuntimeError(why) if status == _CANNOT else starts.Safe(why)  # it can perhaps anew
+        raise RuntimeError(why) if status == _CANNOT else starts.Safe(why)  # RuntimeError resets
     led.show(watch.OFF)
     return status
 
 
 def _network(path):
-    # What network.json says, and the link that it names. A driver that raises OSError is not the
-    # file's fault.
+    # The content of network.json, and the link that it names. OSError of a driver is passed on,
+    # since it is not the file's fault.
     try:
         with open(path) as file:
             config = json.load(file)
@@ -75,7 +77,7 @@ def _network(path):
 
 
 class Board:
-    """What runs beside the broker, once in so many turns."""
+    """Watchdog, network, LED and clock, which run between turns of the broker."""
 
     def __init__(self, folder, config, link, led, turns):
         self.folder = folder
@@ -90,7 +92,7 @@ class Board:
             self.clock = wall.Clock(config["time"], link)
 
     def serve(self, broker):
-        """Turn the broker for ever."""
+        """Run the broker's turns; app.main() calls it when the broker is ready."""
         began = last = ticks_ms()
         young = True
         if sys.platform == "esp32":
@@ -101,7 +103,7 @@ class Board:
             self.dog.feed()
         while True:
             broker.turn(_TURN_MS)
-            self.dog.feed()  # only here: a loop that does not turn feeds nobody
+            self.dog.feed()  # only here, so that a loop that hangs is reset
             now = ticks_ms()
             if since(now, last) >= _STEP_MS:
                 last = now
@@ -124,4 +126,4 @@ class Board:
             try:
                 self.clock.step(now)
             except MemoryError:
-                pass  # clients have what there is just now; the next step tries again
+                pass  # clients use the heap at the moment; the next step tries again

@@ -1,18 +1,18 @@
-# dns.py - the question for a name's IPv4 address, and what a DNS server answers. wall.py sends
-# and receives them and never waits: a port's own getaddrinfo stands still for 7 seconds and
-# more where no server answers, and the watchdog bites after 8.
+# dns.py - a DNS query for a name's IPv4 address, and the parser of the answer (RFC 1035). wall.py
+# sends and receives them without blocking: getaddrinfo blocks for 7 seconds and more if no server
+# answers, and the watchdog resets after 8.
 #
-# Loaded for a moment, and put away again. Allocates.
+# Loaded on demand and unloaded again. Allocates.
 _HEADER = 12
-_ASKS = b"\1\0\0\1\0\0\0\0\0\0"  # recursion is wanted; one question
-_FOR_ADDRESS = b"\0\0\1\0\1"  # the name's end; type A, of the Internet
+_ASKS = b"\1\0\0\1\0\0\0\0\0\0"  # RD is set; one question
+_FOR_ADDRESS = b"\0\0\1\0\1"  # the end of the name; type A, class IN
 _IS_ANSWER = 0x80
 _POINTER = 0xC0
 _LABEL_MAX = 63
 
 
 def question(name, number):
-    """The packet that asks for it; `number` is two bytes. ValueError: that is no name."""
+    """The query; `number` is its id, two bytes. ValueError: no valid name."""
     packet = number + _ASKS
     for label in name.lower().rstrip(".").split("."):
         data = label.encode()
@@ -23,7 +23,7 @@ def question(name, number):
 
 
 def answer(packet, asked):
-    """The address; "": the server knows none. None: that is no answer to what was asked."""
+    """The address as text; "": the name has none. None: no answer to the query `asked`."""
     end = len(asked)
     if packet[:2] != asked[:2] or packet[_HEADER:end].lower() != asked[_HEADER:]:
         return None
@@ -32,11 +32,11 @@ def answer(packet, asked):
     try:
         return _first_address(packet, end)
     except IndexError:
-        return ""  # it was cut off
+        return ""  # the packet is truncated
 
 
 def _first_address(packet, at):
-    # Behind names that this one is only another name for, which stand before it
+    # CNAME records, which come first, are skipped.
     for _ in range(packet[6] << 8 | packet[7]):
         at = _behind_name(packet, at)
         size = packet[at + 8] << 8 | packet[at + 9]
@@ -49,7 +49,7 @@ def _first_address(packet, at):
 
 
 def _behind_name(packet, at):
-    # It is not followed to where a pointer leads, so nothing goes in circles.
+    # Pointers are skipped and not followed, so a loop of pointers is harmless.
     while True:
         size = packet[at]
         if size >= _POINTER:

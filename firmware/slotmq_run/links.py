@@ -1,26 +1,27 @@
-# links.py - ways onto a network, and how each is kept up: what they have in common. Kinds are
-# in station.py, access.py and wired.py, of which a board loads one.
+# links.py - brings the network up and keeps it up. The kinds of links are in station.py, access.py
+# and wired.py, of which a board loads one.
 #
-# Every link has start(now), step(now) -> has it changed?, up, told(). step() is called
-# some times a second and never waits: what fails is tried again, after a pause that
-# doubles up to half a minute. The broker knows nothing of it: its listener stays, sessions
-# outlive the loss, and clients come back to them.
-# Constants of `network` differ from port to port, so only isconnected() is relied on;
-# status() is for the text.
+# Each link has start(now), step(now) -> changed?, up, and told(), the text for the log. step() is
+# called several times a second and never blocks. A failed attempt is repeated after a pause, which
+# doubles up to half a minute. The broker is not involved: while the link is down, its listener and
+# sessions stay, and clients reconnect to them.
+#
+# The constants of `network` differ between ports, so only isconnected() decides; status() is used
+# for texts only.
 try:
     import network
 except ImportError:
     network = None  # type: ignore[assignment]
 
-_JOIN_MS = 20000  # how long one attempt may take, with DHCP
+_JOIN_MS = 20000  # longest time of an attempt, DHCP included
 _PAUSE_MS = 1000
 _LONGEST_PAUSE_MS = 30000
 _MASK = 0x3FFFFFFF
-made: list = []  # the link that make() has made last
+made: list = []  # the link of the last make()
 
 
 def make(config):
-    """The link that network.json names; ValueError, KeyError: it cannot be used."""
+    """The link that network.json describes. ValueError, KeyError: it cannot be used."""
     made[:] = (_make(config["link"], config),)
     return made[0]
 
@@ -31,9 +32,9 @@ def _make(kind, config):
     if network is None:
         raise ValueError("link %s: this Python has no module network" % kind)
     if config.get("hostname"):
-        network.hostname(config["hostname"])  # before there is an interface
+        network.hostname(config["hostname"])  # must precede the interface
     if config.get("country"):
-        network.country(config["country"])  # a CYW43 takes it when it is first active
+        network.country(config["country"])  # a CYW43 reads it when it is first activated
     if kind == "station":
         from slotmq_run import station
 
@@ -50,7 +51,7 @@ def _make(kind, config):
 
 
 def made_by(name):
-    """What makes an interface of this kind; not every image has it."""
+    """The class of `network`. ValueError: this firmware does not have it."""
     kind = getattr(network, name, None)
     if kind is None:
         raise ValueError("this board's MicroPython has no network.%s" % name)
@@ -58,7 +59,7 @@ def made_by(name):
 
 
 class Host:
-    """The network is there already."""
+    """On a computer the system has brought the network up."""
 
     up = True
 
@@ -72,37 +73,37 @@ class Host:
         return "network: the system's"
 
     def resolver(self):
-        """None: the system looks names up itself."""
+        """None: the system resolves names."""
 
 
 class Link:
-    """What all links of a board have; a kind makes its nic and knows how to begin()."""
+    """The base of all links of a board; a subclass makes the interface and implements begin()."""
 
     name = ""
 
     def __init__(self, config):
-        # Address, mask, gateway, DNS; none: DHCP's. For an active interface, since on lwIP DHCP
-        # begins with that, and ends when it is given these.
+        # Address, mask, gateway, DNS; None: DHCP. Set after activation, since lwIP starts DHCP
+        # with the interface, and stops it when these are set.
         self.fixed = config.get("address")
         self.up = False
         self.why = ""
-        self._told_why = ""  # what step() has last said is new
+        self._told_why = ""  # the last reason that step() reported as new
         self._since = 0
         self._pause = _PAUSE_MS
         self._trying = False
 
     def start(self, now):
-        """Begin an attempt."""
+        """Start an attempt at the time `now`, in ms."""
         self._since = now
         self._trying = True
         try:
             self.begin()
-        except Exception as error:  # an ESP32 without memory for it raises RuntimeError
+        except Exception as error:  # an ESP32 without memory raises RuntimeError
             self._trying = False
             self.why = "error %s" % error
 
     def step(self, now):
-        """Look after it; True if it came up, was lost, or failed otherwise than before."""
+        """Check the link; -> has it come up, been lost, or failed for a new reason?"""
         waited = (now - self._since) & _MASK
         was = self.up
         self.up = self._is_up()
@@ -110,7 +111,7 @@ class Link:
             self._pause = _PAUSE_MS
             self._trying = False
             return not was
-        if was:  # lost: the port may mend it itself, for as long as an attempt takes
+        if was:  # lost: the port may reconnect by itself within the time of an attempt
             self.why = self._told_why = "lost"
             self._since = now
             self._trying = True
@@ -119,7 +120,7 @@ class Link:
             if waited >= self._pause:
                 self._pause = min(_LONGEST_PAUSE_MS, 2 * self._pause)
                 self.start(now)
-            return self._is_new()  # a driver may have raised, in start() too
+            return self._is_new()  # start() may have failed with an exception
         why = self._failure()
         if not why and waited < _JOIN_MS:
             return False
@@ -129,13 +130,13 @@ class Link:
         return self._is_new()
 
     def _is_new(self):
-        # Why it is not up: is that otherwise than what was told?
+        # Does the reason differ from the last reported one?
         was = self._told_why
         self._told_why = self.why
         return was != self.why
 
     def told(self):
-        """One line for people."""
+        """The state, as one line for the log."""
         if self.up:
             return "%s: up, %s" % (self.name, self.interface().ifconfig()[0])
         return "%s: %s; it is tried again" % (self.name, self.why)
@@ -144,13 +145,13 @@ class Link:
         """The address of the network's DNS server."""
         return self.interface().ifconfig()[3]
 
-    # A kind's own
+    # For subclasses
 
     def begin(self):
-        """Begin to connect; whatever it raises: that failed at once."""
+        """Start to connect, without blocking. An exception is a failed attempt."""
 
     def interface(self):
-        """Its network interface, of the port's `network`."""
+        """The interface of `network`."""
 
     def _is_up(self):
         try:

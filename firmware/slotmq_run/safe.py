@@ -1,8 +1,8 @@
-# safe.py - safe mode: no broker, until its pause is over. The board comes onto its network and
-# says on the broker's port why, to whoever connects: to a browser, to nc, to `slotmq status`.
+# safe.py - safe mode: a pause without the broker. The board joins its network and answers each
+# connection to the broker's port with the reason, for a browser, nc or `slotmq status`.
 #
-# Loaded only then, and without the broker's code, which may be what is broken. The watchdog runs,
-# since a driver that hangs may be what has ended the starts. Allocates.
+# It does not load the broker's code, which may be what is broken. The watchdog runs, since a
+# network driver that hangs may have ended the starts. Allocates.
 import gc
 import json
 import socket
@@ -12,10 +12,10 @@ from slotmq_run import starts, watch
 
 _PAUSE_S = 120
 _LONGEST_S = 3600
-_DOUBLED = 5  # times, until it is the longest
+_DOUBLED = 5  # how often the pause doubles until it is the longest
 _PORT = 1883
 _ROUND_S = 0.1
-_PATIENCE_S = 1  # for what a client says first; with that unread its answer would be lost
+_REQUEST_S = 1  # to receive a request: closing a socket with unread data would lose the answer
 _ANSWER = """HTTP/1.0 503 Safe mode\r
 Content-Type: text/plain\r
 Retry-After: %d\r
@@ -25,14 +25,14 @@ slotmq: safe mode: %s; next start in %d s\r
 
 
 def died(count, why, bitten):
-    """The reason of a safe mode: what ended the last start, in its words if it has told."""
+    """The reason of this safe mode. `why`: the exception that ended the last start, if stored."""
     silent = "the watchdog or a reset" if bitten else "a power cut, a reset or a crash"
     text = "%d starts ended within a minute, the last one by %s"
     return text % (count, why or silent)
 
 
 def run(folder, why, marks):
-    """Is the board to start again now? No: Ctrl-C, the REPL has it. `marks`: of slotmq.boots."""
+    """Stay in safe mode; -> reset now? No after Ctrl-C. `marks`: the content of slotmq.boots."""
     stays = marks.count("-")
     hangs = "!" if "!" in marks else ""
     marks = hangs + "-" * min(stays + 1, _DOUBLED)
@@ -41,7 +41,7 @@ def run(folder, why, marks):
     try:
         try:
             stay(folder, why, pause, not hangs)
-        except Exception as error:  # a pause all the same
+        except Exception as error:  # the pause is needed nevertheless
             print("slotmq: safe mode: %r" % error)
             time.sleep(pause)
     except KeyboardInterrupt:
@@ -52,15 +52,15 @@ def run(folder, why, marks):
 
 
 def stay(folder, why, pause, networked):
-    """Until the pause is over, or Ctrl-C."""
+    """Wait `pause` seconds, or until Ctrl-C. `networked`: with network and LED."""
     gc.collect()
     config = _config(folder)
-    # A Pico W's LED is its Wi-Fi chip's.
+    # The LED of a Pico W is connected to its Wi-Fi chip.
     led = watch.Led(config.get("led", "LED") if networked else None)
     led.show(watch.ALARM)
-    dog = watch.Dog(8000)  # whatever network.json says, which may be what is wrong
+    dog = watch.Dog(8000)  # not that of network.json, which may be what is wrong
     print("slotmq: next start in %d s; Ctrl-C: the REPL" % pause)
-    link = door = None
+    link = listener = None
     rounds = past = 0
     began = time.time()
     dog.start()
@@ -74,23 +74,23 @@ def stay(folder, why, pause, networked):
             if link:
                 if link.step(past * 1000):
                     print(link.told())
-                door = door or _listener(folder)
-            if door:
-                _answer(door, _ANSWER % (pause - past, why, pause - past))
+                listener = listener or _listener(folder)
+            if listener:
+                _answer(listener, _ANSWER % (pause - past, why, pause - past))
             time.sleep(_ROUND_S)
             past = int(time.time() - began)
     finally:
         dog.release()
         led.show(watch.OFF)
-        if door:
-            door.close()
+        if listener:
+            listener.close()
 
 
 def _config(folder):
     try:
         with open(folder + "network.json") as file:
             return dict(json.load(file))
-    except Exception:  # this may be what is broken, and a line has told of it
+    except Exception:  # the file may be what is broken; the reason says so
         return {}
 
 
@@ -106,7 +106,7 @@ def _link(config):
 
 
 def _listener(folder):
-    # On the first listener of slotmq.conf; its address may be what is wrong
+    # The address of the first listener in slotmq.conf, else all addresses, since it may be wrong
     host, port = "0.0.0.0", _PORT
     try:
         with open(folder + "slotmq.conf") as file:
@@ -121,33 +121,33 @@ def _listener(folder):
 
 
 def _opened(host, port):
-    door = None
+    listener = None
     try:
-        door = socket.socket()
-        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        door.bind(socket.getaddrinfo(host, port)[0][-1])
-        door.listen(1)
-        door.setblocking(False)
-        return door
-    except Exception:  # the next round tries again
-        if door:
-            door.close()
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(socket.getaddrinfo(host, port)[0][-1])
+        listener.listen(1)
+        listener.setblocking(False)
+        return listener
+    except Exception:  # tried again in the next round
+        if listener:
+            listener.close()
 
 
-def _answer(door, text):
-    # All who have come are told, one after the other.
+def _answer(listener, text):
+    # Answer one waiting connection, if there is one.
     try:
-        client = door.accept()[0]
+        client = listener.accept()[0]
     except OSError:
         return
     try:
-        client.settimeout(_PATIENCE_S)
+        client.settimeout(_REQUEST_S)
         try:
             client.recv(512)
         except OSError:
-            pass  # it says nothing
+            pass  # it sends no request
         client.send(text.encode())
     except OSError:
-        pass  # it has gone
+        pass  # it has disconnected
     finally:
         client.close()

@@ -1,13 +1,19 @@
-# starts.py - a board's start: it is counted before anything else is loaded, and who has died
-# three times has a pause.
+# starts.py - counts the board's starts before anything else is loaded. After three starts that
+# failed within a minute each, the board goes to safe mode.
 #
-# Owns slotmq.boots: a "+" for each start that has not lived for a minute, behind a "-" for each
-# safe mode before them, and what ended the last start, if it could tell. The start after three
-# is safe mode (safe.py): no broker, a fast LED, and a line on the network that says why, for two
-# minutes, then four, eight, up to an hour; then it starts anew. So is, at once, what a new start
-# may not mend: a configuration that cannot be used (Safe), or a file of the code that is missing.
-# A "?" is there while safe mode runs. If the watchdog ends that, its network is what hangs: "!",
-# and the next safe mode has none.
+# Owns the file slotmq.boots, which is removed when a start has lasted a minute. It contains
+#
+#   +   for each start since the last safe mode
+#   -   for each safe mode, up to five
+#   ?   while safe mode runs
+#   !   if the watchdog ended safe mode: its network hangs, so the next one has no network
+#
+# and after a space the exception that ended the last start, if it was one.
+#
+# In safe mode (safe.py) no broker runs, the LED blinks fast, and the board reports the reason on
+# the network, for 2 minutes, then 4, 8, up to an hour. Then it starts again. A start leads to safe
+# mode at once if another one would not help: the configuration is unusable (Safe), or code is
+# missing.
 import os
 import sys
 import time
@@ -20,15 +26,15 @@ except ImportError:
 _BOOTS = "slotmq.boots"
 _DEAD = 3
 _LOAD_MS = 8000
-_TOLD = 160  # characters of what ended a start
+_TOLD = 160  # characters of the exception that are stored
 
 
 class Safe(Exception):
-    """No new start would mend this, unless somebody does meanwhile."""
+    """The reason for safe mode: another start would fail in the same way."""
 
 
 def run(folder="", turns=0):
-    """Run the board until Ctrl-C; the broker's exit status. `turns`: no more of them."""
+    """Run until Ctrl-C; -> the broker's exit status. `turns`: end after so many turns."""
     marks, _, why = _read(folder).partition(" ")
     marks = marks.replace("?", "!" if _bitten() else "")
     try:
@@ -38,30 +44,30 @@ def run(folder="", turns=0):
             raise Safe(safe.died(_DEAD, why, _bitten()))
         write(folder, marks + "+")
         status = _load().run(folder, turns)
-        forget(folder)  # it ended in order, however young it was
+        forget(folder)  # an orderly end is no failure, even within the first minute
         return status
     except Safe as error:
         why = str(error)
-    except KeyboardInterrupt:  # while it was loaded
+    except KeyboardInterrupt:  # during the imports
         forget(folder)
         raise
     except Exception as error:
         _restart(folder, error)
-        raise  # a computer has somebody who sees it
+        raise  # on a computer, which _restart() does not reset
     return _safe(folder, why, marks)
 
 
 def forget(folder):
-    """This start has lived long enough."""
+    """Forget all failed starts."""
     try:
         os.remove(folder + _BOOTS)
     except OSError:
-        pass  # it was not there
+        pass  # there is none
 
 
 def _load():
-    # Late, so that whatever is wrong with it is a start that was counted; MicroPython may hang
-    # on a file that was cut off.
+    # Import the rest only after the start was counted, since any of it may fail. The watchdog
+    # runs, since MicroPython may hang on a truncated .mpy file.
     from slotmq_run.watch import Dog
 
     dog = Dog(_LOAD_MS)
@@ -72,7 +78,7 @@ def _load():
         getattr(sys, "print_exception", print)(error)
         raise Safe("%s: `slotmq deploy` mends it" % error)
     finally:
-        dog.release()  # who starts with a long journal feeds nobody
+        dog.release()  # reading a long journal takes longer than its timeout
 
 
 def _boot():
@@ -89,37 +95,37 @@ def _read(folder):
     try:
         with open(folder + _BOOTS) as file:
             return file.read()
-    except (OSError, ValueError):  # it is not there, or no text
+    except (OSError, ValueError):  # it does not exist, or is no text
         return ""
 
 
 def write(folder, text):
-    """Let this be in slotmq.boots."""
+    """Write slotmq.boots."""
     try:
         with open(folder + _BOOTS, "w") as file:
             file.write(text)
     except OSError:
-        pass  # a full flash is no reason not to start
+        pass  # a full flash does not prevent a start
 
 
 def _bitten():
-    # An RP2040 says so of machine.reset() as well.
+    # Did the watchdog reset the board? An RP2040 says so after machine.reset(), too.
     return hasattr(machine, "reset_cause") and machine.reset_cause() == machine.WDT_RESET
 
 
 def _restart(folder, error):
-    # Tell of what ended the broker, and start the board again; a computer goes on.
+    # Store and print the exception, and reset the board. On a computer, do nothing.
     if hasattr(machine, "reset"):
         marks = _read(folder)
-        if marks:  # it was young
+        if marks:  # it ended within the first minute
             write(folder, marks + " " + repr(error)[:_TOLD])
         getattr(sys, "print_exception", print)(error)
-        time.sleep(0.5)  # until it has been told
+        time.sleep(0.5)  # until the text has been sent
         machine.reset()
 
 
 def _safe(folder, why, marks):
-    # A pause, and a new start; Ctrl-C leaves the board to the REPL.
+    # Run safe mode, then reset; after Ctrl-C return to the REPL.
     print("slotmq: safe mode:", why, file=sys.stderr)
     if not hasattr(machine, "reset"):
         forget(folder)

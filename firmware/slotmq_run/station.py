@@ -1,8 +1,8 @@
-# station.py - a board as a client of an access point.
+# station.py - the board is a Wi-Fi client.
 from slotmq_run import wifi
 from slotmq_run.links import network
 
-# What status() says where it is no plain number of the way on: name, constants of ports
+# Texts for values of status(), with the names of the constants in the different ports
 _WHYS = (
     ("wrong password", ("STAT_WRONG_PASSWORD",)),
     ("no such access point", ("STAT_NO_AP_FOUND",)),
@@ -11,11 +11,11 @@ _WHYS = (
 
 
 class Station(wifi.Wifi):
-    """A client of an access point that is there."""
+    """A client of an access point."""
 
     def __init__(self, config):
         super().__init__("wifi ", network.STA_IF, config)
-        self._more = {}  # that connect() is told
+        self._more = {}  # keyword arguments of connect()
         if config.get("security"):
             found = getattr(network.WLAN, "SEC_" + config["security"].upper(), None)
             self._more = {"security": found}
@@ -23,7 +23,7 @@ class Station(wifi.Wifi):
     def begin(self):
         self.nic.active(True)
         try:
-            self.nic.disconnect()  # an ESP32 refuses to begin while it still tries
+            self.nic.disconnect()  # an ESP32 refuses connect() during an attempt
         except OSError:
             pass
         self.wake()
@@ -31,7 +31,7 @@ class Station(wifi.Wifi):
             self.nic.ifconfig(self.fixed)
         try:
             self.nic.connect(self._ssid, self._password, **self._more)
-        except TypeError:  # told once; an ESP32 takes what the access point has, WPA3 too
+        except TypeError:  # an ESP32 has no such argument and uses what the access point offers
             self._more = {}
             print("%s: security is left out" % self.name)
             self.nic.connect(self._ssid, self._password)

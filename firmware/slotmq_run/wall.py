@@ -1,12 +1,11 @@
-# wall.py - the time of day, for the log: from an NTP server, or from whoever publishes
-# seconds since 1970 to $SLOTMQ/time. The broker itself needs none.
+# wall.py - sets the board's clock, from an NTP server or from messages to $SLOTMQ/time, which
+# contain the seconds since 1970. Log and recorder use it; the broker needs no time of day.
 #
-# `time` in network.json is the server's name or address, "$SLOTMQ/time", or missing. A
-# question is one UDP packet, to the network's DNS server if there is a name, and to the time
-# server; the answer is looked for in later steps, so nothing waits. All of it begins anew
-# once a day, and after a minute without an answer. A broker that records is told what a
-# server has answered. Whoever publishes to $SLOTMQ/time sets the clock only with
-# `remote_admin true`.
+# `time` in network.json is the name or address of a server, or "$SLOTMQ/time". A query is one UDP
+# packet, to the network's DNS server (for a name) and then to the time server. Later steps receive
+# the answer, so nothing blocks. The time is requested again after a day, or after a minute without
+# an answer. A broker that records gets the answer of the server as a message. Messages to
+# $SLOTMQ/time set the clock only with `remote_admin true`.
 import os
 import socket
 import sys
@@ -20,18 +19,18 @@ except ImportError:
 TOPIC = "$SLOTMQ/time"
 _PORT = 123
 _DNS_PORT = 53
-_LONGEST = 512  # bytes of what DNS answers
+_LONGEST = 512  # bytes of a DNS answer
 _ASK = b"\x1b" + bytes(47)
 _SECONDS_AT = 40
 _FRACTION_AT = 44
 _FROM_1900 = 2208988800
 _DAY_MS = 86400000
 _RETRY_MS = 60000
-_OLDEST = 1577836800  # 2020: a clock that tells less is wrong
+_OLDEST = 1577836800  # 2020; an earlier time is wrong
 
 
 def set_clock(seconds):
-    """Set the board's clock to so many seconds since 1970; ValueError: that is no time."""
+    """Set the board's clock to `seconds` since 1970. ValueError: before 2020, or too large."""
     if not _OLDEST <= seconds < 1 << 33:
         raise ValueError("seconds since 1970")
     if machine and hasattr(machine, "RTC"):
@@ -42,18 +41,18 @@ def set_clock(seconds):
 
 class Clock:
     def __init__(self, source, link):
-        self._server = None if source == TOPIC else source  # None: nobody is asked
+        self._server = None if source == TOPIC else source  # None: the topic
         self._by_topic = source == TOPIC
         self._link = link
         self._sock = None
-        self._question = b""  # DNS's, while that is asked
-        self._next = 0  # ms since _asked
+        self._question = b""  # the DNS query that waits for an answer
+        self._next = 0  # ms from _asked to the next query
         self._asked = 0
         self.is_set = False
         self._broker = None
 
     def follow(self, broker):
-        """Listen to $SLOTMQ/time, if that is the source; tell the broker of any other."""
+        """Subscribe to $SLOTMQ/time, or publish the server's time there."""
         self._broker = broker
         if self._by_topic:
             if getattr(broker.settings, "remote_admin", False):
@@ -62,7 +61,7 @@ class Clock:
                 print("slotmq: %s: needs remote_admin true in slotmq.conf" % TOPIC)
 
     def told(self, _topic, payload, *_):
-        # seconds, with or without a fraction; what follows is for a recorder
+        # Seconds, perhaps with a fraction; the words after them are for a recorder.
         try:
             set_clock(int((bytes(payload).split() or [b""])[0].split(b".")[0]))
             self.is_set = True
@@ -70,7 +69,7 @@ class Clock:
             print("slotmq: %s: expected seconds since 1970" % TOPIC)
 
     def step(self, now):
-        """Ask, or look for the answer."""
+        """Send a query, or receive an answer."""
         server = self._server
         if not server:
             return
@@ -96,11 +95,11 @@ class Clock:
             self._close()
 
     def _send(self, packet, address, port):
-        # On a board the address is one in numbers, and getaddrinfo asks nobody.
+        # `address` is numeric on a board, so getaddrinfo does not block.
         self._close()
         self._sock = sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         sock.setblocking(False)
-        sock.connect(socket.getaddrinfo(address, port)[0][-1])  # others are not heard
+        sock.connect(socket.getaddrinfo(address, port)[0][-1])  # drops packets from others
         sock.send(packet)
 
     def _look(self, sock, now):
@@ -130,12 +129,12 @@ class Clock:
             try:
                 set_clock(seconds)
             except ValueError:
-                return  # a server that does not know it either
+                return  # the server does not know the time
             self.is_set = True
             self._next = _DAY_MS
             if self._broker and getattr(self._broker.settings, "record", None):
                 ms = int.from_bytes(answer[_FRACTION_AT : _FRACTION_AT + 2], "big") * 1000 >> 16
-                error = (now - self._asked) & 0x3FFFFFFF  # it was sent since then
+                error = (now - self._asked) & 0x3FFFFFFF  # ms; sent at any time since the query
                 self._broker.publish(TOPIC, b"%d.%03d %d ntp" % (seconds, ms, error))
 
     def _close(self):
@@ -145,7 +144,7 @@ class Clock:
 
 
 def _borrow(function, *args):
-    # Of dns.py, which is there no longer than it is needed
+    # Call a function of dns.py, and unload the module.
     package = __import__("slotmq_run.dns")
     module = package.dns
     del sys.modules["slotmq_run.dns"]

@@ -1,7 +1,7 @@
-# watch.py - the watchdog and the LED of a board, or of none.
+# watch.py - the watchdog and the LED. On a computer, which has neither, they do nothing.
 #
-# Dog resets a board whose loop stands still. It is let go of before the REPL gets the
-# board, or it would bite whoever types. Led shows one of four states.
+# Dog resets a board whose loop hangs. It is released before the REPL starts, which does
+# not feed it. Led shows one of four states.
 import sys
 
 try:
@@ -12,16 +12,16 @@ except ImportError:
 OFF, UP, JOINING, ALARM = 0, 1, 2, 3
 _BLINK_MS = 500
 _ALARM_MS = 100
-# RP2040 and RP2350: the watchdog's control register, and the bit that lets it run
+# RP2040 and RP2350: the watchdog's control register, and its ENABLE bit
 _CONTROL = {"RP2040": 0x40058000, "RP2350": 0x400D8000}
 _ENABLE = 1 << 30
 _LONGEST_MS = 0x7FFFFFF
 
 
 def timeout(config):
-    """network.json's time in ms without a turn, 0: no watchdog. ValueError: none can have it."""
+    """The watchdog's timeout in network.json, in ms; 0: no watchdog. ValueError: out of range."""
     ms = config.get("watchdog", 8000)
-    # A link that comes up may hold a turn for a second; an RP2040 takes no more (machine_wdt.c).
+    # A link that comes up may block for a second. The maximum is an RP2040's (machine_wdt.c).
     if ms != 0 and (type(ms) is not int or not 2000 <= ms <= 8388):
         raise ValueError("watchdog: 0, or 2000 to 8388 ms")
     return ms
@@ -41,7 +41,7 @@ class Dog:
             self._dog.feed()
 
     def release(self):
-        """Whoever has the board now need not feed it."""
+        """Stop the watchdog, or on an ESP32, give it the longest timeout."""
         if not self._dog:
             return
         self._dog.feed()
@@ -53,7 +53,7 @@ class Dog:
         if control:
             machine.mem32[control] = machine.mem32[control] & ~_ENABLE
         else:
-            machine.WDT(timeout=_LONGEST_MS)  # an ESP32's cannot be stopped
+            machine.WDT(timeout=_LONGEST_MS)  # an ESP32 cannot stop it
 
 
 def _chip():
@@ -69,10 +69,10 @@ class Led:
             try:
                 self._pin = machine.Pin(pin, machine.Pin.OUT)
             except (TypeError, ValueError):
-                pass  # this board has none of that name
+                pass  # the board has no pin of this name
 
     def show(self, state):
-        """OFF, UP: lit, JOINING: it blinks, ALARM: fast."""
+        """UP: lit. JOINING: blinks. ALARM: blinks fast."""
         if state != self._state:
             self._state = state
             self.step(0)

@@ -1,4 +1,4 @@
-# wifi.py - what a client of an access point and one of the board's own have in common.
+# wifi.py - the base of station.py and access.py.
 from slotmq_run import links
 from slotmq_run.links import network
 
@@ -17,12 +17,12 @@ class Wifi(links.Link):
         return self.nic
 
     def wake(self):
-        """No power saving, with which packets wait while the radio sleeps. A CYW43 begins with it
-        anew when it becomes active, and an ESP32 takes nothing before."""
+        """Switch power saving off, with which packets wait while the radio sleeps. Needed after
+        each activation: a CYW43 switches it on then, and an ESP32 accepts no setting before."""
         if self._saves:
             return
         try:
             self.nic.config(pm=network.WLAN.PM_NONE)
-        except Exception as error:  # told once; an ESP32 wants it on for Bluetooth
+        except Exception as error:  # logged once; an ESP32 needs it with Bluetooth
             self._saves = True
             print("%s: power saving: %s" % (self.name, error))

@@ -1,15 +1,15 @@
-# wired.py - Ethernet, and PPP on a serial line.
+# wired.py - Ethernet, and PPP on a UART.
 from slotmq_run import links
 
 
 def make(kind, config):
-    """The link of network.json."""
+    """The link that network.json describes."""
     return (Ethernet if kind == "ethernet" else Serial)(config)
 
 
 class Ethernet(links.Link):
-    """A W5500 on SPI; pins as on WIZnet's board, unless network.json says otherwise. Without
-    its INT pin the port looks every 64 ms whether something has come."""
+    """A W5500 on SPI, by default with the pins of WIZnet's board. Without its INT pin the port
+    polls it every 64 ms."""
 
     name = "ethernet"
 
@@ -35,7 +35,7 @@ class Ethernet(links.Link):
         return self.nic
 
     def begin(self):
-        self.nic.active(True)  # DHCP begins with it; ifconfig("dhcp") would wait for it
+        self.nic.active(True)  # starts DHCP without blocking, unlike ifconfig("dhcp")
         if self.fixed:
             self.nic.ifconfig(self.fixed)
 
