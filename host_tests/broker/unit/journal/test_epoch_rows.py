@@ -136,7 +136,7 @@ class TestRecorder(EpochCase):
     def test_every_time_of_it_moves_by_the_same(self):
         interceptor, rec = self.interceptor, self.rec
         rec.wall = [4, 1795320988, 0, 0, 50, EPOCH + 9]
-        interceptor.due, interceptor.flushed, interceptor.stayed = EPOCH + 1, EPOCH + 2, EPOCH + 3
+        interceptor.due, interceptor.flushed, interceptor.time_at = EPOCH + 1, EPOCH + 2, EPOCH + 3
         interceptor.heap_at, rec.retry_at, rec.now = EPOCH + 4, EPOCH + 5, EPOCH + 6
         self.broker.now = EPOCH + 10
         before = self.times()
