@@ -1,11 +1,11 @@
 # esp32_socket.py - the socket module of MicroPython's esp32 port.
 #
-# Written from MicroPython 1.25.0 (ports/esp32/modsocket.c, function names below) and lwIP 2.2.1
-# (src/api/sockets.c, api_msg.c, of which ESP-IDF has a version of its own). Errors are newlib's
-# numbers. Used as modlwip.py's Board is; there are no control blocks to look into.
+# Written from MicroPython 1.25.0 (ports/esp32/modsocket.c; comments name the functions) and lwIP
+# 2.2.1 (src/api/sockets.c, api_msg.c, of which ESP-IDF has a version of its own). Error numbers
+# are newlib's. It is used as the Board of rp2_socket.py is; control blocks cannot be read.
 #
-# What is simpler: the system's memory does not end, and segments are acknowledged whole or not.
-from wire import Net, Peer, read_exactly
+# Simpler than on a board: the system's memory never ends.
+from network_stack import BaseSocket, Peer, Stack
 
 LWIP_MAX_SOCKETS = 10  # of ESP-IDF's Kconfig; as many netconns
 TCP_SND_BUF = 5760  # CONFIG_LWIP_TCP_SND_BUF_DEFAULT
@@ -26,7 +26,7 @@ class Connection:
         self.closed = False
 
 
-class Board(Net):
+class Board(Stack):
     # mp_module_socket_globals_table: no options of IPv6
     AF_INET, AF_INET6 = 2, 10
     SOCK_STREAM, SOCK_DGRAM, SOCK_RAW = 1, 2, 3
@@ -35,31 +35,27 @@ class Board(Net):
     IP_ADD_MEMBERSHIP, TCP_NODELAY = 3, 1
 
     POSIX_POLL = False
-    TICK_MS = 10  # FreeRTOS's: a wait for events ends with it, not with the packet
+    TICK_MS = 10  # FreeRTOS's: a wait for events ends at a tick, not when the packet arrives
 
     def __init__(self):
         super().__init__()
-        self.descriptors = []  # in use, by their sockets; None: lost
-        self.listeners = []
+        self.descriptors = []  # in use: their sockets; None: lost
         self.connections = []
-        self.garbage = []  # sockets that nobody has
 
     def connect(self, port):
-        """A client's SYN; -> its Peer, whose state is "reset" where no netconn is left."""
-        for listener in self.listeners:
-            if listener.port == port:
-                peer = Peer(self)
-                waiting = sum([len(each.waiting) for each in self.listeners])
-                if len(self.descriptors) + waiting >= LWIP_MAX_SOCKETS:
-                    # accept_function (api_msg.c): aborted, and accept() is told
-                    peer.state = "reset"
-                    listener.aborted += 1
-                    return peer
-                connection = Connection(peer)
-                self.connections.append(connection)
-                listener.waiting.append(connection)
-                return peer
-        raise AssertionError("nobody listens there")
+        """A client's SYN; -> its Peer, whose state is "reset" if no netconn is left."""
+        listener = self.find_listener(port)
+        peer = Peer(self)
+        waiting = sum([len(each.waiting) for each in self.listeners])
+        if len(self.descriptors) + waiting >= LWIP_MAX_SOCKETS:
+            # accept_function (api_msg.c): aborted; accept() fails with ECONNABORTED
+            peer.state = "reset"
+            listener.aborted += 1
+            return peer
+        connection = Connection(peer)
+        self.connections.append(connection)
+        listener.waiting.append(connection)
+        return peer
 
     def carry(self):
         for connection in list(self.connections):
@@ -85,13 +81,8 @@ class Board(Net):
                 connection.queue = b""
                 connection.error = _ECONNRESET if how == "reset" else _ECONNABORTED
 
-    def collect(self):
-        for sock in self.garbage:
-            sock.close()
-        self.garbage = []
-
     def socket(self, family=2, kind=1, proto=0):
-        # socket_make_new: where no descriptor is left it collects garbage first
+        # socket_make_new: if no descriptor is left it collects garbage first
         locked = self.heap.enter()
         try:
             self.heap.alloc("socket: object", locked)
@@ -106,36 +97,30 @@ class Board(Net):
             self.heap.leave()
 
     def getaddrinfo(self, host, port, family=0, kind=1, proto=0, flags=0):
-        # esp_socket_getaddrinfo: only IPv4 has an address; the rest is None
+        # esp_socket_getaddrinfo: the address is None but for IPv4
         if ":" in host:
             return [(10, 1, 0, host, None)]
         return [(2, 1, 0, host, (host, port))]
 
 
-class Socket:
+class Socket(BaseSocket):
     def __init__(self, board, kind):
-        self.board = board
+        super().__init__(board)
         self.kind = kind
         self.state = _NEW
-        self.blocks = True
         self.connection = None
         self.nodelay = False
-        self.waiting = []
         self.aborted = 0
-        self.port = 0
-
-    def setblocking(self, on):
-        self.blocks = on
 
     def setsockopt(self, level, option, value):
-        # socket_setsockopt: the level is not looked at
+        # socket_setsockopt: the level is ignored
         if option == self.board.TCP_NODELAY:
             self.nodelay = bool(value)
         elif option not in (4, 0x20, 3, 20):
             self.board.printed.append("Warning: lwip.setsockopt() option not implemented")
 
     def bind(self, address):
-        # _socket_getaddrinfo: mp_obj_get_array_fixed_n of what is no tuple
+        # _socket_getaddrinfo: mp_obj_get_array_fixed_n takes tuples only
         if address is None:
             raise TypeError("object 'NoneType' isn't a tuple or list")
         if [each for each in self.board.listeners if each.port == address[1]]:
@@ -147,16 +132,9 @@ class Socket:
         self.state = _CONNECTED
         self.board.listeners.append(self)
 
-    def accept(self):
+    def _accept(self, locked):
+        # socket_accept, lwip_accept: the descriptor exists before the object that would close it
         board = self.board
-        locked = board.heap.enter()
-        try:
-            return self._accept(board, locked)
-        finally:
-            board.heap.leave()
-
-    def _accept(self, board, locked):
-        # socket_accept, lwip_accept: the descriptor is there before the object that would close it
         if self.aborted:
             self.aborted -= 1
             raise OSError(_ECONNABORTED)
@@ -174,35 +152,11 @@ class Socket:
         board.descriptors[-1] = sock
         sock.connection = connection
         sock.state = _CONNECTED
-        try:
-            board.heap.alloc("accept: address", locked)
-        except MemoryError:
-            board.garbage.append(sock)
-            raise
-        return sock, ("192.168.4.2", 50000)
-
-    def readinto(self, buf, n=None):
-        self.board.heap.enter()
-        try:
-            return read_exactly(self._read, buf, len(buf) if n is None else n)
-        finally:
-            self.board.heap.leave()
-
-    def recv(self, n):
-        # socket_recv: one read, into memory of its own
-        locked = self.board.heap.enter()
-        try:
-            self.board.heap.alloc("recv: bytes", locked)
-            data = self._read(n)
-            if data is None:
-                raise OSError(_EAGAIN)
-            return data
-        finally:
-            self.board.heap.leave()
+        return sock
 
     def _read(self, n):
-        # _socket_read_data: after the peer's end 0 for ever. lwip_recv: what came before an error
-        # is given before the error is.
+        # _socket_read_data: after the peer's FIN always 0. lwip_recv: data that came before an
+        # error is read before the error is reported.
         if self.state == _PEER_CLOSED:
             return b""
         self.board.carry()
@@ -216,17 +170,10 @@ class Socket:
         if connection.peer.has_ended and not connection.peer.to_send:
             self.state = _PEER_CLOSED
             return b""
-        assert not self.blocks, "reads until something comes"
+        assert not self.blocks, "waits until data comes"
         return None
 
-    def write(self, buf, off=0, n=None):
-        self.board.heap.enter()
-        try:
-            return self._write(bytes(memoryview(buf)[off : off + (len(buf) if n is None else n)]))
-        finally:
-            self.board.heap.leave()
-
-    def _write(self, data):
+    def _write(self, data, locked):
         # socket_stream_write, lwip_write
         self.board.carry()
         connection = self.connection
@@ -234,13 +181,13 @@ class Socket:
             raise OSError(connection.error)
         n = min(len(data), TCP_SND_BUF - len(connection.queue))
         if not n:
-            assert not self.blocks, "writes until there is room"
+            assert not self.blocks, "waits until there is space"
             return None
         connection.queue += data[:n]
         return n
 
     def poll(self, flags):
-        # socket_stream_ioctl: select() on what was asked for, HUP with the rest
+        # socket_stream_ioctl: select() for the flags asked for; HUP with the others
         board = self.board
         if self.state == _NEW:
             return flags & _WR | _HUP

@@ -1,10 +1,10 @@
-# network_cyw43.py - `network` of rp2 with a CYW43: extmod/network_cyw43.c of MicroPython 1.25 and
-# 1.26, cyw43_ctrl.c and cyw43_lwip.c of the driver. Both runtimes.
+# network_cyw43.py - `network` of the rp2 port with a CYW43. Written from extmod/network_cyw43.c of
+# MicroPython 1.25 and 1.26, and cyw43_ctrl.c and cyw43_lwip.c of the driver.
 #
-# What it does otherwise than a board: one join is one attempt, and an access point that takes
-# WPA3 alone refuses WPA2 with CYW43_LINK_FAIL.
-import air
-from air import AIR
+# Unlike on a board, each connect() is one attempt, and an access point that accepts WPA3 only
+# refuses WPA2 with CYW43_LINK_FAIL.
+import network_base
+from network_base import AIR
 
 _DOWN, _JOIN, _NOIP, _UP, _FAIL, _NONET, _BADAUTH = 0, 1, 2, 3, -1, -2, -3
 _NO_ADDRESS = ("0.0.0.0", "255.255.255.0", "192.168.0.1", "8.8.8.8")  # CYW43_DEFAULT_IP_*
@@ -15,31 +15,15 @@ _SET = [name for name in _GET if name != "mac"] + ["monitor", "key", "password",
 _CYCLES = ["channel", "ssid", "essid", "security", "key", "password"]
 
 
-class WLAN:
-    """CYW43: one object for each interface."""
-
-    IF_STA, IF_AP = 0, 1
+class WLAN(network_base.Interface):
     SEC_OPEN, SEC_WPA_WPA2, SEC_WPA3, SEC_WPA2_WPA3 = 0, 0x400006, 0x1000004, 0x1400004
     PM_NONE, PM_PERFORMANCE, PM_POWERSAVE = 0x10, 0xA11142, 0x11
-    module = None  # the Network that it is of
-    made = {}  # noqa: RUF012 - interface: its object
-
-    def __new__(cls, which=0):
-        if which not in cls.made:
-            cls.made[which] = object.__new__(cls)
-            cls.made[which].begin(which)
-        return cls.made[which]
 
     def begin(self, which):
-        self.which = which
-        self.is_active = False
-        # rp2/main.c gives the access point a name and a password that everybody knows.
+        super().begin(which)
+        # rp2/main.c: a name and a password that are public
         self.settings = {"ssid": "PICO1234", "key": "picoW123", "security": 0x400004}
-        self.names = []  # under which it was there, as an access point
         self.addresses = None  # before cyw43_cb_tcpip_init()
-        self.dhcp = False
-        self.wanted = None
-        self.since = 0
 
     def active(self, on=None):
         if on is None:
@@ -53,13 +37,13 @@ class WLAN:
 
     def _up(self):
         chip = self.module
-        if not chip.is_up:  # cyw43_wifi_set_up(): the first interface switches the radio on
+        if not chip.is_up:  # cyw43_wifi_set_up(): the first interface powers up the radio
             chip.is_up = True
             chip.radio_country = chip.country()
             chip.pm = self.PM_PERFORMANCE
         if self.which == self.IF_AP:
             self.names.append(self.settings["ssid"])
-        if self.addresses is None:  # once: nothing clears itf_state
+        if self.addresses is None:  # only once: nothing clears itf_state
             self.addresses = _NO_ADDRESS if self.which == self.IF_STA else _OF_AP
             self.dhcp = self.which == self.IF_STA
             self.hostname = chip.hostname()
@@ -113,9 +97,9 @@ class WLAN:
             return self.addresses or ("0.0.0.0",) * 4
         if given == "dhcp":
             raise AssertionError("it would wait for up to 10 s")
-        addresses = air.parse(given, self.addresses)
+        addresses = network_base.parse(given)
         if self.addresses is None:
-            return None  # cyw43_cb_tcpip_init() is yet to come, and writes its own
+            return None  # cyw43_cb_tcpip_init() comes later, and overwrites them
         self.dhcp = False
         self.addresses = addresses
         return None
@@ -141,7 +125,7 @@ class WLAN:
         return None
 
 
-class Network(air.Module):
+class Network(network_base.Module):
     STAT_IDLE, STAT_CONNECTING, STAT_GOT_IP = _DOWN, _JOIN, _UP
     STAT_CONNECT_FAIL, STAT_NO_AP_FOUND, STAT_WRONG_PASSWORD = _FAIL, _NONET, _BADAUTH
 

@@ -1,11 +1,11 @@
-# network_esp32.py - `network` and `esp32` of the esp32 port, and its heap: network_wlan.c,
-# network_common.c, modesp32.c and gccollect.c of ports/esp32, and py/gc.c with
-# MICROPY_GC_SPLIT_HEAP_AUTO, of MicroPython 1.25 and 1.26. Both runtimes.
+# network_esp32.py - `network` and `esp32` of the esp32 port, and its heap. Written from
+# network_wlan.c, network_common.c, modesp32.c and gccollect.c of ports/esp32 in MicroPython 1.25
+# and 1.26, and py/gc.c with MICROPY_GC_SPLIT_HEAP_AUTO.
 #
-# What it does otherwise than a board: IDF tries again by itself after each failure, which is one
-# attempt here; and an area of its heap has no pieces, so that it is one free block.
-import air
-from air import AIR
+# Unlike on a board, each connect() is one attempt (IDF tries again after a failure), and each
+# region of IDF's heap is one free block, without fragmentation.
+import network_base
+from network_base import AIR
 
 _NO_ADDRESS = ("0.0.0.0",) * 4
 _OF_DHCP = ("192.168.1.7", "255.255.255.0", "192.168.1.1", "192.168.1.1")
@@ -15,17 +15,18 @@ _OF_AP = ["ssid", "essid", "hidden", "security", "authmode", "key", "password", 
 _OF_BOTH = ["mac", "channel", "hostname", "dhcp_hostname", "txpower", "protocol", "pm"]
 _GET = [name for name in _OF_BOTH + _OF_AP if name not in ("key", "password")]
 _GET.extend(("ifname", "reconnects"))
-_INIT = 35200  # bytes that esp_wifi_init() takes: static buffers, tasks, in pieces
-_START = 8000  # and esp_wifi_start(); both are a plan, IDF says some 50 KB in all
-_FRAME = 1600  # of a dynamic buffer, for each packet
-_MARGIN = 2048  # that gc_try_add_heap() wants beside what it is asked for
-# Beside MicroPython's first area, as an ESP32 said at its prompt (micropython/micropython, pull
-# request 12952)
+# Bytes that esp_wifi_init() and esp_wifi_start() take, in pieces. Both are estimates: IDF's
+# documents say some 50 KB in all.
+_INIT, _START = 35200, 8000
+_FRAME = 1600  # a dynamic buffer, for each packet
+_MARGIN = 2048  # that gc_try_add_heap() adds to what it is asked for
+# Free regions beside MicroPython's first area, as an ESP32 printed them (micropython/micropython,
+# pull request 12952)
 FREE = (3344, 4344, 14656, 112968)
 
 
 class Idf:
-    """The system's memory: regions, each of them one free block. `esp32` asks it."""
+    """The system's memory: regions of one free block each. Also the module `esp32`."""
 
     HEAP_DATA, HEAP_EXEC = 4, 1  # MALLOC_CAP_8BIT, MALLOC_CAP_EXEC
 
@@ -37,7 +38,7 @@ class Idf:
         return max(self.free)
 
     def take(self, size):
-        """heap_caps_malloc(): is there such a piece?"""
+        """heap_caps_malloc(): take a block, if there is one."""
         fitting = [each for each in self.free if each >= size]
         if not fitting:
             return False
@@ -54,12 +55,12 @@ class Idf:
 
 
 def _tables(size):
-    # Of an area: 3 bits for each block of 16 bytes, and its own record (gc_setup_area())
+    # gc_setup_area(): 3 bits for each block of 16 bytes, and the area's own record
     return size * 3 // 131 + 64
 
 
 class Gc:
-    """MicroPython's heap, in areas that it takes from there: the module `gc`."""
+    """MicroPython's heap, in areas that it takes from the system. Also the module `gc`."""
 
     def __init__(self, idf, first):
         self.idf = idf
@@ -77,11 +78,11 @@ class Gc:
         return sum([size - _tables(size) - free for size, free in self.areas])
 
     def mem_free(self):
-        """With the largest block of the system, which is not its own (modgc.c)."""
+        """modgc.c: the largest free block of the system counts, too."""
         return sum([free for _, free in self.areas]) + self.idf.largest()
 
     def alloc(self, size):
-        """MemoryError: it neither has it nor gets it."""
+        """Allocate, and grow the heap if needed. MemoryError: the system has no such block."""
         for area in self.areas:
             if area[1] >= size:
                 area[1] -= size
@@ -95,36 +96,24 @@ class Gc:
         self.areas[-1][1] -= size
 
 
-class WLAN:
-    """One object for each interface."""
-
-    IF_STA, IF_AP = 0, 1
+class WLAN(network_base.Interface):
     SEC_OPEN, SEC_WEP, SEC_WPA, SEC_WPA2, SEC_WPA_WPA2 = 0, 1, 2, 3, 4
     SEC_WPA3, SEC_WPA2_WPA3 = 6, 7
     PM_NONE, PM_PERFORMANCE, PM_POWERSAVE = 0, 1, 2
-    module = None  # the Network that it is of
-    made = {}  # noqa: RUF012 - interface: its object
 
-    def __new__(cls, which=0):
+    @classmethod
+    def check(cls, which):
         if not cls.module.is_initialized:  # esp_initialise_wifi()
             cls.module.needs(_INIT)
             cls.module.is_initialized = True
         if which not in (0, 1):
             raise ValueError("invalid WLAN interface identifier")
-        if which not in cls.made:
-            cls.made[which] = object.__new__(cls)
-            cls.made[which].begin(which)
-        return cls.made[which]
 
     def begin(self, which):
-        self.which = which
-        self.is_active = False
+        super().begin(which)
         self.settings = {"ssid": "ESP_123456", "security": 0, "max_clients": 4}
-        self.names = []
         self.addresses = ("192.168.4.1",) * 4 if which else _NO_ADDRESS
         self.dhcp = not which
-        self.wanted = None
-        self.since = 0
         self.is_trying = False
 
     def active(self, on=None):
@@ -187,7 +176,7 @@ class WLAN:
         return AIR.joined > 0 if self.which else self.status() == _GOT_IP
 
     def send(self, frames):
-        """What the driver says of so many packets that it has to buffer."""
+        """Let the driver buffer so many packets."""
         if not all(self.module.idf.take(_FRAME) for _ in range(frames)):
             raise OSError(105)  # ENOBUFS
 
@@ -200,7 +189,7 @@ class WLAN:
                 raise ValueError("invalid arguments")
             self.dhcp = True
             return None
-        self.addresses = air.parse(given, self.addresses)
+        self.addresses = network_base.parse(given)
         self.dhcp = False
         return None
 
@@ -234,7 +223,7 @@ class WLAN:
         return None
 
 
-class Network(air.Module):
+class Network(network_base.Module):
     STAT_IDLE, STAT_CONNECTING, STAT_GOT_IP = _IDLE, _CONNECTING, _GOT_IP
     STAT_NO_AP_FOUND, STAT_WRONG_PASSWORD = _NO_AP_FOUND, _WRONG_PASSWORD
     STAT_ASSOC_FAIL = STAT_CONNECT_FAIL = _ASSOC_FAIL

@@ -1,19 +1,20 @@
-# network_wiznet5k.py - `network` of rp2 with a W5500: extmod/network_wiznet5k.c of MicroPython
-# 1.25 and 1.26 with lwIP (WIZNET5K_WITH_LWIP_STACK), ports/rp2/mpnetworkport.c. Both runtimes.
+# network_wiznet5k.py - `network` of the rp2 port with a W5500 and lwIP (WIZNET5K_WITH_LWIP_STACK).
+# Written from extmod/network_wiznet5k.c and ports/rp2/mpnetworkport.c of MicroPython 1.25 and
+# 1.26.
 #
-# What it does otherwise than a board: its delays (160 and 250 ms) take no time.
-import air
-from air import AIR
+# Unlike on a board, its delays (160 and 250 ms) take no time.
+import network_base
+from network_base import AIR
 
 _OF_DHCP = ("192.168.1.8", "255.255.255.0", "192.168.1.1", "192.168.1.1")
-_TICK_MS = 64  # LWIP_TICK_RATE_MS of rp2: how often a chip without an INT pin is looked at
+_TICK_MS = 64  # LWIP_TICK_RATE_MS of rp2: how often a chip without an INT pin is polled
 
 
 class WIZNET5K:
-    nics = []  # noqa: RUF012 - one object in all; the last constructor's arguments count
+    nics = []  # noqa: RUF012 - one object; the arguments of the last constructor call count
 
     def __new__(cls, *pins):
-        # With none: those of the board's firmware, where it knows them (MICROPY_HW_WIZNET_*).
+        # Without arguments: the pins of the board's firmware (MICROPY_HW_WIZNET_*), if any.
         if len(pins) not in (0, 3, 4):
             raise TypeError("function missing required positional arguments")
         if not cls.nics:
@@ -22,14 +23,14 @@ class WIZNET5K:
         nic = cls.nics[0]
         nic.wired = pins[:3]
         nic.intn = pins[3] if len(pins) > 3 else None
-        nic.is_active = False  # netif.flags = 0: down while it is configured
+        nic.is_active = False  # netif.flags = 0: down until active(True)
         nic.addresses = ("0.0.0.0",) * 4
         nic.dhcp = False
         return nic
 
     @property
     def late_ms(self):
-        """How long a packet that has come may wait until somebody looks."""
+        """How long a packet may wait in the chip until it is read."""
         return 0 if self.intn is not None and self.is_active else _TICK_MS
 
     def active(self, on=None):
@@ -65,9 +66,9 @@ class WIZNET5K:
             return self.addresses
         if given == "dhcp":
             raise AssertionError("it would wait for up to 10 s")
-        addresses = air.parse(given, self.addresses)
+        addresses = network_base.parse(given)
         self.dhcp = False
-        self.addresses = addresses  # which the next active(True) writes over, if it is not up
+        self.addresses = addresses  # the next active(True) overwrites them, unless it is up
         return None
 
     def config(self, *names, **settings):
@@ -85,7 +86,7 @@ class WIZNET5K:
         return None
 
 
-class Network(air.Module):
+class Network(network_base.Module):
     def __init__(self):
         super().__init__()
         WIZNET5K.nics.clear()

@@ -5,7 +5,7 @@ import unittest
 
 import esp32_socket
 import rp2_socket
-from broker_on_board import CONNACK, World
+from broker_on_board import CONNACK, BrokerOnBoard
 from packets import DISCONNECT, connect, publish, subscribe
 
 from slotmq import Limits
@@ -20,7 +20,7 @@ def made(port):
         board.ntp = board.socket(2, 2)  # UDP, for the time
     else:
         board = rp2_socket.Board((1, 28) if port == "rp2 1.28" else (1, 25))
-    return World(board, Limits(connections=CONNECTIONS[port]))
+    return BrokerOnBoard(board, Limits(connections=CONNECTIONS[port]))
 
 
 class App:

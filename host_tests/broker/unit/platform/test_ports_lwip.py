@@ -2,14 +2,14 @@
 
 import unittest
 
-from broker_on_board import World
+from broker_on_board import BrokerOnBoard
 from packets import publish, subscribe
 from rp2_socket import ENOBUFS, Board
 
 
 class TestLwip(unittest.TestCase):
     def setUp(self):
-        self.world = World(Board())
+        self.world = BrokerOnBoard(Board())
         self.world.listen("0.0.0.0", 1883)
 
     def tearDown(self):

@@ -4,7 +4,7 @@ import unittest
 
 import packets
 import packets5
-from broker_on_board import World
+from broker_on_board import BrokerOnBoard
 from packets import PINGREQ, connect, publish, subscribe
 from rp2_socket import EAGAIN, ENOBUFS, Board, Socket
 
@@ -41,7 +41,7 @@ class Journal:
 class PressureCase(unittest.TestCase):
     def setUp(self):
         self.board = Board()
-        self.world = World(self.board, Limits(connections=4))
+        self.world = BrokerOnBoard(self.board, Limits(connections=4))
         self.world.listen("0.0.0.0", 1883)
         self.loop = self.world.broker.loop
         self.memory(self.board.mem16)

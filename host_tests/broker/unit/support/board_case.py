@@ -10,7 +10,7 @@ sys.path.append(_HERE + "/../../../support/ports")
 import network_cyw43  # noqa: E402
 import network_esp32  # noqa: E402
 import network_wiznet5k  # noqa: E402
-from air import AIR  # noqa: E402
+from network_base import AIR  # noqa: E402
 
 RP2, W5500, ESP32 = network_cyw43, network_wiznet5k, network_esp32
 

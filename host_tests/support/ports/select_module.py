@@ -1,10 +1,10 @@
-# poller.py - the select module of MicroPython's ports (extmod/modselect.c of 1.25.0 and 1.26.1,
-# which are the same).
+# select_module.py - the select module of MicroPython's ports (extmod/modselect.c, the same in
+# 1.25.0 and 1.26.1). Comments name its functions.
 #
-#   select = Select(net); select.poll() -> Poll     net: what sockets and clock are of (wire.py)
+#   select = Select(stack); select.poll() -> Poll     stack: see network_stack.py
 #
-# `net.POSIX_POLL` says whether the port has MICROPY_PY_SELECT_POSIX_OPTIMISATIONS (unix) or not
-# (rp2, esp32). Where C code would follow a NULL pointer, Crash is raised.
+# `stack.POSIX_POLL` says whether the port has MICROPY_PY_SELECT_POSIX_OPTIMISATIONS (unix) or not
+# (rp2, esp32). Crash is raised where the C code would follow a NULL pointer.
 
 
 class Crash(BaseException):
@@ -12,7 +12,7 @@ class Crash(BaseException):
 
 
 _EMPTY = 0
-_TAKEN_AWAY = 1
+_REMOVED = 1
 _SIZES = (0, 1, 2, 4, 6, 8, 10, 12, 17, 23, 29, 37, 47, 59, 73)  # py/map.c
 
 
@@ -24,14 +24,14 @@ class _Entry:
 
 
 class Poll:
-    def __init__(self, net):
-        self.net = net
-        self.table = []  # of _EMPTY, _TAKEN_AWAY or [object, its _Entry or None]
+    def __init__(self, stack):
+        self.stack = stack
+        self.table = []  # of _EMPTY, _REMOVED or [object, its _Entry or None]
         self._count = 0
         self._index = 0
 
     def _find(self, obj):
-        # mp_map_lookup: -> (its index or None, the first free one or None)
+        # mp_map_lookup: -> (its index or None, the first free index or None)
         size = len(self.table)
         free = None
         for i in range(size):
@@ -39,14 +39,14 @@ class Poll:
             slot = self.table[at]
             if slot == _EMPTY:
                 return None, at if free is None else free
-            if slot == _TAKEN_AWAY:
+            if slot == _REMOVED:
                 free = at if free is None else free
             elif slot[0] is obj:
                 return at, None
         return None, free
 
     def register(self, obj, events=5):
-        heap = self.net.heap
+        heap = self.stack.heap
         locked = heap.enter()
         try:
             self._add(obj, events, locked)
@@ -54,9 +54,9 @@ class Poll:
             heap.leave()
 
     def _add(self, obj, events, locked):
-        # poll_set_add_obj: the map's entry is there before the object that it is to hold, and
-        # stays without it where there is no heap.
-        alloc = self.net.heap.alloc
+        # poll_set_add_obj: the map's entry exists before its object is allocated, and stays
+        # without one if that fails.
+        alloc = self.stack.heap.alloc
         alloc("register: call", locked)
         at, free = self._find(obj)
         if at is None:
@@ -73,28 +73,28 @@ class Poll:
             self.table[at][1].events = events
 
     def _grow(self):
-        # mp_map_rehash: entries change their places, also in the midst of an ipoll()
+        # mp_map_rehash: entries change their places, even during an ipoll()
         old = self.table
         self.table = [_EMPTY] * min([size for size in _SIZES if size > len(old)])
         for slot in old:
-            if slot not in (_EMPTY, _TAKEN_AWAY):
+            if slot not in (_EMPTY, _REMOVED):
                 self.table[self._find(slot[0])[1]] = slot
 
     def unregister(self, obj):
-        # poll_unregister: without the POSIX optimisations it does not look at the object
-        heap = self.net.heap
+        # poll_unregister: without the POSIX optimisations it does not use the object
+        heap = self.stack.heap
         heap.enter()
         try:
             at = self._find(obj)[0]
             if at is not None:
-                if self.net.POSIX_POLL and self.table[at][1] is None:
+                if self.stack.POSIX_POLL and self.table[at][1] is None:
                     raise Crash("unregister of an entry without an object")
-                self.table[at] = _TAKEN_AWAY
+                self.table[at] = _REMOVED
         finally:
             heap.leave()
 
     def modify(self, obj, events):
-        heap = self.net.heap
+        heap = self.stack.heap
         heap.enter()
         try:
             at = self._find(obj)[0]
@@ -111,16 +111,16 @@ class Poll:
         return entry
 
     def ipoll(self, timeout_ms=-1, flags=0):
-        net = self.net
-        locked = net.heap.enter()
+        stack = self.stack
+        locked = stack.heap.enter()
         try:
-            end = net.clock.ms + timeout_ms
+            end = stack.clock.ms + timeout_ms
             self._count = self._poll_once()
-            while not self._count and net.clock.ms < end:
-                net.pass_time(min(net.TICK_MS, end - net.clock.ms), locked)
+            while not self._count and stack.clock.ms < end:
+                stack.pass_time(min(stack.TICK_MS, end - stack.clock.ms), locked)
                 self._count = self._poll_once()
         finally:
-            net.heap.leave()
+            stack.heap.leave()
         self._index = 0
         return self
 
@@ -128,7 +128,7 @@ class Poll:
         # poll_set_poll_once
         ready = 0
         for at in range(len(self.table)):
-            if self.table[at] not in (_EMPTY, _TAKEN_AWAY):
+            if self.table[at] not in (_EMPTY, _REMOVED):
                 entry = self._entry(at)
                 entry.revents = entry.obj.poll(entry.events)
                 ready += entry.revents != 0
@@ -138,8 +138,8 @@ class Poll:
         return self
 
     def __next__(self):
-        # poll_iternext: of the map as it is by now
-        heap = self.net.heap
+        # poll_iternext: it goes through the map as it is now
+        heap = self.stack.heap
         heap.enter()
         try:
             if self._count:
@@ -147,7 +147,7 @@ class Poll:
                 while self._index < len(self.table):
                     at = self._index
                     self._index += 1
-                    if self.table[at] not in (_EMPTY, _TAKEN_AWAY):
+                    if self.table[at] not in (_EMPTY, _REMOVED):
                         entry = self._entry(at)
                         if entry.revents:
                             return entry.obj, entry.revents
@@ -163,8 +163,8 @@ class Poll:
 class Select:
     POLLIN, POLLOUT, POLLERR, POLLHUP = 1, 4, 8, 16
 
-    def __init__(self, net):
-        self._net = net
+    def __init__(self, stack):
+        self._stack = stack
 
     def poll(self):
-        return Poll(self._net)
+        return Poll(self._stack)

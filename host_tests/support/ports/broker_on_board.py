@@ -1,10 +1,11 @@
-# port.py - the real Broker and Loop on a port's sockets and poller (modlwip.py,
-# esp32_socket.py): they come in by lib/slotmq/platform/sockets_micropython.py itself, also on
-# CPython.
+# broker_on_board.py - the real Broker and Loop on the fake sockets and poller of a port.
+#
+# The fakes are the modules `socket` and `select` of lib/slotmq/platform/sockets_micropython.py,
+# which is imported anew for each board, also on CPython.
 import sys
 
 from packets import ack, connect, read_publish, split
-from poller import Select
+from select_module import Select
 
 from slotmq import Broker, Limits, Settings
 from slotmq import broker as broker_module
@@ -14,11 +15,11 @@ CONNACK = b"\x20\x02\0\0"
 
 
 class _Micropython:
-    """All that platform/sockets_micropython.py asks of that module."""
+    """The module `micropython`, of which sockets_micropython.py uses nothing here."""
 
 
-def net_on(board):
-    """The module platform/sockets_micropython.py as it is on this board."""
+def import_sockets(board):
+    """Import platform/sockets_micropython.py as on this board."""
     name = "slotmq.platform.sockets_micropython"
     given = {"socket": board, "select": Select(board), "micropython": _Micropython}
     kept = {each: sys.modules.get(each) for each in (name, "socket", "select", "micropython")}
@@ -33,21 +34,21 @@ def net_on(board):
                 sys.modules[each] = before
 
 
-class World:
-    """A broker on a board. As often as the clock passes, the loop turns."""
+class BrokerOnBoard:
+    """A broker on a board, with a clock that only turn() and run() advance."""
 
     def __init__(self, board, limits=None, settings=None):
         self.board = board
-        self.net = net_on(board)
+        self.sockets = import_sockets(board)
         self.broker = Broker(limits or Limits(connections=4), settings or Settings(sys_interval=0))
         self._half_close = closing.half_close
-        closing.half_close = self.net.half_close
+        closing.half_close = self.sockets.half_close
 
     def listen(self, *args):
         """Broker.listen() on the board."""
         kept = broker_module.open_listener, broker_module.make_poller, broker_module.clock
-        broker_module.open_listener = self.net.open_listener
-        broker_module.make_poller = self.net.make_poller
+        broker_module.open_listener = self.sockets.open_listener
+        broker_module.make_poller = self.sockets.make_poller
         broker_module.clock = self.board.clock
         try:
             return self.broker.listen(*args)
@@ -63,18 +64,18 @@ class World:
             self.broker.turn(0)
 
     def run(self, ms):
-        """Turn until so much time has passed, however long a turn takes."""
+        """Turn until so much time has passed. A turn may take long, if a write waits."""
         end = self.board.clock.ms + ms
         while self.board.clock.ms < end:
             self.turn(1, 10)
 
     def knock(self, port=1883):
-        """A client that has connected to the port; None: the stack does not answer."""
+        """Open a TCP connection; -> its client, or None if the stack does not answer."""
         peer = self.board.connect(port)
         return peer and Client(peer)
 
     def client(self, name, port=1883, **options):
-        """A client that is connected."""
+        """Connect a client: TCP, CONNECT and CONNACK."""
         client = self.knock(port)
         client.send(connect(name, **options))
         self.turn(4)
@@ -84,7 +85,7 @@ class World:
 
 
 class Client:
-    """What a peer says and hears in MQTT."""
+    """An MQTT client on a Peer."""
 
     def __init__(self, peer):
         self.peer = peer
@@ -93,13 +94,13 @@ class Client:
         self.messages = []  # (topic, payload, QoS) in the order of arrival
 
     def packets(self):
-        """The whole packets that have come since it was last asked."""
+        """Return the complete packets that have come since the last call."""
         found, size = split(self.peer.received[self._read :])
         self._read += size
         return found
 
     def answer(self):
-        """Take what has come and acknowledge it as a client must; other packets."""
+        """Acknowledge the messages that have come; return the other packets."""
         rest = []
         for data in self.packets():
             kind = data[0] >> 4
