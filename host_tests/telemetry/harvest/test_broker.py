@@ -94,7 +94,7 @@ def closed(runtime: str, tmp_path: Path) -> Iterator[BrokerProcess]:
     broker.stop()
 
 
-def test_without_remote_admin_nothing_is_given(closed: BrokerProcess, folder: Folder) -> None:
+def test_without_remote_admin_nothing_is_harvested(closed: BrokerProcess, folder: Folder) -> None:
     where = f"{closed.address[0]}:{closed.address[1]}"
     command = [sys.executable, "-m", "slotmq_tools.cli", "harvest", str(folder.path)]
     ran = subprocess.run(

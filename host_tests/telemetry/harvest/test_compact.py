@@ -33,7 +33,7 @@ def compacted(folder: Folder, least: int, most: int) -> tuple[int, int]:
         return compact(manifest, lambda _percent: None, least, most)
 
 
-def test_many_bundles_become_few_and_doubles_go(folder: Folder) -> None:
+def test_small_bundles_are_merged_without_duplicates(folder: Folder) -> None:
     one, other = recorder(A, 20), recorder(B, 300)
     kept(folder, one, other)
     one.message("room/1", b"more")
@@ -104,7 +104,7 @@ def killed(*_: object, **_options: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_more_than_one_bundle_holds_goes_into_equal_shares(folder: Folder) -> None:
+def test_large_merges_are_divided_equally(folder: Folder) -> None:
     for number in range(12):
         kept(folder, recorder(f"{number:016x}", 20))
     assert compacted(folder, 4 * 4096, 8 * 4096) == (12, 2)
@@ -129,7 +129,7 @@ def test_a_damaged_bundle_is_not_compacted(folder: Folder) -> None:
     assert bundle.exists()
 
 
-def test_a_line_that_a_crash_cut_is_none_and_gives_way(folder: Folder) -> None:
+def test_a_line_cut_by_a_crash_is_overwritten(folder: Folder) -> None:
     kept(folder, recorder(A, 20))
     path = folder.path / "MANIFEST.jsonl"
     whole = path.read_bytes()
@@ -159,9 +159,7 @@ WRONG = {"size": "1", "path": "../x", "segments": [1], "harvested": None, "growi
     ["{}", '"hello"', "7", "[" * 3000, *({key: value} for key, value in WRONG.items())],
     ids=str,
 )
-def test_what_is_no_line_of_a_manifest_is_named(
-    folder: Folder, line: str | dict[str, object]
-) -> None:
+def test_a_wrong_manifest_line_is_named(folder: Folder, line: str | dict[str, object]) -> None:
     kept(folder, recorder(A, 20))
     path = folder.path / "MANIFEST.jsonl"
     text = line if isinstance(line, str) else json.dumps(folder.lines()[0] | line)
@@ -171,7 +169,7 @@ def test_what_is_no_line_of_a_manifest_is_named(
     assert result.output == f"Error: {path}:2: not a manifest line\n"
 
 
-def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+def test_a_missing_folder_is_not_created(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["harvest", str(tmp_path / "typo"), "--compact"])
     assert result.exit_code == 1
     assert result.output == f"Error: {tmp_path}/typo is not a harvest folder: nothing to compact\n"

@@ -96,9 +96,7 @@ def test_the_newest_may_have_grown_and_the_cable_gets_the_rest(
     assert [path.name for path in flash.iterdir()] == [f"{one.newest:08x}.seg"]
 
 
-def test_a_longer_copy_wins_and_a_shorter_one_takes_nothing_away(
-    card: Path, copied: Harvest, folder: Folder
-) -> None:
+def test_the_longer_copy_wins(card: Path, copied: Harvest, folder: Folder) -> None:
     one = recorder(messages=30)
     copy(one, card / "3", shorter=1)
     copy(one, card / "1", shorter=100)
@@ -113,7 +111,7 @@ def test_a_longer_copy_wins_and_a_shorter_one_takes_nothing_away(
 
 
 @pytest.mark.parametrize("shorter", [500, 505])  # the one or the other in the midst of a record
-def test_one_that_was_copied_before_the_board_had_finished_it_stays_in_doubt(
+def test_a_copy_of_an_unfinished_segment_is_not_sealed(
     shorter: int, card: Path, copied: Harvest, attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
     """Copied while the broker went on: the next one begins with a later record."""
@@ -128,14 +126,16 @@ def test_one_that_was_copied_before_the_board_had_finished_it_stays_in_doubt(
     assert folder.identities() == identities(one)
 
 
-def test_one_without_the_next_stays_in_doubt(card: Path, copied: Harvest, folder: Folder) -> None:
+def test_a_copy_without_the_next_segment_is_not_sealed(
+    card: Path, copied: Harvest, folder: Folder
+) -> None:
     one = recorder(messages=600)
     copy(one, card, 0, 2, 3)
     copied()
     assert [number for _, _, number, _ in folder.lines()[0]["growing"]] == [0, 3]
 
 
-def test_what_a_bundle_lacks_of_a_sealed_one_a_longer_copy_has(
+def test_a_longer_copy_completes_a_sealed_segment(
     card: Path, copied: Harvest, folder: Folder
 ) -> None:
     """The rest came on another day, and the first copy was not copied over."""
@@ -149,7 +149,7 @@ def test_what_a_bundle_lacks_of_a_sealed_one_a_longer_copy_has(
     assert folder.identities() == identities(one)
 
 
-def test_damage_is_told_and_what_is_before_it_is_kept(
+def test_damage_is_reported_and_the_records_before_it_are_stored(
     card: Path, copied: Harvest, folder: Folder
 ) -> None:
     one = recorder(messages=600)
@@ -181,7 +181,7 @@ def test_a_power_cut_s_torn_tail_comes_from_the_board(
 
 
 @pytest.mark.parametrize("way", ["network", "cable"])
-def test_one_that_was_copied_on_another_day_than_the_next_start_stays_in_doubt(
+def test_a_copy_before_a_segment_of_a_later_boot_is_not_sealed(
     way: str, card: Path, copied: Harvest, attach: Attach, harvest: Harvest, flash: Path,
     by_cable: Harvest, folder: Folder,
 ) -> None:  # fmt: skip
@@ -205,7 +205,7 @@ def test_one_that_was_copied_on_another_day_than_the_next_start_stays_in_doubt(
     assert folder.identities() == identities(one)
 
 
-def test_one_that_is_longer_than_its_size_is_told(
+def test_a_copy_longer_than_its_size_is_reported(
     card: Path, copied: Harvest, folder: Folder
 ) -> None:
     one = recorder(messages=300)
@@ -257,7 +257,9 @@ def test_a_folder_that_cannot_be_read_is_named(
     assert folder.identities() == identities(one)
 
 
-def test_a_folder_without_any(card: Path, copied: Harvest, folder: Folder) -> None:
+def test_a_folder_without_segments_is_an_error(
+    card: Path, copied: Harvest, folder: Folder
+) -> None:
     assert f"Directory '{card}' does not exist" in copied(status=2).output
     assert not folder.path.exists()
     card.mkdir()
@@ -267,7 +269,7 @@ def test_a_folder_without_any(card: Path, copied: Harvest, folder: Folder) -> No
     assert "x.seg: 0 bytes are too few for a segment" in copied(status=1).output
 
 
-def test_options_that_do_not_go_with_it(card: Path, copied: Harvest, folder: Folder) -> None:
+def test_options_that_contradict_from(card: Path, copied: Harvest, folder: Folder) -> None:
     card.mkdir()
     for options, complaint in (
         (["--broker", "x"], "--broker or --from, not both"),
@@ -281,7 +283,7 @@ def test_options_that_do_not_go_with_it(card: Path, copied: Harvest, folder: Fol
     assert not folder.path.exists()
 
 
-def test_it_is_compacted_as_all_others(card: Path, copied: Harvest, folder: Folder) -> None:
+def test_copies_are_compacted(card: Path, copied: Harvest, folder: Folder) -> None:
     one = recorder(messages=30)
     for _ in range(3):
         one.message("room/1", b"one more")

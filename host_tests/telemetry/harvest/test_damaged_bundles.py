@@ -62,7 +62,7 @@ def test_the_segment_that_was_growing_is_fetched_whole(
 
 
 @DAMAGES
-def test_it_is_made_again_where_nothing_is_new(
+def test_a_damaged_bundle_is_fetched_again_though_nothing_is_new(
     attach: Attach, harvest: Harvest, folder: Folder, damage: Callable[[Path], None], told: str
 ) -> None:
     one = recorder(messages=30)
@@ -78,7 +78,7 @@ def test_it_is_made_again_where_nothing_is_new(
 
 
 @pytest.mark.parametrize("older_is_damaged_too", [False, True])
-def test_an_older_copy_is_begun_with_only_if_it_is_sound(
+def test_an_older_copy_is_continued_only_if_it_is_sound(
     attach: Attach, harvest: Harvest, folder: Folder, older_is_damaged_too: bool
 ) -> None:
     one = recorder(messages=30)
@@ -97,7 +97,7 @@ def test_an_older_copy_is_begun_with_only_if_it_is_sound(
     assert said.count("SHA-256 differs") == 1 + older_is_damaged_too
 
 
-def test_of_a_missing_bundle_everything_that_boards_still_have_comes(
+def test_segments_of_a_missing_bundle_are_fetched_again(
     attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
     one, other = recorder(A, 300), recorder(B, 20)
@@ -115,7 +115,9 @@ def test_of_a_missing_bundle_everything_that_boards_still_have_comes(
     assert sound(folder, bundle).identities() == identities(one, other)
 
 
-def test_of_a_board_that_was_emptied_too(attach: Attach, harvest: Harvest, folder: Folder) -> None:
+def test_a_missing_bundle_of_an_emptied_board_is_fetched_again(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
     """Its starts are counted on, and older segments have the numbers that are lost."""
     one = recorder(messages=1)
     boards = attach(one)
@@ -138,7 +140,9 @@ def test_of_a_board_that_was_emptied_too(attach: Attach, harvest: Harvest, folde
     assert sound(folder, bundle).identities() == before | identities(one)
 
 
-def test_by_cable_too(flash: Path, by_cable: Harvest, folder: Folder) -> None:
+def test_a_missing_bundle_is_fetched_again_by_cable(
+    flash: Path, by_cable: Harvest, folder: Folder
+) -> None:
     one = recorder(messages=300)
     written(one, flash)
     by_cable()
@@ -151,7 +155,7 @@ def test_by_cable_too(flash: Path, by_cable: Harvest, folder: Folder) -> None:
     assert [path.name for path in flash.iterdir()] == [f"{one.newest:08x}.seg"]
 
 
-def test_delete_leaves_what_a_rotted_bundle_has_and_goes_on_beside_it(
+def test_delete_leaves_segments_of_a_damaged_bundle_on_the_board(
     flash: Path, by_cable: Harvest, folder: Folder
 ) -> None:
     one = recorder(messages=300)

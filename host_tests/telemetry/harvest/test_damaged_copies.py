@@ -51,7 +51,7 @@ def fetched(
 
 
 @WAYS
-def test_what_is_damaged_in_its_copy_only_comes_whole_from_the_board(
+def test_a_segment_damaged_only_in_its_copy_is_fetched_from_the_board(
     way: str, one: Recorder, card: Path, copied: Harvest, folder: Folder,
     fetched: Callable[[str], str],
 ) -> None:  # fmt: skip
@@ -66,7 +66,7 @@ def test_what_is_damaged_in_its_copy_only_comes_whole_from_the_board(
 
 
 @WAYS
-def test_a_newest_one_that_is_damaged_in_its_copy_only_comes_whole_from_the_board(
+def test_a_newest_segment_damaged_only_in_its_copy_is_fetched_from_the_board(
     way: str, one: Recorder, card: Path, copied: Harvest, folder: Folder,
     fetched: Callable[[str], str],
 ) -> None:  # fmt: skip
@@ -78,7 +78,7 @@ def test_a_newest_one_that_is_damaged_in_its_copy_only_comes_whole_from_the_boar
     assert folder.identities() == identities(one)
 
 
-def test_of_a_newest_one_that_is_damaged_on_the_board_only_the_rest_is_fetched_again(
+def test_of_a_newest_segment_damaged_on_the_board_only_the_rest_is_fetched(
     one: Recorder, attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
     one.segments[NEXT] = rotten(one.segments[NEXT], 700)
@@ -100,7 +100,7 @@ def test_of_a_newest_one_that_is_damaged_on_the_board_only_the_rest_is_fetched_a
 
 
 @WAYS
-def test_what_is_damaged_on_the_board_too_is_fetched_once_and_kept_as_it_is(
+def test_a_segment_damaged_on_the_board_is_fetched_once_and_stored_unchanged(
     way: str, one: Recorder, card: Path, copied: Harvest, folder: Folder,
     fetched: Callable[[str], str],
 ) -> None:  # fmt: skip
@@ -115,7 +115,7 @@ def test_what_is_damaged_on_the_board_too_is_fetched_once_and_kept_as_it_is(
 
 
 @WAYS
-def test_a_copy_that_is_better_than_what_the_board_has_by_now_is_kept(
+def test_a_copy_better_than_the_boards_stays(
     way: str, one: Recorder, card: Path, copied: Harvest, folder: Folder,
     fetched: Callable[[str], str],
 ) -> None:  # fmt: skip
@@ -129,7 +129,7 @@ def test_a_copy_that_is_better_than_what_the_board_has_by_now_is_kept(
     assert folder.identities() == better > identities(one)
 
 
-def test_a_damaged_copy_that_an_older_harvest_took_for_whole_is_mended_by_cable(
+def test_a_damaged_copy_that_counted_as_sealed_is_completed_by_cable(
     one: Recorder, flash: Path, by_cable: Harvest, folder: Folder
 ) -> None:
     kept(folder, rotten(one.segments[0], 700))
@@ -139,7 +139,7 @@ def test_a_damaged_copy_that_an_older_harvest_took_for_whole_is_mended_by_cable(
     assert [path.name for path in flash.iterdir()] == [f"{one.newest:08x}.seg"]
 
 
-def test_what_is_not_the_same_behind_a_damage_stays_on_the_board_and_is_told(
+def test_different_bytes_after_the_damage_stay_on_the_board(
     one: Recorder, flash: Path, by_cable: Harvest, folder: Folder
 ) -> None:
     kept(folder, rotten(one.segments[0], 700))
@@ -178,7 +178,7 @@ def test_a_last_record_that_ends_as_if_it_were_erased_is_new(
     assert records(dict(folder.segments())[A, 1, 0])[-1][1] == b"\xff" * 9
 
 
-def test_of_a_bundle_that_has_rotted_the_bundle_is_named_and_not_its_segment(
+def test_a_changed_bundle_is_named_and_not_its_segment(
     one: Recorder, flash: Path, by_cable: Harvest, folder: Folder
 ) -> None:
     kept(folder, one.segments[0])

@@ -30,7 +30,7 @@ def without(one: Recorder, *numbers: int) -> Recorder:
     return Recorder(A, size=512, boot=one.boot, next=one.next, newest=one.newest, segments=there)
 
 
-def test_what_lies_between_two_holes_comes_though_the_folder_has_what_is_before(
+def test_segments_between_two_holes_are_fetched(
     attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
     one = starts(111)
@@ -55,7 +55,7 @@ def test_a_head_that_begins_too_early_costs_few_requests_where_the_folder_has_mo
     assert folder.identities() == identities(without(one, 300))
 
 
-def test_what_the_folder_has_below_a_hole_is_not_asked_for_one_by_one(
+def test_known_segments_below_a_hole_cost_few_requests(
     attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
     """The oldest is there, so what is missing between says nothing against the head."""

@@ -52,7 +52,7 @@ def test_a_head_with_a_segment_too_many_seals_none(
     assert one.newest > newest and folder.identities() == identities(one)
 
 
-def test_what_such_a_head_left_out_the_cable_fetches_before_it_deletes(
+def test_the_cable_fetches_before_deleting_what_a_wrong_head_left_out(
     attach: Attach, harvest: Harvest, by_cable: Harvest, flash: Path, folder: Folder,
     field: BrokerProcess,
 ) -> None:  # fmt: skip
@@ -69,7 +69,7 @@ def test_what_such_a_head_left_out_the_cable_fetches_before_it_deletes(
     assert [path.name for path in flash.iterdir()] == [f"{one.newest:08x}.seg"]
 
 
-def test_a_head_of_which_nothing_is_there_is_named(
+def test_a_head_without_existing_segments_is_named(
     attach: Attach, harvest: Harvest, folder: Folder, field: BrokerProcess
 ) -> None:
     one = recorder(A, 20)
@@ -82,7 +82,7 @@ def test_a_head_of_which_nothing_is_there_is_named(
     assert folder.identities() == identities(one)
 
 
-def test_a_newest_one_that_cannot_be_known_seals_none(
+def test_an_unreadable_newest_segment_seals_none(
     attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
     """Power failed when the board had begun it; what seals those before is its next start."""
@@ -99,7 +99,7 @@ def test_a_newest_one_that_cannot_be_known_seals_none(
     assert [number for _, _, number, *_ in folder.lines()[1]["segments"]] == [0, 2]
 
 
-def test_a_head_of_a_million_segments_keeps_no_other_board_from_its_bundle(
+def test_a_head_of_a_million_segments_blocks_no_other_board(
     attach: Attach, harvest: Harvest, folder: Folder, field: BrokerProcess
 ) -> None:
     one, other = recorder(A, 20), recorder(B, 20)

@@ -44,7 +44,7 @@ def all_but_what_is_behind(folder: Folder, one: Recorder, fits: bytes) -> bool:
     return bool(lost) and folder.identities() == identities(one) - lost
 
 
-def test_over_the_network_the_rest_is_told_and_all_others_are_whole(
+def test_the_excess_is_reported_and_other_segments_are_whole(
     attach: Attach, harvest: Callable[..., Result], folder: Folder
 ) -> None:
     one, fits = with_a_long_one(behind=3)
@@ -78,7 +78,7 @@ def test_the_pipeline_names_the_record_that_is_cut(
     assert good == folder.identities()
 
 
-def test_the_newest_one_too(
+def test_a_newest_segment_that_is_too_long(
     attach: Attach, harvest: Callable[..., Result], folder: Folder
 ) -> None:
     one, fits = with_a_long_one(behind=2)
@@ -93,7 +93,7 @@ def test_the_newest_one_too(
     assert len(fits) == one.size
 
 
-def test_what_is_no_record_behind_the_size_is_told_in_bytes(
+def test_excess_bytes_without_records_are_reported(
     attach: Attach, harvest: Callable[..., Result], folder: Folder
 ) -> None:
     one, _ = with_a_long_one(behind=0)
@@ -103,7 +103,7 @@ def test_what_is_no_record_behind_the_size_is_told_in_bytes(
     assert folder.identities() == identities(one)
 
 
-def test_delete_leaves_such_a_one_on_the_board(
+def test_delete_leaves_a_long_segment_on_the_board(
     flash: Path, by_cable: Callable[..., Result], folder: Folder
 ) -> None:
     one, fits = with_a_long_one(behind=3)
@@ -120,7 +120,7 @@ def test_delete_leaves_such_a_one_on_the_board(
     assert (flash / "00000001.seg").read_bytes() == original
 
 
-def test_one_that_an_older_harvest_left_in_partial_is_cut_too(folder: Folder) -> None:
+def test_a_long_segment_in_partial_is_cut_too(folder: Folder) -> None:
     one, fits = with_a_long_one(behind=3)
     with locked(folder.path) as lines:
         store = Store(lines)
@@ -141,7 +141,7 @@ def bundle_of_an_older_harvest(folder: Folder, one: Recorder) -> Line:
     return Line(f"{BUNDLES}/old.smq", len(data), "", one.size, there, 1.0, "a test")
 
 
-def test_of_a_bundle_of_an_older_harvest_everything_comes_again(
+def test_segments_of_an_uneven_bundle_are_fetched_again(
     attach: Attach, harvest: Callable[..., Result], folder: Folder
 ) -> None:
     one, _ = with_a_long_one(behind=3)
@@ -156,7 +156,7 @@ def test_of_a_bundle_of_an_older_harvest_everything_comes_again(
     assert len(folder.lines()) == 2
 
 
-def test_a_size_that_is_none_is_refused(folder: Folder) -> None:
+def test_a_size_of_zero_is_refused(folder: Folder) -> None:
     nothing = recorder(messages=1, size=0).segments
     with locked(folder.path) as lines, pytest.raises(NotASegment, match="its size is 0"):
         Store(lines).keep(nothing[0], growing=False)

@@ -30,7 +30,7 @@ def test_all_boards_come_in_one_bundle(attach: Attach, harvest: Harvest, folder:
     assert folder.identities() == identities(one, other)
 
 
-def test_a_board_that_has_much_comes_last(
+def test_the_board_with_most_segments_comes_last(
     attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
     """It may be one that somebody has made up, and a harvest that is ended has the others."""
@@ -84,7 +84,7 @@ def test_a_segment_that_was_sealed_meanwhile_is_completed(
     assert {segment for _, segment, _ in boards.requests} == {0, one.newest}
 
 
-def test_lost_answers_are_asked_for_again(
+def test_requests_without_answer_are_repeated(
     attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
     one = recorder(messages=120)
@@ -94,7 +94,7 @@ def test_lost_answers_are_asked_for_again(
     assert folder.identities() == identities(one)
 
 
-def test_what_was_damaged_on_the_way_is_fetched_again(
+def test_a_segment_damaged_in_transit_is_fetched_again(
     attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
     one = recorder(messages=120)
@@ -107,7 +107,7 @@ def test_what_was_damaged_on_the_way_is_fetched_again(
     assert folder.identities() == identities(one)
 
 
-def test_a_torn_tail_on_the_flash_is_kept_as_it_is_and_told(
+def test_a_torn_tail_on_flash_is_stored_and_reported(
     attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
     one = recorder(messages=10)
@@ -156,7 +156,7 @@ def test_an_interrupted_harvest_goes_on_where_it_stopped(
     assert folder.identities() == identities(one)
 
 
-def test_what_was_overwritten_is_told_and_the_rest_comes(
+def test_overwritten_segments_are_reported_and_the_rest_is_fetched(
     attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
     one = recorder(messages=300)
@@ -203,7 +203,7 @@ def test_a_number_that_only_an_older_ring_had_vouches_for_nothing(
     assert folder.identities() == before | identities(fresh)
 
 
-def test_of_boots_that_are_near_one_header_is_asked_for(
+def test_one_header_is_requested_for_consecutive_boots(
     attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
     one = recorder(messages=20)
@@ -217,9 +217,7 @@ def test_of_boots_that_are_near_one_header_is_asked_for(
     assert folder.identities() == identities(one)
 
 
-def test_only_the_board_that_was_asked_for(
-    attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
+def test_board_selects_one_board(attach: Attach, harvest: Harvest, folder: Folder) -> None:
     one, other = recorder(A, 20), recorder(B, 20)
     attach(one, other)
     harvest("--board", B)
@@ -227,7 +225,7 @@ def test_only_the_board_that_was_asked_for(
     assert "no board cc" in harvest("--board", "cc", status=1).output
 
 
-def test_the_time_is_told_with_its_bound(attach: Attach, harvest: Harvest) -> None:
+def test_set_time_sends_time_and_bound(attach: Attach, harvest: Harvest) -> None:
     boards = attach(recorder(messages=1))
     said = harvest("--set-time").output
     assert len(boards.times) == 1
@@ -236,7 +234,7 @@ def test_the_time_is_told_with_its_bound(attach: Attach, harvest: Harvest) -> No
     assert f"{bound} ms" in said
 
 
-def test_a_time_that_was_long_on_its_way_is_told_to_be_set_again(
+def test_set_time_warns_if_the_message_was_slow(
     attach: Attach, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     boards = attach(recorder(messages=1))

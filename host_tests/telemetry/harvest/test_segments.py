@@ -53,6 +53,6 @@ def test_a_damaged_byte_ends_the_records_before_it(at: int, change: int) -> None
         (three_records()[:9] + b"!" + three_records()[10:], "header's CRC"),
     ],
 )
-def test_what_is_no_segment_is_refused_in_words(data: bytes, complaint: str) -> None:
+def test_a_wrong_header_is_refused(data: bytes, complaint: str) -> None:
     with pytest.raises(NotASegment, match=complaint):
         header(data)

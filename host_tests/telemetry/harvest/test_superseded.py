@@ -21,7 +21,7 @@ def used(folder: Folder) -> int:
     return sum(path.stat().st_size for path in (folder.path / "bundles").iterdir())
 
 
-def test_of_one_segment_that_was_harvested_again_and_again_the_fullest_copy_stays(
+def test_the_fullest_copy_of_a_segment_stays(
     folder: Folder,
 ) -> None:
     """And where it lies: who had read that line has nothing to read once more."""
@@ -50,7 +50,7 @@ def grown(folder: Folder, one: Recorder, harvests: int, starts: bool) -> None:
             one.start()
 
 
-def test_large_bundles_that_have_much_twice_are_written_anew(folder: Folder) -> None:
+def test_large_bundles_with_many_superseded_segments_are_rewritten(folder: Folder) -> None:
     """As of a computer, two of whose segments are 8 MB."""
     one = recorder(A, 10)
     grown(folder, one, 5, starts=True)
@@ -62,7 +62,7 @@ def test_large_bundles_that_have_much_twice_are_written_anew(folder: Folder) -> 
     assert compacted(folder, 2 * size, 3 * size) == (0, 0)
 
 
-def test_little_is_written_anew_when_half_of_it_is_superseded(folder: Folder) -> None:
+def test_small_bundles_are_rewritten_if_half_is_superseded(folder: Folder) -> None:
     """Of what each harvest brings, two segments go on growing and one is the last of its board."""
     one, other = recorder(A, 10), recorder(B, 10)
     others = [recorder(f"{number:016x}", 10) for number in range(4)]
@@ -78,7 +78,7 @@ def test_little_is_written_anew_when_half_of_it_is_superseded(folder: Folder) ->
 
 
 @pytest.mark.parametrize("is_there", [True, False], ids=["damaged", "missing"])
-def test_a_copy_is_not_superseded_by_one_that_is_lost(folder: Folder, is_there: bool) -> None:
+def test_a_lost_copy_supersedes_nothing(folder: Folder, is_there: bool) -> None:
     """Once everything is somewhere else, the bundle that was lost goes."""
     one, other = recorder(A, 10), recorder(B, 700)
     kept(folder, one)
@@ -99,7 +99,7 @@ def test_a_copy_is_not_superseded_by_one_that_is_lost(folder: Folder, is_there: 
     assert folder.identities() == identities(one, other) and not bundle.exists()
 
 
-def test_one_bundle_that_is_lost_does_not_keep_the_others_from_being_compacted(
+def test_a_lost_bundle_does_not_prevent_compacting_the_others(
     folder: Folder,
 ) -> None:
     one, other = recorder(A, 10), recorder(B, 10)

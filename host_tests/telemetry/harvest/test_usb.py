@@ -91,7 +91,7 @@ def test_all_files_come_and_nothing_is_changed(
     assert "nothing new" in harvest().output
 
 
-def test_delete_leaves_the_newest_and_what_is_not_safe(
+def test_delete_leaves_the_newest_and_unsafe_segments(
     flash: Path, harvest: Callable[..., Result], folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = recorder(messages=300)
@@ -130,7 +130,7 @@ def kept(folder: Folder, segment: bytes) -> None:
         store.bundle("a test")
 
 
-def test_what_a_bundle_lacks_of_a_sealed_one_comes_before_it_is_deleted(
+def test_missing_parts_of_a_sealed_segment_are_fetched_before_it_is_deleted(
     flash: Path, harvest: Callable[..., Result], folder: Folder
 ) -> None:
     one = recorder(messages=30)
@@ -143,7 +143,7 @@ def test_what_a_bundle_lacks_of_a_sealed_one_comes_before_it_is_deleted(
 
 
 @pytest.mark.parametrize("tail", [b"\xff" * 40, b"\x12" * 40], ids=["erased", "torn"])
-def test_one_that_is_longer_on_the_board_is_not_deleted_unless_by_nothing(
+def test_a_segment_longer_on_the_board_is_not_deleted_unless_by_erased_bytes(
     tail: bytes, flash: Path, harvest: Callable[..., Result], folder: Folder
 ) -> None:
     one = recorder(messages=30)
@@ -165,7 +165,7 @@ def test_a_board_without_recordings(flash: Path, harvest: Callable[..., Result])
     assert "not a segment of a recorder" in harvest(status=1).output
 
 
-def test_where_the_ring_is_the_board_knows_or_it_is_told(
+def test_location_overrides_the_boards_configuration(
     flash: Path, harvest: Callable[..., Result], folder: Folder
 ) -> None:
     elsewhere = flash.parent / "sd" / "my ring"

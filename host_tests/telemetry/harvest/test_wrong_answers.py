@@ -41,7 +41,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
         b"[" * 3000,
     ],
 )
-def test_a_head_that_no_board_says_is_passed_over(
+def test_a_malformed_head_is_ignored(
     attach: Attach, harvest: Harvest, folder: Folder, field: BrokerProcess, head: bytes
 ) -> None:
     one = recorder(A, 20)
@@ -62,7 +62,7 @@ def forged(field: BrokerProcess, topic: str, head: bytes) -> None:
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["in front of it", "behind it"])
-def test_a_board_that_does_not_answer_keeps_no_other_from_its_bundle(
+def test_a_silent_board_blocks_no_other_board(
     attach: Attach, harvest: Harvest, folder: Folder, field: BrokerProcess, before: bool
 ) -> None:
     one, other = recorder(A, 20), B.replace("b", "0" if before else "c")
@@ -80,7 +80,7 @@ def test_a_board_that_does_not_answer_keeps_no_other_from_its_bundle(
 
 
 @pytest.mark.parametrize("of", [{"name": B}, {"newest": 4}], ids=["board", "number"])
-def test_a_segment_that_was_not_asked_for_is_left(
+def test_an_unrequested_segment_is_ignored(
     attach: Attach, harvest: Harvest, folder: Folder, of: dict[str, Any]
 ) -> None:
     one, other = recorder(A, 20), Recorder(**{"name": A, **of})
@@ -93,7 +93,7 @@ def test_a_segment_that_was_not_asked_for_is_left(
     assert {number for (_, _, number), _ in folder.segments()} == {0, 2}
 
 
-def test_silent_boards_cost_together_what_one_costs(
+def test_several_silent_boards_take_no_longer_than_one(
     attach: Attach, harvest: Harvest, folder: Folder, field: BrokerProcess,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -120,7 +120,7 @@ def test_silent_boards_cost_together_what_one_costs(
     assert folder.identities() == identities(one)
 
 
-def test_a_segment_without_a_size_makes_no_line_that_no_reader_takes(
+def test_a_segment_of_size_zero_writes_no_manifest_line(
     attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
     one = recorder(A, 20)
@@ -131,7 +131,7 @@ def test_a_segment_without_a_size_makes_no_line_that_no_reader_takes(
     assert [bundle.segment_size for bundle in manifest.read(folder.path)] == [one.size]
 
 
-def test_an_answer_that_is_none_is_asked_for_again(
+def test_a_malformed_answer_is_requested_again(
     attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
     one = recorder(messages=120)
@@ -141,7 +141,7 @@ def test_an_answer_that_is_none_is_asked_for_again(
     assert folder.identities() == identities(one)
 
 
-def test_a_file_that_no_harvest_wrote_is_named(
+def test_a_foreign_file_in_partial_is_named(
     attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
     attach(recorder(messages=20))
@@ -151,7 +151,7 @@ def test_a_file_that_no_harvest_wrote_is_named(
     assert said.startswith("Error: ") and "partial/x.seg: 14 bytes are too few" in said
 
 
-def test_what_is_no_segment_is_told_and_left(
+def test_bytes_that_are_not_a_segment_are_reported(
     attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
     one = recorder(messages=300)

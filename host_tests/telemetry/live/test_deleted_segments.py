@@ -41,7 +41,7 @@ def with_a_hole(numbers: int = MANY) -> Recorder:
 
 @DRIVERS
 @pytest.mark.parametrize("numbers", [63, 64, MANY])
-def test_what_is_unread_below_a_hole_is_read(numbers: int, again: bool) -> None:
+def test_unread_segments_below_a_hole_are_read(numbers: int, again: bool) -> None:
     board = recorder(20)
     driver = Driver()
     first = driver.plan({})
@@ -52,7 +52,7 @@ def test_what_is_unread_below_a_hole_is_read(numbers: int, again: bool) -> None:
     assert identities(driver.rows(first, driver.plan(first))) == written(board) - before
 
 
-def test_one_that_begins_reads_all_and_asks_for_what_is_missing_once(read: list[int]) -> None:
+def test_a_new_driver_reads_all_and_requests_missing_numbers_once(read: list[int]) -> None:
     board = with_a_hole()
     driver = Driver()
     first = driver.plan({})
@@ -68,7 +68,7 @@ def test_one_that_begins_reads_all_and_asks_for_what_is_missing_once(read: list[
         first = second
 
 
-def test_another_ring_has_what_was_missing_in_the_one_before() -> None:
+def test_an_emptied_ring_may_use_the_numbers_of_a_hole() -> None:
     """The board was emptied, and its segments have the numbers of the hole by now."""
     board = with_a_hole()
     driver = Driver()
@@ -96,7 +96,7 @@ def test_a_wrong_first_segment_loses_nothing_below_a_hole_that_is_known(
 
 
 @pytest.mark.parametrize("missing", [5, 63])
-def test_where_the_oldest_was_just_overwritten_what_is_below_a_hole_is_read(
+def test_segments_below_a_hole_are_read_though_the_oldest_was_overwritten(
     missing: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The head still tells of it. There are two holes, which are not counted together."""
@@ -107,7 +107,7 @@ def test_where_the_oldest_was_just_overwritten_what_is_below_a_hole_is_read(
     assert identities(driver.rows({}, driver.plan({}))) == written(board)
 
 
-def test_where_the_oldest_was_overwritten_a_low_first_segment_makes_no_other_known(
+def test_a_low_first_segment_does_not_change_the_oldest_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     board = recorder(400, newest=499, size=512)
@@ -120,7 +120,7 @@ def test_where_the_oldest_was_overwritten_a_low_first_segment_makes_no_other_kno
     assert len(lost) == 3 and planned[BOARD][2:] == [1, min(seq for _, seq in written(board))]
 
 
-def test_a_first_segment_that_is_too_high_does_not_make_it_ask_for_all_again(
+def test_a_high_first_segment_does_not_cause_all_requests_again(
     monkeypatch: pytest.MonkeyPatch, read: list[int]
 ) -> None:
     board = recorder(2000, newest=499, size=512)
@@ -138,7 +138,7 @@ def test_a_first_segment_that_is_too_high_does_not_make_it_ask_for_all_again(
     assert len(read) < 20
 
 
-def test_a_head_of_what_is_below_a_hole_takes_nothing_from_what_is_planned(
+def test_a_head_below_a_hole_does_not_change_the_plan(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     board = with_a_hole()
@@ -152,7 +152,7 @@ def test_a_head_of_what_is_below_a_hole_takes_nothing_from_what_is_planned(
 @pytest.mark.parametrize(
     ("segment", "boot", "long_as"), [(0, 1, 10), (0, 1, 0), (1, 3, 2), (2, 3, 10), (2, 11, 2)]
 )
-def test_segments_of_old_starts_do_not_make_the_ring_anew(
+def test_segments_of_old_boots_do_not_count_as_a_new_ring(
     segment: int, boot: int, long_as: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Three stayed when the others were deleted, and a driver that begins has a head of them."""

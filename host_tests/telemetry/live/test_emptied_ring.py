@@ -23,7 +23,7 @@ CUTS = pytest.mark.parametrize("length", [0, 9])
 
 
 @pytest.mark.parametrize("messages", [0, 5, 20, 300])
-def test_of_a_ring_that_was_emptied_all_is_read(messages: int) -> None:
+def test_an_emptied_ring_is_read_from_its_beginning(messages: int) -> None:
     """Its newest segment may have the number that the newest had before, or a later one."""
     board = recorder(20)
     driver = Driver()
@@ -43,7 +43,7 @@ def test_of_a_ring_that_was_emptied_all_is_read(messages: int) -> None:
 
 @CUTS
 @DRIVERS
-def test_a_newest_segment_that_cannot_be_read_does_not_make_the_ring_anew(
+def test_an_unreadable_newest_segment_does_not_count_as_a_new_ring(
     length: int, again: bool
 ) -> None:
     """It is the only one of the last start."""
@@ -62,7 +62,7 @@ def test_a_newest_segment_that_cannot_be_read_does_not_make_the_ring_anew(
 
 
 @CUTS
-def test_a_head_of_the_start_before_one_that_cannot_be_read_does_not_make_the_ring_anew(
+def test_an_old_head_before_an_unreadable_segment_does_not_count_as_a_new_ring(
     length: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is as the board told it then."""
@@ -77,9 +77,7 @@ def test_a_head_of_the_start_before_one_that_cannot_be_read_does_not_make_the_ri
 
 @CUTS
 @DRIVERS
-def test_what_is_planned_is_there_though_a_segment_was_just_begun_behind_it(
-    length: int, again: bool
-) -> None:
+def test_a_segment_that_has_just_begun_does_not_change_the_plan(length: int, again: bool) -> None:
     board = recorder(200)
     driver = Driver()
     planned = driver.plan({})
@@ -95,7 +93,7 @@ def test_what_is_planned_is_there_though_a_segment_was_just_begun_behind_it(
     assert good(driver.rows(planned, driver.plan(planned))) == numbers(board) - before
 
 
-def test_a_ring_of_which_nothing_can_be_read_yet_has_nothing_new() -> None:
+def test_an_unreadable_ring_has_nothing_new() -> None:
     board = recorder(20)
     first = Driver().plan({})
     whole, board.segments[0] = board.segments[0], b""

@@ -33,7 +33,7 @@ WRONG = [
 
 @pytest.mark.parametrize("more", WRONG, ids=str)
 @pytest.mark.parametrize("again", [True, False], ids=["another driver", "the same"])
-def test_behind_what_was_read_nothing_is_planned(
+def test_a_wrong_head_plans_nothing_again(
     more: dict[str, int], again: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     board = four_starts()
@@ -52,7 +52,7 @@ def test_behind_what_was_read_nothing_is_planned(
 
 
 @pytest.mark.parametrize("more", WRONG[:-1], ids=str)
-def test_a_batch_that_is_planned_is_planned_again_as_it_was(
+def test_under_a_wrong_head_a_batch_is_planned_again_unchanged(
     more: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     board = four_starts()
@@ -61,7 +61,7 @@ def test_a_batch_that_is_planned_is_planned_again_as_it_was(
     assert identities(Driver().rows({}, planned)) == written(board)
 
 
-def test_a_batch_waits_while_nothing_is_there_of_what_the_head_tells(
+def test_a_batch_waits_while_the_head_names_nothing_that_exists(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     board = four_starts()
@@ -73,7 +73,7 @@ def test_a_batch_waits_while_nothing_is_there_of_what_the_head_tells(
     assert identities(Driver().rows({}, planned)) == written(board)
 
 
-def test_a_batch_waits_while_the_end_of_its_start_is_not_found(
+def test_a_batch_waits_while_the_end_of_its_boot_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The head tells of less, and one between cannot be found just now."""
@@ -89,7 +89,7 @@ def test_a_batch_waits_while_the_end_of_its_start_is_not_found(
     assert identities(Driver().rows({}, planned)) == written(board)
 
 
-def test_a_head_of_a_million_segments_is_told_and_keeps_no_other_board_waiting(
+def test_a_head_of_a_million_segments_is_reported_and_delays_no_other_board(
     monkeypatch: pytest.MonkeyPatch, read: list[int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     board, other = recorder(20), Recorder("00000000000000bb")
@@ -129,7 +129,7 @@ class Endless(dict[int, bytes]):
         return head(bytes.fromhex("00000000000000bb"), 1, number, 0)
 
 
-def test_a_made_up_board_that_has_more_than_its_head_tells_keeps_no_other_waiting(
+def test_a_forged_board_with_endless_segments_delays_no_other_board(
     read: list[int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     board, other = recorder(20), Recorder("00000000000000bb", segments=Endless())
@@ -140,7 +140,7 @@ def test_a_made_up_board_that_has_more_than_its_head_tells_keeps_no_other_waitin
     assert len(read) < 80
 
 
-def test_a_board_that_is_silent_behind_one_broker_is_read_behind_another(
+def test_a_board_silent_at_one_broker_is_read_through_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     board = recorder(20)

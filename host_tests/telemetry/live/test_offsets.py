@@ -21,7 +21,7 @@ from slotmq_tools.telemetry.ring_index import UNKNOWN, Gap, Position, Renewed, R
 from .driver import BOARD, Driver, Ring, good, numbers, recorder
 
 
-def test_a_first_batch_that_is_repeated_names_what_was_overwritten_meanwhile() -> None:
+def test_a_repeated_first_batch_names_what_was_overwritten() -> None:
     board = recorder(400)
     before = numbers(board)
     end = Driver().plan({})
@@ -33,7 +33,7 @@ def test_a_first_batch_that_is_repeated_names_what_was_overwritten_meanwhile() -
     assert good(Driver().rows({}, end)) == set()
 
 
-def test_a_batch_is_planned_from_where_it_begins_and_not_again() -> None:
+def test_batches_follow_each_other_without_overlap() -> None:
     board = recorder(200)
     driver = Driver()
     first = driver.plan({}, ReadMaxRows(50))
@@ -47,7 +47,7 @@ def test_a_batch_is_planned_from_where_it_begins_and_not_again() -> None:
     assert last == {BOARD: [1, len(numbers(board))]}
 
 
-def test_a_board_with_nothing_new_stays_as_it_is_beside_one_with_more() -> None:
+def test_a_board_with_nothing_new_is_not_in_the_plan() -> None:
     board = recorder(20)
     first = Driver().plan({})
     other = Recorder("00000000000000bb")
@@ -87,7 +87,7 @@ def test_a_ring_that_was_made_anew_and_is_longer_already_is_read_from_its_beginn
     assert good(driver.rows(first, driver.plan(first))) == numbers(fresh)
 
 
-def test_what_is_gone_of_a_ring_that_was_made_anew_is_named_too() -> None:
+def test_what_a_new_ring_has_overwritten_is_named_too() -> None:
     recorder(30, boot=4710)
     first = Driver().plan({})
     fresh = recorder(900, boot=2, keeps=2)
@@ -97,7 +97,7 @@ def test_what_is_gone_of_a_ring_that_was_made_anew_is_named_too() -> None:
 
 
 @pytest.mark.parametrize("boot", [3, 5_000_000])
-def test_a_planned_batch_of_a_ring_that_is_no_more_is_a_gap(boot: int) -> None:
+def test_a_planned_batch_of_a_replaced_ring_is_a_gap(boot: int) -> None:
     before = numbers(recorder(300, boot=4710))
     end = Driver().plan({})
     recorder(100, boot=boot)
@@ -111,7 +111,7 @@ def test_boots_far_apart_are_one_row() -> None:
     assert len(lost(Position(4, 9), Position(8, 7))) == 5
 
 
-def test_a_look_that_fails_half_way_changes_nothing() -> None:
+def test_an_update_that_fails_half_way_changes_nothing() -> None:
     board = recorder(400)
     index, ring = RingIndex(), cast(network.Ring, Ring())
     index.update(ring, ring.heads()[BOARD])
@@ -145,14 +145,14 @@ def test_a_planned_batch_waits_for_its_board() -> None:
     assert good(Driver().rows({}, end)) == numbers(board)
 
 
-def test_at_the_start_somebody_must_answer_but_not_when_it_is_started_again() -> None:
+def test_a_broker_must_answer_at_the_start_but_not_at_a_restart() -> None:
     with pytest.raises(ToolError, match="nobody is there"):
         Driver().plan({})
     assert Driver(waits="true").plan({BOARD: [1, 5]}) == {BOARD: [1, 5]}
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["in front of it", "behind it"])
-def test_a_board_that_does_not_answer_keeps_no_other_from_its_batch(
+def test_a_silent_board_delays_no_other_board(
     before: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     board, other = recorder(20), Recorder("00000000000000bb", newest=50)

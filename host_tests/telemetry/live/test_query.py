@@ -31,7 +31,7 @@ def lake(tmp_path: Path) -> Lake:
     return Lake(tmp_path / "tables").made()
 
 
-def test_a_batch_that_is_there_stays_when_spark_repeats_it(
+def test_a_batch_that_exists_stays_when_spark_repeats_it(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     committed: list[tuple[str, object]] = []
@@ -62,7 +62,7 @@ def test_a_batch_that_is_there_stays_when_spark_repeats_it(
     assert [what for _, what in committed[2:]] == ["all of it"]
 
 
-def test_what_is_planned_anew_and_farther_is_another_batch(
+def test_a_longer_plan_of_the_same_number_is_another_batch(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A power cut of the computer took the plan, and left the batch."""
@@ -172,7 +172,7 @@ def test_the_time_that_was_given_ends_the_waiting(
 
 
 @pytest.mark.parametrize(("words", "every"), [(AWAY, None), (UNREACHABLE, 5.0)])
-def test_what_will_not_pass_is_one_line(
+def test_a_permanent_error_is_one_line(
     lake: Lake, queries: Any, words: str, every: float | None
 ) -> None:
     queries(words)

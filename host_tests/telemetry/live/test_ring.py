@@ -229,7 +229,7 @@ def test_a_backlog_in_the_newest_segment_is_fetched_once(
     assert len(board.segments[0]) < fetched < len(board.segments[0]) + 1000
 
 
-def test_a_newest_segment_whose_number_another_has_by_now_is_a_gap(
+def test_a_newest_segment_that_was_replaced_is_a_gap(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     board = started(20)
@@ -251,7 +251,7 @@ def test_a_record_that_is_half_on_flash_waits(monkeypatch: pytest.MonkeyPatch) -
     assert stream.batch() == 1 and stream.torn == []
 
 
-def test_what_is_overwritten_between_plan_and_reading_is_a_gap(
+def test_a_segment_overwritten_after_planning_is_a_gap(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     board = started(500)
@@ -263,7 +263,7 @@ def test_what_is_overwritten_between_plan_and_reading_is_a_gap(
     assert sorted(stream.rows) == sorted(written(board))
 
 
-def test_a_number_that_another_segment_has_now_gives_no_rows(
+def test_a_segment_of_another_boot_gives_no_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     board = started(500)
@@ -288,7 +288,7 @@ def test_a_board_that_starts_again_and_again_is_read_to_its_end(
     assert len(stream.torn) == 5
 
 
-def test_a_head_of_anybody_makes_no_gap_of_what_the_ring_has() -> None:
+def test_a_forged_head_makes_no_gap() -> None:
     """It says that the ring begins with its newest segment."""
     board = started(30)
     Ring.board = board

@@ -41,7 +41,7 @@ def test_a_message_is_not_believed_against_ntp_or_a_harvester_on_either_side() -
         assert trusted(said(1, 0, better), said(2, 2, TOLD), said(3, 4, better)) == [1, 2, 3]
 
 
-def test_nor_across_boots_of_which_nothing_is_known() -> None:
+def test_nor_across_boots_without_anchors() -> None:
     days = boot(2, 3 * DAY, None)
     assert trusted(said(1, 0, NTP), days, said(3, 3, TOLD)) == [1]
     assert trusted(said(1, 0, NTP), days, said(3, 4, TOLD)) == [1, 3]
@@ -57,7 +57,7 @@ def test_clocks_that_leave_no_room_for_the_boots_between_contradict_each_other()
         assert trusted(*three) == [0, 1]
 
 
-def test_a_worse_clock_of_a_boot_that_has_a_better_one_is_one_witness_too() -> None:
+def test_a_worse_anchor_of_a_boot_with_a_better_one_counts_too() -> None:
     """Behind a hole nobody else says what time it is: of two phones one is wrong."""
     ahead = replace(anchor(900, DAY, NOW + DAY + 3 * PERIOD, TOLD), stretch=1)
     for later, right in ((5, []), (50, [900])):
@@ -69,12 +69,12 @@ def test_a_worse_clock_of_a_boot_that_has_a_better_one_is_one_witness_too() -> N
         assert bool(found[1].trusted) == bool(right)
 
 
-def test_of_two_alike_neither_is_believed() -> None:
+def test_of_two_equal_contradicting_boots_neither_is_believed() -> None:
     assert trusted(said(1, 0, TOLD), said(2, 9, TOLD), said(3, 4, TOLD)) == [1]
     assert trusted(said(1, 5, NTP), said(2, 0, NTP)) == []
 
 
-def test_what_is_worse_is_asked_where_the_better_is_not_believed() -> None:
+def test_a_worse_anchor_counts_if_the_better_one_is_not_believed() -> None:
     """Of a boot that has both; the harvester's clock was years ahead."""
     one = anchor(1, 0, NOW + 2 * DAY, TOLD)
     both = boot(2, DAY, None, one, anchor(3, 1000, NOW + 900 * DAY, HARVESTER))
@@ -93,7 +93,7 @@ def test_one_wrong_clock_takes_nothing_from_the_many_that_agree() -> None:
         assert trusted(*between) == [i for i in range(1, 101) if i != 50]
 
 
-def test_what_the_recorder_tells_anew_is_no_second_witness() -> None:
+def test_repeated_anchors_of_a_boot_count_once() -> None:
     """One message of a phone that is 40 days ahead, told anew in each of five segments, against
     one that is right."""
     hour = 3_600_000

@@ -36,7 +36,7 @@ def piece(boots: list[Boot], number: int, passed: int = 0) -> Piece:
     return found
 
 
-def test_at_an_anchor_the_time_is_its_own_within_its_error() -> None:
+def test_at_an_anchor_the_time_is_the_anchors() -> None:
     found = piece([boot(1, 5000, None, anchor(3, 2000, NOW))], 1, 1)
     low, high = found.at(2000) or (0, 0)
     assert found.kind == ANCHORED
@@ -44,7 +44,7 @@ def test_at_an_anchor_the_time_is_its_own_within_its_error() -> None:
     assert (high - low) // 2 == 10 * MS + ROUNDED
 
 
-def test_far_from_it_the_crystal_counts() -> None:
+def test_far_from_an_anchor_the_crystal_adds_error() -> None:
     found = piece([boot(1, 10_000_000, None, anchor(3, 0, NOW))], 1, 1)
     low, high = found.at(10_000_000) or (0, 0)
     assert (high - low) // 2 == 10 * MS + ROUNDED + 1000 * MS  # 100 ppm of 10,000 s
@@ -75,7 +75,7 @@ def test_clocks_that_were_never_set_are_not_believed() -> None:
         assert believed([anchor(1, 0, wall, RTC)]) == []
 
 
-def test_nobody_knows_the_time_after_the_harvest_but_ntp() -> None:
+def test_only_ntp_may_be_later_than_the_harvest() -> None:
     late = NOW + HARVEST_SLACK_MS + 100
     assert believed([anchor(1, 0, late, TOLD, harvested=NOW)]) == []
     assert len(believed([anchor(1, 0, late, NTP, harvested=NOW)])) == 1
@@ -107,7 +107,7 @@ def test_without_anything_before_it_the_time_is_unknown() -> None:
     assert piece(boots, 1).at(0) is None
 
 
-def test_a_ring_that_was_made_anew_says_nothing_of_when_it_was() -> None:
+def test_a_new_ring_with_random_boots_has_no_time_from_neighbours() -> None:
     """It goes on with a random boot, which may be higher or lower than those before."""
     far = 2**27
     boots = [
@@ -122,7 +122,7 @@ def test_a_ring_that_was_made_anew_says_nothing_of_when_it_was() -> None:
     assert piece([*near[:2], replace(near[2], boot=3)], 2).kind == BETWEEN
 
 
-def test_neighbours_that_leave_no_room_make_no_time() -> None:
+def test_neighbours_that_leave_no_time_between_give_none() -> None:
     boots = [
         boot(1, 0, None, anchor(1, 0, NOW)),
         boot(2, DAY, None),
@@ -159,7 +159,7 @@ def test_the_believed_are_those_that_agree_with_all_that_are_better(
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**7), st.integers(-40, 40), st.sampled_from((5, 40)))))
-def test_bounds_from_there_and_back_are_those_of_all_with_all(
+def test_tightened_bounds_equal_those_of_all_pairs(
     drawn: list[tuple[int, int, int]],
 ) -> None:
     anchors = believed(

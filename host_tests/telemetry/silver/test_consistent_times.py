@@ -45,7 +45,7 @@ def ends(boots: list[Boot]) -> list[tuple[int, int] | None]:
 
 @settings(max_examples=400)
 @given(st.lists(LIVED, max_size=8))
-def test_what_was_recorded_between_two_times_has_room(drawn: list[Lived]) -> None:
+def test_times_leave_room_for_what_was_recorded_between(drawn: list[Lived]) -> None:
     boots = lived(drawn)
     reached: int | None = None
     for one, told in zip(boots, ends(boots), strict=True):

@@ -17,11 +17,11 @@ def told(boot: int, first: int, count: int, segment: int = NO_SEGMENT) -> Told:
     return Told(boot, first, count, "overwritten", segment)
 
 
-def test_a_hole_of_which_nobody_tells_is_unexplained() -> None:
+def test_a_hole_without_gap_record_is_unexplained() -> None:
     assert losses([Hole(1, 5, 8)], {1: 20}, []) == [Loss(Hole(1, 5, 8), ["unexplained"], [])]
 
 
-def test_a_hole_names_the_segments_that_went() -> None:
+def test_a_hole_names_the_lost_segments() -> None:
     [loss] = losses([Hole(1, 0, 99)], {1: 200}, [told(1, 0, 40, 7), told(1, 40, 60, 8)])
     assert (loss.reasons, loss.segments) == (["overwritten"], [7, 8])
 
@@ -30,12 +30,12 @@ def test_what_was_harvested_before_it_was_overwritten_is_no_loss() -> None:
     assert losses([], {1: 200}, [told(1, 0, 40, 7)]) == []
 
 
-def test_numbers_behind_the_last_record_are_lost_as_far_as_is_told() -> None:
+def test_a_gap_record_names_losses_after_the_last_record() -> None:
     [loss] = losses([], {1: 9}, [told(1, 12, 3), told(1, 20, 5)])
     assert loss.hole == Hole(1, 10, 24)
 
 
-def test_a_boot_that_is_only_told_of_is_lost_from_its_first_number() -> None:
+def test_a_boot_known_from_gap_records_is_lost_from_its_first_number() -> None:
     found = losses([], {2: 5}, [told(1, 3, 4, 9)])
     assert found == [Loss(Hole(1, 0, 6), ["overwritten"], [9])]
 
@@ -49,7 +49,7 @@ def test_a_ring_that_was_full_loses_to_the_end_or_until_there_are_records_again(
     assert [loss.hole for loss in losses([], {1: 9}, both[::-1])] == [Hole(1, 10, None)]
 
 
-def test_a_hole_behind_a_damaged_segment_is_told_by_quarantine() -> None:
+def test_a_hole_after_a_damaged_segment_is_explained_by_quarantine() -> None:
     hole = Hole(1, 5, 8)
     assert losses([hole], {1: 20}, [], {(1, 5)}) == [Loss(hole, ["quarantined"], [])]
     assert losses([hole], {1: 20}, [told(1, 7, 1, 3)], {(1, 5)}) == [
@@ -81,7 +81,7 @@ def test_numbers_behind_the_last_record_are_lost_by_damage_there(
     assert (loss["seq"], loss["last"], loss["reasons"]) == (21, 30, reasons)
 
 
-def test_a_boot_of_which_all_is_damaged_is_lost_for_itself() -> None:
+def test_a_boot_with_only_damaged_segments_is_a_loss_of_its_own() -> None:
     assert losses([], {1: 5, 5: 5}, [], {(3, 0)}) == [
         Loss(Hole(3, 0, None), ["quarantined"], []),
         Loss(Hole(2, 0, None), ["unexplained"], []),
@@ -90,12 +90,12 @@ def test_a_boot_of_which_all_is_damaged_is_lost_for_itself() -> None:
     assert losses([], {}, [], {(7, 0)}) == [Loss(Hole(7, 0, None), ["quarantined"], [])]
 
 
-def test_a_boot_that_nobody_tells_of_is_lost_without_a_number() -> None:
+def test_a_boot_without_any_trace_is_lost_without_a_number() -> None:
     assert losses([], {1: 5, 3: 5}, []) == [Loss(Hole(2, 0, None), ["unexplained"], [])]
     assert losses([], {}, []) == []
 
 
-def test_boots_in_a_row_that_nobody_tells_of_are_one_loss() -> None:
+def test_consecutive_boots_without_any_trace_are_one_loss() -> None:
     far = 5 + 2**28
     assert losses([], {1: 5, 5: 5, far: 5}, [told(3, 0, 4, 9), told(6, 0, 0)]) == [
         Loss(Hole(3, 0, 3), ["overwritten"], [9]),
@@ -106,7 +106,7 @@ def test_boots_in_a_row_that_nobody_tells_of_are_one_loss() -> None:
 
 
 @given(st.lists(st.integers(0, 60), unique=True), st.lists(st.tuples(*[st.integers(0, 9)] * 3)))
-def test_holes_are_explained_as_by_looking_at_all_with_all(
+def test_explanations_equal_those_of_all_pairs(
     numbers: list[int], drawn: list[tuple[int, int, int]]
 ) -> None:
     """Numbers that are there, and losses that are told in every order and overlap."""

@@ -47,7 +47,7 @@ def believed(boots: list[Boot]) -> list[int]:
     return sorted({boot for boot, _ in clocks(boots)[1]})
 
 
-def test_what_nothing_better_is_known_of_is_as_the_board_says_and_the_table_says_so() -> None:
+def test_without_better_clocks_the_own_clock_counts_as_own() -> None:
     for boots in ([began(1, 0)], [began(1, 0), began(2, 3), began(3, 4)]):
         assert {p.kind for p in clocks(boots)[0]} == {OWN}
         assert believed(boots) == [boot.boot for boot in boots]
@@ -55,7 +55,7 @@ def test_what_nothing_better_is_known_of_is_as_the_board_says_and_the_table_says
         assert low < 0 < high < low + 0.002
 
 
-def test_before_or_after_boots_that_are_known_better_it_is_wrong() -> None:
+def test_an_own_clock_against_better_neighbours_is_not_believed() -> None:
     for day in (-298, 0.5, 4.5, 30):
         boots = [began(6, 0, NTP), began(7, day), began(8, 4, NTP)]
         assert believed(boots) == [6, 8]
@@ -65,14 +65,14 @@ def test_before_or_after_boots_that_are_known_better_it_is_wrong() -> None:
     assert believed([began(6, 0, NTP), began(7, 2), began(8, 4, NTP)]) == [6, 7, 8]
 
 
-def test_after_its_harvest_it_is_wrong_and_after_that_of_the_boot_behind_it() -> None:
+def test_an_own_clock_after_its_harvest_is_not_believed() -> None:
     assert believed([began(1, 101)]) == []
     behind = Boot(2, (Stretch(0, DAY, NOW + 10 * DAY),))
     assert believed([began(1, 9.5), behind]) == []
     assert believed([began(1, 7), behind]) == [1]
 
 
-def test_a_saved_clock_that_goes_on_days_too_late_is_told_to_be_the_boards_own() -> None:
+def test_a_saved_clock_that_is_days_late_is_marked_own() -> None:
     """Nobody can see it: it stood still while the board was off."""
     boots = [began(1, 0), began(2, 1.01), began(3, 6, NTP)]
     assert [piece(boots, boot).kind for boot in (1, 2, 3)] == [OWN, OWN, ANCHORED]
@@ -125,7 +125,7 @@ def test_own_clocks_that_leave_no_room_for_the_boots_between_are_both_wrong() ->
         assert believed([began(1, 0), *between, began(4, day)]) == right
 
 
-def test_a_boots_own_clock_is_one_witness_in_however_many_stretches_it_is_told() -> None:
+def test_an_own_clock_counts_once_in_several_stretches() -> None:
     """It was weeks ahead, and told anew behind each of two holes."""
     told = [
         anchor(1 + 100 * i, i * DAY, NOW + (30 + i) * DAY, RTC, 60_000, LATE) for i in range(3)
@@ -137,7 +137,7 @@ def test_a_boots_own_clock_is_one_witness_in_however_many_stretches_it_is_told()
     assert believed([wrong, began(2, 5), began(3, 7)]) == [2, 3]
 
 
-def test_where_there_is_better_it_is_believed_but_adds_nothing() -> None:
+def test_beside_a_better_anchor_an_own_clock_adds_nothing() -> None:
     """Without it, the bounds at the end of the day were the same."""
     told = anchor(3, 1000, NOW + 1000, TOLD, 5000)
     for wrong, seqs in ((0, [1, 3]), (HOUR, [3]), (-HOUR, [3])):
@@ -149,13 +149,13 @@ def test_where_there_is_better_it_is_believed_but_adds_nothing() -> None:
         assert piece([boot], 1).kind == ANCHORED
 
 
-def test_it_says_nothing_of_what_lies_across_a_hole() -> None:
+def test_an_own_clock_says_nothing_across_a_hole() -> None:
     said = anchor(1, 0, NOW, RTC, 60_000)
     boot = Boot(1, (Stretch(0, DAY, LATE, (said,)), behind_a_hole(1)))
     assert [piece([boot], 1, i).kind for i in (0, 1)] == [OWN, UNKNOWN]
 
 
-def test_it_is_not_believed_behind_what_is_known_of_its_own_boot() -> None:
+def test_an_own_clock_after_a_later_anchor_of_its_boot_is_not_believed() -> None:
     """Nobody knows how long before a hole it was, yet it was before what lies behind it."""
     told = Anchor(900, 10 * HOUR, NTP, NOW, 10, LATE, 1)
     for day, kind in ((30, UNKNOWN), (0.1, UNKNOWN), (-20, OWN)):
@@ -170,7 +170,7 @@ def test_it_is_not_believed_behind_what_is_known_of_its_own_boot() -> None:
             assert piece(boots, 1).at(0) is None or kind == OWN
 
 
-def test_it_is_not_believed_where_a_better_one_is_behind_its_harvest() -> None:
+def test_an_own_clock_is_not_believed_if_a_better_one_is_after_its_harvest() -> None:
     """A phone was five days ahead; what lies across the hole from it has no time."""
     told = anchor(1, 0, NOW + 5 * DAY, TOLD, 10, LATE)
     for wall in (1.1, -20, 4):
@@ -190,9 +190,7 @@ def test_of_own_clocks_the_most_that_agree_are_believed() -> None:
     st.lists(st.sampled_from((RTC, NTP, None)), min_size=1, max_size=6),
     st.lists(st.floats(-60, 60), min_size=6, max_size=6),
 )
-def test_however_wrong_they_are_what_is_known_better_stays_as_it_is(
-    kinds: list[int | None], wrong: list[float]
-) -> None:
+def test_own_clocks_never_change_better_times(kinds: list[int | None], wrong: list[float]) -> None:
     boots, without = [], []
     for i, kind in enumerate(kinds):
         day = 2 * i + (wrong[i] if kind == RTC else 0)

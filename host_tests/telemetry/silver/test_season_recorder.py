@@ -42,7 +42,7 @@ class Real:
         while self.stayed + STAY <= until:
             self.stayed += STAY
             self.at(self.stayed)
-            segments.stay(SimpleNamespace(rec=self.rec), 0, 0)
+            segments.time_passes(SimpleNamespace(rec=self.rec), 0, 0)
         self.at(until)
 
     def at(self, uptime: int) -> None:
@@ -62,7 +62,7 @@ STEPS = st.tuples(
 
 
 @given(st.lists(STEPS, max_size=30))
-def test_a_seasons_board_writes_what_the_recorder_does(steps: list[Step]) -> None:
+def test_a_season_board_writes_the_bytes_of_the_recorder(steps: list[Step]) -> None:
     made = Board(NAME, Make(SIZE, KEPT, flush=1), 0, Random(1))
     with tempfile.TemporaryDirectory() as folder:
         real = Real(folder)
@@ -83,7 +83,7 @@ def test_a_seasons_board_writes_what_the_recorder_does(steps: list[Step]) -> Non
         assert real.segments() == [bytes(segment.data) for segment in made.ring]
 
 
-def test_each_segment_has_the_time_once_it_is_known_and_a_wrong_one_is_told_on() -> None:
+def test_each_segment_repeats_the_known_time_even_a_wrong_one() -> None:
     made = Board(NAME, Make(SIZE, 100, flush=1), 80, Random(1))
     made.start(NOW)
     made.tell(NOW, 2, NOW + 40 * DAY, 500, is_false=True)

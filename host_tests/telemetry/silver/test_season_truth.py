@@ -30,7 +30,7 @@ def counted(seed: int) -> Counter[tuple[bool, bool, bool]]:
     return found
 
 
-def test_only_times_that_a_wrong_clock_has_made_are_not_tried() -> None:
+def test_all_times_are_checked_but_those_of_wrong_clocks() -> None:
     found = sum((counted(seed) for seed in range(60)), Counter[tuple[bool, bool, bool]]())
     count = found.total()
     tried = sum(n for (_, is_promised, _), n in found.items() if is_promised)

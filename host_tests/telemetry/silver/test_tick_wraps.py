@@ -50,7 +50,7 @@ def kinds(boot: Boot, stretch: int, *others: Boot) -> set[str]:
     return {p.kind for p in every if (p.boot, p.stretch) == (1, stretch)}
 
 
-def test_anchors_on_both_sides_of_a_hole_say_how_often_the_ticks_began_anew() -> None:
+def test_anchors_on_both_sides_of_a_hole_give_the_number_of_wraps() -> None:
     boot = holed(None, EXACT, EXACT, EXACT)
     assert [anchor.seq for anchor in boot.trusted] == [12, 112, 212]
     for i, day in enumerate(DAYS):
@@ -68,7 +68,7 @@ def test_a_clock_that_fits_no_number_of_wraps_is_not_believed() -> None:
     assert kinds(wrong, 1) == {UNKNOWN}
 
 
-def test_a_clock_that_fits_several_numbers_of_wraps_says_too_little() -> None:
+def test_a_clock_that_fits_several_numbers_of_wraps_is_not_believed() -> None:
     vague = anchor(9, DAY, NOW + DAY, error=13 * DAY)
     exact = anchor(1, 0, NOW)
     assert believed([exact, vague]) == [exact, vague]
@@ -97,7 +97,7 @@ def test_a_stretch_between_two_that_do_not_agree_may_be_anywhere_between() -> No
     assert kinds(boot, 1) == {BETWEEN}
 
 
-def test_the_harvest_says_that_no_more_time_has_passed() -> None:
+def test_the_harvest_limits_the_number_of_wraps() -> None:
     """By the ticks it is day 7.6, 20, 32.4 or later."""
     assert kinds(holed(None, EXACT, []), 1) == {UNKNOWN}
     low, high = times(holed(NOW + 34 * DAY, EXACT, []), 1)
@@ -106,7 +106,7 @@ def test_the_harvest_says_that_no_more_time_has_passed() -> None:
     assert low <= 20 * DAY - PERIOD <= high < low + 200_000
 
 
-def test_before_the_first_anchor_the_boot_before_says_how_long_ago_it_was() -> None:
+def test_before_the_first_anchor_the_previous_boot_limits_the_wraps() -> None:
     """The anchor is of day 20; by the ticks, the hole took 6.6 days, 19 or more."""
     boot = holed(None, [], EXACT)
     assert kinds(boot, 0) == {UNKNOWN}

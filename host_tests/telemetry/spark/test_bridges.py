@@ -49,7 +49,7 @@ def test_times_are_compared_by_their_bounds(spark: SparkSession) -> None:
     assert found == [[0, 1], [0, 1], [0, 1], [], [0, 2]]
 
 
-def test_what_has_no_time_may_be_what_another_board_has(spark: SparkSession) -> None:
+def test_a_message_without_time_may_be_a_duplicate(spark: SparkSession) -> None:
     one = [heard("a", 0), heard("b", None), heard("b", 9000)]
     both = [heard("a", None), heard("b", None)]
     same_board = [heard("a", 0), heard("a", None)]
@@ -58,7 +58,7 @@ def test_what_has_no_time_may_be_what_another_board_has(spark: SparkSession) -> 
     assert found == [[0, 1], [0, 1], [], []]
 
 
-def test_whatever_overlaps_is_found(spark: SparkSession) -> None:
+def test_all_overlapping_times_are_found(spark: SparkSession) -> None:
     """Many times, long and short errors, boards that overtake each other: all with all."""
     random = Random(0)
     cases = [

@@ -63,7 +63,7 @@ def test_without_a_counter_only_dup_tells_that_a_message_came_twice(spark: Spark
     assert findings(spark, [message(1, **same), message(2, dup=True, **same)]) == [("twice", 2, 1)]
 
 
-def test_sensors_that_creep_or_stand_still_are_told(spark: SparkSession) -> None:
+def test_sensors_that_drift_or_stand_still_are_found(spark: SparkSession) -> None:
     rows = []
     for i in range(48):
         half_hours = {"minutes": 30.0 * i}
@@ -109,7 +109,7 @@ def test_no_number_is_too_large_for_its_mean_or_its_drift(spark: SparkSession) -
         assert not row["drifts"]
 
 
-def test_a_drift_that_no_double_holds_is_none(spark: SparkSession) -> None:
+def test_a_drift_too_large_for_a_double_is_null(spark: SparkSession) -> None:
     rows = [message(i, minutes=i / 60000, number=1e308 * (-1) ** i) for i in range(2)]
     [row] = gold.sensors(gold.values(table(spark, MESSAGES, rows))).collect()
     assert (row["drift_per_day"], row["drifts"]) == (None, False)
@@ -237,7 +237,7 @@ def at_once(spark: SparkSession, said: Sequence[tuple[int, str, str]], *holes: i
     return [row["most_connected"] for row in found.collect()]
 
 
-def test_most_clients_at_once_are_told_whatever_was_lost_between(spark: SparkSession) -> None:
+def test_most_clients_at_once_despite_losses(spark: SparkSession) -> None:
     said = (
         (1, "connect", "a"), (1, "connect", "b"), (1, "disconnect", "a"), (1, "connect", "c"),
         (1, "connect", "c"), (1, "disconnect", "d"), (1, "disconnect", "b"), (2, "connect", "a"),
@@ -247,7 +247,7 @@ def test_most_clients_at_once_are_told_whatever_was_lost_between(spark: SparkSes
     assert at_once(spark, said[:7]) == [2]
 
 
-def test_who_was_there_before_a_hole_may_have_gone_in_it(spark: SparkSession) -> None:
+def test_clients_before_a_hole_may_have_left_in_it(spark: SparkSession) -> None:
     said = [(1, "connect", f"web-{i}") for i in range(6)]
     assert at_once(spark, said) == [6]
     assert at_once(spark, said, 15, 45) == [3]

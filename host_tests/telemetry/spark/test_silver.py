@@ -49,7 +49,7 @@ def test_the_seasons_have_what_is_to_be_shown(made: Made) -> None:
     }  # fmt: skip
 
 
-def test_the_true_time_is_never_further_away_than_the_error_but_where_clocks_are_wrong(
+def test_the_true_time_is_within_the_error_unless_clocks_are_wrong(
     made: Made,
 ) -> None:
     looked_at = not_promised = 0
@@ -76,7 +76,7 @@ def test_quarantine_has_every_bad_frame_with_its_place_and_reason(made: Made) ->
     assert len({reason for _, _, reason, _ in right}) >= 6
 
 
-def test_no_table_is_taken_for_small(made: Made) -> None:
+def test_no_join_forces_a_broadcast(made: Made) -> None:
     """A year on the air makes a row of `solved` for each segment, a bridge one a message: what
     Spark, by the size of the files, does not hand to everybody, nobody else does."""
     frames, bad = bronze.read(made.spark, made.lake), bronze.quarantine(made.spark, made.lake)
@@ -119,14 +119,14 @@ def test_the_format_has_the_rows_of_bronze_and_of_quarantine(made: Made) -> None
     assert bronze.quarantine(made.spark, made.lake).exceptAll(bad).count() == 0
 
 
-def test_a_second_run_takes_nothing(made: Made) -> None:
+def test_a_second_run_adds_nothing(made: Made) -> None:
     before = made.lake.batches()
     taken = bronze.ingest(made.spark, made.campaign.folder, made.lake)
     assert taken.first == taken.last == made.campaign.lines
     assert made.lake.batches() == before
 
 
-def test_a_stream_brings_what_a_batch_brings(made: Made, tmp_path: Path) -> None:
+def test_a_stream_gives_the_rows_of_a_batch(made: Made, tmp_path: Path) -> None:
     """In triggers of a few bundles, and on from where it was."""
     frames = made.spark.readStream.format(NAME).option("path", str(made.campaign.folder))
     for triggers in (1, 0):

@@ -28,7 +28,7 @@ def test_a_worker_that_has_ended_counts() -> None:
     assert found.cpu > _WORKER_S / 2
 
 
-def test_memory_is_what_was_held_at_most_while_it_ran() -> None:
+def test_memory_is_the_maximum_during_the_run() -> None:
     def holds(megabytes: int) -> None:
         held = bytearray(megabytes << 20)  # of zeros that nobody has touched
         held[:: mmap.PAGESIZE] = b"x" * len(held[:: mmap.PAGESIZE])
@@ -39,7 +39,7 @@ def test_memory_is_what_was_held_at_most_while_it_ran() -> None:
     assert 64 << 20 < much.memory - little.memory < 192 << 20
 
 
-def test_what_was_counted_does_not_become_less() -> None:
+def test_counted_cpu_does_not_decrease() -> None:
     with Meter() as meter:
         with subprocess.Popen([sys.executable, "-c", _DAEMON]):
             pass

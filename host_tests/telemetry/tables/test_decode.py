@@ -45,7 +45,7 @@ def test_a_record_has_what_was_written() -> None:
     }  # fmt: skip
 
 
-def test_an_id_that_is_defined_anew_means_the_new_text_from_there_on() -> None:
+def test_a_redefined_id_means_the_new_text_from_there_on() -> None:
     other = writer.record(1, 1, 3, 10, writer.NO_ID, 2, b"c")
     again = writer.record(2, 1, 4, 10, 1, 2, b"")
     found = rows(a_segment(CLIENT, TOPIC, MESSAGE, other, again))
@@ -66,7 +66,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("reason", "record"), WRONG.items(), ids=WRONG)
-def test_a_sound_record_that_cannot_be_used_is_a_bad_frame_and_the_rest_goes_on(
+def test_an_unusable_record_is_a_bad_frame_and_decoding_continues(
     reason: str, record: bytes
 ) -> None:
     found = rows(a_segment(CLIENT, TOPIC, record, MESSAGE))
@@ -93,11 +93,11 @@ ENDS = {
 
 
 @pytest.mark.parametrize(("reason", "data"), ENDS.items(), ids=ENDS)
-def test_what_ends_a_segment_too_early_is_named(reason: str, data: bytes) -> None:
+def test_the_reason_why_a_segment_ends_early_is_named(reason: str, data: bytes) -> None:
     assert [row["reason"] for row in rows(data)] == [reason]
 
 
-def test_a_segment_of_a_later_version_is_not_guessed_at() -> None:
+def test_a_segment_of_a_later_version_is_not_decoded() -> None:
     head = bytearray(writer.header(BOARD, 1, 1, 0, 512))
     head[4] = 2
     head[28:] = writer.le(zlib.crc32(head[:28]), 4)
@@ -105,7 +105,7 @@ def test_a_segment_of_a_later_version_is_not_guessed_at() -> None:
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
-def test_what_the_board_has_written_is_read_as_it_says(path: Path) -> None:
+def test_golden_segments_are_decoded(path: Path) -> None:
     told = json.loads(path.with_suffix(".json").read_text())
     head, data = told["head"], path.read_bytes()
     found = rows(data, head["size"])

@@ -74,7 +74,7 @@ def test_a_run_that_was_killed_between_two_batches_goes_on(
     assert numbers(target / "bronze") == list(range(9))
 
 
-def test_silver_is_replaced_when_it_was_made_anew(lake: Lake, tmp_path: Path) -> None:
+def test_silver_is_replaced_when_it_was_rebuilt(lake: Lake, tmp_path: Path) -> None:
     target = tmp_path / "delta"
     batch(lake, "lines-0-1", range(1))
     silver(lake, {"2026-11-21": range(3), "2026-11-22": range(3, 5)})
@@ -100,7 +100,7 @@ def test_a_target_that_cannot_be_written_is_one_line(
     assert str(failed.value).startswith(f"{target}: ") and "\n" not in str(failed.value)
 
 
-def test_without_tables_or_the_package_one_line_says_so(
+def test_missing_tables_or_package_are_one_line(
     lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(ToolError, match="no bronze"):

@@ -6,10 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -17,12 +13,14 @@ from host_tests.telemetry.recorder.test_recording import begin
 from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest import network
+from slotmq_tools.harvest.manifest import locked
 from slotmq_tools.telemetry import command, more_commands
 from slotmq_tools.telemetry.lake import Lake
 
 REFUSED = [
     (["bronze", "file", "tables"], "file"),
     (["bronze", "none", "tables"], "none is not a harvest folder"),
+    (["ingest", "none", "tables"], "none is not a harvest folder"),
     (["ingest", "file/h", "tables"], "MANIFEST.jsonl cannot be read"),
     (["silver", "none"], "run `slotmq telemetry bronze` first"),
     (["gold", "none"], "run `slotmq telemetry silver` first"),
@@ -48,7 +46,7 @@ def test_a_wrong_folder_is_one_line(
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_tables_of_another_harvest_are_told_before_spark_is_started(
+def test_tables_of_another_harvest_are_refused_before_spark_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake = Lake(tmp_path / "tables").made()
@@ -67,7 +65,7 @@ WITHOUT_SPARK = [
 
 
 @pytest.mark.parametrize(("words", "complaint"), WITHOUT_SPARK, ids=["live", "master"])
-def test_what_needs_no_spark_is_told_before_it_starts(
+def test_errors_without_spark_come_before_it_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], complaint: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -78,7 +76,7 @@ def test_what_needs_no_spark_is_told_before_it_starts(
     assert done.exit_code == 1 and line.startswith("Error: ") and complaint in line
 
 
-def test_once_is_for_boards_that_tell_of_their_rings(tmp_path: Path) -> None:
+def test_once_needs_a_board_that_announces_its_ring(tmp_path: Path) -> None:
     run, (host, port) = begin(tmp_path, "cpython")
     words = ["live", str(tmp_path / "tables"), "--broker", f"{host}:{port}", "--once"]
     found = [
@@ -91,7 +89,7 @@ def test_once_is_for_boards_that_tell_of_their_rings(tmp_path: Path) -> None:
         )
 
 
-def test_no_rights_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_rights_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_args: object, **_options: object) -> None:
         raise PermissionError(13, "Permission denied", str(tmp_path))
 
@@ -139,7 +137,7 @@ class Ring:
 
 
 @pytest.mark.parametrize("hung", [1, 2])
-def test_once_goes_on_with_a_board_of_another_broker_where_one_hangs(
+def test_once_accepts_one_broker_that_does_not_answer(
     hung: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     brokers = [("127.0.0.1", 1), ("127.0.0.1", 2)]
@@ -155,40 +153,31 @@ def test_once_goes_on_with_a_board_of_another_broker_where_one_hangs(
         more_commands._need_one(brokers, None, ())
 
 
-def test_of_a_java_trace_the_cause_is_told() -> None:
+def test_of_a_java_trace_the_cause_is_printed() -> None:
     trace = "An error occurred.\nat x.Y\nCaused by: java.io.IOException: No space left\nat x.Z\n"
     assert command.reason(trace) == "java.io.IOException: No space left"
     assert command.reason("[TABLE_NOT_FOUND] t\nat x.Y") == "[TABLE_NOT_FOUND] t"
 
 
-def test_readers_outside_of_spark_see_what_is_committed(tmp_path: Path) -> None:
-    """While a batch and a version are being written, and after a writer was killed."""
-    lake = Lake(tmp_path / "tables").made()
+def test_tables_and_harvest_need_different_folders(tmp_path: Path) -> None:
+    harvest, tables = tmp_path / "harvest", tmp_path / "tables"
+    (tables / "bronze").mkdir(parents=True)
+    harvest.mkdir()
+    (harvest / "MANIFEST.jsonl").touch()
+    with pytest.raises(ToolError, match="is a harvest folder"):
+        Lake(harvest).made()
+    with pytest.raises(ToolError, match="is a folder of tables"), locked(tables):
+        pass
+    done = CliRunner().invoke(main, ["telemetry", "season", str(tables)])
+    assert done.exit_code == 1
+    assert done.output.startswith(f"Error: {tables} is a folder of tables")
+    assert [path.name for path in harvest.iterdir()] == ["MANIFEST.jsonl"]
+    assert [path.name for path in tables.iterdir()] == ["bronze"]
 
-    def written(path: Path, rows: int) -> Path:
-        path.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.table({"seq": list(range(rows))}), path / "part.parquet")
-        return path
 
-    def seen() -> tuple[list[int], list[int]]:
-        """By DuckDB and by pandas: rows of bronze, and of silver."""
-        found = []
-        for part, glob in (("bronze", "*/*.parquet"), ("silver", "messages/**/*.parquet")):
-            with duckdb.connect() as duck:
-                ask = f"select count(*) from read_parquet('{lake.folder}/{part}/{glob}')"
-                by_duck = duck.execute(ask).fetchall()[0][0]
-            found.append([by_duck, len(pd.read_parquet(lake.folder / part))])
-        return found[0], found[1]
-
-    for count in (3, 5):
-        with lake.staging("batch") as batch, lake.staging("silver") as silver:
-            written(batch, count)
-            written(silver / "messages", count)
-            if count == 5:
-                assert seen() == ([3, 3], [3, 3])
-            lake.add_batch("bronze", f"lines-{count}", batch)
-            lake.publish("silver", silver)
-    assert seen() == ([8, 8], [5, 5])
-    written(lake.folder / ".staging/killed-1", 100)
-    (lake.folder / "bronze/batch=lines-3/.part.parquet.half").write_bytes(b"PAR1")
-    assert seen() == ([8, 8], [5, 5])
+def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bronze").mkdir()
+    monkeypatch.setattr("slotmq_tools.telemetry.command.util.find_spec", lambda name: None)
+    done = CliRunner().invoke(main, ["telemetry", "silver", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "pip install 'slotmq[telemetry]'" in done.output

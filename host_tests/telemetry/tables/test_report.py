@@ -58,7 +58,7 @@ def test_a_topic_may_have_any_text(tmp_path: Path) -> None:
     assert "<script" not in page
 
 
-def test_what_no_axis_can_show_is_left_out(tmp_path: Path) -> None:
+def test_values_that_no_axis_can_show_are_left_out(tmp_path: Path) -> None:
     start = datetime(2026, 3, 1, tzinfo=UTC)
     inf, nan = float("inf"), float("nan")
     means = [("fine", 0, 21.0), ("huge", 0, 1.7e308), ("huge", 1, -1.7e308), ("far", 0, inf),
@@ -86,7 +86,7 @@ def test_a_damaged_table_is_one_line(tmp_path: Path, damage: bytes) -> None:
     assert refused(tables, "gold/boards cannot be read: ")
 
 
-def test_a_table_that_is_gone_is_one_line(tmp_path: Path) -> None:
+def test_a_missing_table_is_one_line(tmp_path: Path) -> None:
     tables = gold(tmp_path)
     (tables / "gold/audit/part.parquet").unlink()
     (tables / "gold/audit").rmdir()

@@ -94,7 +94,7 @@ def identities_of(spark: SparkSession, lake: Lake) -> list[tuple[str, int, int]]
     return sorted((row["board"], row["boot"], row["seq"]) for row in found)
 
 
-def test_a_batch_that_is_there_stays_whatever_the_ring_has_forgotten(
+def test_a_batch_that_exists_stays_though_the_ring_overwrote_it(
     spark: SparkSession, tmp_path: Path, field: BrokerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = recorder(A, 300)
@@ -117,7 +117,7 @@ def test_a_batch_that_is_there_stays_whatever_the_ring_has_forgotten(
     assert (gap["reason"], gap["seq"]) == ("overwritten", len(seen))
 
 
-def test_a_plan_that_a_power_cut_took_is_made_anew_and_nothing_is_lost(
+def test_a_plan_lost_by_a_power_cut_is_made_again_without_loss(
     spark: SparkSession, tmp_path: Path, field: BrokerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = recorder(A, 300)

