@@ -1,4 +1,4 @@
-"""A program with a broker in it, in a process of its own."""
+"""A program with an embedded broker, in a process of its own."""
 
 import subprocess
 import time
@@ -12,7 +12,7 @@ TIMEOUT_S = 20
 
 
 class Program:
-    """It runs in a folder, listens on a port of loopback, and its output is a file there."""
+    """It runs in a folder, where its output is a file, and listens on a loopback port."""
 
     def __init__(
         self, folder: Path, port: int, command: Sequence[str], environment: Mapping[str, str]
@@ -26,7 +26,7 @@ class Program:
             )
 
     def connect(self, name: str) -> Client:
-        """A client that is let in, as soon as somebody listens."""
+        """Connect a client, as soon as the port is open."""
         deadline = time.monotonic() + TIMEOUT_S
         while True:
             try:
@@ -39,11 +39,11 @@ class Program:
         return client
 
     def said(self) -> str:
-        """Its output until now."""
+        """Return its output until now."""
         return self.output.read_text(errors="replace")
 
     def says(self, text: str) -> None:
-        """Wait until it has said so."""
+        """Wait until its output contains the text."""
         deadline = time.monotonic() + TIMEOUT_S
         while text not in self.said():
             assert time.monotonic() < deadline, self.said()

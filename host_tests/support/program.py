@@ -1,4 +1,4 @@
-"""The command `slotmq run` as a process of its own, and clients of a few bytes for it."""
+"""The command `slotmq run` in a process of its own, and clients that send a few bytes."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ CONNACK = bytes.fromhex("2002 0000")
 
 
 class Run:
-    """The command, running; its output goes to files."""
+    """A running `slotmq run`. Its output goes to files."""
 
     def __init__(self, folder: Path, runtime: str, *options: object) -> None:
         self.output = folder / "stdout"
@@ -30,7 +30,7 @@ class Run:
             )
 
     def kill(self) -> None:
-        """As a power cut: nobody is told, the broker's own process least of all."""
+        """Kill all its processes, as a power cut would."""
         family = [psutil.Process(self.process.pid)]
         family += family[0].children(recursive=True)
         for process in reversed(family):
@@ -39,7 +39,7 @@ class Run:
 
     @contextmanager
     def halted(self) -> Iterator[None]:
-        """It stands still meanwhile."""
+        """Suspend all its processes meanwhile."""
         family = [psutil.Process(self.process.pid)]
         family += family[0].children(recursive=True)
         for process in family:
@@ -57,20 +57,20 @@ class Run:
             time.sleep(0.01)
 
     def headline(self) -> str:
-        """The line that says where it listens, once it is there."""
+        """Wait for the line that says where it listens."""
         self.wait_for(lambda: "\n" in self.output.read_text() or self.ended(), "its first line")
         lines = self.output.read_text().splitlines()
         assert lines, self.everything()
         return lines[0]
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """End it in order, and without a complaint."""
+        """Stop it in order; it must end with status 0."""
         self.process.send_signal(number)
         assert self.process.wait(TIMEOUT_S) == 0, self.everything()
         assert "Traceback" not in self.everything()
 
     def refusal(self) -> tuple[int, str]:
-        """The status of a start that is refused, and the one line about it."""
+        """-> the status of a refused start, and the one line that it prints"""
         status = self.process.wait(TIMEOUT_S)
         assert self.output.read_text() == ""
         (line,) = self.errors.read_text().splitlines()
@@ -105,7 +105,7 @@ def exchange(address: tuple[str, int], *pairs: tuple[bytes, bytes]) -> socket.so
 
 
 def serves(host: str, port: int) -> bool:
-    """Does a client get in there? False where nobody listens."""
+    """Does a client connect there? False if the port is closed."""
     try:
         exchange((host, port), (CONNECT, CONNACK)).close()
     except ConnectionRefusedError:

@@ -1,8 +1,8 @@
-# littlefs.py - MicroPython's own littlefs on a chip in RAM, in place of the model of it that
-# disk.py has. For MicroPython only; a cut here is in the midst of an operation of the chip.
+# littlefs.py - MicroPython's own littlefs on a chip in RAM, instead of the model of littlefs in
+# tools/sim/disk.py. For MicroPython only. A power cut happens within an operation of the chip.
 #
-# An exception cannot pass through littlefs: after the cut the chip gives an error to every
-# call, and who sees an OSError asks is_on.
+# An exception cannot pass through littlefs. So after the cut each call of the chip returns an
+# error, and a caller that gets OSError must look at is_on.
 import os
 
 import vfs
@@ -11,7 +11,7 @@ from slotmq_tools.sim.flash import Flash, PowerCut
 from slotmq_tools.sim.numbers import Numbers
 
 _FOLDER = "/j"
-_OTHERS = "/j/others"  # the file that others fill the file system with
+_OTHERS = "/j/others"  # the file of the program that fills the file system
 _BLOCK, _PAGE = 1024, 32
 _EIO = 5
 SIZES = {"readsize": _PAGE, "progsize": _PAGE, "lookahead": 32}
@@ -35,7 +35,7 @@ class Chip(Flash):
 
 
 class Littlefs:
-    """As Disk, for who cuts the power; files are the real ones."""
+    """The interface of Disk. The files are real ones."""
 
     def __init__(self, room, seed):
         self.chip = Chip(room * 8 // 5 // _BLOCK + 24, _BLOCK, _PAGE, seed)
@@ -66,7 +66,7 @@ class Littlefs:
         return self
 
     def fill(self, room):
-        """Others leave about so many bytes; -1: they are gone again."""
+        """Another program leaves about so many bytes free; -1: it frees all again."""
         try:
             if room < 0:
                 os.remove(_OTHERS)
@@ -76,15 +76,15 @@ class Littlefs:
                     file.write(bytes(_BLOCK))
                     file.flush()
         except OSError:
-            pass  # it is full now, or the power has gone
+            pass  # the file system is full, or the power is off
 
     def rot(self, bits):
-        """So many bits of each file turn over, which littlefs does not notice."""
+        """Flip so many bits of each file. littlefs does not notice it."""
         for name, *_ in os.ilistdir(_FOLDER):
             try:
                 self._rot(_FOLDER + "/" + name, bits)
             except OSError:
-                pass  # there is no room to write it anew
+                pass  # there is no space to write it again
 
     def _rot(self, path, bits):
         with open(path, "r+b") as file:

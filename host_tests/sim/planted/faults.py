@@ -1,6 +1,6 @@
-"""Faults to plant: small edits of lib that a simulator worth its name must find.
+"""Faults to plant in the broker.
 
-Each has a name, a file of lib/slotmq, and a text in it with what stands in its place.
+Each is a name, a file of lib/slotmq, a text in that file, and what replaces the text.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,7 @@ class Fault(NamedTuple):
     file: str
     text: str
     planted: str
-    first: int = 0  # of the seeds that look for it
+    first: int = 0  # the first seed that looks for it
 
 
 _NOTHING = "pass"
@@ -19,7 +19,7 @@ _NOTHING = "pass"
 FAULTS = (
     # Acknowledgements and packet ids
     Fault(
-        "acknowledged though there was no room",
+        "acknowledged though there was no free slot",
         "protocol/publish.py",
         "(retains or broker.when_no_message):\n            return broker.when_no_message",
         "(retains or broker.when_no_message):\n            return _OK",
@@ -37,7 +37,7 @@ FAULTS = (
         f"        {_NOTHING}",
     ),
     Fault(
-        "a received id stays where a hook raised",
+        "a received id stays after a hook has raised",
         "v5/publish.py",
         "            sessions.remove_received(session, at)\n            raise",
         "            raise",
@@ -49,7 +49,7 @@ FAULTS = (
         "    if True:",
     ),
     Fault(
-        "no PUBREL for a PUBREC that is not known",
+        "no PUBREL for an unknown PUBREC",
         "protocol/acks.py",
         "        put_ack(broker, conn, _PUBREL, pkt[_PACKET_ID])",
         "        pass",
@@ -66,7 +66,7 @@ FAULTS = (
         "    d.session[entry] = _NONE",
         "    d.session[entry] = session",
     ),
-    # Queues and their counts
+    # Queues and counts
     Fault(
         "a reference leaks",
         "fast/path_cpython.py",
@@ -74,13 +74,13 @@ FAULTS = (
         "    if qos == 2:",
     ),
     Fault(
-        "the window's place is not given back",
+        "an acknowledgement does not free its place in the window",
         "fast/deliveries_cpython.py",
         "        s.inflight[session] -= 1",
         f"        {_NOTHING}",
     ),
     Fault(
-        "the window is one too wide",
+        "the window is too large by one",
         "fast/deliveries_cpython.py",
         "        if state == 0 and s.inflight[session] >= window:",
         "        if state == 0 and s.inflight[session] > window:",
@@ -111,33 +111,33 @@ FAULTS = (
         "    return _NONE",
     ),
     Fault(
-        "the QoS is not lowered to what was granted",
+        "the QoS is not lowered to the granted one",
         "fast/deliveries_cpython.py",
         "        granted = min(pool[i] & 3, qos)",
         "        granted = qos",
     ),
     # Sessions and wills
     Fault(
-        "a clean session keeps what it had",
+        "a clean session keeps its old state",
         "protocol/open_session.py",
         "        lifecycle.discard_state(broker, session)",
         f"        {_NOTHING}",
     ),
     Fault(
-        "one that is refused takes over",
+        "a refused CONNECT takes over the session",
         "protocol/open_session.py",
         "    will = _NONE\n",
         "    if old != _NONE:\n        broker.end(old, _TAKEN_OVER)\n"
         "        lifecycle.detach(broker, old)\n    will = _NONE\n",
     ),
     Fault(
-        "session present is not told",
+        "Session Present is missing",
         "protocol/open_session.py",
         "        present = 1",
         "        present = 0",
     ),
     Fault(
-        "who leaves has a will nevertheless",
+        "the will is sent in spite of DISCONNECT",
         "delivery/lifecycle.py",
         "        drop_will(broker, session)\n    elif",
         "        publish_will(broker, session)\n    elif",
@@ -149,7 +149,7 @@ FAULTS = (
         "",
     ),
     Fault(
-        "a will does not wait",
+        "the will delay is ignored",
         "v5/extension.py",
         "        self.will_at[session] = broker.now + delay * 10\n        return True",
         "        return False",
@@ -161,7 +161,7 @@ FAULTS = (
         "                if gone < 0:",
     ),
     Fault(
-        "the youngest session goes first",
+        "the session that disconnected last is evicted first",
         "protocol/open_session.py",
         "sessions.left[session] < sessions.left[oldest]",
         "sessions.left[session] > sessions.left[oldest]",
@@ -174,7 +174,7 @@ FAULTS = (
         "",
     ),
     Fault(
-        "a retained message is kept that found no slot",
+        "a retained message is stored though it found no slot",
         "delivery/retain.py",
         "        unref(broker.tables, retained.put(slot, msg))",
         "        unref(broker.tables, retained.put(slot, msg))\n        return",
@@ -196,13 +196,13 @@ FAULTS = (
         "    if True:",
     ),
     Fault(
-        "two of a group get it",
+        "two members of a group get a message",
         "v5/routing.py",
         "    shares.picked[slot] = 1",
         "    shares.picked[slot] = 0",
     ),
     Fault(
-        "a client of version 3 hands on what was its own",
+        "a client of version 3 passes on messages that were for no group",
         "v5/extension.py",
         "        if is_v5[session] and broker",
         "        if broker",
@@ -222,7 +222,7 @@ FAULTS = (
     ),
     # Bytes, streams, time
     Fault(
-        "a byte is lost where a socket takes a part",
+        "a byte is lost if a socket takes only part of a write",
         "net/loop.py",
         "        copy(conns.tx, base, conns.tx, base + done, n - done)",
         "        copy(conns.tx, base, conns.tx, base + done, n - done - 1)",
@@ -234,112 +234,112 @@ FAULTS = (
         "        if error.args[0] != _EAGAIN:",
     ),
     Fault(
-        "time jumps where the clock wraps",
+        "time jumps when the clock wraps",
         "net/loop.py",
         "self.ticks_diff(now, self.last_ms)",
         "(now - self.last_ms)",
     ),
     Fault(
-        "the keep-alive is not half as long again",
+        "the keep-alive timeout is shorter than 1.5 times the interval",
         "protocol/open_session.py",
         "fields.keep_alive * 15",
         "fields.keep_alive * 5",
     ),
     Fault(
-        "a route is remembered too long",
+        "a cached route is used though subscriptions have changed",
         "tables/subscriptions.py",
         '        """Unsubscribe; nodes that nobody needs any more go too."""\n'
         "        self.forget_routes()\n",
         "",
     ),
     Fault(
-        "a reassembly buffer is not given back",
+        "a reassembly buffer is not freed",
         "tables/connections.py",
         "            self.reassembly_owner[k] = _NONE\n            self.reassembly[0] -= 1",
         "            self.reassembly_owner[k] = _NONE",
     ),
-    # A table that is full
+    # Full tables and quotas
     Fault(
-        "a session with messages gives way",
+        "a session with messages is evicted",
         "protocol/open_session.py",
         "if empty and (sessions.head[session] != _NONE or sessions.id_count[session]):",
         "if empty and sessions.id_count[session]:",
     ),
     Fault(
-        "a session with ids of QoS 2 gives way",
+        "a session with QoS 2 ids is evicted",
         "protocol/open_session.py",
         "if empty and (sessions.head[session] != _NONE or sessions.id_count[session]):",
         "if empty and sessions.head[session] != _NONE:",
     ),
     Fault(
-        "sessions that stay take every slot",
+        "sessions that outlive their connections take every slot",
         "protocol/open_session.py",
         "    return staying < sessions.slots - min(",
         "    return True or min(",
     ),
     Fault(
-        "who wants to stay is refused though one holds nothing",
+        "a lasting session is refused though an empty one could be evicted",
         "protocol/open_session.py",
         '    if policy != "refuse":',
         '    if policy == "drop_oldest":',
     ),
     Fault(
-        "a session holds more than its share of slots",
+        "a session exceeds its quota of message slots",
         "delivery/quota.py",
         "    return not blocks or slots < most and blocks",
         "    return not blocks or blocks",
     ),
     Fault(
-        "a session holds more than its share of bytes",
+        "a session exceeds its quota of message bytes",
         "delivery/quota.py",
         " and blocks + size <= most_blocks * share // share_of",
         "",
     ),
     Fault(
-        "sessions that are offline take all messages",
+        "absent clients' sessions take all messages",
         "delivery/quota.py",
         "    if crowded and sessions.conn[session] == _NONE:",
         "    if False:",
     ),
     Fault(
-        "a session holds more than its share of deliveries",
+        "a session exceeds its quota of deliveries",
         "delivery/quota.py",
         "    if used and used >= deliveries.slots * share // share_of:",
         "    if False:",
     ),
     Fault(
-        "sessions that are offline take all deliveries",
+        "absent clients' sessions take all deliveries",
         "delivery/quota.py",
         "    if n and not freed and",
         "    if False and",
     ),
     Fault(
-        "the fast path asks for no share of deliveries",
+        "the fast path ignores the quota of deliveries",
         "fast/deliveries_cpython.py",
         "    if d.count[0] + end - i > d.count[5] or m",
         "    if d.count[0] + end - i > d.slots or m",
     ),
     Fault(
-        "who is connected takes the last quarter, and leaves",
+        "a connected client takes the last quarter of the messages and disconnects",
         "delivery/quota.py",
         "        share = min(share, left)",
         "        pass",
     ),
     Fault(
-        "the fast path does not ask for shares",
+        "the fast path ignores the quotas",
         "fast/deliveries_cpython.py",
         "    if d.count[0] + end - i > d.count[5] or m.count[0] >= slots:",
         "    if d.count[0] + end - i > d.count[5]:",
     ),
     Fault(
-        "messages that wait for PUBREL are not counted",
+        "messages that wait for PUBREL are in no quota",
         "delivery/quota.py",
         "            slots += sessions.id_msg[i] != _NONE\n"
         "            blocks += broker.messages.blocks(sessions.id_msg[i])",
         "            pass",
     ),
     Fault(
-        "the time of a cut packet runs on while the broker does not read",
+        "an incomplete packet times out while the broker does not read",
         "net/timers.py",
         "if broker.loop.paused[conn] & _IN:",
         "if False:",

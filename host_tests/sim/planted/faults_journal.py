@@ -1,30 +1,30 @@
-"""Faults to plant in the journal: what it keeps, when, and what a start makes of it."""
+"""Faults to plant in the journal: what it writes, when, and what a start reads."""
 
 from .faults import Fault
 
 FAULTS = (
-    # When it is written
+    # When the journal is written
     Fault(
-        "acknowledged before it is kept",
+        "acknowledged before the commit",
         "journal/writer.py",
         "        if changed and self.always or not self.whole:",
         "        if not self.whole:",
     ),
     Fault(
-        "a full buffer leaves before it is kept",
+        "a full outgoing buffer is sent before the commit",
         "net/loop.py",
         "        if journal and not journal.commit():\n            if n and",
         "        if journal and False:\n            if n and",
     ),
     Fault(
-        "half a packet is kept",
+        "a commit has half the effect of a packet",
         "journal/writer.py",
         "        if broker.no_commit or not self.whole and now < self.retry_at:",
         "        if not self.whole and now < self.retry_at:",
         500,
     ),
     Fault(
-        "the switch comes before what it switches to",
+        "the switch comes before the new generation is written",
         "journal/compaction.py",
         "    journal.write()\n    medium.switch()",
         "    medium.switch()\n    journal.write()",
@@ -36,32 +36,32 @@ FAULTS = (
         "            pass",
     ),
     Fault(
-        "a new generation begins where the old one lies",
+        "a new generation overwrites the old one",
         "journal/medium_flash_start.py",
         "    medium.base = (medium.first + medium.length + skip) % medium.blocks",
         "    medium.base = (medium.first + medium.length + skip - 1) % medium.blocks",
     ),
     Fault(
-        "a stop does not keep the time",
+        "a stop does not store the time",
         "journal/writer.py",
         "self.interval = self.retry_at = self.time_interval = 0",
         "self.interval = self.retry_at = 0",
     ),
     Fault(
-        "time is kept with something else only",
+        "the time is stored only with other changes",
         "journal/writer.py",
         "_MINUTE = const(600)",
         "_MINUTE = const(600000)",
     ),
     # What is written
     Fault(
-        "that PUBREC has come is not kept",
+        "a received PUBREC is not stored",
         "fast/deliveries_cpython.py",
         "        d.flags[entry] = _CHANGED | 4\n        d.count[4] = 1\n",
         "        d.flags[entry] = 4\n",
     ),
     Fault(
-        "received ids are not kept",
+        "received ids are not stored",
         "tables/sessions.py",
         "        self.ids_high[1] = 1",
         "        self.ids_high[1] = 0",
@@ -79,26 +79,26 @@ FAULTS = (
         "            while False:",
     ),
     Fault(
-        "a delivery that has ended is never taken out",
+        "a finished delivery is never removed",
         "journal/writer.py",
         "                    self.record(_DELIVERY_GONE, put_u16(self.buf, _FIELDS, entry))\n",
         "                    pass\n",
     ),
     Fault(
-        "a session that has ended is never taken out",
+        "an ended session is never removed",
         "journal/rows.py",
         "            journal.gone(_SESSION_GONE, dirty, at)\n",
         "            dirty[at] = 0\n",
     ),
-    # What a start makes of it
+    # What a start reads
     Fault(
-        "a torn record counts",
+        "a torn record is accepted",
         "journal/reader.py",
         "            if buf[i] != buf[4 + i]:\n                return False\n",
         "            pass\n",
     ),
     Fault(
-        "what follows the last COMMIT counts",
+        "records after the last COMMIT are accepted",
         "journal/reader.py",
         "        if kind == _COMMIT:\n            end = at",
         "        end = at",
@@ -110,31 +110,31 @@ FAULTS = (
         "            pass",
     ),
     Fault(
-        "packet ids are given anew",
+        "packet ids change at a start",
         "journal/restore_messages.py",
         "        slot = u16(buf, 0)\n        if not self.counts(",
         "        slot = broker.deliveries.count[0]\n        if not self.counts(",
     ),
     Fault(
-        "a packet id is used that is another's",
+        "a packet id is used twice",
         "journal/restore_messages.py",
         "            if deliveries.state[slot] == _FREE:\n                deliveries.next",
         "            if True:\n                deliveries.next",
     ),
     Fault(
-        "no will goes out after a power cut",
+        "no will is published after a power cut",
         "journal/start.py",
         "    elif not five or was_connected and not five",
         "    elif False and not five",
     ),
     Fault(
-        "wills go out at an orderly stop, and once more at the start",
+        "wills are published at an orderly stop and again at the start",
         "control.py",
         "        lifecycle.drop_will(broker, session)",
         "        lifecycle.publish_will(broker, session)",
     ),
     Fault(
-        "a session's expiry begins anew",
+        "a session's expiry starts again",
         "journal/start.py",
         "        if was_connected:\n            broker.sessions.left[session] = 0",
         "        broker.sessions.left[session] = 0",
@@ -146,7 +146,7 @@ FAULTS = (
         "",
     ),
     Fault(
-        "what was never sent counts as sent after a start",
+        "messages that were never sent count as sent after a start",
         "journal/restore_rows.py",
         "        return not self.always or self.left.get(slot, at) >= at",
         "        return True",

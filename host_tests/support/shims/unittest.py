@@ -1,8 +1,8 @@
 # unittest.py - as much of CPython's unittest as the unit tests use, for MicroPython.
 #
-# The files in host_tests/broker/unit are run by pytest on CPython, which has the real
-# module, and on 32-bit MicroPython, which has none and finds this one on its
-# MICROPYPATH. A method that is not here is an error there, never a silent pass.
+# pytest runs the files in host_tests/broker/unit on CPython, with the real module. On 32-bit
+# MicroPython there is none, and this file is on MICROPYPATH. A method that is missing here is
+# an error there, never a silent pass.
 #
 # ruff: noqa: N802
 import gc
@@ -93,7 +93,7 @@ class _Raises:
 
 
 class _SubTest:
-    """Its failure is kept, and the test goes on with the next."""
+    """Its failure is recorded, and the test goes on."""
 
     def __init__(self, case, name):
         self.case = case
@@ -110,7 +110,7 @@ class _SubTest:
 
 
 class Result:
-    """Counts what ran; a failed subTest is a failure of its own beside its test's end."""
+    """Counts tests. A test fails if it raises, or if one of its subtests fails."""
 
     def __init__(self):
         self.passed = 0
@@ -129,7 +129,7 @@ class Result:
 
     def run_test(self, kind, method, name):
         failures = []
-        gc.collect()  # what the test before held is not to be met in pieces
+        gc.collect()  # free what the test before allocated, so that the heap is less fragmented
         try:
             case = kind()
             case.failures = failures
@@ -138,7 +138,7 @@ class Result:
                 getattr(case, method)()
             finally:
                 case.tearDown()
-        except BaseException as error:  # SystemExit, too, must not end the run well
+        except BaseException as error:  # even SystemExit is a failure
             failures.append(("", error))
         for sub, error in failures:
             print("FAIL", name, sub)
@@ -149,6 +149,6 @@ class Result:
             self.passed += 1
 
     def finish(self):
-        """Print the last line; the exit status, which no tests at all make a failure."""
+        """Print the last line; -> the exit status, which is 1 also if no test ran."""
         print(f"{self.passed} passed, {self.failed} failed")
         return 0 if self.passed and not self.failed else 1
