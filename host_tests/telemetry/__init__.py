@@ -1,1 +1,1 @@
-"""Tests of the recordings' way into tables."""
+"""Tests of recording, harvest and tables, in folders by what they test."""

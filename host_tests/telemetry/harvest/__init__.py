@@ -1,1 +1,1 @@
-"""Harvesting: from a board that speaks the contract, and from the broker itself."""
+"""`slotmq harvest`: from fake boards behind a real broker, over a serial line, from copies."""

@@ -1,4 +1,4 @@
-"""A broker with fake boards, the command, and what a harvest folder then has."""
+"""A broker with fake boards, the harvest command, and the contents of a harvest folder."""
 
 import hashlib
 import json

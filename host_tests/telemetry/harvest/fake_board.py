@@ -1,6 +1,6 @@
-"""Boards that answer over MQTT as lib/FORMAT.md says, as a client of a real broker.
+"""Fake boards: clients of a real broker that answer as lib/FORMAT.md says.
 
-What a test wants to go wrong it asks for: answers that are lost, cut or damaged.
+A test can make answers be lost, cut or damaged.
 """
 
 import json

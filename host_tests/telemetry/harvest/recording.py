@@ -1,4 +1,4 @@
-"""Writes recordings as lib/FORMAT.md has them, a record at a time, in code of its own."""
+"""Writes segments as lib/FORMAT.md says, record by record, independently of the recorder."""
 
 import struct
 import zlib

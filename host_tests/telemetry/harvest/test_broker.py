@@ -1,4 +1,4 @@
-"""The broker's own recorder, harvested while it runs, on both runtimes."""
+"""`slotmq harvest --broker` from the broker's own recorder while it runs, on both runtimes."""
 
 import subprocess
 import sys

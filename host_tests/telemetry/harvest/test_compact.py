@@ -1,4 +1,4 @@
-"""The folder: its lines stay what they were, and small bundles become large ones."""
+"""`slotmq harvest --compact` and the manifest: lines stay, small bundles are merged."""
 
 import fcntl
 import json

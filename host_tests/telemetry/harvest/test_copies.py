@@ -1,4 +1,4 @@
-"""`slotmq harvest --from`: segments that somebody copied by hand, from an SD card, say."""
+"""`slotmq harvest --from`: segment files that were copied by hand, for example from an SD card."""
 
 import os
 from collections.abc import Callable

@@ -1,5 +1,5 @@
-"""A bundle that was damaged or removed on this disk: a harvest fetches again what boards still
-have of it, and names it, and not the board.
+"""Bundles that were changed or removed on this disk: a harvest names them and fetches their
+segments again, as far as boards still have them.
 """
 
 from collections.abc import Callable

@@ -1,5 +1,5 @@
-"""A segment that is damaged in its copy, or on the board: what the board still has comes from
-there, once, and none goes from it that the folder has not as it is.
+"""Segments that are damaged in a copy or on the board: the harvest fetches once what the board
+has, and deletes nothing on the board that the folder lacks.
 """
 
 from collections.abc import Callable

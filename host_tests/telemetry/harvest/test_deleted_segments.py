@@ -1,5 +1,5 @@
-"""`slotmq harvest --broker` from a ring in whose midst numbers are missing, as `--delete` leaves
-it where an old segment stays: what is there comes, and a head that is wrong costs little.
+"""`slotmq harvest --broker` from a ring with missing numbers, as `--delete` may leave it: all
+segments are fetched, with few requests.
 """
 
 from collections.abc import Callable

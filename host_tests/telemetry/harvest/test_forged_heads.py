@@ -1,5 +1,5 @@
-"""`slotmq harvest --broker`: a head may be anybody's, or out of date. What it says of the newest
-segment makes none sealed that the board is still writing.
+"""`slotmq harvest --broker` with heads that are wrong or forged: no segment counts as sealed that
+the board is still writing, and other boards are not delayed.
 """
 
 import json

@@ -1,5 +1,5 @@
-"""A segment that is longer than its header says, as a faulty recorder wrote it: a bundle has what
-fits, so that what follows is where it ought to be, and the rest is told and stays on the board.
+"""Segments longer than their header says, as a faulty recorder wrote them: the bundle has what
+fits, the excess is reported, and the segment stays on the board.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""`slotmq harvest --broker`: everything comes once, whatever is lost or damaged on the way."""
+"""`slotmq harvest --broker`: each segment is fetched once, despite lost and damaged answers."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""How far a segment is whole, wherever it is cut or damaged."""
+"""harvest/segments.py: how many records of a cut or damaged segment are intact."""
 
 import pytest
 from hypothesis import given

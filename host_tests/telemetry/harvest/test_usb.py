@@ -1,4 +1,4 @@
-"""`slotmq harvest --port`: what is run on the board, run here on 32-bit MicroPython."""
+"""`slotmq harvest --port`: the code that the board runs, here on 32-bit MicroPython."""
 
 import subprocess
 from collections.abc import Callable

@@ -1,5 +1,5 @@
-"""`slotmq harvest --broker`: what is no head, no answer, no segment or no file of a harvest is
-passed over or named, and the rest comes.
+"""`slotmq harvest --broker`: malformed heads, answers, segments and foreign files are ignored or
+named, and the rest is fetched.
 """
 
 from collections.abc import Callable

@@ -1,5 +1,5 @@
-"""What the live source reads of a ring in whose midst numbers are missing, as `--delete` leaves it
-where an old segment stays; and what it asks for meanwhile.
+"""The live source on a ring with missing numbers, as `--delete` may leave it: it reads all
+segments, with few requests.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What the live source makes of a ring that was emptied by hand, so that its starts are counted on
-and its segments anew; and of one whose newest segment cannot be read, which says nothing of that.
+"""The live source on a ring that was emptied by hand, which continues its boots and restarts its
+segment numbers; and on one whose newest segment cannot be read.
 """
 
 from __future__ import annotations

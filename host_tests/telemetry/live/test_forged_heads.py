@@ -1,5 +1,5 @@
-"""What the live source plans under heads that no board has said, or not lately: nothing is read
-again, and nothing that the ring has is left out or called lost.
+"""The live source under wrong, old or forged heads: it reads nothing twice, and no existing record
+counts as lost.
 """
 
 from __future__ import annotations

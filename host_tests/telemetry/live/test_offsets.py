@@ -1,5 +1,5 @@
-"""What the live source plans, and plans again after a kill, without Spark or a network: of a ring
-that was overwritten or made anew in between, all that is gone is named.
+"""Offsets and plans of the live source, also after a kill: what was overwritten, or replaced by a
+new ring, is named.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""`slotmq telemetry live` around Spark, which is not there: what becomes of a batch that comes
-again, and of a board that goes away.
+"""The query of `slotmq telemetry live`, with a fake Spark: repeated batches, and boards that go
+away.
 """
 
 from __future__ import annotations

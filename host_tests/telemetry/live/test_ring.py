@@ -1,5 +1,5 @@
-"""The live source's arithmetic, without Spark or a network: whatever happens to a ring between
-batches, each record comes once, and what is overwritten before it was read is named.
+"""What the live source reads, whatever happens to a ring between batches: each record comes once,
+and what was overwritten is named.
 """
 
 import struct

@@ -1,4 +1,4 @@
-"""`record`: what passes is in the ring, in order, after a kill too; and fetched over MQTT."""
+"""The recorder over TCP: order, a kill, remote fetching of segments and the time."""
 
 import json
 import struct

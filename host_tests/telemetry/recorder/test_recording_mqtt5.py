@@ -1,4 +1,6 @@
-"""`record` and MQTT 5.0: payloads without properties, aliases, and who has recorded it before."""
+"""The recorder with MQTT 5.0: payloads without properties, aliases, and the origin of bridged
+messages.
+"""
 
 from collections.abc import Callable
 from pathlib import Path

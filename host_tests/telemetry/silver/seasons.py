@@ -1,6 +1,7 @@
-"""Seasons as hypothesis draws them: any number of boards, boots, cuts, doubles, wrong clocks.
+"""Seasons as hypothesis draws them: boards, boots, power cuts, duplicates, wrong clocks.
 
-What hypothesis tries first and most often stands first, and is not the dullest."""
+The first value of each strategy is tried most often, so it is an interesting one.
+"""
 
 from hypothesis import strategies as st
 

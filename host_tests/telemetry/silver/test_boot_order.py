@@ -1,5 +1,6 @@
-"""Boots whose anchors contradict the order of their numbers: the better kind is believed, and of
-one kind the most that agree."""
+"""Boots whose anchors contradict their order: the better kind of anchor is believed; of one kind,
+the largest set of boots that agree.
+"""
 
 from __future__ import annotations
 

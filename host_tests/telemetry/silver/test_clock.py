@@ -1,4 +1,5 @@
-"""Wall time from anchors: whom to believe, how far the truth may be away, boots without one."""
+"""Wall time from anchors: which are believed, how large the error is, and boots without anchors.
+"""
 
 from __future__ import annotations
 

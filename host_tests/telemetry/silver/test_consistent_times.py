@@ -1,5 +1,6 @@
-"""Boots of any length, with and without clocks that are right or wrong: the times that are told do
-not contradict what was recorded between them, and right clocks alone are all believed."""
+"""Boots of any length with right and wrong clocks: no two times contradict what was recorded
+between them, and right clocks alone are all believed.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Work grows with what a board has recorded, and not with its square: counted, as no clock can,
-in calls of functions. A year on the air makes 157,000 segments, and an anchor in each.
+"""The work of silver's clocks and losses grows linearly, counted in function calls. A year of
+recording makes 157,000 segments, with an anchor in each.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is missing, and what is known of why."""
+"""Losses: which records are missing, and the reasons."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""A board's own clock may be wrong by hours or months and nobody sees it: it makes no other
-boot's time, and where it is all there is the table says so."""
+"""A board's own clock, which may be wrong by months: it changes no other boot's time, and times
+that rest on it are marked "own".
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Any season, drawn by its parameters, other ones each time: what the decoder, the clocks and the
-losses make of the harvest is the truth, exactly. Spark's part is repeated here in plain Python;
-that it does the same is shown in host_tests/telemetry/spark.
+"""Random seasons, different ones in each run: decoder, clocks and losses give the truth exactly.
+
+Spark's part is repeated here in plain Python; host_tests/telemetry/spark tests Spark itself.
 """
 
 from __future__ import annotations

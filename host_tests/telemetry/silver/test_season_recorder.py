@@ -1,5 +1,5 @@
-"""The boards of a season tell the time anew as real ones do: byte by byte what the recorder of
-lib/slotmq writes of the same life, so that the clocks are tried on what real boards write."""
+"""The boards of a season write the same bytes as the recorder of lib/slotmq does in the same life.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What the truth says must hold: times are tried against true ones wherever no lie has made them,
-on boards that have believed one too."""
+"""The truth of a season checks all times but those that a wrong clock has made, even on boards
+that believe a wrong clock.
+"""
 
 from __future__ import annotations
 

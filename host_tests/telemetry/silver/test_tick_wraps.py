@@ -1,4 +1,4 @@
-"""Holes, in which the ticks may have begun anew unseen: who knows how often, and who does not."""
+"""Holes in which the ticks may have wrapped unseen: when the number of wraps is known."""
 
 from __future__ import annotations
 

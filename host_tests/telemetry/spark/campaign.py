@@ -1,4 +1,4 @@
-"""Many seasons in one harvest folder, so that Spark, which starts slowly, is asked once."""
+"""Many seasons in one harvest folder, so that Spark builds the tables only once."""
 
 from __future__ import annotations
 

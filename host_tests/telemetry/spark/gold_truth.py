@@ -1,4 +1,4 @@
-"""What gold must hold, worked out again from the true rows of silver in plain Python."""
+"""The rows that gold must have, calculated in plain Python from the true rows of silver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of a campaign, and how they differ from the truth."""
+"""The tables that Spark built of a campaign, and how they differ from the truth."""
 
 from __future__ import annotations
 

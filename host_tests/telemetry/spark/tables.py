@@ -1,4 +1,4 @@
-"""Tables as plain rows, to compare them with what is true."""
+"""Tables as plain rows, for comparison with the truth."""
 
 from __future__ import annotations
 

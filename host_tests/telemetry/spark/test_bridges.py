@@ -1,4 +1,4 @@
-"""Which messages of several boards may be one, by what is known of their times."""
+"""Possible duplicates: messages of several boards that may be one, by their times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sensors, QoS and sessions that are wrong in known ways, and what gold says of them."""
+"""Tables of gold for given sensors, QoS faults, sessions and boards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gold of the fixed seasons is what follows from the true rows of silver, exactly."""
+"""Gold of the fixed seasons equals what follows from the true rows of silver."""
 
 from __future__ import annotations
 

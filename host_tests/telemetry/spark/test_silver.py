@@ -1,4 +1,4 @@
-"""Seasons of every kind in one folder: silver is what is true of them, exactly."""
+"""Silver of seasons of every kind equals the truth; and bronze, quarantine and sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the benchmark counts: the CPU of processes too that end and that nobody waits for."""
+"""The meter of the benchmark: it counts the CPU of processes that have ended, too."""
 
 import mmap
 import subprocess

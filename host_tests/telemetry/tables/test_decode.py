@@ -1,4 +1,4 @@
-"""Segments into rows: the board's golden ones, and drawn ones with all that befalls them."""
+"""The decoder: golden segments of the recorder, and random seasons with all kinds of damage."""
 
 from __future__ import annotations
 

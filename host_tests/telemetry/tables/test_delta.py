@@ -1,4 +1,4 @@
-"""The tables as Delta tables: each batch once, each version once, and all that was committed."""
+"""`slotmq telemetry delta`: each batch and each version is copied once."""
 
 from pathlib import Path
 

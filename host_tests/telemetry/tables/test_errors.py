@@ -1,4 +1,4 @@
-"""Bad input to every command: one line, an exit code, and nothing half-written."""
+"""Errors of all commands: one line, an exit code, and no half-written files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page: topics with any text in them, and tables that are damaged or of another version."""
+"""The report: topics with any text, damaged tables, tables of another version."""
 
 from __future__ import annotations
 

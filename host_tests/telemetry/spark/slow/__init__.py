@@ -1,1 +1,1 @@
-"""What takes long: kill -9, a cluster, the demo; run by `make nightly`."""
+"""Slow tests (`make nightly`): kill -9, a cluster, the demo."""

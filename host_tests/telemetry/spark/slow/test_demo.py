@@ -1,4 +1,4 @@
-"""`make telemetry-demo`: what brokers here have recorded is in the tables, and on the page."""
+"""`slotmq telemetry demo`: what its brokers recorded is in the tables and on the page."""
 
 from __future__ import annotations
 

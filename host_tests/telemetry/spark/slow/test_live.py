@@ -1,5 +1,5 @@
-"""From boards that record to silver by the live source: harvested too, each message is there
-once, and what was overwritten is a loss with its reason.
+"""The live source with Spark, from recording boards to silver: harvested as well, each message is
+there once, and what was overwritten is a loss with its reason.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def test_live_and_harvest_make_one_table(
     assert loss["reasons"] == ["overwritten"]
 
 
-def dies_behind_its_commit(patch: pytest.MonkeyPatch) -> None:
+def fail_after_commit(patch: pytest.MonkeyPatch) -> None:
     """Spark does not write down that the batch is done."""
     commit = bronze.commit
 
@@ -87,6 +87,15 @@ def dies_behind_its_commit(patch: pytest.MonkeyPatch) -> None:
         raise ToolError("the power went")
 
     patch.setattr(bronze, "commit", committed)
+
+
+def killed_after_its_commit(
+    spark: SparkSession, lake: Lake, field: BrokerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that writes a batch into bronze, and is killed before Spark notes it."""
+    with monkeypatch.context() as patch, pytest.raises(ToolError, match="the power went"):
+        fail_after_commit(patch)
+        live.run(spark, lake, options(field), None)
 
 
 def identities_of(spark: SparkSession, lake: Lake) -> list[tuple[str, int, int]]:
@@ -101,9 +110,7 @@ def test_a_batch_that_exists_stays_though_the_ring_overwrote_it(
     boards = FakeBoards(field.address, [one])
     lake = Lake(tmp_path / "tables").made()
     try:
-        with monkeypatch.context() as patch, pytest.raises(ToolError, match="the power went"):
-            dies_behind_its_commit(patch)
-            live.run(spark, lake, options(field), None)
+        killed_after_its_commit(spark, lake, field, monkeypatch)
         seen = identities(one)
         one.keeps = 2
         for number in range(600):
@@ -124,9 +131,7 @@ def test_a_plan_lost_by_a_power_cut_is_made_again_without_loss(
     boards = FakeBoards(field.address, [one])
     lake = Lake(tmp_path / "tables").made()
     try:
-        with monkeypatch.context() as patch, pytest.raises(ToolError, match="the power went"):
-            dies_behind_its_commit(patch)
-            live.run(spark, lake, options(field), None)
+        killed_after_its_commit(spark, lake, field, monkeypatch)
         for path in (lake.folder / live.CHECKPOINT / "spark/offsets").iterdir():
             path.unlink()
         for number in range(300):
@@ -164,7 +169,7 @@ def test_a_board_that_goes_away_with_a_batch_planned_is_waited_for(
     boards[0].spoil = cut
     monkeypatch.setattr(process, "free_port", lambda: brokers[0].address[1])
     monkeypatch.setattr(live, "_waited", waited)
-    dies_behind_its_commit(monkeypatch)  # which ends it
+    fail_after_commit(monkeypatch)  # which ends it
     try:
         with pytest.raises(ToolError, match="the power went"):
             live.run(spark, lake, options(brokers[0]), 0.1)

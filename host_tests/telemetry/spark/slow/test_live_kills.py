@@ -1,7 +1,7 @@
-"""kill -9 of the driver and of executors, at whatever moment: nothing is lost or doubled,
-and a ring that was overwritten while nobody read is a row that says so.
+"""kill -9 of driver and executors of the live source at any moment: nothing is lost or doubled,
+and what was overwritten meanwhile is named.
 
-The boards go on recording meanwhile. What bronze has is read without Spark.
+The boards go on recording. The test reads bronze without Spark.
 """
 
 import os

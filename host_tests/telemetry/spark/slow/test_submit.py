@@ -1,4 +1,5 @@
-"""`spark-submit` on a standalone cluster with two workers: the tables are those of a laptop."""
+"""`spark-submit` on a standalone cluster with two workers gives the same tables as one computer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`slotmq harvest --compact`: superseded copies of segments go, however large their bundles."""
+"""`slotmq harvest --compact` removes superseded copies of segments, from large bundles, too."""
 
 import hashlib
 from dataclasses import replace
