@@ -43,7 +43,7 @@ NIGHTLY = (
     "broker/wire/test_fuzz.py",
     "broker/wire/test_spec.py",
     "broker/wire5/test_model",
-    "host/firmware/test_firmware_safe.py",
+    "host/firmware/test_safe_mode.py",
     "host/sim_users/test_random.py",
     "host/test_inspect.py",
     "host/deploy/test_backup_flash_journal.py",

@@ -1,1 +1,1 @@
-"""What a board starts, on fakes of its port."""
+"""firmware/ in a process, with the real broker and fakes of a port's modules."""

@@ -1,13 +1,17 @@
-# fake_board_start.py - firmware/main.py on a computer, with modules `network` and `machine`
-# that a test moves: what is around the board stands in air.json, in the folder it runs in.
+# fake_board_start.py - firmware/main.py on a computer, with fakes of the modules `network` and
+# `machine`. A test controls them by the file air.json in the working directory:
 #
-#   {"points": {ssid: password}, "dhcp": does it answer?, "hang": does the driver hang?,
-#    "dns": the port of loopback where the DNS server is, "ntp": and that of a time server,
-#    "port": esp32, or that of a Pico W,
-#    "pause": seconds of the first safe mode, "bitten": did the watchdog end the last start?}
+#   points   access points: {ssid: password}
+#   dhcp     does a DHCP server answer?
+#   hang     does the network driver hang?
+#   dns      port of the DNS server, on loopback
+#   ntp      port of the time server, on loopback
+#   port     "esp32"; otherwise a Pico W
+#   pause    seconds of the first safe mode
+#   bitten   did the watchdog end the last start?
 #
-# The watchdog is the kernel's alarm, so what it does not let live ends at once and in the
-# midst of anything, as on a board. The clock of the board is in rtc.json. Both runtimes.
+# The watchdog is alarm() of the kernel, so it ends the process at any moment, as on a board. The
+# board's clock is in rtc.json. Runs on both runtimes.
 import json
 import os
 import sys
@@ -20,7 +24,7 @@ import network_esp32
 
 
 def alarm(seconds):
-    """The process ends so many seconds from now; 0: it does not."""
+    """Let the kernel end the process in so many seconds; 0: never."""
     try:
         from signal import alarm as set_it
     except ImportError:
@@ -31,13 +35,13 @@ def alarm(seconds):
 
 
 def air():
-    """What is around the board now; the file is replaced in one piece."""
+    """The content of air.json; a test replaces the file atomically."""
     with open("air.json") as file:  # noqa: PTH123
         return json.load(file)
 
 
 class Around(type(network_cyw43.AIR)):
-    """What air.json says now. `hang`: the driver does not come back, here or when it begins."""
+    """The state of the network in air.json. With `hang`, look() does not return."""
 
     def look(self):
         now = air()
@@ -60,7 +64,7 @@ class System:
 
 PORT = network_esp32 if air().get("port") == "esp32" else network_cyw43
 PORT.AIR = Around()
-# Its DNS server is here.
+# The DNS server is on loopback.
 PORT._OF_DHCP = ("192.168.1.7", "255.255.255.0", "192.168.1.1", "127.0.0.1")
 NETWORK = PORT.Network()
 if PORT is network_esp32:

@@ -1,4 +1,4 @@
-"""firmware/main.py with an application of the board's own beside it, on both runtimes."""
+"""firmware/main.py with and without an app.py of the user, on both runtimes."""
 
 import json
 import os
@@ -17,9 +17,9 @@ from slotmq_tools.ports import free_port
 
 ROOT = Path(__file__).parents[3]
 FIRMWARE, EXAMPLES = ROOT / "firmware", ROOT / "examples"
-HEAP_KB = 160  # a Pico W's; the firmware's modules are compiled in it, not before
-BAR = 24_000  # a client that comes in needs half of that for a moment
-# In place of a board's pins, which print what becomes of them. CPython has no ticks of time's.
+HEAP_KB = 160  # a Pico W's; here it also compiles the firmware's modules
+LEAST_FREE = 24_000  # a CONNECT needs half of that for a moment
+# Module machine: pins that print their values. CPython lacks two functions of time.
 MACHINE = """\
 import time
 if not hasattr(time, "ticks_ms"):
@@ -36,14 +36,15 @@ class Pin:
 
 
 class Board(Program):
-    """The firmware; its flash is a folder."""
+    """A board without a network of its own; its flash is a folder."""
 
-    def __init__(self, runtime: str, flash: Path) -> None:
+    def __init__(self, runtime: str, flash: Path, machine: str = MACHINE) -> None:
         port = free_port()
         network = {"board": "RPI_PICO_W", "link": "host", "led": None, "watchdog": 0}
         (flash / "network.json").write_text(json.dumps(network))
         (flash / "slotmq.conf").write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
-        (flash / "machine.py").write_text(MACHINE)
+        if machine:
+            (flash / "machine.py").write_text(machine)
         if runtime == "cpython":
             path = f"{FIRMWARE}:{flash}:{os.environ.get('PYTHONPATH', '')}"
             environment = {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
@@ -55,7 +56,8 @@ class Board(Program):
         super().__init__(flash, port, command, environment)
 
     def most_free(self) -> int:
-        whole, _, _ = self.said().rpartition("\n")  # a line may still be written
+        """The highest free heap that the application has printed."""
+        whole, _, _ = self.said().rpartition("\n")  # without an incomplete line
         lines = [line.split() for line in whole.splitlines()]
         return max((int(words[1]) for words in lines if words[:1] == ["free"]), default=0)
 
@@ -80,12 +82,24 @@ def start(runtime: str, tmp_path: Path) -> Iterator[Start]:
         one.end()
 
 
-def test_a_sensor_and_a_relay(start: Start) -> None:
+def test_without_an_application_and_without_a_module_machine(runtime: str, tmp_path: Path) -> None:
+    board = Board(runtime, tmp_path, machine="")
+    try:
+        client = board.connect("me")
+        client.subscribe("news", qos=1)
+        client.publish("news", b"x", 1)
+        client.receive("news", b"x", 1)
+        client.sock.close()
+    finally:
+        board.end()
+
+
+def test_the_example_with_a_function(start: Start) -> None:
     board = start(EXAMPLES / "app.py")
     watcher = board.connect("watcher")
     watcher.subscribe("room/+", qos=1)
     watcher.receive("room/temperature", b"27.0", 0, retain=True)
-    watcher.publish("relay/1/set", b"on", 1)  # may not: it is no panel
+    watcher.publish("relay/1/set", b"on", 1)  # refused by the example's hook: not a panel
     panel = board.connect("panel-1")
     panel.publish("relay/1/set", b"on", 1)
     board.says("pin 2 True")
@@ -96,7 +110,7 @@ def test_a_sensor_and_a_relay(start: Start) -> None:
         client.sock.close()
 
 
-def test_a_task_of_asyncio(start: Start) -> None:
+def test_the_example_with_asyncio(start: Start) -> None:
     board = start(EXAMPLES / "app_asyncio.py")
     client = board.connect("client")
     client.subscribe("app/done/+", qos=1)
@@ -109,7 +123,7 @@ def test_a_task_of_asyncio(start: Start) -> None:
     client.sock.close()
 
 
-def test_the_guides_own(start: Start) -> None:
+def test_the_example_in_the_guide(start: Start) -> None:
     guide = (ROOT / "docs/embed.md").read_text()
     board = start(guide.split("```python\n")[1].split("```")[0])
     client = board.connect("client")
@@ -132,19 +146,19 @@ def start(broker):
 """
 
 
-def test_a_pico_ws_heap_has_room_for_a_subscription_and_hooks(tmp_path: Path) -> None:
+def test_a_pico_ws_heap_suffices_for_a_subscription_and_hooks(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(MEASURED)
     board = Board("micropython", tmp_path)
     deadline = time.monotonic() + TIMEOUT_S
     try:
-        while board.most_free() < BAR:  # what was loaded on demand goes after a second
+        while board.most_free() < LEAST_FREE:  # code loaded on demand is unloaded after a second
             assert time.monotonic() < deadline, board.said()
             time.sleep(0.05)
     finally:
         board.end()
 
 
-def test_one_that_cannot_be_loaded_is_safe_mode_and_says_why(start: Start) -> None:
+def test_one_that_cannot_be_imported_leads_to_safe_mode(start: Start) -> None:
     board = start("import nothing_of_that_name\n")
     assert board.process.wait(TIMEOUT_S) == 0
     assert "slotmq: safe mode: app.py: " in board.said()
@@ -152,7 +166,7 @@ def test_one_that_cannot_be_loaded_is_safe_mode_and_says_why(start: Start) -> No
     assert "listening on" not in board.said()
 
 
-def test_one_that_fails_later_ends_that_start(start: Start) -> None:
+def test_one_that_fails_later_ends_the_start(start: Start) -> None:
     board = start("def start(broker):\n    return lambda: 1 // 0\n")
     assert board.process.wait(TIMEOUT_S) == 1
     assert "listening on" in board.said()

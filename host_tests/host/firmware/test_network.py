@@ -1,4 +1,4 @@
-"""The firmware with the real broker, on a network and a machine that fail as a board's do."""
+"""The firmware on a network that fails as a board's does, and its time of day."""
 
 import json
 import os
@@ -25,7 +25,7 @@ START = HERE / "fake_board_start.py"
 HEAP_KB = 256
 TIMEOUT_S = 60
 ANCHOR, BY_HARVESTER = 4, 3  # of the recorder
-NOON = 1790000000  # of a day in 2026
+NOON = 1790000000  # a time in 2026
 HOME = {"home": "secret"}
 UP = "wifi home: up, 192.168.1.7"
 
@@ -39,23 +39,23 @@ class Board:
         self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
         self.starts = 0
-        self.facts: dict[str, object] = {}  # more of air.json, see fake_board_start.py
+        self.facts: dict[str, object] = {}  # more entries of air.json, see fake_board_start.py
         self.configure()
-        self.network()
-        self.air()
+        self.network_json()
+        self.surroundings()
 
     def configure(self, *more: str) -> None:
-        """Write its configuration."""
+        """Write slotmq.conf."""
         lines = f"listener {self.port} 127.0.0.1", "allow_anonymous true", *more
         (self.flash / "slotmq.conf").write_text("\n".join(lines) + "\n")
 
-    def network(self, **more: object) -> None:
-        """Write what `slotmq deploy` writes."""
+    def network_json(self, **more: object) -> None:
+        """Write network.json as `slotmq deploy` does."""
         facts = {"board": "RPI_PICO_W", "link": "station", "ssid": "home", "password": "secret"}
         (self.flash / "network.json").write_text(json.dumps(facts | more))
 
-    def air(self, *, home: bool = True, dhcp: bool = True, hang: bool = False) -> None:
-        """What is around it from now on."""
+    def surroundings(self, *, home: bool = True, dhcp: bool = True, hang: bool = False) -> None:
+        """Write air.json: is there an access point, does DHCP answer, does the driver hang?"""
         new = self.flash / "air.new"
         facts = {"points": HOME if home else {}, "dhcp": dhcp, "hang": hang}
         new.write_text(json.dumps(facts | self.facts))
@@ -81,8 +81,8 @@ class Board:
     def said(self) -> str:
         return self._output.read_text(errors="replace")
 
-    def hears(self, text: str, times: int = 1) -> None:
-        """Wait until it has printed this so often since its start."""
+    def says(self, text: str, times: int = 1) -> None:
+        """Wait until this start has printed the text so often."""
         self.wait(lambda: self.said().count(text) >= times, text)
 
     def wait(self, condition: Callable[[], bool], what: str) -> None:
@@ -92,7 +92,7 @@ class Board:
             time.sleep(0.02)
 
     def client(self, packet: bytes) -> Client:
-        """A client that has been let in."""
+        """A connected client."""
         self.wait(self._listens, "listener")
         client = Client(("127.0.0.1", self.port))
         assert client.connect(packet).code == 0
@@ -102,8 +102,8 @@ class Board:
         assert self.process and self.process.poll() is None, self.said()
         return " on MicroPython " in self.said() or " on CPython " in self.said()
 
-    def ends(self) -> int:
-        """Its status at the end; a negative one is the signal that ended it."""
+    def exit_status(self) -> int:
+        """Wait for its end; -> the exit status, or a negative signal number."""
         assert self.process
         return self.process.wait(TIMEOUT_S)
 
@@ -120,41 +120,40 @@ def board(runtime: str, tmp_path: Path) -> Iterator[Board]:
     made.power_cut()
 
 
-def test_sessions_outlive_the_loss_of_the_link(board: Board) -> None:
+def test_sessions_survive_the_loss_of_the_link(board: Board) -> None:
     board.start()
-    board.hears(UP)
+    board.says(UP)
     keeper = board.client(codec.connect("keeper", clean=False))
     keeper.subscribe("doors/#", qos=1)
     will = codec.Will("doors/front", b"lost", 1)
     sensor = board.client(codec.connect("sensor", keep_alive=1, will=will))
-    # Nothing comes through any more, and neither side is told so.
-    board.air(home=False)
-    board.hears("wifi home: lost; it is tried again")
-    sensor.expect_closed()  # its keep-alive is over, and its will goes to who is away
-    board.air()
-    board.hears(UP, times=2)
+    board.surroundings(home=False)
+    board.says("wifi home: lost; it is tried again")
+    sensor.expect_closed()  # by its keep-alive timeout; its will is sent to keeper
+    board.surroundings()
+    board.says(UP, times=2)
     again = board.client(codec.connect("keeper", clean=False))
     assert again.connack.session_present
-    again.receive("doors/front", b"lost", 1, dup=True)  # it has gone out before, into nothing
+    again.receive("doors/front", b"lost", 1, dup=True)  # the first transmission was lost
     again.expect_silence()
     assert board.starts == 1 and board.process and board.process.poll() is None
     keeper.sock.close()
     again.sock.close()
 
 
-def test_who_is_gone_when_the_link_is_lost_finds_what_has_come(board: Board) -> None:
+def test_a_client_disconnected_during_the_loss_gets_its_messages_later(board: Board) -> None:
     board.start()
-    board.hears(UP)
+    board.says(UP)
     keeper = board.client(codec.connect("keeper", clean=False))
     keeper.subscribe("doors/#", qos=1)
     will = codec.Will("doors/back", b"lost", 1)
     sensor = board.client(codec.connect("sensor", keep_alive=1, will=will))
     keeper.reset()
-    board.air(home=False)
+    board.surroundings(home=False)
     sensor.expect_closed()
-    board.hears("lost; it is tried again")
-    board.air()
-    board.hears(UP, times=2)
+    board.says("lost; it is tried again")
+    board.surroundings()
+    board.says(UP, times=2)
     again = board.client(codec.connect("keeper", clean=False))
     assert again.connack.session_present
     again.receive("doors/back", b"lost", 1)
@@ -162,35 +161,34 @@ def test_who_is_gone_when_the_link_is_lost_finds_what_has_come(board: Board) -> 
     again.sock.close()
 
 
-def test_the_broker_turns_while_dhcp_is_waited_for(board: Board) -> None:
-    board.air(dhcp=False)
+def test_the_broker_runs_while_dhcp_does_not_answer(board: Board) -> None:
+    board.surroundings(dhcp=False)
     board.start()
     client = board.client(codec.connect("me"))
     client.subscribe("news", qos=1)
     client.publish("news", b"x", 1)
     client.receive("news", b"x", 1)
     assert UP not in board.said()
-    board.air()
-    board.hears(UP)
+    board.surroundings()
+    board.says(UP)
     client.ping()
     client.sock.close()
 
 
-def test_an_esp32_begins_wifi_before_its_tables_and_says_what_it_leaves(board: Board) -> None:
+def test_an_esp32_starts_wifi_before_the_tables_and_logs_the_memory_left(board: Board) -> None:
     board.facts = {"port": "esp32"}
-    board.air()
-    board.network(board="ESP32_GENERIC")
+    board.surroundings()
+    board.network_json(board="ESP32_GENERIC")
     board.start()
-    board.hears(UP)
+    board.says(UP)
     client = board.client(codec.connect("me"))
     client.ping()
-    # what Wi-Fi took is not there any more
     assert "slotmq: 92112 bytes are left for Wi-Fi and its packets" in board.said(), board.said()
     client.sock.close()
 
 
 class Server:
-    """A UDP server on loopback that answers each packet with some."""
+    """A UDP server on loopback; `answers` returns the packets that answer one."""
 
     def __init__(self, answers: Callable[[bytes], list[bytes]]) -> None:
         self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -213,7 +211,7 @@ def time_of_day(_packet: bytes) -> list[bytes]:
 
 
 def names(packet: bytes) -> list[bytes]:
-    """Wrong answers of every kind, and then the right one, behind another name."""
+    """Wrong answers of every kind, then the right one, with a CNAME record."""
     head, asked = packet[:2] + b"\x81\x80\0\1\0\2\0\0\0\0", packet[12:]
     cname = b"\xc0\x0c\0\5\0\1\0\0\0\x3c\0\4\1b\xc0\x0c"
     right = head + asked + cname + b"\1b\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4\x7f\0\0\1"
@@ -222,11 +220,11 @@ def names(packet: bytes) -> list[bytes]:
     return [*wrong, right]
 
 
-def test_a_time_servers_name_is_looked_up_among_answers_of_others(board: Board) -> None:
+def test_the_name_of_a_time_server_is_resolved_despite_wrong_answers(board: Board) -> None:
     dns, ntp = Server(names), Server(time_of_day)
     board.facts = {"dns": dns.port, "ntp": ntp.port}
-    board.air()
-    board.network(time="ntp.example")
+    board.surroundings()
+    board.network_json(time="ntp.example")
     board.start()
     board.wait((board.flash / "rtc.json").exists, "time")
     assert json.loads((board.flash / "rtc.json").read_text())[:3] == [2026, 9, 21]
@@ -235,11 +233,11 @@ def test_a_time_servers_name_is_looked_up_among_answers_of_others(board: Board) 
 
 
 @pytest.mark.parametrize("cut", ["silent", "cut off"])
-def test_dns_that_gives_no_address_stops_nobody(board: Board, cut: str) -> None:
+def test_dns_without_an_address_does_not_block_the_broker(board: Board, cut: str) -> None:
     dns = Server(lambda packet: [names(packet)[-1][:-9]] if cut == "cut off" else [])
     board.facts = {"dns": dns.port}
-    board.air()
-    board.network(time="ntp.example", watchdog=3000)
+    board.surroundings()
+    board.network_json(time="ntp.example", watchdog=3000)
     board.start()
     board.wait(lambda: bool(dns.asked), "question")
     client = board.client(codec.connect("me"))
@@ -251,19 +249,19 @@ def test_dns_that_gives_no_address_stops_nobody(board: Board, cut: str) -> None:
 
 
 def anchors(board: Board) -> list[int]:
-    """Who told the times that are recorded."""
+    """The source of each recorded time."""
     data = (board.flash / "record" / "00000000.seg").read_bytes()
     found = decode(data)["records"] if data else []  # not flushed yet
     return [each["flags"] for each in found if each["type"] == ANCHOR]
 
 
-def test_the_clock_is_set_by_who_publishes_the_time(board: Board) -> None:
-    board.network(time="$SLOTMQ/time")
+def test_a_message_sets_the_clock_with_remote_admin(board: Board) -> None:
+    board.network_json(time="$SLOTMQ/time")
     board.configure("remote_admin true", "record #", "record_flush_interval 1")
     board.start()
     client = board.client(codec.connect("clock"))
     client.publish("$SLOTMQ/time", b"noon", 1)
-    board.hears("slotmq: $SLOTMQ/time: expected seconds since 1970")
+    board.says("slotmq: $SLOTMQ/time: expected seconds since 1970")
     assert not (board.flash / "rtc.json").exists()
     client.publish("$SLOTMQ/time", b"1790000000.250 40 harvester", 1)
     board.wait((board.flash / "rtc.json").exists, "time")
@@ -275,10 +273,10 @@ def test_the_clock_is_set_by_who_publishes_the_time(board: Board) -> None:
     board.wait(lambda: anchors(board)[-1:] == [BY_HARVESTER], "an anchor")
 
 
-def test_nobody_sets_the_clock_by_default(board: Board) -> None:
-    board.network(time="$SLOTMQ/time")
+def test_a_message_does_not_set_the_clock_by_default(board: Board) -> None:
+    board.network_json(time="$SLOTMQ/time")
     board.start()
-    board.hears("slotmq: $SLOTMQ/time: needs remote_admin true in slotmq.conf")
+    board.says("slotmq: $SLOTMQ/time: needs remote_admin true in slotmq.conf")
     client = board.client(codec.connect("clock"))
     client.publish("$SLOTMQ/time", b"1790000000", 1)
     client.ping()
