@@ -1,13 +1,13 @@
-"""The power is cut after every byte, and in every operation of a chip or a disk, that a record
-of each kind takes: what is there then is one of the states that the clients may know of."""
+"""While a record of each kind is written, the power is cut after every byte, and in every
+operation of a chip or a disk: a start restores a state that fits what clients have received."""
 
-import gc
-import sys
 import unittest
 
 from invariants import broken
+from journal_case import collect
 from memory_medium import MemoryMedium, PowerCut
-from row_kinds import COMMIT, SCENES, Stage, picture, play
+from row_kinds import COMMIT, SCENES, Stage, play
+from stored_state import tables
 
 from slotmq.journal.medium_file import FileMedium
 from slotmq.journal.medium_flash import FlashMedium
@@ -20,15 +20,17 @@ if MICROPYTHON:
 else:
     import media_disk
 
-IS_CPYTHON = sys.implementation.name == "cpython"
-STEP = 1 if IS_CPYTHON else 23
-SEEDS = 4 if IS_CPYTHON else 1
+STEP = 23 if MICROPYTHON else 1
+SEEDS = 1 if MICROPYTHON else 4
 
 
-class Known:
-    """A scene without a cut: the states that it goes through, and what clients heard in each."""
+class Scene:
+    """A scene, played without a cut: its states, and what clients had received in each."""
 
-    def __init__(self, before, steps):
+    def __init__(self, name):
+        self.name = name
+        before, steps, self.kind = SCENES[name]
+        self.before, self.steps = before, steps
         self.medium = MemoryMedium()
         self.stage = Stage(self.medium)
         play(self.stage, before)
@@ -42,14 +44,14 @@ class Known:
 
     def note(self):
         after = Stage(self.medium.after_the_cut()).broker
-        self.states.append((self.stage.heard(), picture(after)))
+        self.states.append((self.stage.received(), tables(after)))
 
-    def may_be(self, heard):
-        """The states that there may be when clients have heard so much."""
-        return [state for said, state in self.states if said >= heard]
+    def may_be(self, received):
+        """The states that a start may restore if clients have received so many bytes."""
+        return [state for sent, state in self.states if sent >= received]
 
     def kinds(self):
-        """How often each kind of record was written in the steps."""
+        """{kind: number of records that the steps wrote}"""
         medium = self.medium
         data = medium.kept[medium.current]
         at = self.start if medium.current == self.generation else 0
@@ -67,31 +69,39 @@ class Known:
         return found
 
 
-class Case(unittest.TestCase):
+class CutCase(unittest.TestCase):
     def setUp(self):
-        gc.collect()
-        getattr(gc, "freeze", gc.collect)()  # a start collects garbage many times
+        collect()
 
-    def check(self, known, heard, medium, where):
-        """What is there after a cut, and that life goes on with it."""
+    def check(self, scene, received, medium, where):
+        """A start after the cut restores a possible state."""
         stage = Stage(medium)
-        found = picture(stage.broker)
+        found = tables(stage.broker)
         medium.close()
-        self.assertTrue(found in known.may_be(heard), where)
+        self.assertTrue(found in scene.may_be(received), (scene.name, where))
         self.assertEqual(broken(stage.broker), [])
 
-    def cut(self, known, before, steps, medium, arm):
-        """Plays with the power armed; how many bytes were heard when it went, or None."""
+    def cut(self, scene, medium, arm):
+        """Play the scene, arm() before the steps; the bytes received at the cut, None: no cut."""
         stage = Stage(medium)
-        play(stage, before)
+        play(stage, scene.before)
         arm()
         try:
-            play(stage, steps)
+            play(stage, scene.steps)
         except (PowerCut, flash.PowerCut, Cut):
-            return stage.heard()
+            return stage.received()
         finally:
             heap.settle()
         return None
+
+    def cut_each_operation(self, cut_at, first=1):
+        """cut_at(scene, operation) until it says that the scene has no such operation."""
+        for name in SCENES:
+            scene = Scene(name)
+            operation = first
+            while cut_at(scene, operation):
+                operation += 1
+            self.assertGreater(operation, 1, name)
 
 
 class Cut(Exception):
@@ -102,34 +112,29 @@ if not MICROPYTHON:
     Cut = media_disk.Cut
 
 
-class TestBytes(Case):
-    """After every byte that a sync brings to the medium."""
+class TestBytes(CutCase):
+    def test_each_scene_writes_its_kind_of_record(self):
+        kinds = set()
+        for name in SCENES:
+            scene = Scene(name)
+            found = scene.kinds()
+            self.assertGreater(found.get(scene.kind, 0), 0, name)
+            kinds.update(found)
+        self.assertEqual(sorted(kinds), list(range(1, COMMIT + 1)))
 
-    def test_every_kind_is_written_by_its_scene(self):
-        total = {}
-        for name, (before, steps, kind) in SCENES.items():
-            found = Known(before, steps).kinds()
-            self.assertTrue(found.get(kind, 0) > 0, name)
-            for each, count in found.items():
-                total[each] = total.get(each, 0) + count
-        self.assertEqual(sorted(total), list(range(1, COMMIT + 1)))
-
-    def test_cut_after_each(self):
-        for name, (before, steps, _) in SCENES.items():
-            known = Known(before, steps)
-            self.assertTrue(known.written > 0, name)
-            cuts = 0
-            for n in range(0, known.written, STEP):
+    def test_a_cut_after_each_byte(self):
+        for name in SCENES:
+            scene = Scene(name)
+            self.assertGreater(scene.written, 0, name)
+            for n in range(0, scene.written, STEP):
                 medium = MemoryMedium()
-                heard = self.cut(known, before, steps, medium, lambda: setattr(medium, "power", n))  # noqa: B023
-                self.assertTrue(heard is not None, name)
-                self.check(known, heard, medium.after_the_cut(), (name, n))
-                cuts += 1
-            self.assertEqual(cuts, -(-known.written // STEP))
+                received = self.cut(scene, medium, lambda: setattr(medium, "power", n))  # noqa: B023
+                self.assertIsNotNone(received, name)
+                self.check(scene, received, medium.after_the_cut(), n)
 
 
 class Device(flash.Flash):
-    """Lifts the loop's lock, as what allocates must."""
+    """Unlocks the heap while it allocates."""
 
     def readblocks(self, block, buf, offset=0):
         heap.lift()
@@ -148,83 +153,71 @@ class Device(flash.Flash):
         return done
 
 
-class TestFlash(Case):
-    """In every operation of a chip, which leaves anything of what it was doing."""
+class TestFlash(CutCase):
+    """An operation of a chip that is cut may leave garbage, which depends on the seed."""
 
-    def test_cut_in_each(self):
-        cuts = 0
-        for name, (before, steps, _) in SCENES.items():
-            known = Known(before, steps)
-            for seed in range(SEEDS):
-                operation = 1
-                while self.cut_at(known, before, steps, name, operation, seed):
-                    operation += 1
-                self.assertTrue(operation > 1, name)
-                cuts += operation - 1
-        self.assertTrue(cuts >= len(SCENES) * SEEDS)
+    def test_a_cut_in_each_operation(self):
+        for seed in range(SEEDS):
+            self.seed = 100 * seed
+            self.cut_each_operation(self.cut_at)
 
-    def cut_at(self, known, before, steps, name, operation, seed):
-        device = Device(24, 1024, seed=1 + operation + 100 * seed)
+    def cut_at(self, scene, operation):
+        device = Device(24, 1024, seed=1 + operation + self.seed)
         medium = FlashMedium(device, 9 * 768)
-        heard = self.cut(known, before, steps, medium, lambda: device.cut_at(operation))
-        if heard is None:
+        received = self.cut(scene, medium, lambda: device.cut_at(operation))
+        if received is None:
             return False
         device.power_on()
-        self.check(known, heard, FlashMedium(device, 9 * 768), (name, operation, seed))
+        self.check(scene, received, FlashMedium(device, 9 * 768), (operation, self.seed))
         return True
 
 
-class OnDisk(Case):
-    """In every operation on the files of a computer, with every disk that it may leave."""
+class OnDisk(CutCase):
+    """After each cut every disk is checked that it may leave."""
 
     def tearDown(self):
         media_disk.mount(None)
         super().tearDown()
 
-    def test_cut_in_each(self):
-        for name, (before, steps, _) in SCENES.items():
-            known = Known(before, steps)
-            operation = 0
-            while self.cut_at(known, before, steps, name, operation):
-                operation += 1
-            self.assertTrue(operation > 1, name)
+    def test_a_cut_in_each_operation(self):
+        self.cut_each_operation(self.cut_at, first=0)
 
-    def cut_at(self, known, before, steps, name, operation):
+    def cut_at(self, scene, operation):
         disk = media_disk.mount(media_disk.Disk(1 << 30))
         medium = FileMedium("/j/f", 4000, 1 << 20)
-        heard = self.cut(known, before, steps, medium, lambda: setattr(disk, "left", operation))
-        if heard is None:
+        received = self.cut(scene, medium, lambda: setattr(disk, "left", operation))
+        if received is None:
             return False
         for after in disk.after():
             media_disk.mount(after)
-            self.check(known, heard, FileMedium("/j/f", 4000, 1 << 20), (name, operation))
+            self.check(scene, received, FileMedium("/j/f", 4000, 1 << 20), operation)
         return True
 
 
 class Failing(Device):
-    """Fails when its power goes, and from then on: littlefs cannot be left by an exception."""
+    """Returns EIO from the power cut on: no exception may pass through littlefs."""
 
     def readblocks(self, block, buf, offset=0):
-        return self.did(flash.Flash.readblocks, block, buf, offset)
+        return self.call(flash.Flash.readblocks, block, buf, offset)
 
     def writeblocks(self, block, buf, offset=None):
-        return self.did(flash.Flash.writeblocks, block, buf, offset)
+        return self.call(flash.Flash.writeblocks, block, buf, offset)
 
     def ioctl(self, op, arg=0):
-        return self.did(flash.Flash.ioctl, op, arg, None)
+        return self.call(flash.Flash.ioctl, op, arg, None)
 
-    def did(self, call, a, b, c):
+    def call(self, method, a, b, c):
         heap.lift()
         try:
-            return call(self, a, b) if c is None else call(self, a, b, c)
+            return method(self, a, b) if c is None else method(self, a, b, c)
         except flash.PowerCut:
             return -5
         finally:
             heap.drop()
 
 
-class OnLittlefs(Case):
-    """In every operation of the chip that littlefs lies on."""
+class OnLittlefs(CutCase):
+    """A cut in the operations of the chip that littlefs lies on."""
 
     mounted = False
 
@@ -239,31 +232,25 @@ class OnLittlefs(Case):
         vfs.umount("/j")
         super().tearDown()
 
-    def test_cut_in_each(self):
-        blank = Device(32, 1024)
-        vfs.VfsLfs2.mkfs(blank, progsize=256, readsize=256)
-        for name, (before, steps, _) in SCENES.items():
-            known = Known(before, steps)
-            operation = 1
-            while self.cut_at(known, before, steps, name, operation, blank):
-                operation += 1
-            self.assertTrue(operation > 1, name)
+    def test_a_cut_in_each_operation(self):
+        self.blank = Device(32, 1024)
+        vfs.VfsLfs2.mkfs(self.blank, progsize=256, readsize=256)
+        self.cut_each_operation(self.cut_at)
 
-    def cut_at(self, known, before, steps, name, operation, blank):
+    def cut_at(self, scene, operation):
         device = Failing(32, 1024, seed=operation)
-        device.data[:] = blank.data
-        device.used[:] = blank.used
+        device.data[:] = self.blank.data
+        device.used[:] = self.blank.used
         medium = self.mount(device)
         stage = Stage(medium)
-        play(stage, before)
+        play(stage, scene.before)
         device.cut_at(operation)
-        play(stage, steps)
+        play(stage, scene.steps)
         medium.close()
         if device.is_on:
             return False
-        heard = stage.heard()
         device.power_on()
-        self.check(known, heard, self.mount(device), (name, operation))
+        self.check(scene, stage.received(), self.mount(device), operation)
         return True
 
 
@@ -277,4 +264,4 @@ else:
         pass
 
 
-del Case, OnDisk, OnLittlefs
+del OnDisk, OnLittlefs
