@@ -1,5 +1,4 @@
-"""`spark-submit` on a standalone cluster with two workers gives the same tables as one computer.
-"""
+"""`spark-submit` on a standalone cluster with two workers gives the same tables as one computer."""
 
 from __future__ import annotations
 
