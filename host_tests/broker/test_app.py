@@ -1,4 +1,4 @@
-"""The command `slotmq run` while it runs: a process that obeys signals and ends in order."""
+"""The running command `slotmq run`: signals, reload, log and shutdown."""
 
 import errno
 import os
@@ -19,7 +19,7 @@ SUBSCRIBE = bytes.fromhex("8208 0001 0003 612f62 00")  # to a/b
 SUBACK = bytes.fromhex("9003 0001 00")
 
 
-def test_the_client_too_many_of_a_listener_is_refused_with_code_3(
+def test_one_client_too_many_on_a_listener_is_refused_with_code_3(
     start: Start, tmp_path: Path
 ) -> None:
     port, other = free_port(), free_port()
@@ -42,8 +42,8 @@ def test_the_client_too_many_of_a_listener_is_refused_with_code_3(
         client.close()
 
 
-def test_a_storm_waits_in_the_backlog(start: Start) -> None:
-    """Whom the system turns away tries again after a second."""
+def test_many_connections_wait_in_the_backlog(start: Start) -> None:
+    """A connection that the system drops is tried again only after a second."""
     port = free_port()
     run = start("-p", port)
     run.headline()
@@ -60,7 +60,7 @@ def test_a_storm_waits_in_the_backlog(start: Start) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_in_order(number: signal.Signals, start: Start) -> None:
+def test_a_signal_stops_it_in_order(number: signal.Signals, start: Start) -> None:
     port = free_port()
     run = start("-p", port)
     run.headline()
@@ -70,8 +70,8 @@ def test_a_signal_ends_it_in_order(number: signal.Signals, start: Start) -> None
     assert not serves("127.0.0.1", port)
 
 
-def test_the_process_that_listens_obeys_a_signal_itself(start: Start) -> None:
-    """As whoever looks for the port's owner sends it; the will goes out."""
+def test_the_process_that_listens_takes_signals_itself(start: Start) -> None:
+    """A user who looks up the owner of the port sends it there; the will is published."""
     port = free_port()
     run = start("-p", port)
     run.headline()
@@ -89,7 +89,7 @@ def test_the_process_that_listens_obeys_a_signal_itself(start: Start) -> None:
 
 
 def listener(pid: int) -> int:
-    """The launcher's child where it has one, else itself."""
+    """The launcher's child if it has one, else itself."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return int(children[0]) if children else pid
 
@@ -104,7 +104,7 @@ def test_it_starts_again_at_once_on_the_same_port(start: Start) -> None:
         client.close()
 
 
-def test_sighup_reloads_what_can_change_and_says_what_cannot(start: Start, tmp_path: Path) -> None:
+def test_sighup_reloads_some_keys_and_names_the_others(start: Start, tmp_path: Path) -> None:
     port = free_port()
     lines = f"listener {port} 127.0.0.1", "allow_anonymous true"
     path = conf(tmp_path, *lines)
@@ -113,12 +113,11 @@ def test_sighup_reloads_what_can_change_and_says_what_cannot(start: Start, tmp_p
     assert serves("127.0.0.1", port)
     conf(tmp_path, lines[0], "allow_anonymous false", "qos2_delivery release")
     run.process.send_signal(signal.SIGHUP)
-    run.wait_for(
-        lambda: "Only a restart changes" in run.errors.read_text(), "what only a restart changes"
-    )
-    errors = run.errors.read_text()
-    assert "changed: allow_anonymous.\n" in errors
-    assert "changes: qos2_delivery.\n" in errors
+    run.wait_for(lambda: "qos2_delivery" in run.errors.read_text(), "what only a restart changes")
+    lines = run.errors.read_text().splitlines()
+    changed, fixed = (next(x for x in lines if key in x) for key in ("allow_anon", "qos2_deliv"))
+    assert "restart" in fixed
+    assert "restart" not in changed
     exchange(("127.0.0.1", port), (CONNECT, bytes.fromhex("2002 0005"))).close()
     run.stop()
 
@@ -130,7 +129,7 @@ def test_a_reload_of_a_bad_file_changes_nothing(start: Start, tmp_path: Path) ->
     run.headline()
     conf(tmp_path, listener, "allow_anonymous maybe")
     run.process.send_signal(signal.SIGHUP)
-    run.wait_for(lambda: "2: allow_anonymous: expected true or false" in run.everything(), "it")
+    run.wait_for(lambda: "2: allow_anonymous: " in run.everything(), "the error")
     assert serves("127.0.0.1", port)
     run.stop()
 
@@ -161,7 +160,7 @@ def test_in_the_background_the_tree_is_in_the_log_file(start: Start, tmp_path: P
     run.wait_for(lambda: not pid_file.exists(), "its end")
 
 
-def test_sigusr1_is_for_a_journal(start: Start) -> None:
+def test_sigusr1_without_a_journal_does_nothing(start: Start) -> None:
     port = free_port()
     run = start("-p", port)
     run.headline()
@@ -203,7 +202,7 @@ def test_verbose_logs_every_type(start: Start, tmp_path: Path) -> None:
         (["log_dest stderr", "log_dest file LOG"], False),
     ],
 )
-def test_in_the_background_it_is_said_that_the_log_is_lost(
+def test_a_start_in_the_background_warns_if_the_log_is_lost(
     lines: list[str], lost: bool, start: Start, tmp_path: Path
 ) -> None:
     pid_file = tmp_path / "pid"
@@ -212,6 +211,5 @@ def test_in_the_background_it_is_said_that_the_log_is_lost(
     run = start("-d", "-c", conf(tmp_path, *own, *dests))
     assert run.process.wait(TIMEOUT_S) == 0
     os.kill(int(pid_file.read_text()), signal.SIGTERM)
-    told = [line for line in run.errors.read_text().splitlines() if "`log_dest file PATH`" in line]
-    assert len(told) == lost
+    assert run.errors.read_text().count("`log_dest file PATH`") == lost
     run.wait_for(lambda: not pid_file.exists(), "its end")

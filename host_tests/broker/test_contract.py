@@ -1,6 +1,6 @@
-"""The functions on bytes against the standard, told once more in another way.
+"""The functions on bytes against a second implementation of the standard.
 
-On CPython; that MicroPython's twins say the same is test_twins.py's.
+On CPython; test_twins.py shows that the MicroPython versions do the same.
 """
 
 from hypothesis import given
@@ -41,7 +41,7 @@ def matches(levels: list[str], topic: list[str]) -> bool:
 
 
 @given(TEXTS)
-def test_filters(text: str) -> None:
+def test_valid_filters(text: str) -> None:
     data = b"?" + text.encode() + b"?"
     assert hot.filter_ok(data, 1, len(data) - 2) == levels_of(text)
 
@@ -56,7 +56,7 @@ def test_topics_and_filters(topic_filter: str, topic: str) -> None:
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=8))
-def test_every_text_but_one_with_null_is_utf8(text: str) -> None:
+def test_every_text_without_null_is_valid(text: str) -> None:
     data = text.encode()
     assert hot.utf8_ok(data, 0, len(data), 0) == ("\0" not in text)
     name = bool(text) and not set(text) & {"\0", "+", "#"}
@@ -64,7 +64,7 @@ def test_every_text_but_one_with_null_is_utf8(text: str) -> None:
 
 
 @given(st.binary(max_size=12))
-def test_bytes_are_utf8_or_not(data: bytes) -> None:
+def test_bytes_that_are_no_utf8_are_invalid(data: bytes) -> None:
     wanted = data.decode("utf-8", "replace").encode() == data and b"\0" not in data
     assert hot.utf8_ok(data, 0, len(data), 0) == wanted
 
@@ -102,7 +102,7 @@ def test_a_publish_is_read_as_it_was_written(
 
 
 @given(st.binary(max_size=40))
-def test_any_bytes_are_a_packet_a_part_of_one_or_none(data: bytes) -> None:
+def test_random_bytes_are_a_packet_or_part_of_one_or_malformed(data: bytes) -> None:
     pkt = hot.new_packet(20)
     n = hot.next_packet(data, 0, len(data), pkt)
     if n > 0:
@@ -112,5 +112,5 @@ def test_any_bytes_are_a_packet_a_part_of_one_or_none(data: bytes) -> None:
         assert pkt[5] == 0 or len(data) < pkt[5] <= 20
     else:
         assert n in (BAD_PACKET, TOO_LARGE)
-        # more bytes do not make it good
+        # More bytes do not make it valid.
         assert hot.next_packet(data + b"\0" * 9, 0, len(data) + 9, pkt) == n

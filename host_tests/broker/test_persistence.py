@@ -1,4 +1,4 @@
-"""`persistence true`: what was acknowledged is there after the process was killed."""
+"""`persistence true`: what was acknowledged survives a kill of the process."""
 
 import signal
 import sqlite3
@@ -23,19 +23,12 @@ PAYLOAD = b"x" * 1200  # more than an outgoing buffer of a small board
 
 @pytest.fixture
 def keep(tmp_path: Path, start: Start, board: str) -> Keep:
-    """Starts the broker, each time with the same journal; its address."""
+    """Starts the broker, each time with the same journal. -> its address"""
     port = free_port()
 
     def start_again(*lines: str) -> tuple[Run, tuple[str, int]]:
-        where = f"persistence_location {tmp_path}/"
-        path = conf(
-            tmp_path,
-            f"listener {port} 127.0.0.1",
-            "persistence true",
-            "allow_anonymous true",
-            where,
-            *lines,
-        )
+        always = [f"listener {port} 127.0.0.1", "persistence true", "allow_anonymous true"]
+        path = conf(tmp_path, *always, f"persistence_location {tmp_path}/", *lines)
         run = start("-c", path, "--board", board)
         run.headline()
         return run, ("127.0.0.1", port)
@@ -45,7 +38,7 @@ def keep(tmp_path: Path, start: Start, board: str) -> Keep:
 
 @pytest.fixture
 def come() -> Iterator[Come]:
-    """Connects clients with kept sessions."""
+    """Connects clients with persistent sessions."""
     clients: list[Client] = []
 
     def connect(address: tuple[str, int], client_id: str, *, present: bool = False) -> Client:
@@ -65,7 +58,7 @@ def board(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_sessions_messages_and_retained_ones(keep: Keep, come: Come) -> None:
+def test_sessions_and_messages_survive_a_kill(keep: Keep, come: Come) -> None:
     run, address = keep()
     reader = come(address, "reader")
     reader.subscribe("t/#", qos=2)
@@ -108,8 +101,8 @@ def test_a_second_broker_leaves_the_journal_alone(
         path.write_text(text)
     second = start("-c", path, "--board", board)
     assert second.process.wait(30) == 1
-    said = "that is free, not" if is_same else "a journal that no other broker keeps, not"
-    assert said in second.everything().splitlines()[-1]
+    key = "listener" if is_same else "persistence_location"
+    assert key in second.everything().splitlines()[-1]
     publisher.publish("r/2", b"late", 1, retain=True)
     run.kill()
     run, address = keep()
@@ -120,15 +113,12 @@ def test_a_second_broker_leaves_the_journal_alone(
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("none/such/", "expected a folder that is there, not {}/none/such/"),
-        ("file", "expected a place for the journal, not {}/file/slotmq.db ([Errno 20]"),
-    ],
+    ("name", "error"),
+    [("none/such/", "/none/such/"), ("file", "/file/slotmq.db ([Errno 20]")],
     ids=["missing", "no folder"],
 )
-def test_a_place_that_is_none(
-    name: str, told: str, start: Start, tmp_path: Path, board: str
+def test_a_location_that_is_no_folder_is_refused(
+    name: str, error: str, start: Start, tmp_path: Path, board: str
 ) -> None:
     (tmp_path / "file").touch()
     where = f"persistence_location {tmp_path / name}"
@@ -136,13 +126,12 @@ def test_a_place_that_is_none(
     run = start("-c", path, "--board", board)
     assert run.process.wait(30) == 3
     line = run.everything().splitlines()[-1]
-    assert line.startswith(f"slotmq: {path}:3: persistence_location: {told.format(tmp_path)}")
+    assert line.startswith(f"slotmq: {path}:3: persistence_location: ")
+    assert f"{tmp_path}{error}" in line
     assert ".lock" not in line
-    assert f"not {tmp_path / name}".rstrip("/") in line
-    assert "no room" not in run.everything()
 
 
-def test_inspect_shows_it(keep: Keep, come: Come, tmp_path: Path) -> None:
+def test_inspect_shows_the_journal(keep: Keep, come: Come, tmp_path: Path) -> None:
     run, address = keep()
     reader = come(address, "reader")
     reader.subscribe("t/[x]/+", qos=1)
@@ -169,7 +158,7 @@ def test_inspect_shows_it(keep: Keep, come: Come, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at", [2, 20], ids=["header", "first record"])
-def test_a_damaged_file_is_set_aside_and_said_aloud(
+def test_a_damaged_file_is_renamed_and_logged(
     keep: Keep, come: Come, tmp_path: Path, at: int
 ) -> None:
     run, address = keep()
@@ -181,16 +170,13 @@ def test_a_damaged_file_is_set_aside_and_said_aloud(
     file.write_bytes(data)
     run, address = keep()
     come(address, "kept", present=False)
-    said = run.everything()
-    assert "kept as" in said
-    assert "nothing is back, it begins anew." in said
-    assert " are back." not in said
     (damaged,) = tmp_path.glob("slotmq.db.damaged-*")
     assert damaged.read_bytes() == data
+    assert damaged.name in run.everything()
     run.stop()
 
 
-def test_sigusr1_rewrites_the_journal_at_once(keep: Keep, come: Come, tmp_path: Path) -> None:
+def test_sigusr1_compacts_the_journal(keep: Keep, come: Come, tmp_path: Path) -> None:
     run, address = keep()
     publisher = come(address, "publisher")
     for n in range(100):
@@ -199,8 +185,7 @@ def test_sigusr1_rewrites_the_journal_at_once(keep: Keep, come: Come, tmp_path: 
     before = file.stat().st_size
     run.process.send_signal(signal.SIGUSR1)
     run.wait_for(lambda: file.stat().st_size < before / 5, "a shorter file")
-    told = "The journal is rewritten: {} bytes."
-    run.wait_for(lambda: told.format(file.stat().st_size - 16) in run.everything(), "its line")
+    run.wait_for(lambda: f"{file.stat().st_size - 16} bytes" in run.everything(), "its line")
     run.kill()
     run, address = keep()
     again = come(address, "publisher", present=True)
@@ -209,7 +194,7 @@ def test_sigusr1_rewrites_the_journal_at_once(keep: Keep, come: Come, tmp_path: 
     run.stop()
 
 
-def test_wills_of_a_killed_broker_and_of_a_stopped_one(keep: Keep, come: Come) -> None:
+def test_the_wills_of_a_killed_and_of_a_stopped_broker(keep: Keep, come: Come) -> None:
     run, address = keep()
     watcher = come(address, "watcher")
     watcher.subscribe("will", qos=1)
@@ -228,7 +213,7 @@ def test_wills_of_a_killed_broker_and_of_a_stopped_one(keep: Keep, come: Come) -
     run.stop()
 
 
-def test_with_sync_interval_nobody_waits_for_it(keep: Keep, come: Come) -> None:
+def test_with_sync_interval_a_kill_may_lose_the_last_messages(keep: Keep, come: Come) -> None:
     run, address = keep("persistence_sync interval", "autosave_interval 1")
     publisher = come(address, "publisher")
     publisher.publish("early", b"x", 1, retain=True)
@@ -242,7 +227,7 @@ def test_with_sync_interval_nobody_waits_for_it(keep: Keep, come: Come) -> None:
     run.stop()
 
 
-def test_sys_says_what_was_written(keep: Keep, come: Come) -> None:
+def test_sys_counts_what_was_written(keep: Keep, come: Come) -> None:
     run, address = keep()
     client = come(address, "client")
     client.subscribe("$SYS/broker/journal/#")

@@ -1,8 +1,7 @@
-"""What fast/turn_cpython.py does by itself is what the loop would have done.
+"""fast/turn_cpython.py does in the most common turns what the loop would have done.
 
-The same bytes go to two brokers, one with a poller that only tells of events and one
-that serves the commonest turns. What their clients get and what they count must be
-the same.
+The same bytes go to two brokers, one with a plain poller and one with Turns, which serves
+these turns itself. Their clients must get the same, and their counters must be equal.
 """
 
 import errno
@@ -60,14 +59,14 @@ class Scene:
             self.broker.turn(0)
 
     def publish(self, *parts: bytes) -> list[bytes]:
-        """Send it; what everybody got."""
+        """Send it. -> what each client got"""
         for part in parts:
             self.publisher.sendall(part)
             self.turn()
         return [self.received(client) for client in (self.publisher, *self.subscribers)]
 
     def received(self, client: socket.socket) -> bytes:
-        """What has come until an answer to a ping does."""
+        """What has come before the answer to a ping."""
         client.sendall(PINGREQ)
         data = b""
         while not data.endswith(PINGRESP):
@@ -81,7 +80,7 @@ class Scene:
 
     def counts(self) -> list[int]:
         stats = list(self.broker.stats)
-        stats[3] += self.broker.conns.counts[1]  # a tick does so
+        stats[3] += self.broker.conns.counts[1]  # the timers do this
         return stats
 
     def close(self) -> None:
@@ -102,7 +101,7 @@ def waiting(client: socket.socket) -> bytes:
 
 
 def chunk(numbers: random.Random) -> bytes:
-    """What a client may send at a time."""
+    """What a client may send at once."""
     topic = numbers.choice(TOPICS)
     payload = numbers.randbytes(numbers.choice(SIZES))
     one = codec.publish(topic, payload)
@@ -120,7 +119,7 @@ def chunk(numbers: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_same_as_by_the_loop(seed: int) -> None:
+def test_both_do_the_same(seed: int) -> None:
     numbers = random.Random(seed)
     with ExitStack() as stack:
         scenes = [Scene(lambda _: Poller()), Scene(Turns)]
@@ -134,7 +133,7 @@ def test_the_same_as_by_the_loop(seed: int) -> None:
             assert scenes[1].counts() == scenes[0].counts()
 
 
-def test_the_loop_is_not_told_of_a_lone_message() -> None:
+def test_the_loop_does_not_see_a_single_message() -> None:
     scene = Scene(Turns)
     lone = codec.publish("a", b"1")
     scene.publish(lone)
@@ -168,7 +167,7 @@ def test_a_bad_publish_ends_the_connection(data: bytes) -> None:
     scene.close()
 
 
-def test_a_message_that_a_socket_takes_in_part_arrives_whole() -> None:
+def test_a_message_after_a_partial_write_is_complete() -> None:
     scene = Scene(Turns, tx_bytes=LARGE + 100)
     sent: list[bytes] = []
     while not scene.broker.conns.out[1]:
@@ -190,7 +189,7 @@ def test_a_message_that_a_socket_takes_in_part_arrives_whole() -> None:
     scene.close()
 
 
-def test_a_receiver_that_has_gone_is_met_by_the_loop() -> None:
+def test_a_receiver_that_has_gone_is_closed_by_the_loop() -> None:
     scene = Scene(Turns)
     scene.publish(codec.publish("a", b"1"))
     gone = scene.subscribers[0]
@@ -213,8 +212,8 @@ class Listener:
         raise OSError(self.error, "")
 
 
-def test_only_where_nobody_waits_nobody_is_accepted() -> None:
-    """Any other error stops the listener until the next tick (net/listeners.py): it would last."""
+def test_accept_returns_none_only_if_no_connection_waits() -> None:
+    """Other errors last; they stop the listener until the next tick (net/listeners.py)."""
     for error in (errno.EAGAIN, errno.ECONNABORTED):
         assert accept(Listener(error), True) is None
     for error in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):

@@ -1,8 +1,8 @@
-"""CPython and MicroPython of both word sizes say the same to the same random input.
+"""CPython and MicroPython of both word sizes give the same for the same random input.
 
-Each script in host_tests/broker/twins prints what every call gave: to the inner loops, which
-are viper there and slices here, or to the whole broker. The lines of the three runs
-must be equal; the first that is not is shown with those before it.
+Each script in host_tests/broker/twins calls the inner loops, which are viper on MicroPython
+and slices on CPython, or the whole broker, and prints each result. The lines of the three
+runs must be equal; the first difference is shown with the lines before it.
 """
 
 import os
@@ -19,10 +19,10 @@ from slotmq_tools.pack import mpy
 
 TWINS = Path(__file__).parent / "twins"
 SUPPORT = TWINS.parent / "unit/support"
-HEAP_KB = 32768  # on 64 bits hot.table looks for a place behind all columns
+HEAP_KB = 32768  # on 64 bits `table` needs an address above all columns
 TIMEOUT_S = 60
 SEEDS = (1, 2, 3)
-# How often each script does each of its parts
+# The steps of each script
 SCRIPTS = {"texts.py": 1500, "stores.py": 1000, "queues.py": 1500, "whole.py": 1500}
 
 
@@ -63,11 +63,11 @@ def test_the_same_on_every_runtime(script: str, seed: int) -> None:
     assert not [line for line in wanted if line.startswith("broken")]
     for bits in (32, 64):
         found = on_micropython(bits, script, *args)
-        told = "\n".join(difference(wanted, found))
-        assert not told, f"{script} {' '.join(args)}, {bits} bits:\n{told}"
+        differs = "\n".join(difference(wanted, found))
+        assert not differs, f"{script} {' '.join(args)}, {bits} bits:\n{differs}"
 
 
-def test_a_difference_is_seen() -> None:
+def test_a_difference_is_found() -> None:
     wanted = ["a", "b", "c", "d", "e"]
     assert list(difference(wanted, wanted)) == []
     assert list(difference(wanted, ["a", "b", "c", "d", "x"])) == [
@@ -77,8 +77,8 @@ def test_a_difference_is_seen() -> None:
     assert list(difference(wanted, wanted[:4]))[-1] == "line 4: CPython e, MicroPython the end"
 
 
-def test_a_script_that_says_it_is_wrong_is_seen() -> None:
-    """What a script checks itself is not only the same everywhere, but right."""
+def test_the_checks_of_the_stores_hold() -> None:
+    """The script compares results with what it knows; equal lines could be equally wrong."""
     for seed in SEEDS:
         lines = on_cpython("stores.py", str(seed), "1000")
         assert any(line.startswith("route right") for line in lines)

@@ -1,9 +1,8 @@
-"""The unit tests once more, on 32-bit MicroPython and from the same files.
+"""The unit tests on 32-bit MicroPython, from the same files as on CPython.
 
-What they import is compiled to .mpy as for a board. The heap is no board's, since
-the tests themselves are compiled in it; what fits a board is tested elsewhere. It is
-four times what any file was seen to need: how much of a collector's that takes its
-roots from the C stack stays in use differs from run to run.
+Their imports are compiled to .mpy as for a board. The heap is larger than a board's, since
+it also holds the compiled tests: four times what any file needed, since the collector finds
+roots on the C stack, and so what stays in use differs from run to run.
 """
 
 import subprocess
@@ -49,7 +48,7 @@ def test_file(file: Path, tmp_path: Path) -> None:
     assert output.splitlines()[-1].endswith(" passed, 0 failed"), output
 
 
-# The runner must not pass what it should not: each text is a test file that fails.
+# Each text is a test file that fails; the runner must report that.
 BAD = {
     "assertion": "def test_it(self): self.assertEqual(1, 2)",
     "error": "def test_it(self): nothing",
@@ -66,7 +65,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("body", BAD.values(), ids=BAD)
-def test_the_runner_sees_failures(body: str, tmp_path: Path) -> None:
+def test_the_runner_reports_failures(body: str, tmp_path: Path) -> None:
     (tmp_path / "test_bad.py").write_text(
         f"import unittest\nclass TestBad(unittest.TestCase):\n {body}\n"
     )
@@ -77,7 +76,7 @@ def test_the_runner_sees_failures(body: str, tmp_path: Path) -> None:
     assert " passed, 0 failed" not in output
 
 
-def test_the_runner_counts(tmp_path: Path) -> None:
+def test_the_runner_counts_tests(tmp_path: Path) -> None:
     (tmp_path / "test_good.py").write_text(
         "import unittest\nclass TestGood(unittest.TestCase):\n"
         " def test_a(self):\n  self.assertRaises(IndexError, lambda: [][0])\n"

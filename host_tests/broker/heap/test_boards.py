@@ -1,4 +1,4 @@
-"""The program starts in a board's heap and serves as many clients as the board may have."""
+"""The broker starts in a board's heap and serves as many clients as the preset allows."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,13 +17,13 @@ from slotmq_tools.pack import mpy, native
 from slotmq_tools.ports import free_port
 from slotmq_tools.run.launcher import BOOT
 
-# ESP32: the heap that the stock firmware has at its start.
+# ESP32: the heap of the stock firmware at its start.
 HEAPS = {name: boards.load(name).heap_kb * 1024 for name in boards.names() if name != "HOST"}
 HEAPS["ESP32_GENERIC"] = HEAPS["ESP32_GENERIC_C3"] = 112_000
 
 
 def heap_of(name: str) -> int:
-    """A Pico keeps native code in its heap, which the unix port does not."""
+    """A Pico has native code in its heap, the unix port has not."""
     board = boards.load(name)
     if not board.mcu.startswith("rp2"):
         return HEAPS[name]
@@ -31,9 +31,9 @@ def heap_of(name: str) -> int:
 
 
 def as_on_a_board(target: MicroPython, folder: Path) -> tuple[dict[str, str], Path]:
-    """Environment and working folder; the modules are found in a folder `lib`.
+    """Environment and working folder; the modules are imported from a folder `lib`.
 
-    The path of each is kept in the heap, and the cache's is longer than a board's."""
+    The heap holds the path of each module, and the cache's path is longer than a board's."""
     (folder / "lib").symlink_to(mpy.build_for(target))
     return micropython.environment(Path("lib")), folder
 
@@ -63,7 +63,7 @@ class Board(Program):
         return client
 
     def serves(self, count: int) -> None:
-        """So many clients come, and each hears one of them at every QoS."""
+        """This many clients connect, and each gets messages of every QoS."""
         clients = [self.connect(f"client{n}") for n in range(count)]
         for qos in (0, 1, 2):
             for client in clients:
@@ -73,8 +73,8 @@ class Board(Program):
                 client.receive("news", b"m%d" % qos, qos)
         assert self.alive(), self.complaints()
 
-    def tells_sys(self, count: int) -> None:
-        """The most that is there at once: a client of version 5 comes in while $SYS is told."""
+    def serves_sys(self, count: int) -> None:
+        """The largest demand at once: a client of 5.0 connects while $SYS is published."""
         first = self.connect("first")
         first.subscribe("$SYS/#")
         assert len(first.publishes()) > 20
@@ -106,10 +106,10 @@ def test_it_serves_every_qos_to_every_client(board: Board) -> None:
 
 
 def test_what_is_loaded_on_demand_fits_too(board: Board) -> None:
-    board.tells_sys(board.limits.connections)
+    board.serves_sys(board.limits.connections)
 
 
-def test_the_client_too_many_is_told_so(board: Board) -> None:
+def test_one_client_too_many_is_refused_with_code_3(board: Board) -> None:
     for n in range(board.limits.connections):
         board.connect(f"client{n}")
     one_more = Client(board.address)
@@ -131,20 +131,11 @@ def test_the_largest_packet_reaches_every_client(board: Board) -> None:
 
 @pytest.mark.parametrize("heap", range(100_000, 130_000, 3000))
 def test_a_start_that_is_refused_names_the_limit_to_lower(heap: int, tmp_path: Path) -> None:
-    """From a heap that holds hardly more than the code to one that holds it all."""
+    """From a heap that holds little more than the code to one that holds the tables, too."""
     target = micropython.find(32)
     port = str(free_port())
-    start = [
-        *target.start,
-        "-X",
-        f"heapsize={heap}",
-        str(BOOT),
-        "--board",
-        "RPI_PICO_W",
-        "-p",
-        port,
-    ]
-    program = Program(start, tmp_path, *as_on_a_board(target, tmp_path))
+    start = [*target.start, "-X", f"heapsize={heap}", str(BOOT), "--board", "RPI_PICO_W"]
+    program = Program([*start, "-p", port], tmp_path, *as_on_a_board(target, tmp_path))
     program.wait_for(lambda: program.lines or not program.alive(), "the start")
     if program.lines:
         program.process.kill()
@@ -156,8 +147,8 @@ def test_a_start_that_is_refused_names_the_limit_to_lower(heap: int, tmp_path: P
     program._reader.join()
 
 
-def test_a_long_configuration_leaves_room_for_the_tables(tmp_path: Path) -> None:
-    """What is kept of it must not lie scattered where large tables go."""
+def test_a_long_configuration_leaves_free_space_for_the_tables(tmp_path: Path) -> None:
+    """What stays of it must not be scattered over the place of large tables."""
     conf = tmp_path / "slotmq.conf"
     lines = [f"listener {free_port()} 127.0.0.1" for _ in range(3)]
     lines += ["allow_anonymous true", "response_information answers/here", "max_keepalive 600"]

@@ -1,7 +1,7 @@
-"""What fits where: tables, code, clients and sessions in the heaps of the boards.
+"""Tables, code, clients and sessions fit the heaps of the boards.
 
-Measured by the command that prints the table of docs/board.md, on 32-bit MicroPython with each
-board's limits, from the .mpy files that a board would load.
+Measured on 32-bit MicroPython with each board's limits, from the .mpy files that a board would
+load, by the command that writes the table of docs/board.md.
 """
 
 import functools
@@ -20,16 +20,14 @@ KB = 1024
 CODE = 56 * KB
 FREE = 40 * KB  # with the journal 30 KB, with the recorder as well 20 KB
 FREE_KEEPING = 30 * KB  # with the journal, in a file or in raw flash
-# What native code takes beside that where it lies in the heap was not promised: what was
-# reached must not be lost.
-NATIVE_NOW = 17 * KB
-# A heap in which a start never fails: how much it takes is what these tests are about.
-ROOMY = {"RPI_PICO_W": 256 * KB, "ESP32_GENERIC": 256 * KB, "HOST": 0}
+NATIVE = 17 * KB  # of native code, on boards that have it in the heap
+# Heaps in which a start never fails: these tests measure how much it takes.
+LARGE = {"RPI_PICO_W": 256 * KB, "ESP32_GENERIC": 256 * KB, "HOST": 0}
 
 
 @functools.cache
 def measured(board: str) -> Measured:
-    return measure(board, ROOMY[board])
+    return measure(board, LARGE[board])
 
 
 @functools.cache
@@ -44,10 +42,10 @@ def test_the_tables_of_a_pico_w() -> None:
 
 
 def test_the_code() -> None:
-    """With version 5 it is a few KB more; `mqtt_versions 3` does not load that."""
+    """Without MQTT 5.0, which takes some KB more; `mqtt_versions 3` does not load it."""
     found = measured("RPI_PICO_W")
     assert found.bytecode - found.files["slotmq.v5"] <= CODE, "\n".join(table.text(found))
-    assert found.all_native <= NATIVE_NOW, "\n".join(table.text(found))
+    assert found.all_native <= NATIVE, "\n".join(table.text(found))
 
 
 @pytest.mark.parametrize("board", ["RPI_PICO_W", "ESP32_GENERIC"])
@@ -61,22 +59,22 @@ def test_a_session_without_a_connection(board: str) -> None:
 
 
 @pytest.mark.parametrize(("board", "more"), [("RPI_PICO_W", 3), ("ESP32_GENERIC", 3), ("HOST", 2)])
-def test_limits_tell_the_truth(board: str, more: int) -> None:
-    """The claim is never less than what the tables take, and hardly more."""
+def test_ram_bytes_is_what_the_tables_take(board: str, more: int) -> None:
+    """The claim is never less, and at most this many percent more."""
     found = measured(board)
     assert limits_of(board).ram_bytes() == found.claim
     rows = "\n".join(table.text(found))
     assert found.all_tables <= found.claim <= found.all_tables * (100 + more) / 100, rows
 
 
-def test_a_pico_w_has_heap_to_spare_while_it_serves(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_free_heap_of_a_pico_w(capsys: pytest.CaptureFixture[str]) -> None:
     found = on_board("RPI_PICO_W")
     with capsys.disabled():
         print(f"\n{found.board}: {found.free:,} bytes of {found.heap:,} free with 4 clients")
     assert found.free >= FREE
 
 
-def test_and_with_the_journal_still(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_free_heap_with_the_journal_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     free = free_keeping("RPI_PICO_W")
     with capsys.disabled():
         print(f"\nRPI_PICO_W: {free:,} bytes free with persistence true")
@@ -84,7 +82,7 @@ def test_and_with_the_journal_still(capsys: pytest.CaptureFixture[str]) -> None:
     assert abs(_free_on_the_page() - free) <= 0.03 * free
 
 
-def test_and_with_the_journal_in_raw_flash(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_free_heap_with_the_journal_in_raw_flash(capsys: pytest.CaptureFixture[str]) -> None:
     free = free_in_flash("RPI_PICO_W")
     with capsys.disabled():
         print(f"\nRPI_PICO_W: {free:,} bytes free with the journal in raw flash")
@@ -93,7 +91,7 @@ def test_and_with_the_journal_in_raw_flash(capsys: pytest.CaptureFixture[str]) -
 
 
 def _free_on_the_page() -> int:
-    # One figure for both, since they are alike.
+    # One figure for both
     (written,) = re.findall(
         r"in a file or in raw flash, .*still has ([\d,]+)\sbytes of heap free", PAGE.read_text()
     )
@@ -101,7 +99,7 @@ def _free_on_the_page() -> int:
 
 
 def test_every_module_is_measured() -> None:
-    """The files add up to what the program has added to the heap, so none is left out."""
+    """The files add up to what the program has added to the heap."""
     found = measured("RPI_PICO_W")
     assert {
         "slotmq.fast.bytes_viper",
@@ -120,11 +118,11 @@ def test_every_module_is_measured() -> None:
     assert {"slotmq.core", "slotmq.viper", "slotmq.app", "slotmq.v5"} <= found.files.keys()
     assert all(size > 0 for size in found.modules.values())
     beside = found.heap - found.all_native - found.free - found.bytecode - found.all_tables
-    # MicroPython's own, the collector's, clients; less what is forgotten after the start
+    # MicroPython's own, the collector's, clients; less what is freed after the start
     assert abs(beside) < 0.05 * found.heap
 
 
-def test_the_pages_table_is_up_to_date() -> None:
+def test_the_table_of_the_page_is_up_to_date() -> None:
     now = table.numbers(table.markdown([on_board(board) for board in PAGE_BOARDS]))
     written = table.numbers(table.read(PAGE))
     assert written.keys() == now.keys()
@@ -133,5 +131,5 @@ def test_the_pages_table_is_up_to_date() -> None:
         assert abs(written[row] - value) <= max(64, value * 0.03), f"{row} is {value}: {how}"
 
 
-def test_it_is_measured_where_words_are_as_on_a_board() -> None:
+def test_it_is_measured_with_32_bit_words() -> None:
     assert micropython.find(32).bits == 32

@@ -1,5 +1,5 @@
-"""deploy's check of the heap, and the start of what it deploys, on 32-bit MicroPython: what the
-check lets through starts, with the firmware's modules, and it does not ask for much more."""
+"""deploy's check of the heap on 32-bit MicroPython: what it accepts starts, with the firmware's
+modules, and it does not demand much more than that takes."""
 
 import json
 import re
@@ -14,13 +14,13 @@ from slotmq_tools.pack import mpy, native
 from slotmq_tools.ports import free_port
 
 FIRMWARE = Path(__file__).parents[3] / "firmware"
-SPARE = 14 * 1024  # that it may ask for too much: Wi-Fi's module and what pieces are too small
+SPARE = 14 * 1024  # that it may demand too much: Wi-Fi's module, and fragments
 WHAT_IS_FREE = "import gc\ngc.collect()\nprint(gc.mem_free())\n"
 TIMEOUT_S = 20
 
 
 def start(board: str, folder: Path, heap: int, program: str) -> str:
-    """What it says within its heap until it listens or ends."""
+    """What it prints, in a heap of that size, until it listens or ends."""
     target = micropython.find(32)
     main = folder / "main.py"
     main.write_text(program)
@@ -55,7 +55,7 @@ def native_code(board: boards.Board, way: str) -> int:
 
 @pytest.fixture
 def flash(tmp_path: Path) -> Path:
-    """What deploy writes, as the unix port takes it."""
+    """A folder with what deploy writes, for the unix port."""
     (tmp_path / "lib").symlink_to(mpy.build_for(micropython.find(32)))
     (tmp_path / "firmware").mkdir()
     for source in (FIRMWARE / "slotmq_run").glob("*.py"):
@@ -76,7 +76,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ["RPI_PICO_W", "ESP32_GENERIC", "W5500_EVB_PICO"])
-def test_what_deploy_lets_through_starts_and_it_asks_for_little_more(
+def test_what_deploy_accepts_starts_and_it_demands_little_more(
     name: str, way: str, flash: Path
 ) -> None:
     board = boards.load(name)

@@ -1,4 +1,4 @@
-"""Persistence takes no heap while messages of kept sessions pass, and a full journal starts."""
+"""Messages of persistent sessions allocate nothing, and a full journal is restored."""
 
 import itertools
 import signal
@@ -17,11 +17,11 @@ from host_tests.support.program import Run, conf
 from slotmq_tools.ports import free_port
 
 from .test_boards import Board
-from .test_steady_state import HEAP, NOISE, Watched
+from .watched import HEAP, Watched, assert_restored
 
-UNPACKED = 40 * 1024  # heap for the journal as it was written, beside that of the board
+UNPACKED = 40 * 1024  # heap for modules of the journal, which are not packed here
 BURST = 12
-START_S = 5.0  # of an interpreter and a board's full journal; what reads it takes a tenth
+START_S = 5.0  # of an interpreter with a board's full journal; the restore takes a tenth
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +30,8 @@ def watched() -> Iterator[Watched]:
         yield process
 
 
-class Kept:
-    """A publisher and a reader whose sessions are kept."""
+class Persistent:
+    """A publisher and a reader with persistent sessions."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self._ids = itertools.cycle(range(1, 60000))
@@ -39,10 +39,10 @@ class Kept:
         for client, name in ((self.publisher, "publisher"), (self.reader, "reader")):
             assert client.connect(codec.connect(name, clean=False)).code == 0
         self.reader.subscribe("t/#", qos=2)
-        self.reader.receive_all()  # what was retained
+        self.reader.receive_all()  # retained messages
 
     def burst(self, qos: int, retain: bool = False) -> None:
-        """So many messages to their last acknowledgement, on both sides."""
+        """BURST messages with all acknowledgements, on both sides."""
         ids = [next(self._ids) for _ in range(BURST)]
         self.publisher.send(
             b"".join(codec.publish(f"t/{n % 7}", b"x" * 64, qos, n, retain=retain) for n in ids)
@@ -66,42 +66,43 @@ class Kept:
 
 
 @pytest.fixture
-def kept(watched: Watched) -> Iterator[Kept]:
-    running = Kept(watched.address)
+def traffic(watched: Watched) -> Iterator[Persistent]:
+    running = Persistent(watched.address)
     yield running
     running.close()
     watched.alone()
 
 
-def test_messages_of_kept_sessions_allocate_nothing(watched: Watched, kept: Kept) -> None:
-    kept.burst(1, retain=True)
+def test_messages_of_persistent_sessions_allocate_nothing(
+    watched: Watched, traffic: Persistent
+) -> None:
+    traffic.burst(1, retain=True)
     before = watched.unloaded()
     with watched.locked() as seen:
         for _ in range(10):
-            kept.burst(1)
-            kept.burst(2)
-            kept.burst(1, retain=True)
+            traffic.burst(1)
+            traffic.burst(2)
+            traffic.burst(1, retain=True)
     after = watched.unloaded()
     assert seen["changed"] == 0
     assert after["commits"] - before["commits"] > 60
-    assert after["generation"] == before["generation"]  # which would have allocated
+    assert after["generation"] == before["generation"]  # a compaction allocates
 
 
-def test_compactions_give_back_what_they_take(watched: Watched, kept: Kept) -> None:
-    kept.burst(1, retain=True)
+def test_compactions_free_what_they_allocate(watched: Watched, traffic: Persistent) -> None:
+    traffic.burst(1, retain=True)
     before = watched.unloaded()
     for _ in range(60):
         for qos in (1, 2):
-            kept.burst(qos)
+            traffic.burst(qos)
     after = watched.unloaded()
     assert after.pop("generation") > before.pop("generation")
     assert after.pop("commits") > before.pop("commits")
-    assert abs(after.pop("used") - before.pop("used")) <= NOISE
-    assert after == before
+    assert_restored(before, after)
 
 
 def test_a_full_journal_starts_in_the_heap_of_a_pico_w(tmp_path: Path) -> None:
-    """As full as its tables are: sessions, subscriptions, queues, retained messages, ids."""
+    """All tables are full: sessions, subscriptions, queues, retained messages, packet ids."""
     port = free_port()
     lines = (f"listener {port} 127.0.0.1", "persistence true", "allow_anonymous true")
     all_kept = "when_full sessions drop_oldest"  # as many sessions as there are slots
@@ -128,8 +129,8 @@ def test_a_full_journal_starts_in_the_heap_of_a_pico_w(tmp_path: Path) -> None:
 
 
 def test_what_is_loaded_on_demand_fits_with_a_journal_too(tmp_path: Path) -> None:
-    """The most that is there at once: kept clients of version 5 come in while $SYS is told, each
-    with its commits, and compactions besides."""
+    """The largest demand at once: clients of 5.0 with persistent sessions connect while $SYS is
+    published, with the commits of each, and with compactions."""
     lines = ("persistence true", "allow_anonymous true", f"persistence_location {tmp_path}/")
     path = conf(tmp_path, *lines, "sys_interval 1")
     board = Board("RPI_PICO_W", tmp_path, "-c", str(path))
@@ -156,8 +157,9 @@ def test_what_is_loaded_on_demand_fits_with_a_journal_too(tmp_path: Path) -> Non
 
 
 def grow(run: Run, address: tuple[str, int], file: Path) -> None:
-    """Nearly so long that it would be rewritten: over 64 KB and four times what is there."""
-    ends = Client(address)  # whose messages make room for those to come
+    """Let the journal grow to nearly the length at which it is compacted: 64 KB and four times
+    what it holds."""
+    ends = Client(address)  # its messages make free space
     assert ends.connect(codec.connect("6" * 60)).code == 0
     ends.drop()
     run.process.send_signal(signal.SIGUSR1)

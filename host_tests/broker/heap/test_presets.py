@@ -1,8 +1,9 @@
-"""Each board's preset, with all that `slotmq deploy` puts around the broker, in the heap that its
-board.json counts on: an ESP32 without PSRAM has that much before its heap grows."""
+"""Each board's preset, with all that `slotmq deploy` installs beside the broker, in the heap that
+board.json states: an ESP32 without PSRAM has that much before its heap grows."""
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ FIRMWARE = Path(__file__).parents[3] / "firmware"
 
 
 class Deployed(Board):
-    """The firmware's main.py, with the module of Wi-Fi, and that of a clock if one is wanted."""
+    """The firmware's main.py, with its module for Wi-Fi, and the one for the clock if wanted."""
 
     def __init__(
         self, name: str, folder: Path, conf: str = "", time: str = "", heap: int = 0
@@ -45,7 +46,7 @@ def board(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Deployed]:
 
 
 @pytest.mark.parametrize("name", HEAPS)
-def test_deploy_lets_it_through(name: str) -> None:
+def test_deploy_accepts_it(name: str) -> None:
     assert steps.heap_needed(boards.load(name), None)[0] <= HEAPS[name]
 
 
@@ -53,17 +54,14 @@ def test_it_serves_every_qos_to_every_client(board: Deployed) -> None:
     board.serves(board.limits.connections)
 
 
-def test_clients_of_version_5_come_while_sys_is_told(board: Deployed) -> None:
-    board.tells_sys(board.limits.connections)
+def test_clients_of_version_5_connect_while_sys_is_published(board: Deployed) -> None:
+    board.serves_sys(board.limits.connections)
 
 
 @pytest.mark.parametrize("name", HEAPS)
 def test_with_a_clock_as_well(name: str, tmp_path: Path) -> None:
-    """In the whole of what board.json says: an ESP32's 112,000 bytes are 112 KB less the
+    """In all of the heap that board.json states: an ESP32's 112,000 bytes are 112 KB less the
     collector's own tables, which count here."""
     heap = heap_of(name) - HEAPS[name] + boards.load(name).heap_kb * 1024
-    board = Deployed(name, tmp_path, time="127.0.0.1", heap=heap)
-    try:
+    with closing(Deployed(name, tmp_path, time="127.0.0.1", heap=heap)) as board:
         board.serves(board.limits.connections)
-    finally:
-        board.close()

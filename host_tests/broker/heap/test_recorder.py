@@ -1,4 +1,4 @@
-"""With the recorder and the journal on a Pico W starts, and has 20 KB free."""
+"""A Pico W with the recorder and the journal starts, and has 20 KB of heap free."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from slotmq_tools.dev.heap.measure import free_recording
 KB = 1024
 
 
-def test_with_journal_and_recorder_there_is_heap_to_spare(
+def test_the_free_heap_with_journal_and_recorder(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     free = free_recording("RPI_PICO_W")

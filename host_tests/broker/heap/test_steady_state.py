@@ -1,79 +1,24 @@
-"""Nothing is allocated while messages pass, and nothing stays behind clients that have left.
+"""Nothing is allocated while messages pass, and nothing stays allocated when clients have left."""
 
-A broker on 32-bit MicroPython with the limits and the heap of a Pico W, real sockets,
-and clients in this process. serve_micropython.py holds the heap locked and counts.
-"""
-
-import contextlib
 import random
 import socket
 import struct
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from host_tests.broker.wire import codec
 from host_tests.broker.wire.client import Client
 from host_tests.broker.wire.codec import Ack, Connack, Publish
-from slotmq_tools.dev.heap.process import Process
 from slotmq_tools.errors import ToolError
 
 from .traffic import BURST, TOPICS, Traffic
+from .watched import Watched, assert_restored
 
-SERVE = Path(__file__).with_name("serve_micropython.py")
-UNIT = Path(__file__).parents[1] / "unit/support"  # where the script's tables.py is
-BOARD, HEAP = "RPI_PICO_W", 160 * 1024
 CLIENTS = 4  # and one in reserve
 ROUNDS = 300
 ROUTES = 16
-TIMEOUT_S = 10.0
-NOISE = 160  # what the collector takes for a pointer and is none keeps some blocks of 16
 RESET = struct.pack("ii", 1, 0)
-
-
-class Watched(Process):
-    """The broker whose heap is watched."""
-
-    def __init__(self, heap: int = HEAP, conf: str = "") -> None:
-        super().__init__(SERVE, BOARD, heap, UNIT, packed=False, conf=conf)
-        self.rows()
-
-    def counts(self) -> dict[str, int]:
-        """How many entries each table has, and the heap in use as "used"."""
-        return {name: number for _, name, number in self.ask(b"c")}
-
-    def alone(self) -> dict[str, int]:
-        """The counts when the last connection has gone, and what was loaded for it."""
-        deadline = time.monotonic() + TIMEOUT_S
-        while (found := self.counts())["connections"] or found["loaded"]:
-            assert time.monotonic() < deadline, found
-        return found
-
-    def unloaded(self) -> dict[str, int]:
-        """The counts when what the clients' arrival had loaded is put away."""
-        deadline = time.monotonic() + TIMEOUT_S
-        while (found := self.counts())["loaded"]:
-            assert time.monotonic() < deadline, found
-        return found
-
-    @contextlib.contextmanager
-    def locked(self) -> Iterator[dict[str, int]]:
-        """Nothing may allocate meanwhile; behind it, what was seen.
-
-        It begins when what the clients' arrival had loaded is put away."""
-        seen: dict[str, int] = {}
-        self.unloaded()
-        self.ask(b"b")
-        yield seen
-        seen.update((name, number) for _, name, number in self.ask(b"e"))
-
-
-@pytest.fixture(scope="module")
-def watched() -> Iterator[Watched]:
-    with Watched() as process:
-        yield process
 
 
 def connect(watched: Watched, name: str, **options: object) -> Client:
@@ -127,12 +72,10 @@ def test_messages_leave_every_table_as_it_was(watched: Watched, traffic: Traffic
         for qos in (0, 1, 2):
             traffic.burst(qos)
     traffic.block()
-    after = watched.unloaded()
-    assert abs(after.pop("used") - before.pop("used")) <= NOISE
-    assert after == before
+    assert_restored(before, watched.unloaded())
 
 
-def test_one_block_would_be_seen() -> None:
+def test_an_allocation_of_one_block_is_found() -> None:
     with Watched() as own:
         own.ask(b"a")
         with pytest.raises(ToolError, match="MemoryError"), own.locked():
@@ -144,15 +87,13 @@ def test_one_block_would_be_seen() -> None:
 
 @pytest.fixture
 def flat(watched: Watched) -> Iterator[None]:
-    """After the test every table is as before it, and so is the heap."""
-    warm = connect(watched, "warm")  # some of what is loaded for it stays
+    """After the test every table is as before, and so is the heap."""
+    warm = connect(watched, "warm")  # some of what it loads stays
     warm.subscribe("warm")
     warm.sock.close()
     before = watched.alone()
     yield
-    after = watched.alone()
-    assert abs(after.pop("used") - before.pop("used")) <= NOISE
-    assert after == before
+    assert_restored(before, watched.alone())
 
 
 @pytest.mark.usefixtures("flat")
@@ -222,8 +163,8 @@ def test_more_sockets_than_slots_wait_and_are_served(watched: Watched) -> None:
 
 
 @pytest.mark.usefixtures("flat")
-def test_sessions_that_stay_and_are_taken_back(watched: Watched) -> None:
-    """Everything that a session can hold, held while it is offline, and given back."""
+def test_sessions_that_stay_and_are_resumed(watched: Watched) -> None:
+    """All that a session can hold is held while it is offline, and freed at last."""
     publisher = connect(watched, "publisher")
     for _ in range(50):
         away = connect(watched, "away", clean=False)

@@ -1,4 +1,4 @@
-"""MQTT 5.0 allocates nothing either: properties, aliases, identifiers, groups, expiry."""
+"""MQTT 5.0 allocates nothing: properties, aliases, identifiers, groups, expiry."""
 
 from collections.abc import Iterator
 
@@ -6,16 +6,10 @@ import pytest
 
 from host_tests.broker.wire5.codec import Will
 
-from .test_steady_state import Watched
 from .traffic5 import Crowd, Traffic, connect
+from .watched import Watched
 
 ROUNDS = 300
-
-
-@pytest.fixture(scope="module")
-def watched() -> Iterator[Watched]:
-    with Watched() as process:
-        yield process
 
 
 @pytest.fixture
@@ -35,7 +29,7 @@ def crowd(watched: Watched) -> Iterator[Crowd]:
 
 
 def tables(watched: Watched) -> dict[str, int]:
-    """How many entries each has; not the heap, of which a look at it takes some."""
+    """The entries in each table; not the heap, since counting takes some."""
     counts = watched.counts()
     del counts["used"], counts["loaded"]
     return counts
@@ -49,21 +43,21 @@ def test_messages_with_properties_allocate_nothing(watched: Watched, traffic: Tr
     assert seen["turns"] > ROUNDS
 
 
-def test_messages_that_leave_in_parts_do_not(watched: Watched, traffic: Traffic) -> None:
+def test_messages_sent_in_chunks_allocate_nothing(watched: Watched, traffic: Traffic) -> None:
     with watched.locked() as seen:
         for n in range(ROUNDS):
-            traffic.in_parts(n)
+            traffic.in_chunks(n)
     assert seen["changed"] == 0
 
 
-def test_acknowledgements_with_errors_do_not(watched: Watched, traffic: Traffic) -> None:
+def test_acknowledgements_with_errors_allocate_nothing(watched: Watched, traffic: Traffic) -> None:
     with watched.locked() as seen:
         for n in range(ROUNDS):
             traffic.refused(n)
     assert seen["changed"] == 0
 
 
-def test_a_reader_that_blocks_does_not(watched: Watched, crowd: Crowd) -> None:
+def test_a_reader_that_blocks_allocates_nothing(watched: Watched, crowd: Crowd) -> None:
     crowd.block()
     with watched.locked() as seen:
         for _ in range(10):
@@ -73,7 +67,7 @@ def test_a_reader_that_blocks_does_not(watched: Watched, crowd: Crowd) -> None:
     assert seen["woken"] == seen["blocked"]
 
 
-def test_a_group_of_two_does_not(watched: Watched, crowd: Crowd) -> None:
+def test_a_shared_subscription_allocates_nothing(watched: Watched, crowd: Crowd) -> None:
     with watched.locked() as seen:
         for n in range(ROUNDS):
             crowd.shared(n)
@@ -81,7 +75,7 @@ def test_a_group_of_two_does_not(watched: Watched, crowd: Crowd) -> None:
     assert min(crowd.got) > ROUNDS // 4
 
 
-def test_messages_that_expire_do_not(watched: Watched, crowd: Crowd) -> None:
+def test_messages_that_expire_allocate_nothing(watched: Watched, crowd: Crowd) -> None:
     crowd.expire(0)  # the alias of the first topic stays
     before = tables(watched)
     with watched.locked() as seen:
@@ -90,7 +84,7 @@ def test_messages_that_expire_do_not(watched: Watched, crowd: Crowd) -> None:
     assert tables(watched) == before
 
 
-def test_nor_does_a_session_that_ends_with_its_will(watched: Watched) -> None:
+def test_a_session_that_expires_with_its_will_allocates_nothing(watched: Watched) -> None:
     before = tables(watched)
     reader = connect(watched.address, "reader", session_expiry=0)
     reader.subscribe("will", qos=1)
@@ -111,16 +105,18 @@ def test_nor_does_a_session_that_ends_with_its_will(watched: Watched) -> None:
     assert {name: after[name] for name in before} == before
 
 
-def test_and_every_table_is_as_it_was(watched: Watched, traffic: Traffic) -> None:
+def test_messages_leave_every_table_as_it_was(watched: Watched, traffic: Traffic) -> None:
     before = tables(watched)
     for n in range(30):
         traffic.message(n)
-        traffic.in_parts(n)
+        traffic.in_chunks(n)
         traffic.refused(n)
     assert tables(watched) == before
 
 
-def test_and_so_it_is_behind_the_others(watched: Watched, crowd: Crowd) -> None:
+def test_shared_and_blocked_messages_leave_every_table_as_it_was(
+    watched: Watched, crowd: Crowd
+) -> None:
     crowd.block()
     for _ in crowd.members:
         crowd.shared(1)  # each has an alias now

@@ -1,4 +1,4 @@
-"""Four clients of a Pico W that keep it busy: every QoS, a reader that blocks, route misses."""
+"""Four clients that keep a Pico W busy: every QoS, a reader that blocks, route misses."""
 
 import itertools
 from collections.abc import Iterable
@@ -8,9 +8,9 @@ from host_tests.broker.wire.client import Client
 from host_tests.broker.wire.codec import Ack
 
 BURST = 12  # less than a client may have in flight
-TOPICS = 40  # more than the broker remembers
+TOPICS = 40  # more than there are routes
 FLOOD = 400
-LARGE = b"L" * 500  # a burst is no more than one session may hold
+LARGE = b"L" * 500  # a burst of these is what one session may hold
 
 
 class Traffic:
@@ -36,7 +36,7 @@ class Traffic:
         return self.publisher, self.reader, self.second, self.slow
 
     def burst(self, qos: int) -> int:
-        """Messages of one QoS to both readers, to their last acknowledgement."""
+        """Messages of one QoS for both readers, with all acknowledgements."""
         ids = [next(self._ids) if qos else 0 for _ in range(BURST)]
         topics = [next(self._topics) for _ in ids]
         pairs = list(zip(topics, ids, strict=True))
@@ -53,7 +53,7 @@ class Traffic:
         return len(ids)
 
     def block(self) -> None:
-        """More to the slow one than it and the systems in between take in, then let it read."""
+        """Send the slow client more than it and all socket buffers take in, then let it read."""
         self.publisher.send(codec.publish("slow/0", LARGE) * FLOOD)
         ids = [next(self._ids) for _ in range(BURST)]
         self.publisher.send(b"".join(codec.publish("slow/1", LARGE, 1, n) for n in ids))

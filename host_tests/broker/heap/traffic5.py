@@ -1,4 +1,4 @@
-"""Clients of MQTT 5.0 of a Pico W that keep it busy, with one of an older version beside them."""
+"""Clients of MQTT 5.0 that keep a Pico W busy, and one of an older version."""
 
 from typing import Any
 
@@ -43,13 +43,13 @@ class Traffic:
         self.read(b"first", 0)
 
     def read(self, payload: bytes, qos: int) -> None:
-        """What the last message must have brought to everybody."""
+        """Each reader has got this message, and no other."""
         for client in (self.reader, self.member, self.old):
             (message,) = client.receive_all()
             assert (message.topic, message.payload, message.qos) == ("some/topic", payload, qos)
 
     def message(self, n: int) -> None:
-        """One message by its alias, with all that may go with it."""
+        """A message with an alias, and in turn with expiry and other properties."""
         payload = b"%d" % n
         properties: dict[str, Any] = {"topic_alias": 1}
         if n % 2:
@@ -59,14 +59,14 @@ class Traffic:
         self.publisher.publish("", payload, n % 3, **properties)
         self.read(payload, n % 3)
 
-    def in_parts(self, n: int) -> None:
-        """One that is larger than an outgoing buffer, for all three kinds of readers."""
+    def in_chunks(self, n: int) -> None:
+        """A message larger than an outgoing buffer, for all three kinds of readers."""
         payload = bytes([n % 251]) * SIZES[n % len(SIZES)]
         self.publisher.publish("some/topic", payload, n % 3, message_expiry=100, **PROPERTIES)
         self.read(payload, n % 3)
 
     def refused(self, n: int) -> None:
-        """Acknowledgements with an error, and of what is not known; reasons in both directions."""
+        """Acknowledgements with an error, and of unknown packet ids."""
         code = ERRORS[n % len(ERRORS)]
         about = ABOUT if n % 2 else None
         self.publisher.publish("some/topic", b"no", 1)
@@ -107,7 +107,7 @@ class Crowd:
         self.got = [0, 0]
 
     def block(self) -> None:
-        """More to the slow one than it and the systems in between take in, then let it read."""
+        """Send the slow client more than it and all socket buffers take in, then let it read."""
         self.publisher.send(codec.publish("slow/0", LARGE, **PROPERTIES) * FLOOD)
         for n in range(BURST):
             lives: dict[str, Any] = {"message_expiry": 100} if n % 2 else {}
@@ -119,7 +119,7 @@ class Crowd:
         assert found[0].properties["subscription_id"] in ((5, 6), (6, 5))
 
     def shared(self, n: int) -> None:
-        """A message for one of the group, now and then by way of both queues."""
+        """One message for the group; each fourth time so many that both members queue some."""
         count = 1 if n % 4 else BURST
         for _ in range(count):
             self.publisher.publish("shared/topic", b"%d" % n, n % 3, **PROPERTIES)
@@ -130,13 +130,13 @@ class Crowd:
             self.got[at] += len(messages)
 
     def expire(self, n: int) -> None:
-        """Messages that wait and are kept until their time is over."""
+        """Messages that are queued, half of them retained, until they expire."""
         for i in range(BURST):
             kept = {"retain": True} if i % 2 else {}
             self.publisher.publish(f"slow/{i}", b"%d" % n, 1, message_expiry=1, **kept)
         seen = self.slow.publishes()
-        assert len(seen) == 8  # of its window, and the others wait
-        self.slow.wait(2)  # and two rounds of the sweep
+        assert len(seen) == 8  # its Receive Maximum; the others are queued
+        self.slow.wait(2)  # two rounds of the expiry scan
         for message in seen:
             self.slow.acknowledge(message)
         self.slow.expect_silence()

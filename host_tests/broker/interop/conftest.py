@@ -1,4 +1,4 @@
-"""What the tests with real clients share."""
+"""Fixtures of the tests with real clients."""
 
 import itertools
 
@@ -9,5 +9,5 @@ _numbers = itertools.count()
 
 @pytest.fixture
 def base() -> str:
-    """A topic, and a start of client ids, that no other test uses on the same broker."""
+    """A prefix of topics and client ids that no other test on the same broker uses."""
     return f"interop{next(_numbers)}"

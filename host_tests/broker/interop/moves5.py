@@ -1,4 +1,4 @@
-"""What a scenario of MQTT 5.0 is written in: moves, and the messages that they are about."""
+"""The moves and messages that a scenario of MQTT 5.0 consists of."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ class Cannot(Exception):
 
 @dataclass(frozen=True)
 class Message:
-    """A message with all that a subscriber can be told of it; None is a property not sent."""
+    """A message with all that a subscriber gets; None is a property that was not sent."""
 
     topic: str
     payload: str = "hi"
@@ -39,7 +39,7 @@ class Connect:
     expiry: int = 0
     aliases: int = 0
     will: Message | None = None  # with delay 0
-    present: bool | None = None  # what the CONNACK must say of the session
+    present: bool | None = None  # what Session Present in the CONNACK must be
 
     def under(self, base: str) -> "Connect":
         will = self.will and self.will.under(base)
@@ -71,13 +71,13 @@ def _filter_under(base: str, name: str) -> str:
 
 @dataclass(frozen=True)
 class Publish:
-    """`times` in a row; with `alias` all but the first have the alias alone for a topic."""
+    """`times` in a row; with `alias` all except the first have an alias and no topic."""
 
     who: str
     message: Message
     alias: int | None = None
     times: int = 1
-    reason: int | None = None  # what the last PUBACK must say
+    reason: int | None = None  # what the last PUBACK must have
 
     def under(self, base: str) -> "Publish":
         return replace(self, message=self.message.under(base))
@@ -93,7 +93,7 @@ class Receive:
 
 @dataclass(frozen=True)
 class Share:
-    """Up to the one that ends it, these clients have each message once between them."""
+    """Each message comes to one of these clients; `end` comes to all of them last."""
 
     members: tuple[str, ...]
     messages: tuple[Message, ...]
@@ -107,14 +107,14 @@ class Leave:
 
 @dataclass(frozen=True)
 class Die:
-    """The end of a client that leaves its will to the broker."""
+    """The connection ends so that the broker publishes the will."""
 
     who: str
 
 
 @dataclass(frozen=True)
 class Ended:
-    """The broker ended the connection, and gave this reason."""
+    """The broker ended the connection with this reason code."""
 
     who: str
     reason: int
@@ -125,7 +125,7 @@ Step = tuple[Move, ...]
 
 
 class Adapter(ABC):
-    """One client. Each method waits for the broker, and raises Cannot for what is not offered."""
+    """One client. Each method waits for the broker, or raises Cannot if the client has no way."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.address = address
@@ -140,14 +140,14 @@ class Adapter(ABC):
 
     @abstractmethod
     def publish(self, how: Publish) -> int | None:
-        """-> the code of the last PUBACK where `how` wants it."""
+        """-> the code of the last PUBACK if `how` asks for it."""
 
     @abstractmethod
     def receive(self) -> Message: ...
 
     @abstractmethod
     def ended(self) -> int:
-        """-> why the broker ended the connection."""
+        """-> the reason code with which the broker ended the connection."""
 
     @abstractmethod
     def leave(self) -> None: ...
@@ -157,4 +157,4 @@ class Adapter(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """End it, whatever has become of it."""
+        """End it in any state."""

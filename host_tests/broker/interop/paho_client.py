@@ -1,4 +1,4 @@
-"""paho-mqtt as the tests use it: what it calls back is queued, every wait has an end."""
+"""paho-mqtt for tests: its callbacks fill queues, and every wait has a timeout."""
 
 import contextlib
 import queue
@@ -27,7 +27,7 @@ def properties(packet: int, **values: Any) -> Properties:
 
 
 class Received(NamedTuple):
-    """What a test wants to know of a message."""
+    """The fields of a message that tests compare."""
 
     topic: str
     payload: bytes

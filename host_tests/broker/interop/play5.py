@@ -1,4 +1,4 @@
-"""Plays a step of the scenario of MQTT 5.0 with clients of one kind."""
+"""Runs a step of the scenario of MQTT 5.0 with clients of one kind."""
 
 import contextlib
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from .moves5 import (
     Subscribe,
 )
 
-SLOW_S = 10  # what may pass of a message's expiry on its way
+SLOW_S = 10  # seconds that may pass between publishing and receiving
 
 
 def play(step: Step, base: str, new: Callable[[], Adapter]) -> None:
@@ -57,7 +57,7 @@ def _do(move: Move, base: str, players: dict[str, Adapter]) -> None:
 
 
 def same(got: Message, sent: Message) -> None:
-    """All is as it was sent, but for the seconds that went by."""
+    """The message is as it was sent, except for the seconds of its expiry that have passed."""
     if got.expiry is not None and sent.expiry is not None:
         assert sent.expiry - SLOW_S <= got.expiry <= sent.expiry
         got = replace(got, expiry=sent.expiry)
@@ -65,7 +65,7 @@ def same(got: Message, sent: Message) -> None:
 
 
 def _share(move: Share, base: str, players: dict[str, Adapter]) -> None:
-    """Any member may have any message, and all have the end."""
+    """Each message has come to one of the members, the last one to all."""
     end, found = move.end.under(base), []
     for who in move.members:
         while (message := players[who].receive()) != end:

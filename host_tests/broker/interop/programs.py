@@ -1,4 +1,4 @@
-"""Runs mosquitto_pub, mosquitto_sub and node, each with an end to its time."""
+"""Runs mosquitto_pub, mosquitto_sub and node, each with a timeout."""
 
 import contextlib
 import subprocess
@@ -26,7 +26,7 @@ def sub(address: tuple[str, int], *options: str) -> Answer:
 
 
 def succeed(answer: Answer) -> bytes:
-    """-> what it printed."""
+    """-> what it printed"""
     assert answer.returncode == 0, answer.stderr.decode()
     return answer.stdout
 
@@ -38,7 +38,7 @@ class Subscriber:
         self.process = process
 
     def finish(self) -> bytes:
-        """Wait for its end. -> what it printed from here on."""
+        """Wait for its end. -> what it has printed since it was ready"""
         printed, _ = self.process.communicate(timeout=TIMEOUT_S)
         assert self.process.returncode == 0
         return printed
@@ -46,10 +46,10 @@ class Subscriber:
 
 @contextlib.contextmanager
 def subscriber(address: tuple[str, int], base: str, *options: str) -> Iterator[Subscriber]:
-    """A mosquitto_sub that is known to have subscribed to all that its options say.
+    """A running mosquitto_sub that has subscribed to all filters in its options.
 
-    It has when it prints a retained message that a filter of its own brings,
-    which stands last in the same SUBSCRIBE. Leaves `-C` one message more to count.
+    It has done so when it prints the retained message of one more filter, the last in the same
+    SUBSCRIBE. `-C` must count that message, too.
     """
     ready = f"ready/{base}"
     succeed(pub(address, "-q", "1", "-r", "-t", ready, "-m", ready))
@@ -66,7 +66,7 @@ def subscriber(address: tuple[str, int], base: str, *options: str) -> Iterator[S
 
 
 def script(path: Path, *arguments: str) -> Answer:
-    """A script under node, with what comes from npm."""
+    """Run a script by node, with the packages of npm."""
     command, environment = node.command(path)
     return subprocess.run(
         [*command, *arguments],

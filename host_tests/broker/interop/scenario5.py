@@ -1,7 +1,7 @@
-"""The scenario of MQTT 5.0 that every client goes through, and what a client has no way to do.
+"""The scenario of MQTT 5.0 for every client, and the steps that a client cannot do.
 
-A step is a list of moves (moves5.py), with clients and topics of its own. All
-clients of a step are of the same kind: what one publishes, its like receives.
+A step is a list of moves (moves5.py), with clients and topics of its own. All clients of a
+step are of the same kind.
 """
 
 from dataclasses import replace
@@ -26,7 +26,7 @@ def full(topic: str, payload: str = "hi", qos: int = 1, retain: bool = False) ->
 
 
 def gone(topic: str) -> Publish:
-    """Take the retained message away."""
+    """Clear the retained message."""
     return Publish("writer", Message(topic, "", retain=True))
 
 

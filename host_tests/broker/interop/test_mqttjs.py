@@ -1,6 +1,6 @@
 """MQTT.js, the client of browsers and Node-RED: each scenario is a function in a script.
 
-What it does with MQTT 5.0 is in test_scenario5.py, but for what is not in that scenario.
+MQTT 5.0 is in test_scenario5.py, except for what that scenario does not have.
 """
 
 from pathlib import Path
@@ -43,7 +43,7 @@ def test_a_burst_beyond_the_table_arrives_after_a_reconnect(
     run(broker, "overflow", base, version)
 
 
-def test_readers_that_differ_have_the_same_messages(broker: BrokerProcess, base: str):
+def test_readers_of_different_versions_get_the_same_messages(broker: BrokerProcess, base: str):
     run(broker, "mixed", base, "5")
 
 

@@ -1,6 +1,6 @@
 """paho-mqtt, the client of most Python programs, with MQTT 3.1 and 3.1.1.
 
-What it does with 5.0 is in test_scenario5.py, but for what is not in the scenario.
+MQTT 5.0 is in test_scenario5.py, except for what that scenario does not have.
 """
 
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def test_a_burst_arrives_whole_and_in_order(start: Start, base: str, qos: int):
     assert [reader.receive().payload for _ in sent] == sent
 
 
-def test_a_retained_message_waits_for_a_later_subscriber(start: Start, base: str):
+def test_a_later_subscriber_gets_a_retained_message(start: Start, base: str):
     writer = start(f"{base}w")
     writer.publish(f"{base}/old", LARGE, 1, retain=True)
     writer.publish(f"{base}/gone", b"never seen", 1, retain=True)
@@ -64,7 +64,7 @@ def test_a_retained_message_waits_for_a_later_subscriber(start: Start, base: str
 
 
 @ALL
-def test_an_unsubscribed_filter_is_quiet(start: Start, base: str):
+def test_an_unsubscribed_filter_brings_no_messages(start: Start, base: str):
     client = start(base)
     client.subscribe((f"{base}/a", 1), (f"{base}/b", 1))
     client.unsubscribe(f"{base}/a")
@@ -81,7 +81,7 @@ def test_the_will_of_a_killed_client_arrives(start: Start, base: str):
     assert reader.receive() == Received(f"{base}/will/b", b"killed", 2, False)
 
 
-def test_messages_wait_for_a_client_that_is_away(
+def test_messages_are_queued_for_a_client_that_is_away(
     start: Start, base: str, level: MQTTProtocolVersion
 ):
     away = start(f"{base}r", clean=False)
@@ -92,16 +92,16 @@ def test_messages_wait_for_a_client_that_is_away(
     for qos, payload in ((1, b"first"), (2, LARGE)):
         writer.publish(f"{base}/{qos}", payload, qos)
     back = start(f"{base}r", clean=False)
-    assert back.present is (level != V31)  # which 3.1 has no bit for
+    assert back.present is (level != V31)  # 3.1 has no bit for it
     assert back.receive() == Received(f"{base}/1", b"first", 1, False)
     assert back.receive() == Received(f"{base}/2", LARGE, 2, False)
     back.leave()
     start(f"{base}r", clean=True).leave()
     assert not start(f"{base}r", clean=False).present
-    start(f"{base}r", clean=True)  # the session of the line above is left to nobody
+    start(f"{base}r", clean=True)  # removes the session of the line above
 
 
-def test_a_second_client_of_the_same_name_takes_over(start: Start, base: str):
+def test_a_second_client_with_the_same_id_takes_over(start: Start, base: str):
     first = start(base, clean=False)
     first.subscribe((f"{base}/#", 1))
     second = start(base, clean=False)

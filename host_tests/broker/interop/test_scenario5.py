@@ -1,4 +1,4 @@
-"""The same scenario of MQTT 5.0 through all clients, and an account of what one cannot do."""
+"""One scenario of MQTT 5.0 through all clients, with a list of what each cannot do."""
 
 import asyncio
 import contextlib
@@ -48,7 +48,7 @@ def client(request: pytest.FixtureRequest) -> Iterator[tuple[str, New]]:
 
 @pytest.mark.parametrize("step", [pytest.param(step, marks=OURS.get(step, ())) for step in STEPS])
 def test_step(broker: BrokerProcess, base: str, client: tuple[str, New], step: str):
-    """The adapter has no way exactly where the table says so, and for the reason it says."""
+    """The adapter refuses exactly the steps in the table, for the reasons in the table."""
     name, new = client
     try:
         play(STEPS[step], base, partial(new, broker.address))
@@ -58,12 +58,12 @@ def test_step(broker: BrokerProcess, base: str, client: tuple[str, New], step: s
     assert why == IMPOSSIBLE[name].get(step)
 
 
-def test_the_table_of_what_is_impossible_names_clients_and_steps():
+def test_the_table_of_impossible_steps_has_no_unknown_names():
     assert IMPOSSIBLE.keys() == CLIENTS.keys()
     for steps in IMPOSSIBLE.values():
         assert steps.keys() <= STEPS.keys()
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_two_clients_at_least_go_through_each_step(step: str):
+def test_at_least_two_clients_can_do_each_step(step: str):
     assert sum(step not in steps for steps in IMPOSSIBLE.values()) >= 2

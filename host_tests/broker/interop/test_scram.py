@@ -1,4 +1,4 @@
-"""Login by SCRAM-SHA-256 with MQTT.js, which alone of the clients hands AUTH on to its user."""
+"""Login by SCRAM-SHA-256 with MQTT.js, the only one of the clients with AUTH in its API."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ USERS = Path(__file__).parents[1] / "wire5/users.txt"
     [("user", "pencil", 0), ("user", "pen", 0x87), ("nobody", "pencil", 0x87)],
     ids=["right", "wrong password", "unknown user"],
 )
-def test_only_who_knows_the_password_is_let_in(
+def test_only_the_right_password_is_accepted(
     broker: BrokerProcess, name: str, password: str, code: int
 ):
     host, port = broker.address

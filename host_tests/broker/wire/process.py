@@ -1,4 +1,4 @@
-"""Starts a broker as a process of its own, and sees that it ends well."""
+"""Starts a broker as a process of its own, and checks that it ends in order."""
 
 import signal
 import socket
@@ -12,10 +12,10 @@ from pathlib import Path
 from slotmq_tools.ports import free_port
 
 RUNTIMES = ("cpython", "micropython")
-PEER = "mosquitto"  # a broker that the tests themselves are tried on
+PEER = "mosquitto"  # the tests themselves are tried on this broker
 TIMEOUT_S = 20.0
-# The tables of brokers with a configuration of their own, which then start in a
-# third of the time; the one without runs with all that the HOST preset has.
+# Smaller tables, for brokers with a configuration of their own: they start in a third of the
+# time. The broker without a configuration has the tables of the HOST preset.
 MODEST = """
 limit connections 64
 limit sessions 256
@@ -28,17 +28,17 @@ limit messages 2000
 limit message_bytes 4194304
 limit deliveries 4000
 """
-# What the peer always does, and has no key for: its tables grow.
-PEERS_WAY = ("qos2_delivery release", "limit ")
-# What a Python says when something raised that nobody caught.
+# Settings that the peer has not: it always releases at PUBREL, and its tables grow.
+OURS_ONLY = ("qos2_delivery release", "limit ")
+# Words in the output of Python after an exception that was not caught.
 COMPLAINTS = ("Traceback", "Error:", "Exception", "MemoryError")
-DEFECT = "MemoryError with the heap locked"  # what the broker's log says of that
+DEFECT = "MemoryError with the heap locked"  # in the log of the broker
 
 
 class Program:
-    """A broker as a process: its output is read, and its end must be a good one."""
+    """A broker as a process: its output is read, and it must end without an error."""
 
-    address: tuple[str, int]  # where it listens, which those who start it choose
+    address: tuple[str, int]  # where it listens; subclasses choose it
 
     def __init__(
         self,
@@ -63,12 +63,12 @@ class Program:
         self.process.send_signal(number)
 
     def stop(self) -> None:
-        """End it in order, and be sure that it was in order."""
+        """Stop it by SIGTERM, and check that it ends in order."""
         self.signal(signal.SIGTERM)
         self.finish()
 
     def finish(self) -> None:
-        """Wait for its end: with status 0, and without an exception on the way."""
+        """Wait for its end: with status 0, and without an exception in its output."""
         try:
             status = self.process.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
@@ -81,11 +81,11 @@ class Program:
         assert not any(DEFECT in line for line in self.lines), self.lines
 
     def complaints(self) -> str:
-        """What it has written to its standard error."""
+        """Its standard error."""
         return self._errors.read_text()
 
     def wait_for(self, condition: Callable[[], object], what: str) -> None:
-        """Wait until something holds that no packet can tell."""
+        """Wait until a condition holds that no packet shows."""
         deadline = time.monotonic() + TIMEOUT_S
         while True:
             was_alive = self.alive()  # asked first: the condition may be that it ends
@@ -114,11 +114,11 @@ class BrokerProcess(Program):
         self.wait_for(self._listens, "the broker to listen")
 
     def write(self, text: str) -> None:
-        """Write the configuration file, which a reload reads anew."""
+        """Write the configuration file; a reload reads it again."""
         listener = f"listener {self.address[1]} {self.address[0]}\n"
         anyone = "allow_anonymous true\n" if "allow_anonymous" not in text else ""
-        if self.runtime == PEER:  # some of its keys are of the listener above them
-            lines = [line for line in text.splitlines() if not line.startswith(PEERS_WAY)]
+        if self.runtime == PEER:  # some of its keys belong to the listener above them
+            lines = [line for line in text.splitlines() if not line.startswith(OURS_ONLY)]
             self.file.write_text("\n".join([listener, anyone, "set_tcp_nodelay true", *lines, ""]))
             return
         self.file.write_text(anyone + (MODEST + text if text else "") + "\n" + listener)
@@ -132,7 +132,7 @@ class BrokerProcess(Program):
         return [*run, "--board", "HOST", "-c", str(self.file)]
 
     def _listens(self) -> bool:
-        """Does it say so? (The peer does not say so on its standard output.)"""
+        """Has it printed so? (The peer prints nothing on its standard output.)"""
         if self.runtime != PEER:
             return bool(self.lines)
         with socket.socket() as sock:

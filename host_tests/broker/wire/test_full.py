@@ -1,4 +1,4 @@
-"""Every table that can be full: what the client too many hears, and that the rest goes on."""
+"""Full tables: the client that exceeds one is refused, and the others are served."""
 
 import pytest
 
@@ -9,15 +9,15 @@ pytestmark = pytest.mark.ours("mosquitto's tables grow")
 
 
 def refused(mqtt, name="", code=3, **options):
-    """A client that is told so, and let go."""
+    """A client that is refused with this code."""
     client = mqtt.socket()
     client.send(mqtt.packet(name, **options))
     assert client.next() == Connack(False, code)
     client.expect_closed()
 
 
-def hold_back(subscriber, publisher, topic, count):
-    """So many messages queued for a subscriber that is not there."""
+def enqueue(subscriber, publisher, topic, count):
+    """Queue `count` messages for a subscriber that is away."""
     subscriber.disconnect()
     for i in range(count):
         publisher.publish(topic, b"%d" % i, 1)
@@ -26,7 +26,7 @@ def hold_back(subscriber, publisher, topic, count):
 @pytest.mark.own_broker
 @pytest.mark.config("max_connections 2")
 class TestConnections:
-    def test_the_client_too_many_is_refused_with_code_3(self, mqtt):
+    def test_one_client_too_many_is_refused_with_code_3(self, mqtt):
         first, second = mqtt.connect("first"), mqtt.connect("second")
         for _ in range(3):
             refused(mqtt)
@@ -35,7 +35,7 @@ class TestConnections:
         for client in (second, third):
             client.expect_silence()
 
-    def test_a_client_takes_its_own_connection_over_although_all_are_taken(self, mqtt):
+    def test_a_takeover_needs_no_free_connection(self, mqtt):
         first, second = mqtt.connect("first"), mqtt.connect("second")
         again = mqtt.connect("first")
         first.expect_closed()
@@ -60,7 +60,7 @@ def test_sockets_beyond_the_table_wait_and_are_served_in_turn(mqtt, topic):
 @pytest.mark.own_broker
 class TestSessions:
     @pytest.mark.config("limit sessions 3\nlimit connections 3\nwhen_full sessions refuse")
-    def test_one_too_many_is_refused_with_code_3(self, mqtt):
+    def test_one_session_too_many_is_refused_with_code_3(self, mqtt):
         kept = [mqtt.connect(f"kept{i}", clean=False) for i in range(3)]
         kept[0].disconnect()
         refused(mqtt)
@@ -69,7 +69,7 @@ class TestSessions:
         assert mqtt.connect("kept0", clean=True).connack == Connack(False, 0)
 
     @pytest.mark.config("limit sessions 3\nlimit connections 3\nwhen_full sessions drop_oldest")
-    def test_or_the_one_that_left_first_is_dropped(self, mqtt, topic):
+    def test_with_drop_oldest_the_session_that_left_first_is_dropped(self, mqtt, topic):
         for i in range(3):
             kept = mqtt.connect(f"kept{i}", clean=False)
             kept.subscribe(topic)
@@ -80,7 +80,7 @@ class TestSessions:
         assert mqtt.connect("kept0", clean=False).connack == Connack(False, 0)
 
     @pytest.mark.config("limit sessions 2\nlimit connections 2\nwhen_full sessions drop_oldest")
-    def test_but_never_one_that_is_connected(self, mqtt):
+    def test_with_drop_oldest_no_connected_session_is_dropped(self, mqtt):
         clients = [mqtt.connect(f"here{i}", clean=False) for i in range(2)]
         refused(mqtt)
         for client in clients:
@@ -90,7 +90,7 @@ class TestSessions:
 @pytest.mark.own_broker
 class TestSubscriptions:
     @pytest.mark.config("limit subscriptions 3")
-    def test_one_too_many_is_answered_with_80(self, mqtt, topic):
+    def test_one_subscription_too_many_is_answered_with_0x80(self, mqtt, topic):
         client = mqtt.connect()
         wanted = [(f"{topic}/{i}", 1) for i in range(5)]
         assert client.request(*wanted) == (1, 1, 1, 0x80, 0x80)
@@ -103,7 +103,7 @@ class TestSubscriptions:
         client.receive(f"{topic}/4", b"x", 1)
 
     @pytest.mark.config("limit nodes 4")
-    def test_and_so_is_one_whose_levels_find_no_room(self, mqtt):
+    def test_a_filter_without_free_nodes_is_answered_with_0x80(self, mqtt):
         client = mqtt.connect()
         assert client.request(("a/b", 1), ("a/c/d/e", 1), ("a/c", 1), ("x/y", 0)) == (
             1,
@@ -115,14 +115,14 @@ class TestSubscriptions:
         assert client.request(("x/y/z/#", 2)) == (2,)
 
     @pytest.mark.config("limit levels 4")
-    def test_and_one_that_is_too_deep(self, mqtt):
+    def test_a_filter_with_too_many_levels_is_answered_with_0x80(self, mqtt):
         client = mqtt.connect()
         assert client.request(("a/b/c/d", 1), ("a/b/c/d/e", 1), ("+/+/+/#", 0)) == (1, 0x80, 0)
         client.publish("a/b/c/d/e", b"deep topics are legal", 1)
         client.receive("a/b/c/d/e", b"deep topics are legal", 0)
 
     @pytest.mark.config("limit topic_bytes 40")
-    def test_and_one_that_is_too_long(self, mqtt):
+    def test_a_filter_that_is_too_long_is_answered_with_0x80(self, mqtt):
         client = mqtt.connect()
         assert client.request(("a" * 40, 1), ("a" * 41, 1)) == (1, 0x80)
         client.publish("a" * 40, b"x", 1)
@@ -147,7 +147,7 @@ class TestRetained:
         return publisher
 
     @pytest.mark.config("limit retained 3")
-    def test_one_too_many_is_passed_on_but_not_kept(self, mqtt):
+    def test_one_retained_message_too_many_is_passed_on_but_not_stored(self, mqtt):
         listener = mqtt.connect()
         listener.subscribe("r/+")
         publisher = self.fill(mqtt, 5)
@@ -163,7 +163,7 @@ class TestReceived:
     @pytest.mark.own_broker
     @pytest.mark.config("limit received 32")
     @pytest.mark.spec("MQTT-4.3.3-2")
-    def test_one_id_too_many_ends_the_connection_and_forgets_none(self, mqtt, topic):
+    def test_one_id_too_many_ends_the_connection_and_loses_no_other(self, mqtt, topic):
         witness = mqtt.connect("witness")
         witness.subscribe(topic)
         publisher = mqtt.connect("pub", clean=False)
@@ -192,7 +192,7 @@ class TestMessages:
     def queued(mqtt, topic, count):
         subscriber, publisher = mqtt.connect("sub", clean=False), mqtt.connect("pub")
         subscriber.subscribe(topic, qos=1)
-        hold_back(subscriber, publisher, topic, count)
+        enqueue(subscriber, publisher, topic, count)
         return publisher
 
     @staticmethod
@@ -200,14 +200,14 @@ class TestMessages:
         return [m.payload for m in mqtt.connect("sub", clean=False).receive_all()]
 
     @pytest.mark.config(QUEUE)
-    def test_the_newest_is_acknowledged_and_dropped(self, mqtt, topic):
+    def test_the_newest_message_is_acknowledged_and_dropped(self, mqtt, topic):
         publisher = self.queued(mqtt, topic, 10)
         assert self.waiting(mqtt) == [b"%d" % i for i in range(6)]
         publisher.publish(topic, b"room again", 1)
         assert self.waiting(mqtt) == [b"room again"]
 
     @pytest.mark.config(QUEUE)
-    def test_a_retained_message_is_cleared_all_the_same(self, mqtt, topic):
+    def test_a_retained_message_can_still_be_cleared(self, mqtt, topic):
         publisher = self.queued(mqtt, topic, 5)
         publisher.publish("other", b"old", 1, retain=True)
         subscriber = mqtt.connect("sub", clean=False)
@@ -220,12 +220,12 @@ class TestMessages:
         assert listener.publishes() == []
 
     @pytest.mark.config(QUEUE + "when_full messages drop_oldest")
-    def test_or_the_oldest_is_dropped(self, mqtt, topic):
+    def test_with_drop_oldest_the_oldest_message_is_dropped(self, mqtt, topic):
         self.queued(mqtt, topic, 10)
         assert self.waiting(mqtt) == [b"%d" % i for i in range(4, 10)]
 
     @pytest.mark.config(QUEUE + "when_full messages disconnect")
-    def test_or_the_publisher_is_closed(self, mqtt, topic):
+    def test_with_disconnect_the_publisher_is_disconnected(self, mqtt, topic):
         publisher = self.queued(mqtt, topic, 6)
         publisher.send(codec.publish(topic, b"too many", 1, 99))
         publisher.expect_closed()
@@ -233,19 +233,19 @@ class TestMessages:
         mqtt.connect("pub").publish(topic, b"room again", 1)
 
     @pytest.mark.config(SHARES + "limit messages 100\nlimit deliveries 6\nlimit inflight 6")
-    def test_a_full_delivery_table_drops_the_newest(self, mqtt, topic):
+    def test_a_full_table_of_deliveries_drops_the_newest(self, mqtt, topic):
         self.queued(mqtt, topic, 10)
         assert self.waiting(mqtt) == [b"%d" % i for i in range(6)]
 
     @pytest.mark.config(
         SHARES + "limit deliveries 6\nlimit inflight 6\nwhen_full deliveries drop_oldest"
     )
-    def test_or_the_oldest(self, mqtt, topic):
+    def test_with_drop_oldest_it_drops_the_oldest_delivery(self, mqtt, topic):
         self.queued(mqtt, topic, 10)
         assert self.waiting(mqtt) == [b"%d" % i for i in range(4, 10)]
 
     @pytest.mark.config(QUEUE)
-    def test_qos_0_needs_no_room_in_it(self, mqtt, topic):
+    def test_qos_0_needs_no_free_message(self, mqtt, topic):
         publisher = self.queued(mqtt, topic, 6)
         listener = mqtt.connect()
         listener.subscribe(f"{topic}/0")
@@ -266,7 +266,7 @@ def test_a_client_id_that_is_too_long_is_refused_with_code_2(mqtt):
 
 @pytest.mark.own_broker
 @pytest.mark.config("limit messages 1")
-def test_a_will_that_finds_no_room_is_refused_with_code_3(mqtt, topic):
+def test_a_will_without_a_free_message_is_refused_with_code_3(mqtt, topic):
     mqtt.connect("first", will=codec.Will(topic))
     refused(mqtt, "second", will=codec.Will(topic))
     mqtt.connect("third")

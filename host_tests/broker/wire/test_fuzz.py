@@ -1,4 +1,4 @@
-"""Any bytes whatever: nothing raises, nobody else notices, and every table is empty again."""
+"""Random bytes: nothing raises, no other client is affected, and every table is empty again."""
 
 import itertools
 
@@ -30,12 +30,12 @@ def feeder(broker):
 
 
 @pytest.mark.timeout(400)  # ten seconds where nothing else runs
-def test_ten_thousand_inputs_are_noticed_by_nobody_and_leave_nothing(feeder):
+def test_ten_thousand_inputs_affect_no_other_client_and_leave_nothing(feeder):
     feed_many(feeder, SEED, INPUTS)
     feeder.clean()  # which counts what is left
 
 
-# What any client might say, in bytes of its own choice.
+# What any client might send.
 texts = st.sampled_from([b"f", b"f/a", b"#", b"f/+", b"", b"+x"]) | st.binary(max_size=12)
 bodies = st.binary(max_size=40) | st.builds(
     lambda number, text, rest: number + string(text) + rest,
@@ -74,7 +74,7 @@ def pieces(data, places):
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_whatever_clients_say_the_others_do_not_notice(feeder, batch):
+def test_no_input_affects_other_clients(feeder, batch):
     feeder.feed([pieces(data, places) for data, places in batch])
 
 
@@ -87,7 +87,7 @@ def test_the_same_seed_gives_the_same_inputs():
     assert some(7) != some(8)
 
 
-def test_most_inputs_come_as_far_as_the_handlers():
+def test_most_inputs_reach_the_handlers():
     made = [data for data, _ in zip(Inputs(3), range(1000), strict=False)]
     connected = [data for data in made if data[:1] == b"\x10" and extent(data)[1]]
     assert len(connected) > 700
@@ -95,7 +95,7 @@ def test_most_inputs_come_as_far_as_the_handlers():
     assert 300 < sum(data[8] == 5 for data in connected) < 600
 
 
-def test_a_witness_that_is_disturbed_is_noticed(broker):
+def test_an_affected_witness_is_noticed(broker):
     feeder = Feeder(broker.address)
     intruder = Client(broker.address)
     intruder.connect(codec.connect("intruder"))
@@ -106,7 +106,7 @@ def test_a_witness_that_is_disturbed_is_noticed(broker):
     intruder.disconnect()
 
 
-def test_what_is_left_behind_is_noticed(broker):
+def test_a_session_that_is_left_is_noticed(broker):
     feeder = Feeder(broker.address)
     keeper = Client(broker.address)
     keeper.connect(codec.connect("keeper", clean=False))
@@ -136,5 +136,5 @@ def test_what_is_left_behind_is_noticed(broker):
         (b"", None),
     ],
 )
-def test_sessions_that_are_kept_are_found_again(data, client_id):
+def test_the_client_id_of_a_persistent_session_is_found(data, client_id):
     assert kept_client_id(data) == client_id

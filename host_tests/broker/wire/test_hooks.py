@@ -41,7 +41,7 @@ def test_connack_has_the_hooks_code(mqtt, username, password, code):
 @pytest.mark.spec("MQTT-3.3.5-2", "MQTT-3.3.4-1")
 @pytest.mark.parametrize("retain", [False, True])
 @pytest.mark.parametrize("qos", [0, 1, 2])
-def test_a_publish_that_is_not_allowed_is_acknowledged_and_goes_nowhere(user, topic, qos, retain):
+def test_a_publish_that_is_not_allowed_is_acknowledged_and_not_delivered(user, topic, qos, retain):
     witness, publisher = user(), user()
     witness.subscribe(f"{topic}/#", qos=1)
     publisher.publish(f"{topic}/closed", b"x", qos, retain=retain)

@@ -1,4 +1,4 @@
-"""Packets up to the largest, to readers quick and slow, and packets that are never whole."""
+"""Packets up to the largest, for quick and slow readers, and packets that are never complete."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from . import codec
 from .codec import Ack
 
 MAX_PACKET = 1 << 20  # of the HOST preset
-# Around the sizes of the preset's buffers: kept tails, one read, one write, one packet.
+# Around the sizes of the preset's buffers: held bytes, one read, one write, one packet.
 SIZES = [1000, 1023, 1024, 1025, 16300, 16383, 16384, 16385, 32768, 200_000]
 OURS = pytest.mark.ours("mosquitto takes packets of any size")
 
@@ -16,7 +16,7 @@ def payload(size, seed=0):
 
 
 def largest(topic, qos):
-    """As much payload as makes the packet exactly as large as it may be."""
+    """The payload that makes a packet of exactly MAX_PACKET bytes."""
     return payload(MAX_PACKET - 1 - 3 - 2 - len(topic) - (2 if qos else 0))
 
 
@@ -127,7 +127,7 @@ def test_half_packets_of_many_clients_do_not_mix(mqtt, topic):
 
 @pytest.mark.ours("mosquitto has no table of half packets")
 @pytest.mark.config("limit reassembly 1\npacket_timeout 1000")
-def test_who_holds_the_only_buffer_for_ever_is_closed_and_the_next_one_goes_on(mqtt, topic):
+def test_a_client_that_occupies_the_only_reassembly_buffer_is_disconnected(mqtt, topic):
     subscriber = mqtt.connect()
     subscriber.subscribe(topic, qos=1)
     hog, waiting = mqtt.connect(), mqtt.connect()

@@ -1,8 +1,9 @@
-"""Packets that no client may send: each ends its connection, and says nothing before it."""
+"""Packets that no client may send: each ends its connection without an answer."""
 
 import pytest
 
 from . import codec
+from .scene import EACH_VERSION
 from .vectors import BAD_TEXT, case, wire
 
 FLAGS = ("MQTT-2.2.2-1", "MQTT-2.2.2-2")
@@ -144,12 +145,15 @@ def test_a_protocol_violation_ends_the_connection(mqtt, packet):
     client.expect_closed()
 
 
-def test_what_came_before_a_violation_counts(mqtt, topic):
+@EACH_VERSION
+@pytest.mark.spec("MQTT-3.14.4-1", "MQTT-4.13.1-1", of="5.0")
+def test_packets_before_a_violation_are_handled_and_none_after_it(mqtt, topic):
     witness = mqtt.connect()
     witness.subscribe(topic)
     client = mqtt.connect()
-    client.send(codec.publish(topic, b"before") + wire("c1 [ ]") + codec.publish(topic, b"after"))
-    client.expect_closed()
+    before, after = (mqtt.codec.publish(topic, text) for text in (b"before", b"after"))
+    client.send(before + wire("c1 [ ]") + after)
+    client.expect_disconnect(0x81)
     witness.receive(topic, b"before")
     witness.expect_silence()
 
@@ -157,7 +161,7 @@ def test_what_came_before_a_violation_counts(mqtt, topic):
 @pytest.mark.spec("MQTT-1.5.3-1", "MQTT-1.5.3-2", "MQTT-3.1.3-4", "MQTT-3.1.3-10", "MQTT-3.1.3-11")
 @pytest.mark.parametrize("text", BAD_TEXT.values(), ids=BAD_TEXT)
 @pytest.mark.parametrize("where", ["client id", "will topic", "user name"])
-def test_a_connect_with_text_that_is_none_ends_the_connection(mqtt, where, text):
+def test_a_connect_with_invalid_utf_8_ends_the_connection(mqtt, where, text):
     client = mqtt.socket()
     client.send(
         codec.connect(
@@ -179,7 +183,7 @@ def test_a_connect_with_text_that_is_none_ends_the_connection(mqtt, where, text)
 )
 @pytest.mark.parametrize("text", BAD_TEXT.values(), ids=BAD_TEXT)
 @pytest.mark.parametrize("kind", ["publish", "subscribe", "unsubscribe"])
-def test_topics_with_text_that_is_none_end_the_connection(mqtt, kind, text):
+def test_topics_with_invalid_utf_8_end_the_connection(mqtt, kind, text):
     packets = {
         "publish": codec.publish(text),
         "subscribe": codec.subscribe(1, (text, 0)),

@@ -1,4 +1,4 @@
-"""What the HOST preset promises to hold, filled up; and clients that come, go and push."""
+"""The HOST preset's tables filled up, and many clients that connect, leave and publish."""
 
 import threading
 import time
@@ -21,7 +21,7 @@ def test_256_connections_are_served_at_once(mqtt, topic):
 
 
 @pytest.mark.spec("MQTT-3.1.2-5")
-def test_1024_sessions_are_kept(mqtt, topic):
+def test_1024_sessions_are_stored(mqtt, topic):
     for i in range(SESSIONS):
         client = mqtt.connect(f"kept{i}x", clean=False)
         client.subscribe(f"{topic}/{i % 4}", qos=1)
@@ -51,7 +51,7 @@ def test_12000_subscriptions_are_kept_apart(mqtt, topic):
 
 
 @pytest.mark.spec("MQTT-3.3.1-6")
-def test_2000_retained_messages_are_kept(mqtt, topic):
+def test_2000_retained_messages_are_stored(mqtt, topic):
     publisher, subscriber = mqtt.connect(), mqtt.connect()
     names = [f"{topic}/{i:04}" for i in range(RETAINED)]
     for name in names:
@@ -65,7 +65,7 @@ def test_2000_retained_messages_are_kept(mqtt, topic):
     publisher.ping()
 
 
-def test_thousands_come_and_go(mqtt, topic):
+def test_2500_clients_connect_and_leave(mqtt, topic):
     witness = mqtt.connect()
     witness.subscribe(topic)
     for i in range(2500):
@@ -86,7 +86,7 @@ def test_a_storm_of_takeovers(mqtt, topic):
     last.receive(topic, b"x", 1)
 
 
-def test_beside_a_flood_others_are_answered(mqtt, topic):
+def test_during_a_flood_others_get_answers(mqtt, topic):
     flooder, other = mqtt.connect(), mqtt.connect()
     flood = codec.publish(topic, b"x" * 1000) * 8000
     thread = threading.Thread(target=flooder.sock.sendall, args=(flood,))

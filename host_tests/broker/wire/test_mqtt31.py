@@ -1,4 +1,4 @@
-"""MQTT 3.1 (`MQIsdp`, level 3): what it does otherwise than 3.1.1, at level 3 only."""
+"""MQTT 3.1 (`MQIsdp`, level 3): its differences from 3.1.1."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def test_level_3_is_served(mqtt, topic, qos):
     subscriber.disconnect()
 
 
-def test_levels_3_and_4_hear_each_other(mqtt, topic):
+def test_clients_of_levels_3_and_4_get_each_others_messages(mqtt, topic):
     old, new = mqtt.connect(level=3), mqtt.connect(level=4)
     for client in (old, new):
         client.subscribe(topic, qos=2)
@@ -34,7 +34,7 @@ def test_connack_has_no_session_present_at_level_3(mqtt):
     assert again.connack == Connack(False, 0)
 
 
-def test_a_session_of_level_3_goes_on_at_level_4(mqtt, topic):
+def test_a_session_of_level_3_is_resumed_at_level_4(mqtt, topic):
     old = mqtt.connect("sub", clean=False, level=3)
     old.subscribe(topic, qos=1)
     old.disconnect()
@@ -61,7 +61,7 @@ def test_an_empty_client_id_is_refused_at_level_3(mqtt):
 @pytest.mark.ours("mosquitto has no such limit")
 @pytest.mark.config("mqtt31_client_id_max 23")
 @pytest.mark.parametrize(("length", "code"), [(1, 0), (23, 0), (24, 2), (60, 2)])
-def test_client_ids_of_level_3_can_be_held_to_23_characters(mqtt, length, code):
+def test_client_ids_of_level_3_can_be_limited_to_23_characters(mqtt, length, code):
     client = mqtt.socket()
     assert client.connect(codec.connect("i" * length, level=3)) == Connack(False, code)
     if code:

@@ -1,4 +1,4 @@
-"""Settings that change what is said on the wire."""
+"""Settings that change the packets on the wire."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_without_retained_messages_a_publish_that_asks_for_it_ends_the_connectio
 
 @pytest.mark.config("message_size_limit 100")
 @pytest.mark.parametrize("qos", [0, 1, 2])
-def test_a_payload_over_the_limit_is_acknowledged_and_goes_nowhere(mqtt, topic, qos):
+def test_a_payload_over_the_limit_is_acknowledged_and_not_delivered(mqtt, topic, qos):
     subscriber, publisher = mqtt.connect(), mqtt.connect()
     subscriber.subscribe(topic, qos=2)
     publisher.publish(topic, b"x" * 101, qos)
@@ -63,7 +63,7 @@ def test_a_keep_alive_over_the_limit_is_refused(mqtt, keep_alive, code):
 
 
 @pytest.mark.config("auto_id_prefix robot-")
-def test_clients_without_an_id_are_served_with_a_prefix_too(mqtt, topic):
+def test_auto_id_prefix_is_accepted(mqtt, topic):
     client = mqtt.socket()
     assert client.connect(codec.connect("")) == Connack(False, 0)
     client.subscribe(topic)
@@ -72,7 +72,7 @@ def test_clients_without_an_id_are_served_with_a_prefix_too(mqtt, topic):
 
 
 @pytest.mark.config("set_tcp_nodelay false")
-def test_without_tcp_nodelay_everything_arrives_all_the_same(mqtt, topic):
+def test_without_tcp_nodelay_everything_arrives(mqtt, topic):
     subscriber, publisher = mqtt.connect(), mqtt.connect()
     subscriber.subscribe(topic, qos=1)
     for i in range(5):

@@ -1,4 +1,4 @@
-"""The coverage of the standard's statements, and the tool that watches over it."""
+"""The coverage of the standards' statements, and the tool that checks it."""
 
 import subprocess
 import sys
@@ -66,13 +66,13 @@ def test_the_tables_are_well_formed(version):
     assert all(reason.endswith(".") for reason in statements.reasons(version).values())
 
 
-def test_mqtt_3_1_1_is_whole():
+def test_mqtt_3_1_1_is_complete():
     found = statements.load("3.1.1")
     assert len(found) == 141
     assert sum(row.binds_a_server for row in found.values()) == 131
 
 
-def test_mqtt_5_0_is_whole():
+def test_mqtt_5_0_is_complete():
     found = statements.load("5.0")
     assert len(found) == 251
     assert sum(row.binds_a_server for row in found.values()) == 240

@@ -1,4 +1,4 @@
-"""The $SYS topics: what the broker says of itself, under mosquitto's names where it has them."""
+"""The $SYS topics, with the names of mosquitto where it has them."""
 
 import pytest
 
@@ -39,27 +39,27 @@ HOW = "high", "refused", "limit"
 
 
 def state(client, topic_filter="$SYS/#"):
-    """What a new subscription is told, by the name behind $SYS/broker/."""
+    """What a new subscription gets, by the name after $SYS/broker/."""
     client.subscribe(topic_filter)
-    told = [message for message in client.publishes() if message.retain]  # and no later round
+    found = [message for message in client.publishes() if message.retain]  # no later round
     client.unsubscribe(topic_filter)
-    return {m.topic.removeprefix("$SYS/broker/"): m.payload.decode() for m in told}
+    return {m.topic.removeprefix("$SYS/broker/"): m.payload.decode() for m in found}
 
 
 @EVERY_SECOND
-def test_the_topics_are_there_with_mosquittos_names(mqtt):
+def test_the_topics_of_mosquitto_are_there(mqtt):
     client = mqtt.connect()
     client.subscribe("$SYS/broker/#")
     expected = set(NAMES.splitlines())
     expected |= {f"load/{load}/{age}min" for load in LOADS.split() for age in (1, 5, 15)}
     found: set[str] = set()
-    while not expected <= found:  # mosquitto tells some of them with its first round
+    while not expected <= found:  # mosquitto sends some of them with its first round
         found.add(client.next().topic.removeprefix("$SYS/broker/"))
     assert found >= expected
 
 
 @OURS
-def test_every_table_says_how_full_it_was_and_what_it_refused(mqtt):
+def test_every_table_has_high_refused_and_limit(mqtt):
     found = state(mqtt.connect(), "$SYS/broker/slots/#")
     expected = {f"slots/{t}/{what}" for t in TABLES.split() for what in HOW}
     assert set(found) == expected
@@ -67,7 +67,7 @@ def test_every_table_says_how_full_it_was_and_what_it_refused(mqtt):
 
 
 @OURS
-def test_the_values_are_what_they_say(mqtt):
+def test_the_values_are_of_the_right_kind(mqtt):
     found = state(mqtt.connect())
     assert found["version"].startswith("slotmq version ")
     assert found["uptime"].endswith(" seconds")
@@ -115,7 +115,7 @@ def test_refusals_are_counted(mqtt):
 @OURS
 @pytest.mark.own_broker
 @pytest.mark.config("message_size_limit 100")
-def test_what_is_over_the_limit_counts_as_dropped(mqtt, topic):
+def test_messages_over_the_size_limit_count_as_dropped(mqtt, topic):
     client = mqtt.connect()
     for qos in (0, 1, 2):
         client.publish(topic, b"x" * 101, qos)
@@ -126,13 +126,13 @@ def test_what_is_over_the_limit_counts_as_dropped(mqtt, topic):
 
 
 @EVERY_SECOND
-def test_who_is_subscribed_is_told_every_interval(mqtt):
+def test_a_subscription_gets_them_every_interval(mqtt):
     client = mqtt.connect()
     client.subscribe("$SYS/broker/uptime")
-    told = [client.next() for _ in range(3)]
-    assert {m.topic for m in told} == {"$SYS/broker/uptime"}
-    assert told[2].payload != told[0].payload
-    assert not told[2].retain
+    found = [client.next() for _ in range(3)]
+    assert {m.topic for m in found} == {"$SYS/broker/uptime"}
+    assert found[2].payload != found[0].payload
+    assert not found[2].retain
 
 
 @pytest.mark.own_broker
@@ -145,18 +145,18 @@ def test_without_an_interval_there_are_none(mqtt):
 
 @EVERY_SECOND
 @pytest.mark.spec("MQTT-4.7.2-1")
-def test_leading_wildcards_do_not_see_them(mqtt):
+def test_leading_wildcards_do_not_match_them(mqtt):
     client, clock = mqtt.connect(), mqtt.connect()
     clock.subscribe("$SYS/broker/uptime")
     client.subscribe("#", "+/broker/uptime", "+/#")
     clock.next()
     clock.next()
-    told = [m for m in client.publishes() if m.topic.startswith("$SYS")]
-    assert told == []
+    found = [m for m in client.publishes() if m.topic.startswith("$SYS")]
+    assert found == []
 
 
 @pytest.mark.parametrize("retain", [False, True])
-def test_clients_cannot_speak_there(mqtt, retain):
+def test_clients_cannot_publish_there(mqtt, retain):
     listener = mqtt.connect()
     listener.subscribe("$SYS/made/up", qos=1)
     mqtt.connect().publish("$SYS/made/up", b"x", 1, retain=retain)
@@ -165,7 +165,7 @@ def test_clients_cannot_speak_there(mqtt, retain):
 
 
 @pytest.mark.parametrize("retain", [False, True])
-def test_nor_do_their_wills(mqtt, retain):
+def test_wills_cannot_be_published_there(mqtt, retain):
     listener = mqtt.connect()
     listener.subscribe("$SYS/a/will", qos=1)
     mqtt.connect(will=Will("$SYS/a/will", b"x", 1, retain)).drop()
@@ -174,10 +174,10 @@ def test_nor_do_their_wills(mqtt, retain):
 
 
 @OURS
-def test_a_subscription_has_them_whole_although_its_buffer_is_small(mqtt):
+def test_a_client_with_a_small_buffer_gets_all_of_them(mqtt):
     client = mqtt.connect(narrow=True)
     client.subscribe("$SYS/#")
     expected = len(NAMES.splitlines()) + 3 * len(LOADS.split()) + 2 * len(TABLES.split())
-    told = [client.next() for _ in range(expected)]
-    assert len({m.topic for m in told}) == expected
-    assert all(isinstance(m, Publish) and m.qos == 0 for m in told)
+    found = [client.next() for _ in range(expected)]
+    assert len({m.topic for m in found}) == expected
+    assert all(isinstance(m, Publish) and m.qos == 0 for m in found)

@@ -1,4 +1,4 @@
-"""How much is sent before it is acknowledged, and what happens to the rest."""
+"""The window of messages in flight, and the queue behind it."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_no_more_are_sent_than_the_window_holds(mqtt, topic, qos):
 
 
 @WINDOW_OF_3
-def test_a_message_holds_its_place_until_pubcomp(mqtt, topic):
+def test_a_qos_2_message_is_in_flight_until_pubcomp(mqtt, topic):
     subscriber, publisher = mqtt.connect(), mqtt.connect()
     subscriber.subscribe(topic, qos=2)
     for i in range(4):
@@ -87,7 +87,7 @@ def test_a_full_queue_drops_the_newest(mqtt, topic):
     while some := subscriber.receive_all():
         found += some
     assert found == numbered(topic, range(len(found)), 1)
-    assert 5 <= len(found) <= 7  # whether the window counts as well is the broker's affair
+    assert 5 <= len(found) <= 7  # the standard does not say whether the window counts
 
 
 @QUEUE_OF_5
@@ -103,7 +103,7 @@ def test_a_full_queue_is_usable_again_once_it_is_read(mqtt, topic):
 
 
 @QUEUE_OF_5
-def test_a_full_queue_of_one_client_costs_another_nothing(mqtt, topic):
+def test_a_full_queue_of_one_client_does_not_affect_another(mqtt, topic):
     slow, quick, publisher = mqtt.connect(), mqtt.connect(), mqtt.connect()
     for client in (slow, quick):
         client.subscribe(topic, qos=1)

@@ -1,4 +1,4 @@
-"""A small language for packets, so that tables of them can be read.
+"""A small language for tables of packets.
 
     10 [ 'MQTT' 04 02 003c 'me' ]
 
@@ -49,7 +49,7 @@ def case(name: str, text: str, *statements: str, ours: str = ""):
     return pytest.param(wire(text), id=name, marks=marks)
 
 
-# Strings that no UTF-8 text may contain, and strings that look odd but are good.
+# Invalid UTF-8 strings, and unusual valid ones.
 BAD_TEXT = {
     "no-utf8": b"\xff",
     "cut-short": b"a\xe6\x97",

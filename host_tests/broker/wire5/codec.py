@@ -1,8 +1,8 @@
 """MQTT 5.0 as bytes, written from the standard and sharing nothing with the broker.
 
-The writers put down whatever they are told, since tests need wrong packets too; the
-keywords at their end are properties. The reader is strict: what a server may not
-send raises `Malformed`.
+The writers write whatever they are given, since tests need wrong packets, too; the
+keywords at their end are properties. The reader is strict: it raises `Malformed` at
+what a server may not send.
 """
 
 from collections.abc import Mapping
@@ -44,14 +44,14 @@ HANDLING = (0x00, 0x10, 0x20)  # when retained messages are sent: always, if new
 
 @dataclass(frozen=True)
 class Connack(older.Connack):
-    # What a test wants to know of these it asks for by name, here and below.
+    # Not compared, here and below: a test looks at the properties that it is about.
     properties: Properties = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)
 class Publish(older.Publish):
     properties: Properties = field(default_factory=dict)
-    # How it was named on the wire is no part of what arrives.
+    # Not compared: whether the topic was sent, or an alias.
     alias: int = field(default=0, compare=False)
     named: bool = field(default=True, compare=False)
 
@@ -133,14 +133,14 @@ def ack(
     code: int | None = None,
     properties: Mapping[str, Value] | None = None,
 ) -> bytes:
-    """PUBACK, PUBREC, PUBREL or PUBCOMP, in the short forms unless told otherwise."""
-    said = number(packet_id) + (b"" if code is None else bytes([code]))
-    said += b"" if properties is None else encode(properties)
-    return packet(kind << 4 | (2 if kind == PUBREL else 0), said)
+    """PUBACK, PUBREC, PUBREL or PUBCOMP, in the short form unless a code is given."""
+    rest = number(packet_id) + (b"" if code is None else bytes([code]))
+    rest += b"" if properties is None else encode(properties)
+    return packet(kind << 4 | (2 if kind == PUBREL else 0), rest)
 
 
 def subscribe(packet_id: int, *filters: tuple[str | bytes, int], **properties: Value) -> bytes:
-    """Each filter with its options: the QoS, and what is `|`ed to it."""
+    """Each filter with its options: the QoS, combined with others by `|`."""
     payload = b"".join(string(name) + bytes([options]) for name, options in filters)
     return packet(0x82, number(packet_id) + encode(properties) + payload)
 

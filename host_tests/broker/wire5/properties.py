@@ -1,8 +1,8 @@
 """The properties of MQTT 5.0, by names of our own, to bytes and back.
 
 In a packet they are a dict. `user` holds pairs, and `subscription_id` of a PUBLISH
-the identifiers, both as tuples in the order in which they came. The writer takes
-whatever it is told; the reader raises `Malformed` at all that no server may send.
+the identifiers, both as tuples in the order in which they came. The writer writes
+whatever it is given; the reader raises `Malformed` at what no server may send.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -10,7 +10,7 @@ from typing import Any
 
 from ..wire.codec import Malformed, check, length, string
 
-Value = Any  # int, str, bytes, or a sequence of those that may stand there more than once
+Value = Any  # int, str, bytes, or a sequence of those that may be repeated
 Properties = dict[str, Value]
 
 # Types as chapter 2.2.2.2 has them; of numbers with a fixed size, their bytes.

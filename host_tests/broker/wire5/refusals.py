@@ -1,7 +1,7 @@
-"""What a broker says to a packet that it cannot take, for tables of such packets.
+"""Expectations for tables of packets that a broker must refuse.
 
-A row tells the one reason code that the broker must give. The peer, on which the tables
-themselves are tried, has words of its own: it must end the connection.
+A row has the one reason code that slotmq must send. The peer, on which the tables themselves
+are tried, may send another one, but it must end the connection.
 """
 
 import pytest
@@ -48,8 +48,8 @@ def refuse(mqtt5: Scene, client: Client, packet: bytes, code: int, what: str = "
 
 
 def refuse_filter(mqtt5: Scene, client: Client, packet: bytes) -> None:
-    """A SUBSCRIBE or UNSUBSCRIBE with a filter that is none is malformed; the peer may say
-    so in its answer to each."""
+    """A SUBSCRIBE or UNSUBSCRIBE with an invalid filter is malformed; the peer may answer with
+    a code for each filter instead."""
     client.send(packet)
     answer = client.answer()
     if mqtt5.is_peer and isinstance(answer, Suback | Unsuback):

@@ -1,4 +1,4 @@
-"""The client's side of SCRAM-SHA-256, written from RFC 5802 and RFC 7677, and who comes by it."""
+"""The client's side of SCRAM-SHA-256, written from RFC 5802 and RFC 7677, and clients with it."""
 
 import base64
 import hashlib
@@ -54,14 +54,14 @@ class Exchange:
         return without_proof + b",p=" + base64.b64encode(proof)
 
     def check(self, end: bytes) -> None:
-        """The server knows the password too."""
+        """The server has proved that it has the password."""
         assert end == b"v=" + base64.b64encode(self._signature), end
 
 
 def begin(
     mqtt5: Scene, name: str = "", exchange: Exchange | None = None, **options: Any
 ) -> tuple[Client, Exchange, bytes]:
-    """A client that has got its challenge, and the answer to it."""
+    """A client that has got its challenge, and its proof for that."""
     exchange = exchange or Exchange()
     client = mqtt5.socket()
     client.terms = options
@@ -78,7 +78,7 @@ def answer(client: Client, data: bytes, code: int = CONTINUE, **more: Any) -> No
 
 
 def login(mqtt5: Scene, name: str = "", **options: Any) -> Client:
-    """A client that has come in with the password."""
+    """A client that has logged in with the password."""
     client, exchange, proof = begin(mqtt5, name, **options)
     answer(client, proof)
     connack = client.next()

@@ -1,4 +1,4 @@
-"""Acknowledgements: their reason codes, their forms, and what a refusal means."""
+"""Acknowledgements: reason codes, long and short forms, and refusals."""
 
 import pytest
 
@@ -19,7 +19,7 @@ ERRORS = (0x80, 0x83, 0x87, 0x90, 0x91, 0x97, 0x99)
 
 
 def subscribed(mqtt5, topic, qos, **options):
-    """A client with a kept session that has one message to acknowledge."""
+    """A client with a persistent session and one message to acknowledge."""
     client = mqtt5.connect("sub", session_expiry=60, **options)
     client.subscribe(topic, qos=qos)
     mqtt5.connect().publish(topic, b"x", qos)
@@ -64,7 +64,7 @@ def test_every_form_of_pubrel(mqtt5, topic, form):
 @pytest.mark.spec("MQTT-3.4.2-1", "MQTT-4.4.0-2", of="5.0")
 @pytest.mark.parametrize("code", [NO_SUBSCRIBERS, *ERRORS])
 @pytest.mark.parametrize("properties", [None, {}, ABOUT], ids=["bare", "empty", "about"])
-def test_a_puback_with_any_code_is_the_end_of_a_message(mqtt5, topic, code, properties):
+def test_a_puback_with_any_code_ends_the_delivery(mqtt5, topic, code, properties):
     client, packet_id = subscribed(mqtt5, topic, 1)
     client.send(codec.ack(PUBACK, packet_id, code, properties))
     nothing_is_left(mqtt5, client)
@@ -74,14 +74,14 @@ def test_a_puback_with_any_code_is_the_end_of_a_message(mqtt5, topic, code, prop
 @pytest.mark.spec("MQTT-3.5.2-1", "MQTT-4.4.0-2", "MQTT-4.3.3-9", of="5.0")
 @pytest.mark.parametrize("code", ERRORS)
 @pytest.mark.parametrize("properties", [None, {}, ABOUT], ids=["bare", "empty", "about"])
-def test_a_pubrec_with_an_error_too(mqtt5, topic, code, properties):
+def test_a_pubrec_with_an_error_ends_the_delivery(mqtt5, topic, code, properties):
     client, packet_id = subscribed(mqtt5, topic, 2)
     client.send(codec.ack(PUBREC, packet_id, code, properties))
     nothing_is_left(mqtt5, client)
 
 
 @pytest.mark.spec("MQTT-4.3.3-4", "MQTT-3.5.2-1", of="5.0")
-def test_but_not_one_that_found_no_subscribers(mqtt5, topic):
+def test_a_pubrec_with_no_matching_subscribers_is_a_success(mqtt5, topic):
     client, packet_id = subscribed(mqtt5, topic, 2)
     client.send(codec.ack(PUBREC, packet_id, NO_SUBSCRIBERS))
     client.expect(Ack(PUBREL, packet_id))
@@ -91,7 +91,7 @@ def test_but_not_one_that_found_no_subscribers(mqtt5, topic):
 
 @pytest.mark.spec("MQTT-3.7.2-1", "MQTT-4.3.3-11", of="5.0")
 @pytest.mark.parametrize("code", [None, 0, 0x92])
-def test_a_pubrel_for_what_is_not_known_is_completed(mqtt5, code):
+def test_a_pubrel_with_an_unknown_id_is_completed(mqtt5, code):
     client = mqtt5.connect()
     client.send(codec.ack(PUBREL, 500, code))
     answer = client.next()
@@ -101,7 +101,7 @@ def test_a_pubrel_for_what_is_not_known_is_completed(mqtt5, code):
 
 @pytest.mark.ours("mosquitto calls it a success")
 @pytest.mark.spec("MQTT-3.7.2-1", of="5.0")
-def test_and_says_that_it_is_not_known(mqtt5, topic):
+def test_the_pubcomp_of_an_unknown_id_has_0x92(mqtt5, topic):
     client = mqtt5.connect()
     client.send(codec.ack(PUBREL, 500))
     assert client.next() == Ack(PUBCOMP, 500, 0x92)
@@ -113,8 +113,8 @@ def test_and_says_that_it_is_not_known(mqtt5, topic):
 @pytest.mark.spec("MQTT-3.6.2-1", of="5.0")
 @pytest.mark.parametrize("kind", [PUBACK, PUBREC, PUBCOMP])
 @pytest.mark.parametrize("code", [None, 0, 0x80])
-def test_other_acknowledgements_of_what_is_not_known_do_no_harm(mqtt5, topic, kind, code):
-    """A PUBREC is released, with 0x92; by the peer perhaps without."""
+def test_other_acknowledgements_of_unknown_ids_end_nothing(mqtt5, topic, kind, code):
+    """A PUBREC is answered by PUBREL with 0x92; the peer may leave that out."""
     client = mqtt5.connect()
     if kind == PUBCOMP and code:
         code = 0x92
@@ -129,7 +129,7 @@ def test_other_acknowledgements_of_what_is_not_known_do_no_harm(mqtt5, topic, ki
 
 @pytest.mark.spec("MQTT-3.4.2-1", "MQTT-3.5.2-1", of="5.0")
 @pytest.mark.parametrize("qos", [1, 2])
-def test_who_publishes_to_nobody_may_be_told_so(mqtt5, topic, qos):
+def test_a_message_with_a_subscriber_is_acknowledged_with_code_0(mqtt5, topic, qos):
     client = mqtt5.connect()
     client.publish(topic, b"x", qos)
     client.subscribe(topic)
@@ -143,7 +143,7 @@ def test_who_publishes_to_nobody_may_be_told_so(mqtt5, topic, qos):
 
 @pytest.mark.spec("MQTT-4.3.3-12", "MQTT-4.3.2-5", of="5.0")
 @pytest.mark.parametrize("qos", [1, 2])
-def test_after_the_last_acknowledgement_an_id_is_new(mqtt5, topic, qos):
+def test_after_the_last_acknowledgement_an_id_is_free(mqtt5, topic, qos):
     witness = mqtt5.connect()
     witness.subscribe(topic)
     client = mqtt5.connect()
@@ -159,7 +159,7 @@ def test_after_the_last_acknowledgement_an_id_is_new(mqtt5, topic, qos):
 @pytest.mark.ours("mosquitto's tables grow")
 @pytest.mark.spec("MQTT-3.8.4-7", "MQTT-3.9.3-1", "MQTT-3.9.3-2", of="5.0")
 @pytest.mark.own_broker
-def test_a_subscription_that_finds_no_room_has_0x97(mqtt5, topic):
+def test_a_subscription_without_free_space_has_0x97(mqtt5, topic):
     client = mqtt5.connect()
     wanted = [(f"{topic}/{i}", 2 - i % 3) for i in range(5)]
     assert client.request(*wanted) == (2, 1, 0, 0x97, 0x97)

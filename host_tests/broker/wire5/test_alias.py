@@ -1,4 +1,4 @@
-"""Topic aliases, both ways. The client looks after what the broker may use."""
+"""Topic aliases in both directions. The client checks the aliases that the broker uses."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_every_alias_up_to_the_maximum_can_be_used(mqtt5, topic, witness):
     assert found == topics + topics[::-1]
 
 
-def test_an_alias_can_be_given_anew(mqtt5, topic, witness):
+def test_an_alias_can_be_set_again(mqtt5, topic, witness):
     client = mqtt5.connect()
     send(client, f"{topic}/a", 1)
     send(client, f"{topic}/b", 1)
@@ -54,7 +54,7 @@ def test_an_alias_can_be_given_anew(mqtt5, topic, witness):
 
 
 @pytest.mark.spec("MQTT-3.3.2-7", of="5.0")
-def test_aliases_are_each_connections_own(mqtt5, topic, witness):
+def test_each_connection_has_its_own_aliases(mqtt5, topic, witness):
     one, two = mqtt5.connect("one", session_expiry=60), mqtt5.connect("two")
     send(one, f"{topic}/one", 1)
     send(two, f"{topic}/two", 1)
@@ -70,7 +70,7 @@ def test_aliases_are_each_connections_own(mqtt5, topic, witness):
 
 
 @pytest.mark.spec("MQTT-3.3.2-7", of="5.0")
-def test_a_new_client_at_an_old_ones_place_finds_none(mqtt5, topic, witness):
+def test_a_new_connection_in_a_reused_slot_has_no_aliases(mqtt5, topic, witness):
     for _ in range(4):
         client = mqtt5.connect()
         client.send(codec.publish("", b"x", topic_alias=1))
@@ -90,7 +90,7 @@ def test_a_new_client_at_an_old_ones_place_finds_none(mqtt5, topic, witness):
         65535,
     ],
 )
-def test_an_alias_that_cannot_be_ends_the_connection(mqtt5, topic, alias):
+def test_an_alias_out_of_range_ends_the_connection(mqtt5, topic, alias):
     client = mqtt5.connect()
     if alias == "one more":
         alias = client.connack.properties["topic_alias_maximum"] + 1
@@ -100,7 +100,7 @@ def test_an_alias_that_cannot_be_ends_the_connection(mqtt5, topic, alias):
 
 @pytest.mark.config("max_topic_alias 0")
 @pytest.mark.spec("MQTT-3.2.2-18", "MQTT-3.3.2-9", of="5.0")
-def test_where_none_is_announced_none_is_taken(mqtt5, topic):
+def test_with_maximum_0_every_alias_is_refused(mqtt5, topic):
     client = mqtt5.connect()
     assert "topic_alias_maximum" not in client.connack.properties
     client.send(codec.publish(topic, b"x", topic_alias=1))
@@ -109,7 +109,7 @@ def test_where_none_is_announced_none_is_taken(mqtt5, topic):
 
 @pytest.mark.config("max_topic_alias 3")
 @pytest.mark.spec("MQTT-3.2.2-17", "MQTT-3.3.2-12", of="5.0")
-def test_a_lower_maximum_holds(mqtt5, topic):
+def test_a_lower_maximum_is_announced_and_enforced(mqtt5, topic):
     client = mqtt5.connect()
     assert client.connack.properties["topic_alias_maximum"] == 3
     send(client, topic, 3)
@@ -133,8 +133,8 @@ def test_a_retained_message_has_the_topic_and_not_the_alias(mqtt5, topic):
 @pytest.mark.spec("MQTT-3.1.2-26", "MQTT-3.1.2-27", "MQTT-3.3.2-11", of="5.0")
 @pytest.mark.parametrize("maximum", [0, 1, 2, 5, 65535])
 @pytest.mark.parametrize("qos", QOS)
-def test_the_broker_keeps_to_the_clients_maximum(mqtt5, topic, maximum, qos):
-    """More topics than aliases, again and again: each message has its own topic."""
+def test_the_broker_respects_the_maximum_of_the_client(mqtt5, topic, maximum, qos):
+    """With more topics than aliases each message still has its own topic."""
     client = mqtt5.connect(topic_alias_maximum=maximum)
     client.subscribe(f"{topic}/+", qos=qos)
     publisher = mqtt5.connect()
@@ -148,7 +148,7 @@ def test_the_broker_keeps_to_the_clients_maximum(mqtt5, topic, maximum, qos):
 @pytest.mark.spec("MQTT-3.1.2-26", of="5.0")
 @pytest.mark.config("max_topic_alias_broker 10")
 @pytest.mark.parametrize("qos", [0, 1])  # MQTT.js loses the topic at QoS 2
-def test_it_saves_the_topic_where_it_may(mqtt5, topic, qos):
+def test_the_broker_sends_the_alias_instead_of_the_topic(mqtt5, topic, qos):
     topic += "/of/some/length"
     client = mqtt5.connect(topic_alias_maximum=1)
     client.subscribe(topic, qos=qos)
@@ -162,7 +162,7 @@ def test_it_saves_the_topic_where_it_may(mqtt5, topic, qos):
 
 @pytest.mark.ours("mosquitto's own maximum came with 2.1")
 @pytest.mark.config("max_topic_alias_broker 0")
-def test_or_not_at_all(mqtt5, topic):
+def test_with_max_topic_alias_broker_0_it_sends_no_alias(mqtt5, topic):
     client = mqtt5.connect(topic_alias_maximum=10)
     client.subscribe(topic)
     publisher = mqtt5.connect()
@@ -173,7 +173,7 @@ def test_or_not_at_all(mqtt5, topic):
 
 @pytest.mark.spec("MQTT-3.3.2-7", "MQTT-4.4.0-1", of="5.0")
 @pytest.mark.parametrize("maximum", [0, 3])
-def test_a_message_that_comes_again_has_its_topic_again(mqtt5, topic, maximum):
+def test_a_message_sent_again_has_its_topic(mqtt5, topic, maximum):
     client = mqtt5.connect("sub", session_expiry=60, topic_alias_maximum=3)
     client.subscribe(f"{topic}/+", qos=1)
     publisher = mqtt5.connect()
@@ -187,7 +187,7 @@ def test_a_message_that_comes_again_has_its_topic_again(mqtt5, topic, maximum):
 
 
 @pytest.mark.spec("MQTT-4.3.3-10", of="5.0")
-def test_a_qos_2_message_sent_again_may_be_named_or_not(mqtt5, topic, witness):
+def test_a_qos_2_message_may_be_repeated_with_the_alias_alone(mqtt5, topic, witness):
     client = mqtt5.connect()
     send(client, f"{topic}/a", 1, b"first")
     client.send(codec.publish(f"{topic}/a", b"x", 2, 7, topic_alias=1))
@@ -202,8 +202,9 @@ def test_a_qos_2_message_sent_again_may_be_named_or_not(mqtt5, topic, witness):
 @pytest.mark.config("limit connections 20")
 @pytest.mark.ours("mosquitto's tables grow")
 @pytest.mark.spec("MQTT-3.2.2-17", of="5.0")
-def test_long_topics_cost_nobody_else_an_alias(mqtt5, topic, witness):
-    """There is room for 21 times 16 topics of 1,024 bytes: who has most of it goes."""
+def test_long_topics_leave_the_aliases_of_others_alone(mqtt5, topic, witness):
+    """The arena holds 21 times 16 topics of 1,024 bytes. When it is full, the connection with the
+    most bytes in it is disconnected."""
     name = f"{topic}/" + "x" * 65400
     most, less = mqtt5.connect(), mqtt5.connect()
     for client, aliases in ((most, 3), (less, 2)):

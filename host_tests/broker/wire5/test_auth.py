@@ -1,4 +1,4 @@
-"""AUTH: methods that are not there, and login by SCRAM-SHA-256."""
+"""AUTH: unknown methods, and login by SCRAM-SHA-256."""
 
 import pytest
 
@@ -14,7 +14,7 @@ ABOUT = {"user": (("a", "b"), ("a", "c"))}
 )
 @pytest.mark.parametrize("method", ["PLAIN", "scram-sha-256", "SCRAM-SHA-1", "", "Füße"])
 @pytest.mark.parametrize("data", [None, b"", b"n,,n=user,r=abc"])
-def test_a_method_that_is_not_there_is_refused(mqtt5, method, data):
+def test_an_unknown_method_is_refused(mqtt5, method, data):
     more = {} if data is None else {"auth_data": data}
     mqtt5.refuse(*mqtt5.codes(0x8C, 0x87), auth_method=method, **more)
 
@@ -23,7 +23,7 @@ def test_a_method_that_is_not_there_is_refused(mqtt5, method, data):
 @pytest.mark.parametrize(
     "packet", ["f0 [ 19 [ 15 'SCRAM-SHA-256' ] ]", "f0 [ 18 [ 15 'X' 16 'd' ] ]", "f0 [ 19 ]"]
 )
-def test_without_a_method_at_connect_there_is_no_auth(mqtt5, packet):
+def test_without_a_method_at_connect_auth_is_an_error(mqtt5, packet):
     client = mqtt5.connect()
     client.send(wire(packet))
     client.expect_disconnect(*mqtt5.codes(0x82, 0x81))
@@ -36,13 +36,13 @@ class TestLogin:
         "MQTT-4.12.0-2", "MQTT-4.12.0-3", "MQTT-4.12.0-5", "MQTT-3.15.2-1", "MQTT-3.2.0-1",
         of="5.0",
     )  # fmt: skip
-    def test_who_knows_the_password_comes_in(self, mqtt5, topic):
+    def test_the_right_password_is_accepted(self, mqtt5, topic):
         client = login(mqtt5)
         client.subscribe(topic, qos=1)
         client.publish(topic, b"x", 1)
         client.receive(topic, b"x", 1)
 
-    def test_everything_of_the_connect_holds_then(self, mqtt5, topic):
+    def test_the_properties_of_the_connect_hold_after_the_login(self, mqtt5, topic):
         will = Will(topic, b"gone", 1, properties={"content_type": "text"})
         witness = login(mqtt5, "witness")
         witness.subscribe(topic, qos=1)
@@ -55,32 +55,32 @@ class TestLogin:
         client.receive(topic, b"gone", 1, content_type="text")
 
     @pytest.mark.spec("MQTT-3.15.2-2", "MQTT-3.15.2-3", of="5.0")
-    def test_in_packets_of_the_size_that_he_takes(self, mqtt5):
+    def test_it_respects_maximum_packet_size(self, mqtt5):
         login(mqtt5, maximum_packet_size=150, request_problem_info=0).expect_silence()
 
     @pytest.mark.spec("MQTT-4.12.0-4", "MQTT-3.1.4-2", "MQTT-4.13.2-1", of="5.0")
     @pytest.mark.parametrize(
         "who", [("user", "pencils"), ("user", ""), ("nobody", "pencil"), ("us,er=", "x")]
     )
-    def test_who_does_not_is_refused(self, mqtt5, who):
+    def test_a_wrong_user_or_password_is_refused(self, mqtt5, who):
         client, _, proof = begin(mqtt5, exchange=Exchange(*who))
         answer(client, proof)
         assert client.next() == Connack(False, 0x87)
         client.expect_last()
 
     @pytest.mark.parametrize("end", [b"", b"nonsense", b"c=biws,r=x,p=AAAA"])
-    def test_nor_who_answers_something_else(self, mqtt5, end):
+    def test_a_malformed_proof_is_refused(self, mqtt5, end):
         client, _, _ = begin(mqtt5)
         answer(client, end)
         assert client.next() == Connack(False, 0x87)
         client.expect_last()
 
     @pytest.mark.parametrize("first", [None, b"", b"nonsense", b"p=tls-unique,,n=user,r=a"])
-    def test_nor_who_begins_with_something_else(self, mqtt5, first):
+    def test_a_malformed_first_message_is_refused(self, mqtt5, first):
         more = {} if first is None else {"auth_data": first}
         mqtt5.refuse(0x87, auth_method=METHOD, **more)
 
-    def test_a_proof_is_good_once(self, mqtt5):
+    def test_a_proof_is_valid_for_its_own_challenge_only(self, mqtt5):
         _, _, old = begin(mqtt5)
         client, _, _ = begin(mqtt5)
         answer(client, old)
@@ -93,8 +93,8 @@ class TestLogin:
         ["c0 [ ]", "30 [ 't' [ ] ]", "82 [ 0001 [ ] 't' 00 ]",
          "10 [ 'MQTT' 05 02 0000 [ ] 'x' ]"],
     )  # fmt: skip
-    def test_nothing_else_may_come_before_the_end(self, mqtt5, packet):
-        """A CONNECT too many is answered as such, the rest by no packet."""
+    def test_another_packet_during_the_login_ends_the_connection(self, mqtt5, packet):
+        """A second CONNECT is answered with 0x82, the others not at all."""
         client, _, _ = begin(mqtt5)
         client.send(wire(packet))
         assert client.answer() == (Connack(False, 0x82) if packet.startswith("10") else None)
@@ -117,7 +117,7 @@ class TestLogin:
             ("f0 [ 18 [ 15 'SCRAM-SHA-256' 15 'SCRAM-SHA-256' ] ]", 0x82),
         ],
     )
-    def test_an_error_in_the_midst_is_told_by_connack(self, mqtt5, topic, packet, code):
+    def test_an_error_during_the_login_is_answered_by_connack(self, mqtt5, topic, packet, code):
         witness = login(mqtt5)
         witness.subscribe(topic)
         client, _, _ = begin(mqtt5, will=Will(topic))
@@ -128,7 +128,7 @@ class TestLogin:
 
     @pytest.mark.spec("MQTT-3.1.2-24", "MQTT-3.15.2-2", of="5.0")
     @pytest.mark.parametrize("most", [5, 60, 90])
-    def test_nor_is_there_a_challenge_larger_than_he_takes(self, mqtt5, most):
+    def test_a_challenge_above_maximum_packet_size_is_not_sent(self, mqtt5, most):
         client = mqtt5.socket()
         client.terms = {"maximum_packet_size": most}
         first = {"auth_method": METHOD, "auth_data": Exchange().first()}
@@ -137,11 +137,11 @@ class TestLogin:
         client.expect_last()
 
     @pytest.mark.spec("MQTT-3.1.2-30", of="5.0")
-    def test_but_a_disconnect_may(self, mqtt5):
+    def test_a_disconnect_during_the_login_is_allowed(self, mqtt5):
         client, _, _ = begin(mqtt5)
         client.disconnect()
 
-    def test_who_is_there_is_not_disturbed_before_the_login_is_done(self, mqtt5):
+    def test_a_takeover_happens_only_after_the_login(self, mqtt5):
         first = login(mqtt5, "me")
         second, _, proof = begin(mqtt5, "me")
         first.expect_silence()
@@ -149,7 +149,7 @@ class TestLogin:
         assert second.next().code == 0
         first.expect_disconnect(0x8E)
 
-    def test_several_log_in_at_once(self, mqtt5):
+    def test_several_clients_log_in_at_once(self, mqtt5):
         waiting = [begin(mqtt5) for _ in range(8)]
         for client, exchange, proof in reversed(waiting):
             answer(client, proof, 0x18, **ABOUT)
@@ -157,11 +157,11 @@ class TestLogin:
             assert connack.code == 0
             exchange.check(connack.properties["auth_data"])
 
-    def test_the_log_says_who_came_in(self, mqtt5):
+    def test_the_log_has_the_user_name(self, mqtt5):
         login(mqtt5, "alice")
         said = f"as '{mqtt5.client_id('alice')}' (p5, c1, k0, u'user')."
         mqtt5.broker.wait_for(lambda: said in mqtt5.broker.complaints(), said)
 
-    def test_without_a_method_nobody_comes_in(self, mqtt5):
+    def test_without_a_method_a_client_is_refused(self, mqtt5):
         mqtt5.refuse(0x87)
         mqtt5.refuse(0x86, username="user", password=b"pencil")

@@ -1,4 +1,4 @@
-"""AUTH once more: who is connected authenticates again, or is disconnected."""
+"""Re-authentication of a connected client."""
 
 import pytest
 
@@ -19,7 +19,7 @@ class TestAgain:
         return exchange.final(challenge.properties["auth_data"])
 
     @pytest.mark.spec("MQTT-4.12.1-1", "MQTT-4.12.0-5", "MQTT-3.15.2-1", of="5.0")
-    def test_a_client_authenticates_again_and_again(self, mqtt5, topic):
+    def test_a_client_authenticates_three_times(self, mqtt5, topic):
         client = login(mqtt5)
         client.subscribe(topic)
         for _ in range(3):
@@ -34,8 +34,8 @@ class TestAgain:
         client.expect_silence()
 
     @pytest.mark.spec("MQTT-4.12.1-1", "MQTT-4.4.0-1", of="5.0")
-    def test_with_messages_of_both_directions_under_way(self, mqtt5, topic):
-        """In the midst of both halves of QoS 2, and with the session kept for the next time."""
+    def test_messages_in_flight_in_both_directions_go_on(self, mqtt5, topic):
+        """Between the packets of QoS 2, and with a session that is resumed."""
         options = {"session_expiry": 60, "receive_maximum": 2}
         client = login(mqtt5, "me", **options)
         client.subscribe(topic, qos=2)
@@ -53,7 +53,7 @@ class TestAgain:
         client.release(900)
         client.receive(topic, b"1", 2)
         self.challenged(client, Exchange())
-        client.drop()  # in the midst of an exchange
+        client.drop()  # during an exchange
         client = login(mqtt5, "me", clean=False, **options)
         assert client.connack.session_present
         found = [client.next_message() for _ in range(2)]
@@ -63,7 +63,7 @@ class TestAgain:
         client.expect_silence()
 
     @pytest.mark.spec("MQTT-4.12.1-2", of="5.0")
-    def test_or_is_disconnected(self, mqtt5, topic):
+    def test_a_wrong_password_disconnects(self, mqtt5, topic):
         witness = login(mqtt5)
         witness.subscribe(topic)
         client = login(mqtt5, will=Will(topic))
@@ -73,7 +73,7 @@ class TestAgain:
 
     @pytest.mark.spec("MQTT-4.12.1-1", of="5.0")
     @pytest.mark.parametrize("method", ["PLAIN", "scram-sha-256", ""])
-    def test_but_not_by_another_method(self, mqtt5, method):
+    def test_another_method_disconnects(self, mqtt5, method):
         client = login(mqtt5)
         client.send(codec.auth(AGAIN, auth_method=method, auth_data=b"x"))
         client.expect_disconnect(0x82)
@@ -83,14 +83,14 @@ class TestAgain:
         [("f0 [ ]", 0x82), ("f0 [ 18 [ 15 'SCRAM-SHA-256' ] ]", 0x82), ("f0 [ 19 ]", 0x82),
          ("f0 [ 19 [ 15 'SCRAM-SHA-256' ] ]", 0x87), ("f0 [ 19 05 ]", 0x81)],
     )  # fmt: skip
-    def test_what_is_no_beginning_ends_the_connection(self, mqtt5, packet, code):
+    def test_a_malformed_first_message_disconnects(self, mqtt5, packet, code):
         client = login(mqtt5)
         client.send(wire(packet))
         client.expect_disconnect(code)
 
     @pytest.mark.spec("MQTT-3.15.2-1", of="5.0")
     @pytest.mark.parametrize("code", ["00", "01", "87"])
-    def test_nor_by_a_code_that_no_client_may_say(self, mqtt5, code):
+    def test_a_code_that_no_client_may_send_disconnects(self, mqtt5, code):
         client = login(mqtt5)
         client.send(wire(f"f0 [ {code} [ 15 'SCRAM-SHA-256' ] ]"))
         client.expect_disconnect(0x82)

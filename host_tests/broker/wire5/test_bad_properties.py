@@ -1,4 +1,4 @@
-"""Properties where they do not belong, twice, cut, or with values that they may not have."""
+"""Properties in the wrong packet, twice, cut, or with an invalid value."""
 
 import pytest
 
@@ -34,9 +34,9 @@ BELONG = {
     "unsubscribe": {"user"},
     "disconnect": {"session_expiry", *ABOUT},
 }  # fmt: skip
-# Belongs to the packet, but only in the other direction [3.3.4-6]; of the second the standard
-# does not say which error it is.
-OTHERS_WAY = {("publish", "subscription_id"): 0x82, ("disconnect", "server_reference"): 0x81}
+# A server may send these, a client may not [3.3.4-6]. For the second the standard does not say
+# which error it is.
+FROM_A_SERVER = {("publish", "subscription_id"): 0x82, ("disconnect", "server_reference"): 0x81}
 KINDS = pytest.mark.parametrize("kind", BELONG)
 pytestmark = pytest.mark.whole
 
@@ -76,19 +76,19 @@ def sized(body):
 @KINDS
 def test_a_property_that_does_not_belong_to_a_packet_is_malformed(mqtt5, kind):
     for name in SAMPLES.keys() - BELONG[kind]:
-        code = OTHERS_WAY.get((kind, name), 0x81)
-        if not (mqtt5.is_peer and (kind, name) in OTHERS_WAY):
+        code = FROM_A_SERVER.get((kind, name), 0x81)
+        if not (mqtt5.is_peer and (kind, name) in FROM_A_SERVER):
             expect_refused(mqtt5, kind, encode({name: SAMPLES[name]}), code, name)
 
 
 @KINDS
-def test_a_property_that_is_not_known_is_malformed(mqtt5, kind):
+def test_an_unknown_property_is_malformed(mqtt5, kind):
     for unknown in ("00 00", "04 00", "10 00 00 00 00", "2b 00", "7f 00", "80 01 00", "ff ff"):
         expect_refused(mqtt5, kind, sized(bytes.fromhex(unknown)), 0x81, unknown)
 
 
 @KINDS
-def test_a_property_that_stands_there_twice_is_a_protocol_error(mqtt5, kind):
+def test_a_repeated_property_is_a_protocol_error(mqtt5, kind):
     for name in BELONG[kind] - {"user"}:
         before = encode({"auth_method": "X"})[1:] if name == "auth_data" else b""
         one = encode({name: SAMPLES[name]})[1:]
@@ -98,7 +98,7 @@ def test_a_property_that_stands_there_twice_is_a_protocol_error(mqtt5, kind):
 
 
 @KINDS
-def test_but_user_properties_may(mqtt5, kind):
+def test_user_properties_may_be_repeated(mqtt5, kind):
     twice = encode({"user": (("a", "b"), ("a", "b"), ("", ""))})
     client = mqtt5.connect() if kind not in ("connect", "will") else mqtt5.socket()
     client.send(with_properties(kind, twice))
@@ -112,8 +112,8 @@ def test_but_user_properties_may(mqtt5, kind):
 
 
 @KINDS
-def test_a_property_that_is_cut_is_malformed(mqtt5, kind):
-    """By the length of the properties, whatever follows them."""
+def test_a_cut_property_is_malformed(mqtt5, kind):
+    """The length of the properties cuts it, whatever follows."""
     for name in BELONG[kind]:
         whole = encode({name: SAMPLES[name]})[1:]
         for end in {1, len(whole) - 1}:
@@ -123,7 +123,7 @@ def test_a_property_that_is_cut_is_malformed(mqtt5, kind):
 @pytest.mark.spec("MQTT-1.5.4-1", "MQTT-1.5.4-2", "MQTT-1.5.7-1", "MQTT-3.3.2-13", of="5.0")
 @pytest.mark.spec("MQTT-3.3.2-19", of="5.0")
 @KINDS
-def test_a_text_that_is_none_is_malformed(mqtt5, kind):
+def test_invalid_utf_8_is_malformed(mqtt5, kind):
     for name in BELONG[kind]:
         for what, bad in BAD_TEXT.items():
             values: dict[str | int, list[Value]] = {
@@ -158,17 +158,17 @@ LATER_VALUES = [
 
 
 @pytest.mark.parametrize(("packet", "code"), VALUES)
-def test_a_connect_with_a_value_that_cannot_be(mqtt5, packet, code):
+def test_a_connect_with_an_invalid_value_is_refused(mqtt5, packet, code):
     refuse_connect(mqtt5, packet, code)
 
 
 @pytest.mark.parametrize(("packet", "code"), LATER_VALUES)
-def test_a_packet_with_a_value_that_cannot_be(mqtt5, packet, code):
+def test_a_packet_with_an_invalid_value_ends_the_connection(mqtt5, packet, code):
     refuse(mqtt5, mqtt5.connect(), packet, code)
 
 
 @pytest.mark.parametrize("vector", ["30 [ 't' [ 01 02 ] ]", "30 [ 't' [ 01 ff ] ]"])
-def test_a_payload_format_that_nobody_knows_is_a_protocol_error(mqtt5, vector):
+def test_an_unknown_payload_format_is_a_protocol_error(mqtt5, vector):
     """The peer may pass it on."""
     client = mqtt5.connect()
     client.send(wire(vector) + codec.PINGREQ)

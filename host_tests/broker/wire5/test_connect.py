@@ -1,4 +1,4 @@
-"""CONNECT and CONNACK: what is accepted, what is announced, what is refused."""
+"""CONNECT and CONNACK in MQTT 5.0: what is accepted, announced and refused."""
 
 import pytest
 
@@ -26,12 +26,12 @@ def test_a_connect_is_answered_with_one_connack(mqtt5):
 
 
 @pytest.mark.spec("MQTT-2.2.2-1", "MQTT-4.12.0-6", "MQTT-3.1.2-28", of="5.0")
-def test_the_connack_announces_no_more_than_there_is_to_say(mqtt5):
+def test_the_connack_has_no_property_without_need(mqtt5):
     properties = mqtt5.connect().connack.properties
-    assert not set(AVAILABLE) & set(properties), "what is there needs no announcement"
-    untold = {"assigned_client_id", "session_expiry", "server_keep_alive", "response_info"}
-    untold |= {"auth_method", "auth_data", "server_reference"}
-    assert not untold & set(properties), properties
+    assert not set(AVAILABLE) & set(properties), "these are available by default"
+    unsent = {"assigned_client_id", "session_expiry", "server_keep_alive", "response_info"}
+    unsent |= {"auth_method", "auth_data", "server_reference"}
+    assert not unsent & set(properties), properties
 
 
 @pytest.mark.ours("mosquitto's packets have no maximum")
@@ -46,12 +46,12 @@ def test_the_connack_announces_what_the_tables_hold(mqtt5):
     "client_id",
     ["0", "azAZ09", "abcdefghijklmnopqrstuvw", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "Füße/😀 x"],
 )
-def test_client_ids_that_every_server_takes_and_some_more(mqtt5, client_id):
+def test_client_ids_that_every_server_accepts_and_others(mqtt5, client_id):
     assert mqtt5.socket().connect(codec.connect(client_id)).code == 0
 
 
 @pytest.mark.spec("MQTT-3.1.3-6", "MQTT-3.1.3-7", "MQTT-3.2.2-16", of="5.0")
-def test_an_empty_client_id_gets_one_of_its_own(mqtt5):
+def test_an_empty_client_id_gets_an_assigned_one(mqtt5):
     first, second = mqtt5.socket(), mqtt5.socket()
     given = [
         client.connect(codec.connect("")).properties["assigned_client_id"]
@@ -66,7 +66,7 @@ def test_an_empty_client_id_gets_one_of_its_own(mqtt5):
 
 
 @pytest.mark.spec("MQTT-3.1.3-7", "MQTT-3.1.2-6", of="5.0")
-def test_an_assigned_client_id_finds_its_session_again(mqtt5, topic):
+def test_an_assigned_client_id_resumes_its_session(mqtt5, topic):
     client = mqtt5.socket()
     answer = client.connect(codec.connect("", clean=False, session_expiry=60))
     client.subscribe(topic)
@@ -91,9 +91,9 @@ OTHER += [(name, 5) for name in ("MQIsdp", "mqtt", "MQT", "MQTT5", "")]
 @pytest.mark.spec("MQTT-3.1.2-2", "MQTT-3.1.2-1", of="5.0")
 @pytest.mark.parametrize(("name", "level"), OTHER)
 def test_other_protocols_are_refused(mqtt5, name, level):
-    """A level in the words of the version before, another name without a word.
+    """Another level with the CONNACK of 3.1.1, another name without a CONNACK.
 
-    The peer may say 0x84."""
+    The peer may send 0x84."""
     client = mqtt5.socket()
     client.send(wire(f"10 [ '{name}' {level:02x} 02 0000 [ ] 'x' ]"))
     said = client.read_to_end()
@@ -113,7 +113,7 @@ def test_a_second_connect_ends_the_connection(mqtt5):
 
 
 @pytest.mark.spec("MQTT-3.1.3-1", "MQTT-3.1.2-9", "MQTT-3.1.2-17", "MQTT-3.1.2-19", of="5.0")
-def test_everything_that_a_connect_can_have(mqtt5, topic):
+def test_a_connect_with_all_fields_and_properties(mqtt5, topic):
     will = codec.Will(topic, b"gone", 1, True, properties={
         "will_delay": 1, "payload_format": 1, "message_expiry": 60, "content_type": "text/plain",
         "response_topic": "r", "correlation_data": b"\0\1", "user": (("a", "1"), ("a", "2")),
@@ -128,7 +128,7 @@ def test_everything_that_a_connect_can_have(mqtt5, topic):
 
 
 @pytest.mark.spec("MQTT-3.1.2-16", "MQTT-3.1.2-18", of="5.0")
-def test_a_password_needs_no_user_name_any_more(mqtt5):
+def test_a_password_needs_no_user_name(mqtt5):
     mqtt5.connect(password=b"secret").expect_silence()
     mqtt5.connect(username="user").expect_silence()
     mqtt5.connect(username="", password=b"").expect_silence()
@@ -136,7 +136,7 @@ def test_a_password_needs_no_user_name_any_more(mqtt5):
 
 @pytest.mark.config("allow_anonymous false")
 @pytest.mark.spec("MQTT-3.1.4-2", "MQTT-3.1.4-6", "MQTT-4.13.2-1", "MQTT-3.2.2-6", of="5.0")
-def test_who_has_to_give_a_user_name_is_refused_without(mqtt5, topic):
+def test_a_missing_user_name_is_refused(mqtt5, topic):
     client = mqtt5.socket()
     client.send(mqtt5.packet("nobody") + codec.publish(topic, b"never", retain=True))
     assert client.next().code in mqtt5.codes(0x87, 0x86)
@@ -146,35 +146,35 @@ def test_who_has_to_give_a_user_name_is_refused_without(mqtt5, topic):
 @pytest.mark.ours("mosquitto makes it an error to ask for response information")
 @pytest.mark.spec("MQTT-3.1.2-28", of="5.0")
 @pytest.mark.config("response_information answers/here")
-@pytest.mark.parametrize(("asked", "told"), [(None, None), (0, None), (1, "answers/here")])
-def test_response_information_is_for_who_asks(mqtt5, asked, told):
+@pytest.mark.parametrize(("asked", "answered"), [(None, None), (0, None), (1, "answers/here")])
+def test_response_information_is_sent_on_request(mqtt5, asked, answered):
     wanted = {} if asked is None else {"request_response_info": asked}
     client = mqtt5.connect(**wanted)
-    assert client.connack.properties.get("response_info") == told
+    assert client.connack.properties.get("response_info") == answered
 
 
 @pytest.mark.ours("mosquitto makes it an error to ask for response information")
 @pytest.mark.config("response_information answers/here")
-@pytest.mark.parametrize(("most", "told"), [(30, None), (31, "answers/here")])
-def test_response_information_that_is_too_large_is_left_out(mqtt5, most, told):
+@pytest.mark.parametrize(("most", "answered"), [(30, None), (31, "answers/here")])
+def test_response_information_that_is_too_large_is_left_out(mqtt5, most, answered):
     client = mqtt5.connect(request_response_info=1, maximum_packet_size=most)
-    assert client.connack.properties.get("response_info") == told
+    assert client.connack.properties.get("response_info") == answered
 
 
 @pytest.mark.config("max_keepalive 10")
 @pytest.mark.spec("MQTT-3.2.2-22", of="5.0")
 @pytest.mark.parametrize(
-    ("asked", "told"), [(5, None), (10, None), (11, 10), (65535, 10), (0, 10)]
+    ("asked", "answered"), [(5, None), (10, None), (11, 10), (65535, 10), (0, 10)]
 )
-def test_the_keep_alive_is_lowered(mqtt5, asked, told):
+def test_the_keep_alive_is_lowered(mqtt5, asked, answered):
     client = mqtt5.connect(keep_alive=asked)
-    assert client.connack.properties.get("server_keep_alive") == told
+    assert client.connack.properties.get("server_keep_alive") == answered
 
 
 @pytest.mark.ours("mosquitto counts whole seconds, and looks seldom")
 @pytest.mark.config("max_keepalive 1")
 @pytest.mark.spec("MQTT-3.1.2-22", "MQTT-3.2.2-22", of="5.0")
-def test_a_lowered_keep_alive_holds(mqtt5, topic):
+def test_a_lowered_keep_alive_is_enforced(mqtt5, topic):
     witness = mqtt5.connect("witness", keep_alive=1)
     witness.subscribe(topic)
     silent = mqtt5.connect(keep_alive=100, will=codec.Will(topic))
@@ -193,7 +193,7 @@ def test_a_lowered_keep_alive_holds(mqtt5, topic):
     "packet",
     ["c0 [ ]", "30 [ 't' [ ] ]", "e0 [ ]", "e0 [ 00 ]", "f0 [ 18 [ ] ]", "82 [ 0001 [ ] 't' 00 ]"],
 )
-def test_whatever_comes_before_connect_is_not_answered(mqtt5, packet):
+def test_a_packet_before_connect_is_not_answered(mqtt5, packet):
     client = mqtt5.socket()
     client.send(wire(packet) + mqtt5.packet())
     client.expect_closed()

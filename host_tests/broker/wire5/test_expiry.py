@@ -1,4 +1,4 @@
-"""Message Expiry Interval: passed on less the time waited, and what it puts an end to."""
+"""Message Expiry Interval: passed on less the time waited; expired messages are dropped."""
 
 import time
 
@@ -18,14 +18,14 @@ def left(message):
 @pytest.mark.spec("MQTT-3.3.2-6", of="5.0")
 @pytest.mark.parametrize("seconds", [10, 256, 65536, 0xFFFFFFFF])
 @pytest.mark.parametrize("qos", QOS)
-def test_who_is_there_gets_nearly_all_of_it(mqtt5, topic, qos, seconds):
+def test_a_connected_client_gets_nearly_all_of_it(mqtt5, topic, qos, seconds):
     client = mqtt5.connect()
     client.subscribe(topic, qos=qos)
     client.publish(topic, b"x", qos, message_expiry=seconds)
     assert left(client.next_message()) in (seconds, seconds - 1)
 
 
-def test_without_one_there_is_none(mqtt5, topic):
+def test_a_message_without_one_is_sent_without_one(mqtt5, topic):
     client = mqtt5.connect()
     client.subscribe(topic, qos=1)
     client.publish(topic, b"x", 1)
@@ -33,7 +33,7 @@ def test_without_one_there_is_none(mqtt5, topic):
 
 
 def published(mqtt5, topic, retain):
-    """Messages of short, long and endless life in each QoS."""
+    """Messages with a short, a long and no expiry in each QoS."""
     publisher = mqtt5.connect()
     for qos in QOS:
         for name, life in (("short", 1), ("long", 100), ("endless", None)):
@@ -44,7 +44,7 @@ def published(mqtt5, topic, retain):
 
 
 def names(messages, qos):
-    """What has not expired, and is as much younger as it should be."""
+    """These have not expired, and their expiry is less by the time waited."""
     found = sorted(m.topic.split("/", 2)[2] for m in messages)
     assert found == sorted(f"{name}/{q}" for name in ("long", "endless") for q in qos), found
     for message in messages:
@@ -53,8 +53,7 @@ def names(messages, qos):
 
 @pytest.mark.waits
 @pytest.mark.spec("MQTT-3.3.2-5", "MQTT-3.3.2-6", of="5.0")
-def test_what_waits_grows_older_and_expires(mqtt5, topic):
-    """Sessions that are away and retained messages, in one wait."""
+def test_queued_and_retained_messages_expire(mqtt5, topic):
     away = mqtt5.connect("away", session_expiry=60)
     old = mqtt5.older("old", clean=False)
     for client in (away, old):
@@ -80,7 +79,7 @@ def test_what_waits_grows_older_and_expires(mqtt5, topic):
 @pytest.mark.waits
 @pytest.mark.ours("mosquitto lets what was sent expire too")
 @pytest.mark.spec("MQTT-4.3.3-7", "MQTT-4.3.3-13", "MQTT-4.4.0-1", of="5.0")
-def test_what_was_sent_does_not_expire(mqtt5, topic):
+def test_messages_in_flight_do_not_expire(mqtt5, topic):
     client = mqtt5.connect("sub", session_expiry=60)
     client.subscribe(f"{topic}/#", qos=2)
     publisher = mqtt5.connect()
@@ -102,7 +101,7 @@ def test_what_was_sent_does_not_expire(mqtt5, topic):
 @pytest.mark.waits
 @pytest.mark.ours("mosquitto sends nothing more behind what has expired")
 @pytest.mark.spec("MQTT-3.3.2-5", "MQTT-3.3.2-6", of="5.0")
-def test_what_waits_for_a_window_expires_too(mqtt5, topic):
+def test_messages_that_wait_for_the_window_expire(mqtt5, topic):
     client = mqtt5.connect(receive_maximum=1)
     client.subscribe(f"{topic}/live/#", qos=2)
     client.publish(f"{topic}/live/first", b"blocks", 1)

@@ -1,4 +1,4 @@
-"""Receive Maximum, both ways: how many QoS 1 and 2 messages may be under way."""
+"""Receive Maximum in both directions: how many QoS 1 and 2 messages may be in flight."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from .codec import Ack
 
 
 def fill(mqtt5, topic, maximum, qos, count):
-    """A subscriber with that Receive Maximum, and so many messages for it."""
+    """A subscriber with that Receive Maximum, and `count` messages for it."""
     subscriber = mqtt5.connect("sub", receive_maximum=maximum, session_expiry=60)
     subscriber.subscribe(f"{topic}/{qos}", qos=qos)
     subscriber.subscribe(f"{topic}/0")
@@ -24,7 +24,7 @@ def payloads(messages):
 @pytest.mark.spec("MQTT-3.3.4-9", "MQTT-4.9.0-1", "MQTT-4.9.0-2", "MQTT-4.3.2-3", of="5.0")
 @pytest.mark.parametrize("qos", [1, 2])
 @pytest.mark.parametrize("maximum", [1, 2, 7, 20])
-def test_no_more_are_sent_than_the_client_takes(mqtt5, topic, maximum, qos):
+def test_no_more_are_sent_than_the_receive_maximum(mqtt5, topic, maximum, qos):
     subscriber, _ = fill(mqtt5, topic, maximum, qos, 25)
     found = subscriber.publishes()
     assert payloads(found) == list(range(maximum))
@@ -50,7 +50,7 @@ def test_a_qos_2_message_counts_until_its_pubcomp(mqtt5, topic):
 @pytest.mark.ours("mosquitto goes on waiting for a PUBCOMP")
 @pytest.mark.spec("MQTT-4.3.3-9", "MQTT-4.4.0-2", "MQTT-4.9.0-2", of="5.0")
 @pytest.mark.parametrize("qos", [1, 2])
-def test_or_until_it_is_refused(mqtt5, topic, qos):
+def test_a_refused_message_counts_no_longer(mqtt5, topic, qos):
     subscriber, _ = fill(mqtt5, topic, 1, qos, 4)
     for i in range(4):
         message = subscriber.expect_publish(f"{topic}/{qos}", b"%d" % i, qos)
@@ -61,7 +61,7 @@ def test_or_until_it_is_refused(mqtt5, topic, qos):
 
 
 @pytest.mark.spec("MQTT-3.3.4-10", "MQTT-4.9.0-3", of="5.0")
-def test_everything_else_goes_on_meanwhile(mqtt5, topic):
+def test_other_packets_pass_a_full_window(mqtt5, topic):
     subscriber, publisher = fill(mqtt5, topic, 1, 1, 3)
     assert payloads(subscriber.publishes()) == [0]
     publisher.publish(f"{topic}/0", b"5", 0)
@@ -89,7 +89,7 @@ def test_each_connection_has_its_own_maximum(mqtt5, topic):
 
 
 @pytest.mark.spec("MQTT-3.3.4-9", of="5.0")
-def test_a_retained_flood_keeps_to_it_too(mqtt5, topic):
+def test_retained_messages_respect_it(mqtt5, topic):
     publisher = mqtt5.connect()
     for i in range(6):
         publisher.publish(f"{topic}/{i}", b"%d" % i, 1, retain=True)
@@ -113,7 +113,7 @@ def quota(client):
 
 @pytest.mark.ours("mosquitto refuses the message with 0x97, and keeps the connection")
 @pytest.mark.spec("MQTT-3.3.4-7", "MQTT-4.9.0-2", "MQTT-4.13.1-1", of="5.0")
-def test_who_sends_more_than_the_broker_takes_is_told_so(mqtt5, topic):
+def test_a_client_that_exceeds_it_is_disconnected(mqtt5, topic):
     client = mqtt5.connect()
     for i in range(1, quota(client) + 1):
         client.send(codec.publish(topic, b"x", 2, i))
@@ -124,7 +124,7 @@ def test_who_sends_more_than_the_broker_takes_is_told_so(mqtt5, topic):
 
 
 @pytest.mark.spec("MQTT-3.3.4-7", "MQTT-4.3.3-12", of="5.0")
-def test_a_released_message_makes_room(mqtt5, topic):
+def test_a_released_message_counts_no_longer(mqtt5, topic):
     client = mqtt5.connect()
     maximum = quota(client)
     for i in range(1, maximum + 1):

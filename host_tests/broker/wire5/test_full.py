@@ -1,4 +1,4 @@
-"""What a publisher of MQTT 5.0 is told where there is no room, or too much of a message."""
+"""Full tables and messages that are too large, in MQTT 5.0."""
 
 import pytest
 
@@ -14,7 +14,7 @@ RELEASE = "qos2_delivery release\n"
 
 
 def answered(client, topic, payload, qos, *codes, packet_id=77):
-    """Publish, and be answered by one of these codes; with an error the id is free again."""
+    """Publish, and get an acknowledgement with one of these codes."""
     client.send(codec.publish(topic, payload, qos, packet_id))
     answer = client.next()
     assert isinstance(answer, Ack), answer
@@ -23,7 +23,7 @@ def answered(client, topic, payload, qos, *codes, packet_id=77):
 
 
 class TestSize:
-    """A limit that the administrator has set is a quota; "too large" is no code of PUBACK."""
+    """message_size_limit is a quota; PUBACK has no code "packet too large"."""
 
     def check(self, mqtt5, topic, qos):
         subscriber, publisher = mqtt5.connect(), mqtt5.connect()
@@ -39,13 +39,13 @@ class TestSize:
     @pytest.mark.ours("mosquitto says 0x95, which PUBACK and PUBREC do not have")
     @pytest.mark.spec("MQTT-3.4.2-1", "MQTT-3.5.2-1", of="5.0")
     @QOS
-    def test_a_payload_over_the_limit_exceeds_a_quota_and_goes_nowhere(self, mqtt5, topic, qos):
+    def test_a_payload_over_the_limit_has_0x97_and_is_not_delivered(self, mqtt5, topic, qos):
         self.check(mqtt5, topic, qos)
 
     @pytest.mark.ours("a key of our own")
     @pytest.mark.config(LIMIT + RELEASE + "when_full messages disconnect")
     @QOS
-    def test_and_never_ends_the_connection(self, mqtt5, topic, qos):
+    def test_it_does_not_end_the_connection(self, mqtt5, topic, qos):
         self.check(mqtt5, topic, qos)
 
 
@@ -53,7 +53,7 @@ class TestSize:
 @pytest.mark.ours("mosquitto's tables grow")
 class TestMessages:
     def fill(self, mqtt5, topic):
-        """Six messages that wait, which is all that there is room for."""
+        """Six queued messages, which fill the table."""
         away = mqtt5.connect("away", session_expiry=60)
         away.subscribe(topic, qos=1)
         away.disconnect()
@@ -62,7 +62,7 @@ class TestMessages:
             publisher.publish(topic, b"%d" % n, 1)
         return publisher
 
-    def check_room(self, mqtt5, topic, publisher):
+    def check_free_again(self, mqtt5, topic, publisher):
         away = mqtt5.connect("away", clean=False)
         assert [m.payload for m in away.receive_all()] == [b"%d" % n for n in range(6)]
         away.ping()  # the acknowledgements have been read
@@ -73,11 +73,11 @@ class TestMessages:
         "config", [pytest.param(text, marks=pytest.mark.config(text)) for text in
                    (QUEUE, QUEUE + RELEASE)],
     )  # fmt: skip
-    def test_the_newest_is_refused_and_its_id_is_free(self, mqtt5, topic, config):
+    def test_the_newest_message_has_0x97_and_its_id_is_free(self, mqtt5, topic, config):
         publisher = self.fill(mqtt5, topic)
         for qos in (1, 2, 1, 2):
             answered(publisher, topic, b"too many", qos, QUOTA)
-        self.check_room(mqtt5, topic, publisher)
+        self.check_free_again(mqtt5, topic, publisher)
 
     @pytest.mark.parametrize(
         "config", [pytest.param(text, marks=pytest.mark.config(text + QUEUE)) for text in
@@ -85,11 +85,11 @@ class TestMessages:
                     "when_full messages disconnect\n" + RELEASE)],
     )  # fmt: skip
     @QOS
-    def test_or_the_publisher_is_disconnected(self, mqtt5, topic, config, qos):
+    def test_with_disconnect_the_publisher_is_disconnected(self, mqtt5, topic, config, qos):
         publisher = self.fill(mqtt5, topic)
         publisher.send(codec.publish(topic, b"too many", qos, 7))
         publisher.expect_disconnect(QUOTA)
-        self.check_room(mqtt5, topic, mqtt5.connect("pub"))
+        self.check_free_again(mqtt5, topic, mqtt5.connect("pub"))
 
 
 SMALL = "limit topic_bytes 100\nlimit levels 5\nlimit tx_bytes 640\nlimit shares 0\n"
@@ -115,7 +115,7 @@ class TestSubscribing:
         assert client.withdraw(*(name for name, _ in wanted)) == (0x11, 0)
 
     def test_an_answer_larger_than_the_outgoing_buffer_ends_the_connection(self, mqtt5, topic):
-        """With none of its filters subscribed, and none withdrawn."""
+        """No filter of it is subscribed, and none unsubscribed."""
         filters = [f"{topic}/{i}" for i in range(640)]
         for packet in (
             codec.subscribe(9, *((name, 1) for name in filters)),
@@ -130,7 +130,7 @@ class TestSubscribing:
             client.publish(filters[1], b"never", 1)
             assert [m.payload for m in client.receive_all()] == [b"still"]
 
-    def test_one_that_fits_is_given(self, mqtt5, topic):
+    def test_the_largest_answer_that_fits_is_sent(self, mqtt5, topic):
         client = mqtt5.connect()
         filters = [f"{topic}/{i}" for i in range(640 - 5 - 1)]
         assert client.request(*((name, 1) for name in filters)) == (1,) * 634
@@ -141,7 +141,6 @@ class TestSubscribing:
 @pytest.mark.ours("mosquitto's topics have no limit")
 @pytest.mark.spec("MQTT-3.1.4-1", of="5.0")
 def test_a_will_topic_that_is_too_long_is_refused(mqtt5, topic):
-    """And so is no other: what is published later to the same one ends its connection."""
     name = (f"{topic}/" + "x" * 200)[:101]
     mqtt5.refuse(0x90, will=Will(name))
     witness = mqtt5.connect()

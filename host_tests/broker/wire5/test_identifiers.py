@@ -1,4 +1,4 @@
-"""Subscription identifiers: which subscriptions a message came by."""
+"""Subscription identifiers: the subscriptions that a message matched."""
 
 import pytest
 
@@ -8,7 +8,7 @@ QOS = [0, 1, 2]
 
 
 def by(message):
-    """The identifiers of a message, in no order."""
+    """The identifiers of a message, sorted."""
     return sorted(message.properties.get("subscription_id", ()))
 
 
@@ -22,7 +22,7 @@ def test_a_message_has_the_identifier_of_its_subscription(mqtt5, topic, number):
         client.receive(topic, b"x", qos, subscription_id=(number,))
 
 
-def test_it_is_of_all_filters_in_the_subscribe(mqtt5, topic):
+def test_all_filters_of_a_subscribe_have_its_identifier(mqtt5, topic):
     client = mqtt5.connect()
     client.subscribe(f"{topic}/a", f"{topic}/b", subscription_id=7)
     client.subscribe(f"{topic}/c")
@@ -34,13 +34,13 @@ def test_it_is_of_all_filters_in_the_subscribe(mqtt5, topic):
 
 
 def all_of(messages):
-    """The identifiers of one copy or several, which a server is free to choose between."""
+    """The identifiers of one copy or of several; a server may send either."""
     return sorted(number for message in messages for number in by(message))
 
 
 @pytest.mark.spec("MQTT-3.3.4-2", "MQTT-3.3.4-3", "MQTT-3.3.4-4", of="5.0")
 @pytest.mark.parametrize("qos", QOS)
-def test_overlapping_subscriptions_are_all_named(mqtt5, topic, qos):
+def test_the_identifiers_of_all_overlapping_subscriptions_are_sent(mqtt5, topic, qos):
     client = mqtt5.connect()
     client.subscribe(f"{topic}/+", qos=0, subscription_id=1)
     client.subscribe(f"{topic}/a", qos=1, subscription_id=200)
@@ -58,7 +58,7 @@ def test_overlapping_subscriptions_are_all_named(mqtt5, topic, qos):
 
 
 @pytest.mark.config("allow_duplicate_messages true")
-@pytest.mark.ours("mosquitto sends one copy, whatever it is told")
+@pytest.mark.ours("mosquitto sends one copy, always")
 @pytest.mark.spec("MQTT-3.3.4-5", of="5.0")
 def test_copies_have_the_identifier_of_their_own_subscription(mqtt5, topic):
     client = mqtt5.connect()
@@ -71,7 +71,7 @@ def test_copies_have_the_identifier_of_their_own_subscription(mqtt5, topic):
 
 
 @pytest.mark.spec("MQTT-3.8.4-3", of="5.0")
-def test_the_last_subscribe_replaces_it(mqtt5, topic):
+def test_subscribing_again_replaces_the_identifier(mqtt5, topic):
     client = mqtt5.connect()
     client.subscribe(topic, subscription_id=1)
     client.subscribe(topic, subscription_id=2)
@@ -83,7 +83,7 @@ def test_the_last_subscribe_replaces_it(mqtt5, topic):
 
 
 @pytest.mark.spec("MQTT-3.3.4-3", of="5.0")
-def test_it_is_kept_with_the_session_and_with_what_waits(mqtt5, topic):
+def test_the_identifier_is_stored_with_the_session_and_its_messages(mqtt5, topic):
     away = mqtt5.connect("away", session_expiry=60)
     away.subscribe(topic, qos=1, subscription_id=1000)
     away.disconnect()
@@ -98,7 +98,7 @@ def test_it_is_kept_with_the_session_and_with_what_waits(mqtt5, topic):
     away.receive(topic, b"live", 1, subscription_id=(1000,))
 
 
-def test_a_retained_message_has_it_too(mqtt5, topic):
+def test_a_retained_message_has_the_identifier(mqtt5, topic):
     publisher = mqtt5.connect()
     publisher.publish(topic, b"kept", 1, retain=True, user=(("a", "b"),))
     client = mqtt5.connect()
@@ -107,7 +107,7 @@ def test_a_retained_message_has_it_too(mqtt5, topic):
     publisher.publish(topic, b"", retain=True)
 
 
-def test_each_client_has_its_own(mqtt5, topic):
+def test_each_client_gets_its_own_identifier(mqtt5, topic):
     clients = [mqtt5.connect() for _ in range(4)]
     for number, client in enumerate(clients[1:], 1):
         client.subscribe(topic, qos=number % 3, subscription_id=number)
@@ -121,14 +121,14 @@ def test_each_client_has_its_own(mqtt5, topic):
 @pytest.mark.ours("mosquitto takes it from clients")
 @pytest.mark.spec("MQTT-3.3.4-6", of="5.0")
 @pytest.mark.parametrize("numbers", [1, (1, 2)])
-def test_a_clients_publish_has_none(mqtt5, topic, numbers):
+def test_a_client_may_not_publish_an_identifier(mqtt5, topic, numbers):
     client = mqtt5.connect()
     client.send(codec.publish(topic, b"x", subscription_id=numbers))
     client.expect_disconnect(0x82)
 
 
 @pytest.mark.parametrize("qos", QOS)
-def test_a_subscription_that_does_not_take_ones_own_messages_is_not_named(mqtt5, topic, qos):
+def test_a_no_local_subscription_adds_no_identifier_to_own_messages(mqtt5, topic, qos):
     client = mqtt5.connect()
     client.subscribe(f"{topic}/+", qos=2, subscription_id=1)
     client.subscribe(f"{topic}/a", qos=2, options=codec.NO_LOCAL, subscription_id=2)
@@ -141,8 +141,8 @@ def test_a_subscription_that_does_not_take_ones_own_messages_is_not_named(mqtt5,
     assert all_of(client.receive_all()) == [1, 2, 3]
 
 
-def test_what_comes_again_comes_as_it_was(mqtt5, topic):
-    """Whatever has become of the subscriptions since."""
+def test_a_message_sent_again_has_its_old_identifier(mqtt5, topic):
+    """Even if the subscriptions have changed since."""
     client = mqtt5.connect("sub", session_expiry=60)
     client.subscribe(f"{topic}/a", qos=1, subscription_id=1)
     client.publish(f"{topic}/a", b"x", 1)
@@ -157,7 +157,7 @@ def test_what_comes_again_comes_as_it_was(mqtt5, topic):
 @pytest.mark.spec("MQTT-3.3.4-3", "MQTT-3.3.4-4", of="5.0")
 @pytest.mark.parametrize("expiry", [{}, {"message_expiry": 1000}], ids=["", "expires"])
 @pytest.mark.parametrize("qos", QOS)
-def test_all_are_named_where_the_topic_is_larger_than_a_buffer(mqtt5, topic, qos, expiry):
+def test_all_identifiers_are_sent_with_a_topic_larger_than_a_buffer(mqtt5, topic, qos, expiry):
     name = f"{topic}/" + "x" * 17000
     client = mqtt5.connect(topic_alias_maximum=5)
     client.subscribe(f"{topic}/+", qos=1, subscription_id=1)

@@ -1,4 +1,4 @@
-"""Packets that no client may send: each ends its connection, with the right reason."""
+"""Packets that no client may send: each ends its connection with the right reason code."""
 
 import pytest
 
@@ -38,7 +38,7 @@ BAD_CONNECT = [
     case("surplus", "10 [ 'MQTT' 05 02 0000 [ ] 'x' 00 ]", "81"),
 ]  # fmt: skip
 
-# Where the version cannot be read, or what is no CONNECT: nobody knows which CONNACK.
+# The broker cannot read the version, so it does not know which CONNACK to send.
 UNREADABLE_CONNECT = [
     case("fixed-header-flag", "11 [ 'MQTT' 05 02 0000 [ ] 'x' ]", "81", FLAGS),
     case("no-keep-alive", "10 [ 'MQTT' 05 02 ]", "81"),
@@ -157,13 +157,13 @@ BAD_OTHERS = [
 
 @pytest.mark.spec("MQTT-3.1.4-1", of="5.0")
 @pytest.mark.parametrize(("packet", "code"), BAD_CONNECT)
-def test_a_connect_that_is_wrong_is_refused(mqtt5, packet, code):
+def test_a_malformed_connect_is_refused(mqtt5, packet, code):
     refuse_connect(mqtt5, packet, code)
 
 
 @pytest.mark.spec("MQTT-3.1.4-1", of="5.0")
 @pytest.mark.parametrize(("packet", "code"), UNREADABLE_CONNECT)
-def test_a_connect_that_tells_no_version_is_not_answered(mqtt5, packet, code):
+def test_a_connect_without_a_readable_version_is_not_answered(mqtt5, packet, code):
     if mqtt5.is_peer:
         refuse_connect(mqtt5, packet, code)
     else:
@@ -176,7 +176,7 @@ def test_a_connect_that_tells_no_version_is_not_answered(mqtt5, packet, code):
 @pytest.mark.parametrize(
     ("packet", "code"), BAD_PUBLISH + BAD_ACKNOWLEDGEMENTS + BAD_SUBSCRIBE + BAD_OTHERS
 )
-def test_a_packet_that_is_wrong_ends_the_connection(mqtt5, packet, code):
+def test_a_protocol_violation_ends_the_connection(mqtt5, packet, code):
     refuse(mqtt5, mqtt5.connect(), packet + codec.PINGREQ, code)
 
 
@@ -184,7 +184,7 @@ def test_a_packet_that_is_wrong_ends_the_connection(mqtt5, packet, code):
     "MQTT-1.5.4-1", "MQTT-1.5.4-2", "MQTT-3.1.3-4", "MQTT-3.1.3-11", "MQTT-3.1.3-12", of="5.0"
 )
 @pytest.mark.parametrize("text", BAD_TEXT.values(), ids=BAD_TEXT)
-def test_a_connect_with_text_that_is_none_is_refused(mqtt5, text):
+def test_a_connect_with_invalid_utf_8_is_refused(mqtt5, text):
     packets = {
         "client id": codec.connect(text),
         "will topic": codec.connect("x", will=Will(text)),
@@ -199,7 +199,7 @@ def test_a_connect_with_text_that_is_none_is_refused(mqtt5, text):
     "MQTT-4.7.3-2", of="5.0",
 )  # fmt: skip
 @pytest.mark.parametrize("text", BAD_TEXT.values(), ids=BAD_TEXT)
-def test_topics_with_text_that_is_none_end_the_connection(mqtt5, text):
+def test_topics_with_invalid_utf_8_end_the_connection(mqtt5, text):
     packets = {
         "publish": codec.publish(text),
         "subscribe": codec.subscribe(1, (text, 0)),

@@ -10,7 +10,7 @@ ALWAYS, IF_NEW, NEVER = HANDLING
 
 @pytest.mark.spec("MQTT-3.8.3-3", of="5.0")
 @pytest.mark.parametrize("qos", QOS)
-def test_no_local_keeps_ones_own_messages_away(mqtt5, topic, qos):
+def test_with_no_local_a_client_does_not_get_its_own_messages(mqtt5, topic, qos):
     one, two = mqtt5.connect(), mqtt5.connect()
     one.subscribe(topic, qos=qos, options=NO_LOCAL)
     two.subscribe(topic, qos=qos)
@@ -21,7 +21,7 @@ def test_no_local_keeps_ones_own_messages_away(mqtt5, topic, qos):
 
 
 @pytest.mark.spec("MQTT-3.8.3-3", of="5.0")
-def test_no_local_is_about_the_client_and_not_the_connection(mqtt5, topic):
+def test_no_local_holds_after_a_reconnect(mqtt5, topic):
     client = mqtt5.connect("me", session_expiry=60)
     client.subscribe(topic, qos=1, options=NO_LOCAL)
     client.disconnect()
@@ -34,7 +34,7 @@ def test_no_local_is_about_the_client_and_not_the_connection(mqtt5, topic):
 
 @pytest.mark.spec("MQTT-3.8.3-3", of="5.0")
 @pytest.mark.parametrize("qos", QOS)
-def test_no_local_holds_where_the_client_is_back_with_an_older_version(mqtt5, topic, qos):
+def test_no_local_holds_after_a_reconnect_with_an_older_version(mqtt5, topic, qos):
     client = mqtt5.connect("me", session_expiry=60)
     client.subscribe(topic, qos=qos, options=NO_LOCAL)
     client.disconnect()
@@ -46,7 +46,7 @@ def test_no_local_holds_where_the_client_is_back_with_an_older_version(mqtt5, to
 
 
 @pytest.mark.spec("MQTT-3.8.3-3", "MQTT-3.3.4-2", of="5.0")
-def test_no_local_is_of_each_subscription(mqtt5, topic):
+def test_each_subscription_has_its_own_no_local(mqtt5, topic):
     client = mqtt5.connect()
     client.subscribe(f"{topic}/+", qos=1, options=NO_LOCAL)
     client.subscribe(f"{topic}/a")
@@ -56,8 +56,8 @@ def test_no_local_is_of_each_subscription(mqtt5, topic):
     client.expect_silence()
 
 
-def test_a_retained_message_of_ones_own_comes_when_one_subscribes(mqtt5, topic):
-    """Or not: the standard speaks of messages that are forwarded."""
+def test_a_new_no_local_subscription_may_get_the_clients_retained_message(mqtt5, topic):
+    """The standard allows both: it speaks of messages that are forwarded."""
     client = mqtt5.connect()
     client.publish(topic, b"kept", retain=True)
     client.subscribe(topic, options=NO_LOCAL)
@@ -66,7 +66,7 @@ def test_a_retained_message_of_ones_own_comes_when_one_subscribes(mqtt5, topic):
 
 
 @pytest.mark.spec("MQTT-3.8.3-3", of="5.0")
-def test_ones_own_will_is_not_for_oneself(mqtt5, topic):
+def test_no_local_holds_for_the_clients_own_will(mqtt5, topic):
     client = mqtt5.connect("me", session_expiry=60, will=Will(topic, b"gone", 1))
     client.subscribe(topic, qos=1, options=NO_LOCAL)
     client.drop()
@@ -87,7 +87,7 @@ def test_retain_as_published(mqtt5, topic, qos, retain, options):
 
 
 @pytest.mark.spec("MQTT-3.3.1-13", of="5.0")
-def test_retain_as_published_holds_for_who_is_away(mqtt5, topic):
+def test_retain_as_published_holds_for_queued_messages(mqtt5, topic):
     names = {"as published": AS_PUBLISHED, "not": 0}
     for name, options in names.items():
         away = mqtt5.connect(name, session_expiry=60)
@@ -105,7 +105,7 @@ def test_retain_as_published_holds_for_who_is_away(mqtt5, topic):
 
 @pytest.mark.spec("MQTT-3.3.1-13", of="5.0")
 @pytest.mark.parametrize("options", [0, AS_PUBLISHED], ids=["off", "on"])
-def test_what_comes_at_the_subscription_is_always_marked_as_retained(mqtt5, topic, options):
+def test_retained_messages_at_the_subscription_have_the_retain_flag(mqtt5, topic, options):
     client = mqtt5.connect()
     client.publish(topic, b"kept", 1, retain=True)
     client.subscribe(topic, qos=1, options=options)
@@ -140,7 +140,7 @@ def test_retain_handling(mqtt5, topic, handling, first, again):
 
 @pytest.mark.ours("mosquitto lets the first options stand")
 @pytest.mark.spec("MQTT-3.8.4-3", of="5.0")
-def test_the_last_subscribe_to_a_filter_is_the_one_that_counts(mqtt5, topic):
+def test_subscribing_again_replaces_the_options(mqtt5, topic):
     client, other = mqtt5.connect(), mqtt5.connect()
     client.subscribe(topic, qos=2, options=NO_LOCAL | AS_PUBLISHED)
     client.publish(topic, b"1", 2)
@@ -187,7 +187,7 @@ def test_no_local_holds_after_a_takeover(mqtt5, topic, qos, size):
 
 @pytest.mark.config("qos2_delivery release")
 @pytest.mark.spec("MQTT-3.8.3-3", of="5.0")
-def test_no_local_holds_for_what_waits_for_its_pubrel(mqtt5, topic):
+def test_no_local_holds_for_messages_released_by_pubrel(mqtt5, topic):
     client = mqtt5.connect()
     client.subscribe(topic, qos=2, options=NO_LOCAL)
     client.publish(topic, b"mine", 2)
@@ -196,7 +196,7 @@ def test_no_local_holds_for_what_waits_for_its_pubrel(mqtt5, topic):
 
 @pytest.mark.config("upgrade_outgoing_qos true")
 @pytest.mark.parametrize("version", [3, 4, 5])
-def test_retain_as_published_where_the_qos_is_raised(mqtt5, topic, version):
+def test_retain_as_published_with_upgrade_outgoing_qos(mqtt5, topic, version):
     client = mqtt5.connect()
     client.subscribe(topic, qos=1, options=AS_PUBLISHED)
     sender = mqtt5.connect() if version == 5 else mqtt5.older(level=version)

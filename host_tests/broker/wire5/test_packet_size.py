@@ -1,4 +1,4 @@
-"""Maximum Packet Size, both ways. What a client asked for is checked at each packet it reads."""
+"""Maximum Packet Size in both directions. The client checks its own at each packet."""
 
 import pytest
 
@@ -14,14 +14,14 @@ OVER = pytest.mark.parametrize("over", [OVER_1, 2])
 
 
 def publish_size(topic, payload, qos, properties=1):
-    """The bytes of a PUBLISH; where the lengths are below 128."""
+    """The bytes of a PUBLISH whose lengths are below 128."""
     return 2 + 2 + len(topic) + (2 if qos else 0) + properties + len(payload)
 
 
 @pytest.mark.spec("MQTT-3.1.2-24", "MQTT-3.1.2-25", of="5.0")
 @OVER
 @pytest.mark.parametrize("qos", QOS)
-def test_a_packet_that_is_too_large_is_left_out(mqtt5, topic, qos, over):
+def test_a_message_that_is_too_large_is_not_sent(mqtt5, topic, qos, over):
     small = mqtt5.connect(maximum_packet_size=100)
     large = mqtt5.connect()
     room = 100 - publish_size(topic, b"", qos)
@@ -38,7 +38,7 @@ def test_a_packet_that_is_too_large_is_left_out(mqtt5, topic, qos, over):
 @pytest.mark.spec("MQTT-3.1.2-24", of="5.0")
 @OVER
 @pytest.mark.parametrize("qos", QOS)
-def test_properties_count(mqtt5, topic, qos, over):
+def test_properties_count_in_the_packet_size(mqtt5, topic, qos, over):
     room = 100 - publish_size(topic, b"", qos, 1 + 3)
     client = mqtt5.connect(maximum_packet_size=100)
     client.subscribe(topic, qos=2)
@@ -51,7 +51,7 @@ def test_properties_count(mqtt5, topic, qos, over):
 
 @pytest.mark.ours("mosquitto waits for the acknowledgement of what it did not send")
 @pytest.mark.spec("MQTT-3.1.2-24", "MQTT-3.1.2-25", of="5.0")
-def test_it_holds_for_what_is_retained_or_waits(mqtt5, topic):
+def test_it_holds_for_retained_and_queued_messages(mqtt5, topic):
     publisher = mqtt5.connect()
     away = mqtt5.connect("away", session_expiry=60)
     away.subscribe(f"{topic}/+", qos=1)
@@ -69,7 +69,7 @@ def test_it_holds_for_what_is_retained_or_waits(mqtt5, topic):
 
 @pytest.mark.ours("mosquitto waits for the acknowledgement of what it did not send")
 @pytest.mark.spec("MQTT-3.1.2-25", "MQTT-3.3.4-9", of="5.0")
-def test_what_was_left_out_is_no_longer_under_way(mqtt5, topic):
+def test_a_message_that_was_not_sent_is_not_in_flight(mqtt5, topic):
     client = mqtt5.connect("sub", maximum_packet_size=100, receive_maximum=1, session_expiry=60)
     client.subscribe(topic, qos=1)
     publisher = mqtt5.connect()
@@ -81,7 +81,7 @@ def test_what_was_left_out_is_no_longer_under_way(mqtt5, topic):
     mqtt5.connect("sub", clean=False).expect_silence()
 
 
-# The smallest packets that there are: nothing that could be left out has room.
+# In packets this small nothing fits that may be omitted.
 @pytest.mark.spec(
     "MQTT-3.2.2-19", "MQTT-3.2.2-20", "MQTT-3.4.2-2", "MQTT-3.4.2-3", "MQTT-3.5.2-2",
     "MQTT-3.5.2-3", "MQTT-3.6.2-2", "MQTT-3.6.2-3", "MQTT-3.7.2-2", "MQTT-3.7.2-3",
@@ -89,7 +89,7 @@ def test_what_was_left_out_is_no_longer_under_way(mqtt5, topic):
     "MQTT-3.14.2-4", of="5.0",
 )  # fmt: skip
 @pytest.mark.parametrize("size", [25, 30, 40, 60])
-def test_answers_fit_in_however_little_room_there_is(mqtt5, topic, size):
+def test_answers_fit_a_very_small_maximum(mqtt5, topic, size):
     client = mqtt5.connect(maximum_packet_size=size)
     client.publish(topic, b"", 1)
     client.publish(topic, b"", 2)
@@ -105,8 +105,8 @@ def test_answers_fit_in_however_little_room_there_is(mqtt5, topic, size):
 
 @pytest.mark.ours("mosquitto sends a larger SUBACK")
 @pytest.mark.spec("MQTT-3.1.2-24", of="5.0")
-def test_an_answer_to_more_filters_than_that_ends_the_connection(mqtt5, topic):
-    """With none of its filters subscribed, and none withdrawn."""
+def test_an_answer_larger_than_the_maximum_ends_the_connection(mqtt5, topic):
+    """No filter of it is subscribed, and none unsubscribed."""
     filters = [f"{topic}/{i}" for i in range(26)]
     for answers in (25, 26):
         for packet in (
@@ -129,14 +129,14 @@ def test_an_answer_to_more_filters_than_that_ends_the_connection(mqtt5, topic):
 @pytest.mark.ours("mosquitto calls an empty client id an unspecified error")
 @pytest.mark.config("allow_zero_length_clientid false")
 @pytest.mark.spec("MQTT-3.2.2-19", "MQTT-3.2.2-20", of="5.0")
-def test_and_so_does_a_refusal(mqtt5):
+def test_a_refusal_fits_a_very_small_maximum(mqtt5):
     client = mqtt5.socket()
     client.terms = {"maximum_packet_size": 10}
     client.expect_refused(codec.connect("", maximum_packet_size=10), 0x85)
 
 
 @pytest.mark.config("max_packet_size 200")
-class TestTheBrokersOwn:
+class TestMaximumOfTheBroker:
     @pytest.mark.spec("MQTT-3.2.2-15", of="5.0")
     @pytest.mark.parametrize("over", [OVER_1, 3])
     @pytest.mark.parametrize("qos", QOS)
@@ -150,7 +150,7 @@ class TestTheBrokersOwn:
 
     @pytest.mark.spec("MQTT-3.2.2-15", of="5.0")
     @pytest.mark.parametrize("packet", ["30 ffff 7f", "82 ff03", "e0 ffff ff7f"])
-    def test_of_which_its_length_is_enough(self, mqtt5, packet):
+    def test_the_remaining_length_alone_is_enough(self, mqtt5, packet):
         client = mqtt5.connect()
         client.send(wire(packet) + b"\0" * 9)
         client.expect_disconnect(*mqtt5.codes(0x95, 0x81))
@@ -164,8 +164,8 @@ class TestTheBrokersOwn:
 
     @pytest.mark.ours("mosquitto closes without a word")
     @pytest.mark.whole
-    def test_with_a_connack_where_its_beginning_came_together(self, mqtt5):
-        """The level, which says in which words, stands in the first bytes."""
+    def test_the_refusal_is_a_connack_if_the_level_was_read(self, mqtt5):
+        """The level says which CONNACK to send; it is in the first bytes."""
         empty = len(mqtt5.packet("me", user=(("n", ""),)))
         for more, times, code in (
             (200 - empty - 2, 1, 0),  # the two lengths have a second byte by then
@@ -181,7 +181,7 @@ class TestTheBrokersOwn:
             client.expect_last()
 
     @pytest.mark.parametrize("level", [3, 4])
-    def test_one_of_an_older_version_without_a_word(self, mqtt5, level):
+    def test_a_larger_connect_of_an_older_version_is_not_answered(self, mqtt5, level):
         client = mqtt5.socket()
         said = OlderScene.packet(mqtt5, level=level, username="u" * 200)
         client.send(said)
@@ -205,7 +205,7 @@ def test_a_new_alias_does_not_make_a_message_too_large(mqtt5, topic, qos):
 @pytest.mark.spec("MQTT-3.14.0-1", "MQTT-3.1.2-24", of="5.0")
 @pytest.mark.ours("mosquitto sends a larger CONNACK")
 @pytest.mark.parametrize("most", [5, 10, 14])
-def test_a_client_that_takes_no_connack_of_that_size_is_refused_by_a_short_one(mqtt5, most):
+def test_a_connack_above_the_maximum_becomes_a_short_refusal(mqtt5, most):
     client = mqtt5.socket()
     packet = mqtt5.packet(maximum_packet_size=most)
     answer = client.connect(packet)
@@ -215,8 +215,8 @@ def test_a_client_that_takes_no_connack_of_that_size_is_refused_by_a_short_one(m
 
 @pytest.mark.spec("MQTT-3.1.2-24", "MQTT-3.1.4-1", "MQTT-3.1.4-2", of="5.0")
 @pytest.mark.ours("mosquitto sends a larger CONNACK")
-def test_nothing_comes_of_a_connect_whose_connack_is_too_large(mqtt5, topic):
-    """No older connection is taken over, no will goes out, no session is made or emptied."""
+def test_a_connect_whose_connack_is_too_large_has_no_effect(mqtt5, topic):
+    """No connection is taken over, no will published, no session created or discarded."""
     witness = mqtt5.connect()
     witness.subscribe(f"{topic}/will")
     older = mqtt5.connect("small", session_expiry=60, will=Will(f"{topic}/will", b"older"))

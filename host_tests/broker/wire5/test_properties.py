@@ -1,4 +1,4 @@
-"""The properties of a message: all pass through, unchanged and in order."""
+"""The properties of a message: all are passed on, unchanged and in order."""
 
 import pytest
 
@@ -38,7 +38,7 @@ EACH = pytest.mark.parametrize("properties", [pytest.param(p, id=name) for name,
     "MQTT-3.3.2-20", "MQTT-1.5.4-3", of="5.0",
 )  # fmt: skip
 @EACH
-def test_they_reach_who_is_there(mqtt5, topic, properties):
+def test_properties_reach_a_connected_client(mqtt5, topic, properties):
     client = mqtt5.connect()
     client.subscribe(topic, qos=2)
     for qos in QOS:
@@ -48,8 +48,8 @@ def test_they_reach_who_is_there(mqtt5, topic, properties):
 
 @pytest.mark.spec("MQTT-3.3.2-4", "MQTT-3.3.2-17", "MQTT-3.3.2-18", "MQTT-3.3.2-20", of="5.0")
 @EACH
-def test_they_wait_with_their_message(mqtt5, topic, properties):
-    """With a retained one, with one for who is away, and with one that comes again."""
+def test_properties_are_stored_with_their_message(mqtt5, topic, properties):
+    """A retained message, a queued message, and a message that is sent again."""
     away = mqtt5.connect("away", session_expiry=60)
     away.subscribe(topic, qos=1)
     away.disconnect()
@@ -66,7 +66,7 @@ def test_they_wait_with_their_message(mqtt5, topic, properties):
     publisher.publish(topic, b"", retain=True)
 
 
-def test_a_message_has_its_own_only(mqtt5, topic):
+def test_each_message_has_only_its_own_properties(mqtt5, topic):
     client = mqtt5.connect()
     client.subscribe(topic, qos=1)
     for properties in ({"content_type": "a"}, {}, {"user": (("b", "c"),)}, {}):
@@ -74,8 +74,8 @@ def test_a_message_has_its_own_only(mqtt5, topic):
         client.receive(topic, b"x", 1, **properties)
 
 
-def test_a_payload_that_is_no_text_is_passed_on(mqtt5, topic):
-    """Which a server may look at, and need not: the peer may refuse it."""
+def test_a_payload_that_is_no_utf_8_is_passed_on(mqtt5, topic):
+    """A server may check it, and need not: the peer may refuse it."""
     client = mqtt5.connect()
     client.subscribe(topic, qos=1)
     client.send(codec.publish(topic, b"\xff\xfe", 1, 9, payload_format=1))
@@ -98,7 +98,6 @@ def test_properties_of_every_length_arrive(mqtt5, topic, size):
 
 
 def test_request_and_response(mqtt5, topic):
-    """What response topics and correlation data are for."""
     service, asking = mqtt5.connect(), mqtt5.connect()
     service.subscribe(f"{topic}/service", qos=1)
     asking.subscribe(f"{topic}/answers", qos=1)

@@ -1,4 +1,4 @@
-"""PUBLISH in MQTT 5.0: ids, flags, order, retained messages, and what is sent again."""
+"""PUBLISH in MQTT 5.0: retained messages, retries, large messages."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def publisher(mqtt5):
 @pytest.mark.waits
 @pytest.mark.ours("mosquitto has no such key any more")
 @pytest.mark.spec("MQTT-4.4.0-1", of="5.0")
-def test_not_even_where_older_versions_may(mqtt5, subscriber, publisher, topic):
+def test_retry_interval_is_for_older_versions_only(mqtt5, subscriber, publisher, topic):
     old = mqtt5.older()
     old.subscribe(topic, qos=1)
     publisher.publish(topic, b"x", 1)
@@ -41,7 +41,7 @@ def test_not_even_where_older_versions_may(mqtt5, subscriber, publisher, topic):
 
 @pytest.mark.spec("MQTT-3.3.1-5", "MQTT-3.3.1-8", "MQTT-3.3.1-6", "MQTT-3.3.1-7", of="5.0")
 @pytest.mark.parametrize("qos", QOS)
-def test_retained_messages_are_kept_replaced_and_erased(mqtt5, publisher, topic, qos):
+def test_retained_messages_are_stored_replaced_and_cleared(mqtt5, publisher, topic, qos):
     def kept():
         reader = mqtt5.connect()
         reader.subscribe(topic, qos=2)
@@ -59,14 +59,14 @@ def test_retained_messages_are_kept_replaced_and_erased(mqtt5, publisher, topic,
 
 
 @pytest.mark.spec("MQTT-3.3.1-6", of="5.0")
-def test_an_empty_retained_message_is_passed_on_too(subscriber, publisher, topic):
+def test_an_empty_retained_message_is_passed_on(subscriber, publisher, topic):
     publisher.publish(topic, b"", 1, retain=True, content_type="gone")
     subscriber.receive(topic, b"", 1, content_type="gone")
 
 
 @pytest.mark.config("retain_available false")
 @pytest.mark.spec("MQTT-3.2.2-14", of="5.0")
-def test_where_nothing_is_retained_nobody_may_ask_for_it(mqtt5, topic):
+def test_with_retain_available_false_retain_is_refused(mqtt5, topic):
     client = mqtt5.connect()
     assert client.connack.properties["retain_available"] == 0
     client.publish(topic, b"x", 1)

@@ -1,4 +1,4 @@
-"""Sessions: how long they are kept, what they keep, and what Clean Start does to them."""
+"""Sessions in MQTT 5.0: Session Expiry Interval and Clean Start."""
 
 import time
 
@@ -38,7 +38,7 @@ def back(mqtt5, name="me", **options):
 @pytest.mark.spec("MQTT-3.1.2-23", "MQTT-3.1.2-5", "MQTT-3.2.2-3", "MQTT-3.1.3-2", of="5.0")
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("seconds", [60, FOREVER])
-def test_a_session_with_an_expiry_is_kept_when_the_client(mqtt5, topic, end, seconds):
+def test_a_session_with_an_expiry_stays_when_the_client(mqtt5, topic, end, seconds):
     client = mqtt5.connect("me", session_expiry=seconds)
     client.subscribe(topic, qos=1)
     end(client)
@@ -51,8 +51,8 @@ def test_a_session_with_an_expiry_is_kept_when_the_client(mqtt5, topic, end, sec
 @pytest.mark.spec("MQTT-3.1.2-23", "MQTT-3.1.2-6", "MQTT-3.2.2-3", "MQTT-4.1.0-1", of="5.0")
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("options", [{}, {"session_expiry": 0}], ids=["absent", "zero"])
-def test_without_an_expiry_it_ends_when_the_client(mqtt5, topic, end, options):
-    """Which Clean Start says nothing about: that is about the session before."""
+def test_a_session_without_an_expiry_ends_when_the_client(mqtt5, topic, end, options):
+    """Clean Start 0 does not change that: it is about the session before."""
     client = mqtt5.connect("me", clean=False, **options)
     assert client.connack == Connack(False, 0)
     client.subscribe(topic, qos=1)
@@ -67,7 +67,7 @@ def test_without_an_expiry_it_ends_when_the_client(mqtt5, topic, end, options):
 
 
 @pytest.mark.spec("MQTT-3.1.2-4", "MQTT-3.1.4-4", "MQTT-3.2.2-2", of="5.0")
-def test_clean_start_drops_the_session_before_and_may_begin_one_that_is_kept(mqtt5, topic):
+def test_clean_start_discards_the_old_session_and_can_start_a_persistent_one(mqtt5, topic):
     client = mqtt5.connect("me", session_expiry=60)
     client.subscribe(topic, qos=1)
     client.disconnect()
@@ -86,7 +86,7 @@ def test_clean_start_drops_the_session_before_and_may_begin_one_that_is_kept(mqt
 
 
 @pytest.mark.spec("MQTT-3.1.2-23", of="5.0")
-def test_each_connect_says_anew_how_long(mqtt5):
+def test_each_connect_sets_the_expiry_again(mqtt5):
     mqtt5.connect("me", session_expiry=60).disconnect()
     client = mqtt5.connect("me", clean=False)
     assert client.connack.session_present
@@ -95,7 +95,7 @@ def test_each_connect_says_anew_how_long(mqtt5):
 
 
 @pytest.mark.spec("MQTT-3.1.2-23", of="5.0")
-def test_a_disconnect_can_change_how_long(mqtt5):
+def test_a_disconnect_can_change_the_expiry(mqtt5):
     mqtt5.connect("me", session_expiry=60).disconnect(0, session_expiry=0)
     assert not back(mqtt5, session_expiry=1)
     client = mqtt5.connect("me", clean=False, session_expiry=1)
@@ -104,7 +104,7 @@ def test_a_disconnect_can_change_how_long(mqtt5):
     assert back(mqtt5)
 
 
-def test_a_disconnect_cannot_keep_what_was_to_end(mqtt5):
+def test_a_disconnect_cannot_set_an_expiry_after_0(mqtt5):
     client = mqtt5.connect("me")
     client.send(codec.disconnect(0, session_expiry=60))
     client.expect_disconnect(0x82)
@@ -115,7 +115,7 @@ def test_a_disconnect_cannot_keep_what_was_to_end(mqtt5):
 
 @pytest.mark.waits
 @pytest.mark.spec("MQTT-4.1.0-1", "MQTT-4.1.0-2", "MQTT-3.1.2-23", of="5.0")
-def test_time_ends_the_sessions_of_those_who_are_away(mqtt5, topic):
+def test_sessions_expire_while_the_client_is_away(mqtt5, topic):
     publisher = mqtt5.connect()
     there = mqtt5.connect("there", session_expiry=1)
     short = mqtt5.connect("short", session_expiry=1)
@@ -152,18 +152,18 @@ def test_time_ends_the_sessions_of_those_who_are_away(mqtt5, topic):
 @pytest.mark.ours("mosquitto has hours, and keeps silent about them")
 @pytest.mark.config("persistent_client_expiration 30")
 @pytest.mark.parametrize(
-    ("asked", "told"), [(0, None), (1, None), (30, None), (31, 30), (FOREVER, 30)]
+    ("asked", "answered"), [(0, None), (1, None), (30, None), (31, 30), (FOREVER, 30)]
 )
-def test_the_broker_may_keep_sessions_for_less(mqtt5, asked, told):
+def test_the_broker_may_lower_the_expiry(mqtt5, asked, answered):
     client = mqtt5.connect(session_expiry=asked)
-    assert client.connack.properties.get("session_expiry") == told
+    assert client.connack.properties.get("session_expiry") == answered
 
 
 @pytest.mark.waits
 @pytest.mark.ours("mosquitto has hours, and keeps silent about them")
 @pytest.mark.config("persistent_client_expiration 1")
 @pytest.mark.spec("MQTT-4.1.0-2", of="5.0")
-def test_and_so_it_does_also_for_older_clients_and_at_a_disconnect(mqtt5):
+def test_a_lowered_expiry_holds_for_older_clients_and_at_disconnect(mqtt5):
     mqtt5.connect("new", session_expiry=FOREVER).disconnect()
     mqtt5.connect("at the end", session_expiry=1).disconnect(0, session_expiry=FOREVER)
     mqtt5.older("old", clean=False).disconnect()

@@ -1,4 +1,4 @@
-"""Shared subscriptions: one of a group gets each message."""
+"""Shared subscriptions: one member of a group gets each message."""
 
 from itertools import chain
 
@@ -13,11 +13,18 @@ TAKEN = pytest.mark.ours("mosquitto takes every share name")
 
 
 def members(mqtt5, share, count, qos=0, **options):
-    """So many clients that share a filter."""
+    """`count` clients that share a filter."""
     clients = [mqtt5.connect(f"member{i}", **options) for i in range(count)]
     for client in clients:
         client.subscribe(share, qos=qos)
     return clients
+
+
+def holder(clients):
+    """The number of the member that got the message, of two, and the message."""
+    found = [client.publishes() for client in clients]
+    [(number, message)] = [(i, m) for i, messages in enumerate(found) for m in messages]
+    return number, message
 
 
 def received(clients):
@@ -34,12 +41,12 @@ def test_each_message_goes_to_one_of_the_group(mqtt5, topic, qos):
         publisher.publish(f"{topic}/x", payload, qos)
     found = received(clients)
     assert sorted(chain(*found)) == sorted(payloads)
-    assert all(found), "someone got nothing of twelve"
+    assert all(found), "a member got none of twelve"
     assert all(part == sorted(part, key=int) for part in found)
 
 
-def test_groups_know_nothing_of_one_another(mqtt5, topic):
-    """Nor of who subscribes to the same filter for himself, or in other words."""
+def test_groups_are_independent(mqtt5, topic):
+    """Of each other, of a plain subscription, and of a wider filter."""
     one = members(mqtt5, f"$share/one/{topic}", 2)
     two, alone, wide = mqtt5.connect(), mqtt5.connect(), mqtt5.connect()
     two.subscribe(f"$share/two/{topic}")
@@ -65,7 +72,7 @@ def test_each_member_has_its_own_qos(mqtt5, topic):
     assert found == [{0}, {1}, {2}]
 
 
-def test_one_client_may_be_subscribed_both_ways(mqtt5, topic):
+def test_a_client_may_have_a_shared_and_a_plain_subscription(mqtt5, topic):
     client = mqtt5.connect()
     client.subscribe(f"$share/group/{topic}", subscription_id=1)
     client.subscribe(topic, subscription_id=2)
@@ -76,7 +83,7 @@ def test_one_client_may_be_subscribed_both_ways(mqtt5, topic):
 
 
 @pytest.mark.spec("MQTT-3.10.4-1", "MQTT-3.10.4-5", of="5.0")
-def test_who_unsubscribes_or_leaves_is_left_out(mqtt5, topic):
+def test_a_member_that_unsubscribes_or_leaves_gets_no_more(mqtt5, topic):
     share = f"$share/group/{topic}"
     first, second, third = members(mqtt5, share, 3)
     assert first.withdraw(topic, f"$share/other/{topic}", share) == (0x11, 0x11, 0)
@@ -91,7 +98,7 @@ def test_who_unsubscribes_or_leaves_is_left_out(mqtt5, topic):
     third.expect_silence()
 
 
-def test_no_retained_messages_come_with_it(mqtt5, topic):
+def test_a_shared_subscription_gets_no_retained_messages(mqtt5, topic):
     publisher = mqtt5.connect()
     publisher.publish(topic, b"kept", retain=True)
     client = mqtt5.connect()
@@ -101,7 +108,7 @@ def test_no_retained_messages_come_with_it(mqtt5, topic):
     client.receive(topic, b"", 1)
 
 
-def test_who_is_there_comes_before_who_is_away(mqtt5, topic):
+def test_connected_members_come_before_members_that_are_away(mqtt5, topic):
     here, away = members(mqtt5, f"$share/group/{topic}", 2, qos=1, session_expiry=60)
     away.disconnect()
     publisher = mqtt5.connect()
@@ -111,7 +118,7 @@ def test_who_is_there_comes_before_who_is_away(mqtt5, topic):
     assert sorted(chain(*found)) == [b"0", b"1", b"2", b"3"], "and nothing is lost"
 
 
-def test_where_all_are_away_one_of_them_gets_it_later(mqtt5, topic):
+def test_if_all_are_away_one_of_them_gets_it_later(mqtt5, topic):
     clients = members(mqtt5, f"$share/group/{topic}", 2, qos=1, session_expiry=60)
     for client in clients:
         client.disconnect()
@@ -122,11 +129,10 @@ def test_where_all_are_away_one_of_them_gets_it_later(mqtt5, topic):
 
 @pytest.mark.spec("MQTT-4.8.2-4", of="5.0")
 @pytest.mark.parametrize("began", [False, True], ids=["sent", "released"])
-def test_a_qos_2_delivery_is_finished_by_who_began_it(mqtt5, topic, began):
+def test_a_qos_2_delivery_is_finished_by_the_same_member(mqtt5, topic, began):
     clients = members(mqtt5, f"$share/group/{topic}", 2, qos=2, session_expiry=60)
     mqtt5.connect("pub").publish(topic, b"x", 2)
-    number = 0 if (found := clients[0].publishes()) else 1
-    message = found[0] if found else clients[1].publishes()[0]
+    number, message = holder(clients)
     if began:
         clients[number].send(codec.ack(codec.PUBREC, message.packet_id))
         clients[number].expect(Ack(codec.PUBREL, message.packet_id))
@@ -143,21 +149,20 @@ def test_a_qos_2_delivery_is_finished_by_who_began_it(mqtt5, topic, began):
 
 
 @pytest.mark.spec("MQTT-4.8.2-5", of="5.0")
-def test_and_by_nobody_else_when_that_session_ends(mqtt5, topic):
+def test_no_other_member_gets_it_when_the_session_ends(mqtt5, topic):
     clients = members(mqtt5, f"$share/group/{topic}", 2, qos=2)
     mqtt5.connect("pub").publish(topic, b"x", 2)
-    number = 0 if clients[0].publishes() else 1
+    number, _ = holder(clients)
     clients[number].drop()
     clients[1 - number].expect_silence()
 
 
 @pytest.mark.spec("MQTT-4.8.2-6", "MQTT-4.4.0-2", of="5.0")
 @pytest.mark.parametrize("qos", [1, 2])
-def test_a_refused_message_goes_to_nobody_else(mqtt5, topic, qos):
+def test_a_refused_message_goes_to_no_other_member(mqtt5, topic, qos):
     clients = members(mqtt5, f"$share/group/{topic}", 2, qos=qos, session_expiry=60)
     mqtt5.connect("pub").publish(topic, b"x", qos)
-    number = 0 if (found := clients[0].publishes()) else 1
-    message = found[0] if found else clients[1].publishes()[0]
+    number, message = holder(clients)
     kind = codec.PUBACK if qos == 1 else codec.PUBREC
     clients[number].send(codec.ack(kind, message.packet_id, 0x80))
     clients[number].expect_silence()
@@ -166,7 +171,7 @@ def test_a_refused_message_goes_to_nobody_else(mqtt5, topic, qos):
     mqtt5.connect(f"member{number}", clean=False).expect_silence()
 
 
-def test_it_is_no_topic_of_its_own(mqtt5, topic):
+def test_a_shared_filter_is_no_topic(mqtt5, topic):
     client = mqtt5.connect()
     client.subscribe(f"$share/group/{topic}")
     client.publish(f"$share/group/{topic}", b"literally")
@@ -184,8 +189,8 @@ def test_it_is_no_topic_of_its_own(mqtt5, topic):
         *("$share/g/#/a", "$share/g/a+", "$share/g/a#", "$share/g/+a", "$share/g//#/"),
     ],
 )
-def test_a_shared_filter_that_is_none_is_refused(mqtt5, name):
-    """Nor where it stands behind one that is legal, or is to be withdrawn."""
+def test_an_invalid_shared_filter_is_refused(mqtt5, name):
+    """Also after a valid filter, and in UNSUBSCRIBE."""
     for packet in (
         codec.subscribe(1, (name, 0)),
         codec.subscribe(1, ("t", 0), (name, NO_LOCAL)),
@@ -207,7 +212,7 @@ def test_shared_filters_of_every_form(mqtt5, filter_, topic):
 
 
 @pytest.mark.spec("MQTT-3.8.3-4", of="5.0")
-def test_no_local_cannot_be_asked_for(mqtt5, topic):
+def test_no_local_on_a_shared_subscription_is_refused(mqtt5, topic):
     client = mqtt5.connect()
     client.send(codec.subscribe(1, (topic, 0), (f"$share/g/{topic}", NO_LOCAL)))
     client.expect_disconnect(0x82)

@@ -9,7 +9,7 @@ from .refusals import refuse_filter
 
 @pytest.mark.spec("MQTT-3.8.4-1", "MQTT-3.8.4-2", "MQTT-2.2.1-6", "MQTT-3.8.4-7", of="5.0")
 @pytest.mark.parametrize("packet_id", [1, 127, 256, 65535])
-def test_answers_carry_the_packet_id(mqtt5, topic, packet_id):
+def test_acknowledgements_carry_the_packet_id(mqtt5, topic, packet_id):
     client = mqtt5.connect()
     client.send(codec.subscribe(packet_id, (topic, 1)))
     assert client.next() == Suback(packet_id, (1,))
@@ -20,7 +20,7 @@ def test_answers_carry_the_packet_id(mqtt5, topic, packet_id):
 @pytest.mark.spec(
     "MQTT-3.10.4-4", "MQTT-3.10.4-5", "MQTT-3.10.4-6", "MQTT-3.11.3-1", "MQTT-3.11.3-2", of="5.0"
 )
-def test_unsubscribe_says_of_each_filter_whether_it_was_there(mqtt5, topic):
+def test_unsuback_has_a_code_for_each_filter(mqtt5, topic):
     client = mqtt5.connect()
     client.subscribe(f"{topic}/a", f"{topic}/+", f"{topic}/#")
     wanted = [f"{topic}/b", f"{topic}/+", f"{topic}/a", f"{topic}/a", f"{topic}/c/#"]
@@ -33,7 +33,7 @@ def test_unsubscribe_says_of_each_filter_whether_it_was_there(mqtt5, topic):
 
 
 @pytest.mark.spec("MQTT-3.10.4-1", "MQTT-3.10.4-2", "MQTT-4.7.3-4", of="5.0")
-def test_filters_are_compared_as_they_are(mqtt5, topic):
+def test_unsubscribe_compares_filters_literally(mqtt5, topic):
     client = mqtt5.connect()
     client.subscribe(f"{topic}/A")
     others = [f"{topic}/a", f"{topic}/+", f"{topic}/#", f"{topic}/A/", f"/{topic}/A"]
@@ -47,8 +47,8 @@ def test_filters_are_compared_as_they_are(mqtt5, topic):
     "name",
     ["", "a#", "#/a", "a/#/b", "a+", "+a", "a/+b", "##", "++", "+#", "#/", "/a#", "#+", "a/++/b"],
 )
-def test_a_filter_that_is_none_is_refused(mqtt5, name):
-    """The peer may say so with a code of its own in SUBACK."""
+def test_an_invalid_filter_is_refused(mqtt5, name):
+    """The peer may send a code of its own in SUBACK."""
     for packet in (
         codec.subscribe(1, (name, 0)),
         codec.subscribe(1, ("t", 1), (name, 3)),  # malformed counts first

@@ -1,4 +1,4 @@
-"""MQTT 3.1, 3.1.1 and 5.0 on one broker: what one version sends, the others get."""
+"""MQTT 3.1, 3.1.1 and 5.0 on one broker: each version gets the messages of the others."""
 
 import pytest
 
@@ -44,7 +44,7 @@ def test_newer_clients_get_a_message_of_older_ones_with_no_properties(mqtt5, top
 
 @pytest.mark.spec("MQTT-3.3.2-17", "MQTT-3.3.4-4", of="5.0")
 @pytest.mark.parametrize("qos", QOS)
-def test_everyone_gets_a_message_in_his_own_version(mqtt5, topic, qos):
+def test_each_client_gets_a_message_in_its_own_version(mqtt5, topic, qos):
     readers = [mqtt5.older(level=3), mqtt5.connect(), mqtt5.older(), mqtt5.connect()]
     for reader in readers:
         reader.subscribe(topic, qos=qos)
@@ -61,7 +61,7 @@ def test_everyone_gets_a_message_in_his_own_version(mqtt5, topic, qos):
 
 
 @OLDER
-def test_retained_messages_cross_over(mqtt5, topic, level):
+def test_retained_messages_pass_between_versions(mqtt5, topic, level):
     new, old = mqtt5.connect(), mqtt5.older(level=level)
     new.publish(f"{topic}/new", b"from new", 1, retain=True, **PROPERTIES)
     old.publish(f"{topic}/old", b"from old", 1, retain=True)
@@ -79,7 +79,7 @@ def test_retained_messages_cross_over(mqtt5, topic, level):
 
 
 @OLDER
-def test_wills_cross_over(mqtt5, topic, level):
+def test_wills_pass_between_versions(mqtt5, topic, level):
     new, old = mqtt5.connect(), mqtt5.older(level=level)
     for client in (new, old):
         client.subscribe(topic, qos=1)
@@ -93,7 +93,7 @@ def test_wills_cross_over(mqtt5, topic, level):
 
 @pytest.mark.spec("MQTT-3.1.2-5", "MQTT-3.1.2-23", of="5.0")
 @pytest.mark.parametrize("qos", [1, 2])
-def test_a_session_can_be_taken_up_in_another_version(mqtt5, topic, qos):
+def test_a_session_can_be_resumed_in_another_version(mqtt5, topic, qos):
     client = mqtt5.connect("me", session_expiry=60)
     client.subscribe(topic, qos=qos, subscription_id=5)
     writer = mqtt5.connect()
@@ -114,7 +114,7 @@ def test_a_session_can_be_taken_up_in_another_version(mqtt5, topic, qos):
     assert not mqtt5.older("me", clean=True).connack.session_present
 
 
-def test_an_older_session_without_clean_session_has_no_end(mqtt5, topic):
+def test_an_older_session_without_clean_session_does_not_expire(mqtt5, topic):
     old = mqtt5.older("me", clean=False)
     old.subscribe(topic, qos=1)
     old.disconnect()
@@ -136,8 +136,8 @@ def test_one_version_takes_over_from_another(mqtt5, topic):
     older.expect_silence()
 
 
-def test_older_clients_are_answered_in_their_own_version(mqtt5, topic):
-    """No code 0x10, no code 0x11, no reason, no DISCONNECT: whatever is wrong."""
+def test_older_clients_get_acknowledgements_of_their_own_version(mqtt5, topic):
+    """No code 0x10, no code 0x11, no reason, no DISCONNECT, even after an error."""
     old = mqtt5.older()
     old.publish(topic, b"x", 1)
     old.publish(topic, b"x", 2)
@@ -148,8 +148,8 @@ def test_older_clients_are_answered_in_their_own_version(mqtt5, topic):
     old.expect_closed()
 
 
-def test_older_clients_know_no_properties(mqtt5, topic):
-    """What would be an empty property length is the first byte of the payload to them."""
+def test_packets_of_older_clients_have_no_properties(mqtt5, topic):
+    """What MQTT 5.0 reads as an empty property length is the first byte of the payload."""
     reader = mqtt5.older()
     reader.subscribe(topic)
     old = mqtt5.older()
@@ -159,7 +159,7 @@ def test_older_clients_know_no_properties(mqtt5, topic):
     old.expect_closed()
 
 
-def test_retain_as_published_is_for_those_who_asked(mqtt5, topic):
+def test_retain_as_published_is_for_subscriptions_with_that_option(mqtt5, topic):
     new, old = mqtt5.connect(), mqtt5.older()
     new.subscribe(topic, options=AS_PUBLISHED)
     old.subscribe(topic)
@@ -171,7 +171,7 @@ def test_retain_as_published_is_for_those_who_asked(mqtt5, topic):
 
 @pytest.mark.config("mqtt_versions 3")
 @pytest.mark.ours("mosquitto takes all versions")
-def test_a_broker_may_speak_older_versions_only(mqtt5):
+def test_with_mqtt_versions_3_a_client_of_5_0_is_refused(mqtt5):
     client = mqtt5.socket()
     client.send(mqtt5.packet())
     assert client.read_to_end() == b"\x20\x02\x00\x01"
@@ -192,8 +192,8 @@ def test_a_broker_may_speak_older_versions_only(mqtt5):
         ("10 c901 0004 4d515454 05 02 0000", ""),
     ],
 )
-def test_and_never_answers_in_the_words_of_another(mqtt5, packet, answer):
-    """The last two tell a length that is too large."""
+def test_with_mqtt_versions_3_no_packet_of_5_0_is_sent(mqtt5, packet, answer):
+    """The last two have a length that is too large."""
     client = mqtt5.socket()
     client.send(wire(packet))
     assert client.read_to_end() == wire(answer)

@@ -1,5 +1,6 @@
-"""The journal that the pages of a Pico W and of a W5500 board offer, beside the firmware."""
+"""The journal that the pages of a Pico W and of a W5500 board offer, with the firmware."""
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -22,15 +23,13 @@ def offered(name: str) -> str:
 
 @pytest.mark.parametrize("time", ["", "127.0.0.1"])
 @pytest.mark.parametrize("name", ["RPI_PICO_W", "W5500_EVB_PICO"])
-def test_it_fits_and_serves_everybody(name: str, time: str, tmp_path: Path) -> None:
+def test_it_fits_and_serves_every_client(name: str, time: str, tmp_path: Path) -> None:
     text = offered(name)
     assert text.startswith("persistence true\n")
     conf = tmp_path / "offered.conf"
     conf.write_text(f"listener 1883\nallow_anonymous true\n{text}")
     assert steps.heap_needed(boards.load(name), conf, clock=bool(time))[0] <= HEAPS[name]
     (tmp_path / "j").mkdir()
-    board = Deployed(name, tmp_path, f"{text}persistence_location {tmp_path}/j/\n", time)
-    try:
+    text += f"persistence_location {tmp_path}/j/\n"
+    with closing(Deployed(name, tmp_path, text, time)) as board:
         board.serves(CLIENTS)
-    finally:
-        board.close()

@@ -1,4 +1,4 @@
-"""mosquitto 0.1: its bytes on the wire, and the scenario of the text on it."""
+"""mosquitto 0.1 (MQTT 3.1): a recorded dialogue byte by byte, and a recorded scenario."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from . import codec
 from .codec import Ack, Will
 from .vectors import wire
 
-# (sent, answered) in the text's order.
+# (sent, answered)
 DIALOGUE = [
     ("10 [ 'MQIsdp' 03 02 003c 'mosquitto_pub_4247' ]", "20 02 00 00"),
     ("82 08 00 01 00 03 6d 73 67 00", "90 03 00 01 00"),
@@ -24,7 +24,7 @@ FROM_PUB01 = b"this is qos=2 topic=msg from pub01"
 
 
 @pytest.mark.own_broker
-def test_mosquitto_0_1_wire(mqtt):
+def test_each_byte_of_the_dialogue(mqtt):
     client = mqtt.socket()
     for sent, answered in DIALOGUE:
         client.send(wire(sent))
@@ -32,7 +32,7 @@ def test_mosquitto_0_1_wire(mqtt):
     client.expect_closed()
 
 
-def test_the_dumps_are_what_the_codec_writes():
+def test_the_codec_writes_the_bytes_of_the_dialogue():
     packets = [
         codec.connect("mosquitto_pub_4247", keep_alive=60, level=3),
         codec.subscribe(1, ("msg", 0)),
@@ -52,7 +52,7 @@ def will(text):
 
 
 def pub01_publishes(mqtt, sub01):
-    """pub01 publishes retained with QoS 2, sub01 receives, pub01 leaves in order."""
+    """pub01 publishes retained with QoS 2, sub01 receives, pub01 disconnects."""
     pub01 = mqtt.connect("pub01", level=3, will=will(b"never"))
     pub01.publish(SCENARIO_TOPIC, FROM_PUB01, 2, retain=True)
     pub01.disconnect()
@@ -62,7 +62,7 @@ def pub01_publishes(mqtt, sub01):
 class Scenario:
     @pytest.mark.own_broker
     @pytest.mark.spec("MQTT-3.1.2-17", "MQTT-3.1.2-10", "MQTT-3.3.1-8")
-    def test_mosquitto_0_1_scenario(self, mqtt):
+    def test_a_retained_message_and_a_retained_will(self, mqtt):
         sub01 = mqtt.connect("sub01", level=3, will=will(WILL_SUB01))
         sub01.subscribe(SCENARIO_TOPIC, qos=2)
         pub01_publishes(mqtt, sub01)
@@ -87,8 +87,8 @@ class TestDeliveryWhenReceived(Scenario):
 @pytest.mark.config("qos2_delivery release")
 class TestDeliveryWhenReleased(Scenario):
     @pytest.mark.own_broker
-    def test_the_order_of_the_text(self, mqtt):
-        """sub01 receives after PUBREL, and pub01 has left when it gets its own PUBREL."""
+    def test_the_subscriber_receives_after_pubrel(self, mqtt):
+        """pub01 has disconnected before sub01 gets its own PUBREL."""
         sub01, pub01 = mqtt.connect("sub01", level=3), mqtt.connect("pub01", level=3)
         sub01.subscribe(SCENARIO_TOPIC, qos=2)
         pub01.send(codec.publish(SCENARIO_TOPIC, FROM_PUB01, 2, 1, retain=True))

@@ -1,8 +1,9 @@
-"""The configurations that the page of an ESP32 without PSRAM offers, with the firmware's modules:
-larger tables for a heap that has grown, and a journal without MQTT 5.0."""
+"""The configurations that the page of an ESP32 without PSRAM offers, with the firmware: larger
+tables for a heap that has grown, and a journal without MQTT 5.0."""
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from .test_presets import Deployed
 
 NAME = "ESP32_GENERIC"
 PAGE = (Path(__file__).parents[3] / "boards" / NAME / "README.md").read_text()
-LARGER, KEEPING = (each.partition("```")[0] for each in PAGE.split("```conf\n")[1:])
+LARGER, JOURNAL = (each.partition("```")[0] for each in PAGE.split("```conf\n")[1:])
 CLIENTS = 7
 
 
@@ -27,21 +28,21 @@ def number(before: str, after: str) -> int:
 
 
 def needed(text: str, folder: Path, clock: bool = False) -> int:
-    """Bytes that deploy asks for."""
+    """The bytes of heap that deploy demands."""
     conf = folder / "slotmq.conf"
     conf.write_text(f"listener 1883\nallow_anonymous true\n{text}")
     return steps.heap_needed(boards.load(NAME), conf, clock=clock)[0]
 
 
 def heap_with(free: int, folder: Path) -> int:
-    """One of which so much is free at its start: the collector's own tables are beside it."""
+    """A heap with so much free at the start: the collector's own tables are in it, too."""
     heap = free
     while (found := int(start(NAME, folder, heap, WHAT_IS_FREE))) < free:
         heap += free - found
     return heap
 
 
-def keeping(folder: Path, text: str, heap: int = 0, time: str = "") -> Deployed:
+def with_journal(folder: Path, text: str, heap: int = 0, time: str = "") -> Deployed:
     (folder / "lib").unlink(missing_ok=True)
     (folder / "j").mkdir(exist_ok=True)
     assert text.startswith("persistence true\npersistence_location /\n")
@@ -50,7 +51,7 @@ def keeping(folder: Path, text: str, heap: int = 0, time: str = "") -> Deployed:
 
 @pytest.fixture
 def board(tmp_path: Path) -> Iterator[Deployed]:
-    running = keeping(tmp_path, KEEPING)
+    running = with_journal(tmp_path, JOURNAL)
     yield running
     running.close()
 
@@ -58,31 +59,28 @@ def board(tmp_path: Path) -> Iterator[Deployed]:
 def test_the_larger_tables_take_the_heap_that_the_page_says(tmp_path: Path) -> None:
     free = number("With", "bytes or more")
     assert free - 100 < needed(LARGER, tmp_path) <= free
-    larger = Deployed(NAME, tmp_path, LARGER, heap=heap_with(free, tmp_path))
-    try:
+    heap = heap_with(free, tmp_path)
+    with closing(Deployed(NAME, tmp_path, LARGER, heap=heap)) as larger:
         larger.serves(CLIENTS)
-    finally:
-        larger.close()
 
 
 @pytest.mark.parametrize("time", ["", "127.0.0.1"])
-def test_so_does_the_preset_with_a_journal_and_version_5(time: str, tmp_path: Path) -> None:
+def test_the_preset_with_a_journal_and_version_5_takes_what_the_page_says(
+    time: str, tmp_path: Path
+) -> None:
     free = number("the preset needs", "bytes then,")
     free += number("bytes then,", "more with `--time`") if time else 0
-    kept = "".join(KEEPING.splitlines(keepends=True)[:2])
+    kept = "".join(JOURNAL.splitlines(keepends=True)[:2])
     assert free - 100 < needed(kept, tmp_path, bool(time)) <= free
-    both = keeping(tmp_path, kept, heap_with(free, tmp_path), time)
-    try:
+    with closing(with_journal(tmp_path, kept, heap_with(free, tmp_path), time)) as both:
         both.serves(CLIENTS)
-    finally:
-        both.close()
 
 
 def test_it_serves_every_qos_to_every_client(board: Deployed) -> None:
     board.serves(CLIENTS)
 
 
-def test_what_it_keeps_is_there_after_a_kill(board: Deployed, tmp_path: Path) -> None:
+def test_sessions_and_retained_messages_survive_a_kill(board: Deployed, tmp_path: Path) -> None:
     kept = Client(board.address)
     board.clients.append(kept)
     assert kept.connect(codec.connect("kept", clean=False)).code == 0
@@ -92,13 +90,10 @@ def test_what_it_keeps_is_there_after_a_kill(board: Deployed, tmp_path: Path) ->
     for qos in (1, 2):
         publisher.publish(f"room/{qos}", b"%d" % qos, qos, retain=True)
     board.close()
-    again = keeping(tmp_path, KEEPING)
-    try:
+    with closing(with_journal(tmp_path, JOURNAL)) as again:
         kept = Client(again.address)
         again.clients.append(kept)
         connack = kept.connect(codec.connect("kept", clean=False))
         assert (connack.code, connack.session_present) == (0, True)
         for qos in (1, 2):
             kept.receive(f"room/{qos}", b"%d" % qos, qos)
-    finally:
-        again.close()

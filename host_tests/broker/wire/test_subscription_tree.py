@@ -1,7 +1,7 @@
-"""The subscription tree, from the texts that slotmq was made from.
+"""The subscription tree: which clients a message reaches, and which levels exist.
 
-Who is reached (the walks), and which levels are there: SIGUSR2 prints a line for
-each, two spaces deeper than its parent, with those who subscribed just there.
+SIGUSR2 prints a line for each level, indented by two more spaces than its parent, with the
+clients that subscribed at that level.
 """
 
 import signal
@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-OWN = pytest.mark.own_broker  # its tree holds nobody else's subscriptions
+OWN = pytest.mark.own_broker  # its tree has no other subscriptions
 DUMPS = pytest.mark.ours("mosquitto writes its tree to its log, in another form")
 
 MOSQUITTO_WALK = """\
@@ -37,14 +37,14 @@ def subscribe_all(mqtt, table):
 
 
 def reached(clients, topic):
-    """The names of those who got a message of that topic, each but one."""
+    """The names of the clients that got one message of that topic."""
     found = {name: client.publishes() for name, client in clients.items()}
     assert all([m.topic for m in got] in ([], [topic]) for got in found.values())
     return {name for name, got in found.items() if got}
 
 
 def tree_of(lines):
-    """{path: who subscribed there} of the application's levels, and the other roots."""
+    """{path: subscribers}, without the levels of $SYS."""
     found: dict[str, set[str]] = {}
     path: list[str] = []
     for line in lines:
@@ -55,19 +55,19 @@ def tree_of(lines):
 
 
 def assert_tree(broker, client, expected):
-    """The broker's dump of the tree comes to show these levels, and no others."""
+    """The dump of the tree shows these levels, and no others."""
     start, deadline, shown = len(broker.lines), time.monotonic() + 10, None
     broker.signal(signal.SIGUSR2)
     while shown != expected and time.monotonic() < deadline:
         client.ping()
-        time.sleep(0.05)  # as long as a line too many would take to be read
+        time.sleep(0.05)  # a line too many would have been read by then
         shown = tree_of(broker.lines[start:])
     assert shown == expected
 
 
 @OWN
 @pytest.mark.spec("MQTT-3.3.2-3")
-def test_mosquitto_publish_walk(mqtt):
+def test_wildcards_at_every_level(mqtt):
     clients = subscribe_all(mqtt, MOSQUITTO_WALK)
     publisher = mqtt.connect()
     publisher.publish("none/exists/topic")
@@ -78,7 +78,7 @@ def test_mosquitto_publish_walk(mqtt):
 
 @OWN
 @pytest.mark.spec("MQTT-3.3.2-3")
-def test_moquette_walk(mqtt):
+def test_wildcards_with_a_leading_slash(mqtt):
     clients = subscribe_all(mqtt, MOQUETTE_WALK)
     mqtt.connect().publish("/test/hello/shanghai")
     assert reached(clients, "/test/hello/shanghai") == {"A", "B"}
@@ -86,7 +86,7 @@ def test_moquette_walk(mqtt):
 
 @OWN
 @DUMPS
-def test_mosquitto_prune(mqtt, broker):
+def test_unsubscribing_removes_empty_levels(mqtt, broker):
     deep, shallow = mqtt.connect("deep"), mqtt.connect("shallow")
     at_b = {f"{mqtt.client_id('shallow')}:0"}
     at_d = {f"{mqtt.client_id('deep')}:1"}
@@ -108,7 +108,7 @@ def test_mosquitto_prune(mqtt, broker):
 
 @OWN
 @DUMPS
-def test_tree_build(mqtt, broker):
+def test_clients_share_the_levels_of_their_filters(mqtt, broker):
     clients = subscribe_all(mqtt, TREE)
 
     def who(*names):
@@ -134,7 +134,7 @@ def test_tree_build(mqtt, broker):
 @OWN
 @DUMPS
 @pytest.mark.parametrize("end", ["drop", "disconnect"])
-def test_a_clean_session_that_ends_takes_its_levels_along(mqtt, broker, end):
+def test_the_end_of_a_clean_session_removes_its_levels(mqtt, broker, end):
     leaving, staying = mqtt.connect("leaving"), mqtt.connect("staying", clean=False)
     leaving.subscribe("a/b", "a/+", "#")
     staying.subscribe("a/c")

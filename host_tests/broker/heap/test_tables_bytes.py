@@ -1,4 +1,4 @@
-"""What board.json says that a start leaves for the tables is what a start leaves."""
+"""A start leaves as much heap for the tables as board.json states."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from slotmq_tools import boards
 from slotmq_tools.dev.heap import room
 from slotmq_tools.dev.heap.measure import limits_of
 
-# Between two runs: names and paths lie elsewhere
+# Two runs differ by the places of names and paths.
 NEAR = 0.02
 
 

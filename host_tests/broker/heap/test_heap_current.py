@@ -1,4 +1,4 @@
-"""$SYS/broker/heap/current is what is in use, without the garbage that waits for a collection."""
+"""$SYS/broker/heap/current is the heap in use without garbage."""
 
 import time
 
@@ -7,17 +7,17 @@ from slotmq_tools.deploy import mqtt_client
 from slotmq_tools.dev.heap.process import SERVE, Process
 
 BOARD = "RPI_PICO_W"
-LOADED = 12000  # bytes, at most, of what is loaded while a client comes in and subscribes
-COMERS = 60
+LOADED = 12000  # bytes, at most, of modules that a CONNECT and a SUBSCRIBE load
+CLIENTS = 60
 
 
 def test_garbage_is_not_counted() -> None:
     heap = boards.load(BOARD).heap_kb * 1024
     with Process(SERVE, BOARD, heap) as process:
         process.rows()
-        for _ in range(COMERS):
+        for _ in range(CLIENTS):
             process.connect().close()
-        time.sleep(2)  # what was loaded on demand is put away
+        time.sleep(2)  # modules that were loaded on demand are dropped
         found = mqtt_client.system_topics(process.address, mqtt_client.Login(), 0.5)
         time.sleep(2)
         used = {name: size for _, name, size in process.ask()}["used"]

@@ -1,7 +1,7 @@
-"""The six losses of the QoS 2 dialogue, from RT-Thread's text: delivered exactly once.
+"""Each packet of the QoS 2 dialogue is lost or repeated: the message is delivered exactly once.
 
-What gets lost is lost with its connection: the packet was cut, or the client
-went before it read it. What is repeated comes twice on one connection.
+A packet is lost with its connection: it was cut, or the client closed before it read it. A
+repeated packet comes twice on one connection.
 """
 
 import pytest
@@ -20,7 +20,7 @@ LOSSES = [
 
 
 class Publisher:
-    """A QoS 2 publisher with a kept session; slotmq is the receiver."""
+    """A QoS 2 publisher with a persistent session; slotmq is the receiver."""
 
     def __init__(self, mqtt, topic):
         self.mqtt, self.topic = mqtt, topic
@@ -67,10 +67,10 @@ def lose_as_receiver(publisher, loss):
 
 
 class Subscriber:
-    """A QoS 2 subscriber with a kept session; slotmq is the sender.
+    """A QoS 2 subscriber with a persistent session; slotmq is the sender.
 
-    It does what the text asks of a receiver: it delivers a packet id once until
-    PUBREL, and acknowledges whatever comes.
+    It is a receiver by the standard: it delivers a packet id once until PUBREL, and
+    acknowledges every packet.
     """
 
     def __init__(self, mqtt, topic):
@@ -124,7 +124,7 @@ def lose_as_sender(subscriber, loss):
 class Losses:
     @pytest.mark.spec("MQTT-4.3.3-2", "MQTT-4.4.0-1")
     @pytest.mark.parametrize("loss", LOSSES)
-    def test_rt_thread_losses_as_receiver(self, mqtt, topic, loss):
+    def test_the_broker_as_receiver(self, mqtt, topic, loss):
         witness = mqtt.connect("witness")
         witness.subscribe(topic, qos=2)
         publisher = Publisher(mqtt, topic)
@@ -136,7 +136,7 @@ class Losses:
 
     @pytest.mark.spec("MQTT-4.3.3-1", "MQTT-4.4.0-1", "MQTT-3.3.1-1")
     @pytest.mark.parametrize("loss", LOSSES)
-    def test_rt_thread_losses_as_sender(self, mqtt, topic, loss):
+    def test_the_broker_as_sender(self, mqtt, topic, loss):
         subscriber = Subscriber(mqtt, topic)
         mqtt.connect().publish(topic, b"once", 2)
         lose_as_sender(subscriber, loss)
