@@ -218,7 +218,7 @@ def take(buf: bytes, level: int) -> Packet | None:
 
 
 def two(data: bytes, at: int) -> int:
-    check(at + 2 <= len(data), "a packet that ends in a number")
+    check(at + 2 <= len(data), "the packet ends within a number")
     return data[at] << 8 | data[at + 1]
 
 
@@ -270,7 +270,7 @@ def _read_end(packet: Packet, body: bytes, at: int, allowed: tuple[int, ...]) ->
         packet.code = body[at]
     if len(body) > at + 1:
         packet.props, end, _ = properties(body, at + 1, allowed)
-        check(end == len(body), "bytes behind the properties")
+        check(end == len(body), "bytes after the properties")
 
 
 def _read_publish(packet: Packet, first: int, body: bytes, level: int) -> None:
@@ -284,7 +284,7 @@ def _read_publish(packet: Packet, first: int, body: bytes, level: int) -> None:
         packet.packet_id = two(body, at)
         check(packet.packet_id, "packet id 0")
         at += 2
-    check(at <= len(body), "PUBLISH ends in its header")
+    check(at <= len(body), "PUBLISH ends within its header")
     if level == 5:
         packet.props, at, packet.passed = properties(body, at, _IN_PUBLISH)
         packet.identifiers = packet.props.get(IDENTIFIER, ())
@@ -316,7 +316,7 @@ def properties(
         elif name == 0x26:
             found[name] = value
         else:
-            check(name not in found, f"property {name:x} stands there twice")
+            check(name not in found, f"property {name:x} appears twice")
             found[name] = value
         if name not in (EXPIRY, ALIAS, IDENTIFIER):
             passed += data[start:at]
@@ -327,16 +327,16 @@ def properties(
 def _value(data, at, kind):
     if kind == _VARINT:
         found = varint(data, at)
-        check(found, "a packet that ends in a number")
+        check(found, "the packet ends within a number")
         return found
     if kind == _PAIR:
         _, at = _value(data, at, _TEXT)
         return _value(data, at, _TEXT)
     if kind == _TEXT:
         end = at + 2 + two(data, at)
-        check(end <= len(data), "a text longer than its packet")
+        check(end <= len(data), "a string longer than its packet")
         return data[at + 2 : end], end
-    check(at + kind <= len(data), "a packet that ends in a property")
+    check(at + kind <= len(data), "the packet ends within a property")
     value = 0
     for byte in data[at : at + kind]:
         value = value << 8 | byte

@@ -1,4 +1,4 @@
-"""The firmware's files fit the boards' modules, as their ports' stubs describe these."""
+"""mypy checks firmware/, the boards' region files and examples/ with the stubs of each port."""
 
 import subprocess
 import sys
@@ -11,9 +11,8 @@ from slotmq_tools.peers import stubs
 FIRMWARE = Path(__file__).parents[3] / "firmware"
 BOARDS = FIRMWARE.parent / "boards"
 EXAMPLES = sorted((FIRMWARE.parent / "examples").glob("*.py"))
-ON_A_COMPUTER = 'Module has no attribute "monotonic"'  # sensor_logger.py asks which it is on
-# What rp2's stubs do not know: Flash's arguments, and that ioctl answers these with a number.
-# The emulated board runs the file that uses them.
+CPYTHON_ONLY = 'Module has no attribute "monotonic"'  # sensor_logger.py checks for it
+# rp2's stubs lack Flash's arguments and the result of ioctl. The emulated board runs that code.
 FLASH = (
     *('for "Flash"', '"Flash" defined in', "operand types for *", "left operand type for *"),
     "Both left and right operands",
@@ -33,7 +32,7 @@ follow_imports = skip
 
 
 def complaints(port: str, folder: Path, *files: Path) -> list[str]:
-    """What mypy says of these files; what it says of the stubs themselves is theirs."""
+    """mypy's errors in these files, without those in the stubs themselves."""
     config = folder / "mypy.ini"
     where = stubs.folder(port)
     config.write_text(CONFIG.format(stubs=where, firmware=FIRMWARE, folder=folder))
@@ -43,41 +42,41 @@ def complaints(port: str, folder: Path, *files: Path) -> list[str]:
     return [line for line in said.stdout.splitlines() if not line.startswith(str(where))][:-1]
 
 
-def of_flash(found: list[str]) -> list[str]:
-    """What the stubs do not know is no complaint."""
+def without_flash(found: list[str]) -> list[str]:
+    """The errors but for those that incomplete stubs of Flash cause."""
     return [line for line in found if not any(text in line for text in FLASH)]
 
 
 @pytest.mark.parametrize("port", stubs.PACKAGES)
-def test_the_firmware_fits(port: str, tmp_path: Path) -> None:
+def test_the_firmware_has_no_type_errors(port: str, tmp_path: Path) -> None:
     files = sorted(FIRMWARE.glob("slotmq_run/*.py"))
     assert complaints(port, tmp_path, FIRMWARE / "main.py", *files) == []
 
 
-def test_what_finds_an_esp32s_raw_flash_fits(tmp_path: Path) -> None:
+def test_the_region_of_an_esp32_has_no_type_errors(tmp_path: Path) -> None:
     assert complaints("esp32", tmp_path, BOARDS / "region_esp32.py") == []
 
 
-def test_what_finds_an_rp2s_raw_flash_fits(tmp_path: Path) -> None:
-    assert of_flash(complaints("rp2", tmp_path, BOARDS / "region_rp2.py")) == []
+def test_the_region_of_an_rp2_has_no_type_errors(tmp_path: Path) -> None:
+    assert without_flash(complaints("rp2", tmp_path, BOARDS / "region_rp2.py")) == []
 
 
-def test_what_an_rp2_does_not_have_would_be_found_there(tmp_path: Path) -> None:
+def test_a_wrong_name_in_the_region_of_an_rp2_is_found(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.py"
     wrong.write_text((BOARDS / "region_rp2.py").read_text().replace("statvfs", "statfs"))
-    (line,) = of_flash(complaints("rp2", tmp_path, wrong))
+    (line,) = without_flash(complaints("rp2", tmp_path, wrong))
     assert '"statfs"' in line
 
 
 @pytest.mark.parametrize("port", stubs.PACKAGES)
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda file: file.name)
-def test_the_examples_fit(port: str, example: Path, tmp_path: Path) -> None:
+def test_the_examples_have_no_type_errors(port: str, example: Path, tmp_path: Path) -> None:
     found = complaints(port, tmp_path, example)
-    assert [line for line in found if ON_A_COMPUTER not in line] == []
+    assert [line for line in found if CPYTHON_ONLY not in line] == []
 
 
 @pytest.mark.parametrize("port", stubs.PACKAGES)
-def test_what_no_board_has_would_be_found(port: str, tmp_path: Path) -> None:
+def test_a_wrong_name_in_the_firmware_is_found(port: str, tmp_path: Path) -> None:
     text = (FIRMWARE / "slotmq_run/station.py").read_text()
     wrong = tmp_path / "wrong.py"
     wrong.write_text(text.replace("self.nic.disconnect()", "self.nic.disconect()"))
