@@ -28,7 +28,7 @@ In which order to read:
     4. model/session.py, delivery.py   the state of the model
        model/model.py, packets.py, routing.py     how each packet changes that state
        model/output.py, output_content.py         is this packet of the broker expected?
-    5. model/observations.py, quotas.py, queue_check.py    outcomes that only the tables show
+    5. model/observations.py, quotas.py, timeouts.py, queue_check.py    outcomes that only the tables show
        model/retained.py, shared_subscriptions.py          two kinds of uncertain deliveries
        model/tables.py                                     reads the broker's tables
     6. persistence/storage.py     the medium of the journal and its power; observed_medium.py

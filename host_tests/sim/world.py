@@ -4,7 +4,7 @@
 # at the end, the rest of the turn. When a window ends, the model handles the packets that were
 # read, and then every packet that the broker has written is compared with the model.
 #
-# A commit of the journal may come in the midst of a window. Then the window is split: the model
+# A commit of the journal may come in the middle of a window. Then the window is split: the model
 # handles what the broker has handled so far, so that a snapshot of the model can be taken.
 from slotmq import Broker
 from slotmq.net.loop import Loop
@@ -336,4 +336,4 @@ class World:
         self.events["application"] += 1
         may_be_again = (delivery.qos == 1 and packet.dup) or client.link.session.client_forgot
         if delivery.times_received > 1 and not may_be_again and not self.loss_allowed:
-            raise PromiseBroken(f"{client.plan.name} has it twice: {delivery!r}")
+            raise PromiseBroken(f"{client.plan.name} received it twice: {delivery!r}")

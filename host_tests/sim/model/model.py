@@ -39,7 +39,7 @@ class Model(Observations):
         self.published_now = []
         self.retained_changes = []  # (topic, retained message before, message)
         self.is_refused = False  # has a table refused anything?
-        # A commit may come in the midst of routing a message: some receivers have it, others
+        # A commit may come while a message is being routed: some receivers have it, others
         # will have it.
         self.being_routed = []  # that message
         self.groups_being_routed = []  # its GroupMessages

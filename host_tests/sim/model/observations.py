@@ -64,7 +64,7 @@ class Observations:
             if tables.session(self.broker, session.name) == tables.NONE:
                 lost = refusals.deliveries + refusals.messages  # perhaps the last that it held
                 if policy == "refuse" or (only_empty and self.must_hold_state(session, lost)):
-                    self.fail("%s was discarded", session.name)
+                    self.fail("session %s was discarded", session.name)
                 self.world.events["evicted"] += 1
                 self.check_eviction_order(session, only_empty)
                 self.end_session(session)
@@ -98,18 +98,18 @@ class Observations:
             return  # a full journal can store nothing new
         lasting, most = self.lasting_sessions()
         if (not lasts or lasting < most) and len(self.sessions) < self.limits.sessions:
-            self.fail("refused, though %d of %d sessions stay", lasting, most)
+            self.fail("refused, though %d of %d sessions are lasting", lasting, most)
         for session in self.sessions:
             absent = self.is_in_table(session) and session.link is None
             if absent and not tables.has_state(self.broker, session.name):
-                self.fail("refused, though %s holds nothing", session.name)
+                self.fail("refused, though session %s is empty", session.name)
 
     def check_session_limit(self, name):
         """A new session was accepted: do not too many outlive their connections now?"""
         if self.broker.settings.when_full["sessions"] == "drop_empty":
             lasting, most = self.lasting_sessions()
             if lasting > most:
-                self.fail("%s has come, and %d of %d sessions stay", name, lasting, most)
+                self.fail("%s was accepted: %d lasting sessions, %d allowed", name, lasting, most)
 
     # Looking at the tables
 

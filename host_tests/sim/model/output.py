@@ -47,11 +47,11 @@ def _is_due(link, packet):
 
 def _answer(model, link, packet):
     if not link.pending_answers:
-        model.fail("link %d: packet %d of id %d is no answer", *_about(link, packet))
+        model.fail("link %d: packet %d of id %d answers nothing", *_about(link, packet))
     due = link.pending_answers.pop(0)
     needed_change = link.needed_changes.pop(0)
     if link.is_early(packet, needed_change):
-        model.fail("link %d: %s before it is kept", link.number, due)
+        model.fail("link %d: %s before the commit", link.number, due)
     if not ANSWERS[packet.kind](packet, due):
         what = _about(link, packet)
         model.fail("link %d: packet %d of id %d, not %s", what[0], what[1], what[2], due)
@@ -117,11 +117,13 @@ def _released_again(model, link, packet):
 def _publish(model, link, packet):
     session = link.session
     if session is None:
-        model.fail("link %d: PUBLISH to nobody", link.number)
+        model.fail("link %d: PUBLISH without a session", link.number)
     _find_topic(model, link, packet)
     number = number_of(packet.payload)
     if number < 0:
-        model.fail("link %d: a payload of nobody's: %r", link.number, packet.payload[:40])
+        model.fail(
+            "link %d: a payload that no client has sent: %r", link.number, packet.payload[:40]
+        )
     key = number or packet.topic
     if not link.attached:
         _check_after_close(model, link, packet, key)
@@ -135,7 +137,7 @@ def _publish(model, link, packet):
     if not delivery.sent:
         delivery.sent = True
         if link.is_early(packet, delivery.needed_change):
-            model.fail("link %d: sent before it is kept: %r", link.number, delivery)
+            model.fail("link %d: sent before the commit: %r", link.number, delivery)
     delivery.link = link
     delivery.restored = False
     packet.delivery = delivery
@@ -152,7 +154,7 @@ def _check_after_close(model, link, packet, key):
     known = link.session.deliveries.get(key)
     shared = [sub for sub in link.session.matching(packet.topic) if sub.group is not None]
     if not known and not packet.retain and not shared:
-        model.fail("link %d: PUBLISH of %s, which it was never owed", link.number, key)
+        model.fail("link %d: PUBLISH of %s, which the session never had", link.number, key)
     found = link.session.in_flight.get(packet.packet_id)
     if found and found.msg.key() != key:
         found = None
@@ -232,7 +234,7 @@ def _find(model, link, packet, key):
     if not delivery:
         known = session.deliveries.get(key)
         what = (link.number, packet.qos, packet.retain, packet.dup, key, session.name, known)
-        model.fail("link %d: PUBLISH q%d r%d d%d of %s, which %s is not owed: %s", *what)
+        model.fail("link %d: PUBLISH q%d r%d d%d of %s, which is not in session %s: %s", *what)
     return delivery
 
 

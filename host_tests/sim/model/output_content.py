@@ -33,14 +33,14 @@ def check_content(model, link, packet, delivery):
             what = (link.number, packet.identifiers, delivery.identifiers, delivery)
             model.fail("link %d: identifiers %s, not %s: %r", *what)
     if not good:
-        model.fail("link %d: %s is not as it was: %r", link.number, packet.topic, msg)
+        model.fail("link %d: %s differs from its message: %r", link.number, packet.topic, msg)
 
 
 def _check_expiry(model, link, packet, msg):
     left = packet.props.get(EXPIRY, -1)
     if msg.deadline is None:
         if left != -1:
-            model.fail("link %d: an expiry that nobody gave: %r", link.number, msg)
+            model.fail("link %d: an expiry that its publisher did not set: %r", link.number, msg)
         return
     late = (model.now() - msg.deadline) / 1000
     if not 0 < left <= msg.expiry:
@@ -50,7 +50,7 @@ def _check_expiry(model, link, packet, msg):
         return  # it may have waited in the outgoing buffer
     slack = model.world.slack_ms / 1000
     if late > slack or abs(left + late) > 2 + slack:
-        model.fail("link %d: %d s after its time: %r", link.number, late, msg)
+        model.fail("link %d: %d s after its expiry: %r", link.number, late, msg)
 
 
 def check_window(model, link, session):

@@ -111,7 +111,7 @@ def subscribe(model, link, text, group, options, identifier, refusals):
     session = link.session
     if not tables.subscribed(model.broker, session.name, text, group):
         if not refusals.subscriptions:
-            model.fail("%s does not get %s", session.name, text)
+            model.fail("%s has no subscription %s", session.name, text)
         return False
     sub = session.subscription(text, group)
     is_new = sub is None

@@ -60,7 +60,7 @@ def reconcile(model, refusals):
         spare += [(session, row) for row in rows]
     for session, row in spare:
         if not _is_explained(model, session, row, waiting):
-            model.fail("%s has %s in its queue, which it is not owed", session.name, row.key)
+            model.fail("%s has %s in its queue, for no reason", session.name, row.key)
     lost = [wanted.msg for wanted in waiting if not wanted.may_have_no_receiver]
     _account_for_missing(model, missing, lost, refusals)
 

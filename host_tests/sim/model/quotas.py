@@ -11,8 +11,8 @@ class Quotas:
         for session in model.sessions:
             session.slots_at_disconnect = session.deliveries_at_disconnect = None
         # Was this message slot ever retained since it was allocated? Such a slot is in no
-        # quota, even after another message has been retained. After a restart nobody knows
-        # which were, so no slot of then counts.
+        # quota, even after another message has been retained. After a restart it
+        # is not known which were, so none of the slots of then counts.
         self.was_retained = bytearray(b"\1" * model.broker.messages.slots)
         self._follow(model.broker.retained)
 

@@ -64,7 +64,7 @@ class Timeouts:
             since = max(self.buffer_unwanted_ms, link.without_buffer_ms)
             since = max(since, link.last_activity_ms, link.wrote_ms)
             if now > since + _PACKET_WAITED_FOR_MS + 100 + self.world.slack_ms:
-                self.model.fail("link %d keeps a buffer for which others wait", link.number)
+                self.model.fail("link %d has a buffer for which others wait", link.number)
 
     def check_keep_alive(self, link):
         """A silent connection is closed. The time in which the broker did not read is not
@@ -81,4 +81,4 @@ class Timeouts:
         timeout = link.client.plan.keep_alive * 1500
         last = max(link.last_activity_ms, link.wrote_ms, link.buffer_waited_ms)
         if timeout and self.model.now() > last + timeout + 2 * self.world.slack_ms + 10000:
-            self.model.fail("link %d is silent and still there", link.number)
+            self.model.fail("link %d is silent and was not closed", link.number)

@@ -43,7 +43,7 @@ def _check_lost_time(world, found, lost_ms):
     if lost_ms > 1000:
         world.events["lost time"] += 1
     if lost_ms > most + world.early_ms:
-        raise PromiseBroken(f"{lost_ms} ms of what runs out are not counted")
+        raise PromiseBroken(f"{lost_ms} ms of running times are lost")
 
 
 def _lose_connections(model):
@@ -99,7 +99,7 @@ def _compare_session(model, session):
     if tables.has_will(model.broker, name) != waits:
         model.fail("%s: does a will wait? %s", name, not waits)
     if waits and tables.will(model.broker, name) != session.will.key():
-        model.fail("%s: another will waits than %r", name, session.will)
+        model.fail("%s: the will that waits is not %r", name, session.will)
     _compare_times(model, session)
     if model.broker.five:
         expiry = tables.expiry(model.broker, name)
@@ -113,7 +113,7 @@ def _compare_qos_0(model, session):
         if row.qos or row.group != tables.NONE:
             continue
         if not [delivery for delivery in session.deliveries.get(row.key, ()) if not delivery.qos]:
-            model.fail("%s has %s in its queue, of a will that is none", session.name, row.key)
+            model.fail("%s has %s in its queue, which is no will", session.name, row.key)
 
 
 def _compare_times(model, session):

@@ -155,13 +155,13 @@ class Storage:
         """If an older state was found, because of rot, the log must say so."""
         if not self.world.plan.rots:
             if [text for text in self.log_lines if "damaged" in text or "rotted" in text]:
-                raise PromiseBroken(f"without a reason: {self.log_lines}")
+                raise PromiseBroken(f"the log reports damage without a reason: {self.log_lines}")
             return
         if self.candidates.index(found) >= self.candidates.index(self.last):
             return
         self.world.events["rot lost all" if found is EMPTY else "rot lost some"] += 1
         if not self.log_lines:
-            raise PromiseBroken("something is lost, and nobody says so")
+            raise PromiseBroken("something is lost, and the log does not say so")
 
     def commit_done(self):
         """The journal has synced: what it wrote stays, whatever happens."""

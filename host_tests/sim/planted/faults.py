@@ -248,9 +248,8 @@ FAULTS = (
     Fault(
         "a cached route is used though subscriptions have changed",
         "tables/subscriptions.py",
-        '        """Unsubscribe; nodes that nobody needs any more go too."""\n'
-        "        self.forget_routes()\n",
-        "",
+        "        self.forget_routes()\n        session = self.session[sub]\n",
+        "        session = self.session[sub]\n",
     ),
     Fault(
         "a reassembly buffer is not freed",
