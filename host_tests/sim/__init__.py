@@ -28,14 +28,14 @@ In which order to read:
     4. model/session.py, delivery.py   the state of the model
        model/model.py, packets.py, routing.py     how each packet changes that state
        model/output.py, output_content.py         is this packet of the broker expected?
-    5. model/observations.py, quotas.py, timeouts.py, queue_check.py    outcomes that only the tables show
+    5. model/observations.py, quotas.py, timeouts.py, queue_check.py   what only the tables show
        model/retained.py, shared_subscriptions.py          two kinds of uncertain deliveries
        model/tables.py                                     reads the broker's tables
     6. persistence/storage.py     the medium of the journal and its power; observed_medium.py
        persistence/snapshot.py, recovery.py    the model at a commit; the tables after a restart
        persistence/littlefs.py    MicroPython's own littlefs as the medium
     7. convergence.py             after the faults: everything arrives, and nothing is left
-    8. campaign.py, coverage_check.py    many seeds; did they reach every case?
+    8. campaign.py, event_counts.py, coverage_check.py    many seeds; was every case reached?
        planted/                   faults in copies of lib that the simulator must find
 
 The state of the model is in Model (model/model.py), its `sessions` (model/session.py), their
