@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ..sim.faults import Fault
+from ..sim.planted.faults import Fault
 
 _TAPS = "test_interceptor.TestTaps"
 _RING = "test_ring.TestRecorder"

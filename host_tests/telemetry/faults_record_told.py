@@ -1,6 +1,6 @@
 """More faults for the recorder: what it is told, what comes twice, what lasts for months."""
 
-from ..sim.faults import Fault
+from ..sim.planted.faults import Fault
 from .faults_record import Planted
 
 _TAPS = "test_interceptor.TestTaps"
@@ -32,7 +32,7 @@ FAULTS = (
         Fault(
             "ticks begin anew unseen while nothing passes",
             "recorder/interceptor.py",
-            "        if now - self.stayed >= _STAY:",
+            "        if now - self.time_at >= _TIME_EVERY:",
             "        if False:",
         ),
         f"{_REMOTE}.test_the_time_is_told_again_while_nothing_passes",
@@ -106,7 +106,7 @@ FAULTS = (
         Fault(
             "a boot that ends in a full ring is not told of",
             "recorder/segments.py",
-            "    _forget_told(rec)\n    if rec.o",
+            "    _forget_written_gaps(rec)\n    if rec.o",
             "    if rec.o",
         ),
         f"{_NUMBERS}.test_a_full_ring_tells_how_many_of_each_boot_it_has_lost",
