@@ -74,7 +74,7 @@ def check_name(name: str) -> None:
 
 
 def _check_password(password: str) -> None:
-    # If SASLprep [RFC 4013] changed it, clients would send different passwords with and without it.
+    # If SASLprep [RFC 4013] changed it, clients with and without it would differ.
     if not password:
         raise ToolError("the password is empty")
     if not password.isprintable() or any(map(stringprep.in_table_b1, password)):
