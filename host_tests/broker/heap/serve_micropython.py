@@ -2,11 +2,11 @@
 # MicroPython; with a name it keeps a journal in NAME.db, or if the file NAME says "record SIZE
 # BUDGET", it records everything in segments of that size in the folder `record`.
 #
-# It turns the loop itself, and obeys orders of one byte from standard input:
+# It calls the loop itself, and reads commands of one byte from standard input:
 #   b  begin: from now on the heap is locked around each turn, once more than the loop
-#      itself does, so that nothing at all may allocate
-#   e  end: how much the heap in use has changed since, and what was seen meanwhile
-#   a  allocate a block, as nothing may between begin and end
+#      itself does, so that no code may allocate
+#   e  end: print how much the heap in use has changed since, and what was counted meanwhile
+#   a  allocate a block, which must fail between begin and end
 #   c  how many entries each table has, and how much heap is in use
 # Answers are lines of kind, name and number, and "done".
 import gc
@@ -28,7 +28,7 @@ _SEND_BUFFER = micropython.const(6400)  # as much as lwIP has on a Pico W
 class Watched:
     def __init__(self, limits, host, port, path):
         settings = Settings()
-        settings.sys_interval = 0  # the control plane's, and it allocates
+        settings.sys_interval = 0  # $SYS allocates
         self.broker = Broker(limits, settings)
         if path:
             with open(path) as file:  # noqa: PTH123
@@ -66,7 +66,7 @@ class Watched:
 
     def read(self, stream):
         if not stream.readinto(self.order, 1):
-            self.order[0] = 113  # q: whoever gave orders has gone
+            self.order[0] = 113  # q: the end of the input
 
     def run(self):
         while self.order[0] != 113:
@@ -80,7 +80,7 @@ class Watched:
                 self.obey(chr(self.order[0]))
 
     def look(self):
-        # Is a client blocked, and how often did one become so or go on again?
+        # Count how often a client became blocked, and how often it went on.
         self.turns += 1
         if self.broker.loop.exhausted:
             raise MemoryError("with the heap locked")

@@ -32,13 +32,13 @@ def _given(message: Message) -> dict[str, Any]:
 
 
 def _came(topic: str, payload: bytes, qos: int, more: dict[str, Any]) -> Message:
-    told = {ours: more[name][0] for ours, name in NAMES.items() if name in more}
-    if "correlation" in told:
-        told["correlation"] = told["correlation"].decode()
-    told["user"] = tuple(more.get("user_property", ()))
-    told["identifiers"] = tuple(more.get("subscription_identifier", ()))
-    told["aliased"] = "topic_alias" in more
-    return Message(topic, bytes(payload).decode(), qos, bool(more["retain"]), **told)
+    fields = {ours: more[name][0] for ours, name in NAMES.items() if name in more}
+    if "correlation" in fields:
+        fields["correlation"] = fields["correlation"].decode()
+    fields["user"] = tuple(more.get("user_property", ()))
+    fields["identifiers"] = tuple(more.get("subscription_identifier", ()))
+    fields["aliased"] = "topic_alias" in more
+    return Message(topic, bytes(payload).decode(), qos, bool(more["retain"]), **fields)
 
 
 class GmqttAdapter(Adapter):
@@ -110,7 +110,7 @@ class GmqttAdapter(Adapter):
         self._wait(self._client.disconnect())
 
     def die(self) -> None:
-        """It has no way to drop the connection, but one to leave its will."""
+        """gmqtt cannot drop the connection; DISCONNECT with 0x04 publishes the will."""
         self._wait(self._client.disconnect(reason_code=DISCONNECT_WITH_WILL))
 
     def close(self) -> None:

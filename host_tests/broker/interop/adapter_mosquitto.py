@@ -39,7 +39,7 @@ def _properties(packet: str, message: Message) -> list[str]:
 
 
 def _came(line: str) -> Message:
-    """A line of FORMAT as a message: an empty field is a property that was not there."""
+    """A line of FORMAT as a message; an empty field is a property that was not sent."""
     fields = dict(zip(TOLD, line.split(SEPARATOR)[1:], strict=True))
     numbers = {name: int(fields[name]) for name in ("format", "expiry") if fields[name]}
     texts = {name: fields[name] or None for name in TEXTS}
@@ -67,7 +67,7 @@ class Terminal:
         self._rest = b""
 
     def line(self, beginning: str) -> str:
-        """Take the next line that begins so."""
+        """The next line with this beginning."""
         deadline = time.monotonic() + TIMEOUT_S
         while not (found := [line for line in self._lines if line.startswith(beginning)]):
             self._read(deadline - time.monotonic())
@@ -82,7 +82,7 @@ class Terminal:
         self._lines += [line.decode() for line in lines]
 
     def stop(self) -> None:
-        """It was told to end; mosquitto_sub has been seen to wait for ever nevertheless."""
+        """Wait for its end after a signal; mosquitto_sub sometimes ignores one for ever."""
         try:
             self.process.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
@@ -99,7 +99,7 @@ class MosquittoAdapter(Adapter):
         self._reader: Terminal | None = None
 
     def connect(self, how: Connect) -> bool:
-        """It waits for the first subscription, which mosquitto_sub connects for."""
+        """Nothing yet: mosquitto_sub connects with its first subscription."""
         if how.present is not None:
             raise Cannot("mosquitto_sub does not tell")
         if how.aliases:
@@ -161,7 +161,7 @@ class MosquittoAdapter(Adapter):
     def ended(self) -> int:
         assert self._reader
         line = self._reader.line("Received DISCONNECT")
-        self.die()  # or it would connect again
+        self.die()  # else it would connect again
         return int(line.rpartition("(")[2].rstrip(")"))
 
     def leave(self) -> None:
@@ -173,7 +173,7 @@ class MosquittoAdapter(Adapter):
         self._stop(signal.SIGKILL)
 
     def close(self) -> None:
-        """Nobody has connected where nobody has subscribed."""
+        """Without a subscription there is no process to end."""
         if self._reader:
             self._stop(signal.SIGTERM)
 

@@ -1,4 +1,4 @@
-"""MQTT.js in the scenario of MQTT 5.0: adapter.cjs does what is written to it, line by line."""
+"""MQTT.js in the scenario of MQTT 5.0: adapter.cjs reads a command from each line of its input."""
 
 import itertools
 import json
@@ -17,7 +17,7 @@ _numbers = itertools.count()
 
 
 class Node:
-    """The script with the clients; a line of JSON asks, and another answers."""
+    """The script with the clients; each command and each answer is a line of JSON."""
 
     def __init__(self) -> None:
         command, environment = node.command(SCRIPT)

@@ -61,7 +61,7 @@ class Paho:
         self._call_back()
 
     def connect(self, address: tuple[str, int], expiry: int = 0) -> tuple[str, bool]:
-        """-> the broker's answer as paho words it, and "session present"."""
+        """-> the broker's answer in the words of paho, and "session present"."""
         self.address = address
         if expiry:
             self._how["properties"].SessionExpiryInterval = expiry
@@ -83,7 +83,7 @@ class Paho:
         self._unsubacks.get(timeout=TIMEOUT_S)
 
     def publish(self, topic: str, payload: bytes, qos: int = 0, retain: bool = False) -> None:
-        """Publish, and wait until that is acknowledged as its QoS demands."""
+        """Publish, and wait for the acknowledgements of its QoS."""
         done = self.client.publish(topic, payload, qos, retain)
         done.wait_for_publish(TIMEOUT_S)
         assert done.is_published(), f"QoS {qos} to {topic} was never acknowledged"

@@ -34,7 +34,7 @@ class Queue:
         settings.sys_interval = 0
         settings.mqtt_versions = 3
         self.broker = broker = Broker(LIMITS, settings)
-        self.held = []  # messages of which we have a reference
+        self.held = []  # messages that the test has a reference to
         for number in range(4):
             name = b"s%d" % number
             assert broker.sessions.take(name, 0, 2) == number
@@ -72,7 +72,7 @@ class Queue:
         return append(self.broker.tables, self.numbers.below(4), msg, self.numbers.below(32))
 
     def fan(self):
-        """To a route of some sessions, each at the QoS that it was granted."""
+        """To a route of some sessions, each with the QoS granted to it."""
         numbers = self.numbers
         if not self.held:
             return None
@@ -101,7 +101,7 @@ class Queue:
         return send(self.broker.tables, session, session)
 
     def resend(self):
-        """As after a reconnect: from the first entry on, with DUP where it was sent."""
+        """As after a reconnect: from the first entry on, with DUP if it was sent before."""
         session = self.numbers.below(3)
         sessions = self.broker.sessions
         sessions.cursor[session] = sessions.head[session]

@@ -2,7 +2,7 @@
 
 
 class Numbers:
-    """A row of numbers from a seed."""
+    """A sequence of numbers from a seed."""
 
     def __init__(self, seed):
         self._state = seed * 2 + 1
@@ -28,7 +28,7 @@ class Numbers:
 
 
 def shown(data):
-    """Bytes as hexadecimal digits, a sum of them where they are many."""
+    """Bytes as hexadecimal digits; more than 24 as a checksum."""
     if len(data) <= 24:
         return "".join(["%02x" % byte for byte in data]) or "-"  # noqa: UP031
     total = 0

@@ -1,7 +1,7 @@
 # stores.py SEED COUNT - the stores, with random operations until they are full.
 #
-# Prints a line for each. Blocks of an Arena and slots of Routes are each store's own
-# affair: what is printed is what stands in them, and whether there was room.
+# Prints a line for each. Two runtimes may choose other blocks of an Arena and other slots of
+# Routes: so the contents are printed, and whether there was free space.
 import sys
 
 from seeded import Numbers, shown
@@ -46,7 +46,7 @@ class Arenas:
             self.kept.append((first, bytearray(buf[off : off + n] + buf[off2 : off2 + n2])))
 
     def change(self):
-        """A part of one is read, and one that was only taken is written."""
+        """Read a part of one entry, and write one that was only reserved."""
         numbers = self.numbers
         first, data = numbers.choice(self.kept)
         at = numbers.below(len(data) + 1)
@@ -68,7 +68,7 @@ class Arenas:
 
 
 class Sets:
-    """Names: the slots are part of the contract."""
+    """Names: both runtimes must choose the same slots."""
 
     def __init__(self, numbers):
         self.numbers = numbers

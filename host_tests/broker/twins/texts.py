@@ -1,7 +1,7 @@
-# texts.py SEED COUNT - the functions on bytes that keep nothing, with random input.
+# texts.py SEED COUNT - the functions on bytes without a state, with random input.
 #
-# Prints a line for each call. The buffers have bytes before and behind what is looked
-# at, so that whoever looks too far sees something else.
+# Prints a line for each call. The buffers have random bytes before and after the input, so
+# that a function that reads too far gives another result.
 import sys
 
 from seeded import Numbers, shown
@@ -19,7 +19,7 @@ ALPHABET = b"ab/+#$"
 
 
 def packet(numbers):
-    """Bytes that are a packet, nearly one, or none at all."""
+    """A packet, nearly a packet, or random bytes."""
     first = numbers.choice(FIRSTS)
     if numbers.one_in(4):
         size = numbers.choice(LENGTHS)
@@ -45,7 +45,7 @@ def packets(numbers):
 
 
 def fields(pkt, n, first):
-    """What the record has to say: all that the packet's kind has, if it is whole."""
+    """The fields of the record that this kind of packet has, if it is complete."""
     if n < 0:
         return ()
     if n == 0:
@@ -60,7 +60,7 @@ def fields(pkt, n, first):
 
 
 def encoded(point):
-    """A code point in UTF-8, legal or not."""
+    """A code point in UTF-8, valid or not."""
     if point < 0x80:
         return bytes((point,))
     if point < 0x800:
@@ -100,7 +100,7 @@ def filters(numbers):
 
 
 def topics(numbers, buf, off, n):
-    """A legal filter against topics that are like it."""
+    """A valid filter against topics that resemble it."""
     for _ in range(8):
         topic = bytearray()
         for byte in buf[off : off + n]:

@@ -17,7 +17,7 @@ ACKS = (0x40, 0x50, 0x62, 0x70)
 
 
 def limits(numbers):
-    """Tables that are full often, and buffers that a packet may not fit."""
+    """Tables that are often full, and buffers that are smaller than some packets."""
     return Limits(
         connections=4,
         sessions=numbers.between(4, 6),
@@ -45,7 +45,7 @@ def limits(numbers):
 
 
 def settings(numbers):
-    """One way of setting the broker up."""
+    """One configuration of the broker."""
     found = Settings()
     found.sys_interval = 0
     found.qos2_delivery = numbers.choice(("receive", "release"))
@@ -112,7 +112,7 @@ class Play:
         client.send(self.numbers.bytes(self.numbers.below(6)))
 
     def slow_down(self, client):
-        """Reads and writes take so much, or nothing."""
+        """Each read and write takes at most this much, or nothing."""
         numbers = self.numbers
         most = numbers.choice((None, 1, 7, 100, MOST, MOST, MOST))
         client.stream.write_some = lambda n: most and min(n, most)
