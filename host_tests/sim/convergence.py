@@ -68,9 +68,8 @@ def _connection_limit(broker):
 
 def _groups(world):
     most = _connection_limit(world.broker)
-    clients = [client for client in world.clients if client.link] + [
-        client for client in world.clients if not client.link
-    ]
+    clients = [client for client in world.clients if client.link]
+    clients += [client for client in world.clients if not client.link]
     return [clients[at : at + most] for at in range(0, len(clients), most)]
 
 
@@ -85,7 +84,7 @@ def _connect_group(world, group):
                 _reconnect(world, client)
         if not [c for c in group if not c.accepted and _has_reason_to_connect(world, c)]:
             return
-    raise PromiseBroken("clients cannot come in")
+    raise PromiseBroken("clients cannot connect")
 
 
 def _reconnect(world, client):

@@ -56,9 +56,8 @@ class Plan:
         self.spare_bytes = numbers.choice((100, 4000, 30000))
         self.fills = ()  # (step when the file system gets full, step when not, bytes)
         if self.medium in ("littlefs", "host") and numbers.one_in(6):
-            first = (
-                0 if numbers.one_in(3) else 1 + numbers.below(steps)
-            )  # 0: before the first start
+            # Step 0 is before the first start.
+            first = 0 if numbers.one_in(3) else 1 + numbers.below(steps)
             self.fills = (first, first + numbers.below(steps), numbers.choice((0, 300, 5000)))
         self.reboots = []
         for _ in range(numbers.choice((1, 1, 2, 3))):

@@ -89,17 +89,8 @@ class _Dead:
         self.capacity = min(before.capacity, 3000)
 
 
-DISCONNECTS = (
-    _leave,
-    _leave_with_will,
-    _end,
-    _break_off,
-    _break_off,
-    _vanish,
-    _vanish,
-    _take_over,
-    _take_over,
-)
+DISCONNECTS = (_leave, _leave_with_will, _end)
+DISCONNECTS += (_break_off, _break_off, _vanish, _vanish, _take_over, _take_over)
 
 
 def step_without_faults(client):

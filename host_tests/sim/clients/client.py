@@ -4,17 +4,6 @@
 # What it does next is decided by its own random numbers (behaviour.py, by a ClientPlan). It sends
 # each packet to its link as bytes for the broker and as a tuple for the model (model/packets.py).
 from slotmq_tools import codec
-from slotmq_tools.codec import (
-    CONNACK,
-    DISCONNECT,
-    PUBACK,
-    PUBCOMP,
-    PUBLISH,
-    PUBREC,
-    PUBREL,
-    SUBACK,
-    UNSUBACK,
-)
 from slotmq_tools.sim.numbers import Numbers
 
 from ..messages import least
@@ -86,10 +75,8 @@ class Client(Sender):
         will = spec.will = self.message(self.numbers.choice((0, 1, 2)))
         will.is_will = True
         will.size = max(will.size, 1) and min(will.size, 100)
-        if (
-            self.world.broker.settings.message_size_limit
-            and will.size > self.world.broker.settings.message_size_limit
-        ):
+        most = self.world.broker.settings.message_size_limit
+        if most and will.size > most:
             will.size = least(will.number)
         if self.plan.level == 5:
             spec.will_delay = self.numbers.choice((0, 0, 1, 5))
@@ -160,7 +147,7 @@ class Client(Sender):
             self._forget()
         for packet_id, msg, released in self.in_flight:
             if released:
-                self.send(codec.ack(PUBREL, packet_id), "pubrel", packet_id)
+                self.send(codec.ack(codec.PUBREL, packet_id), "pubrel", packet_id)
             else:
                 self.send_message(msg, packet_id, True)
 
@@ -182,10 +169,10 @@ class Client(Sender):
         if not again:
             self.world.received_by_application(self, packet)
         if packet.qos == 1:
-            self.todo.append((codec.ack(PUBACK, packet_id), ("puback", packet_id)))
+            self.todo.append((codec.ack(codec.PUBACK, packet_id), ("puback", packet_id)))
         elif packet.qos == 2:
             self.received[packet_id] = session
-            self.todo.append((codec.ack(PUBREC, packet_id), ("pubrec", packet_id, 0)))
+            self.todo.append((codec.ack(codec.PUBREC, packet_id), ("pubrec", packet_id, 0)))
 
     def on_puback(self, packet):
         self._done(packet.packet_id, False)
@@ -199,12 +186,12 @@ class Client(Sender):
                 row[2] = True
                 break
         packet_id = packet.packet_id
-        self.todo.append((codec.ack(PUBREL, packet_id), ("pubrel", packet_id)))
+        self.todo.append((codec.ack(codec.PUBREL, packet_id), ("pubrel", packet_id)))
 
     def on_pubrel(self, packet):
         self.received.pop(packet.packet_id, None)
         packet_id = packet.packet_id
-        self.todo.append((codec.ack(PUBCOMP, packet_id), ("pubcomp", packet_id)))
+        self.todo.append((codec.ack(codec.PUBCOMP, packet_id), ("pubcomp", packet_id)))
 
     def on_pubcomp(self, packet):
         self._done(packet.packet_id, True)
@@ -232,19 +219,17 @@ class Client(Sender):
         link = self.link
         if self.todo or self.in_flight or self.waiting or not self.accepted:
             return False
-        return (
-            not link.sent and not link.packets and not link.unparsed and not link.pending_answers
-        )
+        return not (link.sent or link.packets or link.unparsed or link.pending_answers)
 
 
 HANDLERS = {
-    CONNACK: Client.on_connack,
-    PUBLISH: Client.on_publish,
-    PUBACK: Client.on_puback,
-    PUBREC: Client.on_pubrec,
-    PUBREL: Client.on_pubrel,
-    PUBCOMP: Client.on_pubcomp,
-    SUBACK: Client.on_suback,
-    UNSUBACK: Client.on_suback,
-    DISCONNECT: Client.on_disconnect,
+    codec.CONNACK: Client.on_connack,
+    codec.PUBLISH: Client.on_publish,
+    codec.PUBACK: Client.on_puback,
+    codec.PUBREC: Client.on_pubrec,
+    codec.PUBREL: Client.on_pubrel,
+    codec.PUBCOMP: Client.on_pubcomp,
+    codec.SUBACK: Client.on_suback,
+    codec.UNSUBACK: Client.on_suback,
+    codec.DISCONNECT: Client.on_disconnect,
 }

@@ -26,9 +26,8 @@ class Sender:
         msg = Message(number, topic, size, min(qos, self.world.broker.max_qos), retain, plan.name)
         if plan.level == 5:
             if numbers.one_in(4):
-                msg.props = (
-                    b"\x01\x01" + b"\x26" + codec.string(b"n") + codec.string(b"%d" % number)
-                )
+                user_property = codec.string(b"n") + codec.string(b"%d" % number)
+                msg.props = b"\x01\x01" + b"\x26" + user_property
             if size and numbers.percent(plan.expires):  # only the topic identifies an empty one
                 msg.expiry = numbers.choice((1, 3, 100))
         return msg

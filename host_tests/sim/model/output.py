@@ -1,18 +1,6 @@
 # output.py - compare each packet that the broker has written with the model: is it an answer that
 # is due, or a message that the session is owed?
-from slotmq_tools.codec import (
-    ALIAS,
-    CONNACK,
-    DISCONNECT,
-    PINGRESP,
-    PUBACK,
-    PUBCOMP,
-    PUBLISH,
-    PUBREC,
-    PUBREL,
-    SUBACK,
-    UNSUBACK,
-)
+from slotmq_tools import codec
 
 from ..messages import number_of
 from . import output_content, shared_subscriptions, tables
@@ -27,11 +15,11 @@ def written(model, link, packet):
     kind = packet.kind
     if link.packet_max and packet.size > link.packet_max:
         model.fail("link %d: a packet of %d bytes", link.number, packet.size)
-    if kind == DISCONNECT:
+    if kind == codec.DISCONNECT:
         return
-    if kind == PUBLISH:
+    if kind == codec.PUBLISH:
         _publish(model, link, packet)
-    elif kind == PUBREL and not _is_due(link, packet):
+    elif kind == codec.PUBREL and not _is_due(link, packet):
         _released_again(model, link, packet)
     else:
         _answer(model, link, packet)
@@ -74,11 +62,11 @@ def _ack(packet, due):
 
 
 def _codes(packet, due):
-    if due[0] != ("suback" if packet.kind == SUBACK else "unsuback"):
+    if due[0] != ("suback" if packet.kind == codec.SUBACK else "unsuback"):
         return False
     if due[1] != packet.packet_id:
         return False
-    if packet.kind == UNSUBACK:
+    if packet.kind == codec.UNSUBACK:
         return not packet.codes or list(packet.codes) == due[2]
     if len(packet.codes) != len(due[2]):
         return False
@@ -93,14 +81,14 @@ def _pong(packet, due):
 
 
 ANSWERS = {
-    CONNACK: _connack,
-    PUBACK: _ack,
-    PUBREC: _ack,
-    PUBREL: _ack,
-    PUBCOMP: _ack,
-    SUBACK: _codes,
-    UNSUBACK: _codes,
-    PINGRESP: _pong,
+    codec.CONNACK: _connack,
+    codec.PUBACK: _ack,
+    codec.PUBREC: _ack,
+    codec.PUBREL: _ack,
+    codec.PUBCOMP: _ack,
+    codec.SUBACK: _codes,
+    codec.UNSUBACK: _codes,
+    codec.PINGRESP: _pong,
 }
 
 
@@ -121,9 +109,7 @@ def _publish(model, link, packet):
     _find_topic(model, link, packet)
     number = number_of(packet.payload)
     if number < 0:
-        model.fail(
-            "link %d: a payload that no client has sent: %r", link.number, packet.payload[:40]
-        )
+        model.fail("link %d: a payload that no client sent: %r", link.number, packet.payload[:40])
     key = number or packet.topic
     if not link.attached:
         _check_after_close(model, link, packet, key)
@@ -190,7 +176,7 @@ def _is_late(link, packet, key):
 
 
 def _find_topic(model, link, packet):
-    alias = packet.props.get(ALIAS, 0) if packet.props else 0
+    alias = packet.props.get(codec.ALIAS, 0) if packet.props else 0
     if not alias:
         return
     model.world.events["alias"] += 1

@@ -72,9 +72,8 @@ def _compare(model):
         _restore_finished(model, session)
         for delivery in session.queue:
             if delivery.group is not None:
-                delivery.group_slot = tables.group_slot(
-                    broker, delivery.group[1], delivery.group[0]
-                )
+                name, text = delivery.group
+                delivery.group_slot = tables.group_slot(broker, text, name)
     model.check_after_reboot()
     model.retained.check()
     _compare_expiry(model)
