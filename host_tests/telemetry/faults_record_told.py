@@ -3,10 +3,10 @@
 from ..sim.planted.faults import Fault
 from .faults_record import Planted
 
-_TAPS = "test_interceptor.TestTaps"
-_TIME = "test_wall_clock.TestRecordTime"
-_REMOTE = "test_remote.TestRecordRemote"
-_NUMBERS = "test_ring.TestRecorderNumbers"
+_INTERCEPTOR = "test_interceptor.TestInterceptor"
+_TIME = "test_wall_clock.TestWallClock"
+_REMOTE = "test_remote.TestRemote"
+_NUMBERS = "test_ring.TestLastSequenceNumber"
 
 FAULTS = (
     # Time
@@ -26,7 +26,7 @@ FAULTS = (
             "    if seconds > _U32_MOST or error > _U32_MOST:",
             "    if False:",
         ),
-        f"{_REMOTE}.test_a_time_of_any_bound_is_told_in_the_next_segment_or_not_at_all",
+        f"{_REMOTE}.test_a_time_that_no_record_can_hold_later_is_forgotten",
     ),
     Planted(
         Fault(
@@ -35,7 +35,7 @@ FAULTS = (
             "        if now - self.time_at >= _TIME_EVERY:",
             "        if False:",
         ),
-        f"{_REMOTE}.test_the_time_is_told_again_while_nothing_passes",
+        f"{_REMOTE}.test_the_time_is_recorded_again_while_no_message_passes",
     ),
     Planted(
         Fault(
@@ -44,7 +44,7 @@ FAULTS = (
             "    if not wall or quality >= wall[0] or error <= _error(wall, _passed(rec, wall)):",
             "    if True:",
         ),
-        f"{_TIME}.test_a_worse_time_does_not_take_the_place_of_a_better_one",
+        f"{_TIME}.test_a_less_exact_time_does_not_replace_a_better_one",
     ),
     # Clients
     Planted(
@@ -54,7 +54,7 @@ FAULTS = (
             "    except Exception:  # whatever",
             "    except ValueError:  # whatever",
         ),
-        f"{_REMOTE}.test_what_is_not_understood_is_dropped",
+        f"{_REMOTE}.test_wrong_payloads_are_ignored",
     ),
     Planted(
         Fault(
@@ -63,7 +63,7 @@ FAULTS = (
             "    except (OSError, ValueError):",
             "    except ValueError:",
         ),
-        f"{_REMOTE}.test_a_folder_that_is_gone_does_not_end_the_broker",
+        f"{_REMOTE}.test_a_missing_folder_does_not_stop_the_broker",
     ),
     # Messages
     Planted(
@@ -73,7 +73,7 @@ FAULTS = (
             "            if not result and is_new:",
             "            if not result:",
         ),
-        f"{_TAPS}.test_what_the_receive_list_suppresses_is_recorded_once",
+        f"{_INTERCEPTOR}.test_a_qos_2_duplicate_is_not_recorded",
     ),
     Planted(
         Fault(
@@ -82,7 +82,7 @@ FAULTS = (
             "        if sessions.find_received(session, packet_id) >= 0:\n            return 0\n",
             "        if sessions.find_received(session, packet_id) >= 0:\n            return n\n",
         ),
-        f"{_TAPS}.test_what_the_receive_list_suppresses_is_recorded_once",
+        f"{_INTERCEPTOR}.test_a_qos_2_duplicate_is_not_recorded",
     ),
     Planted(
         Fault(
@@ -91,7 +91,7 @@ FAULTS = (
             "        self.interval = (flush_s - 1) * _EACH\n",
             "        self.interval = flush_s * _EACH\n",
         ),
-        f"{_TAPS}.test_nothing_waits_longer_than_the_flush_interval",
+        f"{_INTERCEPTOR}.test_no_message_waits_longer_than_the_flush_interval",
     ),
     Planted(
         Fault(
@@ -100,7 +100,7 @@ FAULTS = (
             "    if o[_SEQ] >= _MOST_SEQ:",
             "    if False:",
         ),
-        f"{_NUMBERS}.test_the_next_segment_is_of_the_next_boot",
+        f"{_NUMBERS}.test_the_next_segment_has_the_next_boot_number",
     ),
     Planted(
         Fault(
@@ -109,6 +109,6 @@ FAULTS = (
             "    _forget_written_gaps(rec)\n    if rec.o",
             "    if rec.o",
         ),
-        f"{_NUMBERS}.test_a_full_ring_tells_how_many_of_each_boot_it_has_lost",
+        f"{_NUMBERS}.test_a_full_ring_records_one_gap_for_each_boot_number",
     ),
 )

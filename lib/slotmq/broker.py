@@ -42,7 +42,7 @@ _BYTES_IN = const(5)
 _BYTES_OUT = const(6)
 
 
-def _made(table, *args):
+def _create(table, *args):
     # A collection first, so that the table fills the holes that the one before it left.
     gc.collect()
     return table(*args)
@@ -66,12 +66,12 @@ class Broker:
         self.clock = i32(12)  # [now, for the fast path; times of status/log_full_tables.py ...]
         self.auto_id = 0
         self.connected = 0  # network connections that have a session
-        self.messages = _made(Messages, limits)
-        self.sessions = _made(Sessions, limits, settings.qos2_delivery == "release")
-        self.subscriptions = _made(Subscriptions, limits, settings.allow_duplicate_messages)
-        self.conns = _made(Connections, limits, self.subscriptions.pool, self.sessions.conn)
-        self.deliveries = _made(Deliveries, limits)
-        self.retained = _made(Retained, limits, self.messages, self.deliveries.window)
+        self.messages = _create(Messages, limits)
+        self.sessions = _create(Sessions, limits, settings.qos2_delivery == "release")
+        self.subscriptions = _create(Subscriptions, limits, settings.allow_duplicate_messages)
+        self.conns = _create(Connections, limits, self.subscriptions.pool, self.sessions.conn)
+        self.deliveries = _create(Deliveries, limits)
+        self.retained = _create(Retained, limits, self.messages, self.deliveries.window)
         self.sys = Sys(self, settings.sys_interval) if settings.sys_interval else None
         self.on_reload = None
         # A topic at its beginning, a filter at its end
@@ -208,7 +208,7 @@ class Broker:
         if state == _FIVE:
             self.five.goodbye(self, conn, reason)
         if self.log_mask & _NOTICE and state != _LINGERING:  # whose end was logged before
-            ondemand.tell(self, "ended", conn, reason)
+            ondemand.log_event(self, "ended", conn, reason)
 
     def out_of_memory(self, failed, conn):
         """A MemoryError reached the loop: end the connection that it concerns.
@@ -220,7 +220,7 @@ class Broker:
             failed = None
         elif failed:
             self.loop.exhausted += 1
-        ondemand.tell(self, "note", conn, failed)
+        ondemand.log_event(self, "out_of_heap", conn, failed)
         self.reading = _NONE
         self.no_commit = 0
         if reading is None:

@@ -1,5 +1,5 @@
-# control.py - rare steps that concern a whole broker: taking over settings, and shutdown.
-# Loaded on demand, owns nothing; control plane.
+# control.py - rare steps of a whole broker: taking over settings at the start and after a reload,
+# and shutdown. Loaded on demand; owns nothing. Control plane: may allocate.
 from slotmq.delivery import lifecycle
 from slotmq.fast import next_dirty
 from slotmq.platform.runtime import const
@@ -26,6 +26,7 @@ def apply_settings(broker):
     broker.queue_qos0 = s.queue_qos0_messages
     broker.upgrade_qos = s.upgrade_outgoing_qos
     broker.pkt[10] = s.max_packet_size or limits.max_packet
+    # The result of a PUBLISH that finds no message slot
     broker.when_no_message = _FULL if s.when_full["messages"] == "disconnect" else 0
     broker.retry = None
     if s.retry_interval:
@@ -44,10 +45,10 @@ def apply_settings(broker):
 
 
 def _choose_fast_path(broker):
-    # plain: a PUBLISH needs no check of its sender, its size or its QoS.
+    # plain: is no check of a PUBLISH's sender, size and QoS needed?
     s = broker.settings
     broker.plain = not (broker.may_publish or broker.upgrade_qos or s.message_size_limit)
-    # fast_path: None where every packet is to be looked at, for instance to log it.
+    # fast_path: fast_columns, or None while each packet must be looked at, for instance to log it
     short = broker.plain and broker.max_qos == 2 and not broker.queue_qos0
     short = short and not broker.subscriptions.every and not broker.log_mask & _DEBUG
     short = (
@@ -57,16 +58,16 @@ def _choose_fast_path(broker):
 
 
 def end(loop):
-    """Shut down: end every connection. Wills are published before that, or stay in the journal,
-    whose next start publishes them [MQTT 5.0, 3.1.2.5]."""
+    """Shut down: end every connection. Wills are published before that, or stay in the journal for
+    the next start, which publishes them [MQTT 5.0, 3.1.2.5]."""
     broker = loop.broker
     journal = broker.journal
     broker.detach_ending()
     if journal and not journal.always:
-        broker.no_commit = 0  # Ctrl-C within a packet: half of its rows are better than none
+        broker.no_commit = 0  # after Ctrl-C within a packet: half of its rows are better than none
         journal.interval = 0
         journal.commit()
-    if not journal or not journal.always and not journal.whole:  # a medium that takes nothing
+    if not journal or not journal.always and not journal.whole:  # the medium takes nothing
         for session in range(broker.sessions.slots):
             lifecycle.publish_will(broker, session)
     loop.finish_turn()

@@ -1,6 +1,6 @@
-# interceptors.py - what is called instead of a broker's own functions, and in which order.
+# interceptors.py - which objects replace functions of a broker, and in which order.
 #
-# From the innermost outwards; each one calls what it has replaced:
+# From the innermost outwards; each one calls the function that it has replaced:
 #
 #   class, file                made when          what it sees
 #   RecordInterceptor          record_location    CONNECT, AUTH, PUBLISH, wills, what the program
@@ -12,9 +12,9 @@
 #   InProcessClients           the program asks   the end of a turn; which streams are polled
 #     embed/in_process.py      for a client
 #
-# None of them may refuse a packet. Only may_connect, may_publish and may_subscribe may, which
-# the handlers call. A broker without interceptors has no code for them.
-# Loaded on demand, when one is made. Allocates.
+# None of them can refuse a packet. Only may_connect, may_publish and may_subscribe can, which the
+# handlers call. Loaded on demand when an interceptor is made, so a broker without one has no code
+# for them. Owns nothing. Allocates.
 from slotmq.platform import heap
 from slotmq.platform.runtime import const
 
@@ -27,7 +27,7 @@ _OF_WILL = const(16)  # index of the handler for wills, after those of the packe
 
 
 def recorder(broker, one):
-    """The innermost: it is made before the program has the broker."""
+    """Put the recorder innermost: it is made before the program gets the broker."""
     loop = broker.loop
     broker.record = one
     broker.handle_fast = one.handle_fast
@@ -48,7 +48,7 @@ def recorder(broker, one):
 
 
 def record_events(broker, one):
-    """Only if record_events is set. SUBSCRIBE and UNSUBSCRIBE have one handler."""
+    """Let the recorder see events too: SUBSCRIBE, UNSUBSCRIBE, and ends of connections."""
     one.inner_end = broker.end
     broker.end = one.end
     broker.handlers = _with(broker.handlers, one.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
@@ -58,7 +58,8 @@ def record_events(broker, one):
 
 
 def hooks(broker, one):
-    """Inside the program's clients: on_connect is called before a client's callbacks."""
+    """Put hooks inside the program's clients, so that on_connect is called before their
+    callbacks."""
     loop = broker._loop()
     _guard(loop)
     broker.watch = one
@@ -76,7 +77,7 @@ def hooks(broker, one):
 
 
 def in_process(broker, one):
-    """The outermost: callbacks are called when everything else is done."""
+    """Put the program's clients outermost: callbacks are called when everything else is done."""
     loop = broker._loop()
     _guard(loop)
     broker.in_process = one
@@ -96,7 +97,7 @@ def _with(handlers, by, *types):
 def _guard(loop):
     """From now on turn() and run() raise RuntimeError within a turn.
 
-    They use no more stack than Loop's own, and no more code before the lock (see there)."""
+    They use no more stack than Loop's, and before the lock no more frame (see Loop.turn)."""
     from slotmq.embed import local  # it is loaded already
 
     run = loop.run

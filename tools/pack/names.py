@@ -87,7 +87,7 @@ _EXPORTS = "__all__"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 # Calls in which a string among the first two arguments is a name
 _LOOKUPS = ("getattr", "setattr", "hasattr", "delattr")
-_WITH_NAMES = (*_LOOKUPS, "borrow", "tell", "__dict__.get")
+_WITH_NAMES = (*_LOOKUPS, "borrow", "log_event", "record_event", "__dict__.get")
 # Modules that look up names from variables, and the definitions with these names. "": the names
 # come from a call of _WITH_NAMES, or from a table of another module.
 TABLES = {

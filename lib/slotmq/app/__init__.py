@@ -1,11 +1,11 @@
 # app: the program around a Broker: run, orders, reload, shutdown.
 #
-# Owns what a process or a board has beside the broker: settings, log, pid file and
-# the orders on standard input. The start is in app/start.py, the configuration file in
-# config/mosquitto_conf.py; both are loaded only while they are used, because a running broker
-# needs the heap. A start that fails writes one line to standard error and returns mosquitto's
-# exit status: 3 for an error in the configuration or the arguments, 1 for an error of the
-# system. Allocates at start and on orders.
+# Owns what a process or a board has beside the broker: settings, log, pid file and the orders on
+# standard input. The steps of a start are in app/start.py (arguments, configuration, broker,
+# listeners), recorder/start.py and journal/start.py. These and config/mosquitto_conf.py are loaded
+# only while they are used, because a running broker needs the heap. A start that fails writes one
+# line to standard error and returns mosquitto's exit status: 3 for an error in the configuration
+# or the arguments, 1 for an error of the system. Allocates at the start and on orders.
 import os
 import sys
 
@@ -17,8 +17,8 @@ from slotmq.platform.runtime import const
 _ALL_TYPES = const(127)
 _ERROR = const(1)
 refused: list = []  # why main() did not start, for its caller
-# Orders and the methods of Broker that carry them out. At the end of the stream the sender
-# of orders has gone, and the broker stops.
+# Orders and the methods of Broker that obey them. At the end of the stream nobody is left to send
+# orders, and the broker stops.
 _ORDERS = {b"s": "stop", b"": "stop", b"r": "reload", b"c": "compact", b"t": "dump_tree"}
 
 
@@ -40,17 +40,17 @@ def main(argv, on_ready=None):
 
 
 def _start(app, argv):
-    # A function of its own: while the broker runs, no frame refers to the start's code, which
-    # the collector can then free.
+    # A function of its own, so that no frame refers to the start's code while the broker runs: the
+    # collector can free it.
     try:
-        told = borrow("app.start", "start", app, list(argv))
-        # One after the other: each uses the heap that the one before it has freed.
+        headline = borrow("app.start", "start", app, list(argv))
+        # One step after the other: each uses the heap that the one before it has freed.
         if "record" in app.lines:
             borrow("recorder.start", "prepare", app)
         if app.settings.persistence:
             borrow("journal.start", "start", app)
         app.lines = {}
-        print(told)
+        print(headline)
     except (ConfError, MemoryError, OSError, ValueError) as error:
         app.end()
         refused[:] = (str(error),)
@@ -61,7 +61,7 @@ def _start(app, argv):
 
 def memory():
     """What an ESP32's heap leaves to Wi-Fi, as text."""
-    return borrow("platform.esp32_memory", "told")
+    return borrow("platform.esp32_memory", "report")
 
 
 class App:

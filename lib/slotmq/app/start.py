@@ -1,7 +1,7 @@
 # start.py - how the program starts: arguments, limits and their heap, listeners, and
 # the line that says what runs and where.
 #
-# Owns no state: it fills in an App (app/__init__.py), which unloads it afterwards.
+# Fills in an App (app/__init__.py), and is unloaded afterwards. Owns nothing; allocates.
 # The arguments are -c FILE, -p PORT, --host ADDRESS, --board NAME, --pid ID, -v
 # and --orders (one byte each on standard input). Raises ConfError or ValueError for an error in
 # the configuration or the arguments, and OSError or MemoryError for an error of the system.
@@ -41,7 +41,7 @@ _MADE = """broker broker.conns broker.sessions broker.sessions.names broker.subs
 broker.subscriptions.routes broker.messages broker.messages.arena broker.deliveries
 broker.retained broker.loop broker.loop.listeners broker.five broker.five.shares
 broker.five.aliases broker.five.source broker.sys"""
-_KEPT = "names arena"
+_NAMES_ARENA = "names arena"
 _OF_VERSION_5 = ("version 5", "aliases", "shares")  # rows of the budget
 _BITS = 64 if sys.maxsize >> 32 else 32
 
@@ -83,12 +83,12 @@ def _start(app, argv):
     except MemoryError:
         raise MemoryError("%s: the broker's code does not fit" % _heap())
     listeners = _listeners(app.settings.listeners, options)
-    told = _check_heap(rows, _SPARE_WITH_JOURNAL if app.settings.persistence else _SPARE)
+    text = _check_heap(rows, _SPARE_WITH_JOURNAL if app.settings.persistence else _SPARE)
     del rows
     try:
         app.broker = Broker(app.limits, app.settings)
     except MemoryError:
-        raise MemoryError(told)
+        raise MemoryError(text)
     except OSError as error:  # the scram_file is the only file that Broker() reads
         what = "a file that can be read (%s)" % error
         raise ConfError(_wrong(app, "scram_file", lines["scram_file"], what))
@@ -100,7 +100,7 @@ def _start(app, argv):
         for hosts, port, most in listeners:
             where += _listen(app, lines, hosts, port, most)
     except MemoryError:
-        raise MemoryError(told)
+        raise MemoryError(text)
     _write_pid(app, lines, options)
     if _TAKES_ORDERS in options:
         stdin = sys.stdin.buffer
@@ -122,8 +122,8 @@ def _forget_what_made_it(broker, records):
         made = broker
         for name in path.split(".")[1:]:
             made = getattr(made, name, None)
-        # The Recorder makes Names later, and removes the constructors itself.
-        if made and not (records and path.split(".")[-1] in _KEPT.split()):
+        # The Recorder makes Names later, and then removes these two constructors itself.
+        if made and not (records and path.split(".")[-1] in _NAMES_ARENA.split()):
             type(made).__init__ = None  # `del` would leave its entry in the class's table
     limits = type(broker.limits)
     limits.rows = limits.ram_bytes = limits.hole_bytes = None
@@ -162,7 +162,7 @@ def _parse(words):
 
 
 def _load_code():
-    # Lasting code is loaded before temporary code and before the tables, which need large
+    # Load code that stays before code that does not, and before the tables, which need large
     # pieces of heap.
     if Connections.__init__ is None:
         raise OSError("a second start needs a reset or a new import of slotmq")
@@ -178,8 +178,8 @@ def _preset(board):
 
 
 def _check_heap(rows, spare):
-    # MemoryError if the tables do not fit. -> the text of the one to raise if they do in sum, but
-    # the free heap is too fragmented.
+    # MemoryError: the tables do not fit. -> the text of the MemoryError to raise if their sum
+    # fits, but the free heap is too fragmented for one of them.
     if ondemand.IS_SMALL:
         ondemand.forget_all()  # the modules that checked the limits
     gc.collect()
@@ -191,17 +191,17 @@ def _check_heap(rows, spare):
     need = sum([row[1] for row in rows])
     limit = {"messages": "message_bytes", "version 5": "subscriptions", "shared": "rx_bytes"}
     lower = "; lower limit %s (%s take %d)" % (limit.get(owner, owner), owner, size)
-    told = "%s: the tables take %d bytes, and " % (_heap(), need)
+    text = "%s: the tables take %d bytes, and " % (_heap(), need)
     if MICROPYTHON and need + spare > free:
         lack = need + spare - free
-        told += "%d are left for them beside %d for clients, " % (max(0, free - spare), spare)
+        text += "%d are left for them beside %d for clients, " % (max(0, free - spare), spare)
         for more, owner in sizes[1:]:
             if size * 2 > lack * 3:
                 break
             size += more
             lower += ", %s (%d)" % (limit.get(owner, owner), more)
-        raise MemoryError("%s%d too few%s" % (told, lack, lower))
-    return told + "the %d that are free are in pieces too small for them%s" % (free, lower)
+        raise MemoryError("%s%d too few%s" % (text, lack, lower))
+    return text + "the %d that are free are in pieces too small for them%s" % (free, lower)
 
 
 def _listeners(configured, options):
@@ -217,7 +217,7 @@ def _listeners(configured, options):
 
 
 def _wrong(app, key, line, expected):
-    # The text of an error in a line of the configuration that only its use has shown.
+    # The text of an error in a line of the configuration, found only when the value was used.
     return "%s:%d: %s: expected %s" % (app.conf, line, key, expected)
 
 

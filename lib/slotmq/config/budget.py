@@ -1,5 +1,5 @@
-# budget.py - how many bytes each table takes of the heap of 32-bit MicroPython.
-# Loaded at the start and unloaded afterwards.
+# budget.py - how many bytes each table takes of the heap of 32-bit MicroPython. Loaded at the
+# start and unloaded afterwards; owns nothing; allocates.
 #
 # A row is `fixed + slots * each + texts`. Fixed is the cost of the table's objects without
 # any slot (about 30 bytes a column, measured); each is the sum of the widths of its columns.
@@ -37,7 +37,7 @@ def journal(limits):
 
 
 def _connections(limits):
-    # outgoing buffer, kept tail, columns; one connection more than the limit, in reserve
+    # Outgoing buffer, tail, columns; one connection more than the limit, in reserve.
     n = limits.connections + 1
     return ("connections", 1060 + n * (limits.tx_bytes + limits.tail_bytes + 71), n)
 

@@ -1,12 +1,11 @@
-# capacities.py - what each limit means, its default and its bounds, and how the limits
-# depend on one another. Loaded on demand by config/limits.py; allocates at start only.
+# capacities.py - what each limit means, its default and its bounds, and how limits depend on one
+# another. Loaded on demand by config/limits.py; owns nothing; allocates at the start only.
 #
 # The defaults are those of a Pico W on stock firmware. FIELDS is one text, because tuples of
 # strings take four times the heap. A line has the name, the default, the least and the most.
 #
-#   connections      clients connected at a time; one slot more is kept in reserve, in
-#                    which a client too many is refused by CONNACK, or takes over its own
-#                    session
+#   connections      clients connected at a time; there is one slot more, in which one
+#                    client too many is refused by CONNACK, or takes over its own session
 #   sessions         sessions, connected or not
 #   subscriptions    of all sessions
 #   nodes            levels of all topic filters; a level that filters have in common counts once
@@ -16,7 +15,7 @@
 #   client_id_bytes  longest client id
 #   retained         retained messages
 #   retained_name_bytes  their topic names, in blocks of 16 bytes
-#   messages         application messages kept: queued, in flight, retained, wills
+#   messages         stored application messages: queued, in flight, retained, wills
 #   message_bytes    their topics and payloads
 #   message_block    size of the blocks into which message_bytes are divided
 #   deliveries       queued and in-flight messages, one for each receiver
@@ -103,8 +102,8 @@ def check(limits):
     block = limits.message_block
     blocks = limits.message_bytes // block
     if blocks * block < limits.max_packet:
-        told = "message_bytes: at least max_packet (%d) in full blocks of message_block (%d)"
-        raise ValueError(told % (limits.max_packet, block))
+        text = "message_bytes: at least max_packet (%d) in full blocks of message_block (%d)"
+        raise ValueError(text % (limits.max_packet, block))
     _fits(blocks, "raise message_block or lower message_bytes")
     each = (min(limits.topic_bytes, 1024) + block - 1) // block
     aliases = (limits.connections + 1) * limits.aliases
@@ -113,10 +112,10 @@ def check(limits):
     _fits(ids, "lower client_id_bytes or sessions")
 
 
-def _fits(blocks, told):
+def _fits(blocks, text):
     # A store numbers its blocks in 16 bits, and 0xFFFF means none.
     if blocks > 65535:
-        raise ValueError("%s: %d blocks, of at most 65535" % (told, blocks))
+        raise ValueError("%s: %d blocks, of at most 65535" % (text, blocks))
 
 
 def _at_least(limits, name, why, least):

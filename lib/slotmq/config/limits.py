@@ -1,9 +1,9 @@
 # limits.py - the capacities of one broker.
 #
-# A Limits is made before anything else. All tables are allocated by it, and nothing grows
-# afterwards. The names of the limits and their bounds are in config/capacities.py, the RAM
-# that they cost in config/budget.py. Both are loaded on demand, because a running broker
-# needs only the numbers. Allocates only at start.
+# Owns the numbers. A Limits is made before anything else; it sizes all tables, which never grow.
+# Names, meaning and bounds of the limits are in config/capacities.py, the RAM that they cost in
+# config/budget.py. These two are loaded on demand, because a running broker needs only the
+# numbers. Allocates only at the start.
 from slotmq.platform import ondemand
 
 

@@ -1,11 +1,15 @@
 # mosquitto_conf.py - reads a file in mosquitto.conf's syntax into Settings and Limits.
 #
-# Owns the syntax and the table of keys. A line is empty, a comment (it begins with #), or a key,
-# blanks and its value. If a key occurs twice, the last line counts, as in mosquitto; listener,
-# limit, when_full, record, log_type and log_dest accumulate. FIELDS has a row for each key: the
-# key, whether a reload can change it (live), its kind, and the kind's bounds. A kind is a method
-# of _Reader, which returns the setting or raises ValueError with what it expected. Allocates, and
-# keeps nothing. FIELDS is a text: names in a dict would outlive the module on MicroPython.
+# A line is empty, a comment (it begins with #), or a key, blanks and its value. If a key occurs
+# twice, the last line counts, as in mosquitto; listener, limit, when_full, record, log_type and
+# log_dest accumulate. FIELDS has a row for each key: the key, whether a reload can change it
+# (live) or only a start, its kind, and the kind's bounds. A kind is a method of _Reader: it
+# returns the setting, or raises ValueError with the text of what it expected. FIELDS is a text,
+# because names in a dict would outlive the module on MicroPython.
+#
+# load() reads the file into a _Reader line by line (take, set), then resize() makes the Limits and
+# finish() checks what needs the whole file. Loaded at the start and for a reload; owns nothing;
+# allocates.
 from slotmq.config.capacities import fields
 from slotmq.config.policies import WHEN_FULL, connack, rows, tables
 from slotmq.config.settings import ConfError, Settings
@@ -82,7 +86,7 @@ def load(path, limits):
 
 
 def reload_app(program):
-    """Read an App's configuration again, and log the result."""
+    """Read an App's configuration again, and log what has changed."""
     try:
         done, refused = reload(program.conf, program.limits, program.settings)
         program.open_log()
@@ -197,11 +201,11 @@ class _Reader:
             settings.allow_anonymous = not settings.listeners
         for key, limit in tables():
             self.fits(self.lines.get(key), key, getattr(settings, key), limit)
-        key, told = connack(settings, self.limits)
-        if told:
+        key, wrong = connack(settings, self.limits)
+        if wrong:
             if key not in self.lines:
                 key, self.lines[key] = "limit", self.lines.get("tx_bytes", 0)
-            self.fail(self.lines[key], key, told)
+            self.fail(self.lines[key], key, wrong)
         return settings
 
     def fits(self, line, key, value, limit):

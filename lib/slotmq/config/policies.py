@@ -1,5 +1,6 @@
-# policies.py - checks of settings against limits, and what may happen when a table is full.
-# Loaded on demand by config/settings.py and config/mosquitto_conf.py; allocates.
+# policies.py - what may happen when a table is full (when_full), and checks of settings against
+# limits. Loaded on demand by config/settings.py and config/mosquitto_conf.py; owns nothing;
+# allocates.
 
 # Settings that count entries or bytes of a table, each with the limit that it must not
 # exceed. (This table and the next are texts: tuples of strings take 4 times the heap.)
@@ -51,13 +52,13 @@ def check(settings, limits):
         size = getattr(limits, limit)
         if getattr(settings, name) > size:
             raise ValueError("%s: at most %d, see limit %s" % (name, size, limit))
-    key, told = connack(settings, limits)
-    if told:
-        raise ValueError("%s: %s" % (key, told))
+    key, wrong = connack(settings, limits)
+    if wrong:
+        raise ValueError("%s: %s" % (key, wrong))
     if settings.allow_duplicate_messages or settings.mqtt_versions == 5:
         if limits.route_entries < limits.subscriptions:
-            told = "route_entries: at least subscriptions (%d)"
-            raise ValueError(told % limits.subscriptions)
+            wrong = "route_entries: at least subscriptions (%d)"
+            raise ValueError(wrong % limits.subscriptions)
 
 
 def connack(settings, limits):
@@ -71,14 +72,14 @@ def connack(settings, limits):
     for key, size in (_accepts(settings, limits), _refers(settings)):
         size += 5 if size < 125 else 9  # first byte, lengths, flags, reason
         if size > space:
-            told = "a CONNACK of at most %d bytes, half of limit tx_bytes; it takes %d"
-            return key, told % (space, size)
+            wrong = "a CONNACK of at most %d bytes, half of limit tx_bytes; it takes %d"
+            return key, wrong % (space, size)
     return None, None
 
 
 def _accepts(settings, limits):
-    # The key that a CONNACK which accepts owes its length to, and the bytes of its properties
-    # (v5/connack.py).
+    # The longest CONNACK that accepts (v5/connack.py): the key that makes it so long, and the
+    # bytes of its properties.
     key = "auto_id_prefix"
     size = 8 + 3 * (limits.aliases > 0) + 2 * (not limits.shares)
     size += 2 * (settings.max_qos < 2) + 2 * (not settings.retain_available)

@@ -1,10 +1,10 @@
 # settings.py - how the broker behaves: every setting with its default.
 #
-# Owns the settings, which are mosquitto's keys with mosquitto's meaning. The sizes of the
-# tables are in config/limits.py, the checks of settings against them in config/policies.py.
-# The defaults are attributes of the class, so that an instance holds only what differs;
-# config/mosquitto_conf.py reads a file into an instance. The broker reads most attributes when
-# it needs them and takes the others over in control.apply_settings(). Allocates at start: the
+# Owns the settings; where mosquitto has a key of that name, it has the same meaning. The sizes of
+# the tables are in config/limits.py, the checks of settings against them in config/policies.py.
+# The defaults are attributes of the class, so that an instance has only those that differ;
+# config/mosquitto_conf.py reads a file into an instance. The broker reads most attributes when it
+# needs them; apply_settings() of control.py takes over the others. Allocates at the start: the
 # instance, a list and a dict.
 from slotmq.platform import ondemand
 

@@ -1,6 +1,5 @@
-# encode.py - packets placed into an outgoing buffer. Each put_* writes at tx[at:],
-# where space has been reserved, and gives back the offset past what it wrote.
-# Does not allocate.
+# encode.py - the bytes of packets. Each put_*() writes to tx[at:], where space has been reserved,
+# and returns the offset past what it wrote. Owns nothing. Does not allocate.
 
 
 def length_bytes(remaining):

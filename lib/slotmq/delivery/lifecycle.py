@@ -1,6 +1,5 @@
-# lifecycle.py - the steps that touch several tables at once: a session begins,
-# resumes and ends, a connection leaves its session, a will is published.
-# Does not allocate.
+# lifecycle.py - steps in a session's life, which change several tables: a connection gets it or
+# leaves it, it ends, its will is published. Owns nothing. Does not allocate.
 from slotmq.delivery import retain, routing
 from slotmq.delivery.outgoing import end_chunked
 from slotmq.fast import finish, unref
@@ -31,7 +30,7 @@ def publish_stored(broker, msg, _session):
 
 
 def attach(broker, conn, session):
-    """A connection takes a session; what was in flight will be sent again [4.4.0-1]."""
+    """Give a session to a connection; what was in flight will be sent again [4.4.0-1]."""
     sessions = broker.sessions
     if broker.five:
         broker.five.attached(broker, session)
@@ -102,7 +101,7 @@ def _drop_scans(broker, session):
 
 
 def end_session(broker, session):
-    """Discard a session that has no connection, and all that hangs on it [3.1.2-6]."""
+    """Discard a session that has no connection, with its state [3.1.2-6]."""
     discard_state(broker, session)
     broker.sessions.free(session)
 
@@ -124,7 +123,7 @@ def discard_state(broker, session):
 
 
 def release(broker, conn):
-    """A connection has ended: detach it from its session and free its slot."""
+    """A connection is closed: detach it from its session and free its slot."""
     detach(broker, conn)
     if broker.five:
         broker.five.connection_ends(broker, conn)

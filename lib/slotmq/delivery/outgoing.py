@@ -1,9 +1,9 @@
 # outgoing.py - puts packets into a connection's outgoing buffer.
 #
-# Owns the answer to "is there space?". A full buffer is flushed within the turn. A message
-# that is larger than the buffer is sent in chunks, copied from its slot whenever there is space
-# again; until its end the buffer's limit is 0, so that no other packet gets in between. space()
-# gives -1 only after the socket refused to take more. Does not allocate.
+# A full buffer is flushed within the turn: space() returns -1 only after the socket has refused to
+# take more. A message that is larger than the buffer is sent in chunks, which are copied from its
+# slot whenever there is space. Until its end tx_limit is 0, so that no other packet gets in
+# between. Owns nothing; the columns are in tables/connections.py. Does not allocate.
 from slotmq.delivery.encode import length_bytes, put_header, put_message
 from slotmq.fast import copy, store, unref
 from slotmq.fast import put_ack as put_four
@@ -19,7 +19,7 @@ _EXTRA = const(8)
 
 
 def space(broker, conn, n):
-    """Reserve n bytes of tx: their offset, or -1 where the socket takes nothing now."""
+    """Reserve n bytes of tx; -> their offset, or -1: the socket takes nothing now."""
     conns = broker.conns
     at = conns.reserve(conn, n)
     if at < 0 and conns.out[conn] != _BLOCKED:
@@ -29,16 +29,16 @@ def space(broker, conn, n):
 
 
 def put_ack(broker, conn, first, value):
-    """A four-byte packet to the connection that is being read.
+    """Put a four-byte packet for the connection that is being read.
 
-    Its space is certain: no more is read than the answers to it may take
-    (intake.readable), and tx_limit is lowered by that for everything else."""
+    Its space is certain: readable() of protocol/dispatch.py lets no more be read than there is
+    space for answers, and receive() lowers tx_limit by that for all other packets."""
     put_four(broker.tables, conn, first, value)
     broker.stats[_PACKETS_OUT] += 1
 
 
 def send_message(broker, conn, msg, first, packet_id):
-    """PUBLISH a stored message [3.3]. False: not now, "writable" will come; -1: never."""
+    """PUBLISH a stored message [3.3]. False: not now, the socket will be writable; -1: never."""
     messages = broker.messages
     if not first & 6:
         packet_id = 0
@@ -56,7 +56,7 @@ def send_message(broker, conn, msg, first, packet_id):
 
 
 def send_packet(broker, conn, buf, start, n):
-    """A QoS 0 packet that place() had no space for; False where the socket takes nothing."""
+    """Put a QoS 0 packet for which place() had no space; False: the socket takes nothing now."""
     conns = broker.conns
     at = space(broker, conn, n)
     if at < 0:
@@ -70,9 +70,9 @@ def send_packet(broker, conn, buf, start, n):
 
 
 def _pass_through(broker, conn, buf, start, n):
-    # The packet is larger than the buffer, which is empty: send one buffer of it, then write
-    # the rest to the socket. What the socket does not take waits in the buffer or, as bytes
-    # without a topic, in a message slot. If a slot will be needed, it is taken first.
+    # The packet is larger than the buffer, which is empty. Send one buffer of it, then write the
+    # rest to the socket. What the socket does not take waits in the buffer or, as bytes without a
+    # topic, in a message slot. If it is known that a slot will be needed, it is taken first.
     conns = broker.conns
     k = conns.tx_bytes
     lwip = broker.loop.lwip
@@ -101,7 +101,7 @@ def _pass_through(broker, conn, buf, start, n):
 
 
 def pass_rest(broker, conn, buf, start, n):
-    """The rest of a QoS 0 packet whose beginning was sent, or is in tx."""
+    """Send the rest of a QoS 0 packet whose beginning was sent, or is in tx."""
     conns = broker.conns
     if conns.out[conn] != _BLOCKED:
         k = broker.write(conn, buf, start, n)
@@ -121,14 +121,14 @@ def pass_rest(broker, conn, buf, start, n):
 
 
 def _begin_chunked(broker, conn, msg, first, remaining, n, packet_id):
-    # While the journal holds output back no chunked send begins: nothing would continue it.
+    # While the journal allows no flush no chunked send begins: nothing would continue it.
     conns = broker.conns
     if n <= conns.tx_bytes or not conns.is_empty(conn) or broker.journal and broker.no_commit:
         return False
     head = 1 + length_bytes(remaining)
     at = conns.reserve(conn, head)
     if at < 0:
-        return False  # it has said DISCONNECT behind what it sent to itself
+        return False  # the connection is ending: tx_limit is 0
     put_header(conns.tx, at, first, remaining)
     broker.messages.refs[msg] += 1
     set_chunked(conns, conn, msg, 0, packet_id)
@@ -137,7 +137,7 @@ def _begin_chunked(broker, conn, msg, first, remaining, n, packet_id):
 
 
 def set_chunked(conns, conn, msg, off, packet_id):
-    """What follows in tx is this message from its byte `off` on, chunk by chunk."""
+    """Begin a chunked send of this message, from its byte `off` on."""
     conns.chunked_msg[conn] = msg
     conns.chunked_off[conn] = off
     conns.chunked_id[conn] = packet_id
@@ -160,8 +160,8 @@ def fill(broker, conn):
 
 
 def _copy_chunk(broker, conn, limit):
-    # The next chunk, of at least two bytes of space: topic, packet id or payload. False: what
-    # version 5 puts in the middle has no space yet.
+    # Copy the next chunk: of the topic, the packet id, or of the payload. False: there is no space
+    # yet for what version 5 puts between topic and payload.
     conns = broker.conns
     messages = broker.messages
     msg = conns.chunked_msg[conn]
@@ -196,7 +196,7 @@ def _copy_chunk(broker, conn, limit):
 
 
 def end_chunked(broker, conn):
-    """The message is whole in tx, or its connection ends: let go of it."""
+    """The whole message is in tx, or its connection ends: release its reference."""
     conns = broker.conns
     msg = conns.chunked_msg[conn]
     if msg != _NONE:

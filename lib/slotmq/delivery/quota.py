@@ -1,19 +1,18 @@
-# quota.py - once much of the space for messages is taken: how much of it a session may have.
-# Loaded on demand. Does not allocate once it is loaded.
+# quota.py - how much of the space for messages a session may have, once much of it is in use
+# (is_tight() of delivery/routing.py). Loaded on demand; owns nothing. Does not allocate.
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
 
 
 def may_hold(broker, fields):
-    """May a session hold one message more? fields: the session; the slot of the message, or NONE
-    and its bytes, if it is not stored yet; blocks that were made free for it; 1 where it takes a
-    delivery.
+    """May a session have one message more? fields: the session; the slot of the message, or NONE;
+    its bytes if it has no slot yet; blocks that were freed for it; how many deliveries it takes.
 
-    Of the deliveries, and of the message slots and blocks that are not retained messages', a
-    session has max_session_share at most. Once max_offline_share of them is taken, sessions
-    without a connection get no more, and each other one has an even part of the rest. A session
-    that holds none may always have one while it is connected."""
+    A session gets at most max_session_share of the deliveries, and of the message slots and blocks
+    that retained messages leave. Once max_offline_share of these is in use, sessions without a
+    connection get nothing more, and each other session at most an equal part of the rest. A
+    session without any message may have one while it is connected."""
     session, msg, more, freed, n = fields
     sessions = broker.sessions
     messages = broker.messages
@@ -49,7 +48,7 @@ def may_hold(broker, fields):
 
 
 def _used(broker, session):
-    # Message slots and blocks of a session: of its deliveries, and of what waits for PUBREL.
+    # Message slots and blocks of a session: of its deliveries, and of its receive list.
     sessions = broker.sessions
     slots = sessions.queued[session] + sessions.inflight[session]
     blocks = sessions.blocks[session] if sessions.blocks else _queued(broker, session)

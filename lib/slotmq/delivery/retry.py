@@ -1,12 +1,13 @@
-# retry.py - retry_interval: what MQTT 3.1 brokers did, send again what was not acknowledged
-# in time. Loaded where that is configured. Does not allocate.
+# retry.py - sends again what was not acknowledged within retry_interval, as MQTT 3.1 asks for. A
+# file of its own, since it is loaded only if that is set. Owns nothing. Does not allocate.
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
 
 
 def retry(broker):
-    """Several times a second: each session whose client has been silent for so long."""
+    """Called several times a second: go through the sessions that have made no progress for so
+    long."""
     sessions = broker.sessions
     interval = broker.settings.retry_interval * 10
     for session in range(sessions.slots):
@@ -21,6 +22,6 @@ def retry(broker):
 
 
 def _has_sent(broker, session):
-    # Is all that is in the window sent, so that only an acknowledgement is missing?
+    # Was everything in the window sent on this connection, so that it waits for acknowledgements?
     cursor = broker.sessions.cursor[session]
     return cursor == _NONE or broker.deliveries.state[cursor] == 0

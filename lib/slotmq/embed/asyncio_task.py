@@ -1,7 +1,8 @@
-# asyncio_task.py - a broker as a task of asyncio, beside the application's tasks.
+# asyncio_task.py - a broker as a task of asyncio, beside the application's tasks. A file of its
+# own, since it imports asyncio. Owns nothing.
 #
-# Runs a turn that does not wait, then yields: for a moment while data comes in, else for
-# _IDLE_MS. Allocates what asyncio does.
+# Runs a turn that does not wait, then yields to the other tasks: once while data comes in, else
+# for _IDLE_MS. Allocates what asyncio does.
 import asyncio
 
 from slotmq.platform.runtime import const

@@ -1,11 +1,12 @@
-# client.py - one client that is part of the broker's program: its stream, which puts what
-# the loop writes into an inbox, and the few packets that it sends.
+# client.py - a client that is part of the broker's program. It is the stream of its own
+# connection: the loop writes to it, into an inbox. What it sends goes to the handlers without a
+# stream.
 #
-# Owns one slot of `connections`, an inbox for one packet of max_packet, and the
-# acknowledgements that it still has to send. Speaks MQTT 3.1.1. Allocates, except in write(),
-# which the loop calls with the heap locked.
+# Owns a slot of `connections`, an inbox for one packet of max_packet, and the acknowledgements
+# that it still has to send. Speaks MQTT 3.1.1. Allocates, except in write(), which the loop calls
+# with the heap locked.
 from slotmq.embed import local
-from slotmq.embed.client_packets import field, filter_of, said
+from slotmq.embed.client_packets import field, filter_of, packet_of
 from slotmq.fast import copy, new_packet, next_packet, topic_matches
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
@@ -62,7 +63,7 @@ class Client:
         name = filter_of(broker, topic_filter, callback, qos)
         subs = broker.subscriptions
         full = subs.refused + subs.nodes_refused
-        code = self._ask(0x82, field(name) + bytes((qos,)))
+        code = self._exchange_with_id(0x82, field(name) + bytes((qos,)))
         if code is not None and code > 2:
             if full == subs.refused + subs.nodes_refused:
                 raise OSError(_EACCES, "may_subscribe forbids it")
@@ -80,7 +81,7 @@ class Client:
         """Forget the filter and its callbacks."""
         name = filter_of(self.interceptor.broker, topic_filter, filter_of, 0)
         self._callbacks = [each for each in self._callbacks if each[0] != name]
-        self._ask(0xA2, field(name))
+        self._exchange_with_id(0xA2, field(name))
 
     def publish(self, topic, payload=b"", qos=0, retain=False):
         """Publish. False: may_publish forbids it, or a table is full; nobody receives it.
@@ -89,7 +90,7 @@ class Client:
         broker = self.interceptor.broker
         if not self.is_connected:
             raise OSError(_ENOTCONN)
-        local.ask(broker)
+        local.forbid_in_packet(broker)
         topic, payload = local.checked(broker, topic, payload, qos, retain)
         may = broker.may_publish
         if may and not may(broker.sessions.client_id(broker.conns.session[self.conn]), topic):
@@ -98,7 +99,7 @@ class Client:
 
     def disconnect(self):
         """Send DISCONNECT: the will is not published."""
-        self.say(b"\xe0\0")
+        self.exchange(b"\xe0\0")
 
     # As a stream
 
@@ -109,7 +110,7 @@ class Client:
         return n
 
     def send(self, data):
-        return 0  # the loop does it by write(), so that callbacks are called
+        return 0  # for fast/turn_cpython.py: the loop must write, so that callbacks are called
 
     def close(self):
         self.conn = None
@@ -144,7 +145,7 @@ class Client:
         return True
 
     def _handle(self, packet):
-        # -> topic, payload, QoS for the callbacks; an empty topic: there is no message.
+        # -> topic, payload, QoS for the callbacks; an empty topic: the packet is no new message.
         kind = packet[0] >> 4
         at = 2
         while packet[at - 1] & 128:
@@ -185,16 +186,18 @@ class Client:
             self._acks = self._acks[4:]
             receive(broker, self.conn, ack, 0, 4)
 
-    def _ask(self, first, body):
+    def _exchange_with_id(self, first, body):
         self._packet_id = self._packet_id % 65535 + 1
-        return self.say(said(first, self._packet_id.to_bytes(2, "big") + body))
+        return self.exchange(packet_of(first, self._packet_id.to_bytes(2, "big") + body))
 
-    def say(self, packet):
-        """Have a packet handled; -> the last byte of the answer, or None: there is none yet.
+    def exchange(self, packet):
+        """Pass a packet to its handler; -> the last byte of the answer, or None: there is none
+        yet.
 
-        receive() is not called: the stack is small, and a whole packet does not need it."""
+        receive() is not called: a board's stack is too small, and a whole packet does not need
+        it."""
         broker = self.interceptor.broker
-        local.ask(broker)
+        local.forbid_in_packet(broker)
         conns = broker.conns
         conn = self.conn
         if not self.is_connected:

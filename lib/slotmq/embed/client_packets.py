@@ -1,6 +1,6 @@
-# client_packets.py - the packets of a client of the broker's own program (MQTT 3.1.1), and
-# checks of its arguments: an invalid one raises ValueError before anything has changed; in a
-# packet it would end the connection. Owns nothing. Allocates.
+# client_packets.py - makes the packets of a client of the program (MQTT 3.1.1), and checks its
+# arguments: an invalid one raises ValueError before anything has changed, whereas in a packet it
+# would end the connection. Owns nothing. Allocates.
 from slotmq.embed.local import checked, encoded
 from slotmq.fast import filter_ok, utf8_ok
 from slotmq.platform.runtime import const
@@ -47,14 +47,14 @@ def connect_of(broker, client_id, clean, will):
             raise ValueError("payload: at most 65535 bytes of a will")
         flags |= _WILL | qos << 3 | (_RETAIN if retain else 0)
         body += field(topic) + field(payload)
-    packet = said(0x10, b"\0\4MQTT\4" + bytes((flags, 0, 0)) + body)
+    packet = packet_of(0x10, b"\0\4MQTT\4" + bytes((flags, 0, 0)) + body)
     if len(packet) > broker.pkt[10]:
         raise ValueError("larger than max_packet")
     return packet
 
 
-def said(first, body):
-    """A packet of this first byte and body."""
+def packet_of(first, body):
+    """A packet with this first byte and body."""
     n = len(body)
     length = b""
     while n > 127:

@@ -1,11 +1,11 @@
-# in_process.py - clients that are part of the program that the broker runs in. The broker
-# treats their connections as any other, with sessions, wills, QoS and retained messages.
+# in_process.py - clients that are part of the program that the broker runs in (embed/client.py).
+# The broker treats their connections as any other, with sessions, wills, QoS and retained
+# messages.
 #
-# Owns the interceptor of a broker's own clients (embed/client.py; see interceptors.py). A client's
-# stream is its inbox, which is not registered with the system's poller. Callbacks are called after
-# each turn's last writes, with the heap unlocked. What they publish is sent in the same turn. An
-# exception of a callback leaves turn() or run(); its message is acknowledged. Loaded when the
-# program asks for a client. Allocates.
+# Owns the interceptor for these clients (see interceptors.py). Their streams are not registered
+# with the system's poller. Callbacks are called after each turn's last writes, with the heap
+# unlocked. What they publish is sent in the same turn. An exception of a callback leaves turn() or
+# run(); its message is acknowledged. Loaded when the program asks for a client. Allocates.
 from slotmq.embed import local
 from slotmq.embed.client import Client
 from slotmq.embed.client_packets import connect_of, filter_of
@@ -15,7 +15,7 @@ from slotmq.platform.runtime import const
 _NONE = const(0xFFFF)
 _EMFILE = const(24)
 _LOST = const(9)
-_ROUNDS = const(4)  # of callbacks in one turn, before other clients are served
+_ROUNDS = const(4)  # of callbacks in one turn, before clients of the network are served
 
 
 def subscribe(broker, topic_filter, callback, qos=0):
@@ -24,7 +24,7 @@ def subscribe(broker, topic_filter, callback, qos=0):
     -> the granted QoS. May be called between two turns, in a callback, and in a hook on_...,
     and takes effect at once; RuntimeError in a hook may_...
     ValueError: filter, callback or QoS is not valid. OSError: no space, or a hook forbids it."""
-    local.ask(broker)
+    local.forbid_in_packet(broker)
     filter_of(broker, topic_filter, callback, qos)
     clients = _clients(broker)
     if clients.own is None or not clients.own.is_connected:
@@ -38,7 +38,7 @@ def client(broker, client_id="", clean=True, will=None):
     """A client of the program itself; will: (topic, payload, qos, retain).
 
     ValueError: id or will is not valid. OSError: no space. May be called where subscribe() may."""
-    local.ask(broker)
+    local.forbid_in_packet(broker)
     packet = connect_of(broker, client_id, clean, will)
     one = Client(_clients(broker))
     _open(one, packet)
@@ -56,7 +56,7 @@ def _open(one, packet):
     s.max_keepalive = 65535
     code = -1
     try:
-        code = one.say(packet)
+        code = one.exchange(packet)
     finally:
         if code == -1:
             broker.end(one.conn, _LOST)  # else its slot would wait for a CONNECT

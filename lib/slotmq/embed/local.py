@@ -1,5 +1,5 @@
-# local.py - publishing by the program that the broker runs in, and access to the other
-# functions of embed/. Allocates.
+# local.py - publishing by the program that the broker runs in, checks of topics that no client may
+# use, and access to the other functions of embed/. Owns nothing. Allocates.
 from slotmq.delivery import retain as retaining
 from slotmq.delivery import routing
 from slotmq.delivery.outgoing import space
@@ -18,7 +18,7 @@ _NO_SESSION = const(-1)
 _TOPIC = const(7)
 _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)
-_NOBODYS = b"$SYS/#", b"$share/+/#"  # no program or client may publish these topics
+_NOBODYS = b"$SYS/#", b"$share/+/#"  # topics that neither the program nor a client may publish
 _LOCKED = const(0)  # of heap._state
 _LIFTED = const(1)
 _DROPPED = const(4)
@@ -31,7 +31,7 @@ _FOR_THIS_PACKET = const(2)  # a value of broker.journal_full
 def find(broker, name):
     """A method of Broker that is defined here or in embed/in_process.py; else AttributeError.
 
-    A broker that does not use these methods has not even their names in its heap."""
+    So a broker that does not use these methods has nothing of them in its heap."""
     if name == "compact":
         return lambda: compact(broker)
     if name not in ("subscribe", "client", "serve"):
@@ -63,7 +63,7 @@ def compact(broker):
 def publish(broker, topic, payload, qos, retain):
     """Broker.publish(): as a client publishes, with the same limits."""
     topic, payload = checked(broker, topic, payload, qos, retain)
-    ask(broker)
+    forbid_in_packet(broker)
     return send(broker, topic, payload, qos, retain)
 
 
@@ -88,12 +88,13 @@ def checked(broker, topic, payload, qos, retain):
 
 
 def refused(broker, buf, topic, n, conn, size):
-    """Is it forbidden to every client: $SYS, $share, $SLOTMQ but for the requests time and get of
-    recorder/remote.py, and payloads over message_size_limit? conn: the connection, or for a will
-    the fields of its CONNECT. Logs each such will, and once a minute such a PUBLISH or a payload
-    that is too large."""
-    told = (b"$SLOTMQ/#", b"$SLOTMQ/time", b"$SLOTMQ/record/+/get")
-    found = _matching(told, buf, topic, n)
+    """May no client publish this? That are topics of $SYS, $share and $SLOTMQ, except for the
+    requests time and get of recorder/remote.py, and payloads over message_size_limit.
+
+    conn: the connection, or for a will the fields of its CONNECT. Logs each such will, and once a
+    minute such a PUBLISH or a payload that is too large."""
+    filters = (b"$SLOTMQ/#", b"$SLOTMQ/time", b"$SLOTMQ/record/+/get")
+    found = _matching(filters, buf, topic, n)
     is_large = 0
     if found != [True, False, False] and not any(_matching(_NOBODYS, buf, topic, n)):
         is_large = int(0 < broker.settings.message_size_limit < size)
@@ -136,14 +137,15 @@ def in_turn():
     return heap._state[_LOCKED] or heap._state[_LIFTED]
 
 
-def ask(broker):
+def forbid_in_packet(broker):
     """RuntimeError while a packet is being handled: in hooks may_..., and in broker.log."""
     if broker.reading != _NONE and in_turn():
         raise RuntimeError("within a packet: not in may_...")
 
 
 def send(broker, topic, payload, qos, retain):
-    """Publish what was checked, or is the broker's own; False: a table is full."""
+    """Publish what checked() has accepted, or what the broker itself says; False: a table is
+    full."""
     body = len(topic).to_bytes(2, "big") + topic + (b"\0\1" if qos else b"") + payload
     size = len(body)
     length = b""
@@ -160,14 +162,14 @@ def send(broker, topic, payload, qos, retain):
         )
     five = broker.five
     if five:
-        five.publisher = _NO_SESSION  # for No Local: not the client that is being read
-    taken = _route(broker, pkt, buf, qos, retain)
+        five.publisher = _NO_SESSION  # for No Local: the publisher is not the client that is read
+    is_done = _route(broker, pkt, buf, qos, retain)
     if five:
         five.publisher = _NONE
     if broker.journal_full == _FOR_THIS_PACKET:
         broker.journal_full = broker.subscriptions.journal_full = False
     broker.turn_soon = 1  # the next turn must not wait before it sends
-    return taken
+    return is_done
 
 
 def _route(broker, pkt, buf, qos, retain):
@@ -178,7 +180,7 @@ def _route(broker, pkt, buf, qos, retain):
     if qos or broker.upgrade_qos or retain and pkt[_PAYLOAD] != pkt[_END]:
         msg = routing.store(broker, pkt, buf, qos << 1 | (1 if retain else 0))
         if msg == _NONE:
-            return False  # dropped and counted, as a client's would be
+            return False  # dropped and counted, as a client's message
     if retain:
         retaining.set_message(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
     if qos or broker.upgrade_qos:

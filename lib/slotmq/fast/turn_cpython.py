@@ -31,7 +31,7 @@ class Turns(Poller):
         wait = self.wait
         wait_s = timeout_ms / 1000
         if not self._broker.fast_path or self._broker.handle_fast is not fast_path:
-            return self.told(wait(wait_s, MOST_EVENTS))
+            return self.with_streams(wait(wait_s, MOST_EVENTS))
         end = monotonic() + (wait_s if wait_s < _STAY_S else _STAY_S)
         readers = {}  # descriptor -> bytes of the first read
         ways = {}  # topic name -> send() of its only receiver, its space, its connection
@@ -40,13 +40,13 @@ class Turns(Poller):
             while True:
                 events = wait(wait_s, MOST_EVENTS)
                 if len(events) != 1:
-                    return self.told(events)
+                    return self.with_streams(events)
                 ((fd, event),) = events
                 most = readers.get(fd) if event == _IN else 0
                 if not most:
                     most = readers[fd] = min(_SHORT, self._may_read(fd, event))
                     if not most:
-                        return self.told(events)
+                        return self.with_streams(events)
                 try:
                     data = read(fd, most)
                 except BlockingIOError:

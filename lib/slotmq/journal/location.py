@@ -1,5 +1,6 @@
-# location.py - where a broker's journal lies: in a region of the board's raw flash, if there is
-# one, else in a file. Borrowed by the start (journal/start.py): allocates.
+# location.py - decides where a broker's journal lies: in a region of the board's raw flash, if
+# there is one, else in a file; and locks that file. Loaded for the start only (journal/start.py);
+# owns nothing; allocates.
 import os
 from errno import EACCES, EAGAIN
 
@@ -10,7 +11,7 @@ _WEAR = """\
 a file on littlefs, where each commit erases 1.1 blocks and programs 2.4 KB: \
 with two a second a Pico W's flash lasts 115 days"""
 
-# A file in its place would begin empty, and lower limits would later bring back the old state.
+# A file instead of the region would begin empty, and lower limits would later restore old state.
 _TOO_HIGH = """\
 limits that may need %d bytes, as many as the region of this board's flash takes, which has a \
 journal, not %d; lower one (message_bytes, deliveries), or set persistence_location, where a file \
@@ -23,7 +24,7 @@ it lies in the region of this board's flash; %s is not read"""
 
 _EXCLUSIVE = const(2)  # flock(2): LOCK_EX
 _AT_ONCE = const(4)  # LOCK_NB
-_RECORD = const(9)  # the most bytes around a record's body: type, length, CRC
+_RECORD = const(9)  # the most bytes of a record beside its body: type, length, CRC
 
 
 def snapshot_bytes(limits):
@@ -97,9 +98,8 @@ def promises(path):
 
 
 def lock(path):
-    """The open file that holds the lock of a journal's file; False: another process has it.
-
-    None: there are no locks, as on a board."""
+    """Lock a journal's file; -> the open lock file. False: another process has the lock; None:
+    there are no locks, as on a board."""
     kind, _ = promises(path)
     flock = _flock() if kind in ("host", "VfsPosix") else None
     if not flock:
@@ -121,7 +121,7 @@ def lock(path):
 
 
 def _flock():
-    # flock(2) of this Python. If the lock is taken, it returns -1 or raises OSError.
+    # flock(2) of this Python. If another process has the lock, it returns -1 or raises OSError.
     try:
         from fcntl import flock
 

@@ -1,10 +1,10 @@
-# medium_file.py - a medium for the journal: a file. The file system must keep what was synced
-# and rename atomically (promises() of journal/location.py tells whether it does).
+# medium_file.py - a medium for the journal: a file. The file system must keep what was synced,
+# and rename atomically (promises() of journal/location.py).
 #
 # Owns the file `path`, which is the current generation, and `path.new` while another one is
 # written beside it. Both begin with a header; the other bytes are the journal's, see FORMAT.md.
-# `path.room` reserves space for the next generation, even if others fill the file system: it
-# becomes that generation, or is removed before it. All but append() and sync() is in
+# `path.room` reserves space for the next generation, even if other programs fill the file system:
+# it becomes that generation, or is removed before it. All methods but append() and sync() are in
 # journal/medium_file_start.py, which is loaded on demand.
 #
 # append() and sync() do not allocate on MicroPython, unless the block device does; callers of
@@ -27,7 +27,7 @@ class FileMedium:
     def __init__(self, path, snapshot, limit):
         self.path = path
         self.most = snapshot
-        self.spared = 0  # bytes of `path.room`, as far as is known
+        self.spared = 0  # bytes that `path.room` is known to have
         self.limit = limit - 2 * _HEAD_BYTES  # for both generations
         self.capacity = self.limit - snapshot
         self.old = self.new = None  # open files: the opened generation, the written one
@@ -39,7 +39,7 @@ class FileMedium:
         space = self.space
         if self.end + n > space:
             raise OSError(_ENOSPC, "write")
-        self.space = -1  # until all of it is there
+        self.space = -1  # until all bytes are written
         if MICROPYTHON:
             self.new.write(buf, off, n)
         else:

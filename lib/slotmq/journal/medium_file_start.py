@@ -110,9 +110,9 @@ def switch(medium):
 
 
 def _beside(path):
-    # On a computer the reserve or an abandoned `.new` becomes the new file: if its bytes were
-    # free for a moment, another program might take them. littlefs never writes in place, and
-    # MicroPython cannot shorten a file.
+    # Open the new file. On a computer the reserve or an abandoned `.new` is written over, because
+    # another program might take its bytes if they were free for a moment. Elsewhere it is removed:
+    # littlefs never writes in place, and MicroPython cannot shorten a file.
     new = path + ".new"
     space = path + ".room"
     if not MICROPYTHON:
@@ -128,8 +128,8 @@ def _beside(path):
 
 
 def _is_alone(name, other):
-    # Is it the broker's own file, of mode 600, with no other name? It must not be the `other`
-    # file either, as after a power cut within switch().
+    # Is it the broker's own file, with mode 600, no other name, and not the file `other`? (After a
+    # power cut within switch() a file may have two names.)
     if not MICROPYTHON:
         try:
             found = os.lstat(name)
@@ -223,8 +223,8 @@ def _copy(path, name, is_there):
 
 
 def _open(path, mode):
-    # A new file is readable by the broker's user only, as mosquitto's are, from its creation on:
-    # a process that has opened it could read all that is written later.
+    # Only the broker's user may read a new file, as mosquitto's, from its creation on: a process
+    # that had opened it earlier could read all that is written later.
     if not MICROPYTHON:
         return open(path, mode, opener=lambda path, flags: os.open(path, flags, 0o600))
     return open(path, mode)

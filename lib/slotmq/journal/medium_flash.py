@@ -10,7 +10,7 @@
 #
 # append() and sync() do not allocate, except for a block's header under heap.lift(); callers
 # of the others lift the heap lock. An error in append() or sync() may leave part of the bytes:
-# then the medium takes no more until begin() or resume(). All but what messages need is in
+# then the medium takes no more until begin() or resume(). Methods that messages do not need are in
 # journal/medium_flash_start.py, which is loaded on demand.
 from binascii import crc32
 from struct import pack_into
@@ -42,7 +42,7 @@ class FlashMedium:
         beside = min(max(1, -(-snapshot // self.data)), self.blocks // 2)
         self.capacity = (self.blocks - beside) * self.data
         self.written = self.erased = 0
-        self.births = 0  # of generations, including those that were given up
+        self.births = 0  # generations begun, including those that were given up
         self.first, self.length = -1, 1  # blocks of the opened generation
         self.end = 0
         self.space = -1  # what `end` may become; -1: nothing may be appended
@@ -51,7 +51,7 @@ class FlashMedium:
         space = self.space
         if self.end + n > space:
             raise OSError(_ENOSPC, "write")
-        self.space = -1  # until all of it is there
+        self.space = -1  # until all bytes are written
         while n:
             if self.end and not self.end % self.data:
                 self._take(self.end // self.data)

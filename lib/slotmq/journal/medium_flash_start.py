@@ -15,7 +15,7 @@ _MAGIC = b"slotmqJ\x01"  # the last byte is the version of the format
 
 def generations(medium):
     numbers = {}  # of each generation: one bit for each of its blocks
-    rotten = 0  # one bit for each block whose header was right once
+    rotten = 0  # one bit for each block whose header was valid once
     medium.is_foreign = 0  # bytes of no generation: 1, or the version of their header
     for block in range(medium.blocks):
         generation, birth, number = _head(medium, block)
@@ -38,16 +38,17 @@ def generations(medium):
 
 
 def _has_rotted(page):
-    # A page is programmed from its beginning. So after a power cut either the first copy is
-    # whole or there is nothing of the second. (A first copy with its CRC is of another version.)
+    # Was this a header once? A page is programmed from its beginning. So after a power cut either
+    # the first copy is whole or there is nothing of the second: if the first is wrong and most of
+    # the second's magic is there, it has rotted.
     if unpack_from("<I", page, _HEADER - 4)[0] == crc32(page[: _HEADER - 4]):
         return False
     return sum([page[_SECOND + i] == _MAGIC[i] for i in range(8)]) > 5
 
 
 def _is_lost(medium, newest, numbers, rotten):
-    # Has the end of the newest whole generation rotted, or a newer generation? One that was
-    # never switched to has no block 0.
+    # Has the end of the newest whole generation rotted, or a newer generation? (A generation that
+    # never became the current one has no block 0.)
     _, birth, first, bits = newest
     after = (first + len(bin(bits)) - 2) % medium.blocks
     if rotten >> after & 1:
@@ -56,7 +57,7 @@ def _is_lost(medium, newest, numbers, rotten):
 
 
 def _head(medium, block):
-    # (generation, birth, number) from a copy that is right; number -1: neither is.
+    # (generation, birth, number) of a header, from the copy that is valid; number -1: none is.
     buf = medium.buf
     medium.device.readblocks(block, buf, 0)
     for at in (0, _SECOND):
@@ -129,9 +130,9 @@ def begin(medium, generation):
 
 
 def _skipped_blocks(medium):
-    # How many blocks to skip after the current generation. If the last write failed (a lack of
-    # space leaves `space` as it was), the next generation begins after the block that failed;
-    # that block is tried again after all others.
+    # How many blocks the next generation skips after the current one: those up to the block where
+    # the last write failed, if it did (then `space` is -1; a lack of space leaves it as it was).
+    # The failed block is tried again after all others.
     if medium.space >= 0 or not getattr(medium, "ident", None):
         return 0
     skip = medium.base + medium.end // medium.data + 1 - medium.first - medium.length

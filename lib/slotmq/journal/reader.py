@@ -1,5 +1,5 @@
-# reader.py - reads a generation of the journal at a start: its records in order, and how far
-# it is whole. Allocates.
+# reader.py - reads a generation of the journal at a start: its records in order, and up to where
+# it is whole. Owns a buffer and a window on the medium. Allocates.
 from slotmq.fast import copy
 from slotmq.fast.journal import crc_add, crc_put, crc_start, crc_state
 from slotmq.platform.runtime import const
@@ -37,7 +37,7 @@ class Reader:
         self.generation = generation
         medium.open(generation)
         self.buf = bytearray(max(longest, 64))
-        # `had` bytes of the medium, from `at` on
+        # The window has `had` bytes of the medium, from `at` on
         self.window = bytearray(max(_WINDOW, len(self.buf)))
         self.at = self.had = 0
         self.seed = bytearray(4)
@@ -45,7 +45,8 @@ class Reader:
             self.seed[i] = generation >> 8 * (3 - i) & 255
         self.crc = crc_state()
         self.padding = b"\xff" * _PADDING
-        # The record that was found last
+        # The record that find() has found last: type, offset and length of its body, offset past
+        # it
         self.kind = self.body = self.size = self.next = 0
 
     def find(self, at, is_known=False):
@@ -118,7 +119,7 @@ class Reader:
         return self.read(self.body + off, n if most is None else min(n, most))
 
     def after(self, at):
-        """Where the next record may begin after what ends at `at`: padding is skipped."""
+        """Skip padding at `at`; -> where the next record may begin."""
         # Padding goes on to the end of its page; a type that has rotted to ff does not.
         page = self.medium.page
         end = (at + page - 1) // page * page
@@ -132,11 +133,11 @@ class Reader:
 
 
 def last_commit(reader, version):
-    """Where the last COMMIT ends, and the state of what follows it: 0, TORN or DAMAGED.
+    """-> where the last COMMIT ends, and what follows it: 0 (nothing), TORN or DAMAGED.
 
-    (0, 0): nothing counts. (0, version): the generation is of that newer version."""
+    (0, 0): there is no COMMIT. (0, version): the generation is of that newer version."""
     at = end = kind = 0
-    has_rows = True  # are the first rows, those of the compaction, whole?
+    has_rows = True  # are the rows of the compaction, which come first, all there?
     while True:
         at = reader.after(at)
         if not reader.find(at) or reader.kind > _COMMIT:
@@ -155,7 +156,7 @@ def last_commit(reader, version):
             end = at
     if not end:
         return 0, 0
-    if not has_rows:  # they were synced before the generation became the current one
+    if not has_rows:  # no power cut: they were synced before the generation became the current one
         return end, DAMAGED
     is_hole = reader.medium.page == 1 and _has_hole(reader, at, reader.next)
     again = _commits_again(reader, at)
@@ -169,8 +170,8 @@ def _ends(reader, at):
 
 
 def _has_hole(reader, at, end):
-    # A power cut may leave zeros where a block of a file was not written although a later one
-    # was: from the file's earlier end, or from the block's beginning, to the block's end.
+    # Does a block of the file end with zeros? A power cut may leave these if a later block was
+    # written before this one.
     while at < end:
         stop = at + _FS_BLOCK - (_FILE_HEADER + at) % _FS_BLOCK
         while at < stop:
@@ -185,7 +186,7 @@ def _has_hole(reader, at, end):
 
 
 def _commits_again(reader, at):
-    # Where the next whole COMMIT ends that begins at any byte from `at` on; 0: there is none.
+    # Search for a COMMIT at every byte from `at` on; -> where the first whole one ends, or 0.
     while True:
         n = reader.read(at, _CHUNK)
         if n < len(_COMMIT_BEGINS):

@@ -1,11 +1,11 @@
 # restore.py - finds the generation of the journal that counts, and puts its rows back into the
-# tables. journal/start.py applies the time that has passed to them.
+# tables. settle() of journal/start.py then moves their times to the new clock.
 #
 # A generation is read twice: first to find the last COMMIT, then to collect what counts before
 # it. Afterwards the journal begins a new generation, so nothing is ever written after a torn
 # end. Damage is reported and set aside, and the start continues with what is whole. Two things
-# end the start: limits that are too low, which somebody must raise, and rows that contradict
-# one another, which the next start does not find. Borrowed by the start: allocates.
+# end the start: limits that are too low, until they are raised; and rows that contradict one
+# another, which the next start does not find. Loaded for the start only; owns nothing; allocates.
 from slotmq.journal.reader import DAMAGED, Reader, last_commit
 from slotmq.journal.restore_rows import Restorer
 from slotmq.journal.writer import VERSION
@@ -16,7 +16,8 @@ _FORMAT = const(1)  # of the media
 
 
 def restore(broker, medium, warn=print, *sync):
-    """Put back what the medium holds, and begin to write to it; -> the broker's journal.
+    """Put back what the medium holds, and begin to write to it; -> the broker's journal. For tests
+    and tools: journal/start.py does the same in steps.
 
     Call it before the first client. sync: the last two arguments of Journal. warn(text) reports
     what is wrong. OSError: a limit is too low for what was promised, or the medium cannot be

@@ -1,9 +1,10 @@
-# restore_messages.py - the part of journal/restore_rows.py for messages and their deliveries.
+# restore_messages.py - puts back messages and deliveries: the base class of the Restorer in
+# journal/restore_rows.py.
 #
-# A message is read when the first row that holds it is put back. A delivery keeps its slot,
+# A message is read when the first row that names it is put back. A delivery keeps its slot,
 # because its packet id is slot + 1 and was promised. So the list of free slots is emptied first
-# and chained anew at the end. Without version 5 a message loses its properties, and its expiry
-# unless it has expired. Allocates.
+# and chained anew at the end. Without version 5, messages lose their properties, and those that
+# have not expired lose their expiry. Allocates.
 from slotmq.journal.reader import signed, u16, u32
 from slotmq.platform.runtime import const
 
@@ -36,8 +37,8 @@ class Messages:
         self.messages = {}
         self.groups = {}
         self.released = {}  # session here: its last delivery whose PUBREC had come
-        self.begun = {}  # session here: how many QoS 2 deliveries may have been sent
-        self.now = 0  # of the last COMMIT
+        self.begun = {}  # session here: how many of its QoS 2 deliveries may have been sent
+        self.now = 0  # the time of the last COMMIT
         self.expired = set()  # expired messages; only without version 5, which finds them itself
         deliveries = broker.deliveries
         deliveries.count[2] = deliveries.count[3] = _NONE
@@ -151,8 +152,8 @@ class Messages:
             self._queue(session, slot, msg, begun)
 
     def _queue(self, session, slot, msg, begun):
-        # begun: DUP if it was sent, True if it may have been. The latter counts as sent, unless it
-        # is of QoS 2 and a whole window of such deliveries stands before it.
+        # begun: DUP if it was sent, True if it may have been sent. The latter counts as sent,
+        # unless it has QoS 2 and a whole window of such deliveries precedes it.
         deliveries = self.broker.deliveries
         deliveries.state[slot] = _QUEUED
         deliveries.msg[slot] = msg = self.message(msg)
@@ -170,7 +171,7 @@ class Messages:
             self.begun[session] = before + is_counted
 
     def _group(self, session, slot):
-        # The group of shared subscriptions that it came by, if the session is still a member.
+        # The group by which a delivery came, if the session is still a member of it.
         group = self.groups.get(slot, _NONE)
         subs = self.broker.subscriptions
         sub = self.broker.sessions.first_sub[session] if group != _NONE else _NONE

@@ -1,10 +1,10 @@
 # restore_rows.py - puts the records of a journal, which journal/writer.py wrote, back into
 # empty tables.
 #
-# The last record of each slot counts. These are noted first, and only they are put back, so the
-# tables never hold more than the broker that wrote them. Slots in the journal are that
-# broker's: sessions, messages, subscriptions and groups may get other slots here, which dicts
-# remember; a delivery keeps its slot, because its packet id was promised. Allocates.
+# The last record of each slot counts. _collect() finds these, and only they are put back. So the
+# tables never hold more than those of the broker that wrote them. Slots in the journal are that
+# broker's: sessions, messages and groups may get other slots here, which dicts remember. A
+# delivery keeps its slot, because its packet id was promised. Allocates.
 from slotmq.fast import filter_ok
 from slotmq.journal.reader import signed, u16, u32
 from slotmq.journal.restore_messages import Messages, no_space
@@ -39,12 +39,14 @@ class Restorer(Messages):
 
     def __init__(self, broker, reader):
         Messages.__init__(self, broker, reader)
-        self.since = {}  # session in the journal: where its rows begin to count
-        self.left = {}  # session in the journal: from where on it has had no connection
+        # Offsets in the journal, by the slots there:
+        self.since = {}  # session: where its first row is; earlier rows of the slot do not count
+        self.left = {}  # session: its first row without a connection, after which none has one
         self.window = _NONE  # the most QoS 2 deliveries that were sent without a row that says so
-        self.always = False  # was it written with persistence_sync always?
+        self.always = False  # was the journal written with persistence_sync always?
         self.connected = {}  # session here: was it connected?
-        self.due = []  # (session here, message) held until PUBREL, which this broker does not do
+        # (session here, message) that waited for PUBREL, although qos2_delivery is receive now
+        self.due = []
 
     def take_over(self, end):
         """Put back what counts of the records before `end`."""
@@ -93,8 +95,8 @@ class Restorer(Messages):
             self.always = buf[7] & 1
 
     def _is_new(self, ids, slot, buf, n):
-        # Has the slot a new session? One that ends with its connection counts as new: it has no
-        # rows of its own, and those of the slot's last session are not its.
+        # Has the slot another session than before? One that ends with its connection counts as
+        # such: the rows that follow an earlier session of the slot are not its.
         name = bytes(buf[25:n])
         is_new = buf[2] & _IS_CLEAN or ids.get(slot) != name
         ids[slot] = name

@@ -1,5 +1,5 @@
-# rows.py - the journal's rows of sessions and subscriptions, which CONNECT and SUBSCRIBE
-# change. Loaded with journal/compaction.py, which calls it; owns nothing. Allocates.
+# rows.py - writes the journal's rows of sessions and subscriptions, which CONNECT and SUBSCRIBE
+# change. Only journal/compaction.py calls it, and is loaded with it. Owns nothing. Allocates.
 from slotmq.delivery.encode import put_u16, put_u32
 from slotmq.fast.journal import next_bit
 from slotmq.platform.runtime import const
@@ -43,7 +43,7 @@ def _sessions(journal, sessions):
 
 
 def is_gone(sessions, session):
-    """Is nothing kept of a session, which ends with its connection and has no will?"""
+    """Needs a session no row, since it ends with its connection and has no will?"""
     return sessions.clean[session] and sessions.will[session] == _NONE
 
 

@@ -1,6 +1,8 @@
-# start.py - the start of a program with `persistence true`: restores what the journal holds,
-# publishes what has become due, and begins to write what the broker promises. Borrowed by the
-# start: allocates. On a computer only one broker has the journal: its App holds a lock.
+# start.py - the start of a program with `persistence true`. Its steps, see _start(): choose the
+# medium (journal/location.py), read back the rows (journal/restore.py), let the recorder begin,
+# end the connections of before (settle()), begin the first generation (journal/compaction.py). On
+# a computer only one broker has the journal: its App holds a lock. Loaded for the start only; owns
+# nothing; allocates.
 import gc
 import sys
 
@@ -15,7 +17,7 @@ from slotmq.platform.runtime import const
 DEFAULTS = {
     "persistence_location": "",  # the folder; or a board's flash
     "persistence_file": "slotmq.db",
-    "persistence_sync": "always",  # no packet leaves before what it promises is kept; "interval"
+    "persistence_sync": "always",  # no packet leaves before its promises are committed; "interval"
     "autosave_interval": 1800,  # seconds until what may wait is written as well
 }
 _NONE = const(0xFFFF)
@@ -24,11 +26,11 @@ _ENOENT = const(2)
 _WARNING = const(2)
 _INFO = const(8)
 _COLLECT_AFTER = const(4096)  # bytes allocated until the next collection
-_LONG = const(100)  # tenths of a second: so late, ondemand drops every module
+_LONG = const(100)  # tenths of a second: at this time ondemand.tick() unloads every module
 
 
 def start(app):
-    """Restore what the journal of an App holds, and begin to write to it."""
+    """Restore what an App's journal holds, and begin to write to it."""
     try:
         _start(app, app.broker)
     except OSError as error:
@@ -46,7 +48,7 @@ def start(app):
 
 
 def _forget_what_made_it(broker):
-    # No second journal or medium is made, and its location is known.
+    # No second journal or medium is made: unload what made these.
     ondemand.forget_all()
     type(broker.journal).__init__ = None
     for name in list(sys.modules):
@@ -57,7 +59,7 @@ def _forget_what_made_it(broker):
 
 
 def _wrong(app, expected):
-    # Names the line that says where the journal lies, else the line of `persistence`
+    # The text of an error in the line of persistence_location, or else of `persistence`.
     key = "persistence_location"
     key = key if key in app.lines else "persistence"
     return "%s:%d: %s: expected %s" % (app.conf, app.lines[key], key, expected)
@@ -69,11 +71,11 @@ def _errno(error):
 
 
 def _start(app, broker):
-    # One step after the other: a small heap has no space for all of them at once.
+    # Each step is loaded after the one before is unloaded: a small heap has no space for two.
     ondemand.tick(_LONG)
     medium = _medium(app)
     if ondemand.IS_SMALL:
-        gc.threshold(_COLLECT_AFTER)  # else what stays would lie among garbage
+        gc.threshold(_COLLECT_AFTER)  # otherwise lasting objects would lie among garbage
     newest, restorer = borrow("journal.restore", "read_back", broker, medium, _warn)
     if ondemand.IS_SMALL:
         gc.threshold(-1)
@@ -109,8 +111,8 @@ def _medium(app):
 
 
 def settle(broker, restorer):
-    """Move restored times to the new clock, and end the connections of before: their wills are
-    published or begin to wait."""
+    """Move restored times to the new clock, and end the connections that the power cut ended:
+    their wills are published or begin to wait."""
     five = broker.five
     ondemand.take("tables.epoch", broker.now).move_rows(broker, restorer.now)
     if five:
@@ -131,8 +133,8 @@ def settle(broker, restorer):
 
 
 def _end_expired(broker, expired):
-    # With version 5, Version5._sweep does this. A will's expiry counts from its publication, so
-    # wills stay.
+    # Without version 5, whose _sweep() does this, remove expired messages. Wills stay, because
+    # their expiry counts from their publication.
     retained = broker.retained
     for at in range(retained.slots):
         if retained.msg[at] in expired:
@@ -150,7 +152,7 @@ def _end_expired(broker, expired):
 
 
 def _publish(broker, session, msg, is_expired):
-    # PUBREC was sent for this message, and with qos2_delivery receive it does not wait for PUBREL.
+    # A message that waited for PUBREL, after a change to qos2_delivery receive: publish it now.
     five = broker.five
     if five:
         five.publisher = session
@@ -162,8 +164,8 @@ def _publish(broker, session, msg, is_expired):
 
 
 def _disconnect(broker, session, was_connected):
-    # The power cut ended the session's connection, if it had one. Without version 5 a will is
-    # not delayed.
+    # The session's connection has ended: end it, or publish its will. Without version 5 a will has
+    # no delay.
     five = broker.five
     if broker.sessions.clean[session]:
         lifecycle.publish_will(broker, session)

@@ -1,8 +1,8 @@
-# closing.py - the end of a network connection. It is closed at once, or, if a client of MQTT
-# 5.0 was sent a reason, after a short linger in which it can read that packet: the write side
-# is shut down where sockets can do that, and input is read and discarded, because unread input
-# would make TCP reset the connection. A new client that needs the slot ends the linger.
-# Frees memory; allocates nothing that stays.
+# closing.py - the end of a network connection. It is closed at once, unless a client of MQTT 5.0
+# was sent the reason. Then the connection lingers for a second, so that the client can read that
+# packet: the write side is shut down where sockets can do that, and input is read and discarded,
+# because unread input would make TCP reset the connection. If a new client needs the slot, the
+# linger ends. Owns nothing. Frees memory; allocates nothing that stays.
 from slotmq.platform import heap
 from slotmq.platform.runtime import const
 from slotmq.platform.sockets import half_close
@@ -20,7 +20,7 @@ def close(loop, conn):
     if five and not loop.stopping and five.lingers(loop.broker, conn):
         loop.pause(conn, 0)
         _half_close(loop, conn)
-        loop.listeners.start()  # a client that waits may have its slot, see make_way()
+        loop.listeners.start()  # if a client waits for a slot, make_way() ends the linger
     else:
         hang_up(loop, conn)
 
@@ -47,8 +47,9 @@ def discard(loop, conn, stream, event):
 
 
 def make_way(loop):
-    """End a connection that lingers, for a client that waits; False: none lingers.
-    It is closed at the end of the turn: the poller may have reported it already."""
+    """End a connection that lingers, since a client waits for a slot; False: none lingers.
+
+    It is closed at the end of the turn, because this turn may still have an event of it."""
     conns = loop.conns
     for conn in range(conns.top):
         if conns.state[conn] == _LINGERING:

@@ -1,8 +1,8 @@
-# listeners.py - listeners, and the connections that come in through them.
+# listeners.py - listeners, and the connections that they accept.
 #
-# Owns whether a listener accepts. One connection above max_connections, as above the limit,
-# is accepted: the client too many is refused by CONNACK, or takes over its own session. Clients
-# after it wait in the system's backlog until a connection ends.
+# Owns which listeners accept now. One connection more than max_connections, and than the limit, is
+# accepted: that client is refused by CONNACK, or takes over its own session. Later clients wait in
+# the system's backlog until a connection ends.
 #
 # Control plane: allocates, and unlocks the heap for it. If accept() runs out of heap, a port may
 # lose the connection for ever (esp32: its descriptor, rp2 from 1.28: its control block); if
@@ -23,7 +23,7 @@ _QUOTA_SOCKETS = const(1)
 
 
 class Listener:
-    """A listener; accept() -> (stream, the peer's address) or None."""
+    """A listening socket; accept() -> (stream, the peer's address), or None: no client waits."""
 
     def __init__(self, socket, accept, quota):
         self.socket = socket
@@ -36,10 +36,11 @@ class Listeners:
     def __init__(self, loop):
         self.loop = loop
         self.listeners = []
-        self.failed = False  # a listener is closed though there is a slot
+        self.failed = False  # has a listener stopped for a lack of sockets or heap?
 
     def add(self, socket, accept, most=0):
-        """most: max_connections; 0: no bound; None: shares the quota of the listener before."""
+        """Accept connections of a socket. most: max_connections; 0: no bound; None: the quota of
+        the listener before holds for both together."""
         quota = self.listeners[-1].quota if most is None else [most or 0xFFFF, 0, 0]
         listener = Listener(socket, accept, quota)
         self.listeners.append(listener)
@@ -54,12 +55,12 @@ class Listeners:
         self.listeners = []
 
     def left(self, conn):
-        """A connection was closed: accept another one."""
+        """A connection was closed: take it from its listener's quota, and accept again."""
         self.loop.conns.quota[conn][_QUOTA_SOCKETS] -= 1
         self.start()
 
     def start(self):
-        """Open the listeners that had to stop accepting."""
+        """Let the listeners that had to stop accept again."""
         heap.lift()
         self.failed = False
         for listener in self.listeners:
@@ -69,7 +70,8 @@ class Listeners:
         heap.drop()
 
     def _register(self, stream):
-        # False: out of heap, or of the system's memory; the next tick tries again.
+        # Poll for a stream. False: the heap or the system's memory is used up; the next tick tries
+        # again.
         poller = self.loop.poller
         try:
             self._make_space()
@@ -80,7 +82,7 @@ class Listeners:
             return False
 
     def _make_space(self):
-        # Raise MemoryError here, and not half-way. The memory is free again at once.
+        # Raise MemoryError now if there is too little heap, and not half-way. It is free at once.
         words = _NEEDS + _NEEDS_EACH * self.loop.conns.slots
         try:
             space = [None] * words
@@ -95,7 +97,7 @@ class Listeners:
         quota = listener.quota
         for k in range(_ACCEPTS):
             if conns.count == conns.slots or quota[_QUOTA_SOCKETS] > quota[_QUOTA_MOST]:
-                if k == 0 and not closing.make_way(loop):  # k > 0: perhaps no other waits
+                if k == 0 and not closing.make_way(loop):  # k > 0: perhaps no other client waits
                     self._stop(listener)
                 return
             try:
@@ -115,7 +117,7 @@ class Listeners:
             loop.of_stream[stream] = conn
 
     def _watch(self, stream):
-        # Allocate what a connection needs beside its slot; False: out of heap.
+        # Allocate what a connection needs beside its slot, and poll for it; False: no heap.
         try:
             self.loop.of_stream[stream] = 0
             if self._register(stream):

@@ -34,30 +34,30 @@ _EAGAIN = const(11)
 _ENOBUFS = const(105)
 _TICK = const(2)  # tenths of a second between two ticks
 _STALL = const(1000)  # ms: more than any wait for events
-_NAP = const(5)  # ms of a turn while a connection waits for lwIP's memory: no event tells
+_NAP = const(5)  # ms of a turn while a connection waits for lwIP's memory, which causes no event
 
 
 class Loop:
     def __init__(self, broker, poller, clock):
         self.broker = broker
-        # what every turn needs, found once
+        # What every turn needs, looked up once
         self.conns = conns = broker.conns
         self.poller = poller
         self.ticks_diff = clock.ticks_diff
         self.last_ms = clock.ticks_ms()
-        self.ms = 0  # that make no tenth of a second yet
+        self.ms = 0  # milliseconds that are not in broker.now yet: less than a tenth of a second
         self.next_tick = 0
         self.stalled = False
         self.stopping = False
-        self.of_stream = {}  # stream -> its connection; below 0: index of a callback
-        # For flush(), finish_turn() and _turns(): looked up as one, for looking up is most of what
-        # a turn with one small packet costs.
+        self.of_stream = {}  # stream: its connection; below 0: an index of callbacks
+        # For flush(), finish_turn() and _turns(): one look-up each, since look-ups are most of
+        # what a turn with one small packet costs.
         self.outgoing = broker, conns.tx, conns.tx_bytes, conns.tx_end, conns.stream, broker.stats
         self.at_end = broker, conns, conns.counts, broker.deliveries.pending
         self.at_hand = broker, self.of_stream, poller.ipoll, broker.rx, clock.ticks_ms
         self.callbacks = []
         self.listeners = Listeners(self)
-        self.paused = bytearray(broker.conns.slots)  # events that are not polled for
+        self.paused = bytearray(broker.conns.slots)  # events that a connection is not polled for
         self.paused_count = 0
         self.lwip = None  # platform/lwip.py, where the port has it
         self.exhausted = 0  # allocations that failed because the heap was locked
@@ -88,8 +88,8 @@ class Loop:
 
     def turn(self, timeout_ms):
         """Wait for events for at most this time, and handle them."""
-        # A function that is called before the lock must not need more than 44 bytes for its
-        # frame: MicroPython would take a larger one from the heap, in each turn.
+        # The heap is not locked yet. So this function's frame must not be larger than 44 bytes:
+        # MicroPython would take it from the heap, in each turn.
         heap.lock()
         try:
             self._turns(timeout_ms)
@@ -102,7 +102,7 @@ class Loop:
         broker, of_stream, ipoll, rx, ticks_ms = self.at_hand
         try:
             while not self.stopping:
-                conn = -1  # nobody is served
+                conn = -1  # the connection that is served; -1: none
                 columns = broker.fast_path
                 soon = broker.turn_soon
                 for stream, event in ipoll((soon - 1) * _NAP if soon else timeout_ms):
@@ -133,9 +133,9 @@ class Loop:
                 if once:
                     return
         except MemoryError as error:
-            # The control plane ran out of heap: disconnect the client that is being read. In a
-            # callback or hook the error is the program's, and ends the turn. If the heap was
-            # locked it is a defect, and the client's stream may be in the middle of a packet.
+            # Disconnect the client that is being read: its stream may be in the middle of a
+            # packet. An error of the program's own callback or hook ends the turn. If the heap was
+            # locked, the error is a defect of the broker.
             if broker.out_of_memory(None if heap.settle() else error, conn):
                 raise
 
@@ -164,7 +164,7 @@ class Loop:
         broker.now += ms // 100
         broker.clock[0] = broker.now
         if ms >= _STALL and not self.stalled:
-            self.stalled = True  # nobody could be read: read first, then check keep-alive
+            self.stalled = True  # read all clients first, then check keep-alive
             return
         self.stalled = False
         if broker.now >= self.next_tick:
@@ -178,24 +178,24 @@ class Loop:
     # In
 
     def _read(self, conn, stream, gone):
-        # One read, of as many bytes as there is space for answers, and all packets in it.
+        # Read once, at most as many bytes as there is space for answers, and handle the packets.
         broker = self.broker
         n = readable(broker, conn)
         if n == 0:
-            # It has begun to send: from now on its time limit runs.
+            # It is not read, but it sends: that is activity.
             self.conns.last_activity[conn] = broker.now
             self.pause(conn, self.paused[conn] | _IN)
             return
         rx = broker.rx
         try:
             if gone and hasattr(stream, "recv"):
-                # MicroPython's readinto() reads until it has n bytes, and where an error follows
-                # fewer it raises: DISCONNECT before a reset would be lost. recv() reads once.
+                # MicroPython's readinto() reads until it has n bytes. If an error follows fewer,
+                # it raises, and a DISCONNECT before a reset would be lost. recv() reads once.
                 data = b""
                 with heap.lifted:
                     try:
                         data = stream.recv(n)
-                    except MemoryError:  # it is gone in any case
+                    except MemoryError:  # the peer has closed the connection in any case
                         pass
                 n = len(data)
                 copy(rx, 0, data, 0, n)
@@ -217,8 +217,9 @@ class Loop:
             self.poll_for(conn)
 
     def _resume(self):
-        # Input waits for space, output for the journal or for lwIP's memory. A free reassembly
-        # buffer goes to the connection whose packet began first.
+        # Poll again for what may go on: paused input waits for space, paused output for the
+        # journal or for lwIP's memory. A free reassembly buffer goes to the connection whose
+        # packet began first.
         conns = self.conns
         first = _NONE
         for conn in range(conns.slots):
@@ -257,7 +258,8 @@ class Loop:
     # Out
 
     def write(self, conn, buf, off, n):
-        """Write behind a flush(); -> how many bytes went out. An error ends the connection."""
+        """Write bytes that follow what flush() has written; -> how many the socket took. An error
+        ends the connection."""
         stream = self.conns.stream[conn]
         lwip = self.lwip
         try:
@@ -271,15 +273,15 @@ class Loop:
         return done
 
     def _failed(self, conn, error):
-        # These two: nothing was sent. After any other, ENOMEM too, nobody knows what was.
+        # After these two errors nothing was sent. After any other, also ENOMEM, that is unknown.
         if error.args[0] not in (_EAGAIN, _ENOBUFS):
             self.broker.end(conn, _LOST)
         return 0
 
     def flush(self, conn):
-        """Write the outgoing buffer, if the journal has stored what it acknowledges.
+        """Write the outgoing buffer, if the journal has stored what the packets in it promise.
 
-        A rest that the socket does not take makes the connection wait for it."""
+        If the socket does not take all, the connection is blocked until it is writable."""
         broker, tx, tx_bytes, end, streams, stats = self.outgoing
         base = conn * tx_bytes
         n = end[conn] - base
@@ -305,7 +307,7 @@ class Loop:
             stats[_BYTES_OUT] += n
         elif n:
             self._block(conn, base, n, done or 0)
-            if lwip:  # whose sockets are writable whether or not there is memory
+            if lwip:  # its sockets count as writable whether or not there is memory
                 broker.turn_soon = broker.turn_soon or 2
                 self.pause(conn, self.paused[conn] | _OUT)
 
@@ -322,7 +324,7 @@ class Loop:
     def writable(self, conn):
         """The socket is writable again."""
         if self.paused[conn] & _IN:
-            # Its PINGREQ is not read now. That it takes bytes shows that it is alive.
+            # Its PINGREQ is not read now, but it takes bytes: that is activity.
             self.conns.last_activity[conn] = self.broker.now
         self.flush(conn)
         if self.conns.is_empty(conn):
@@ -333,12 +335,12 @@ class Loop:
     def finish_turn(self):
         """Write once to each connection with output, then close the connections that have ended.
 
-        Their wills may be output for others."""
+        Closing one may publish its will, which is output for others."""
         broker, conns, counts, pending = self.at_end
         if pending[0]:
             broker.drain()
         while True:
-            # It may run out of heap: then the connections stay on the list.
+            # Before the list is emptied: if a commit runs out of heap, the connections stay on it.
             broker.journal and broker.journal.commit()
             while counts[0]:
                 conn = next_dirty(conns.columns)

@@ -1,7 +1,7 @@
-# timers.py - timeouts, retransmission, carries of counters, the start of a new epoch and
-# updates of $SYS. The loop calls tick() several times a second. The unit of time is a tenth of
-# a second; every 300 days the clock's zero moves (tables/epoch.py). Allocates only for that, for
-# the log and for $SYS.
+# timers.py - what is done from time to time: timeouts, retransmission, carries of counters, a new
+# epoch, updates of $SYS. The loop calls tick() several times a second. The unit of time is a tenth
+# of a second; every 300 days the clock's zero moves (tables/epoch.py). Owns nothing. Allocates
+# only for a new epoch, for the log and for $SYS.
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
 
@@ -13,8 +13,8 @@ _TIMED_OUT = const(8)
 _PUBLISH_OUT = const(3)
 _IN = const(1)
 _WARNING = const(2)
-_NEXT_LOOK = const(100)  # tenths of a second
-_HURRY = const(21)  # tenths of a second; the first may be incomplete
+_NEXT_LOOK = const(100)  # tenths of a second between two log lines about full tables
+_HURRY = const(21)  # tenths of a second for 2,000 bytes; the first tenth may be incomplete
 _EPOCH = const(259200000)  # tenths of a second: 300 days
 CARRY = 100000000  # stats stay below this; carried counts how often they passed it
 
@@ -27,7 +27,7 @@ def tick(broker):
     waiting = False  # does a connection wait for a reassembly buffer?
     for conn in range(0 if conns.reassembly[3] else conns.top):
         if conns.waits_for_reassembly(conn):
-            # It is not read until it has one, so it may not time out.
+            # It is not read until it has a buffer, so it must not time out.
             conns.last_activity[conn] = broker.now
             waiting = True
             broker.loop.next_tick = broker.now + 1
@@ -36,7 +36,7 @@ def tick(broker):
             _check_timeout(broker, conn, waiting)
             session = conns.session[conn]
             if session != _NONE and broker.sessions.scans[session]:
-                broker.send_waiting(conn)  # another connection may have made space for it
+                broker.send_waiting(conn)  # another session may have freed deliveries for its scan
     if broker.retry:
         broker.retry(broker)
     _count(broker)
@@ -48,12 +48,13 @@ def tick(broker):
         try:
             broker.sys.tick()
         except MemoryError:
-            pass  # the next update comes
+            pass  # until the next round
         heap.drop()
 
 
 def _begin_epoch(broker):
-    # What may allocate comes first: if there is no heap, the next tick tries again, for 300 days.
+    # What may allocate comes first: without heap the next tick tries again, which may go on for
+    # 300 days.
     heap.lift()
     try:
         epoch = ondemand.take("tables.epoch", broker.now)
@@ -76,7 +77,7 @@ def _count(broker):
             broker.stats[k] -= CARRY
             broker.carried[k] += 1
     if broker.log_mask & _WARNING and broker.now >= broker.clock[1]:
-        # Have tables refused or dropped something since the last such line?
+        # Have tables refused or dropped more than the log says?
         k = broker.conns.refused + broker.messages.refused + broker.deliveries.refused
         table = broker.sessions
         k += table.refused + table.ids_refused + broker.retained.refused
@@ -89,7 +90,7 @@ def _count(broker):
             broker.clock[1] = broker.now + _NEXT_LOOK
             heap.lift()
             try:
-                ondemand.take("status.log_full_tables", broker.now).tell(broker, k)
+                ondemand.take("status.log_full_tables", broker.now).warn(broker, k)
             except MemoryError:
                 pass
             heap.drop()
@@ -104,7 +105,7 @@ def _check_timeout(broker, conn, waiting):
         timeout = conns.keep_alive_timeout[conn]
         late = timeout and now - conns.last_activity[conn] >= timeout
     if conns.buffered[conn] and not (waiting and conns.waits_for_reassembly(conn)):
-        # An incomplete packet: packet_timeout for each 2,000 bytes (protocol/dispatch.py).
+        # A cut packet has packet_timeout for each 2,000 bytes (protocol/dispatch.py).
         waiting = waiting and conns.has_reassembly(conn)
         timeout = _HURRY if waiting else broker.settings.packet_timeout * 10
         since = conns.buffered_since[conn]

@@ -1,5 +1,5 @@
-# arrays.py - makes the fixed columns of the tables. Allocates, at start only, and in a small
-# heap nothing but the column: a temporary object beside it would leave a hole.
+# arrays.py - makes the fixed columns of the tables. Allocates, at the start only, and nothing but
+# the column: in a small heap a temporary object beside it would leave a hole.
 from array import array
 
 _MANY = 0x8000

@@ -13,7 +13,8 @@ _FOR_PACKETS = const(16384)  # bytes for packets in Wi-Fi: an estimate, ten of 1
 # (MICROPY_GC_INITIAL_HEAP_SIZE in its mpconfigport.h).
 _AT_FIRST = const(66000)
 _AREA = const(4096)  # bytes of the smallest piece by which the heap grows
-_OF_LAST = const(8192)  # bytes counted of growth that takes too much: clients need them briefly
+# Bytes that count as free of growth that takes too much: clients need them for a moment only
+_OF_LAST = const(8192)
 
 
 def free():
@@ -21,8 +22,8 @@ def free():
     return space(gc.mem_alloc(), gc.mem_free(), _areas(), _FOR_PACKETS)
 
 
-def told():
-    """One line: what is left to the system, and whether that is little."""
+def report():
+    """One line: how many bytes are left to the system, and whether that is little."""
     areas = _areas()
     left = sum([area[1] for area in areas])
     largest = max([area[2] for area in areas])
@@ -31,7 +32,7 @@ def told():
 
 
 def space(used, free, areas, kept):
-    """free() of these numbers: gc's, esp32.idf_heap_info()'s, and what the system must keep."""
+    """free(), computed from gc's numbers, esp32.idf_heap_info(), and what the system must keep."""
     pieces = sorted([area[2] for area in areas])
     left = sum([area[1] for area in areas])
     free -= pieces[-1]

@@ -1,43 +1,43 @@
-# heap.py - the lock on MicroPython's heap while the loop runs. Does not allocate.
+# heap.py - the lock on MicroPython's heap while the loop runs. Owns how deep it is locked and
+# lifted. Does not allocate.
 #
-# lock() and unlock() enclose a run of the loop; lift() and drop() enclose what may allocate
-# in it. They nest: a session is taken over (lifted) and that is logged (lifted again).
-# If the heap is not locked, as in a test or a call by the application, lift() and drop()
-# only count.
+# lock() and unlock() enclose a run of the loop; lift() and drop() enclose what may allocate in it.
+# They nest: a session is taken over (lifted), and that is logged (lifted again). If the heap is
+# not locked, as in a test or a call by the application, lift() and drop() only count.
 #
-# Ctrl-C may be raised at any jump of the bytecode, and a heap that stayed locked would block
-# the REPL. So there is no jump between a change of the lock and the note of it, and unlock()
-# selects its function by index instead of by `if`.
+# Ctrl-C may be raised at any jump of the bytecode, and a heap that stayed locked would block the
+# REPL. So no jump is between a change of the lock and the assignment that records it, and unlock()
+# selects its function by an index and not by `if`.
 from slotmq.platform.runtime import const, heap_lock, heap_unlock
 
 _LOCKED = const(0)
 _LIFTED = const(1)
-_HELD = const(2)  # is the heap locked now?
-_EXCUSED = const(3)  # a MemoryError has left `with lifted`: the heap was not locked for it
+_IS_LOCKED = const(2)  # is the heap locked now?
+_EXCUSED = const(3)  # has a MemoryError left `with lifted`, where the heap was not locked?
 _state = bytearray(4)
-_RELEASE = (int, heap_unlock)  # by _HELD
+_RELEASE = (int, heap_unlock)  # by _IS_LOCKED
 
 
 def lock():
     state = _state
     heap_lock()
-    state[_HELD] = 1
+    state[_IS_LOCKED] = 1
     state[_LOCKED] += 1
 
 
 def unlock():
     # Also after an exception between lift() and drop().
     state = _state
-    _RELEASE[state[_HELD]]()
+    _RELEASE[state[_IS_LOCKED]]()
     state[_LOCKED] -= 1
-    state[_HELD] = 0
+    state[_IS_LOCKED] = 0
     state[_LIFTED] = state[_EXCUSED] = 0
 
 
 def lift():
     if _state[_LIFTED] == 0 and _state[_LOCKED]:
         heap_unlock()
-        _state[_HELD] = _state[_EXCUSED] = 0
+        _state[_IS_LOCKED] = _state[_EXCUSED] = 0
     _state[_LIFTED] += 1
 
 
@@ -55,7 +55,7 @@ def drop():
     _state[_LIFTED] -= 1
     if _state[_LIFTED] == 0 and _state[_LOCKED]:
         heap_lock()
-        _state[_HELD] = 1
+        _state[_IS_LOCKED] = 1
 
 
 class _Lifted:

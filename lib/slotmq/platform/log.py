@@ -1,9 +1,9 @@
 # log.py - the log: one line for each entry, to the configured destinations.
 #
-# Owns the destinations of the process and `mask`, which has a bit for each type
-# that is written: error 1, warning 2, notice 4, information 8, subscribe 16,
-# unsubscribe 32, debug 64. Callers test the mask first, so that no text is formatted
-# in vain: `if broker.log_mask & _NOTICE: broker.log(_NOTICE, ...)`.
+# Owns the destinations of the process, and `mask`, which has a bit for each type of line that is
+# written: error 1, warning 2, notice 4, information 8, subscribe 16, unsubscribe 32, debug 64.
+# Callers test the mask first, so that no text is formatted in vain:
+# `if broker.log_mask & _NOTICE: broker.log(_NOTICE, ...)`.
 # Nothing is written before open_all(). Allocates the line.
 import sys
 import time

@@ -5,10 +5,10 @@
 # bytes in stock firmware), in segments (MEMP_NUM_TCP_SEG: 32 for all). When either is used up,
 # modlwip's write() waits for up to 10 s, also on a non-blocking socket, and no client is served.
 # Then it is unknown what was sent: 1.25 to 1.28 return a length though nothing was queued, or
-# raise ENOMEM though something was. So all connections together get at most limit tcp_bytes:
-# four fifths of it in equal shares, and each that needs more half of what is left. The rest of
-# its output waits in the outgoing buffer. A client that takes nothing for 2.5 s while output
-# waits for it does not read, and is disconnected.
+# raise ENOMEM though something was. So all connections together get at most limit tcp_bytes: each
+# has an equal quota of four fifths of it, and one that needs more gets half of what is left. The
+# rest of its output waits in the outgoing buffer. A client that takes nothing for 2.5 s while
+# output waits for it does not read, and is disconnected.
 #
 # No call returns how much a connection holds. Its control block (struct tcp_pcb) does: snd_buf is
 # how many bytes it may still take, and snd_queuelen after it how many pbufs it holds. Their
@@ -31,7 +31,7 @@ _PCB = const(4)  # offset in bytes of the control block's address in a socket ob
 _HEADERS = const(104)  # bytes of a pbuf beside its data: its header, and TCP's to Ethernet's
 _SEGMENT = const(800)  # bytes: TCP_MSS of the port; a longer write takes several pbufs
 _PBUFS = const(5)  # of one connection at most: five times 5, SYNs and FINs are below 32
-_QUOTA_LEAST = const(400)  # bytes of the smallest share
+_QUOTA_LEAST = const(400)  # bytes of the smallest quota
 _WORTH = const(128)  # bytes of the shortest write that is worth a segment
 _RESERVED = const(300)  # bytes for each free slot: a CONNACK, also one that refuses
 _IN_DOUBT_MS = const(9500)  # modlwip gives up after 10 s
@@ -62,13 +62,13 @@ class Lwip:
         self.mem32 = mem32
         self.at = 0  # offset in bytes of snd_buf in a control block; 0: not known yet
         self.tries = _TRIES  # writes left to find it
-        self.most = 0  # snd_buf of a connection that holds nothing
+        self.most = 0  # snd_buf of a connection that has sent nothing
         n = loop.conns.slots
         self.quota = max(_QUOTA_LEAST, total * 4 // (5 * n))
         self.left = u16(n)  # snd_buf at the last tick
         self.since = i32(n)  # tenths of a second: when it last made progress, or nothing waited
-        self.gone = 0  # bytes that closed connections may still hold
-        self.gone_until = 0  # tenths of a second: until when they may
+        self.gone = 0  # bytes of lwIP's memory that closed connections may still have
+        self.gone_until = 0  # tenths of a second: from then on they have none
 
     def find(self, stream):
         """The address of a connection's snd_buf; 0: it has no control block, or the offset is
@@ -79,7 +79,7 @@ class Lwip:
         return 0
 
     def used(self, stream):
-        """How many bytes of lwIP's memory the connection holds."""
+        """How many bytes of lwIP's memory the connection has."""
         if not self.at or not _is_a(stream, self.kind):
             return 0
         pcb = self.mem32[_id(stream) + _PCB]
@@ -95,7 +95,7 @@ class Lwip:
             return 0
         n = self.quota - _HEADERS - self.used(stream)
         if n < _WORTH:
-            # Half of what is neither held nor in a share; the next one gets half of the rest.
+            # Half of what is neither used nor in a quota; the next one gets half of the rest.
             conns = self.loop.conns
             left = self.total - self.quota * conns.count - _RESERVED * (conns.slots - conns.count)
             if self.loop.broker.now < self.gone_until:
@@ -149,7 +149,7 @@ class Lwip:
             heap.drop()
 
     def closing(self, stream):
-        """The connection is about to be closed; lwIP keeps what it holds for a while."""
+        """The connection is about to be closed; lwIP keeps its memory for a while."""
         used = self.used(stream)
         now = self.loop.broker.now
         if used:

@@ -1,8 +1,7 @@
-# ondemand.py - modules that are loaded only while they are needed, such as CONNECT, SUBSCRIBE
-# and $SYS. They are half of the broker's code and seldom run. So in a small heap they are
-# loaded when they are called, and unloaded when they were not called for a while. (In a large
-# heap a collection would cost more than they do.) They keep no state. Control plane: allocates,
-# and frees.
+# ondemand.py - loads modules when they are called, such as those of CONNECT, SUBSCRIBE and $SYS,
+# and in a small heap unloads them when they have not been called for a second. They are half of
+# the broker's code and seldom run. (In a large heap they stay: a collection would cost more.) Such
+# a module keeps no state. Owns which modules are loaded. Control plane: allocates, and frees.
 import gc
 import sys
 
@@ -13,14 +12,14 @@ _AFTER = const(10)  # tenths of a second
 _LITTLE = const(16384)  # bytes: the largest module, and what loading it takes
 SIZE = gc.mem_alloc() + gc.mem_free() if MICROPYTHON else 0  # bytes of the heap, at the start
 IS_SMALL = 0 < SIZE < 1000000
-loaded = {}  # loaded modules, name: when it was called last
+loaded = {}  # name of a loaded module: when it was called last
 in_use = 0  # bytes of a small heap in use after the last collection here
 
 
 def take(name, now):
-    """The module slotmq.<name>, loaded if necessary; the caller must not keep it."""
+    """The module slotmq.<name>, loaded if necessary. The caller must not store it."""
     if IS_SMALL and MICROPYTHON and name not in loaded and gc.mem_free() < _LITTLE:
-        forget_all()  # so that it is not placed between modules that are unloaded later
+        forget_all()  # otherwise it might lie between modules that are unloaded later
     for _ in range(2):
         loaded[name] = now
         try:
@@ -31,7 +30,7 @@ def take(name, now):
     raise MemoryError
 
 
-def tell(broker, what, conn, about):
+def log_event(broker, what, conn, about):
     """Log an event of a connection (status/log_connections.py), if there is heap for it."""
     heap.lift()
     try:
@@ -42,9 +41,8 @@ def tell(broker, what, conn, about):
 
 
 def forget_all():
-    """Unload the modules; one that is being called stays in the heap until it returns.
-
-    protocol.connect stays: v5.connect, which may need the space, would load it again."""
+    """Unload all modules but protocol.connect; one that is being called stays in the heap until it
+    returns. (If v5.connect needs the space, it would load protocol.connect again.)"""
     for name in list(loaded):
         if name != "protocol.connect":
             forget(name)

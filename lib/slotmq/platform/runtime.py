@@ -1,6 +1,6 @@
-# runtime.py - which Python runs this, and the names of module micropython that every module
-# may use: const, and the lock on the heap. Other differences between the two are chosen once,
-# at import, in platform/sockets.py and fast/__init__.py.
+# runtime.py - which Python runs this, and what CPython lacks of MicroPython's module micropython:
+# const(), and the lock on the heap. Apart from all others, since each module imports it. Other
+# differences between the two are in platform/sockets.py and fast/__init__.py.
 # ruff: noqa: F401 - others import from here
 import sys
 

@@ -1,4 +1,5 @@
-# sockets.py - TCP and the clock of this runtime, with one contract for both.
+# sockets.py - chooses TCP and the clock of this runtime, so that the rest of the broker has one
+# import for both: clock (ticks_ms, ticks_diff), half_close(), open_listener().
 # ruff: noqa: F401 - others import from here
 from slotmq.platform.runtime import MICROPYTHON
 

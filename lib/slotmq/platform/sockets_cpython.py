@@ -1,9 +1,10 @@
-# sockets_cpython.py - TCP on CPython: sockets and pollers with MicroPython's methods.
+# sockets_cpython.py - TCP on CPython: streams, a poller and a clock with MicroPython's methods.
+# Allocates.
 import select
 import socket
 import time
 
-_BACKLOG = 4096  # a client that the system turns away tries again only after a second
+_BACKLOG = 4096  # large: a client that the system turns away tries again only after a second
 MOST_EVENTS = 84  # of one poll, 12 bytes each: malloc has a free list for such a block
 
 
@@ -76,9 +77,9 @@ class Poller:
             self._poll.unregister(fd)
 
     def ipoll(self, timeout_ms):
-        return self.told(self.wait(timeout_ms / 1000, MOST_EVENTS))
+        return self.with_streams(self.wait(timeout_ms / 1000, MOST_EVENTS))
 
-    def told(self, events):
+    def with_streams(self, events):
         streams = self.streams
         return [(streams[fd], event) for fd, event in events]
 

@@ -9,7 +9,7 @@ from errno import EAGAIN, ECONNABORTED
 
 import micropython
 
-_BACKLOG = 4096  # a client that the system turns away tries again only after a second
+_BACKLOG = 4096  # large: a client that the system turns away tries again only after a second
 _TCP = 6
 _IPV6 = 41
 _V6ONLY = 26  # this and the one before are Linux's numbers

@@ -1,10 +1,10 @@
 # dispatch.py - finds the packets in received bytes and calls their handlers.
 #
-# A packet that arrives whole is handled in the receive buffer, rx. The beginning of a partial
-# packet is copied to the connection's tail or to a reassembly buffer; later only the missing
-# bytes are appended. readable() bounds the input: a turn reads at most rx_bytes from each
-# client, and no more than there is space for answers, so that no acknowledgement is lost.
-# Does not allocate; CONNECT, SUBSCRIBE and UNSUBSCRIBE may.
+# A packet that arrives whole is handled in the receive buffer, rx. The beginning of a cut packet
+# is copied to the connection's tail or to a reassembly buffer; later only the missing bytes are
+# appended. readable() bounds the input: a turn reads at most rx_bytes from each client, and no
+# more than there is space for answers, so that no acknowledgement is lost. Owns nothing. Does not
+# allocate; handlers of CONNECT, SUBSCRIBE and UNSUBSCRIBE may.
 from slotmq.delivery.encode import put_u16
 from slotmq.delivery.lifecycle import publish_stored
 from slotmq.fast import copy, next_packet
@@ -22,7 +22,7 @@ _END = const(4)
 _TOTAL = const(5)
 _NEW = const(1)
 _PUBLISH_TYPE = const(3)
-_WITH_2 = const(0x540)  # PUBREL, SUBSCRIBE, UNSUBSCRIBE, by type
+_WITH_2 = const(0x540)  # bits of the types whose flags are 2: PUBREL, SUBSCRIBE, UNSUBSCRIBE
 _CONNECTED = const(2)
 _ENDING = const(3)
 _BLOCKED = const(2)
@@ -39,14 +39,14 @@ _BYTES_IN = const(5)
 _NOTICE = const(4)
 _DEBUG = const(64)
 _STRETCH = const(2000)  # bytes of a cut packet for which there is a time limit (net/timers.py)
-_MISSING = const(1000)  # while so much of a packet is missing its bytes are a sign of life
+_MISSING = const(1000)  # if more bytes of a packet are missing, its bytes count as activity
 _FOR_THIS_PACKET = const(2)  # a value of broker.journal_full
 
 
 def control(module, broker, conn, pkt, buf):
-    """A packet of the control plane, whose handler is loaded on demand; its result.
+    """Have a packet handled by a module that is loaded on demand; -> the handler's result.
 
-    It may allocate: the loop's lock on the heap is lifted for it."""
+    The heap lock is lifted meanwhile, since loading and such handlers allocate."""
     heap.lift()
     try:
         return ondemand.take(module, broker.now).handle(broker, conn, pkt, buf)
@@ -58,8 +58,8 @@ def control(module, broker, conn, pkt, buf):
 
 
 def _refuse(broker, conn, pkt, buf, end, reason, result):
-    # A CONNECT for which there is no space, of which buf[:end] has come: CONNACK with what
-    # each version has for that. Version 3 is not told of one that is too large.
+    # For a CONNECT that is too large or finds no heap, of which buf[:end] has come: CONNACK.
+    # Version 3 has no return code for one that is too large.
     conns = broker.conns
     at = pkt[_BODY]
     if pkt[_TYPE] != 1 or end - at < 7 or conns.state[conn] != _NEW:
@@ -77,7 +77,7 @@ def _refuse(broker, conn, pkt, buf, end, reason, result):
         conns.tx_end[conn] -= 1
         put_u16(tx, put_u16(tx, put, 0x2002), 0x0003)
     if broker.log_mask & _NOTICE:
-        ondemand.tell(broker, "refused", conn, reason)
+        ondemand.log_event(broker, "refused", conn, reason)
     return _REFUSED
 
 
@@ -89,24 +89,24 @@ def _subscribing(broker, conn, pkt, buf):
     return control("protocol.subscribe", broker, conn, pkt, buf)
 
 
-# By packet type. FIRST serves a connection until its CONNECT, HANDLERS from then on.
+# The handlers by packet type. FIRST is used until CONNECT is accepted, HANDLERS from then on.
 _NOT = handle_unexpected
 FIRST = (_NOT, _connect) + (_NOT,) * 14
 
 
 def by_type(publishing, subscribing, leaving, authenticating):
-    """The handlers; publishing: of PUBLISH and of its four acknowledgements."""
+    """A tuple of handlers; publishing: those of PUBLISH and of its four acknowledgements."""
     between = (subscribing, _NOT, subscribing, _NOT, handle_pingreq, _NOT)
     return (_NOT,) * 3 + publishing + between + (leaving, authenticating)
 
 
 _PUBLISHING = (handle_publish, handle_puback, handle_pubrec, handle_pubrel, handle_pubcomp)
-# Behind them what publishes a will, so that a recorder may stand before it.
+# After them the function that publishes a will, so that a recorder can intercept it.
 HANDLERS = by_type(_PUBLISHING, _subscribing, handle_disconnect, _NOT) + (publish_stored,)
 
 
 def readable(broker, conn):
-    """How many bytes may be read now: no more than their answers have space for."""
+    """How many bytes may be read from a client now: no more than there is space for answers."""
     conns = broker.conns
     if conns.state[conn] == _ENDING or conns.chunked_msg[conn] != _NONE:
         return 0
@@ -118,7 +118,7 @@ def readable(broker, conn):
     if conns.state[conn] == _NEW or conns.level[conn] == 5:
         n -= conns.tx_bytes >> 1  # the answer to CONNECT or AUTH may be longer than they are
     elif buffered:
-        # No space was reserved for the answer to the buffered bytes when they were read.
+        # When the buffered bytes were read, no space was reserved for the answer to them.
         n -= 4 + min(buffered >> 2, conns.tx_bytes >> 1)
     if not conns.reassembly[3] and not conns.has_reassembly(conn):
         n = min(n, conns.tail_bytes - buffered)
@@ -137,10 +137,10 @@ def receive(broker, conn, buf, at, n):
     if at < n:
         at = _handle(broker, conn, buf, at, n, 0)
         if at < n:
-            _hold(broker, conn, buf, at, n)
+            _store_partial(broker, conn, buf, at, n)
     buffered = conns.buffered[conn]
     if buffered < size or broker.pkt[_TOTAL] - buffered > _MISSING:
-        # A sign of life [3.1.2-24]. More bytes of a partial packet are one only in a long packet.
+        # Activity [3.1.2-24]. Further bytes of a cut packet count only if it is long.
         conns.last_activity[conn] = broker.now
     if conns.chunked_msg[conn] == _NONE and conns.state[conn] != _ENDING:
         conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes
@@ -149,8 +149,8 @@ def receive(broker, conn, buf, at, n):
 
 
 def _handle(broker, conn, buf, at, end, buffered):
-    # Handles every whole packet in buf[at:end]; its first `buffered` bytes came earlier.
-    # -> the offset of a partial packet, or end.
+    # Handle every whole packet in buf[at:end], of which the first `buffered` bytes came earlier;
+    # -> the offset of a cut packet, or end.
     pkt = broker.pkt
     conns = broker.conns
     if conns.state[conn] == _ENDING:
@@ -176,7 +176,7 @@ def _handle(broker, conn, buf, at, end, buffered):
         _give_space(broker, conn, n - buffered)
         buffered = 0
         if broker.fast_path is None and broker.log_mask & _DEBUG:
-            ondemand.tell(broker, "received", conn, pkt)
+            ondemand.log_event(broker, "received", conn, pkt)
         broker.no_commit = pkt[_TYPE] != _PUBLISH_TYPE or pkt[_FLAGS] & 6
         result = handlers[pkt[_TYPE]](broker, conn, pkt, buf)
         broker.no_commit = 0
@@ -206,20 +206,20 @@ def _handle(broker, conn, buf, at, end, buffered):
 
 
 def _never(handlers, first, level):
-    # The reason why a packet with this first byte is always an error here, or 0.
+    # Can no packet with this first byte be right, whatever follows? -> the result, or 0.
     kind = first >> 4
     if handlers[kind] is _NOT:
         return _PROTOCOL
     flags = first & 15
     if kind == _PUBLISH_TYPE:
         wrong = flags & 6 == 6 or flags & 14 == 8 and level > 3
-    else:  # CONNECT's depend on the level that it tells; MQTT 3.1 has DUP
+    else:  # the flags of CONNECT depend on its level; in MQTT 3.1 DUP may be set
         wrong = kind > 1 and flags & (15 if level > 3 else 7) != (_WITH_2 >> kind & 1) << 1
     return _MALFORMED if wrong else 0
 
 
 def _handlers(broker, conn):
-    # By packet type, for what the connection is now.
+    # The handlers for the connection's state.
     state = broker.conns.state[conn]
     if state == _NEW:
         return broker.first_handlers
@@ -227,33 +227,34 @@ def _handlers(broker, conn):
 
 
 def _give_space(broker, conn, n):
-    # A packet's own bytes are reserved in tx for its answer, or for itself where its
-    # sender is among the receivers. Once one had to be queued, those behind it are too.
+    # Before a packet is handled, the space that was reserved for it in tx is given back: its
+    # answer needs it, or the packet itself if its sender is a receiver. Once such a packet had to
+    # be queued, no space is given back, so that later ones do not overtake it.
     conns = broker.conns
     limit = conns.tx_end[conn] if broker.queued_to_self else conns.tx_limit[conn] + n
     conns.tx_limit[conn] = min(limit, (conn + 1) * conns.tx_bytes)
 
 
-def _hold(broker, conn, buf, at, end):
-    # Store the beginning of a partial packet until the rest comes.
+def _store_partial(broker, conn, buf, at, end):
+    # Store the beginning of a cut packet until the rest comes.
     conns = broker.conns
     n = end - at
     if max(n, broker.pkt[_TOTAL]) > conns.tail_bytes:
         conns.take_reassembly(conn)
-    copy(conns.hold, conns.hold_off[conn], buf, at, n)
+    copy(conns.partial, conns.partial_off[conn], buf, at, n)
     conns.buffered[conn] = n
     conns.buffered_since[conn] = broker.now
 
 
 def _complete(broker, conn, buf, n):
-    # Append the missing bytes to the partial packet; handle it when it is whole.
-    # -> the number of bytes taken from buf.
+    # Append the missing bytes to the cut packet, and handle it when it is whole; -> how many bytes
+    # of buf that took.
     conns = broker.conns
     at = 0
     while at < n:
-        off = conns.hold_off[conn]
+        off = conns.partial_off[conn]
         buffered = conns.buffered[conn]
-        size = next_packet(conns.hold, off, off + buffered, broker.pkt)
+        size = next_packet(conns.partial, off, off + buffered, broker.pkt)
         total = broker.pkt[_TOTAL]
         if size < 0:
             break
@@ -262,17 +263,17 @@ def _complete(broker, conn, buf, n):
             and not conns.has_reassembly(conn)
             and conns.take_reassembly(conn)
         ):
-            off = conns.hold_off[conn]
+            off = conns.partial_off[conn]
         more = min(total - buffered if total else 1, n - at)
-        copy(conns.hold, off + buffered, buf, at, more)
+        copy(conns.partial, off + buffered, buf, at, more)
         conns.buffered[conn] = buffered + more
         if buffered % _STRETCH + more >= _STRETCH:
             conns.buffered_since[conn] = broker.now
         at += more
         if total == buffered + more:
             break
-    off = conns.hold_off[conn]
+    off = conns.partial_off[conn]
     buffered = conns.buffered[conn]
-    if _handle(broker, conn, conns.hold, off, off + buffered, buffered - at) > off:
+    if _handle(broker, conn, conns.partial, off, off + buffered, buffered - at) > off:
         conns.drop_buffered(conn)
     return at

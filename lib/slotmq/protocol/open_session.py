@@ -81,7 +81,7 @@ def open_session(broker, conn, buf, fields):
             broker.five.opened_3(broker, session, fields.flags & _CLEAN)
         put_ack(broker, conn, _CONNACK, present << 8 if fields.level > 3 else 0)
     if broker.log_mask & _NOTICE:
-        ondemand.tell(broker, "joined", conn, fields)
+        ondemand.log_event(broker, "connected", conn, fields)
     return _ACCEPTED
 
 
@@ -242,5 +242,5 @@ def refuse(broker, conn, code, fields, text=b""):
         code = min(code, 5)
         put_ack(broker, conn, _CONNACK, code)
     if broker.log_mask & _NOTICE:
-        ondemand.tell(broker, "refused", conn, (code, fields, text))
+        ondemand.log_event(broker, "refused", conn, (code, fields, text))
     return _REFUSED

@@ -154,7 +154,7 @@ def _unsubscribe(broker, session, buf, off, n):
 def denied(broker, conn, code, buf, off, n):
     """Log a filter that was not granted; code: the reason."""
     if broker.log_mask & _NOTICE:
-        ondemand.tell(broker, "denied", conn, (bytes(buf[off : off + n]), code))
+        ondemand.log_event(broker, "denied", conn, (bytes(buf[off : off + n]), code))
 
 
 def log(broker, bit, session, buf, off, n, tail):

@@ -35,7 +35,7 @@ _EACH = const(10)
 _LOOK_AGAIN = const(6)  # tenths of a second; plus the longest turn, less than a second
 _PACKET_ID = const(6)
 _HEAP = const(600)  # tenths of a second between two looks at it
-_STAY = const(2592000)  # 3 days; the ticks wrap after some four times that
+_TIME_EVERY = const(2592000)  # 3 days; the ticks wrap after some four times that
 
 
 class RecordInterceptor:
@@ -48,7 +48,7 @@ class RecordInterceptor:
         self.remote = remote
         # One second early, so that no record waits longer than flush_s
         self.interval = (flush_s - 1) * _EACH
-        self.due = self.flushed = self.stayed = broker.now  # tenths of a second
+        self.due = self.flushed = self.time_at = broker.now  # tenths of a second
         self.ticks_ms = broker.loop.at_hand[4]
         self.o[_BEGAN] = self.ticks_ms()
         # The functions that it wraps; interceptors.py sets them
@@ -58,7 +58,9 @@ class RecordInterceptor:
         self.refused = 0  # the refusals of all tables at the last look
         self.counts = []  # those of each table, see recorder/segments.py
         self.heap_at = broker.now
-        self.ask = self._once  # replaces the hook while a PUBLISH is handled
+        self.may_publish_once = (
+            self._may_publish_once
+        )  # replaces the hook while a PUBLISH is handled
         self.answer = None
         self.low = 0x3FFFFFFF  # the least free heap so far, in bytes
         self.buf = None  # where the filters of a SUBSCRIBE are, buf[at:to]
@@ -125,7 +127,7 @@ class RecordInterceptor:
         hook = broker.may_publish
         if hook:
             self.answer = None
-            broker.may_publish = self.ask
+            broker.may_publish = self.may_publish_once
         try:
             handlers = self.inner_handlers5 if is_5 else self.inner_handlers
             result = handlers[_PUBLISH_TYPE](broker, conn, pkt, buf)
@@ -148,7 +150,7 @@ class RecordInterceptor:
         n = s.size - n
         self._message(conn, client, flags, s.tbuf, s.topic, s.topic_len, s.buf, at, n)
 
-    def _once(self, client_id, topic):
+    def _may_publish_once(self, client_id, topic):
         if self.answer is None:
             self.answer = self.broker.hooks.may_publish(client_id, topic)
         return self.answer
@@ -179,7 +181,7 @@ class RecordInterceptor:
     def publish_will(self, broker, msg, session):
         """A will is published."""
         publish_stored(broker, msg, session)
-        self.tell("said", msg, session)
+        self.record_event("will_published", msg, session)
 
     def publish_own(self, topic, payload=b"", qos=0, retain=False):
         """What the program itself publishes."""
@@ -198,12 +200,12 @@ class RecordInterceptor:
         if result == _ACCEPTED and session != _NONE:
             self.rec.defined[1][session] = 0  # the slot may have another client id now
             if self.inner_end:
-                self.tell("joined", conn, broker.conns.level[conn])
+                self.record_event("connected", conn, broker.conns.level[conn])
         return result
 
     # Events, which recorder/segments.py writes
 
-    def tell(self, what, conn, about):
+    def record_event(self, what, conn, about):
         """Record an event; without heap for that code, its seq is missing."""
         self.clock()
         heap.lift()
@@ -217,7 +219,7 @@ class RecordInterceptor:
         """Broker.end(): a connection ends, and why."""
         conns = self.broker.conns
         if conns.session[conn] != _NONE and conns.state[conn] != _ENDING:
-            self.tell("ended", conn, reason)
+            self.record_event("ended", conn, reason)
         self.inner_end(conn, reason)
 
     def subscribe(self, broker, conn, pkt, buf):
@@ -232,7 +234,7 @@ class RecordInterceptor:
             self.buf = buf
             self.at = at
             self.to = end
-            self.tell("asked", conn, kind)
+            self.record_event("subscribed", conn, kind)
         return result
 
     def look(self, now):
@@ -245,7 +247,7 @@ class RecordInterceptor:
         if refused != self.refused or now >= self.heap_at:
             self.refused = refused
             self.heap_at = now + _HEAP
-            self.tell("look", 0, now)
+            self.record_event("look", 0, now)
 
     # Time
 
@@ -260,19 +262,19 @@ class RecordInterceptor:
         self.clock()
         if self.inner_end:
             self.look(now)
-        if now - self.stayed >= _STAY:
-            self.stayed = now
-            self.tell("stay", 0, now)
+        if now - self.time_at >= _TIME_EVERY:
+            self.time_at = now
+            self.record_event("time_passes", 0, now)
         if now - self.flushed < self.interval:
             return
         self.flushed = now
         rec = self.rec
         if self.o[_FILL] != rec.done or rec.written != rec.synced:
             rec.flush()
-        if self.remote and not rec.is_told:
+        if self.remote and not rec.head_is_current:
             heap.lift()
             try:
-                self._remote().tell(self)
+                self._remote().publish_head(self)
             except MemoryError:
                 pass  # the next look tries again
             heap.drop()

@@ -32,22 +32,22 @@ _FROM_COMPUTERS = const(16384)
 
 def publish(record, topic, payload, qos, retain):
     """Broker.publish(), called by the program itself."""
-    taken = _local(record).publish(record.broker, topic, payload, qos, retain)
+    is_done = _local(record).publish(record.broker, topic, payload, qos, retain)
     name = topic.encode() if isinstance(topic, str) else topic
     data = payload.encode() if isinstance(payload, str) else payload
     flags = qos | (4 if retain else 0)
     record.rec.message(_NONE, name, 0, len(name), flags, data, 0, len(data))
     if name == _TIME:
-        _told(record, name, data)
-    return taken
+        _obey(record, name, data)
+    return is_done
 
 
 def handle(record, name, topic, n, buf, at, size):
     """A client has published to $SLOTMQ/..., and remote_admin allows that."""
-    _told(record, bytes(name[topic : topic + n]), bytes(buf[at : at + size]))
+    _obey(record, bytes(name[topic : topic + n]), bytes(buf[at : at + size]))
 
 
-def _told(record, name, payload):
+def _obey(record, name, payload):
     try:
         if name == _TIME:
             _set_time(record, payload)
@@ -63,15 +63,15 @@ def _local(record):
     return ondemand.take("embed.local", record.broker.now)
 
 
-def tell(record):
+def publish_head(record):
     """Publish the state of the ring, retained; if that fails, the next flush tries again."""
     try:
-        _tell(record)
+        _publish_head(record)
     except (OSError, ValueError):
         pass
 
 
-def _tell(record):
+def _publish_head(record):
     rec = record.rec
     files.look(rec)
     state = binascii.hexlify(rec.board), rec.boot, rec.first, rec.newest
@@ -81,12 +81,12 @@ def _tell(record):
         _take_out(record.broker, name)
     broker = record.broker
     refused = broker.retained.refused, broker.messages.refused
-    is_told = _local(record).send(broker, name, text, 0, True)
+    is_sent = _local(record).send(broker, name, text, 0, True)
     # A refusal is tried again and again; an event for each would cause the next flush.
     broker.retained.refused, broker.messages.refused = refused
     if record.broker.journal:
         _leave_out(record.broker, name)
-    rec.is_told = is_told and broker.retained.find(name, 0, len(name)) != _NONE
+    rec.head_is_current = is_sent and broker.retained.find(name, 0, len(name)) != _NONE
 
 
 # Each start publishes its own head, so the journal need not keep it: that would cost a commit

@@ -8,7 +8,7 @@ from slotmq.platform import ondemand
 from slotmq.platform.runtime import MICROPYTHON, const
 from slotmq.recorder import files
 from slotmq.recorder.files import SEGMENT_HEAD
-from slotmq.recorder.wall_clock import tell_time
+from slotmq.recorder.wall_clock import write_time
 from slotmq.recorder.writer import STOPPED
 
 _NONE = const(0xFFFF)
@@ -55,7 +55,7 @@ def next_segment(rec, need):
             return False
         if not finish(rec):
             return False
-        _forget_told(rec)
+        _forget_written_gaps(rec)
         while len(there) >= rec.most:
             rec.gaps.append(_overwritten(rec, there))
         begin(rec)
@@ -65,7 +65,7 @@ def next_segment(rec, need):
     return rec.o[_SPACE] >= need  # else many GAPs have taken its space
 
 
-def _forget_told(rec):
+def _forget_written_gaps(rec):
     if rec.written:  # the segment has its GAP records
         rec.gaps = []
         rec.written = 0
@@ -98,15 +98,15 @@ def begin(rec):
     o[_CLIENT] = _NONE
     for lost in rec.gaps:
         gap(rec, *lost)
-    tell_time(rec)
+    write_time(rec)
     o[_CLIENT] = client
-    rec.is_told = False
+    rec.head_is_current = False
 
 
 def _next_boot(rec, first):
     # All seq numbers of this boot are used: go on as after a start. -> the first seq
     files.keep(rec.folder, rec.board, rec.boot + 1)
-    _forget_told(rec)
+    _forget_written_gaps(rec)
     if rec.o[_SEQ] > first:
         rec.gaps.append((rec.gap, rec.boot, first, rec.o[_SEQ] - first, _NO_SEGMENT))
     rec.boot += 1
@@ -196,10 +196,10 @@ def note_boots(rec, boot):
         rec.gaps.append((STOPPED, lost, 0, _TO_THE_END, _NO_SEGMENT))
 
 
-def stay(record, _conn, _now):
+def time_passes(record, _conn, _now):
     """Three days have passed: write the time, so that a reader sees each wrap of the ticks."""
     record.rec.o[_CLIENT] = _NONE
-    tell_time(record.rec)
+    write_time(record.rec)
     if not record.rec.wall:
         event(record.rec, _TIME_PASSES, b"")
 
@@ -207,7 +207,7 @@ def stay(record, _conn, _now):
 # Clients
 
 
-def joined(record, conn, level):
+def connected(record, conn, level):
     """A client is connected."""
     event(record.rec, _CONNECTED, bytes((level,)), record.broker.conns.session[conn])
 
@@ -224,7 +224,7 @@ def ended(record, conn, reason):
         event(rec, _WILL, b"", session)
 
 
-def asked(record, conn, kind):
+def subscribed(record, conn, kind):
     """SUBSCRIBE or UNSUBSCRIBE: one event for each filter. Version 5 has properties first."""
     buf, at, end = record.buf, record.at, record.to
     broker = record.broker
@@ -245,7 +245,7 @@ def asked(record, conn, kind):
         at += 2 + n + (1 if kind == _SUBSCRIBE else 0)
 
 
-def said(record, msg, session):
+def will_published(record, msg, session):
     """A will is published, whose message is in a slot."""
     messages = record.broker.messages
     name = bytearray(messages.topic_len[msg])

@@ -24,7 +24,7 @@ def anchor(rec, quality, seconds, ms, error):
     rec.put(_ANCHOR | quality << 8, _NONE, pack("<IHI", seconds, ms, error), 0, 10)
 
 
-def tell_time(rec):
+def write_time(rec):
     """Write the known time, advanced to now: each segment can be read alone."""
     wall = rec.wall
     if not wall:

@@ -83,7 +83,7 @@ class Recorder:
         self.retry_at = 0  # tenths of a second
         self.now = 0
         self.wall = None  # what recorder/segments.py knows of the time
-        self.is_told = True  # is the published head up to date?
+        self.head_is_current = True  # is the published head up to date?
 
     def message(self, client, name, topic, n, flags, buf, at, size):
         """Record a message if a filter wants its topic. _ORIGIN in flags: self.origin is set."""
@@ -244,7 +244,7 @@ class Recorder:
             if not MICROPYTHON:
                 os.fsync(self.file.fileno())
             self.synced = self.written
-            self.is_told = False
+            self.head_is_current = False
             return True
         except OSError:
             self.failed()

@@ -1,8 +1,7 @@
-# log_connections.py - log lines about connections: clients that connected, packets received, why a
-# connection ended; and about missing heap: for the journal's own code, or where nothing may
-# allocate. (status/log_reasons.py: refusals, and what is not MQTT.) Client ids, user names and
-# topics are quoted and escaped, so that no client can forge a line. Loaded on demand; allocates
-# the line.
+# log_connections.py - log lines about connections: that a client connected, a packet was received,
+# why a connection ended; and about missing heap. (status/log_reasons.py has refusals, and what is
+# not MQTT.) Client ids, user names and topics are quoted and escaped, so that no client can forge
+# a line. Loaded on demand; owns nothing; allocates the line.
 import io
 import socket
 import sys
@@ -25,7 +24,7 @@ _DEBUG = const(64)
 _PACKETS = """- CONNECT CONNACK PUBLISH PUBACK PUBREC PUBREL PUBCOMP SUBSCRIBE SUBACK
 UNSUBSCRIBE UNSUBACK PINGREQ PINGRESP DISCONNECT AUTH"""
 
-# By result. One text takes a third of the heap of a table.
+# A line for each result. One text takes a third of the heap that a table would.
 _WHY = """\
 
 left
@@ -52,7 +51,7 @@ def received(broker, conn, pkt):
     broker.log(_DEBUG, "Received %s from %s (%d bytes)" % words)
 
 
-def joined(broker, conn, fields):
+def connected(broker, conn, fields):
     """A client has connected; `fields` are those of its CONNECT."""
     who = broker.sessions.client_id(broker.conns.session[conn]).decode()
     where, user = address(broker, conn)
@@ -141,9 +140,9 @@ def _place(failed):
     return (["unknown place"] + out.getvalue().split("\n")[1:-2])[-1].strip()
 
 
-def note(broker, conn, failed):
-    """Heap was missing. failed: the exception, if the heap was locked. If the journal is not
-    whole, mark it as full, and log that once until there is space again."""
+def out_of_heap(broker, conn, failed):
+    """A MemoryError was raised. failed: the exception, if the heap was locked. If that has left
+    the journal incomplete, set it as full, and log that once until it can be written again."""
     if failed and broker.log_mask & _ERROR:
         broker.log(_ERROR, "MemoryError with the heap locked, a defect: %s." % _place(failed))
     journal = broker.journal

@@ -1,10 +1,11 @@
-# log_full_tables.py - log lines about tables that refuse or drop. Loaded on demand, apart from
-# status/log_connections.py: a small heap has no space for both. Allocates the lines.
+# log_full_tables.py - log lines about tables that refuse or drop something. Apart from
+# status/log_connections.py, since a small heap has no space for both. Loaded on demand; owns
+# nothing; allocates the lines.
 from slotmq.platform.runtime import const
 
 _WARNING = const(2)
 _MINUTE = const(600)  # tenths of a second
-_ALL = const(0x3FFFFFFF)  # the bits of a count that a column keeps
+_ALL = const(0x3FFFFFFF)  # the bits of a count that a column has
 
 # The counters of what tables refuse or drop, which net/timers.py adds up; and for each what may
 # be too low: the table's own limit, which has its name, then other limits and settings.
@@ -32,7 +33,7 @@ shares
 aliases"""
 
 
-def tell(broker, refused):
+def warn(broker, refused):
     """Log a line for each table that refused or dropped more since its last line, at most once a
     minute. refused: the sum of all counters. broker.stats has how much of it was logged ([7]) and
     each counter at its last line ([8] on); broker.clock has when each was logged ([2] on)."""

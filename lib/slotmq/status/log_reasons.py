@@ -1,5 +1,5 @@
 # log_reasons.py - log lines about refused clients and filters, and why a connection without a
-# session ended. Loaded on demand, with status/log_connections.py; allocates the line.
+# session ended. Loaded on demand by status/log_connections.py; owns nothing; allocates the line.
 from slotmq.platform.runtime import const
 from slotmq.status.log_connections import address
 
@@ -109,8 +109,8 @@ def ended(broker, conn, reason, text):
 
     (CONNECT and AUTH are not shown: they contain passwords.)"""
     conns = broker.conns
-    at = conns.hold_off[conn]
-    said = bytes(conns.hold[at : at + min(conns.buffered[conn], _SHOWN)])
+    at = conns.partial_off[conn]
+    said = bytes(conns.partial[at : at + min(conns.buffered[conn], _SHOWN)])
     if not said and reason in (_MALFORMED, _PROTOCOL):
         said = bytes(broker.rx[: min(broker.pkt[_END], _SHOWN)])  # later bytes are another's
     if said[:2] == b"\x16\x03":

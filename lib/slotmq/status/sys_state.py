@@ -1,6 +1,6 @@
-# sys_state.py - what $SYS must remember: when the next round is, the values that were sent last,
-# the moving averages. status/sys_topics.py, which is loaded on demand, has names and values of
-# the topics. Allocates.
+# sys_state.py - the state of $SYS: when the next round is due, hashes of the values sent last, the
+# moving averages. Names and values of the topics are in status/sys_topics.py, which is loaded on
+# demand. Allocates.
 from array import array
 
 from slotmq.net.timers import CARRY
@@ -49,7 +49,8 @@ class Sys:
     # Time
 
     def tick(self):
-        """Called several times a second: does a round when it is due."""
+        """Called several times a second: publish the values that have changed, when that is
+        due."""
         if self.broker.now >= self.next_round:
             self.next_round = self.broker.now + self.interval
             self._measure_loads()

@@ -1,11 +1,11 @@
 # sys_topics.py - the $SYS topics: their names and their values.
 #
-# No value is stored: it is made for a new subscription (as if it were retained), or when a round
-# of sys_interval finds that it has changed. Names are mosquitto's where those apply;
-# slots/<table>/high, refused and limit are slotmq's. There are three texts, since a small heap
-# has no large free blocks. A line is a name below $SYS/broker/ and where its value is: a path of
-# attributes and indexes from the broker, or a dot and a function of this file. s is the Sys.
-# Loaded on demand; allocates.
+# No value is stored. It is made for a new subscription, as if it were retained, or when a round of
+# sys_interval finds that it has changed. Names are mosquitto's if it has such a value;
+# slots/<table>/high, refused and limit are slotmq's. A line of the tables below is a name below
+# $SYS/broker/ and where its value is: a path of attributes and indexes from the broker, or a dot
+# and a function of this file. There are three texts, since a small heap has no large free blocks.
+# `s` is the Sys (status/sys_state.py), which owns the state. Loaded on demand; allocates.
 import gc
 
 from slotmq.delivery import retain

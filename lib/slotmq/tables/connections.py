@@ -1,8 +1,8 @@
 # connections.py - one slot per network connection.
 #
-# Owns what belongs to a socket and ends with it: the outgoing buffer, the buffered part of a
-# cut packet, deadlines. Sessions outlive connections and are another table. Nothing here
-# allocates after construction, or does I/O.
+# Owns what belongs to a socket and ends with it: the outgoing buffer, the bytes of a cut packet,
+# deadlines. Sessions outlive connections, so they are another table. Nothing here allocates after
+# construction, or does I/O.
 #
 # Outgoing: tx is one bytearray, tx_bytes for each connection. The bytes from conn * tx_bytes to
 # tx_end wait to leave; they must end at tx_limit. Code that adds bytes puts the connection on
@@ -11,8 +11,8 @@
 # leaves in chunks: chunked_msg holds it, and tx_limit is 0 meanwhile, so nothing gets in
 # between. tx_limit is also 0 after a DISCONNECT to a client of version 5.
 #
-# Incoming: the buffered bytes of one cut packet lie in hold[hold_off:hold_off + buffered]: those
-# of a short packet in the connection's tail, those of a longer one in a shared reassembly buffer
+# Incoming: `buffered` bytes of a cut packet have come. They are in `partial`, from partial_off on:
+# in the connection's tail if the packet is short, otherwise in a reassembly buffer
 # (reassembly_owner), of which there are fewer than connections.
 from slotmq.fast import copy
 from slotmq.platform.arrays import chain, i32, u16
@@ -31,7 +31,7 @@ _IDLE = const(0)
 _DIRTY = const(1)  # on the dirty list
 _BLOCKED = const(2)  # the socket said "not now"
 
-_WAITED = const(15)  # tenths of a second that count at most for a packet that waited for a buffer
+_WAITED = const(15)  # the most tenths of a second that waiting for a buffer counts as packet time
 
 
 class Connections:
@@ -48,10 +48,9 @@ class Connections:
         self._next = chain(n)
         self._free = 0
         self.stream = [None] * n
-        self.source = [None] * n  # its address from accept(), or [that, user name]
-        self.quota = [
-            [_NONE, 0, 0]
-        ] * n  # the listener's, see net/listeners.py; this one has no bound
+        self.source = [None] * n  # the client's address from accept(), or [address, user name]
+        # The quota of the listener, see net/listeners.py; this one has no bound
+        self.quota = [[_NONE, 0, 0]] * n
         self.state = bytearray(n)
         self.session = u16(n, _NONE)
         self.level = bytearray(n)  # protocol level: 3 is MQTT 3.1, 4 is 3.1.1
@@ -64,16 +63,16 @@ class Connections:
         self.tx_end = i32(n)
         self.tx_limit = i32(n)
         self.out = bytearray(n)
-        self.dirty = u16(2 * n)  # a connection may be flushed and filled again within a turn
+        self.dirty = u16(2 * n)  # twice as many: one may be flushed and filled again in a turn
         self.counts = i32(2)  # [dirty connections, QoS 0 messages placed]
         self.chunked_msg = u16(n, _NONE)
         self.chunked_off = i32(n)  # bytes of it already in tx
         self.chunked_id = u16(n)  # packet id that must still be placed, or 0
         # Incoming
-        self.hold = bytearray(n * limits.tail_bytes + limits.reassembly * limits.max_packet)
-        self.hold_off = i32(n)
-        # Reassembly buffers: [taken, most taken so far, refused, bytes that the fast path may
-        # read at once: 0 while all are taken]
+        self.partial = bytearray(n * limits.tail_bytes + limits.reassembly * limits.max_packet)
+        self.partial_off = i32(n)
+        # Reassembly buffers: [in use, most in use so far, refused, bytes that the fast path may
+        # read at once: 0 while all buffers are in use]
         self.reassembly = i32(4)
         self.reassembly[3] = self.rx_bytes = limits.rx_bytes
         self.reassembly_owner = u16(limits.reassembly, _NONE)
@@ -103,7 +102,7 @@ class Connections:
         self.level[conn] = 4
         self.keep_alive_timeout[conn] = 0
         self.opened[conn] = self.last_activity[conn] = now
-        self.hold_off[conn] = conn * self.tail_bytes
+        self.partial_off[conn] = conn * self.tail_bytes
         base = conn * self.tx_bytes
         self.tx_end[conn] = base
         self.tx_limit[conn] = base + self.tx_bytes
@@ -113,7 +112,7 @@ class Connections:
         return conn
 
     def free(self, conn):
-        """Give the slot back; its session must have been released before."""
+        """Free the slot. Its connection must have been detached from its session before."""
         assert self.state[conn] != _VACANT and self.session[conn] == _NONE
         assert self.chunked_msg[conn] == _NONE and self.buffered[conn] == 0
         self.stream[conn] = self.source[conn] = None
@@ -144,20 +143,20 @@ class Connections:
         counts[0] += 1
 
     def has_reassembly(self, conn):
-        return self.hold_off[conn] >= self.slots * self.tail_bytes
+        return self.partial_off[conn] >= self.slots * self.tail_bytes
 
     def waits_for_reassembly(self, conn):
         """Is its tail full, so that it must wait for a reassembly buffer?"""
         return self.buffered[conn] == self.tail_bytes and not self.has_reassembly(conn)
 
     def take_reassembly(self, conn):
-        """Move the buffered bytes into a free reassembly buffer; False if all are taken."""
+        """Move the buffered bytes into a free reassembly buffer; False if all are in use."""
         for k in range(len(self.reassembly_owner)):
             if self.reassembly_owner[k] == _NONE:
                 self.reassembly_owner[k] = conn
                 off = self.slots * self.tail_bytes + k * self.reassembly_bytes
-                copy(self.hold, off, self.hold, self.hold_off[conn], self.buffered[conn])
-                self.hold_off[conn] = off
+                copy(self.partial, off, self.partial, self.partial_off[conn], self.buffered[conn])
+                self.partial_off[conn] = off
                 self.buffered_since[conn] = max(
                     self.buffered_since[conn], self.last_activity[conn] - _WAITED
                 )
@@ -172,9 +171,9 @@ class Connections:
     def drop_buffered(self, conn):
         """Forget the buffered bytes and give a reassembly buffer back."""
         if self.has_reassembly(conn):
-            k = (self.hold_off[conn] - self.slots * self.tail_bytes) // self.reassembly_bytes
+            k = (self.partial_off[conn] - self.slots * self.tail_bytes) // self.reassembly_bytes
             self.reassembly_owner[k] = _NONE
             self.reassembly[0] -= 1
             self.reassembly[3] = self.rx_bytes
-        self.hold_off[conn] = conn * self.tail_bytes
+        self.partial_off[conn] = conn * self.tail_bytes
         self.buffered[conn] = 0

@@ -1,4 +1,4 @@
-# deliveries.py - QoS 1 and 2 messages on their way to one client each.
+# deliveries.py - queued messages, each on its way to one session.
 #
 # Owns the outgoing half of session state [4.3.2, 4.3.3]: one entry for each
 # (message, receiver), from the moment it is queued until the last acknowledgement.
@@ -37,14 +37,14 @@ class Deliveries:
         self.state = bytearray(bytes((_FREE,)) * n)
         # As in PUBLISH: DUP 8 once it was sent, QoS << 1, RETAIN 1; 32: dirty, for the journal
         self.flags = bytearray(n)
-        # [live, most live so far, first free slot, last free slot, dirty: 1 if any was queued or
-        # released or a QoS 2 one ended without PUBCOMP, 2 if any ended; live, above which the
-        # quotas of sessions are checked]
+        # [in use, most in use so far, first free slot, last free slot, dirty, number in use above
+        # which the quotas of sessions are checked]. dirty, for the journal: bit 1: one was queued
+        # or released, or one of QoS 2 ended without PUBCOMP; bit 2: one ended
         self.count = i32(6)
         self.count[3] = n - 1
         self.refused = 0
-        # [most in flight for one session, most waiting, message slots taken above which the
-        # quotas of sessions are checked, free blocks below which they are]
+        # [most in flight of one session, most waiting; message slots in use above which the quotas
+        # of sessions are checked, free blocks below which they are]
         self.window = i32(4)
         # Connected sessions with something to send: [how many, session ...]
         self.pending = u16(limits.sessions + 1)
@@ -65,5 +65,6 @@ class Deliveries:
         return _QUEUED
 
     def may_be_known(self, entry):
-        """May it have been sent at QoS 2? Then no other message may get its packet id."""
+        """May its client know it, as QoS 2 that was sent? Then no other message may get its packet
+        id, so it is neither dropped nor does it expire."""
         return self.flags[entry] & _BEGUN == _BEGUN

@@ -1,16 +1,17 @@
-# epoch.py - moves the zero of the broker's clock: subtracts the same from all stored times, so
-# that none ever leaves MicroPython's small integers. Differences between them stay.
+# epoch.py - moves the zero of the broker's clock: subtracts the same number from all stored times,
+# so that none leaves the range of MicroPython's small integers. Differences stay as they are. If
+# you add a column of times, add it here.
 #
-# `now` is below 600 days (net/timers.py), and what is due lies at most 579 days ahead. Times
-# before _LEAST become _LEAST: no timeout is as long. Loaded on demand; owns nothing. If you add
-# a column of times, add it here. Does not allocate: nothing may fail half way.
+# `now` is below 600 days (net/timers.py), and nothing is due more than 579 days later. Times
+# before _LEAST become _LEAST: no timeout is as long. Loaded on demand; owns nothing. Does not
+# allocate, because it must not fail half way.
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
 _NEVER = const(0x3FFFFFFF)
 _EXTRA = const(8)
 _LEAST = -0x20000000  # tenths of a second
-_FAR_STEP = const(335544320)  # the same: 2 ** 25 seconds
+_FAR_STEP = const(335544320)  # tenths of a second: 2 ** 25 seconds
 
 
 def take(broker, by):
@@ -46,7 +47,7 @@ def take(broker, by):
 
 
 def move_rows(broker, by):
-    """The part of take() for times in rows of the journal; broker.now has moved before."""
+    """Move the times that rows of the journal have; broker.now has been moved before."""
     _move(broker.sessions.left, by)
     five = broker.five
     if not five:
@@ -58,7 +59,7 @@ def move_rows(broker, by):
     for session in range(len(wills)):
         will = wills[session]
         if will != _NONE and broker.messages.flags[will] & _EXTRA and expires[will]:
-            # A will's expiry counts from its publication, so the will may as well be new.
+            # A will's expiry counts from its publication: the will is treated as stored now.
             expires[will] += now + by - five.will_since[session]
         five.will_since[session] = now
     for msg in range(len(expires)):
@@ -80,7 +81,7 @@ def _move_recorder(record, by):
     # without events nothing else moves heap_at
     record.heap_at = max(record.heap_at - by, _LEAST)
     record.flushed -= by
-    record.stayed -= by
+    record.time_at -= by
     rec = record.rec
     rec.now -= by
     if rec.retry_at != _NEVER:
@@ -88,7 +89,7 @@ def _move_recorder(record, by):
 
 
 def record(record, by):
-    """Move the time at which the wall time was told. It may lie further back than small integers
-    reach, so this allocates."""
+    """Move the time at which the recorder got the wall time. It may be further back than small
+    integers reach, so this allocates."""
     if record.rec.wall:
         record.rec.wall[5] -= by

@@ -1,6 +1,6 @@
-# insertion.py - adds to the subscription tree, and searches it by filter: the nodes of a filter,
-# and a subscription at a node. Owns nothing; the tables are those of tables/subscriptions.py,
-# which matches and removes. Loaded with SUBSCRIBE. Does not allocate.
+# insertion.py - adds nodes and subscriptions to the subscription tree, and finds them by filter.
+# tables/subscriptions.py owns the tree, matches topics and removes. A file of its own, since it is
+# loaded on demand, with SUBSCRIBE. Owns nothing. Does not allocate.
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)

@@ -1,9 +1,8 @@
 # messages.py - application messages, stored once however many clients receive them.
 #
-# A slot counts its holders: deliveries, retained topics, wills, QoS 2 messages held until
-# PUBREL, chunked sends. In fast/, store() takes a slot and unref() releases one reference. The
-# text lies in blocks: topic length (2 bytes), topic, payload. Does not allocate after
-# construction.
+# refs counts the holders of a slot: deliveries, retained topics, wills, receive lists, chunked
+# sends. store() of fast/ takes a slot, unref() releases one reference. The text is in blocks of
+# the arena: topic length (2 bytes), topic, payload. Does not allocate after construction.
 from slotmq.fast import Arena
 from slotmq.platform.arrays import chain, i32, u16
 from slotmq.platform.runtime import const
@@ -20,7 +19,9 @@ class Messages:
         self.refs = u16(n)
         self.topic_len = u16(n)
         self.payload_len = i32(n)
-        self.flags = bytearray(n)  # as in PUBLISH: QoS << 1, RETAIN 1
+        # As in PUBLISH: QoS << 1, RETAIN 1; 8: v5/extension.py has more columns of it; 16: the
+        # journal has its row
+        self.flags = bytearray(n)
         self.next = chain(n)
         self.count = i32(3)  # [live, most live so far, first free slot]
         self.refused = 0

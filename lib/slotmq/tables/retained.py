@@ -1,8 +1,8 @@
 # retained.py - one retained message for each topic name [3.3.1-5].
 #
-# Owns the set of topics that have one, and the message slot of each. Reports what they leave of
-# the message slots and blocks, because the quotas of sessions are parts of that. Does not
-# allocate after construction.
+# Owns the set of topics that have one, and the message slot of each. Sets the numbers from which
+# the quotas of sessions are checked, because quotas are parts of what retained messages leave.
+# Does not allocate after construction.
 from slotmq.fast import Names
 from slotmq.platform.arrays import u16
 from slotmq.platform.runtime import const
@@ -23,13 +23,13 @@ class Retained:
         self.messages = messages
         self.window = window  # that of deliveries
         self.blocks = 0  # of all retained messages
-        self.percent = 100  # the smaller quota of a session, in percent
+        self.percent = 100  # the smaller of max_session_share and max_offline_share
 
     def find(self, buf, off, n):
         return self.names.find(0, buf, off, n)
 
     def add(self, buf, off, n, msg):
-        """Keep msg, and its reference, for a new topic; NONE if the table is full."""
+        """Take over msg and its reference for a new topic; NONE if the table is full."""
         slot = self.names.add(0, buf, off, n)
         if slot != _NONE:
             self.put(slot, msg)
@@ -50,8 +50,8 @@ class Retained:
         return before
 
     def set_quotas(self, more):
-        """`more` blocks more are retained. As long as less is taken than `window` says, no session
-        can have more than its quota of what is left."""
+        """`more` blocks more are retained: set in `window` how much may be in use before quotas
+        are checked. Below that no session can have more than its quota of the rest."""
         self.blocks += more
         messages = self.messages
         count = self.names.count()

@@ -1,10 +1,12 @@
 # sessions.py - one slot for each client id; it outlives its connections.
 #
 # Owns what MQTT calls session state, except subscriptions and messages: the client id (hashed,
-# in blocks of 16 bytes), whether it is kept, its will, its QoS 2 receive list, and the heads of
-# its lists in the subscriptions and deliveries tables. Bits of dirty, for the journal: 1 the
-# session has changed, 2 its receive list has, 4 the journal has a row of it. changed and
-# ids_high[1] say that bit 1 or bit 2 of any session is set. Does not allocate after construction.
+# in blocks of 16 bytes), whether it ends with its connection, its will, its QoS 2 receive list,
+# and the heads of its lists in the subscriptions and deliveries tables. Does not allocate after
+# construction.
+#
+# dirty, for the journal: bit 1: the session has changed; 2: its receive list has; 4: the journal
+# has a row of it. changed: is bit 1 of any session set? ids_high[1]: the same for bit 2.
 #
 # Receive list: ids[session * received + i], i < id_count: packet ids between PUBLISH and PUBREL
 # [4.3.3-2]; none is forgotten before PUBREL. With qos2_delivery release, id_msg holds the message
@@ -17,7 +19,7 @@ _NONE = const(0xFFFF)
 
 
 class Sessions:
-    def __init__(self, limits, hold_received):
+    def __init__(self, limits, holds_messages):
         n = limits.sessions
         self.slots = n
         self.names = Names(n, (limits.client_id_bytes + 15) // 16 * 16 * n)
@@ -43,8 +45,8 @@ class Sessions:
         self.received = limits.received
         self.ids = u16(n * limits.received)
         self.id_count = u16(n)
-        self.id_msg = u16(n * limits.received, _NONE) if hold_received else None
-        self.ids_high = i32(2)
+        self.id_msg = u16(n * limits.received, _NONE) if holds_messages else None
+        self.ids_high = i32(2)  # [most ids of one session so far, is bit 2 of any dirty set?]
         self.ids_refused = 0
 
     def take(self, buf, off, n):
@@ -65,7 +67,7 @@ class Sessions:
         return self.names.find(0, buf, off, n)
 
     def free(self, session):
-        """Give the slot back; its lists and its will must be empty."""
+        """Free the slot; its lists and its will must be empty."""
         assert self.conn[session] == _NONE and self.will[session] == _NONE
         assert self.first_sub[session] == _NONE and self.head[session] == _NONE
         assert self.id_count[session] == 0
@@ -100,7 +102,7 @@ class Sessions:
         return at
 
     def remove_received(self, session, at):
-        """Forget ids[at]; -> the message that was held with it, or NONE."""
+        """Forget ids[at]; -> the message that waited for its PUBREL, or NONE."""
         count = self.id_count[session] - 1
         self._touch_ids(session)
         self.id_count[session] = count

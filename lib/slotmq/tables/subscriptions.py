@@ -7,9 +7,9 @@
 # subscriptions and children is removed at once. Does not allocate after construction.
 #
 # match() writes the receivers of a topic name into the route pool: one 16-bit entry for each,
-# session << 2 | QoS, with the highest QoS where filters overlap [3.3.5-1]. routes remembers its
-# range; any change of the tree clears all routes. If a session of version 5 is in a route, the
-# entries are subscription slots, because their options count.
+# session << 2 | QoS, with the highest QoS where filters overlap [3.3.5-1]. routes remembers which
+# range of the pool that is; any change of the tree clears all routes. If a session of version 5 is
+# among the receivers, the entries are subscription slots instead, because their options matter.
 from slotmq.fast import Names, Routes
 from slotmq.platform.arrays import chain, i32, u16
 from slotmq.platform.runtime import const
@@ -24,7 +24,7 @@ class Subscriptions:
         self.session = u16(n, _NONE)
         self.node = u16(n)
         self.qos = bytearray(n)
-        self.scan = u16(n)  # if it is still owed retained messages: their next slot + 1
+        self.scan = u16(n)  # next slot of the table of retained messages + 1; 0: no scan
         self.dirty = bytearray(n)  # as in tables/sessions.py
         self.changed = False
         self.next_in_session = u16(n, _NONE)
@@ -49,16 +49,16 @@ class Subscriptions:
         self.every = every
         self.routes = Routes(limits.routes, limits.route_topic_bytes)
         self.pool = u16(limits.route_entries)
-        self.most = limits.subscriptions if every else limits.sessions
-        self._known = False  # is any topic remembered?
-        self._top = 0
-        self.best = bytearray(limits.sessions)
-        self.journal_full = False  # as Broker.journal_full: kept sessions cannot subscribe anew
+        self.most = limits.subscriptions if every else limits.sessions  # entries of one match
+        self._known = False  # does routes remember any topic?
+        self._top = 0  # past the last entry of the pool that is in use
+        self.best = bytearray(limits.sessions)  # during a match: highest QoS + 1 of each session
+        self.journal_full = False  # as Broker.journal_full: a session that stays gets no new one
         # Version 5
-        self.share = None  # the group of a shared subscription
+        self.share = None  # column: the group (slot of Shares) of a shared subscription
         self.is_v5 = None  # 1: a client of version 5 has or had the session
         self.on_removed = None  # called for a subscription that is removed
-        self.needs_options = False  # does the last match need options?
+        self.needs_options = False  # has the pool of the last match subscriptions, not sessions?
 
     # The tree. It grows in tables/insertion.py.
 
@@ -100,7 +100,7 @@ class Subscriptions:
         self.changed = True
 
     def remove(self, sessions, sub):
-        """Unsubscribe; nodes that nobody needs any more go too."""
+        """Unsubscribe; remove nodes that are empty then."""
         self.forget_routes()
         session = self.session[sub]
         node = self.node[sub]

@@ -1,4 +1,5 @@
-# tree_text.py - prints the subscription tree as text. Borrowed on request; allocates.
+# tree_text.py - prints the subscription tree as text, for Broker.dump_tree(). Loaded only then;
+# owns nothing; allocates.
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)

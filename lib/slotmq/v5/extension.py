@@ -174,9 +174,9 @@ class Version5:
     def lingers(self, broker, conn):
         """Must an ended connection linger, so that its last packet arrives?"""
         conns = broker.conns
-        told = conns.tx_limit[conn] == 0 or conns.reason[conn] == _REFUSED
-        told = told and conns.reason[conn] != _LOST  # its socket has failed since
-        if conns.level[conn] != 5 or not told or conns.chunked_msg[conn] != _NONE:
+        was_sent = conns.tx_limit[conn] == 0 or conns.reason[conn] == _REFUSED
+        was_sent = was_sent and conns.reason[conn] != _LOST  # its socket has failed since
+        if conns.level[conn] != 5 or not was_sent or conns.chunked_msg[conn] != _NONE:
             return False
         lifecycle.detach(broker, conn)
         conns.drop_buffered(conn)

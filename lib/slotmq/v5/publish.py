@@ -56,12 +56,12 @@ def handle_publish(broker, conn, pkt, buf):
     if result:
         return result
     source.retain = pkt[_FLAGS] & 1
-    _take_out(source, values, at)
+    _cut_own_properties(source, values, at)
     broker.five.publisher = session = broker.conns.session[conn]
     qos = pkt[_FLAGS] >> 1 & 3
     try:
         if qos == 2:
-            return _take_2(broker, conn, session, pkt[_PACKET_ID])
+            return _handle_qos2(broker, conn, session, pkt[_PACKET_ID])
         reason = _publish(broker, conn, qos)
     finally:
         broker.five.publisher = _NONE
@@ -131,7 +131,7 @@ def _set_alias(broker, conn, alias, n):
     return _OK
 
 
-def _take_out(source, values, payload):
+def _cut_own_properties(source, values, payload):
     # Alias and expiry are not passed on as received: remove them from the property section,
     # in the receive buffer.
     start = payload - _section(source.buf, source.at, payload)
@@ -215,7 +215,7 @@ def _store(broker, flags):
     return _NONE
 
 
-def _take_2(broker, conn, session, packet_id):
+def _handle_qos2(broker, conn, session, packet_id):
     # The receive list decides first: a duplicate is acknowledged, not delivered [4.3.3-10].
     sessions = broker.sessions
     reason = _OK
@@ -227,7 +227,7 @@ def _take_2(broker, conn, session, packet_id):
             if sessions.id_msg is None:
                 reason = _publish(broker, conn, 2)
             else:
-                reason = _hold(broker, conn, at)
+                reason = _hold_until_pubrel(broker, conn, at)
         except BaseException:  # the client sends it again, and it must not be a duplicate then
             sessions.remove_received(session, at)
             raise
@@ -239,7 +239,7 @@ def _take_2(broker, conn, session, packet_id):
     return _OK
 
 
-def _hold(broker, conn, at):
+def _hold_until_pubrel(broker, conn, at):
     # With `qos2_delivery release` the message waits for its PUBREL.
     source = broker.five.source
     size = source.size - source.props

@@ -45,8 +45,8 @@ class Scram:
     def _add(self, line):
         if line and line[:1] != b"#":
             name, count, salt, stored, server = line.split(b":")
-            _hold(_visible(name) and name not in self.users)
-            _hold(int(count) >= 4096 and str(int(count)).encode() == count)  # RFC 7677, 4
+            _must(_visible(name) and name not in self.users)
+            _must(int(count) >= 4096 and str(int(count)).encode() == count)  # RFC 7677, 4
             self.users[name] = count, _bytes(salt, 8), _bytes(stored), _bytes(server)
 
     def nonce(self):
@@ -59,7 +59,7 @@ class Scram:
         if method != b"SCRAM-SHA-256":
             return _BAD_AUTHENTICATION_METHOD, None
         try:
-            _hold(data and len(data) <= _DATA_MAX)
+            _must(data and len(data) <= _DATA_MAX)
             return self._final(data, *exchange) if exchange else self._first(who, data)
         except ValueError:
             return _UNAUTHORIZED, None
@@ -70,9 +70,9 @@ class Scram:
 
     def _first(self, who, data):
         name, nonce = data[5:].split(b",")[:2]
-        _hold(data[:5] in (b"n,,n=", b"y,,n=") and nonce[:2] == b"r=")
-        _hold(_visible(name) and _visible(nonce[2:]))
-        _hold(name.count(b"=") == name.count(b"=2C") + name.count(b"=3D"))
+        _must(data[:5] in (b"n,,n=", b"y,,n=") and nonce[:2] == b"r=")
+        _must(_visible(name) and _visible(nonce[2:]))
+        _must(name.count(b"=") == name.count(b"=2C") + name.count(b"=3D"))
         name = name.replace(b"=2C", b",").replace(b"=3D", b"=")
         if len(self.exchanges) >= self.most:
             self.refused += 1
@@ -94,16 +94,16 @@ class Scram:
     def _final(self, data, name, stored, server, begin, signed):
         self.last = name
         bare, _, proof = data.rpartition(b",p=")
-        _hold((bare + b",").startswith(begin))  # what follows may be extensions
+        _must((bare + b",").startswith(begin))  # what follows may be extensions
         signed += bare
         key = _xor(_bytes(proof), _hmac(stored, signed))
         # The sum takes the same time wherever the two differ.
-        _hold(sum(_xor(hashlib.sha256(key).digest(), stored)) == 0)
+        _must(sum(_xor(hashlib.sha256(key).digest(), stored)) == 0)
         self.user = name
         return 0, b"v=" + _base64(_hmac(server, signed))
 
 
-def _hold(right):
+def _must(right):
     if not right:
         raise ValueError
 
@@ -118,7 +118,7 @@ def _base64(raw):
 
 def _bytes(text, least=_KEY):
     raw = binascii.a2b_base64(text)
-    _hold(_base64(raw) == text and least <= len(raw) <= _KEY)  # a2b takes what is no base64
+    _must(_base64(raw) == text and least <= len(raw) <= _KEY)  # a2b takes what is no base64
     return raw
 
 

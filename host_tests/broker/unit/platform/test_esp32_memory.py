@@ -88,10 +88,10 @@ class TestEsp32Memory(unittest.TestCase):
     def test_the_start_tells_what_is_left(self):
         self.start(20 * KB)
         told = "slotmq: 20480 bytes are left for Wi-Fi and its packets, 20480 in one piece"
-        self.assertEqual(esp32_memory.told(), told)
+        self.assertEqual(esp32_memory.report(), told)
         self.system.take(8 * KB)
         self.assertTrue(
-            esp32_memory.told().endswith("12288 in one piece; that is little: lower a limit")
+            esp32_memory.report().endswith("12288 in one piece; that is little: lower a limit")
         )
 
 
