@@ -103,7 +103,7 @@ class Deployed:
             return False
         client.sock.settimeout(10)
         try:
-            return client.connect(codec.connect("is it there?")).code == 0
+            return bool(client.connect(codec.connect("is it there?")).code == 0)
         except (OSError, AssertionError):
             return False
         finally:
