@@ -114,8 +114,8 @@ def test_sighup_reloads_some_keys_and_names_the_others(start: Start, tmp_path: P
     conf(tmp_path, lines[0], "allow_anonymous false", "qos2_delivery release")
     run.process.send_signal(signal.SIGHUP)
     run.wait_for(lambda: "qos2_delivery" in run.errors.read_text(), "what only a restart changes")
-    lines = run.errors.read_text().splitlines()
-    changed, fixed = (next(x for x in lines if key in x) for key in ("allow_anon", "qos2_deliv"))
+    logged = run.errors.read_text().splitlines()
+    changed, fixed = (next(x for x in logged if key in x) for key in ("allow_anon", "qos2_deliv"))
     assert "restart" in fixed
     assert "restart" not in changed
     exchange(("127.0.0.1", port), (CONNECT, bytes.fromhex("2002 0005"))).close()

@@ -79,6 +79,14 @@ class Client:
         self.connack = answer
         return answer
 
+    def expect_refused(self, packet: bytes, *codes: int) -> Any:
+        """The broker answers this CONNECT with one of these codes, and closes."""
+        answer = self.connect(packet)
+        assert answer.code in codes, f"{answer.code:#x} came, not {[hex(code) for code in codes]}"
+        assert not answer.session_present
+        self.expect_last()
+        return answer
+
     def subscribe(self, *filters: str, qos: int = 0, options: int = 0, **properties: Any) -> None:
         """Subscribe, and be granted that QoS for each filter."""
         codes = self.request(*((name, qos | options) for name in filters), **properties)
@@ -233,6 +241,10 @@ class Client:
         assert self._inbox == [], f"{self._inbox} came before the end"
         assert not self._bytes, f"ended in a packet: {self._bytes.hex()}"
         self.sock.close()
+
+    def expect_last(self) -> None:
+        """The broker sends nothing more, and closes."""
+        self.expect_closed()
 
     def expect_disconnect(self, *_codes: int) -> Any:
         """The broker closes; only in MQTT 5.0 does it send a DISCONNECT with a code before."""

@@ -50,18 +50,12 @@ def test_every_combination_of_fields_is_read_to_its_end(mqtt, will, username, pa
 @pytest.mark.spec("MQTT-3.1.2-2", "MQTT-3.2.2-4", "MQTT-3.2.2-5")
 @pytest.mark.parametrize("level", [0, 1, 2, 3, 6, 0x7F, 0xFF])
 def test_an_unknown_protocol_level_is_refused_with_code_1(mqtt, level):
-    client = mqtt.socket()
-    client.send(wire(f"10 [ 'MQTT' {level:02x} 02 0000 'x' ]"))
-    assert client.next() == Connack(False, 1)
-    client.expect_closed()
+    mqtt.socket().expect_refused(wire(f"10 [ 'MQTT' {level:02x} 02 0000 'x' ]"), 1)
 
 
 @pytest.mark.spec("MQTT-3.1.2-2")
 def test_level_4_under_the_name_of_level_3_is_refused(mqtt):
-    client = mqtt.socket()
-    client.send(wire("10 [ 'MQIsdp' 04 02 0000 'x' ]"))
-    assert client.next() == Connack(False, 1)
-    client.expect_closed()
+    mqtt.socket().expect_refused(wire("10 [ 'MQIsdp' 04 02 0000 'x' ]"), 1)
 
 
 @pytest.mark.spec("MQTT-3.1.2-1", "MQTT-3.2.2-6")
@@ -85,27 +79,18 @@ def test_clients_without_an_id_are_given_one_each(mqtt, topic):
 
 @pytest.mark.spec("MQTT-3.1.3-7", "MQTT-3.1.3-8", "MQTT-3.1.3-9")
 def test_a_persistent_session_needs_a_client_id(mqtt):
-    client = mqtt.socket()
-    client.send(codec.connect("", clean=False))
-    assert client.next() == Connack(False, 2)
-    client.expect_closed()
+    mqtt.socket().expect_refused(codec.connect("", clean=False), 2)
 
 
 @pytest.mark.spec("MQTT-3.1.3-9")
 @pytest.mark.config("allow_zero_length_clientid false")
 def test_an_empty_client_id_can_be_forbidden(mqtt):
-    client = mqtt.socket()
-    client.send(codec.connect(""))
-    assert client.next() == Connack(False, 2)
-    client.expect_closed()
+    mqtt.socket().expect_refused(codec.connect(""), 2)
 
 
 @pytest.mark.config("allow_anonymous false")
 def test_a_missing_user_name_is_refused_with_code_5(mqtt):
-    client = mqtt.socket()
-    client.send(mqtt.packet())
-    assert client.next() == Connack(False, 5)
-    client.expect_closed()
+    mqtt.socket().expect_refused(mqtt.packet(), 5)
 
 
 @pytest.mark.spec("MQTT-3.1.0-2")
@@ -119,10 +104,7 @@ def test_a_second_connect_ends_the_connection(mqtt):
 def test_nothing_after_a_refused_connect_is_handled(mqtt, topic):
     witness = mqtt.connect()
     witness.subscribe(topic)
-    refused = mqtt.socket()
-    refused.send(wire("10 [ 'MQTT' 09 02 0000 'x' ]") + codec.publish(topic))
-    assert refused.next() == Connack(False, 1)
-    refused.expect_closed()
+    mqtt.socket().expect_refused(wire("10 [ 'MQTT' 09 02 0000 'x' ]") + codec.publish(topic), 1)
     witness.expect_silence()
 
 

@@ -10,10 +10,7 @@ pytestmark = pytest.mark.ours("mosquitto's tables grow")
 
 def refused(mqtt, name="", code=3, **options):
     """A client that is refused with this code."""
-    client = mqtt.socket()
-    client.send(mqtt.packet(name, **options))
-    assert client.next() == Connack(False, code)
-    client.expect_closed()
+    mqtt.socket().expect_refused(mqtt.packet(name, **options), code)
 
 
 def enqueue(subscriber, publisher, topic, count):
@@ -259,9 +256,7 @@ class TestMessages:
 def test_a_client_id_that_is_too_long_is_refused_with_code_2(mqtt):
     client = mqtt.socket()
     assert client.connect(codec.connect("i" * 30)) == Connack(False, 0)
-    client = mqtt.socket()
-    assert client.connect(codec.connect("i" * 31)) == Connack(False, 2)
-    client.expect_closed()
+    mqtt.socket().expect_refused(codec.connect("i" * 31), 2)
 
 
 @pytest.mark.own_broker

@@ -52,10 +52,7 @@ def test_the_will_works_at_level_3(mqtt, topic):
 
 
 def test_an_empty_client_id_is_refused_at_level_3(mqtt):
-    client = mqtt.socket()
-    client.send(codec.connect("", level=3))
-    assert client.next() == Connack(False, 2)
-    client.expect_closed()
+    mqtt.socket().expect_refused(codec.connect("", level=3), 2)
 
 
 @pytest.mark.ours("mosquitto has no such limit")

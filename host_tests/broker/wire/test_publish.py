@@ -96,17 +96,6 @@ def test_a_publisher_hears_itself(mqtt, topic):
     client.expect_silence()
 
 
-@pytest.mark.spec("MQTT-4.5.0-1")
-def test_everyone_who_subscribed_gets_a_message(mqtt, topic):
-    subscribers = [mqtt.connect() for _ in range(12)]
-    for i, subscriber in enumerate(subscribers):
-        subscriber.subscribe(topic, qos=i % 3)
-    mqtt.connect().publish(topic, b"all", 2)
-    for i, subscriber in enumerate(subscribers):
-        subscriber.receive(topic, b"all", i % 3)
-        subscriber.expect_silence()
-
-
 @EACH_VERSION
 @pytest.mark.spec("MQTT-4.6.0-5", "MQTT-4.6.0-6")
 @pytest.mark.spec("MQTT-4.6.0-5", "MQTT-4.6.0-6", of="5.0")

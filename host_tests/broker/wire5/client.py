@@ -75,13 +75,6 @@ class Client(older.Client):
         self.expect_last()
         return found
 
-    def expect_refused(self, packet: bytes, *codes: int) -> Connack:
-        """The broker answers this CONNECT with one of these codes, and closes."""
-        answer = self.connect(packet)
-        assert answer.code in codes, f"{answer.code:#x} came, not {[hex(code) for code in codes]}"
-        self.expect_last()
-        return answer
-
     def expect_end(self) -> None:
         """The broker closes, whatever it has sent before."""
         with contextlib.suppress(OSError):

@@ -55,7 +55,8 @@ class Scene(OlderScene):
 
     def refuse(self, *codes: int, name: str = "", **options: Value) -> codec.Connack:
         """A client whose CONNECT the broker answers with one of these codes."""
-        return self.socket().expect_refused(self.packet(name, **options), *codes)
+        answer: codec.Connack = self.socket().expect_refused(self.packet(name, **options), *codes)
+        return answer
 
 
 class SceneOfEachVersion(Scene):
