@@ -22,28 +22,24 @@ _COLLECT_EVERY = 8 if hasattr(gc, "freeze") else 1
 
 
 class Result:
-    def __init__(self, seed, steps, only):
+    def __init__(self, seed):
         self.seed = seed
-        self.steps = steps
-        self.only = only
         self.failure = None
         self.hash = ""
         self.packets_in = self.packets_out = self.clients = self.turns = 0
         self.events = {}
 
 
-def run(seed, steps=STEPS, only=None, keep_trace=False, where=""):
+def run(seed, steps=STEPS, only=None, where=""):
     """Run one seed. A failure is returned in the result, not raised."""
-    result = Result(seed, steps, only)
-    world = World(seed, steps, only, keep_trace, where)
+    result = Result(seed)
+    world = World(seed, steps, only, where)
     try:
         for _ in range(steps):
             world.step()
         convergence.end(world)
     except Exception as error:
         result.failure = f"{type(error).__name__}: {error}"
-        result.error = error
-    result.world = world
     result.hash = world.trace.shown()
     result.packets_in = world.packets_in
     result.packets_out = world.packets_out
@@ -74,7 +70,7 @@ def main(first, count, steps, only="", where=""):
         gc.disable()
     chosen = [int(index) for index in only.split(",")] if only else None
     for seed in range(int(first), int(first) + int(count)):
-        print(line(run(seed, int(steps), chosen, False, where)))
+        print(line(run(seed, int(steps), chosen, where)))
         getattr(sys.stdout, "flush", int)()
         if seed % _COLLECT_EVERY == 0:
             gc.collect()

@@ -46,12 +46,12 @@ class Hooks:
 
 
 class World:
-    def __init__(self, seed, steps, only=None, keep_trace=False, where=""):
+    def __init__(self, seed, steps, only=None, where=""):
         self.seed = seed
         self.numbers = Numbers(seed, 2)
         self.plan = Plan(seed)
         self.plan.choose_faults(Numbers(seed, 4), steps, where)
-        self.trace = Trace(keep_trace)
+        self.trace = Trace()
         self.clock = Clock(self.plan.clock_base)
         self.events = EventCounts()
         self.packets_in = self.packets_out = 0
