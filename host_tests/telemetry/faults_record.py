@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 from ..sim.planted.faults import Fault
 
-_TAPS = "test_interceptor.TestTaps"
-_RING = "test_ring.TestRecorder"
-_DISK = "test_disk_errors.TestRecorderDisk"
-_BOOTS = "test_boots.TestRecordBoots"
-_HEAD = "test_ring_head.TestRecordHead"
-_IN_ORDER = f"{_TAPS}.test_every_message_is_there_once_and_in_order"
-_EACH_SEQ = f"{_DISK}.test_wherever_a_write_fails_each_seq_is_there_once"
+_INTERCEPTOR = "test_interceptor.TestInterceptor"
+_RING = "test_ring.TestRing"
+_DISK = "test_disk_errors.TestDiskErrors"
+_BOOTS = "test_boots.TestBoots"
+_HEAD = "test_ring_head.TestRingHead"
+_IN_ORDER = f"{_INTERCEPTOR}.test_every_message_is_recorded_once_and_in_order"
+_EACH_SEQ = f"{_DISK}.test_wherever_a_write_fails_each_seq_is_found_once"
 
 
 class Planted(NamedTuple):
@@ -55,7 +55,7 @@ FAULTS = (
             "                missed = 0  # its seq is taken\n",
             "",
         ),
-        f"{_DISK}.test_a_write_that_fails_within_a_record_costs_one_seq",
+        f"{_DISK}.test_a_write_that_fails_within_a_record_loses_one_seq",
     ),
     Planted(
         Fault(
@@ -82,7 +82,7 @@ FAULTS = (
             "        while o[_FILL] >= block:",
             "        if o[_FILL] >= block:",
         ),
-        f"{_RING}.test_a_buffer_that_has_two_blocks_behind_it_is_written",
+        f"{_RING}.test_a_buffer_with_more_than_two_blocks_is_written",
     ),
     # Segments and starts
     Planted(
@@ -101,7 +101,7 @@ FAULTS = (
             "    boot = max(boot, newest[0] if newest else 0) + 1\n",
             "    boot = max(boot, newest[0] if newest else 0) or 1\n",
         ),
-        f"{_BOOTS}.test_each_start_counts_up_and_begins_a_segment",
+        f"{_BOOTS}.test_each_start_has_the_next_boot_number_and_a_new_segment",
     ),
     Planted(
         Fault(
@@ -110,7 +110,7 @@ FAULTS = (
             "max(boot, newest[0] if newest else 0)",
             "boot",
         ),
-        f"{_BOOTS}.test_a_start_that_lost_its_identity_goes_on_behind_the_newest_segment",
+        f"{_BOOTS}.test_without_the_ring_file_the_newest_segment_tells_the_boot_number",
     ),
     Planted(
         Fault(
@@ -128,7 +128,7 @@ FAULTS = (
             "        if not self.is_open:\n            return False  # behind what is torn",
             "        if False:\n            return False  # behind what is torn",
         ),
-        f"{_DISK}.test_nothing_is_written_behind_what_is_torn",
+        f"{_DISK}.test_nothing_is_written_behind_a_torn_record",
     ),
     Planted(
         Fault(
@@ -137,7 +137,7 @@ FAULTS = (
             "        while len(there) >= rec.most:",
             "        while len(there) > rec.most:",
         ),
-        f"{_RING}.test_the_oldest_segment_goes_and_a_gap_says_so",
+        f"{_RING}.test_the_oldest_segment_is_removed_and_recorded_as_a_gap",
     ),
     # Losses
     Planted(
@@ -147,7 +147,7 @@ FAULTS = (
             "            rec.gaps.append(_overwritten(rec, there))",
             "            _overwritten(rec, there)",
         ),
-        f"{_RING}.test_the_oldest_segment_goes_and_a_gap_says_so",
+        f"{_RING}.test_the_oldest_segment_is_removed_and_recorded_as_a_gap",
     ),
     Planted(
         Fault(
@@ -165,7 +165,7 @@ FAULTS = (
             "        gap(rec, STOPPED, rec.boot, seq + 1, _TO_THE_END, _NO_SEGMENT)\n",
             "        _ = seq\n",
         ),
-        f"{_RING}.test_a_full_ring_that_stops_says_so_in_its_last_segment",
+        f"{_RING}.test_a_full_ring_that_stops_ends_with_a_gap",
     ),
     Planted(
         Fault(
@@ -174,7 +174,7 @@ FAULTS = (
             "        rec.gaps = []\n",
             "",
         ),
-        f"{_RING}.test_every_loss_is_told_once",
+        f"{_RING}.test_each_removed_segment_is_recorded_as_one_gap",
     ),
     Planted(
         Fault(
@@ -183,7 +183,7 @@ FAULTS = (
             "            _clear_away(rec, there)\n",
             "            pass\n",
         ),
-        f"{_DISK}.test_a_disk_that_fails_for_long_costs_no_older_segment_and_no_memory",
+        f"{_DISK}.test_a_disk_that_fails_for_long_loses_no_older_segment_and_needs_no_memory",
     ),
     # Time
     Planted(
@@ -193,7 +193,7 @@ FAULTS = (
             "    rec.put(_ANCHOR | quality << 8, _NONE, pack",
             "    rec.put(_ANCHOR | 1 << 8, _NONE, pack",
         ),
-        f"{_TAPS}.test_who_tells_the_time_is_kept_and_told_in_each_segment",
+        f"{_INTERCEPTOR}.test_the_time_that_a_client_publishes_is_an_anchor_in_each_segment",
     ),
     Planted(
         Fault(
@@ -202,7 +202,7 @@ FAULTS = (
             "wall[4] + passed // 10000",
             "wall[4]",
         ),
-        f"{_TAPS}.test_who_tells_the_time_is_kept_and_told_in_each_segment",
+        f"{_INTERCEPTOR}.test_the_time_that_a_client_publishes_is_an_anchor_in_each_segment",
     ),
     Planted(
         Fault(
@@ -211,7 +211,7 @@ FAULTS = (
             "        if self.remote and n > 8 and",
             "        if n > 8 and",
         ),
-        f"{_TAPS}.test_who_tells_the_time_is_kept_and_told_in_each_segment",
+        f"{_INTERCEPTOR}.test_the_time_that_a_client_publishes_is_an_anchor_in_each_segment",
     ),
     # Messages
     Planted(
@@ -221,7 +221,7 @@ FAULTS = (
             "    broker.handlers = _with(handlers, one.publish_will, _OF_WILL)\n",
             "    broker.handlers = handlers\n",
         ),
-        f"{_TAPS}.test_a_will_is_a_message",
+        f"{_INTERCEPTOR}.test_a_will_is_recorded",
     ),
     Planted(
         Fault(
@@ -230,7 +230,7 @@ FAULTS = (
             "record.broker.five.props[msg] if flags & _EXTRA else 0",
             "0",
         ),
-        f"{_TAPS}.test_a_will_is_a_message",
+        f"{_INTERCEPTOR}.test_a_will_is_recorded",
     ),
     Planted(
         Fault(
@@ -239,7 +239,7 @@ FAULTS = (
             "        if self.answer is None:",
             "        if True:",
         ),
-        f"{_TAPS}.test_a_hook_is_asked_once_for_a_message_that_is_recorded",
+        f"{_INTERCEPTOR}.test_a_hook_is_asked_once_for_each_message",
     ),
     Planted(
         Fault(
@@ -248,7 +248,7 @@ FAULTS = (
             "            self.answer = None\n            broker",
             "            broker",
         ),
-        f"{_TAPS}.test_a_hook_is_asked_for_the_next_message_anew",
+        f"{_INTERCEPTOR}.test_a_hook_is_asked_for_each_message_of_a_run",
     ),
     Planted(
         Fault(
@@ -257,7 +257,7 @@ FAULTS = (
             "            at += 1 if n == _FORMAT else 2 + (buf[at] << 8 | buf[at + 1])\n",
             "            pass\n",
         ),
-        f"{_TAPS}.test_what_looks_like_an_origin_within_another_property_is_none",
+        f"{_INTERCEPTOR}.test_the_bytes_of_an_origin_within_another_property_are_ignored",
     ),
     # The head of the ring
     Planted(
@@ -267,7 +267,7 @@ FAULTS = (
             "        retained.dirty[slot] = 0\n",
             "        pass\n",
         ),
-        f"{_HEAD}.test_the_head_costs_no_commit",
+        f"{_HEAD}.test_a_new_head_causes_no_commit",
     ),
     Planted(
         Fault(
@@ -276,6 +276,6 @@ FAULTS = (
             "        broker.journal.commit()\n",
             "        pass\n",
         ),
-        f"{_HEAD}.test_one_that_a_compaction_has_taken_is_taken_out_once",
+        f"{_HEAD}.test_a_head_that_a_compaction_stored_is_deleted_once",
     ),
 )

@@ -1,32 +1,28 @@
-"""Who a recorder is, and which start this is: no identity of a record comes twice."""
+"""The board id and boot number of a recorder: no two records have the same identity."""
 
 import os
 import unittest
 
-import scratch
+import recorder_case
 from fakes import World
 
 from slotmq import Broker, Limits, Settings
-from slotmq.recorder import files, start
+from slotmq.recorder import files
 
 
-def full(*_):
-    """In place of what writes: there is no room."""
+def fails(*_):
     raise OSError(28, "No space left on device")
 
 
-class TestRecordBoots(unittest.TestCase):
+class TestBoots(unittest.TestCase):
     def setUp(self):
-        self.folder = scratch.path() + "/"
-        os.mkdir(self.folder)  # noqa: PTH102
+        self.folder = recorder_case.new_folder()
 
     def attach(self):
         """The recorder of a start."""
-        settings = Settings(sys_interval=0)
-        settings.record = (b"#",)
-        broker = Broker(Limits(), settings)
+        broker = Broker(Limits(), Settings(sys_interval=0))
         World(broker)
-        return start.attach(broker, settings, self.folder).rec
+        return recorder_case.attach(broker, self.folder).rec
 
     def boot(self):
         """(board, boot, segment) of a start."""
@@ -35,31 +31,31 @@ class TestRecordBoots(unittest.TestCase):
         files.close(rec)
         return rec.board, rec.boot, rec.segment
 
-    def test_each_start_counts_up_and_begins_a_segment(self):
+    def test_each_start_has_the_next_boot_number_and_a_new_segment(self):
         found = [self.boot() for _ in range(3)]
         self.assertEqual(len({board for board, _, _ in found}), 1)
         self.assertEqual([each[1:] for each in found], [(1, 0), (2, 1), (3, 2)])
 
-    def test_a_start_that_lost_its_identity_goes_on_behind_the_newest_segment(self):
+    def test_without_the_ring_file_the_newest_segment_tells_the_boot_number(self):
         for _ in range(3):
             self.boot()
         os.remove(self.folder + "ring")  # noqa: PTH107
         self.assertEqual(self.boot()[1:], (4, 3))
 
-    def test_a_ring_that_was_emptied_counts_on(self):
+    def test_without_segments_the_ring_file_tells_the_boot_number(self):
         board, _, _ = self.boot()
         os.remove(self.folder + "00000000.seg")  # noqa: PTH107
         self.assertEqual(self.boot(), (board, 2, 0))
 
     def on_a_full_disk(self):
         keep, begin = files.keep, files.begin
-        files.keep = files.begin = full
+        files.keep = files.begin = fails
         try:
             return self.attach()
         finally:
             files.keep, files.begin = keep, begin
 
-    def test_on_a_full_disk_a_start_records_as_soon_as_there_is_room(self):
+    def test_after_a_start_on_a_full_disk_it_records_as_soon_as_there_is_space(self):
         board, _, _ = self.boot()
         rec = self.on_a_full_disk()
         self.assertEqual((rec.board, rec.boot, rec.is_open), (board, 2, False))
@@ -70,7 +66,7 @@ class TestRecordBoots(unittest.TestCase):
         files.close(rec)
         self.assertEqual(self.boot()[:2], (board, 3))
 
-    def test_a_first_start_on_a_full_disk_has_no_name_to_record_under(self):
+    def test_a_first_start_on_a_full_disk_fails(self):
         with self.assertRaises(OSError):
             self.on_a_full_disk()
 

@@ -2,7 +2,7 @@
 
 from struct import unpack
 
-from recorder_case import GAP, RecorderCase, records
+from recorder_case import GAP, RecorderCase, read, records
 
 from slotmq.recorder import files
 
@@ -11,7 +11,7 @@ ENDLESS = 1 << 29
 
 
 class Disk:
-    """What the recorder opens to write takes so many bytes more, together."""
+    """Files that the recorder opens for writing take `left` more bytes together."""
 
     def __init__(self):
         self.left = ENDLESS
@@ -46,7 +46,7 @@ class File:
         return n
 
 
-class TestRecorderDisk(RecorderCase):
+class TestDiskErrors(RecorderCase):
     def setUp(self):
         super().setUp()
         self.disk = Disk()
@@ -56,103 +56,99 @@ class TestRecorderDisk(RecorderCase):
         super().tearDown()
         del files.open
 
-    def again(self, rec):
-        """The disk takes everything, and the recorder has waited."""
+    def recover(self, rec):
+        """The disk takes everything again, and the recorder has waited."""
         self.disk.left = ENDLESS
         self.disk.opens = True
         rec.now += 200
-        self.say(rec, b"again")
+        self.record(rec, b"again")
         self.assertTrue(rec.flush())
 
-    def found(self, rec):
-        """How often each seq is a record or in a gap, and the gaps."""
+    def check(self, rec, since=0):
+        """Each seq is once a record or in a gap; (reason, first seq, lost segment) of the gaps."""
         times = {}
         gaps = []
         for segment in files.look(rec):
-            for kind, reason, seq, payload in records(self.read(rec, segment)):
+            for kind, reason, seq, payload in records(read(rec, segment)):
                 times[seq] = times.get(seq, 0) + 1
                 if kind == GAP:
                     _, first, count, gone = unpack("<IIII", payload)
                     gaps.append((reason, first, gone))
                     for lost in range(first, first + count):
                         times[lost] = times.get(lost, 0) + 1
-        return times, gaps
-
-    def check(self, rec, since=0):
-        times, gaps = self.found(rec)
         times = {seq: count for seq, count in times.items() if seq >= since}
         self.assertEqual(times, dict.fromkeys(range(since, rec.o[4]), 1))
         return gaps
 
     def first(self, rec):
-        """The seq of the oldest record that is there."""
+        """The seq of the oldest record."""
         return files.header(rec, files.look(rec)[0])[1]
 
-    def test_wherever_a_write_fails_each_seq_is_there_once(self):
+    def test_wherever_a_write_fails_each_seq_is_found_once(self):
         for left in list(range(0, 40, 3)) + list(range(40, 1400, 41)):
             rec = self.boot(size=1024, most=64)
             self.disk.left = left
             before = rec.o[4]
             for n in range(40):
-                self.say(rec, b"%d" % n + b"x" * (n * 23 % 400), b"t/%d" % (n % 5))
+                self.record(rec, b"%d" % n + b"x" * (n * 23 % 400), b"t/%d" % (n % 5))
             self.assertTrue(rec.o[4] >= before + 40)
             rec.flush()
-            self.again(rec)
+            self.recover(rec)
             self.assertEqual([reason for reason, _, _ in self.check(rec)], [FAILED])
-            self.empty(rec)
+            self.clear(rec)
 
-    def test_a_write_that_fails_within_a_record_costs_one_seq(self):
+    def test_a_write_that_fails_within_a_record_loses_one_seq(self):
         rec = self.boot(size=4096)
-        self.say(rec, b"first")
+        self.record(rec, b"first")
         self.disk.left = 300
         before = rec.o[4]
-        self.say(rec, b"x" * 900)  # its header is made before its second block fails
+        self.record(rec, b"x" * 900)  # its header is made before its second block fails
         self.assertEqual(rec.o[4], before + 1)
-        self.again(rec)
+        self.recover(rec)
         self.assertEqual(self.check(rec)[0][1], before)
 
-    def test_nothing_is_written_behind_what_is_torn(self):
+    def test_nothing_is_written_behind_a_torn_record(self):
         rec = self.boot(size=4096)
-        self.say(rec, b"x" * 300)
+        self.record(rec, b"x" * 300)
         self.disk.left = 100
-        self.say(rec, b"y" * 900)
-        torn = self.read(rec, 0)
+        self.record(rec, b"y" * 900)
+        torn = read(rec, 0)
         self.disk.left = ENDLESS
         for _ in range(3):
-            self.say(rec, b"z" * 300)
+            self.record(rec, b"z" * 300)
             self.assertFalse(rec.settle(True) or rec.flush())
-        self.again(rec)
-        self.assertEqual(self.read(rec, 0), torn)
+        self.recover(rec)
+        self.assertEqual(read(rec, 0), torn)
 
-    def test_a_disk_that_fails_for_long_costs_no_older_segment_and_no_memory(self):
+    def test_a_disk_that_fails_for_long_loses_no_older_segment_and_needs_no_memory(self):
         rec = self.boot(size=1024, most=3)
         for n in range(150):
-            self.say(rec, b"%03d" % n)
+            self.record(rec, b"%03d" % n)
         rec.flush()
         there = files.look(rec)
         self.disk.left = 0
         for _ in range(50):
             rec.now += 200
-            self.say(rec, b"x" * 300)
+            self.record(rec, b"x" * 300)
             rec.flush()
         self.assertEqual(set(there) - set(files.look(rec)), {there[0]})
         self.assertTrue(len(rec.gaps) <= 3)
-        self.again(rec)
+        self.recover(rec)
         gaps = self.check(rec, since=self.first(rec))
         self.assertEqual([reason for reason, _, _ in gaps].count(FAILED), 1)
         self.assertEqual([gone for _, _, gone in gaps].count(there[0]), 1)
 
-    def test_what_was_overwritten_is_told_when_a_segment_can_be_opened_again(self):
+    def test_an_overwritten_segment_is_a_gap_in_the_next_one_that_can_be_opened(self):
         rec = self.boot(size=1024, most=3)
         while files.look(rec) != [0, 1, 2]:
-            self.say(rec, b"x" * 100)
+            self.record(rec, b"x" * 100)
         rec.flush()
         self.disk.opens = False
         for _ in range(12):
-            self.say(rec, b"x" * 100)
+            self.record(rec, b"x" * 100)
         for _ in range(5):
             rec.now += 200
-            self.say(rec, b"lost")
-        self.again(rec)
+            self.record(rec, b"lost")
+        self.recover(rec)
         gaps = self.check(rec)
         self.assertEqual(sorted(reason for reason, _, _ in gaps), [OVERWRITTEN, FAILED])

@@ -1,33 +1,27 @@
-"""What the recorder makes of a broker's messages: hooks, wills, origins; on both runtimes."""
+"""What the recorder writes of a broker's messages: duplicates, hooks, wills, origins, time."""
 
-import os
 from binascii import hexlify
 from struct import unpack
 
 import packets
 import packets5
-import scratch
-from recorder_case import ANCHOR, messages, records
-from turns5_case import Turns5
+from recorder_case import ANCHOR, BrokerRecorderCase, messages
 
 from slotmq import Limits
-from slotmq.recorder import files
-from slotmq.recorder import start as record
 
 RETAIN, ORIGIN = 4, 16
 FROM = b"e6614104035f2d2b0000000c00012345"  # board, boot, seq
-KEPT = b"\xe6\x61\x41\x04\x03\x5f\x2d\x2b\x0c\0\0\0\x45\x23\x01\0"
-GOODBYE = packets.DISCONNECT
+RECORDED = b"\xe6\x61\x41\x04\x03\x5f\x2d\x2b\x0c\0\0\0\x45\x23\x01\0"
 
 
-class Asked:
-    """A hook, and what it was asked about."""
+class Hooks:
+    """Refuses the topic `closed`; notes each topic that it is asked about."""
 
     def __init__(self):
-        self.about = []
+        self.topics = []
 
     def may_publish(self, client_id, topic):
-        self.about.append(topic)
+        self.topics.append(topic)
         return topic != b"closed"
 
 
@@ -40,86 +34,58 @@ def binary(data):
 
 
 def retained(connect):
-    """A CONNECT whose will is to be retained."""
+    """The same CONNECT, with Will Retain."""
     made = bytearray(connect)
     made[9] |= 0x20  # the flags; the packet is shorter than 128 bytes
     return bytes(made)
 
 
-class TestTaps(Turns5):
-    def start(self, limits=None, remote=False, interval=10, **settings):
-        super().start(limits, **settings)
-        self.broker.settings.record_flush_interval = interval
-        self.broker.settings.remote_admin = remote
-        self.broker.settings.record_segment_size = 4096
-        self.broker.settings.record = (b"#",)
-        self.broker.settings.record_events = False
-        self.folder = scratch.path() + "/"
-        os.mkdir(self.folder)  # noqa: PTH102
-        self.rec = record.attach(self.broker, self.broker.settings, self.folder).rec
-
-    def tearDown(self):
-        files.close(self.rec)
-        super().tearDown()
-
-    def found(self):
-        """(client id, topic, flags, payload) of what was recorded; each segment stands alone."""
+class TestInterceptor(BrokerRecorderCase):
+    def messages(self):
+        """(client id, topic, flags, payload) of what was recorded."""
         return [message for data in self.segments() for message in messages(data)]
 
-    def segments(self):
-        self.assertTrue(self.rec.flush())
-        found = []
-        for segment in files.look(self.rec):
-            with open(files.path(self.rec, segment), "rb") as file:  # noqa: PTH123
-                found.append(file.read())
-        return found
-
-    def say(self, client, data):
-        client.send(data)
-        self.world.turn(3)
-
-    def test_every_message_is_there_once_and_in_order(self):
+    def test_every_message_is_recorded_once_and_in_order(self):
         client = self.come(packets.connect("c"))
         sent = []
         for n in range(60):
             burst = [(b"t/%d" % (n * k % 11), b"%d" % k + b"x" * (n * k % 70)) for k in range(20)]
-            self.say(client, b"".join([packets.publish(*each) for each in burst]))
+            self.send(client, b"".join([packets.publish(*each) for each in burst]))
             sent += [(b"c", topic, 0, payload) for topic, payload in burst]
         self.assertTrue(len(self.segments()) > 3)
-        self.assertEqual(self.found(), sent)
-        every = [record[2] for data in self.segments() for record in records(data)]
-        self.assertEqual(every, list(range(len(every))))
+        self.assertEqual(self.messages(), sent)
+        seqs = [record[2] for record in self.records()]
+        self.assertEqual(seqs, list(range(len(seqs))))
 
-    # What is sent again
+    # Duplicates
 
-    def test_what_the_receive_list_suppresses_is_recorded_once(self):
+    def test_a_qos_2_duplicate_is_not_recorded(self):
         for kind, name in ((packets, b"old"), (packets5, b"new")):
             client = self.come(kind.connect(name.decode()))
-            before = len(self.found())
+            before = len(self.messages())
             for n, topic in ((7, "t"), (9, "t"), (11, "u")):
                 first = kind.publish(topic, b"%d" % n, 2, n)
                 again = bytes((first[0] | 8,)) + first[1:]
-                self.say(client, first + again + first)  # the last has no DUP, and ought to
-                self.say(client, again)
+                self.send(client, first + again + first)  # the last lacks the DUP flag
+                self.send(client, again)
                 acks = client.packets()
                 self.assertEqual([data[0] for data in acks[-4:]], [0x50] * 4)
-                self.say(client, packets.ack(0x62, n) + first)  # the id is free again
-                self.say(client, packets.ack(0x62, n))
-            payloads = [each[3] for each in self.found()[before:]]
+                self.send(client, packets.ack(0x62, n) + first)  # the id is free again
+                self.send(client, packets.ack(0x62, n))
+            payloads = [each[3] for each in self.messages()[before:]]
             self.assertEqual(payloads, [b"7", b"7", b"9", b"9", b"11", b"11"])
 
-    def test_a_duplicate_of_qos_1_is_a_message_each_time_as_for_others(self):
+    def test_a_qos_1_duplicate_is_recorded_again_as_it_is_delivered_again(self):
         client = self.come(packets.connect("c"))
-        said = packets.publish("t", b"x", 1, 7, dup=True)
-        self.say(client, said + said)
-        self.assertEqual(self.found(), [(b"c", b"t", 9, b"x")] * 2)
+        sent = packets.publish("t", b"x", 1, 7, dup=True)
+        self.send(client, sent + sent)
+        self.assertEqual(self.messages(), [(b"c", b"t", 9, b"x")] * 2)
 
-    # Waiting
+    # Flushes
 
-    def test_nothing_waits_longer_than_the_flush_interval(self):
+    def test_no_message_waits_longer_than_the_flush_interval(self):
         for interval in (1, 2, 10):
-            self.tearDown()
-            self.start(interval=interval)
+            self.restart(interval=interval)
             client = self.come(packets.connect("c"))
             waits = []
             waiting = []
@@ -134,156 +100,145 @@ class TestTaps(Turns5):
             self.assertTrue(max(waits) <= 1000 * interval, (interval, max(waits)))
             self.assertTrue(max(waits) >= 500 * interval, (interval, max(waits)))
 
-    def test_a_topic_longer_than_all_that_others_have_finds_room(self):
-        self.tearDown()
-        self.start(Limits(routes=1, topic_bytes=512))
+    def test_topics_of_any_length_are_recorded(self):
+        self.restart(Limits(routes=1, topic_bytes=512))
         client = self.come(packets.connect("c"))
         sent = []
         for n in (1, 15, 16, 17, 500, 512, 1, 511):
             sent.append((b"c", b"t" * n, 0, b"%d" % n))
-            self.say(client, packets.publish("t" * n, b"%d" % n))
-        self.assertEqual(self.found(), sent)
+            self.send(client, packets.publish("t" * n, b"%d" % n))
+        self.assertEqual(self.messages(), sent)
 
     # Time
 
     def anchors(self):
         """(quality, seconds, milliseconds, error bound) of all anchors."""
         found = []
-        for kind, quality, _, payload in [r for data in self.segments() for r in records(data)]:
+        for kind, quality, _, payload in self.records():
             if kind == ANCHOR:
                 seconds, ms, error = unpack("<IHI", payload)
                 found.append((quality, seconds, ms, error))
         return found
 
-    def test_who_tells_the_time_is_kept_and_told_in_each_segment(self):
+    def test_the_time_that_a_client_publishes_is_an_anchor_in_each_segment(self):
         client = self.come(packets.connect("c"))
-        self.say(client, packets.publish("$SLOTMQ/time", b"1795320988.250 40 harvester"))
+        self.send(client, packets.publish("$SLOTMQ/time", b"1795320988.250 40 harvester"))
         self.assertFalse(3 in [each[0] for each in self.anchors()])  # with remote_admin false
-        self.tearDown()
-        self.start(remote=True)
+        self.restart(remote=True)
         client = self.come(packets.connect("c"))
-        self.say(client, packets.publish("$SLOTMQ/time", b"1795320988.250 40 harvester"))
+        self.send(client, packets.publish("$SLOTMQ/time", b"1795320988.250 40 harvester"))
         self.assertEqual(self.anchors()[-1], (3, 1795320988, 250, 40))
-        self.say(client, packets.publish("$SLOTMQ/time", b"1795320990"))
+        self.send(client, packets.publish("$SLOTMQ/time", b"1795320990"))
         self.assertEqual(self.anchors()[-1], (2, 1795320990, 0, 1000))
-        self.say(client, packets.publish("$SLOTMQ/time", b"1795320999.5 7 ntp"))
+        self.send(client, packets.publish("$SLOTMQ/time", b"1795320999.5 7 ntp"))
         self.wait(100)
         while len(self.segments()) < 2:
-            self.say(client, packets.publish("t", b"x" * 500))
+            self.send(client, packets.publish("t", b"x" * 500))
         quality, seconds, _, error = self.anchors()[-1]
         self.assertEqual((quality, seconds - 1795320999 in (100, 101)), (4, True))
         self.assertEqual(error, 7 + 10)  # 100 ppm of 100 seconds
-        head = b"$SLOTMQ/record/" + hexlify(self.rec.board) + b"/head"
-        self.broker.publish(head, b"", retain=True)
 
     # Hooks
 
-    def test_a_hook_is_asked_once_for_a_message_that_is_recorded(self):
-        hooks = self.broker.hooks = Asked()
+    def test_a_hook_is_asked_once_for_each_message(self):
+        hooks = self.broker.hooks = Hooks()
         old = self.come(packets.connect("old"))
         new = self.come(packets5.connect("new"))
         sent = []
         for qos in (0, 1, 2):
             for client, kind, name in ((old, packets, b"old"), (new, packets5, b"new")):
                 for topic in ("t" + str(qos), "closed"):
-                    hooks.about = []
+                    hooks.topics = []
                     packet_id = qos and 7 + len(sent)
-                    self.say(client, kind.publish(topic, name, qos, packet_id))
-                    self.assertEqual(hooks.about, [topic.encode()])
-                    self.say(client, packets.ack(0x62, packet_id or 1))
+                    self.send(client, kind.publish(topic, name, qos, packet_id))
+                    self.assertEqual(hooks.topics, [topic.encode()])
+                    self.send(client, packets.ack(0x62, packet_id or 1))
                 sent.append((name, b"t%d" % qos, qos, name))
-        self.assertEqual(self.found(), sent)
+        self.assertEqual(self.messages(), sent)
 
-    def test_a_hook_is_asked_for_the_next_message_anew(self):
-        hooks = self.broker.hooks = Asked()
+    def test_a_hook_is_asked_for_each_message_of_a_run(self):
+        hooks = self.broker.hooks = Hooks()
         client = self.come(packets.connect("c"))
         topics = ["a", "a", "closed", "a"]
-        self.say(client, b"".join([packets.publish(topic, b"x") for topic in topics]))
-        self.assertEqual(hooks.about, [topic.encode() for topic in topics])
-        self.assertEqual(len(self.found()), 3)
+        self.send(client, b"".join([packets.publish(topic, b"x") for topic in topics]))
+        self.assertEqual(hooks.topics, [topic.encode() for topic in topics])
+        self.assertEqual(len(self.messages()), 3)
 
     def test_a_hook_is_asked_for_a_will_too(self):
-        hooks = self.broker.hooks = Asked()
-        self.say(self.come(packets.connect("p")), packets.publish("closed", b"x"))
+        hooks = self.broker.hooks = Hooks()
+        self.send(self.come(packets.connect("p")), packets.publish("closed", b"x"))
         client = self.come(packets.connect("c", will=("open", b"gone", 0)))
         client.leave()
         self.world.turn(3)
-        self.assertEqual(hooks.about, [b"closed", b"open"])
-        self.assertEqual(self.found(), [(b"c", b"open", 0, b"gone")])
+        self.assertEqual(hooks.topics, [b"closed", b"open"])
+        self.assertEqual(self.messages(), [(b"c", b"open", 0, b"gone")])
 
     # Wills
 
-    def test_a_will_is_a_message(self):
+    def test_a_will_is_recorded(self):
         for qos in (0, 1, 2):
             client = self.come(packets.connect("c" + str(qos), will=("w", b"gone%d" % qos, qos)))
             client.leave()
             self.world.turn(3)
         kept = self.come(retained(packets5.connect("k", will=("w/5", b"kept", 1, user("a", "b")))))
-        self.say(kept, b"\xe0\x01\x04")  # DISCONNECT with its will
+        self.send(kept, b"\xe0\x01\x04")  # DISCONNECT with its will
         found = [(b"c%d" % qos, b"w", qos, b"gone%d" % qos) for qos in (0, 1, 2)]
         found.append((b"k", b"w/5", 1 | RETAIN, b"kept"))
-        self.assertEqual(self.found(), found)
-        self.say(self.come(packets.connect("c")), packets.publish("w/5", b"", retain=True))
+        self.assertEqual(self.messages(), found)
+        self.send(self.come(packets.connect("c")), packets.publish("w/5", b"", retain=True))
 
-    def test_a_will_that_is_not_published_is_none(self):
+    def test_a_will_that_is_not_published_is_not_recorded(self):
         client = self.come(packets.connect("c", will=("w", b"gone", 0)))
-        self.say(client, GOODBYE)
-        self.assertEqual(self.found(), [])
+        self.send(client, packets.DISCONNECT)
+        self.assertEqual(self.messages(), [])
 
-    def test_a_will_that_waits_is_a_message_when_its_time_has_come(self):
+    def test_a_delayed_will_is_recorded_when_it_is_published(self):
         delay = b"\x18\0\0\0\x05"
         client = self.come(packets5.connect("c", will=("w", b"late", 1, delay), expiry=60))
         client.leave()
         self.wait(3)
-        self.assertEqual(self.found(), [])
+        self.assertEqual(self.messages(), [])
         self.wait(4)
-        self.assertEqual(self.found(), [(b"c", b"w", 1, b"late")])
+        self.assertEqual(self.messages(), [(b"c", b"w", 1, b"late")])
 
-    def test_what_waits_for_pubrel_is_recorded_once(self):
-        self.tearDown()
-        self.start(qos2_delivery="release")
+    def test_a_message_that_waits_for_pubrel_is_recorded_once(self):
+        self.restart(qos2_delivery="release")
         client = self.come(packets.connect("c"))
-        self.say(client, packets.publish("t", b"x", 2, 7))
-        self.say(client, packets.ack(0x62, 7))
-        self.assertEqual(self.found(), [(b"c", b"t", 2, b"x")])
+        self.send(client, packets.publish("t", b"x", 2, 7))
+        self.send(client, packets.ack(0x62, 7))
+        self.assertEqual(self.messages(), [(b"c", b"t", 2, b"x")])
 
     # Origins
 
     def origin(self, properties):
         """The flags and the payload of a message with these properties."""
-        before = len(self.found())
+        before = len(self.messages())
         client = self.come(packets5.connect("bridge"))
-        self.say(client, packets5.publish("t", b"x", 1, 7, properties))
-        self.say(client, GOODBYE)
-        (found,) = self.found()[before:]
+        self.send(client, packets5.publish("t", b"x", 1, 7, properties))
+        self.send(client, packets.DISCONNECT)
+        (found,) = self.messages()[before:]
         return found[2:]
 
     def test_an_origin_is_found_among_all_other_properties(self):
-        mine = user("slotmq-origin", FROM)
-        others = [
-            b"\x01\x01",
-            b"\x02\0\0\0\x3c",
-            b"\x03\0\x01a",
-            b"\x08\0\x01r",
-            binary(b"\x26" * 9),
-        ]
-        others.append(user("\x26", "&&"))
-        for properties in (mine, mine + b"".join(others), b"".join(others) + mine):
-            self.assertEqual(self.origin(properties), (1 | ORIGIN, KEPT + b"x"))
+        origin = user("slotmq-origin", FROM)
+        others = b"\x01\x01\x02\0\0\0\x3c\x03\0\x01a\x08\0\x01r"
+        others += binary(b"\x26" * 9) + user("\x26", "&&")
+        for properties in (origin, origin + others, others + origin):
+            self.assertEqual(self.origin(properties), (1 | ORIGIN, RECORDED + b"x"))
         upper = user("slotmq-origin", FROM.decode().upper())
-        self.assertEqual(self.origin(upper), (1 | ORIGIN, KEPT + b"x"))
+        self.assertEqual(self.origin(upper), (1 | ORIGIN, RECORDED + b"x"))
 
-    def test_what_looks_like_an_origin_within_another_property_is_none(self):
+    def test_the_bytes_of_an_origin_within_another_property_are_ignored(self):
         false = user("slotmq-origin", b"f" * 32)
-        said = "slotmq-origin" + FROM.decode()
-        covers = [user("k", said), user(said, "v"), b"\x03" + packets.text(said)]
+        text = "slotmq-origin" + FROM.decode()
+        covers = [user("k", text), user(text, "v"), b"\x03" + packets.text(text)]
         covers += [binary(false), binary(b"x" + false + false)]
         for cover in covers:
             self.assertEqual(self.origin(cover), (1, b"x"))
             true = user("slotmq-origin", FROM)
-            self.assertEqual(self.origin(cover + true), (1 | ORIGIN, KEPT + b"x"))
+            self.assertEqual(self.origin(cover + true), (1 | ORIGIN, RECORDED + b"x"))
 
-    def test_what_is_not_32_hexadecimal_digits_is_no_origin(self):
+    def test_an_origin_that_is_not_32_hexadecimal_digits_is_ignored(self):
         for digit in "/:@G`g \x10\x19\u00e6":
             data = digit.encode()
             value = FROM[: 32 - len(data)] + data

@@ -1,4 +1,4 @@
-"""The fast way of messages into the recorder's buffer: every size, flag and QoS, byte by byte."""
+"""The recorder's fast path copies messages into its buffer: every size, flag and QoS."""
 
 import unittest
 from binascii import crc32
@@ -12,20 +12,19 @@ from slotmq.platform.arrays import u16
 
 BLOCK = 4096
 FILL, SEQ, SPACE, THIS = 0, 4, 7, 15
-KNOWN = 2  # the mark of what the segment has defined
+KNOWN = 2  # the number of the segment, in what it has defined
 CONN, CLIENT = 1, 3
 
 
-class TestTap(unittest.TestCase):
+class TestFastPath(unittest.TestCase):
     def setUp(self):
-        make, self.add_all = self.way()
+        make, self.add_all = self.functions()
         self.out = bytearray(BLOCK + 400)
         self.topics = Names(8, 512)
         self.sessions = u16(4)
         self.sessions[CONN] = CLIENT
         defined = bytearray(8), bytearray(8)
-        made = make(self.out, BLOCK, *defined, self.sessions, self.topics)
-        self.o, self.kept = made
+        self.o, self.kept = make(self.out, BLOCK, *defined, self.sessions, self.topics)
         self.defined = defined
         self.o[THIS] = KNOWN
         defined[1][CLIENT] = KNOWN
@@ -33,13 +32,13 @@ class TestTap(unittest.TestCase):
             defined[0][self.topics.add(0, name, 0, len(name))] = KNOWN
         self.o[SPACE] = 1 << 20
 
-    def way(self):
+    def functions(self):
         return best()
 
-    def record(self, said):
+    def record(self, packets):
         """(type, flags, seq, client, topic, payload) of the records of these packets."""
         start = self.o[FILL] = 0
-        taken = self.add_all(7, CONN, self.o, self.topics, bytearray(said), 0, len(said))
+        taken = self.add_all(7, CONN, self.o, self.topics, bytearray(packets), 0, len(packets))
         found = []
         while start < self.o[FILL]:
             crc, total, kind, flags, seq, ticks, client, topic = unpack(
@@ -59,49 +58,48 @@ class TestTap(unittest.TestCase):
         for n in range(150):
             payload = bytes([(k * 37 + n) & 255 for k in range(n)])
             for qos in (0, 1, 2):
-                said = publish(
-                    "t", payload, qos, qos and 9, retain=n % 2 == 1, dup=qos and n % 3 == 0
-                )
+                retain, dup = n % 2 == 1, bool(qos and n % 3 == 0)
+                sent = publish("t", payload, qos, qos and 9, retain=retain, dup=dup)
                 seq = self.o[SEQ]
-                taken, found = self.record(said + said)
-                flags = qos | 4 * (n % 2) | 8 * bool(qos and n % 3 == 0)
+                taken, found = self.record(sent + sent)
+                flags = qos | 4 * retain | 8 * dup
                 wanted = [(2, flags, seq + k, CLIENT, b"t", payload) for k in range(2)]
-                self.assertEqual((taken, found), (2 * len(said), wanted))
+                self.assertEqual((taken, found), (2 * len(sent), wanted))
 
-    def test_headers_that_differ_in_their_seq_only_and_by_any_number_of_bits(self):
+    def test_sequence_numbers_in_which_any_number_of_bits_changes(self):
         for bits in range(1, 30):
             self.o[SEQ] = (1 << bits) - 2
             _, found = self.record(publish("t", b"x" * bits) * 4)
             self.assertEqual([each[2] for each in found], [(1 << bits) + k for k in range(-2, 2)])
 
-    def test_topics_that_differ_late_early_and_not(self):
+    def test_topics_that_are_equal_or_differ_early_or_late(self):
         names = ["room/1/temperature", "room/2/temperature", "t", "t", "room/2/temperature"]
-        said = b"".join([publish(name, b"%d" % k) for k, name in enumerate(names)])
-        _, found = self.record(said + b"\xc0\0" + said)
+        sent = b"".join([publish(name, b"%d" % k) for k, name in enumerate(names)])
+        _, found = self.record(sent + b"\xc0\0" + sent)
         self.assertEqual([each[4].decode() for each in found], names + names)
 
-    def test_what_it_leaves_it_tells_and_changes_nothing(self):
+    def test_it_stops_before_a_message_that_it_cannot_record(self):
         one = publish("t", b"x" * 40)
         unknown = publish("unknown", b"x")
         self.assertEqual(self.record(one + unknown + one)[0], len(one))
-        self.o[SPACE] = 130  # there is room in the segment for two
+        self.o[SPACE] = 130  # free space for two in the segment
         taken, found = self.record(one * 3)
         self.assertEqual((taken, len(found), self.o[SPACE]), (2 * len(one), 2, 130 - 2 * 60))
         self.o[SPACE] = 1 << 20
         seq = self.o[SEQ]
-        self.defined[1][CLIENT] = 0  # its DEF is missing
+        self.defined[1][CLIENT] = 0  # its definition is missing
         self.assertEqual(self.record(one), (0, []))
         self.assertEqual((self.o[SEQ], self.o[SPACE]), (seq, 1 << 20))
 
-    def test_a_full_buffer_is_left_before_it_overflows(self):
+    def test_it_stops_before_the_buffer_overflows(self):
         one = publish("t", b"x" * 100)
         taken, found = self.record(one * 60)
         self.assertTrue(BLOCK - 120 < self.o[FILL] <= len(self.out))
         self.assertEqual(taken, len(found) * len(one))
 
 
-class TestTapOfABoard(TestTap):
-    """The code that a small heap has; on CPython it is the same."""
+class TestFastPathOfASmallHeap(TestFastPath):
+    """The code for a small heap; on CPython it is the same."""
 
-    def way(self):
+    def functions(self):
         return make, add_all

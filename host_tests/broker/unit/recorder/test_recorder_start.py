@@ -1,11 +1,10 @@
-"""A recorder that begins when a journal has been read: what it writes then is of then."""
+"""A recorder that is made before a journal is read and started after it."""
 
-import os
 import unittest
 from struct import unpack_from
 
-import scratch
 from fakes import World
+from recorder_case import new_folder, read
 
 from slotmq import Broker, Limits, Settings
 from slotmq.platform import ondemand
@@ -23,19 +22,16 @@ class App:
 
 
 class TestStart(unittest.TestCase):
-    def test_its_first_records_are_of_its_start(self):
+    def test_its_first_records_have_the_time_of_the_start(self):
         world = World(Broker(Limits(), Settings(sys_interval=0)))
         settings = world.broker.settings
         settings.record = (b"#",)
         settings.record_segment_size = 4096
-        folder = scratch.path() + "/"
-        os.mkdir(folder)  # noqa: PTH102
-        rec = start._made(world.broker, settings, folder).rec
+        rec = start._made(world.broker, settings, new_folder()).rec
         world.clock.ms += READING_MS
         start.start(App(world.broker))
         rec.flush()
-        with open(files.path(rec, 0), "rb") as file:  # noqa: PTH123
-            data = file.read()
+        data = read(rec, 0)
         files.close(rec)
         ondemand.forget_all()
         at, found = HEADER, []
@@ -43,7 +39,3 @@ class TestStart(unittest.TestCase):
             found.append(unpack_from("<I", data, at + TICKS)[0])
             at += unpack_from("<H", data, at + 4)[0]
         self.assertEqual(found, [READING_MS] * 2)  # EVENT boot, and the ANCHOR of the clock
-
-
-if __name__ == "__main__":
-    unittest.main()

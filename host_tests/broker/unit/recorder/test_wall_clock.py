@@ -1,8 +1,8 @@
-"""The time that a recorder was told once, told anew in each segment; on both runtimes."""
+"""A recorder that got the time of day once writes an anchor of it in each segment."""
 
 from struct import unpack
 
-from recorder_case import ANCHOR, RecorderCase, records
+from recorder_case import ANCHOR, RecorderCase, read, records
 
 from slotmq.recorder import wall_clock
 
@@ -14,20 +14,20 @@ BEGAN = 1795320988
 MOST = 0xFFFFFFFF
 
 
-class TestRecordTime(RecorderCase):
+class TestWallClock(RecorderCase):
     def at(self, rec, seconds):
-        """So long after the start."""
+        """It is so long after the start."""
         rec.now = seconds * 10
         rec.o[TICKS] = seconds * 1000 & MASK
 
-    def told(self, rec):
+    def anchors(self, rec):
         """(quality, milliseconds since 1970, error bound) at the head of the next segment."""
         before = rec.segment
         while rec.segment == before:
-            self.say(rec, b"x" * 100)
+            self.record(rec, b"x" * 100)
         self.assertTrue(rec.flush())
         found = []
-        for kind, quality, _, payload in records(self.read(rec, rec.segment)):
+        for kind, quality, _, payload in records(read(rec, rec.segment)):
             if kind == ANCHOR:
                 seconds, ms, error = unpack("<IHI", payload)
                 found.append((quality, seconds * 1000 + ms, error))
@@ -41,35 +41,35 @@ class TestRecordTime(RecorderCase):
             self.at(rec, day * DAY)
             passed = day * DAY - 1
             true = (BEGAN + passed) * 1000 + 250
-            self.assertEqual(self.told(rec), [(NTP, true, 50 + passed // 10)])
+            self.assertEqual(self.anchors(rec), [(NTP, true, 50 + passed // 10)])
 
-    def test_it_is_right_after_a_year_in_which_nothing_passed(self):
+    def test_after_a_year_without_a_message_the_time_is_right(self):
         rec = self.boot()
         self.at(rec, 0)
         wall_clock.anchor(rec, NTP, BEGAN, 0, 50)
         year = 365 * DAY
         self.at(rec, year)
-        ((_, ms, error),) = self.told(rec)
+        ((_, ms, error),) = self.anchors(rec)
         self.assertEqual(ms, (BEGAN + year) * 1000)
         self.assertEqual(error, 50 + year // 10)  # of 100 ppm 53 minutes
 
-    def test_what_a_record_cannot_say_is_not_told(self):
+    def test_a_time_that_no_record_can_hold_is_left_out(self):
         for seconds, error in ((BEGAN, MOST), (MOST, 40)):
             rec = self.boot(size=1024, most=8)
             self.at(rec, 0)
             wall_clock.anchor(rec, BY_MESSAGE, seconds, 0, error)
             self.at(rec, 10)
-            self.assertEqual(self.told(rec), [])
+            self.assertEqual(self.anchors(rec), [])
             self.assertTrue(rec.is_open)
-            self.empty(rec)
+            self.clear(rec)
 
-    def test_a_worse_time_does_not_take_the_place_of_a_better_one(self):
+    def test_a_less_exact_time_does_not_replace_a_better_one(self):
         rec = self.boot()
         self.at(rec, 0)
         wall_clock.anchor(rec, NTP, BEGAN, 0, 50)
         self.at(rec, 100)
         wall_clock.anchor(rec, BY_MESSAGE, BEGAN + 7000, 0, 5000)
-        self.assertEqual(self.told(rec), [(NTP, (BEGAN + 100) * 1000, 60)])
-        self.at(rec, DAY)  # what is known may be wrong by 8.69 s now
+        self.assertEqual(self.anchors(rec), [(NTP, (BEGAN + 100) * 1000, 60)])
+        self.at(rec, DAY)  # by now it may be wrong by 8.69 s
         wall_clock.anchor(rec, BY_MESSAGE, BEGAN + DAY, 0, 5000)
-        self.assertEqual(self.told(rec), [(BY_MESSAGE, (BEGAN + DAY) * 1000, 5000)])
+        self.assertEqual(self.anchors(rec), [(BY_MESSAGE, (BEGAN + DAY) * 1000, 5000)])

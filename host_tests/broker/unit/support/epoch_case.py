@@ -1,23 +1,22 @@
-# epoch_case.py - a broker whose clock is about to have a new zero, and all times that it stores.
-import os
+# epoch_case.py - a broker whose clock is about to begin a new epoch, and all times that it stores.
 import unittest
 
-import scratch
 from fakes import Client, Stream, World
 from memory_medium import MemoryMedium
+from recorder_case import attach
 
 from slotmq import Broker, Limits, Settings
 from slotmq.journal.restore import restore
-from slotmq.recorder import files, start
+from slotmq.recorder import files
 from slotmq.tables import epoch
 
 NONE = 0xFFFF
 EPOCH = 259200000  # tenths of a second
-MOST = 1 << 30  # what is less is a small integer
+MOST = 1 << 30  # below that are small integers
 NEVER = MOST - 1
 LEAST = -0x20000000
 YEARS = 100 * 365 * 86400 * 10
-TIMES = YEARS // EPOCH + 1  # of so many epochs
+TIMES = YEARS // EPOCH + 1  # epochs in a hundred years
 
 
 class EpochCase(unittest.TestCase):
@@ -27,23 +26,15 @@ class EpochCase(unittest.TestCase):
         self.medium = MemoryMedium()
         self.start()
 
-    def start(self, keeps=True):
+    def start(self, journal=True):
         names = {"sys_interval": 10, "retry_interval": 20, "connect_timeout": 15}
         self.broker = Broker(Limits(), Settings(packet_timeout=7, **names))
         self.world = World(self.broker)
         self.five = self.broker.five
         if self.recording:
-            settings = self.broker.settings
-            settings.record = (b"#",)
-            settings.record_flush_interval = 10
-            settings.record_segment_size = 4096
-            settings.record_events = True
-            settings.remote_admin = False
-            self.folder = scratch.path() + "/"
-            os.mkdir(self.folder)  # noqa: PTH102
-            self.interceptor = start.attach(self.broker, settings, self.folder)
+            self.interceptor = attach(self.broker, record_flush_interval=10, record_events=True)
             self.rec = self.interceptor.rec
-        if keeps:
+        if journal:
             restore(self.broker, self.medium, lambda text: None)
 
     def tearDown(self):
@@ -54,15 +45,15 @@ class EpochCase(unittest.TestCase):
         self.medium = self.medium.after_the_cut()
         self.start()
 
-    def come(self, said):
+    def come(self, first):
         client = Client(Stream())
         self.world.listener.waiting.append(client.stream)
-        client.send(said)
+        client.send(first)
         self.world.turn(3)
         return client
 
     def near(self, tenths):
-        """So long before the boundary, as if nothing had passed since the last one."""
+        """The clock is so long before the next epoch; nothing that is stored gets older."""
         epoch.take(self.broker, self.broker.now - (EPOCH - tenths))
         self.broker.carried[7] -= 1
         self.assertEqual(self.broker.now, EPOCH - tenths)
@@ -75,11 +66,8 @@ class EpochCase(unittest.TestCase):
         """Every time that is stored: (name, time)."""
         b, loop, c = self.broker, self.world.loop, self.broker.conns
         found = [("now", b.now), ("next_tick", loop.next_tick)]
-        columns = {
-            "opened": c.opened,
-            "last_activity": c.last_activity,
-            "buffered_since": c.buffered_since,
-        }
+        columns = {"opened": c.opened, "last_activity": c.last_activity}
+        columns["buffered_since"] = c.buffered_since
         columns["clock"] = b.clock
         columns["progress"] = b.sessions.progress
         columns["left"] = b.sessions.left
@@ -98,7 +86,7 @@ class EpochCase(unittest.TestCase):
             found += [("saved", b.journal.saved), ("journal.retry_at", b.journal.retry_at)]
         if b.record:
             it, rec = b.record, b.record.rec
-            found += [("due", it.due), ("flushed", it.flushed), ("stayed", it.stayed)]
+            found += [("due", it.due), ("flushed", it.flushed), ("time_at", it.time_at)]
             found += [("heap_at", it.heap_at), ("rec.now", rec.now)]
             if rec.retry_at != NEVER:
                 found.append(("rec.retry_at", rec.retry_at))

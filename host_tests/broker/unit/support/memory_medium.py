@@ -1,5 +1,5 @@
-# memory_medium.py - a medium for journals that is a few bytes in memory, and can lose its
-# power after any number of bytes. It allocates, and lifts the loop's lock for that.
+# memory_medium.py - a medium for journals in memory, which can lose its power after any number of
+# bytes. It allocates, and unlocks the heap for that.
 from slotmq.platform import heap
 
 
@@ -14,25 +14,26 @@ class MemoryMedium:
 
     def __init__(self, capacity=1 << 20, kept=None):
         self.capacity = capacity
-        self.kept = kept or {}  # generation: bytes that are durable
+        self.kept = kept or {}  # generation: durable bytes
         self.current = max(self.kept) if self.kept else 0
         self.making = None
         self.is_open = True
         self.error = 28  # ENOSPC
-        self.lost = b""  # appended, and not yet durable
-        self.power = 1 << 30  # bytes until it is cut
+        self.lost = b""  # appended but not durable
+        self.power = 1 << 30  # bytes until the power fails
         self.space = 1 << 30  # bytes until it is full
         self.syncs = self.synced = 0
 
     @property
     def end(self):
-        return len(self.kept[self._where()]) + len(self.lost)
+        return len(self.kept[self._written()]) + len(self.lost)
 
-    def _where(self):
+    def _written(self):
+        # The generation that is written.
         return self.current if self.making is None else self.making
 
     def written_bytes(self):
-        """So many have become durable since it was made."""
+        """Bytes that became durable since it was made."""
         return self.synced
 
     def generations(self):
@@ -51,61 +52,37 @@ class MemoryMedium:
         return n <= self.space
 
     def begin(self, generation):
-        heap.lift()
-        try:
-            self._begin(generation)
-        finally:
-            heap.drop()
-
-    def _begin(self, generation):
-        self.is_open = True
-        self.making = generation
-        self.kept[generation] = b""
-        self.lost = b""
+        with heap.lifted:
+            self.is_open = True
+            self.making = generation
+            self.kept[generation] = b""
+            self.lost = b""
 
     def append(self, buf, off, n):
-        heap.lift()
-        try:
-            self._append(buf, off, n)
-        finally:
-            heap.drop()
-
-    def _append(self, buf, off, n):
-        if n > self.space or not self.is_open:
-            raise OSError(self.error, "full")
-        self.space -= n
-        self.lost += bytes(buf[off : off + n])
+        with heap.lifted:
+            if n > self.space or not self.is_open:
+                raise OSError(self.error, "full")
+            self.space -= n
+            self.lost += bytes(buf[off : off + n])
 
     def sync(self):
-        heap.lift()
-        try:
-            self._sync()
-        finally:
-            heap.drop()
-
-    def _sync(self):
-        self.syncs += 1
-        self.synced += len(self.lost)
-        done = self.lost[: self.power]
-        self.power -= len(self.lost)
-        self.kept[self._where()] += done
-        if self.power < 0:
-            raise PowerCut
-        self.lost = b""
+        with heap.lifted:
+            self.syncs += 1
+            self.synced += len(self.lost)
+            done = self.lost[: self.power]
+            self.power -= len(self.lost)
+            self.kept[self._written()] += done
+            if self.power < 0:
+                raise PowerCut
+            self.lost = b""
 
     def switch(self):
-        heap.lift()
-        try:
-            self._switch()
-        finally:
-            heap.drop()
-
-    def _switch(self):
-        before = self.current
-        self.current = self.making
-        self.making = None
-        if before != self.current:
-            self.kept.pop(before, None)
+        with heap.lifted:
+            before = self.current
+            self.current = self.making
+            self.making = None
+            if before != self.current:
+                self.kept.pop(before, None)
 
     def close(self):
         self.is_open = False
@@ -118,7 +95,7 @@ class MemoryMedium:
         return f"damaged-{generation}"
 
     def after_the_cut(self):
-        """What the next start finds: a generation that was not switched to is not there."""
+        """What the next start finds: not a generation that was begun and not finished."""
         kept = dict(self.kept)
         if self.making is not None:
             kept.pop(self.making, None)

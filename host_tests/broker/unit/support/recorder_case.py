@@ -1,29 +1,52 @@
-"""A Recorder without a broker, in a folder of its own, and what its segments hold."""
+"""A recorder without a broker or with one, in a folder of its own; reads its segments."""
 
 import os
 import unittest
-from binascii import crc32
+from binascii import crc32, hexlify
 from struct import unpack
 
 import scratch
+from turns5_case import Turns5
 
 from slotmq import Limits
 from slotmq.fast import Names
+from slotmq.platform import ondemand
 from slotmq.platform.arrays import u16
-from slotmq.recorder import files, segments
+from slotmq.recorder import files, segments, start
 from slotmq.recorder.writer import Recorder
 
 NONE = 0xFFFF
 DEF, MESSAGE, EVENT, ANCHOR, GAP = 1, 2, 3, 4, 5
 
 
+def new_folder():
+    folder = scratch.path() + "/"
+    os.mkdir(folder)  # noqa: PTH102
+    return folder
+
+
+def attach(broker, folder=None, **options):
+    """A recorder of all messages of this broker; its interceptor."""
+    values = {"record": (b"#",), "record_segment_size": 4096, "record_events": False}
+    values["remote_admin"] = False
+    values.update(options)
+    for name, value in values.items():
+        setattr(broker.settings, name, value)
+    return start.attach(broker, broker.settings, folder or new_folder())
+
+
+def read(rec, segment):
+    with open(files.path(rec, segment), "rb") as file:  # noqa: PTH123
+        return file.read()
+
+
 def records(data):
     """(type, flags, seq, payload) of the whole records of a segment."""
-    return [each[:4] for each in whole_records(data)]
+    return [each[:4] for each in all_fields(data)]
 
 
-def whole_records(data):
-    """The same, and the ids of client and topic."""
+def all_fields(data):
+    """The same, with the ids of client and topic."""
     found = []
     at = 32
     while at + 20 <= len(data):
@@ -40,7 +63,7 @@ def messages(data):
     found = []
     names = {NONE: b""}
     topics = {}
-    for kind, flags, _, payload, client, topic in whole_records(data):
+    for kind, flags, _, payload, client, topic in all_fields(data):
         if kind == DEF and flags:
             topics[topic] = payload
         elif kind == DEF:
@@ -52,9 +75,7 @@ def messages(data):
 
 class RecorderCase(unittest.TestCase):
     def setUp(self):
-        self.folder = scratch.path() + "/"
-        os.mkdir(self.folder)  # noqa: PTH102
-
+        self.folder = new_folder()
         self.rec = None
 
     def tearDown(self):
@@ -70,19 +91,49 @@ class RecorderCase(unittest.TestCase):
         segments.event(rec, 1, b"\0")
         return rec
 
-    def say(self, rec, payload, topic=b"t"):
+    def record(self, rec, payload, topic=b"t"):
         buf = topic + payload
         rec.message(NONE, buf, 0, len(topic), 0, buf, len(topic), len(payload))
-
-    def read(self, rec, segment):
-        with open(files.path(rec, segment), "rb") as file:  # noqa: PTH123
-            return file.read()
 
     def payloads(self, data):
         return [payload for kind, _, _, payload in records(data) if kind == MESSAGE]
 
-    def empty(self, rec):
-        """A ring as before its first start."""
+    def clear(self, rec):
+        """Remove all segments."""
         files.close(rec)
         for segment in files.look(rec):
             os.remove(files.path(rec, segment))  # noqa: PTH107
+
+
+class BrokerRecorderCase(Turns5):
+    def start(self, limits=None, remote=False, interval=10, **settings):
+        super().start(limits, **settings)
+        interceptor = attach(self.broker, remote_admin=remote, record_flush_interval=interval)
+        self.rec = interceptor.rec
+
+    def tearDown(self):
+        if self.broker.record.remote:
+            self.broker.record.remote = False
+            self.broker.publish(self.topic("head"), b"", retain=True)
+        files.close(self.rec)
+        super().tearDown()
+        ondemand.forget_all()
+
+    def restart(self, *args, **options):
+        self.tearDown()
+        self.start(*args, **options)
+
+    def topic(self, name):
+        return f"$SLOTMQ/record/{hexlify(self.rec.board).decode()}/{name}"
+
+    def send(self, client, data):
+        client.send(data)
+        self.world.turn(3)
+
+    def segments(self):
+        """The content of each segment."""
+        self.assertTrue(self.rec.flush())
+        return [read(self.rec, segment) for segment in files.look(self.rec)]
+
+    def records(self):
+        return [record for data in self.segments() for record in records(data)]
