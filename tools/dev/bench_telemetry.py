@@ -1,9 +1,9 @@
-"""`make bench-telemetry`: what decoding and the tables cost, into docs/benchmarks-telemetry.md.
+"""`make bench-telemetry`: measures decoder and tables for docs/benchmarks-telemetry.md.
 
     python -m slotmq_tools.dev.bench_telemetry [--records N] [--write FILE]
 
-CPU seconds are the sum over all processes: the JVM, Spark's Python workers, this one. They are
-reliable even on a machine that does other work at the same time.
+CPU seconds are the sum over all processes: the JVM, Spark's Python workers, this one. Unlike wall
+time they are reliable on a busy machine.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from . import bench_telemetry_data as data
 PAGE = Path(__file__).parents[2] / "docs/benchmarks-telemetry.md"
 LEAST_RATIO, MOST_GROWTH = 0.5, 2.2
 ROUNDS = 3
-_LOOK_S = 0.2
+_SAMPLE_S = 0.2
 PLAIN, TASKS, ROWS = (
     "a plain process",
     "Spark, local[2], as bronze is made",
@@ -42,19 +42,18 @@ PLAIN, TASKS, ROWS = (
 
 @dataclass(frozen=True)
 class Cost:
-    """What one piece of work took."""
+    """The cost of a piece of work."""
 
     cpu: float
     wall: float
-    memory: int  # bytes that all processes held at most, as often as they were looked at
+    memory: int  # peak of the sampled bytes of all processes together
 
 
 class Meter:
-    """CPU seconds and memory of this process and of all below it, those too that have ended.
+    """CPU seconds and memory of this process and its descendants, also of those that have ended.
 
-    Spark's daemon lets its workers end without waiting for them, so that no parent is told what
-    they took: each is looked at some times a second, and what was seen last of it counts. Of the
-    memory of all together what counts is the most that was seen at once.
+    Spark's daemon does not wait for its workers, so their CPU time is not added to a parent's.
+    Therefore all processes are sampled some times a second, and the last sample of each counts.
     """
 
     def __init__(self) -> None:
@@ -62,34 +61,34 @@ class Meter:
         self._most = 0
         self._ended = threading.Event()
         self._lock = threading.Lock()
-        self._looking = threading.Thread(target=self._look_often, daemon=True)
+        self._sampler = threading.Thread(target=self._sample_repeatedly, daemon=True)
 
     def __enter__(self) -> Meter:
-        self._looking.start()
+        self._sampler.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
-        self._looking.join()
+        self._sampler.join()
 
-    def _look_often(self) -> None:
-        while not self._ended.wait(_LOOK_S):
+    def _sample_repeatedly(self) -> None:
+        while not self._ended.wait(_SAMPLE_S):
             self.cpu()
 
     def cpu(self) -> float:
         """Seconds so far."""
         with self._lock:
-            held = 0
+            memory = 0
             for process in everybody():
                 with suppress(psutil.NoSuchProcess):
                     times = process.cpu_times()
                     self._seen[process] = times.user + times.system
-                    held += process.memory_info().rss
-            self._most = max(self._most, held)
+                    memory += process.memory_info().rss
+            self._most = max(self._most, memory)
             return sum(self._seen.values())
 
     def cost(self, work: Callable[[], object], name: str = "") -> Cost:
-        """What it takes; with a name it is told at once, since all of it takes long."""
+        """The cost of this work; with a name it is printed at once, as progress."""
         with self._lock:
             self._most = 0
         before, start = self.cpu(), time.monotonic()
@@ -101,12 +100,12 @@ class Meter:
 
 
 def everybody() -> list[psutil.Process]:
-    """This process and all below it."""
+    """This process and its descendants."""
     return [psutil.Process(), *psutil.Process().children(recursive=True)]
 
 
 def plain(folder: Path) -> int:
-    """The decoder in this process; how many rows it made."""
+    """The decoder in this process; -> the number of rows."""
     parts = manifest.parts(manifest.read(folder))
     return sum(
         batch.num_rows
@@ -117,18 +116,18 @@ def plain(folder: Path) -> int:
 
 
 def spark_decodes(spark: SparkSession, folder: Path) -> int:
-    """The same as bronze does it, in Spark's tasks and without writing."""
+    """The decoder in Spark's tasks, as for bronze, without writing; -> the number of rows."""
     return sum(bronze_files.decode(spark, folder, manifest.read(folder), None))
 
 
 def spark_reads(spark: SparkSession, folder: Path) -> None:
-    """Every row handed to the JVM, as queries on the format itself have it."""
+    """Pass every row to the JVM, as queries on the format do."""
     frames = spark.read.format(harvest_source.NAME).option("path", str(folder)).load()
     frames.write.format("noop").mode("overwrite").save()
 
 
 def decoders(meter: Meter, spark: SparkSession, folder: Path) -> dict[str, Cost]:
-    """Each in turns, so that all meet the same machine; of ROUNDS the one with the least CPU."""
+    """Each decoder in turns; of ROUNDS the one with the least CPU counts."""
     ways: dict[str, Callable[[], object]] = {
         PLAIN: lambda: plain(folder),
         TASKS: lambda: spark_decodes(spark, folder),
@@ -139,7 +138,7 @@ def decoders(meter: Meter, spark: SparkSession, folder: Path) -> dict[str, Cost]
 
 
 def pipeline(meter: Meter, spark: SparkSession, folder: Path, lake: Lake) -> dict[str, Cost]:
-    """Every step, on its own."""
+    """The cost of each step."""
     return {
         "bronze": meter.cost(lambda: bronze.ingest(spark, folder, lake), "bronze"),
         "silver": meter.cost(lambda: build.build_silver(spark, lake), "silver"),
@@ -155,7 +154,7 @@ _WINDOWS = (
 
 
 def windows(meter: Meter, spark: SparkSession, lake: Lake) -> dict[str, Cost]:
-    """One query, the numbers of each topic in each hour, on the same files."""
+    """One query on the same files: statistics of each topic in each hour."""
     rows = build.read(spark, lake, "silver", "messages", build.SILVER["messages"])
     rows.createOrReplaceTempView("messages")
     text = (
@@ -178,7 +177,7 @@ class Figures:
 
     records: int
     decoders: dict[str, Cost]
-    steps: dict[int, dict[str, Cost]]  # by how many records
+    steps: dict[int, dict[str, Cost]]  # by number of records
     windows: dict[str, Cost]
 
     @property
@@ -246,7 +245,7 @@ def page(figures: Figures, command: str) -> str:
         f" (target: at most {MOST_GROWTH}). All processes together used at most "
         + " and ".join(f"{max(c.memory for c in s.values()) >> 20:,} MB"
                        for s in figures.steps.values())
-        + f" of memory while the steps ran, sampled {1 / _LOOK_S:.0f} times a second.\n",
+        + f" of memory while the steps ran, sampled {1 / _SAMPLE_S:.0f} times a second.\n",
         "| statistics of each topic in each hour, from the same files | CPU s | wall s |",
         "| --- | ---: | ---: |",
         *(f"| {n} | {c.cpu:.1f} | {c.wall:.1f} |" for n, c in figures.windows.items()),

@@ -1,4 +1,4 @@
-"""Much to decode, quickly made: one board's ring, copied for the others under other names."""
+"""Makes a large harvest folder quickly: one board's ring, copied for other boards."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from ..telemetry.season import writer as w
 SIZE = 65536
 BOARDS = 40
 START = 1_772_323_200_000
-_PLACE = b"site/00/"  # what differs from board to board
+_PLACE = b"site/00/"  # part of each topic; the number is the board's
 _BUNDLE = 128  # segments
 
 
 @dataclass
 class Template:
-    """A segment, and where its definitions of topics are."""
+    """A segment, and the offsets of its topic definitions."""
 
     data: bytearray
     topics: list[int]
 
 
 def make(folder: Path, records: int) -> None:
-    """A harvest folder with about so many records of BOARDS boards."""
+    """Write a harvest folder with about so many records of BOARDS boards."""
     templates = ring(records // BOARDS)
     (folder / "bundles").mkdir(parents=True)
     waiting: list[bytes] = []
@@ -46,9 +46,9 @@ def make(folder: Path, records: int) -> None:
 def _bundle(folder: Path, number: int, segments: list[bytes]) -> str:
     path = f"bundles/{number:05}.smq"
     (folder / path).write_bytes(b"".join(segments))
-    told = {"path": path, "size": len(segments) * SIZE, "segment_size": SIZE,
+    entry = {"path": path, "size": len(segments) * SIZE, "segment_size": SIZE,
             "harvested": START / 1000 + 90 * 86400}  # fmt: skip
-    return json.dumps(told) + "\n"
+    return json.dumps(entry) + "\n"
 
 
 def ring(records: int) -> list[Template]:
@@ -104,7 +104,7 @@ def _payload(random: Random, seq: int) -> bytes:
 
 
 def copy(template: Template, board: int) -> bytes:
-    """The same segment as another board has it, its topics in another place."""
+    """The same segment of another board, with the topics of its site."""
     data = bytearray(template.data.ljust(SIZE, b"\xff"))
     data[8:16] = struct.pack(">Q", 0x286F_0000_0000_0000 + board)
     data[28:32] = struct.pack("<I", zlib.crc32(data[:28]))

@@ -1,8 +1,8 @@
-"""Puts mosquitto_pub and mosquitto_sub into a folder, for who wants to try the broker out.
+"""Puts mosquitto_pub and mosquitto_sub into a folder, to try the broker out.
 
     python -m slotmq_tools.dev.clients FOLDER
 
-They are scripts that start Debian's clients out of the cache, so nothing takes root.
+They are scripts that start Debian's clients from the cache, so nothing needs root.
 """
 
 import shlex
@@ -14,7 +14,7 @@ from ..peers import mosquitto
 
 
 def main() -> int:
-    """Write them into the folder that is the only argument, and say so."""
+    """Write both scripts into the folder in the only argument; -> exit status."""
     folder = Path(sys.argv[1])
     try:
         commands = {"mosquitto_pub": mosquitto.publish(), "mosquitto_sub": mosquitto.subscribe()}

@@ -1,8 +1,8 @@
-"""Fetches everything at once that tests and benchmarks would otherwise fetch when needed.
+"""Fetches everything that tests and benchmarks would otherwise fetch when they need it.
 
     python -m slotmq_tools.dev.fetch
 
-Prints one line for each when it is there, and takes a second when all of it is in the cache.
+Prints a line for each package. If everything is in the cache, it takes a second.
 """
 
 import subprocess
@@ -15,7 +15,7 @@ from ..peers import mosquitto, node, stubs, valgrind
 
 
 def main() -> int:
-    """Fetch, and say what there is now."""
+    """Fetch and list everything; -> exit status."""
     try:
         for line in _fetch_all():
             print(line, flush=True)

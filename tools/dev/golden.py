@@ -1,11 +1,11 @@
-"""Makes the golden segments: what the recorder writes of a few small scenes.
+"""Makes the golden segments: files that the recorder writes in a few small scenes.
 
     python -m slotmq_tools.dev.golden [--check] [FOLDER]
 
-The board's own code writes them, with a clock that stands where a scene puts it, so that
-each run gives the same bytes. Beside each segment stands what it holds, as JSON, read by a
-decoder that knows nothing of the writer. Whoever reads segments tests itself by these
-files; --check says which of them the code would write otherwise today.
+The board's own code writes them with a simulated clock, so that each run gives the same bytes. A
+JSON file beside each segment has its content, from a decoder that shares no code with the writer.
+All readers of segments are tested with these files. --check lists the files that the code writes
+differently today.
 """
 
 import json
@@ -35,18 +35,18 @@ BOOT, CONNECT, DISCONNECT, WILL, TAKEOVER, SUBSCRIBE, FULL, LOW, UNSUBSCRIBE = r
 
 
 class Broken:
-    """A file of a medium that fails."""
+    """A file on a medium that fails."""
 
     def write(self, _: object) -> None:
-        """Nothing is written any more."""
+        """Fail."""
         raise OSError(5, "write")
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing."""
 
 
 class Scene:
-    """A recorder whose clock is moved by hand."""
+    """A recorder whose clock the scene sets."""
 
     def __init__(self, folder: Path, size: int, budget: int, boot: int, **options: Any) -> None:
         self.clients = Names(8, 8 * 64)
@@ -121,7 +121,7 @@ def everything(folder: Path) -> None:
 
 
 def ring(folder: Path) -> None:
-    """Segments of 512 bytes, of which three are kept; ids are defined anew in each."""
+    """A ring of three segments of 512 bytes; each defines its ids."""
     scene = Scene(folder, 512, 1536, 2).at(0).begin()
     scene.anchor(4, UNIX, 0, 20)
     sensors = [scene.client(f"s{n}") for n in range(3)]
@@ -131,7 +131,7 @@ def ring(folder: Path) -> None:
 
 
 def wrapped(folder: Path) -> None:
-    """The ticks wrap at 2**30."""
+    """The ticks wrap around at 2**30."""
     scene = Scene(folder, 1024, 65536, 1).at(2**30 - 200).begin()
     sensor = scene.client("wraps")
     for n in range(5):
@@ -140,7 +140,7 @@ def wrapped(folder: Path) -> None:
 
 
 def ids(folder: Path) -> None:
-    """An id that is another one's in the same segment; and what no filter wants has no record."""
+    """An id is reused in the same segment, and a message that matches no filter has no record."""
     scene = Scene(folder, 2048, 65536, 4).at(5).begin()
     scene.rec.filters = (b"wanted/#",)
     first = scene.client("first")
@@ -158,7 +158,7 @@ def ids(folder: Path) -> None:
 
 
 def stopped(folder: Path) -> None:
-    """A full ring that stops, in two segments, and the next boot, which finds room again."""
+    """Recording stops when the ring of two segments is full, and goes on when one is removed."""
     scene = Scene(folder, 512, 1024, 1, stops=True).at(0).begin()
     sensor = scene.client("s")
     for n in range(60):
@@ -171,7 +171,7 @@ def stopped(folder: Path) -> None:
 
 
 def torn(folder: Path) -> None:
-    """A power cut in the midst of a record, then garbage; and the next boot's segment."""
+    """A power failure in a record, then garbage; and the segment of the next boot."""
     scene = Scene(folder, 1024, 65536, 8).at(0).begin()
     sensor = scene.client("s")
     for n in range(9):
@@ -184,7 +184,7 @@ def torn(folder: Path) -> None:
 
 
 def holes(folder: Path) -> None:
-    """A record longer than a segment leaves a hole, a medium that fails a GAP."""
+    """A record longer than a segment leaves a hole; a failing medium leaves a GAP record."""
     scene = Scene(folder, 512, 65536, 3).at(0).begin()
     sensor = scene.client("s")
     scene.at(1).message(sensor, "t", b"x" * 600)
@@ -205,7 +205,7 @@ SCENES: tuple[Callable[[Path], None], ...] = (everything, ring, wrapped, ids, st
 
 
 def decode(data: bytes) -> dict[str, Any]:
-    """What a segment holds, as it stands in FORMAT.md."""
+    """The content of a segment, decoded as FORMAT.md describes it."""
     magic, version, _, size, board, boot, segment, seq, crc = struct.unpack_from(
         "<4sBBH8sIIII", data
     )
@@ -228,7 +228,7 @@ def decode(data: bytes) -> dict[str, Any]:
 
 
 def make() -> dict[str, bytes]:
-    """Every golden file by name."""
+    """All golden files by name."""
     made = {}
     for scene in SCENES:
         with tempfile.TemporaryDirectory() as name:
@@ -243,7 +243,7 @@ def make() -> dict[str, bytes]:
 
 
 @click.command()
-@click.option("--check", is_flag=True, help="Write nothing; say what differs.")
+@click.option("--check", is_flag=True, help="Write nothing; list the files that differ.")
 @click.argument("folder", type=click.Path(path_type=Path), default=FOLDER)
 def main(check: bool, folder: Path) -> None:
     """Make the golden segments of the recorder."""

@@ -1,11 +1,11 @@
-"""Makes the golden journals: what a broker of today keeps of one small scene, in each medium.
+"""Makes the golden journals: those that the broker writes in a small scene, on each medium.
 
     python -m slotmq_tools.dev.golden_journal [--check] [FOLDER]
 
-The real broker writes them, with clients and a clock that stand where the scene puts them, so
-that each run gives the same bytes. Their names have the version of the format: those of an older
-one stay for ever and are no longer made: test_golden.py reads all of them. --check
-says which of this version's the code would write otherwise today.
+The real broker writes them with simulated clients and a simulated clock, so that each run gives
+the same bytes. Their names have the version of the format. Journals of older versions stay but are
+not written again; test_golden.py reads all of them. --check lists the files of this version that
+the code writes differently today.
 """
 
 import sys
@@ -37,28 +37,28 @@ DELAY = b"\x18\0\0\0\x3c"  # of a will: a minute
 
 
 class Client:
-    """Both ends of a stream: what the client said, and nobody hears what the broker says."""
+    """A stream with the bytes that a client sends; the broker's bytes are ignored."""
 
     def __init__(self) -> None:
         self.sent = b""
 
     def readinto(self, buf: bytearray, n: int) -> int | None:
-        """What was said goes into the broker's buffer."""
+        """The broker reads."""
         n = min(n, len(self.sent))
         buf[:n] = self.sent[:n]
         self.sent = self.sent[n:]
         return n or None
 
     def write(self, _buf: bytearray, _off: int, n: int) -> int:
-        """All of it is taken."""
+        """The broker writes."""
         return n
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """The broker closes the connection."""
 
 
 class Scene:
-    """A broker over a medium; poller, clock and listener of its loop."""
+    """A broker with its journal on a medium; poller, clock and listener of its loop."""
 
     def __init__(self, medium: Any) -> None:
         self.ms = 0
@@ -78,7 +78,7 @@ class Scene:
             self.streams.append(stream)
 
     def modify(self, _stream: Any, _mask: int) -> None:
-        """What there is is told, whoever asked for it."""
+        """All events are always returned."""
 
     def unregister(self, stream: Any) -> None:
         self.streams.remove(stream)
@@ -93,14 +93,14 @@ class Scene:
         found: list[tuple[Any, int]] = [(self, 1)] if self.waiting else []
         return found + [(stream, 1) for stream in self.streams if stream.sent]
 
-    def come(
+    def connect(
         self, level: int, name: str, clean: bool, props: bytes = b"", will: Any = None
     ) -> Client:
         client = Client()
         self.waiting.append(client)
-        return self.say(client, codec.connect(level, name.encode(), clean, 0, props, will))
+        return self.send(client, codec.connect(level, name.encode(), clean, 0, props, will))
 
-    def say(self, client: Client, *packets: bytes) -> Client:
+    def send(self, client: Client, *packets: bytes) -> Client:
         for packet in packets:
             client.sent += packet
             for _ in range(3):
@@ -111,29 +111,29 @@ class Scene:
 
 
 def play(scene: Scene) -> None:
-    """Every kind of record, and in the end something of all that there is to keep."""
-    ends = scene.come(4, "ended", False)
-    scene.say(ends, codec.subscribe(4, 1, [(b"news/#", 1)]))
+    """Write every kind of record, and leave some of everything that a journal stores."""
+    ends = scene.connect(4, "ended", False)
+    scene.send(ends, codec.subscribe(4, 1, [(b"news/#", 1)]))
     away, reader = _readers(scene)
-    writer = scene.come(4, "writer", False, will=(b"last/writer", b"cut off", 1, False, b""))
-    five = scene.come(5, "five", False, _expiry(0x3FFFFFFF))
+    writer = scene.connect(4, "writer", False, will=(b"last/writer", b"cut off", 1, False, b""))
+    five = scene.connect(5, "five", False, _expiry(0x3FFFFFFF))
     _retained(scene, writer, five)
-    scene.say(five, codec.publish(5, b"news/first", b"1st", 2, 6, 0, 0), codec.ack(PUBREL, 6))
-    scene.say(reader, codec.ack(PUBREC, 1))
+    scene.send(five, codec.publish(5, b"news/first", b"1st", 2, 6, 0, 0), codec.ack(PUBREL, 6))
+    scene.send(reader, codec.ack(PUBREC, 1))
     scene.broker.compact()
-    scene.come(4, "ended", True)
-    scene.say(away, codec.unsubscribe(5, 4, [b"old"]), codec.disconnect(4))
-    scene.say(writer, codec.publish(4, b"state/c", b"", 1, 4, 1, 0))
+    scene.connect(4, "ended", True)
+    scene.send(away, codec.unsubscribe(5, 4, [b"old"]), codec.disconnect(4))
+    scene.send(writer, codec.publish(4, b"state/c", b"", 1, 4, 1, 0))
     for n, props in enumerate((b"", NOTE, NOTE + HOUR)):
         packet = codec.publish(5, b"news/%d" % n, b"n%d" % n * 20, 2, 1 + n, 0, 0, props)
-        scene.say(five, packet, codec.ack(PUBREL, 1 + n))
-    scene.say(five, codec.publish(5, b"jobs/1", b"do it", 1, 9, 0, 0, NOTE))
-    scene.say(reader, codec.ack(PUBREC, 5))
-    scene.say(writer, codec.publish(4, b"once", b"", 1, 8, 0, 0))
-    scene.say(reader, codec.ack(PUBACK, 15))
+        scene.send(five, packet, codec.ack(PUBREL, 1 + n))
+    scene.send(five, codec.publish(5, b"jobs/1", b"do it", 1, 9, 0, 0, NOTE))
+    scene.send(reader, codec.ack(PUBREC, 5))
+    scene.send(writer, codec.publish(4, b"once", b"", 1, 8, 0, 0))
+    scene.send(reader, codec.ack(PUBACK, 15))
     held = [codec.publish(4, b"news/held", b"%d" % n, 2, n, int(n == 72), 0) for n in (71, 72, 73)]
-    scene.say(writer, *held, codec.ack(PUBREL, 71))
-    scene.come(5, "fleeting", True, will=(b"last/fleeting", b"gone", 1, True, NOTE))
+    scene.send(writer, *held, codec.ack(PUBREL, 71))
+    scene.connect(5, "fleeting", True, will=(b"last/fleeting", b"gone", 1, True, NOTE))
 
 
 def _expiry(seconds: int) -> bytes:
@@ -141,31 +141,31 @@ def _expiry(seconds: int) -> bytes:
 
 
 def _readers(scene: Scene) -> tuple[Client, Client]:
-    # One of version 5 will go, and its will waits; one of 3.1 is away; one is there, and will have
-    # answered some of what it got by the time that the power goes.
+    # A client of version 5 will lose its connection, and its will is delayed; one of 3.1 is
+    # offline; one is connected, and will have acknowledged some of its messages at the end.
     will = (b"last/away", b"not back", 2, True, DELAY + NOTE + HOUR)
-    away = scene.come(5, "away", False, _expiry(600), will)
-    scene.say(away, codec.subscribe(5, 1, [(b"$share/g/jobs/+", 1)], b"\x0b\x07"))
-    scene.say(away, codec.subscribe(5, 2, [(b"news/#", 2 | 4 | 8 | 16)], b"\x0b\xac\x02"))
-    scene.say(away, codec.subscribe(5, 3, [(b"old", 1)]))
-    old = scene.come(3, "old", False)
-    scene.say(old, codec.subscribe(3, 1, [(b"news/#", 1), (b"+/b", 0)]), codec.disconnect())
-    reader = scene.come(4, "reader", False)
-    scene.say(reader, codec.subscribe(4, 1, [(b"news/#", 2)]))
-    scene.say(reader, codec.subscribe(4, 2, [(b"once", 1)]))
+    away = scene.connect(5, "away", False, _expiry(600), will)
+    scene.send(away, codec.subscribe(5, 1, [(b"$share/g/jobs/+", 1)], b"\x0b\x07"))
+    scene.send(away, codec.subscribe(5, 2, [(b"news/#", 2 | 4 | 8 | 16)], b"\x0b\xac\x02"))
+    scene.send(away, codec.subscribe(5, 3, [(b"old", 1)]))
+    old = scene.connect(3, "old", False)
+    scene.send(old, codec.subscribe(3, 1, [(b"news/#", 1), (b"+/b", 0)]), codec.disconnect())
+    reader = scene.connect(4, "reader", False)
+    scene.send(reader, codec.subscribe(4, 1, [(b"news/#", 2)]))
+    scene.send(reader, codec.subscribe(4, 2, [(b"once", 1)]))
     return away, reader
 
 
 def _retained(scene: Scene, writer: Client, five: Client) -> None:
     for n, (topic, data) in enumerate(((b"b", b"first"), (b"b", b"second"), (b"c", b"x"))):
-        scene.say(writer, codec.publish(4, b"state/" + topic, data, 1, 1 + n, 1, 0))
+        scene.send(writer, codec.publish(4, b"state/" + topic, data, 1, 1 + n, 1, 0))
     packet = codec.publish(5, b"state/a", bytes(range(256)), 2, 5, 1, 0, NOTE + HOUR)
-    scene.say(five, packet, codec.ack(PUBREL, 5))
-    scene.say(five, codec.publish(5, b"state/far", b"0", 0, 0, 1, 0, FAR))
+    scene.send(five, packet, codec.ack(PUBREL, 5))
+    scene.send(five, codec.publish(5, b"state/far", b"0", 0, 0, 1, 0, FAR))
 
 
 def file_bytes() -> bytes:
-    """The file that the scene leaves."""
+    """The journal file that the scene leaves."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "journal"
         medium = FileMedium(str(path), SNAPSHOT, 1 << 20)
@@ -175,7 +175,7 @@ def file_bytes() -> bytes:
 
 
 def flash_bytes() -> bytes:
-    """The region that it leaves."""
+    """The flash region that the scene leaves."""
     chip = Flash(BLOCKS)
     play(Scene(FlashMedium(chip, SNAPSHOT)))
     return bytes(chip.data)
@@ -187,7 +187,7 @@ def make() -> dict[str, bytes]:
 
 
 @click.command()
-@click.option("--check", is_flag=True, help="Write nothing; say what differs.")
+@click.option("--check", is_flag=True, help="Write nothing; list the files that differ.")
 @click.argument("folder", type=click.Path(path_type=Path), default=FOLDER)
 def main(check: bool, folder: Path) -> None:
     """Make the golden journals of this version of the format."""

@@ -1,9 +1,11 @@
-"""The machine of the simulators: clock, poller, links and flash.
+"""The simulated machine: clock, poller, TCP connections, flash and file systems.
 
-The real Loop and Broker run over these instead of over a machine: nothing in it is left to
-chance but what a seed decides. The files run on CPython and on MicroPython.
+The real Loop and Broker run on it. Everything random follows from a seed, so that a run can be
+repeated. The files run on CPython and on MicroPython.
 
-    numbers   random numbers          trace    the hash of all that was sent
-    machine   clock, poller, listener link     a TCP connection, and its faults
-    flash     a block device that loses its power     disk  a file system that does
+    numbers   random numbers             trace   the hash of everything that was sent
+    machine   clock, poller, listener    link    a TCP connection with faults
+    flash     a block device that loses its power
+    disk      file systems that lose it: littlefs and a computer's; files are in disk_file
+    fat       the same for FAT
 """

@@ -1,17 +1,17 @@
-# disk.py - file systems in memory, as journal/medium_file.py finds them in `open` and `os`: each
-# keeps what its kind guarantees when the power goes in the midst of an operation, and
-# nothing else.
+# disk.py - file systems in memory, with the functions of `open` and `os` that
+# journal/medium_file.py calls. After a power failure in the middle of an operation each keeps
+# what its kind guarantees, and nothing else.
 #
-# littlefs  a file is as it was when it was flushed or closed last, to the byte; to make,
-#           remove or rename one is done or not done
-# host      of what was not synced any beginning may be there, its last bytes garbage, or all
-#           but one block, where it has zeros, or what was there before; a file that was made
-#           shorter may have its end again; names are there up to any change since the folder
-#           was synced, in their order; what was synced stays
+# littlefs  A file has the bytes of its last flush or close. Creating, removing or renaming a file
+#           is atomic.
+# host      Synced data stays. Of data that was not synced there is any prefix, its last bytes may
+#           be garbage; or all but one block, which has zeros or its former content. A truncated
+#           file may have its former end. Changes of names since the folder was synced are there
+#           up to any of them, in order.
 #
-# An operation is whatever changes something: opening to write, writing, flushing or syncing
-# a file, making it shorter, renaming, linking, removing. After the one that is cut everything
-# raises PowerCut, until after_the_cut() gives the disk that is found then.
+# An operation is everything that changes something: opening to write, writing, flushing, syncing
+# or truncating a file, renaming, linking, removing. After an interrupted operation every call
+# raises PowerCut; after_the_cut() returns the disk that the next start finds.
 from .disk_file import File, Handle
 from .flash import PowerCut
 
@@ -24,21 +24,21 @@ class Disk:
     def __init__(self, is_littlefs, numbers):
         self.is_littlefs = is_littlefs
         self.numbers = numbers
-        self.names = {}  # as programs see them: name -> File
-        self.kept = {}  # as the platter has them
-        self.waiting = []  # names after each change since
+        self.names = {}  # what programs see: name -> File
+        self.kept = {}  # what is on the medium
+        self.waiting = []  # the names after each change since
         self.is_on = True
         self.operations = 0
-        self.most = -1  # bytes of all files together, -1: any number
-        self._left = 0  # operations until the power goes; 0: it stays; -1: until a sync
+        self.most = -1  # bytes of all files together; -1: unlimited
+        self._left = 0  # operations until the power fails; 0: never; -1: at the next sync
         self.path = self  # for os.path.dirname
 
     def cut_at(self, operation):
-        """The power goes in the midst of the n-th operation from now on, from 1."""
+        """The power fails during the n-th operation from now on, counted from 1."""
         self._left = operation
 
     def step(self):
-        """An operation begins; True: it is the one that is cut."""
+        """An operation begins; True: the power fails during it."""
         if not self.is_on:
             raise PowerCut("there is no power")
         self.operations += 1
@@ -48,8 +48,8 @@ class Disk:
         return not self._left
 
     def cut_a_write(self):
-        """A write begins; True: it is cut. A computer's take no time: half of them pass, and the
-        sync that follows is cut."""
+        """A write begins; True: the power fails during it. On a computer half of such writes
+        succeed, since they only fill a cache, and the next sync is interrupted instead."""
         cut = self.step()
         if cut and not self.is_littlefs and self.numbers.one_in(2):
             self._left = -1
@@ -62,7 +62,7 @@ class Disk:
 
     def die(self):
         self.is_on = False
-        raise PowerCut("in the midst of an operation")
+        raise PowerCut("during an operation")
 
     # As `os` and `open`
 
@@ -101,7 +101,7 @@ class Disk:
             self.die()
 
     def stat(self, path):
-        """Of what os.stat tells: how many names the file has, and whose it is."""
+        """os.stat with the number of names and the owner."""
         if path not in self.names:
             raise OSError(NO_FILE, path)
         file = self.names[path]
@@ -153,7 +153,7 @@ class Disk:
         file.write(len(file.data), bytes(max(0, at + n - len(file.data))))
 
     def statvfs(self, path):
-        """Of what os.statvfs tells: bytes of a block at 1, free blocks at 4."""
+        """os.statvfs with the bytes of a block at 1 and the free blocks at 4."""
         free = max(0, self.most - self.used()) if self.most >= 0 else 1 << 28
         return 1, 1, 0, free, free
 
@@ -165,14 +165,14 @@ class Disk:
 
     def used(self):
         """Bytes of all files."""
-        files = {id(file): file for file in self.names.values()}  # one may have two names
+        files = {id(file): file for file in self.names.values()}  # a file may have two names
         return sum([len(file.data) for file in files.values()])
 
-    def fill(self, room):
-        """Others leave so many bytes; -1: they are gone again."""
-        self.most = self.used() + room if room >= 0 else -1
+    def fill(self, free):
+        """Leave so many bytes free; -1: unlimited again."""
+        self.most = self.used() + free if free >= 0 else -1
 
-    # After a cut
+    # After a power failure
 
     def after_the_cut(self):
         """The disk as the next start finds it."""
@@ -191,7 +191,7 @@ class Disk:
         return found
 
     def rot(self, bits):
-        """So many bits of what is written turn over."""
+        """Flip so many bits of each file."""
         for name in sorted(self.names):
             data = self.names[name].data
             for _ in range(bits):

@@ -1,5 +1,5 @@
-# disk_file.py - a file of the disk in memory (disk.py, which says what stays of it when the
-# power goes), and an open one. Owns the file's bytes, and those that were synced before.
+# disk_file.py - a file of the disk in memory, and an open file. Owns the file's bytes and those of
+# the last sync. disk.py describes what is left of it after a power failure.
 NO_SPACE = 28
 BLOCK = 512  # of a host's file system, at least
 
@@ -10,8 +10,8 @@ class File:
     def __init__(self, disk, data=b""):
         self.disk = disk
         self.data = bytearray(data)
-        self.synced = len(data)  # bytes that stay
-        self.before = b""  # what was synced, where bytes of that have been changed since
+        self.synced = len(data)  # bytes that are safe
+        self.before = b""  # the synced content, if bytes of it were changed since
         self.is_dirty = False
         self.st_nlink = 1
 
@@ -55,7 +55,7 @@ class File:
             self.synced = at
 
     def after(self, numbers):
-        """What is there of it after a cut."""
+        """The content after a power failure."""
         found = self._written(numbers)
         if len(found) < len(self.before) and (self.disk.is_littlefs or numbers.one_in(2)):
             found = found + self.before[len(found) :]
@@ -76,7 +76,7 @@ class File:
         return found
 
     def _with_a_hole(self, block):
-        # Its length was written, and so were later blocks, as with delayed allocation.
+        # The length and later blocks were written, this one was not: delayed allocation.
         found = bytearray(self.data)
         for at in range(max(self.synced, block * BLOCK), min(len(found), (block + 1) * BLOCK)):
             found[at] = self.before[at] if at < len(self.before) else 0

@@ -1,11 +1,10 @@
-# fat.py - a file system in memory that keeps what FAT guarantees when the power goes, and
-# nothing else. Disk (disk.py) has the rest of it.
+# fat.py - a file system in memory that keeps what FAT guarantees after a power failure, and
+# nothing else. It is a Disk (disk.py).
 #
-# What was synced stays while nothing is written. But where a file begins, how long it is and
-# which clusters it has lies in sectors that all files share and that are written in place:
-# from an operation that is cut such a sector comes back with anything in it, and any file
-# may have lost its end, from a sector's border on, or its name. There is no rename over
-# another file: as Linux does it, that one is removed first. (MicroPython's VfsFat refuses.)
+# Synced data stays as long as nothing is written. But the begin, length and clusters of all files
+# are in shared sectors that are written in place. An interrupted write leaves such a sector with
+# any content, so that any file may have lost its name, or its end from a sector boundary on. A
+# rename does not replace another file: Linux removes that one first, MicroPython's VfsFat refuses.
 from .disk import Disk, File
 
 _SECTOR = 512
@@ -14,7 +13,7 @@ _SECTOR = 512
 class Fat(Disk):
     def __init__(self, numbers):
         Disk.__init__(self, True, numbers)
-        self.is_torn = False  # has the power gone while a sector was written?
+        self.is_torn = False  # the power failed while a sector was written
 
     def die(self):
         self.is_torn = True
@@ -32,10 +31,10 @@ class Fat(Disk):
         found.most = self.most
         for name in sorted(self.kept):
             data = self.kept[name].after(numbers)
-            fate = numbers.below(4) if self.is_torn else 0
-            if fate == 2:
+            damage = numbers.below(4) if self.is_torn else 0
+            if damage == 2:
                 data = data[: numbers.below(len(data) // _SECTOR + 1) * _SECTOR]
-            if fate < 3:
+            if damage < 3:
                 found.names[name] = File(found, data)
         found.kept = dict(found.names)
         return found

@@ -1,14 +1,14 @@
-# flash.py - a raw block device in RAM with MicroPython's extended protocol, which behaves as
-# flash does at its worst: it counts what is done to it, refuses to program a page twice
-# between two erasures, loses its power in the midst of an operation, and rots.
+# flash.py - a raw block device in RAM with MicroPython's extended block protocol. It behaves like
+# flash at its worst: it refuses to program a page twice between two erasures, loses its power
+# during an operation, and flips bits. It counts all operations.
 #
-#   readblocks(block, buf, offset)   bytes of one block, or of those behind it
-#   writeblocks(block, buf, offset)  program them; they must have been erased
+#   readblocks(block, buf, offset)   reads from a block, and from those after it
+#   writeblocks(block, buf, offset)  programs pages, which must have been erased
 #   ioctl(op, arg)                   3 sync, 4 block count, 5 block size, 6 erase a block
 #
-# An operation is a program or an erasure. The one that is cut has done any number of its
-# bytes; behind those are the old ones, garbage, or (an erasure that had begun everywhere)
-# something between. After it everything raises PowerCut until power_on().
+# An operation is a program or an erasure. An interrupted one has finished any number of its bytes;
+# the others have their old value, garbage, or, after an erasure, a value in between. After it
+# every call raises PowerCut until power_on().
 from .numbers import Numbers
 
 _SYNC, _COUNT, _SIZE, _ERASE = 3, 4, 5, 6
@@ -16,11 +16,11 @@ _ERASED = 0xFF
 
 
 class PowerCut(Exception):
-    """The power is gone."""
+    """The power failed."""
 
 
 class Misused(Exception):
-    """What flash cannot do: a fault of whoever asked for it."""
+    """An operation that flash does not support: a fault of the caller."""
 
 
 class Flash:
@@ -30,12 +30,12 @@ class Flash:
         self.block_bytes = block_bytes
         self.page_bytes = page_bytes
         self.data = bytearray(bytes((_ERASED,)) * (blocks * block_bytes))
-        self.used = bytearray(blocks * block_bytes // page_bytes)  # pages programmed
-        self.erased = [0] * blocks  # how often each block was
+        self.used = bytearray(blocks * block_bytes // page_bytes)  # pages that are programmed
+        self.erased = [0] * blocks  # erasures of each block
         self.reads = self.programs = self.erasures = 0
         self.read_bytes = self.programmed_bytes = 0
         self.is_on = True
-        self._left = 0  # operations until the power goes; 0: it stays
+        self._left = 0  # operations until the power fails; 0: never
         self._numbers = Numbers(seed, 7)
 
     # The protocol
@@ -100,19 +100,19 @@ class Flash:
             raise Misused(f"block {block}, offset {offset}, {n} bytes")
         return at
 
-    # What goes wrong
+    # Faults
 
     def cut_at(self, operation):
-        """The power goes in the midst of the n-th operation from now on, from 1."""
+        """The power fails during the n-th operation from now on, counted from 1."""
         self._left = operation
 
     def power_on(self):
-        """The power is back, and stays until cut_at()."""
+        """The power returns, and stays until cut_at()."""
         self.is_on = True
         self._left = 0
 
     def rot(self, bits=1):
-        """So many bits, anywhere, turn over; -> where: (block, offset, bit)."""
+        """Flip so many bits anywhere; -> their places: (block, offset, bit)."""
         found = []
         for _ in range(bits):
             at = self._anywhere(len(self.data))
@@ -126,7 +126,7 @@ class Flash:
         return self.programs + self.erasures
 
     def _anywhere(self, n):
-        # Numbers are good for a few thousand.
+        # Numbers are random only up to a few thousand.
         return (self._numbers.below(4096) * 4096 + self._numbers.below(4096)) % n
 
     def _is_cut(self):
@@ -141,7 +141,7 @@ class Flash:
         if done:
             self._use(at, done)
         if done < len(wanted) and self._numbers.one_in(2):
-            # Bits of the next ones have gone half-way.
+            # The next bytes are partly programmed.
             n = min(len(wanted) - done, self._numbers.between(1, self.page_bytes))
             for k in range(at + done, at + done + n):
                 self.data[k] &= wanted[k - at] | self._numbers.below(256)
@@ -155,11 +155,11 @@ class Flash:
         if self._numbers.one_in(2):
             for k in range(at + done, at + n):
                 self.data[k] |= self._numbers.below(256)
-        # It counts as programmed: what looks erased may not stay so.
+        # It counts as programmed: bits that look erased may be unstable.
         self._use(at, n)
         self._die()
 
     def _die(self):
         self.is_on = False
         self._left = 0
-        raise PowerCut("in the midst of an operation")
+        raise PowerCut("during an operation")

@@ -1,13 +1,13 @@
-# link.py - a TCP connection: the broker's end is the stream that the loop reads and writes,
-# the other one is the client's. Owns what is under way in both directions, and the faults.
+# link.py - a TCP connection. Its broker's end is the stream that the loop reads and writes, the
+# other end is the client's. Owns the bytes in transit in both directions, and injects faults.
 #
-# Bytes of the client lie in `sent` until the broker reads them; `ends` knows which packets
-# they are and where each one ends, so that the world is told of a packet when its last byte
-# has been read. Bytes of the broker are taken apart by parse(), whenever the world asks; the
-# client finds those packets whose bytes it has taken.
+# Bytes of the client are in `sent` until the broker reads them. `ends` has the packets and the
+# position of each one's end, so that the world is notified of a packet when its last byte was
+# read. parse() splits the broker's bytes into packets; arrived() returns those that the client
+# has received completely.
 #
-# The world has seed, clock, trace, turns, packets_in and packets_out, and is told by
-# settle(), was_read(), was_written() and was_closed().
+# The world has seed, clock, trace, turns, packets_in and packets_out; a link calls its settle(),
+# was_read(), was_written() and was_closed().
 from slotmq.platform import heap
 
 from ..codec import take
@@ -19,17 +19,17 @@ ALL = 1 << 20
 
 
 class Weather:
-    """How a network is: what a seed chooses, for each link anew."""
+    """The faults of a link, chosen by the seed."""
 
-    reads = writes = ALL  # bytes at a time at most
-    capacity = ALL  # bytes that wait for the client until the socket says "not now"
-    not_now = 0  # times out of a hundred that a call does nothing
-    no_memory = 0  # times out of a hundred that a write raises ENOBUFS
-    one_packet = False  # no read has the end of more than one packet
+    reads = writes = ALL  # bytes per call at most
+    capacity = ALL  # bytes in transit to the client until a write returns None
+    not_now = 0  # percentage of calls that do nothing
+    no_memory = 0  # percentage of writes that raise ENOBUFS
+    one_packet = False  # a read ends where a packet ends
 
 
 class Link:
-    ends_a_read = ()  # kinds of packets behind which a read ends
+    ends_a_read = ()  # kinds of packets after which a read ends
 
     def __init__(self, world, number, client, level, weather):
         self.world = world
@@ -48,7 +48,7 @@ class Link:
         self.parsed = 0
         self.ended = self.reset = self.closed = self.vanished = False
         self.last_activity_ms = self.partial_ms = self.wrote_ms = world.clock.ms
-        self.blocked_turn = -9  # when a write did not take everything, or what had waited for one
+        self.blocked_turn = -9  # of the last incomplete write, or of the write after it
         self.waits = False
         self.opened_ms = world.clock.ms
 
@@ -61,7 +61,7 @@ class Link:
         self.world.packets_in += 1
 
     def arrived(self, most):
-        """The packets that the client has whole when it has taken so many bytes more."""
+        """The packets that are complete when the client has received so many bytes more."""
         self.taken = min(self.written, self.taken + most)
         count = 0
         while count < len(self.packets) and self.packets[count][0] <= self.taken:
@@ -71,17 +71,17 @@ class Link:
         return found
 
     def is_over(self):
-        """Has the broker closed it, and has the client taken all that came?"""
+        """Has the broker closed it, and has the client received everything?"""
         return self.closed and not self.packets
 
     def break_off(self):
-        """The client's machine resets the connection: what was under way is lost."""
+        """The client resets the connection: bytes in transit are lost."""
         self.reset = True
         self.sent = bytearray()
         self.ends = []
 
     def die(self):
-        """The broker's machine has lost its power: nothing more comes or goes."""
+        """The broker's machine has lost its power."""
         self.break_off()
         self.closed = True
 
@@ -131,7 +131,7 @@ class Link:
         return n
 
     def _whole(self):
-        """The packets whose last byte has just been read."""
+        """The packets whose last byte was just read."""
         count = 0
         while count < len(self.ends) and self.ends[count][0] <= self.read_total:
             count += 1
@@ -181,7 +181,7 @@ class Link:
         self.world.was_written(self)
 
     def parse(self):
-        """The packets that are whole now, each with the offset of its end."""
+        """Yield the packets that are complete now, and store each with the offset of its end."""
         while self.unparsed:
             packet = take(self.unparsed, self.level)
             if packet is None:

@@ -1,7 +1,6 @@
-# machine.py - what a Loop is given instead of a machine: clock, poller, listener.
+# machine.py - clock, poller and listener for a Loop.
 #
-# The loop runs with MicroPython's heap locked, and what stands here allocates: it lifts the
-# lock, as an application's callback does.
+# The loop runs with MicroPython's heap locked. The code here allocates, so it lifts the lock.
 from slotmq.platform import heap
 
 IN, OUT, ERR, HUP = 1, 4, 8, 16
@@ -9,7 +8,7 @@ PERIOD = 1 << 30  # of ticks_ms on a 32-bit board
 
 
 class Clock:
-    """Time in ms since the start; what the broker is told wraps as on a board."""
+    """Time in ms since the start. The broker gets ticks that wrap around as on a board."""
 
     def __init__(self, base):
         self.base = base
@@ -35,7 +34,7 @@ class Clock:
 
 
 class Poller:
-    """Tells of streams in an order that the seed decides."""
+    """Returns ready streams in an order that the seed determines."""
 
     def __init__(self, numbers):
         self.numbers = numbers
@@ -75,7 +74,7 @@ class Listener:
     def __init__(self, numbers):
         self.waiting = []
         self.numbers = numbers
-        self.fails = 0  # times out of a hundred that there is no socket for one
+        self.fails = 0  # percentage of accepts without a free socket
 
     def accept(self):
         if not self.waiting:

@@ -1,14 +1,14 @@
 # numbers.py - random numbers that are the same on every Python.
 #
-# Wichmann and Hill's three small generators: no step leaves the small integers of a 32-bit
-# MicroPython. Whoever decides something has a row of its own, so that leaving one client
-# out changes nothing for the others.
+# Wichmann and Hill's three small generators: no step exceeds the small integers of a 32-bit
+# MicroPython. Each client, link and disk has its own row of numbers, so that removing one changes
+# nothing for the others.
 
 _A, _B, _C = 20829, 29080, 21289  # each generator's factor, to the power of eight
 
 
 class Numbers:
-    """A row of numbers from a seed, and from which of many rows it is."""
+    """The row of numbers with this seed and this index."""
 
     def __init__(self, seed, row=0):
         self.a = (seed * 37 + row * 101) % 30268 + 1
@@ -35,5 +35,5 @@ class Numbers:
         return self.below(n) == 0
 
     def percent(self, n):
-        """True so many times out of a hundred."""
+        """True with this probability, in percent."""
         return self.below(100) < n

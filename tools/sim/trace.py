@@ -1,4 +1,4 @@
-# trace.py - the hash of a run: of every byte that was read and written, who it was, and when.
+# trace.py - the hash of a run: of every byte that was read or written, with link and time.
 import binascii
 
 

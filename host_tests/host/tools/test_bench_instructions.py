@@ -23,12 +23,12 @@ SYSCALL[7,1](1) ... [async] --> Success(0x35)
 """
 
 
-def test_system_calls_are_counted_once_and_the_time_not_at_all() -> None:
+def test_system_calls_are_counted_once_without_clock_gettime() -> None:
     assert parse_log(LOG) == Count(2_476_379, 3)
 
 
 def test_a_log_without_a_count_is_an_error() -> None:
-    with pytest.raises(click.ClickException, match="not counted"):
+    with pytest.raises(click.ClickException, match="no count"):
         parse_log("==7== valgrind: failed to start")
 
 
@@ -44,23 +44,23 @@ def test_a_log_without_a_count_is_an_error() -> None:
     ],
 )
 def test_faults_name_the_bound(count: Count, found: list[str]) -> None:
-    told = faults(count, Count(2000, 0.1), Count(1000, 0.05))
-    assert len(told) == len(found)
-    assert all(bound in line for bound, line in zip(found, told, strict=True))
+    reported = faults(count, Count(2000, 0.1), Count(1000, 0.05))
+    assert len(reported) == len(found)
+    assert all(bound in line for bound, line in zip(found, reported, strict=True))
 
 
 def test_without_a_baseline_only_the_budget_counts() -> None:
     assert faults(Count(1900, 0.1), Count(2000, 0.1), None) == []
 
 
-def test_the_shapes_send_whole_bursts() -> None:
+def test_each_budget_counts_whole_bursts() -> None:
     for budget in BUDGETS.values():
         assert budget.shape.depth == 1
         assert budget.bursts > 0
 
 
-def test_what_a_stopped_process_finds_comes_at_once() -> None:
-    """It reads once what is there: both pieces that were written meanwhile."""
+def test_a_stopped_process_finds_all_bytes_at_once() -> None:
+    """Its one read returns both pieces that were written meanwhile."""
     read_all = "import os; os.write(1, b'.'); print(len(os.read(0, 100)))"
     with subprocess.Popen(
         [sys.executable, "-c", read_all], stdin=subprocess.PIPE, stdout=subprocess.PIPE

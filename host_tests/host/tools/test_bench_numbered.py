@@ -1,4 +1,4 @@
-"""Numbered messages: whatever is lost, doubled, altered or out of order is found."""
+"""Numbered messages: lost, duplicate, altered and reordered ones are detected."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def exact_flow(**options: int) -> tuple[Flow, list[bytes]]:
     return flow, cut(burst)
 
 
-def test_messages_are_numbered_through() -> None:
+def test_messages_have_consecutive_numbers() -> None:
     sent = series()
     packets = cut(sent.next_burst() + sent.next_burst())
     payload = SIZE - 16
@@ -32,7 +32,7 @@ def test_messages_are_numbered_through() -> None:
     assert sent.sent == 8
 
 
-def test_bursts_under_way_at_once_share_no_packet_id() -> None:
+def test_bursts_in_flight_share_no_packet_id() -> None:
     sent = Series(0, ["t"], qos=1, burst=2, depth=2)
     ids = []
     for _ in range(3):
@@ -50,7 +50,7 @@ def test_topics_take_turns_across_bursts() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, SIZE, SIZE + 1, 4 * SIZE])
-def test_what_was_sent_settles_however_it_is_cut(size: int) -> None:
+def test_messages_settle_however_the_bytes_are_split(size: int) -> None:
     flow, packets = exact_flow()
     stream = b"".join(packets)
     for start in range(0, len(stream), size):
@@ -58,13 +58,13 @@ def test_what_was_sent_settles_however_it_is_cut(size: int) -> None:
     assert (flow.due, flow.settled) == (0, 4)
 
 
-def test_a_flow_gets_its_share_of_a_burst() -> None:
+def test_a_flow_gets_every_second_message() -> None:
     flow, packets = exact_flow(first=1, step=2)
     flow.take_bytes(packets[1] + packets[3])
     assert (flow.due, flow.settled) == (0, 2)
 
 
-def test_a_burst_that_cannot_be_dealt_evenly_is_refused() -> None:
+def test_a_burst_must_be_a_multiple_of_the_step() -> None:
     with pytest.raises(ValueError, match="dealt"):
         Flow(series(), step=3)
 
@@ -73,25 +73,25 @@ def test_a_burst_that_cannot_be_dealt_evenly_is_refused() -> None:
     ("order", "fault"),
     [
         ([0, 2], "lost"),
-        ([0, 1, 1], "doubled"),
+        ([0, 1, 1], "duplicate"),
         ([1, 0], "out of order"),
         ([0, 1, 2, 3, 3], "late"),
     ],
 )
-def test_faults_in_the_bytes_are_found(order: list[int], fault: str) -> None:
+def test_faults_in_the_bytes_are_detected(order: list[int], fault: str) -> None:
     flow, packets = exact_flow()
-    with pytest.raises(Violation, match="came where"):
+    with pytest.raises(Violation, match="instead of"):
         flow.take_bytes(b"".join(packets[index] for index in order))
 
 
-def test_an_altered_byte_is_found() -> None:
+def test_an_altered_byte_is_detected() -> None:
     flow, packets = exact_flow()
     with pytest.raises(Violation):
         flow.take_bytes(packets[0][:-1] + b"!")
 
 
 @pytest.mark.parametrize("numbers", [[1], [0, 0], [0, 2], [0, 1, 2, 3, 4]])
-def test_faults_in_the_numbers_are_found(numbers: list[int]) -> None:
+def test_faults_in_the_numbers_are_detected(numbers: list[int]) -> None:
     sent = series()
     flow = Flow(sent)
     flow.publish(sent.next_burst())

@@ -1,4 +1,4 @@
-"""The load generator's peers against a scripted broker, and the whole against the relay."""
+"""Publishers and subscribers of the load generator: scripted, through the relay and slotmq."""
 
 import socket
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ Ends = tuple[Client, socket.socket]
 
 @pytest.fixture
 def ends() -> Iterator[Ends]:
-    """A client that has not said CONNECT, and the broker's end of its connection."""
+    """A client that has sent no CONNECT, and the broker's end of its connection."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         client = Client(listener.getsockname())
         broker, _ = listener.accept()
@@ -52,7 +52,7 @@ def test_a_publisher_waits_for_its_subscriber_and_its_acknowledgements(ends: End
     sender.on_readable()
     assert sender.settled()
     sender.fill()
-    assert len(broker.recv(4096)) == size, "a second burst went out before its time"
+    assert len(broker.recv(4096)) == size, "a second burst was sent too early"
 
 
 def test_a_publisher_completes_qos_2(ends: Ends) -> None:
@@ -87,7 +87,7 @@ def test_a_publisher_refuses_wrong_acknowledgements(ends: Ends, answer: bytes) -
 
 
 @pytest.mark.parametrize(("qos", "answer"), [(0, None), (1, codec.PUBACK), (2, codec.PUBREC)])
-def test_a_subscriber_acknowledges_what_it_gets(ends: Ends, qos: int, answer: int | None) -> None:
+def test_a_subscriber_acknowledges_messages(ends: Ends, qos: int, answer: int | None) -> None:
     client, broker = ends
     series = Series(0, ["t"], qos=qos, burst=2)
     flow = Flow(series)
@@ -116,7 +116,7 @@ def test_a_subscriber_completes_qos_2(ends: Ends) -> None:
 
 
 @pytest.mark.parametrize("qos", [1, 2])
-def test_a_subscriber_finds_a_doubled_message(ends: Ends, qos: int) -> None:
+def test_a_subscriber_detects_a_duplicate(ends: Ends, qos: int) -> None:
     client, broker = ends
     series = Series(0, ["t"], qos=qos)
     flow = Flow(series)
@@ -129,7 +129,7 @@ def test_a_subscriber_finds_a_doubled_message(ends: Ends, qos: int) -> None:
 
 
 @pytest.mark.parametrize("shape", [Shape(2, 2), Shape(1, 3), Shape(3, 1, burst=20, depth=1)])
-def test_all_that_is_published_comes_through_the_relay(shape: Shape) -> None:
+def test_the_relay_delivers_everything(shape: Shape) -> None:
     relay = next(each for each in brokers.BROKERS if each.name == "relay-cpython")
     with brokers.running(relay, shape.publishers, shape.subscribers) as running:
         pipeline = pipelined.connect(shape, running.address, handshake=False)
@@ -142,7 +142,7 @@ def test_all_that_is_published_comes_through_the_relay(shape: Shape) -> None:
 
 @pytest.mark.parametrize("alias", [False, True])
 @pytest.mark.parametrize("qos", [0, 1])
-def test_and_in_version_5_through_our_broker(qos: int, alias: bool) -> None:
+def test_slotmq_delivers_everything_in_version_5(qos: int, alias: bool) -> None:
     shape = Shape(2, 2, qos=qos, burst=20, depth=1, level=5, alias=alias)
     ours = next(each for each in brokers.BROKERS if each.name == "slotmq-cpython")
     with brokers.running(ours) as running:

@@ -1,4 +1,4 @@
-"""Medians, ratios by round, targets met or not, and the tables of them."""
+"""Medians, ratios, targets, and their tables."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def row() -> Row:
     return {"slotmq-cpython": cell(2, 3, 10), "mosquitto": cell(4, 4, 5)}
 
 
-def test_the_median_leaves_out_what_has_failed() -> None:
+def test_a_failed_broker_has_no_median() -> None:
     assert cell(1, 9, 2).median("cpu_us") == 2
     assert cell(1).median("p50_us") is None
     assert Cell([{"cpu_us": 1}], "lost a message").median("cpu_us") is None
@@ -62,7 +62,7 @@ def test_tables_have_a_column_per_broker(row: Row) -> None:
     assert failures(results) == [("qos0", "amqtt", "it hung up")]
 
 
-def test_a_target_that_is_missed_is_said_so() -> None:
+def test_a_missed_target() -> None:
     results: Results = {"qos1": {"slotmq-cpython": cell(9), "mosquitto": cell(6)}}
     targets = next(table for table in all_tables(results) if table.title == "Targets")
     assert targets.rows[0][5] == "1.50 NOT MET"

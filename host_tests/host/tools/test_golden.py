@@ -1,4 +1,4 @@
-"""The golden segments in host_tests/support/golden/record are what the recorder writes today."""
+"""The recorder writes the golden segments in host_tests/support/golden/record."""
 
 from slotmq_tools.dev import golden
 

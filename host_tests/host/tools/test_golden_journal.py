@@ -1,4 +1,4 @@
-"""The golden journals of this version in support/golden/journal are what is written today."""
+"""The broker writes the golden journals of this version in support/golden/journal."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def test_every_golden_journal_is_read_by_a_test() -> None:
     assert [name for name in names if f'"{name}"' not in test] == []
 
 
-def test_check_says_what_differs_and_writes_nothing(tmp_path: Path) -> None:
+def test_check_lists_differences_and_writes_nothing(tmp_path: Path) -> None:
     def run(*args: str) -> tuple[int, str]:
         done = CliRunner().invoke(golden_journal.main, [*args, str(tmp_path)])
         return done.exit_code, done.output
@@ -31,7 +31,7 @@ def test_check_says_what_differs_and_writes_nothing(tmp_path: Path) -> None:
     assert run()[0] == 0
     assert run("--check") == (0, "")
     (tmp_path / "version-2.file").write_bytes(b"x")
-    (tmp_path / "version-0.file").write_bytes(b"x")  # an older one, which nobody makes
+    (tmp_path / "version-0.file").write_bytes(b"x")  # of an older version, which is not written
     assert run("--check") == (1, "version-2.file: differs\n")
     assert (tmp_path / "version-2.file").read_bytes() == b"x"
     assert run()[0] == 0

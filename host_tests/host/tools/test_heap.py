@@ -1,4 +1,4 @@
-"""The measuring tool itself: counting native code, its tables, and those of a page."""
+"""The tool that measures the heap: sizes of native code, sums, tables in documents."""
 
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def test_each_native_function_counts_in_blocks(tmp_path: Path) -> None:
 
 
 def test_the_size_is_that_of_the_functions(tmp_path: Path) -> None:
-    """One more thing done is some more code, in blocks of 16; the same for each time."""
+    """Each statement adds the same size, in blocks of 16 bytes."""
     sizes = []
     for count in (0, 8, 16):
         lines = "    p[0] = 1\n" * count
@@ -69,13 +69,13 @@ def test_modules_are_named_as_they_are_imported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"M\x05\x00\x1f\x00\x00", b"import slotmq\n"])
-def test_another_file_is_refused(content: bytes, tmp_path: Path) -> None:
+def test_a_file_of_another_kind_is_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "x.mpy").write_bytes(content)
     with pytest.raises(ValueError, match="version 6"):
         native.in_file(tmp_path / "x.mpy")
 
 
-def test_a_file_with_more_behind_it_is_refused(tmp_path: Path) -> None:
+def test_a_file_with_trailing_bytes_is_refused(tmp_path: Path) -> None:
     file = compiled(tmp_path, VIPER)
     file.write_bytes(file.read_bytes() + b"\0")
     with pytest.raises(ValueError, match="not read to its end"):
@@ -131,7 +131,7 @@ def test_the_sums() -> None:
     assert 1048 + 640 < FOUND.whole_client - FOUND.whole_session < 1048 + 900
 
 
-def test_what_no_table_has_is_the_rest() -> None:
+def test_the_last_row_has_the_rest() -> None:
     rows = {name: (claimed, measured) for name, claimed, measured in FOUND.table_rows()}
     assert rows["connections + reassembly"] == (1500, 1600)
     assert rows["receive buffer + work buffer"] == (150, 200)
@@ -178,6 +178,6 @@ def test_the_numbers_of_a_table() -> None:
 def test_a_file_without_the_markers_is_refused(text: str, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(text)
-    with pytest.raises(ToolError, match="needs <!-- heap:begin -->"):
+    with pytest.raises(ToolError, match="heap:begin"):
         table.write(page, "x")
     assert page.read_text() == text

@@ -1,4 +1,4 @@
-"""The lanes of the tests: each file is in one of them."""
+"""Each test file is in one lane."""
 
 from pathlib import Path
 
@@ -8,12 +8,12 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_each_test_is_in_one_lane() -> None:
-    named = [name for names in lanes.SIDE_BY_SIDE.values() for name in names]
-    there = {
+    folders = [name for names in lanes.SIDE_BY_SIDE.values() for name in names]
+    found = {
         path.relative_to(ROOT / lanes.TESTS).parts[0]
         for path in (ROOT / lanes.TESTS).rglob("test_*.py")
     }
-    assert sorted([*named, "board"]) == sorted(there)
+    assert sorted([*folders, "board"]) == sorted(found)
 
 
 def test_a_lane_has_its_calls() -> None:

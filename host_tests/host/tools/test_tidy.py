@@ -1,4 +1,4 @@
-"""The rules of the repository: each planted violation is found, and what is right is not."""
+"""The repository's own rules: violations are found, correct code is accepted."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ def lib(module: str, text: str) -> Source:
     return Source(f"lib/slotmq/{module}.py", text)
 
 
-# Imports. Each text is wrong in the module of that name.
+# Imports: each text violates the rule in the module of that name.
 
 OURS = [lib(name, "") for name in ("delivery/encode", "net/loop", "protocol/connect")]
 WRONG_IMPORTS = {
@@ -76,7 +76,7 @@ RIGHT_IMPORTS = {
 
 
 @pytest.mark.parametrize(("module", "text"), RIGHT_IMPORTS.items(), ids=RIGHT_IMPORTS)
-def test_a_right_import_is_not(module: str, text: str) -> None:
+def test_an_allowed_import_is_accepted(module: str, text: str) -> None:
     assert list(imports.check([*OURS, *MORE, lib(module, text)])) == []
 
 
@@ -87,7 +87,7 @@ def test_a_board_imports_limits_only() -> None:
     assert found.place == "boards/HOST/limits.py:slotmq.net.loop.Loop"
 
 
-def test_the_host_side_imports_what_it_likes() -> None:
+def test_tools_may_import_anything() -> None:
     text = "import slotmq.net.loop, subprocess"
     assert list(imports.check([Source("tools/cli.py", text)])) == []
 
@@ -108,7 +108,7 @@ def test_viper_outside_of_its_files_is_found(path: str) -> None:
 @pytest.mark.parametrize(
     "path", ["lib/slotmq/fast/bytes_viper.py", "lib/slotmq/fast/x_viper.py", "tools/relay.py"]
 )
-def test_viper_in_its_files_and_on_the_host_is_not(path: str) -> None:
+def test_viper_in_its_files_and_in_tools_is_accepted(path: str) -> None:
     assert list(viper.check([Source(path, VIPER)])) == []
 
 
@@ -128,14 +128,14 @@ def test_a_name_that_only_one_runtime_gets_is_found(module: str) -> None:
     assert found == [f"lib/slotmq/{module}.py:fetch", f"lib/slotmq/{module}.py:find"]
 
 
-def test_twins_with_the_same_names_are_not() -> None:
+def test_twins_with_the_same_names_are_accepted() -> None:
     same = CHOICE.replace("look as fetch", "look as find")
     assert list(viper.check([lib("fast/__init__", same)])) == []
 
 
 # Constants
 
-DICTIONARY = lib("protocol/packet", "_TYPE = const(0)\n_END = const(4)\nNONE = const(0xFFFF)\n")
+PACKET = lib("protocol/packet", "_TYPE = const(0)\n_END = const(4)\nNONE = const(0xFFFF)\n")
 
 
 @pytest.mark.parametrize(
@@ -148,26 +148,26 @@ DICTIONARY = lib("protocol/packet", "_TYPE = const(0)\n_END = const(4)\nNONE = c
         ("fast/bytes_viper", "_END = 5", "_END"),
     ],
 )
-def test_a_value_that_is_not_the_dictionarys_is_found(module: str, text: str, name: str) -> None:
-    (found,) = consts.check([DICTIONARY, lib(module, text)])
+def test_a_value_that_differs_from_packet_py_is_found(module: str, text: str, name: str) -> None:
+    (found,) = consts.check([PACKET, lib(module, text)])
     assert found.place == f"lib/slotmq/{module}.py:{name}"
 
 
-def test_without_the_dictionary_most_files_are_right() -> None:
+def test_a_constant_that_is_not_in_packet_py_has_the_most_frequent_value() -> None:
     files = [lib(name, f"_DIRTY = const({n})") for name, n in (("a", 2), ("b", 1), ("c", 1))]
     (found,) = consts.check(files)
     assert found.place == "lib/slotmq/a.py:_DIRTY"
     assert "0x1 in lib/slotmq/b.py" in found.what
 
 
-def test_what_agrees_or_is_no_constant_is_not_found() -> None:
+def test_equal_values_and_plain_names_are_accepted() -> None:
     right = lib(
         "net/loop", "_END = const(2 + 2)\n_NONE = const(0xFFFF)\n_OWN = const(9)\n_TYPE = 7\n"
     )
-    assert list(consts.check([DICTIONARY, right])) == []
+    assert list(consts.check([PACKET, right])) == []
 
 
-# Columns. Each change to the real file is a wrong position, or a name that none has.
+# Columns: each change to the real file gives a wrong position or an unknown name.
 
 FAST = {s.path: s for s in source.read(tidy.ROOT) if s.is_library}
 WRONG_COLUMNS = [
@@ -197,7 +197,7 @@ def test_a_wrong_position_of_a_column_is_found(module: str, right: str, wrong: s
     assert {finding.place.partition(":")[0] for finding in found} >= {path}
 
 
-def test_columns_that_change_their_places_are_found_in_all_files() -> None:
+def test_swapped_columns_are_found_in_all_files() -> None:
     path = columns.HOME
     changed = Source(path, FAST[path].text.replace("_C_OUT _C_TX_END", "_C_TX_END _C_OUT"))
     found = list(columns.check(list((FAST | {path: changed}).values())))
@@ -212,7 +212,7 @@ def test_columns_that_change_their_places_are_found_in_all_files() -> None:
 # The command
 
 
-def plant(root: Path, path: str, text: str) -> None:
+def write(root: Path, path: str, text: str) -> None:
     (root / path).parent.mkdir(parents=True, exist_ok=True)
     (root / path).write_text(text)
 
@@ -220,10 +220,10 @@ def plant(root: Path, path: str, text: str) -> None:
 def test_the_command_fails_and_names_the_place(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plant(tmp_path, "host_tests/test_all.py", "import slotmq.delivery.encode\n")
-    plant(tmp_path, "lib/slotmq/delivery/encode.py", "")
+    write(tmp_path, "host_tests/test_all.py", "import slotmq.delivery.encode\n")
+    write(tmp_path, "lib/slotmq/delivery/encode.py", "")
     assert tidy.main(tmp_path) == 0
-    plant(tmp_path, "lib/slotmq/delivery/encode.py", "import socket\n")
+    write(tmp_path, "lib/slotmq/delivery/encode.py", "import socket\n")
     assert tidy.main(tmp_path) == 1
     printed = capsys.readouterr()
     assert printed.err == "lib/slotmq/delivery/encode.py:socket: must not import socket (import)\n"

@@ -1,4 +1,4 @@
-"""What a message costs a flash chip: the table of docs/reliability.md, measured anew."""
+"""Measures the flash wear of a message, and compares it with docs/reliability.md."""
 
 import functools
 from pathlib import Path
@@ -13,12 +13,12 @@ def found() -> dict[tuple[str, str], Wear]:
     return {(one.medium, one.traffic): one for one in measure()}
 
 
-def test_qos_0_that_is_not_retained_costs_nothing() -> None:
+def test_qos_0_without_retain_writes_nothing() -> None:
     for medium in ("flash", "littlefs"):
         assert found()[medium, "QoS 0"][2:] == (0, 0)
 
 
-def test_flash_takes_a_page_for_each_commit() -> None:
+def test_a_commit_programs_a_page_of_raw_flash() -> None:
     one = found()["flash", "QoS 1"]
     assert 256 <= one.programmed < 290
     assert abs(one.erased - one.programmed) < 20
@@ -31,7 +31,7 @@ def test_littlefs_wears_many_times_faster() -> None:
         assert found()["littlefs", traffic].erased > 10 * found()["flash", traffic].erased
 
 
-def test_the_pages_table_is_what_is_measured() -> None:
+def test_the_document_has_the_measured_table() -> None:
     written = PAGE.read_text().partition(BEGIN)[2].partition(END)[0].strip()
     assert written == markdown(list(found().values())), (
         "python -m slotmq_tools.dev.wear --write docs/reliability.md"

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 
-from slotmq_tools.dev.bench_telemetry import _LOOK_S, Meter
+from slotmq_tools.dev.bench_telemetry import _SAMPLE_S, Meter
 
 _WORKER_S = 1.0
 # As Spark's daemon does it: its workers end, and it is not told what they took.
@@ -32,7 +32,7 @@ def test_memory_is_the_maximum_during_the_run() -> None:
     def holds(megabytes: int) -> None:
         held = bytearray(megabytes << 20)  # of zeros that nobody has touched
         held[:: mmap.PAGESIZE] = b"x" * len(held[:: mmap.PAGESIZE])
-        time.sleep(3 * _LOOK_S)
+        time.sleep(3 * _SAMPLE_S)
 
     with Meter() as meter:
         much, little = meter.cost(lambda: holds(128)), meter.cost(lambda: holds(1))

@@ -1,11 +1,15 @@
-"""Benchmarks: the broker, its peers and two ceilings, interleaved on the same workloads.
+"""Benchmarks: slotmq, other brokers and two relays take turns on the same workloads.
 
-`client` connects, `numbered` makes bursts of
-numbered messages and checks what arrives, `pipeline` keeps many connections
-busy at once. A workload (`pipelined`, `retained`, `churn`, `roundtrip`, `idle`,
-`nonmatching`) opens connections to a broker (`brokers`) and runs a round on
-them; `meter` says what a round cost the broker's process. `workloads` names
-them all, `contest` interleaves them, `targets` is what the figures are held
-against, `report` shows them. `instructions` counts instead of timing. The folder
-`servers` has the scripts that peers and ceilings are started by.
+    workloads     all workloads by name          interleave    runs one on all brokers in turns
+    brokers       starts and ends the brokers    meter         what a round costs the broker
+    results       figures, medians, ratios       targets       largest allowed figures
+    tables        figures as tables              report        prints and writes the tables
+
+    client        a connection                   numbered      numbered messages, and their check
+    pipeline      publishers and subscribers     pipelined     workloads that use them
+    churn, idle, nonmatching, retained, roundtrip: the other workloads
+
+`instructions` counts instructions instead of measuring time; `sleeper` stops the broker for it.
+The folder `servers` has the scripts that start other brokers and the relays. A relay writes what
+it reads and parses nothing: its cost is a lower bound.
 """

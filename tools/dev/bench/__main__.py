@@ -1,4 +1,4 @@
-"""The command of `make bench`: runs the workloads on the brokers, shows and writes the figures."""
+"""`make bench`: runs the workloads on all brokers, prints and writes the figures."""
 
 import sys
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from . import contest, report, tables
+from . import interleave, report, tables
 from .brokers import BROKERS, Broker
 from .results import Results
 from .versions import all_versions
@@ -34,12 +34,12 @@ _ROUNDS, _QUICK_ROUNDS = 5, 3
     help="Run only this one (may be repeated).",
 )
 @click.option("--rounds", type=click.IntRange(1), help=f"Rounds to take medians of [{_ROUNDS}].")
-@click.option("--quick", is_flag=True, help="Fewer and shorter rounds: an impression.")
+@click.option("--quick", is_flag=True, help="Fewer and shorter rounds.")
 @click.option(
     "--write",
     "file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the figures there; a whole run writes docs/performance.md by itself.",
+    help="Write the figures there; a complete run writes docs/performance.md.",
 )
 def main(
     workload_names: tuple[str, ...],
@@ -83,7 +83,7 @@ def _run_all(
     results: Results = {}
     for workload in workloads:
         with progress.status(workload.title):
-            results[workload.name] = contest.run(workload, brokers, rounds, seconds)
+            results[workload.name] = interleave.run(workload, brokers, rounds, seconds)
     return results
 
 

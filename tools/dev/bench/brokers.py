@@ -1,7 +1,7 @@
-"""How each broker and ceiling is started on a free port of loopback, and ended.
+"""Starts and ends each broker and relay on a free port of loopback.
 
-They run with what makes them comparable: TCP_NODELAY, everybody let in, no
-bound on queues that the load generator's window would meet, nothing on disk.
+Their configurations are comparable: TCP_NODELAY, no authentication, queues larger than the load
+generator's window, nothing on disk.
 """
 
 import os
@@ -26,9 +26,9 @@ _SERVERS = Path(__file__).with_name("servers")
 HOST = "127.0.0.1"
 _BOARD = "HOST"
 _BOOT = Path(__file__).parents[2] / "run/boot_micropython.py"
-_START_S = 240  # under valgrind, on a machine that is busy
+_START_S = 240  # enough for valgrind on a busy machine
 _STOP_S = 10
-# Everything is recorded, in files
+# Records everything in files
 RECORDING = "allow_anonymous true\nrecord #\nrecord_location {folder}/record\n"
 _LISTENING = "0A"  # in /proc/net/tcp
 
@@ -45,13 +45,13 @@ user root
 
 @dataclass(frozen=True)
 class Site:
-    """What a broker is started for."""
+    """Port, folder and size of the workload for which a broker is started."""
 
     port: int
     folder: Path
-    publishers: int = 0  # of the workload; only the relays need to know
+    publishers: int = 0  # of the workload; only relays need it
     subscribers: int = 0
-    conf: Path | None = None  # a configuration of ours
+    conf: Path | None = None  # a slotmq.conf
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ class Start:
 
 @dataclass(frozen=True)
 class Broker:
-    """A broker by its name, or a relay, which knows no MQTT."""
+    """A broker by its name, or a relay, which does not parse MQTT."""
 
     name: str
     start: Callable[[Site], Start]
     is_relay: bool = False
-    level: int = 5  # the newest version that it speaks
+    level: int = 5  # the newest MQTT version that it supports
 
     @property
     def is_ours(self) -> bool:
@@ -79,7 +79,7 @@ class Broker:
 
 @dataclass(frozen=True)
 class Running:
-    """A broker that listens."""
+    """A running broker."""
 
     broker: Broker
     pid: int
@@ -87,7 +87,7 @@ class Running:
 
 
 def slotmq_on_micropython(bits: int, port: int, conf: Path | None = None) -> Start:
-    """slotmq with the large limits, as tools/run/launcher.py starts it, but with no launcher."""
+    """slotmq with the limits of HOST, started without tools/run/launcher.py."""
     found = micropython.find(bits)
     argv = ["-p", str(port), "--host", HOST, "--board", _BOARD]
     argv += ["-c", str(conf)] if conf else []
@@ -148,7 +148,7 @@ BROKERS = (
 def running(
     broker: Broker, publishers: int = 0, subscribers: int = 0, conf: str = ""
 ) -> Iterator[Running]:
-    """The broker, from when it listens until the block ends; in `conf` {folder} is its own."""
+    """The broker, until the block ends; {folder} in `conf` is replaced by its folder."""
     port = free_port()
     with TemporaryDirectory(prefix="slotmq-bench-") as folder:
         file = Path(folder) / "slotmq.conf" if conf else None
@@ -161,7 +161,7 @@ def running(
 
 @contextmanager
 def process(start: Start, port: int, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """What listens on the port, from when it does; ended by its id. It writes to the log."""
+    """A process, from when it listens on the port until the block ends; its output is in log."""
     with log.open("wb") as output:
         child = subprocess.Popen(
             start.command,
@@ -188,12 +188,12 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _wait_until_listening(child: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    """Wait without connecting: a relay would take the probe for a client."""
+    """Wait without connecting: a relay would count a connection as a client."""
     end = time.monotonic() + _START_S
     while not _listens(port):
         if child.poll() is not None:
-            said = log.read_text(errors="replace").splitlines()[-1:] or ["not a word"]
-            raise ToolError(f"it ended at the start with status {child.returncode}: {said[0]}")
+            last = log.read_text(errors="replace").splitlines()[-1:] or ["no output"]
+            raise ToolError(f"it ended at the start with status {child.returncode}: {last[0]}")
         if time.monotonic() > end:
             raise ToolError(f"it does not listen within {_START_S} s")
         time.sleep(0.01)

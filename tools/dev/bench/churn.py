@@ -1,4 +1,4 @@
-"""Connect, subscribe, leave: clients that come and go, several at the same time."""
+"""Clients that connect, subscribe and disconnect, several at the same time."""
 
 import select
 import time
@@ -6,29 +6,29 @@ import time
 from ... import codec
 from .client import TIMEOUT_S, Address, Client, Silent, Unexpected
 
-_LANES = 8
+_CLIENTS = 8
 _FILTER = b"churn/+/status"
 
 
-class Guest:
-    """One client after the other, each at the next step when the broker has answered."""
+class Repeater:
+    """Connects one client after the other; each goes on when the broker has answered."""
 
     def __init__(self, address: Address, name: str) -> None:
-        self.visits = 0
+        self.clients = 0
         self._address = address
         self._name = name
         self._due = b""
         self.client: Client | None = None
 
-    def arrive(self) -> int:
-        """Connect a new client; its descriptor."""
+    def connect(self) -> int:
+        """Connect a new client; -> its descriptor."""
         self.client = Client(self._address)
-        self.client.send(codec.connect(4, f"{self._name}-{self.visits}".encode()))
+        self.client.send(codec.connect(4, f"{self._name}-{self.clients}".encode()))
         self._due = codec.CONNECTED
         return self.client.socket.fileno()
 
     def step(self) -> bool:
-        """Take the broker's answer and go on; False when it has closed the connection."""
+        """Read the broker's answer and go on; False when it has closed the connection."""
         assert self.client
         if not self._due:
             return self._see_closed(self.client)
@@ -46,48 +46,50 @@ class Guest:
             raise Unexpected("bytes after DISCONNECT")
         client.close()
         self.client = None
-        self.visits += 1
+        self.clients += 1
         return False
 
 
 class Churn:
-    """Several guests that come and go side by side."""
+    """Several of them in parallel."""
 
     def __init__(self, address: Address) -> None:
-        self._guests = [Guest(address, f"guest{lane}") for lane in range(_LANES)]
+        self._repeaters = [Repeater(address, f"client{n}") for n in range(_CLIENTS)]
 
     def run(self, seconds: float) -> int:
-        """Come and go for so long; the number of visits."""
-        before = sum(guest.visits for guest in self._guests)
+        """Connect and disconnect for so long; -> the number of clients."""
+        before = sum(repeater.clients for repeater in self._repeaters)
         end = time.monotonic() + seconds
         with select.epoll() as epoll:
-            present: dict[int, Guest] = {}
-            for guest in self._guests:
-                self._admit(guest, epoll, present)
-            while present:
-                for guest in self._turn(epoll, present):
+            connected: dict[int, Repeater] = {}
+            for repeater in self._repeaters:
+                self._start(repeater, epoll, connected)
+            while connected:
+                for repeater in self._turn(epoll, connected):
                     if time.monotonic() < end:
-                        self._admit(guest, epoll, present)
-        return sum(guest.visits for guest in self._guests) - before
+                        self._start(repeater, epoll, connected)
+        return sum(repeater.clients for repeater in self._repeaters) - before
 
     def close(self) -> None:
-        """Hang up what a failed round has left."""
-        for guest in self._guests:
-            if guest.client:
-                guest.client.close()
+        """Close the connections of a failed round."""
+        for repeater in self._repeaters:
+            if repeater.client:
+                repeater.client.close()
 
-    def _admit(self, guest: Guest, epoll: select.epoll, present: dict[int, Guest]) -> None:
-        descriptor = guest.arrive()
-        present[descriptor] = guest
+    def _start(
+        self, repeater: Repeater, epoll: select.epoll, connected: dict[int, Repeater]
+    ) -> None:
+        descriptor = repeater.connect()
+        connected[descriptor] = repeater
         epoll.register(descriptor, select.EPOLLIN)
 
-    def _turn(self, epoll: select.epoll, present: dict[int, Guest]) -> list[Guest]:
-        """Let those go on who have an answer; the guests who have left."""
+    def _turn(self, epoll: select.epoll, connected: dict[int, Repeater]) -> list[Repeater]:
+        """Handle answers; -> the repeaters whose client has disconnected."""
         ready = epoll.poll(TIMEOUT_S)
         if not ready:
-            raise Silent("a client that comes and goes got no answer")
+            raise Silent("a connecting client got no answer")
         left = []
         for descriptor, _ in ready:
-            if not present[descriptor].step():
-                left.append(present.pop(descriptor))
+            if not connected[descriptor].step():
+                left.append(connected.pop(descriptor))
         return left

@@ -1,4 +1,4 @@
-"""One connection of the load generator: a blocking socket that gives up on a silent broker."""
+"""A connection of the load generator: a blocking socket with timeouts."""
 
 import socket
 import struct
@@ -15,15 +15,15 @@ _TIMEOUT = struct.pack("@ll", TIMEOUT_S, 0)
 
 
 class Unexpected(Exception):
-    """The broker sent another packet than the one that was due."""
+    """The broker sent another packet than the expected one."""
 
 
 class Silent(Exception):
-    """What was due from the broker did not come, or it hung up."""
+    """The broker did not answer in time, or closed the connection."""
 
 
 class Client:
-    """A client that is connected; it says CONNECT unless it is given no id, for a relay."""
+    """A connected client; without a client id, for a relay, it sends no CONNECT."""
 
     def __init__(
         self, address: Address, client_id: str | None = None, *, level: int = 4, aliases: int = 0
@@ -31,7 +31,7 @@ class Client:
         self._level = level
         self._held: bytearray | None = None
         self.socket = socket.create_connection(address, TIMEOUT_S)
-        # Timeouts of the kernel: Python's own would poll before each call.
+        # Timeouts of the kernel: with Python's own each call would poll first.
         self.socket.setblocking(True)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEOUT)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _TIMEOUT)
@@ -42,15 +42,15 @@ class Client:
             self._expect_connected()
 
     def subscribe(self, filters: Sequence[str], qos: int = 0) -> None:
-        """Subscribe to all the filters, and see all granted."""
+        """Subscribe to all filters, and check that all are granted."""
         for first in range(0, len(filters), _FILTERS_PER_PACKET):
-            wanted = filters[first : first + _FILTERS_PER_PACKET]
-            rows = [(each.encode(), qos) for each in wanted]
+            some = filters[first : first + _FILTERS_PER_PACKET]
+            rows = [(each.encode(), qos) for each in some]
             self.send(codec.subscribe(self._level, 1 + first, rows))
-            self.expect(codec.suback(self._level, 1 + first, [qos] * len(wanted)))
+            self.expect(codec.suback(self._level, 1 + first, [qos] * len(some)))
 
     def send(self, data: bytes | bytearray) -> None:
-        """Write all of it, or keep it for release()."""
+        """Write all of it, or store it for release()."""
         if self._held is not None:
             self._held += data
             return
@@ -60,11 +60,11 @@ class Client:
             raise Silent(f"the broker has read nothing for {TIMEOUT_S} s") from None
 
     def hold(self) -> None:
-        """From now on keep what is to be sent."""
+        """From now on store what is to be sent."""
         self._held = bytearray()
 
     def release(self) -> bool:
-        """Send what was kept; was there anything?"""
+        """Send what was stored; -> whether there was anything."""
         data, self._held = self._held, None
         if data:
             self.send(data)
@@ -72,7 +72,7 @@ class Client:
         return bool(data)
 
     def receive(self) -> bytes:
-        """What is there, or else what comes next; never empty."""
+        """Received bytes; waits for them, so that it never returns none."""
         try:
             data = self.socket.recv(_READ)
         except BlockingIOError:
@@ -87,10 +87,10 @@ class Client:
         while len(got) < len(answer):
             got += self.receive()
         if got != answer:
-            raise Unexpected(f"{got[:40].hex()} came where {answer[:40].hex()} was due")
+            raise Unexpected(f"{got[:40].hex()} received instead of {answer[:40].hex()}")
 
     def _expect_connected(self) -> None:
-        """Read the CONNACK: what one of MQTT 5.0 tells beside its code is each broker's own."""
+        """Read the CONNACK; the properties of one of MQTT 5.0 depend on the broker."""
         if self._level < 5:
             self.expect(codec.CONNECTED)
             return
@@ -100,8 +100,8 @@ class Client:
             answers = reader.packets(self.receive())
         first, body = answers[0]
         if len(answers) > 1 or (first >> 4, body[:2]) != (codec.CONNACK, b"\0\0"):
-            raise Unexpected(f"{first:#04x} {body[:2].hex()} came where a CONNACK was due")
+            raise Unexpected(f"{first:#04x} {body[:2].hex()} received instead of a CONNACK")
 
     def close(self) -> None:
-        """Hang up without a word; the broker has nothing to do for it, there is no will."""
+        """Close the connection without DISCONNECT: it has no will."""
         self.socket.close()

@@ -1,4 +1,4 @@
-"""Memory of the broker's process per client that is connected and does nothing."""
+"""The memory that an idle client takes of the broker's process."""
 
 import time
 
@@ -10,8 +10,8 @@ CLIENTS = 200
 _SETTLE_S = 0.2
 
 
-class Idlers:
-    """Clients with one subscription each, and the memory from before they came."""
+class IdleClients:
+    """Idle clients with one subscription each."""
 
     def __init__(self, running: Running) -> None:
         self._pid = running.pid
@@ -21,12 +21,12 @@ class Idlers:
             client.subscribe([f"idle/{number}/set"])
 
     def round(self, _seconds: float) -> dict[str, float]:
-        """The memory now."""
+        """The memory per client, and of the broker."""
         time.sleep(_SETTLE_S)
         now = resident_kb(self._pid)
         return {"client_kb": (now - self._before_kb) / CLIENTS, "broker_mb": now / 1024}
 
     def close(self) -> None:
-        """Hang up all connections."""
+        """Close all connections."""
         for client in self._clients:
             client.close()

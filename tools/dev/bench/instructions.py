@@ -2,14 +2,12 @@
 
     python -m slotmq_tools.dev.bench.instructions [--workload NAME] [--update]
 
-slotmq on 64-bit MicroPython runs under callgrind, once with 2 N messages and
-once with N and then idle for as long as the first run took. The difference
-divided by N is what a message costs in the steady state, without the start, the
-connects, the ticks of the clock and the end. N is so large that what a start
-differs by (some 5 million instructions, of garbage collections) does not matter.
-So it repeats closely, is kept as a baseline in instructions.json and fails where
-it has grown; it also fails above the budget. 64 bits, since valgrind does not run
-the 32-bit loader.
+slotmq on 64-bit MicroPython runs under callgrind twice: with 2 N messages, and with N messages and
+then idle until it has run as long. The difference divided by N is the cost of a message in the
+steady state, without start, connects, timers and end. N is so large that the variation of a start
+(5 million instructions, by garbage collections) does not matter. So the figures are repeatable.
+instructions.json has them as a baseline; a count above the baseline or above the budget is an
+error. It needs 64 bits, since valgrind does not run the 32-bit loader.
 """
 
 import json
@@ -32,11 +30,11 @@ from .sleeper import Sleeper
 
 _BASELINE = Path(__file__).with_name("instructions.json")
 _TOLERANCE = 1.05
-_FEW_CALLS = 0.005  # system calls per message by which a rare one may move the figure
+_FEW_CALLS = 0.005  # system calls per message: tolerance for rare ones
 
 _COLLECTED = re.compile(r"^==\d+== Collected : (\d+)", re.MULTILINE)
-# The line on which a call begins; those that can block go on in a second line.
-# Asking for the time is one under valgrind alone: elsewhere the vDSO answers.
+# The line where a call begins; a blocking call has a second line. clock_gettime is a system call
+# only under valgrind; elsewhere the vDSO answers.
 _SYSTEM_CALL = re.compile(
     r"^SYSCALL\[\d+,\d+\]\(\s*\d+\) (?!sys_clock_gettime)\w+ ?\(", re.MULTILINE
 )
@@ -55,7 +53,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Run:
-    """What a broker's whole life came to, and how long its clients were there."""
+    """The count of a broker's run, and how long its clients were connected."""
 
     count: Count
     deliveries: int
@@ -64,7 +62,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Budget:
-    """A workload, how many bursts N are, and what a message may cost at the most."""
+    """A workload, the number of bursts for N, and the largest cost of a message."""
 
     shape: Shape
     bursts: int
@@ -91,7 +89,7 @@ BUDGETS = {
 
 
 def per_message(budget: Budget, profile: Path | None = None) -> Count:
-    """What one delivery costs."""
+    """The cost of a delivery."""
     twice = _run(budget, 2 * budget.bursts, 0, profile)
     once = _run(budget, budget.bursts, twice.took_s, None)
     messages = twice.deliveries - once.deliveries
@@ -102,14 +100,14 @@ def per_message(budget: Budget, profile: Path | None = None) -> Count:
 
 
 def faults(count: Count, at_most: Count, baseline: Count | None) -> list[str]:
-    """Why this count is not good enough; nothing if it is."""
+    """The bounds that this count exceeds."""
     bounds = [("the budget", at_most)]
     if baseline:
-        kept = Count(
+        limit = Count(
             baseline.instructions * _TOLERANCE,
             baseline.system_calls * _TOLERANCE,
         )
-        bounds.append(("5 % above the baseline", kept))
+        bounds.append(("5 % above the baseline", limit))
     return [
         f"exceeds {name}, {bound}"
         for name, bound in bounds
@@ -119,10 +117,10 @@ def faults(count: Count, at_most: Count, baseline: Count | None) -> list[str]:
 
 
 def parse_log(log: str) -> Count:
-    """What valgrind's log says of a run."""
+    """The count of a run, from valgrind's log."""
     collected = _COLLECTED.search(log)
     if not collected:
-        raise click.ClickException("valgrind has not counted: " + log[-200:])
+        raise click.ClickException("valgrind has no count: " + log[-200:])
     return Count(int(collected[1]), len(_SYSTEM_CALL.findall(log)))
 
 
@@ -136,7 +134,7 @@ def _run(budget: Budget, bursts: int, at_least_s: float, profile: Path | None) -
         with process(start, port, Path(folder) / "broker") as child:
             began = time.monotonic()
             pipeline = pipelined.connect(budget.shape, (HOST, port))
-            if budget.shape.qos:  # else nobody answers, and nobody's answers come one by one
+            if budget.shape.qos:  # without acknowledgements the order does not matter
                 deliveries = pipeline.run_in_step(bursts, Sleeper(child.pid))
             else:
                 deliveries = pipeline.run_bursts(bursts)
@@ -147,7 +145,7 @@ def _run(budget: Budget, bursts: int, at_least_s: float, profile: Path | None) -
 
 
 def _conf(budget: Budget, folder: Path) -> Path | None:
-    """Where the broker's configuration is, if it has one."""
+    """The broker's configuration file, if it has one."""
     if not budget.conf:
         return None
     conf = folder / "slotmq.conf"
@@ -173,26 +171,26 @@ def _read_baseline() -> dict[str, Count]:
 
 
 def _write_baseline(counts: dict[str, Count]) -> None:
-    kept = {
+    figures = {
         name: {
             "instructions": round(count.instructions),
             "system_calls": round(count.system_calls, 3),
         }
         for name, count in counts.items()
     }
-    _BASELINE.write_text(json.dumps(kept, indent=2) + "\n")
+    _BASELINE.write_text(json.dumps(figures, indent=2) + "\n")
 
 
 @click.command()
 @click.option("--workload", "names", type=click.Choice(list(BUDGETS)), multiple=True)
-@click.option("--update", is_flag=True, help="Make these figures the baseline.")
+@click.option("--update", is_flag=True, help="Write these figures as the baseline.")
 @click.option(
     "--profile",
     type=click.Path(file_okay=False, exists=True, path_type=Path),
-    help="Leave files for callgrind_annotate there.",
+    help="Write files for callgrind_annotate there.",
 )
 def main(names: tuple[str, ...], update: bool, profile: Path | None) -> None:
-    """Count instructions and system calls per delivery, and hold them against the budget."""
+    """Count instructions and system calls per delivery, and compare them with the budget."""
     baseline = _read_baseline()
     counts: dict[str, Count] = {}
     failed = False

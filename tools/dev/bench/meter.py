@@ -1,4 +1,4 @@
-"""What a round costs: CPU time of the broker's process and of the load generator's."""
+"""The cost of a round: CPU time of the broker's process and of the load generator's."""
 
 import time
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ _SCHEDULED_TIME = 2  # the kernel's CPUCLOCK_SCHED: nanoseconds, all threads of 
 
 @dataclass
 class Cost:
-    """What a process spent between two moments, and the load generator beside it."""
+    """CPU and wall time of a process and of the load generator."""
 
     cpu_s: float = 0
     wall_s: float = 0
     generator_s: float = 0
-    sleeps: int = 0  # how often the process waited because it had nothing to do
+    sleeps: int = 0  # how often the process waited for events
 
     def per_message(self, messages: int) -> dict[str, float]:
         """The figures of a round with so many deliveries."""
@@ -48,7 +48,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def resident_kb(pid: int) -> int:
-    """The memory of a process that is in RAM now."""
+    """The resident memory of a process."""
     return _status(Path(f"/proc/{pid}/status"), "VmRSS")
 
 

@@ -1,9 +1,8 @@
-"""Messages with their publisher and number in the payload, and the check of what arrives.
+"""Messages with publisher and number in the payload, and the check of received ones.
 
-The messages of a publisher are all of one size, so its bursts are built once
-and only the numbers are written anew. A `Flow` is what one subscriber gets of
-one publisher: it knows what is due, and rejects whatever is lost, doubled,
-altered or out of order.
+All messages of a publisher have the same size, so its bursts are built once and only the numbers
+are changed. A `Flow` has the messages from one publisher to one subscriber. It detects lost,
+duplicate, altered and reordered messages.
 """
 
 import struct
@@ -15,14 +14,14 @@ _NUMBERS = struct.Struct(">HI")  # publisher, message
 
 
 class Violation(Exception):
-    """A message was lost, doubled, altered or delivered out of order."""
+    """A message was lost, duplicated, altered or reordered."""
 
 
 class Series:
     """The messages of one publisher, on its topics in turn.
 
-    `depth` bursts can be under way at once without sharing a packet id. With an
-    `alias` they have it in place of the one topic, once `first_with_alias` has gone out.
+    `depth` bursts can be in flight without sharing a packet id. With an `alias` the messages have
+    it instead of the topic; `first_with_alias` must be sent before.
     """
 
     def __init__(
@@ -75,9 +74,9 @@ class Series:
 
 
 class Flow:
-    """What one subscriber gets of one publisher: of each burst the `first` and every `step`-th.
+    """From one publisher to one subscriber: of each burst the `first` and every `step`-th.
 
-    `exact`: it is checked by `take_bytes`, so the very bytes sent are kept as due.
+    `exact`: take_bytes() compares the received bytes with those that were sent.
     """
 
     def __init__(
@@ -85,28 +84,28 @@ class Flow:
     ) -> None:
         if series.burst % step:
             raise ValueError(f"a burst of {series.burst} cannot be dealt to {step} flows")
-        self.settled = 0  # delivered, and at QoS 2 released too
+        self.settled = 0  # delivered, at QoS 2 also released
         self.due = 0  # published and not settled
         self._series = series
         self._first, self._step = first, step
         self._exact = exact
         self._next = first
         self._bytes = bytearray()
-        self._cut = 0  # bytes that have come of the next message
+        self._cut = 0  # received bytes of the next message
 
     def publish(self, burst: bytes) -> None:
         """The publisher's next burst is about to be sent."""
         self.due += self._series.burst // self._step
         if self._exact:
-            self._bytes += self._share(burst)
+            self._bytes += self._part_of(burst)
 
     def settle(self, count: int = 1) -> None:
-        """So many messages are through."""
+        """So many messages are delivered."""
         self.settled += count
         self.due -= count
 
     def take_bytes(self, data: bytes) -> None:
-        """Check bytes of QoS 0 messages against those that were published, and settle them."""
+        """Compare received QoS 0 messages with those that were published, and settle them."""
         if not self._bytes.startswith(data):
             raise Violation(f"{_difference(self._bytes, data)} (message {self.settled} and on)")
         del self._bytes[: len(data)]
@@ -114,13 +113,13 @@ class Flow:
         self.settle(whole)
 
     def take_number(self, number: int) -> None:
-        """Check the number of a message that has come."""
+        """Check the number of a received message."""
         if number != self._next or not self.due:
             publisher = self._series.publisher
-            raise Violation(f"publisher {publisher}: {number} came where {self._next} was due")
+            raise Violation(f"publisher {publisher}: {number} received instead of {self._next}")
         self._next += self._step
 
-    def _share(self, burst: bytes) -> bytes:
+    def _part_of(self, burst: bytes) -> bytes:
         if self._step == 1:
             return burst
         size = self._series.packet_size
@@ -129,17 +128,17 @@ class Flow:
 
 
 def read_numbers(data: bytes | bytearray, at: int) -> tuple[int, int]:
-    """(publisher, message) out of the payload that starts there."""
+    """(publisher, message) of the payload at this position."""
     publisher, number = _NUMBERS.unpack_from(data, at)
     return publisher, number
 
 
 def number_payload(publisher: int, number: int, size: int) -> bytes:
-    """A payload of that size with these numbers."""
+    """A payload of this size with these numbers."""
     return _NUMBERS.pack(publisher, number).ljust(size, b"\0")
 
 
-def _difference(due: bytes | bytearray, came: bytes) -> str:
-    at = next((i for i, (a, b) in enumerate(zip(due, came, strict=False)) if a != b), len(due))
-    wanted = bytes(due[at : at + 40]).hex() or "nothing"
-    return f"{came[at : at + 40].hex()} came where {wanted} was due"
+def _difference(due: bytes | bytearray, received: bytes) -> str:
+    at = next((i for i, (a, b) in enumerate(zip(due, received, strict=False)) if a != b), len(due))
+    expected = bytes(due[at : at + 40]).hex() or "nothing"
+    return f"{received[at : at + 40].hex()} received instead of {expected}"

@@ -1,8 +1,7 @@
-"""Keeps publishers and subscribers busy: bursts go out while earlier ones come back.
+"""Publishers and subscribers that keep a broker busy: they send bursts while earlier ones return.
 
-A publisher sends a burst whenever none of its subscribers, and no
-acknowledgement, is more than `depth` bursts behind. So the broker always finds
-packets to read, and never has so much waiting that it may drop any.
+A publisher sends a burst when all subscribers and acknowledgements are less than `depth` bursts
+behind. So the broker always has packets to read, and its queues never overflow.
 """
 
 import select
@@ -19,7 +18,7 @@ _AFTERWARDS_S = 0.01
 
 
 class Publisher:
-    """Sends bursts of a series, and sees each message acknowledged once, in order."""
+    """Sends bursts of a series, and checks that each message is acknowledged once, in order."""
 
     def __init__(
         self, client: Client, series: Series, flows: Sequence[Flow], *, qos: int, depth: int
@@ -28,14 +27,14 @@ class Publisher:
         self._series = series
         self._flows = flows
         self._qos = qos
-        self._behind = (depth - 1) * series.burst  # at the most, when a burst goes out
+        self._behind = (depth - 1) * series.burst  # messages at most, when a burst is sent
         self._slots = depth * series.burst
         self._answered = 0  # PUBACK or PUBREC
         self._completed = 0  # PUBACK or PUBCOMP
         self._reader = codec.Reader()
 
     def fill(self) -> None:
-        """Send what may be sent."""
+        """Send as many bursts as allowed."""
         while self._unacknowledged <= self._behind and all(
             flow.due <= self._behind for flow in self._flows
         ):
@@ -45,7 +44,7 @@ class Publisher:
             self.client.send(burst)
 
     def settled(self) -> bool:
-        """Whether all that was sent has been acknowledged."""
+        """Whether everything was acknowledged."""
         return self._unacknowledged == 0
 
     def on_readable(self) -> None:
@@ -63,7 +62,7 @@ class Publisher:
         return self._series.sent - self._completed if self._qos else 0
 
     def _acknowledged(self, first: int, packet_id: int) -> bool:
-        """Count an acknowledgement; True if it is to be answered."""
+        """Count an acknowledgement; -> whether it needs an answer."""
         kind = first >> 4
         if kind == (codec.PUBACK if self._qos == 1 else codec.PUBREC):
             number = self._answered
@@ -73,26 +72,26 @@ class Publisher:
             number = self._completed
             self._completed += 1
         else:
-            raise Unexpected(f"a publisher got a packet that starts with {first:#04x}")
+            raise Unexpected(f"a publisher received a packet that starts with {first:#04x}")
         if number >= self._series.sent or packet_id != number % self._slots + 1:
             raise Violation(f"packet id {packet_id} acknowledged out of order, or twice")
         return kind == codec.PUBREC
 
 
 class ByteSubscriber:
-    """A subscriber of one publisher at QoS 0: its bytes are known in advance."""
+    """A subscriber of one publisher at QoS 0, which knows the expected bytes."""
 
     def __init__(self, client: Client, flow: Flow) -> None:
         self.client = client
         self._flow = flow
 
     def on_readable(self) -> None:
-        """Check what has come."""
+        """Check received bytes."""
         self._flow.take_bytes(self.client.receive())
 
 
 class Subscriber:
-    """A subscriber that reads packet by packet: at QoS 1 and 2, or of many publishers."""
+    """A subscriber that parses packets: at QoS 1 and 2, or of several publishers."""
 
     def __init__(self, client: Client, flows: dict[int, Flow], qos: int, level: int = 4) -> None:
         self.client = client
@@ -105,7 +104,7 @@ class Subscriber:
         self._reader = codec.Reader()
 
     def on_readable(self) -> None:
-        """Check what has come, and acknowledge it."""
+        """Check and acknowledge received messages."""
         answer = bytearray()
         for first, body in self._reader.packets(self.client.receive()):
             if first == self._first:
@@ -119,7 +118,7 @@ class Subscriber:
         after_topic = 2 + (body[0] << 8 | body[1])
         payload = after_id = after_topic + (_ID_SIZE if self._qos else 0)
         if self._level == 5:
-            payload += 1 + body[payload]  # of properties, few as they are
+            payload += 1 + body[payload]  # of properties, which are fewer than 128 bytes
         publisher, number = read_numbers(body, payload)
         flow = self._flows[publisher]
         flow.take_number(number)
@@ -137,7 +136,7 @@ class Subscriber:
 
     def _released(self, first: int, packet_id: int) -> bytes:
         if first >> 4 != codec.PUBREL or packet_id not in self._unreleased:
-            raise Unexpected(f"a subscriber got {first:#04x} with id {packet_id}")
+            raise Unexpected(f"a subscriber received {first:#04x} with id {packet_id}")
         self._unreleased.remove(packet_id)
         self._only_flow.settle()
         return codec.ack(codec.PUBCOMP, packet_id)
@@ -163,7 +162,7 @@ class Pipeline:
             self._on_readable[descriptor] = peer.on_readable
 
     def run(self, seconds: float) -> int:
-        """Publish for so long, and until all is delivered; the number of deliveries."""
+        """Publish for so long, and until everything is delivered; -> the number of deliveries."""
         before = self._deliveries()
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -173,16 +172,16 @@ class Pipeline:
         return self._deliveries() - before
 
     def run_bursts(self, bursts: int) -> int:
-        """Let each publisher send `depth` bursts, so often, when all is quiet; the deliveries."""
+        """Repeat time_burst(); -> the number of deliveries."""
         before = self._deliveries()
         for _ in range(bursts):
             self.time_burst()
         return self._deliveries() - before
 
     def run_in_step(self, bursts: int, broker: Sleeper) -> int:
-        """run_bursts(), where clients speak only while the broker sleeps and all at once.
+        """As run_bursts(), but all clients send at once, while the broker is stopped.
 
-        So what the broker reads in a turn does not depend on how fast the clients are.
+        So what the broker reads in a turn does not depend on the speed of the clients.
         """
         before = self._deliveries()
         for client in self._clients:
@@ -196,8 +195,8 @@ class Pipeline:
 
     def _step(self, broker: Sleeper) -> None:
         with broker.stopped():
-            spoken = [client.release() for client in self._clients]
-        if not any(spoken) and not self._settled():  # it slept in the midst of its work
+            sent = [client.release() for client in self._clients]
+        if not any(sent) and not self._settled():  # the broker slept during its work
             self._turn()
         broker.wait_until_asleep()
         while ready := self._epoll.poll(0):
@@ -205,7 +204,7 @@ class Pipeline:
                 self._on_readable[descriptor]()
 
     def time_burst(self) -> int:
-        """Let each publisher send `depth` bursts; how long they took to settle, in ns."""
+        """Let each publisher send `depth` bursts; -> the time until they are settled, in ns."""
         start = time.perf_counter_ns()
         self._fill()
         while not self._settled():
@@ -213,7 +212,7 @@ class Pipeline:
         return time.perf_counter_ns() - start
 
     def close(self) -> None:
-        """Hang up all connections."""
+        """Close all connections."""
         self._epoll.close()
         for client in self._clients:
             client.close()
@@ -223,7 +222,7 @@ class Pipeline:
             publisher.fill()
 
     def _drain(self) -> None:
-        """Read until all is settled, and a little longer: what comes then was not due."""
+        """Read until everything is settled, and a little longer, to detect surplus packets."""
         while not self._settled():
             self._turn()
         for descriptor, _ in self._epoll.poll(_AFTERWARDS_S):
@@ -232,7 +231,7 @@ class Pipeline:
     def _turn(self) -> None:
         ready = self._epoll.poll(TIMEOUT_S)
         if not ready:
-            raise Silent(f"{sum(flow.due for flow in self._flows)} messages never came")
+            raise Silent(f"{sum(flow.due for flow in self._flows)} messages were not received")
         for descriptor, _ in ready:
             self._on_readable[descriptor]()
 

@@ -1,4 +1,4 @@
-"""The workloads that keep the broker busy with publishes, by the shape of who sends to whom."""
+"""Workloads that publish as fast as possible, by number of publishers and subscribers."""
 
 from dataclasses import dataclass
 
@@ -100,7 +100,7 @@ def _subscriber(
 
 
 def _flows(shape: Shape, series: list[Series], subscriber: int) -> dict[int, Flow]:
-    """What this subscriber gets, by publisher."""
+    """The flows to this subscriber, by publisher."""
     if shape.wildcards:
         step = shape.subscribers
         return {0: Flow(series[0], first=subscriber, step=step, exact=_exact(shape))}
@@ -121,7 +121,7 @@ def _filters(shape: Shape, subscriber: int) -> list[str]:
 
 
 def _wildcard(device: int) -> str:
-    """A filter that only this device's topic matches; the two kinds take turns."""
+    """A filter that only this device's topic matches, with + or with + and #."""
     return f"bench/+/d{device:04}" + ("/#" if device % 2 else "")
 
 
@@ -132,7 +132,7 @@ def _publishers_of(shape: Shape, subscriber: int) -> range:
 
 
 def _exact(shape: Shape) -> bool:
-    """Whether each subscriber's bytes are known in advance."""
+    """Whether each subscriber knows the expected bytes."""
     if shape.qos or shape.alias:
         return False
     return shape.publishers == 1 or shape.subscribers == shape.publishers

@@ -22,9 +22,9 @@ All brokers ran on the same machine, each in its own process, and took turns:
 one round of each, {rounds} times, after one to warm up. A figure is the median
 of the rounds; a ratio is the median of the rounds' ratios. The cost is CPU time
 of the broker's process (user and system, all threads) per message delivered to
-a subscriber, or per visit for connect, subscribe, leave.
+a subscriber, or per client for connect, subscribe, disconnect.
 
-Every message carries its number and is checked: one that is lost, doubled,
+Every message carries its number and is checked: one that is lost, duplicate,
 altered or out of order fails the broker's run. The load generator sends the
 next burst while earlier ones come back, with a bounded number under way. That
 it does not hold a broker up shows in the last table: how many messages the
@@ -58,7 +58,7 @@ def write(
     rounds: int,
     failures: Sequence[tuple[str, str, str]],
 ) -> None:
-    """Write the page; what the emulated board adds to it (emulator/cycles.py) stays."""
+    """Write the page; its section of an emulated board (emulator/cycles.py) stays."""
     page = _PAGE.format(
         day=date.today().isoformat(),
         command=command,

@@ -1,7 +1,7 @@
 """The figures of a run: rounds by workload and broker, their medians and ratios.
 
-A ratio is the median of the rounds' own ratios: what disturbs the machine for
-a while disturbs both sides of a round alike.
+A ratio is the median of the rounds' ratios, since a disturbance of the machine affects both sides
+of a round.
 """
 
 import statistics
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Cell:
-    """One broker at one workload: the figures of each round, and why it stopped if it did."""
+    """One broker at one workload: the figures of each round, or why it failed."""
 
     rounds: list[dict[str, float]] = field(default_factory=list)
     failure: str | None = None
@@ -26,11 +26,11 @@ Results = dict[str, Row]  # by the workload's name
 
 
 def ratio(row: Row, figure: str, broker: str, peer: str) -> float | None:
-    """What the broker needs of what the peer needs; None if either has no figure."""
+    """The broker's figure divided by the peer's; None if either has none."""
     if broker not in row or peer not in row:
         return None
-    mine, theirs = row[broker], row[peer]
-    if mine.median(figure) is None or theirs.median(figure) is None:
+    own, others = row[broker], row[peer]
+    if own.median(figure) is None or others.median(figure) is None:
         return None
-    pairs = zip(mine.rounds, theirs.rounds, strict=False)
+    pairs = zip(own.rounds, others.rounds, strict=False)
     return statistics.median(ours[figure] / other[figure] for ours, other in pairs)

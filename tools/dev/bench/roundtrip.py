@@ -1,4 +1,4 @@
-"""One message at a time, at a low rate: what a lone message costs, and how long it takes."""
+"""One message at a time, at a low rate: its cost and its delay."""
 
 import time
 
@@ -16,14 +16,14 @@ class RoundTrip:
         self._pipeline = connect(SHAPE, address, handshake=handshake)
 
     def run(self, seconds: float) -> list[int]:
-        """Send one message after the other for so long; how long each took, in ns."""
-        took = []
+        """Send one message after the other for so long; -> the delays in ns."""
+        delays = []
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             time.sleep(PAUSE_S)
-            took.append(self._pipeline.time_burst())
-        return took
+            delays.append(self._pipeline.time_burst())
+        return delays
 
     def close(self) -> None:
-        """Hang up both connections."""
+        """Close both connections."""
         self._pipeline.close()

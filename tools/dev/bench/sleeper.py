@@ -1,4 +1,4 @@
-"""A process that sleeps whenever it has nothing to do, on Linux."""
+"""A process that sleeps when it has nothing to do, on Linux."""
 
 import os
 import signal
@@ -13,19 +13,19 @@ _PAUSE_S = 0.0005
 
 
 class Sleeper:
-    """A process of this user, told by the state that the kernel gives for it (proc(5))."""
+    """Follows a process by its state in /proc (proc(5))."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._stat = Path(f"/proc/{pid}/stat")
 
     def wait_until_asleep(self) -> None:
-        """Return when it waits for an event."""
+        """Return when the process waits for an event."""
         self._wait_for("S")
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """While this lasts the process does not run; what it then finds comes at once."""
+        """Stop the process in this block; afterwards it finds all bytes sent to it at once."""
         os.kill(self._pid, signal.SIGSTOP)
         self._wait_for("T")
         yield

@@ -1,4 +1,4 @@
-"""The tables that a run's figures make; plain text in rows, however they are shown."""
+"""The figures of a run as tables of texts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Table:
 
 
 def all_tables(results: Results) -> list[Table]:
-    """Every table that these results have rows for."""
+    """All tables that have rows."""
     tables = [
         _by_broker(COST, results, _cost),
         _others(results),
@@ -47,7 +47,7 @@ def all_tables(results: Results) -> list[Table]:
 
 
 def failures(results: Results) -> list[tuple[str, str, str]]:
-    """(workload, broker, reason) of all that failed."""
+    """(workload, broker, reason) of all failures."""
     return [
         (workload, broker, cell.failure)
         for workload, row in results.items()
@@ -57,7 +57,7 @@ def failures(results: Results) -> list[tuple[str, str, str]]:
 
 
 def number(value: float | None) -> str:
-    """Three digits that count; a dash for what was not measured."""
+    """Three significant digits; a dash for None."""
     if value is None:
         return _NOTHING
     digits = 0 if value >= 100 else 1 if value >= 10 else 2

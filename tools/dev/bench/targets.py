@@ -1,4 +1,4 @@
-"""What the broker's figures are held against, on CPython and on MicroPython each."""
+"""The largest allowed figures of slotmq, on CPython and on MicroPython."""
 
 from dataclasses import dataclass
 
@@ -18,10 +18,10 @@ class Target:
     at_most: float
     figure: str = "cpu_us"
     aim: float | None = None
-    only: str | None = None  # the one broker that it is for
+    only: str | None = None  # the only broker that it is for
 
     def value(self, results: Results, broker: str) -> float | None:
-        """What is held against the target; None if it was not measured."""
+        """The value to compare; None if it was not measured."""
         if self.only not in (None, broker):
             return None
         row = results.get(self.workload, {})

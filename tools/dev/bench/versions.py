@@ -1,4 +1,4 @@
-"""Which versions of brokers and runtimes a run compares."""
+"""The versions of all brokers and runtimes."""
 
 import json
 import platform
@@ -10,7 +10,7 @@ from ...peers import mosquitto, node
 
 
 def all_versions() -> dict[str, str]:
-    """The versions by the program's name."""
+    """Versions by name of the program."""
     return {
         "slotmq": metadata.version("slotmq"),
         "CPython": platform.python_version(),

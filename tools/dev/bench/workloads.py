@@ -1,4 +1,4 @@
-"""The workloads by name, each as lanes: one lane is a workload's connections to one broker."""
+"""All workloads. A load is a workload's connections to one broker."""
 
 import statistics
 from collections.abc import Callable
@@ -9,11 +9,11 @@ from typing import Protocol
 from . import pipelined
 from .brokers import RECORDING, Broker, Running, running
 from .churn import Churn
-from .idle import Idlers
+from .idle import IdleClients
 from .meter import measure
-from .nonmatching import COUNTS, Bystanders
+from .nonmatching import COUNTS, NonMatching
 from .pipelined import Shape
-from .retained import Storm
+from .retained import RetainedMessages
 from .roundtrip import SHAPE as ONE_AT_A_TIME
 from .roundtrip import RoundTrip
 
@@ -21,46 +21,46 @@ _MICRO = 1000  # in ns
 _SLICES = 5  # of a round, in which two brokers take turns
 
 
-class Lane(Protocol):
-    """A workload's connections to one broker, on which rounds are run."""
+class Load(Protocol):
+    """A workload's connections to one broker."""
 
     def round(self, seconds: float) -> dict[str, float]:
-        """Run for about so long; figures by their names."""
+        """Run for about so long; -> figures by name."""
 
     def close(self) -> None:
-        """Hang up."""
+        """Close all connections."""
 
 
 class Source(Protocol):
-    """What a counted lane runs."""
+    """What a counted load runs."""
 
     def run(self, seconds: float) -> int:
-        """Run for about so long; how many messages were delivered."""
+        """Run for about so long; -> the number of delivered messages."""
 
     def close(self) -> None:
-        """Hang up."""
+        """Close all connections."""
 
 
 @dataclass
 class Counted:
-    """A lane whose figures are costs per delivered message, or per visit."""
+    """A load whose figures are costs per delivered message, or per client."""
 
     pid: int
     source: Source
 
     def round(self, seconds: float) -> dict[str, float]:
-        """What the broker spent on each."""
+        """The broker's cost of each message."""
         with measure(self.pid) as cost:
             count = self.source.run(seconds)
         return cost.per_message(count)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close all connections."""
         self.source.close()
 
 
 class Timed:
-    """A lane whose figures are times, too."""
+    """A load whose figures are also delays."""
 
     def __init__(self, running: Running) -> None:
         self._pid = running.pid
@@ -69,25 +69,25 @@ class Timed:
     def round(self, seconds: float) -> dict[str, float]:
         """CPU per message, median and 99th percentile of the round trip."""
         with measure(self._pid) as cost:
-            took = self._source.run(seconds)
-        percentiles = statistics.quantiles(took, n=100)
+            delays = self._source.run(seconds)
+        percentiles = statistics.quantiles(delays, n=100)
         times = {"p50_us": percentiles[49] / _MICRO, "p99_us": percentiles[98] / _MICRO}
-        return cost.per_message(len(took)) | times
+        return cost.per_message(len(delays)) | times
 
     def close(self) -> None:
-        """Hang up."""
+        """Close all connections."""
         self._source.close()
 
 
 class Growing:
-    """A lane with few, more and many subscriptions that do not match, one after the other."""
+    """A load with few, more and many subscriptions that do not match, one after the other."""
 
     def __init__(self, running: Running) -> None:
         self._pid = running.pid
-        self._source = Bystanders(running.address)
+        self._source = NonMatching(running.address)
 
     def round(self, seconds: float) -> dict[str, float]:
-        """The cost with the fewest, and the ratio to it with more."""
+        """The cost with the fewest, and the ratios of the others to it."""
         costs = []
         for count in COUNTS:
             self._source.set_count(count)
@@ -102,12 +102,12 @@ class Growing:
         return costs[0] | ratios
 
     def close(self) -> None:
-        """Hang up."""
+        """Close all connections."""
         self._source.close()
 
 
 class Recorded:
-    """A lane beside one to the same broker that records everything, in a process of its own."""
+    """Two loads in turns: on a broker, and on another process of it that records everything."""
 
     def __init__(self, shape: Shape, plain: Running) -> None:
         self._stack = ExitStack()
@@ -117,7 +117,7 @@ class Recorded:
         ]
 
     def round(self, seconds: float) -> dict[str, float]:
-        """The cost of a message that is recorded, and its ratio to that of one that is not."""
+        """The cost of a recorded message, and its ratio to the cost without recording."""
         costs: list[list[dict[str, float]]] = [[], []]
         for _ in range(_SLICES):
             for (pid, source), figures in zip(self._sources, costs, strict=True):
@@ -130,7 +130,7 @@ class Recorded:
         return shown | {"recorded": ratio}
 
     def close(self) -> None:
-        """Hang up, and end the broker that records."""
+        """Close all connections, and end the recording broker."""
         for _, source in self._sources:
             source.close()
         self._stack.close()
@@ -138,24 +138,24 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Workload:
-    """A workload: its name, what it is, and how its connections are made."""
+    """A workload: name, title, and how its connections are made."""
 
     name: str
     title: str
-    open: Callable[[Running], Lane]
-    relayed: Shape | None = None  # for workloads that a relay can serve
-    level: int = 4  # the version of MQTT that a broker must speak
-    ours: bool = False  # only slotmq can
+    open: Callable[[Running], Load]
+    relayed: Shape | None = None  # if a relay supports it
+    level: int = 4  # the MQTT version that it needs
+    ours: bool = False  # only slotmq supports it
 
     def suits(self, broker: Broker) -> bool:
-        """Whether that broker can serve it."""
+        """Whether this broker supports it."""
         if self.ours and not broker.is_ours:
             return False
         return self.relayed is not None if broker.is_relay else broker.level >= self.level
 
 
 def _publishing(name: str, title: str, shape: Shape) -> Workload:
-    def connect(running: Running) -> Lane:
+    def connect(running: Running) -> Load:
         handshake = not running.broker.is_relay
         return Counted(running.pid, pipelined.connect(shape, running.address, handshake=handshake))
 
@@ -202,16 +202,16 @@ WORKLOADS = (
     ),
     Workload(
         "retained",
-        "1,000 retained messages to each who subscribes",
-        lambda running: Counted(running.pid, Storm(running.address)),
+        "1,000 retained messages to each new subscriber",
+        lambda running: Counted(running.pid, RetainedMessages(running.address)),
     ),
     Workload(
         "connect",
-        "connect, subscribe, leave",
+        "connect, subscribe, disconnect",
         lambda running: Counted(running.pid, Churn(running.address)),
     ),
     Workload("round-trip", "one message at a time, 1 ms apart", Timed, ONE_AT_A_TIME),
-    Workload("idle", "200 connected clients that do nothing", Idlers),
+    Workload("idle", "200 connected clients that do nothing", IdleClients),
     _recorded("recorded", f"QoS 0, {_TEN}, 64 bytes, each recorded", Shape()),
     _recorded("recorded-16", f"QoS 0, {_TEN}, 16 bytes, each recorded", Shape(payload=16)),
     Workload("non-matching", "QoS 0 beside subscriptions that do not match", Growing),

@@ -1,6 +1,6 @@
-"""Runs pytest, and what failed once more, alone: what passes then is unsteady.
+"""Runs pytest, and reruns failed tests alone. A test that passes in the rerun is unsteady.
 
-Failures are what pytest's own cache has (`--lf`), in a folder of its own for each run.
+The failed tests are those in pytest's cache (`--lf`); each run has its own cache folder.
 """
 
 import json
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-MOST_UNSTEADY = 2  # that do not fail a run
-MOST_AGAIN = 30  # of more failures the cause is no accident
+MOST_UNSTEADY = 2  # so many do not fail a run
+MOST_RERUN = 30  # more failures are no accident
 NONE_SELECTED = 5  # pytest's exit codes
 SOME_FAILED = 1
 
@@ -22,7 +22,7 @@ class Call:
 
     name: str
     options: tuple[str, ...]
-    workers: tuple[str, ...] = ()  # of pytest-xdist; the second time there are none
+    workers: tuple[str, ...] = ()  # options of pytest-xdist; a rerun has no workers
 
 
 @dataclass(frozen=True)
@@ -32,25 +32,25 @@ class Outcome:
 
 
 def run(calls: Sequence[Call], cache: Path) -> Outcome:
-    """All calls, and then again what failed in them."""
+    """Make all calls, then rerun the failed tests."""
     codes = {call: _pytest(call, cache, "--cache-clear", *call.workers) for call in calls}
     ok = all(code in (0, NONE_SELECTED, SOME_FAILED) for code in codes.values())
     failed = {call: _failed(call, cache) for call in calls if codes[call] == SOME_FAILED}
-    if sum(map(len, failed.values())) > MOST_AGAIN:
+    if sum(map(len, failed.values())) > MOST_RERUN:
         return Outcome(False, [])
     unsteady: list[str] = []
     for call, before in failed.items():
-        print(f"\n{call.name}: what failed, once more, alone", flush=True)
+        print(f"\n{call.name}: rerun of failed tests", flush=True)
         ok &= _pytest(call, cache, "--lf", "--lfnf=none", "-p", "no:xdist") == 0
         unsteady += sorted(before - _failed(call, cache))
     return Outcome(ok, unsteady)
 
 
 def report(outcome: Outcome, before: Sequence[str] = ()) -> bool:
-    """List all that was unsteady, in earlier runs too; whether all is well."""
+    """List all unsteady tests, also of earlier runs; -> whether the run has passed."""
     unsteady = [*before, *outcome.unsteady]
     if unsteady:
-        print(f"\nunsteady, and to be mended ({MOST_UNSTEADY} are let pass):")
+        print(f"\nunsteady tests, to be fixed (up to {MOST_UNSTEADY} do not fail the run):")
         print("\n".join(f"  {test}" for test in unsteady), flush=True)
     return outcome.ok and len(unsteady) <= MOST_UNSTEADY
 
@@ -62,5 +62,5 @@ def _pytest(call: Call, cache: Path, *options: str) -> int:
 
 
 def _failed(call: Call, cache: Path) -> set[str]:
-    kept = cache / call.name / "v/cache/lastfailed"
-    return set(json.loads(kept.read_text())) if kept.exists() else set()
+    failures = cache / call.name / "v/cache/lastfailed"
+    return set(json.loads(failures.read_text())) if failures.exists() else set()

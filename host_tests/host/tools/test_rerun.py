@@ -1,11 +1,11 @@
-"""What failed is run once more, alone: what passes then is told, and fails no run by itself."""
+"""Failed tests are rerun alone; those that pass then are listed, and one or two fail no run."""
 
 from pathlib import Path
 
 import pytest
 
-from slotmq_tools.dev import again
-from slotmq_tools.dev.again import Call, Outcome
+from slotmq_tools.dev import rerun
+from slotmq_tools.dev.rerun import Call, Outcome
 
 TESTS = """
 import os, pathlib, pytest
@@ -32,7 +32,7 @@ def ran(folder: Path, unsteady: int, more: str = "", *workers: str) -> Outcome:
     file = folder / "test_them.py"
     file.write_text(TESTS.format(unsteady=unsteady, more=more))
     options = ("--rootdir", str(folder), "-c", str(folder / "pytest.ini"))
-    return again.run([Call("them", (*options, str(file)), workers)], folder / "cache")
+    return rerun.run([Call("them", (*options, str(file)), workers)], folder / "cache")
 
 
 @pytest.fixture(autouse=True)
@@ -44,30 +44,32 @@ def test_nothing_failed(tmp_path: Path) -> None:
     assert ran(tmp_path, 0) == Outcome(True, [])
 
 
-def test_what_passes_the_second_time_is_unsteady(
+def test_a_test_that_passes_in_the_rerun_is_unsteady(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     outcome = ran(tmp_path, 1, "", "-n", "2")
     assert outcome == Outcome(True, ["test_them.py::test_unsteady[0]"])
-    assert again.report(outcome)
+    assert rerun.report(outcome)
     assert "  test_them.py::test_unsteady[0]\n" in capsys.readouterr().out
 
 
-def test_what_fails_twice_has_failed(tmp_path: Path) -> None:
+def test_a_test_that_fails_twice_has_failed(tmp_path: Path) -> None:
     outcome = ran(tmp_path, 1, BROKEN)
     assert outcome == Outcome(False, ["test_them.py::test_unsteady[0]"])
-    assert not again.report(outcome)
+    assert not rerun.report(outcome)
 
 
-def test_a_file_that_is_none_has_failed(tmp_path: Path) -> None:
+def test_a_file_with_a_syntax_error_fails_the_run(tmp_path: Path) -> None:
     assert not ran(tmp_path, 0, "1 +").ok
 
 
-@pytest.mark.parametrize(("earlier", "now", "well"), [(0, 2, True), (0, 3, False), (2, 1, False)])
-def test_two_are_let_pass(earlier: int, now: int, well: bool) -> None:
+@pytest.mark.parametrize(
+    ("earlier", "now", "passes"), [(0, 2, True), (0, 3, False), (2, 1, False)]
+)
+def test_two_unsteady_tests_do_not_fail_a_run(earlier: int, now: int, passes: bool) -> None:
     outcome = Outcome(True, ["a test"] * now)
-    assert again.report(outcome, ["a test"] * earlier) is well
+    assert rerun.report(outcome, ["a test"] * earlier) is passes
 
 
-def test_of_many_failures_none_is_tried_again(tmp_path: Path) -> None:
-    assert ran(tmp_path, again.MOST_AGAIN + 1) == Outcome(False, [])
+def test_many_failures_are_not_rerun(tmp_path: Path) -> None:
+    assert ran(tmp_path, rerun.MOST_RERUN + 1) == Outcome(False, [])
