@@ -1,7 +1,7 @@
 # fast: the inner loops, each twice with one contract: *_viper.py is native code for
 # MicroPython, *_cpython.py does the same with dicts and slices. This file chooses between them
 # at import; journal.py and record.py choose the loops of the journal and of the recorder, and
-# are loaded only with these. columns.py makes the table of columns that the loops use.
+# are loaded only with these. columns.py makes broker.tables, the first argument of most functions.
 # ruff: noqa: F401 - others import from here
 from slotmq.platform.runtime import MICROPYTHON
 

@@ -1,11 +1,11 @@
 # columns.py - makes the table of columns that the inner loops use, when all tables exist.
 # Loaded only for that. Allocates the table.
 #
-# On MicroPython it is the table `o` of *_viper.py: the columns of the queue, of place() and of
-# the fast path. The comment over each row declares the index of its first column and the
-# names of all; *_viper.py repeat these indexes as const(). On CPython the queue uses four
-# tables, which *_cpython.py unpack in this order, and the fast path uses the broker itself.
-# `make lint` compares both with this file (tools/dev/tidy/columns.py).
+# On MicroPython it is the table `o` of *_viper.py, with all columns that these use. The comment
+# over each row declares the index of its first column and the names of all; *_viper.py repeat
+# these indexes as const(). On CPython broker.tables are four tables, which *_cpython.py unpack in
+# this order, and fast_columns, which the fast path gets, is the broker itself. `make lint`
+# compares both with this file (tools/dev/tidy/columns.py).
 from slotmq.platform.runtime import MICROPYTHON, const
 
 _NONE = const(0xFFFF)

@@ -64,7 +64,7 @@ def append(columns, session, msg, flags):
 
 
 def blocks(m, msg):
-    """Blocks of a message. A session's sum is kept, since its list may be long
+    """Blocks of a message. sessions.blocks has each session's sum, since its list may be long
     (delivery/quota.py)."""
     size = m.arena.size
     return (m.topic_len[msg] + m.payload_len[msg] + size + 1) // size

@@ -33,8 +33,8 @@ class Turns(Poller):
         if not self._broker.fast_path or self._broker.handle_fast is not fast_path:
             return self.with_streams(wait(wait_s, MOST_EVENTS))
         end = monotonic() + (wait_s if wait_s < _STAY_S else _STAY_S)
-        readers = {}  # descriptor -> bytes of the first read
-        ways = {}  # topic name -> send() of its only receiver, its space, its connection
+        readers = {}  # descriptor: bytes of the first read
+        ways = {}  # topic name: send() of its only receiver, space in its buffer, its connection
         count = size = 0
         try:
             while True:

@@ -55,7 +55,7 @@ def begin(broker, medium, newest, warn, *sync):
                 broker.journal = None  # the start ends here: nothing more is written
                 medium.close()
                 raise
-    warn("there is no room to write")
+    warn("there is no space to write")
     journal.snapshot = 0 if newest else _NOTHING
     _failed(journal)
     return journal
@@ -190,7 +190,9 @@ def spare(journal):
     if (before > 0) != (journal.reserve_end > 0):
         if broker.log_mask & _NOTICE:
             is_little = journal.reserve_end
-            what = "little room, what needs more is refused" if is_little else "room for all"
+            what = (
+                "little space, what needs more is refused" if is_little else "enough space again"
+            )
             broker.log(_NOTICE, "The journal: %s." % what)
         broker.apply_settings()
     set_full(journal, is_full)
@@ -249,12 +251,12 @@ def set_full(journal, is_full, error=_ENOSPC):
     if (broker.journal_full is True) == is_full:
         return
     if broker.log_mask & _WARNING:
-        why = "no room" if error == _ENOSPC else "it cannot be written (error %s)" % error
+        why = "no space" if error == _ENOSPC else "it cannot be written (error %s)" % error
         why = "no heap is left" if error == _ENOMEM else why
         waits = journal.always and not journal.whole
         # Then no packet leaves, not even CONNACK or PINGRESP.
         then = "all clients wait until that changes" if waits else "nothing new is promised"
-        what = "%s, %s" % (why, then) if is_full else "there is room again"
+        what = "%s, %s" % (why, then) if is_full else "there is space again"
         broker.log(_WARNING, "The journal: %s." % what)
     # After the log line, which needs heap too: if that fails, status/log_connections.py logs it.
     broker.journal_full = broker.subscriptions.journal_full = is_full

@@ -22,7 +22,7 @@ _DELIVERY_RELEASED = const(8)
 
 def no_space(what, limits):
     """The error of a start whose tables are too small."""
-    return OSError("the journal's %s find no room; raise the limit %s" % (what, limits))
+    return OSError("the journal's %s find no space; raise the limit %s" % (what, limits))
 
 
 class Messages:

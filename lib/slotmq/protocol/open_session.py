@@ -38,7 +38,7 @@ def open_session(broker, conn, buf, fields):
     sessions = broker.sessions
     session = sessions.find(ids, off, n)
     if broker.journal_full and _needs_journal(broker, fields, session):
-        return refuse(broker, conn, _UNAVAILABLE, fields, b"room in the journal")
+        return refuse(broker, conn, _UNAVAILABLE, fields, b"space in the journal")
     old = _older(broker, session)
     if old != _NONE and not _gives_way(broker, conn, old):
         return refuse(broker, conn, _BAD_CLIENT_ID, fields)
@@ -67,7 +67,7 @@ def open_session(broker, conn, buf, fields):
     if present < 0:
         if will != _NONE:
             unref(broker.tables, will)
-        text = b"sessions" if _may_come(broker, fields) else b"sessions that stay"
+        text = b"sessions" if _may_come(broker, fields) else b"persistent sessions"
         return refuse(broker, conn, -present if fields.v5 else _UNAVAILABLE, fields, text)
     session = broker.conns.session[conn]
     sessions.will[session] = will

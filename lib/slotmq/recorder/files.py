@@ -1,6 +1,6 @@
-# files.py - the rare operations on the files of a recorder's ring, SSSSSSSS.seg in its folder.
-# Owns nothing; `rec` is a Recorder, which writes the newest file itself. Loaded with
-# recorder/segments.py; allocates.
+# files.py - rare operations on the files of a recorder's ring: SSSSSSSS.seg in its folder, and the
+# file `ring`. Owns nothing; `rec` is a Recorder, which writes the newest segment itself. Loaded
+# with recorder/segments.py; allocates.
 import os
 from binascii import crc32
 from struct import pack, unpack

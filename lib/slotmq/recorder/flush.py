@@ -1,7 +1,7 @@
-# flush.py - lets the end of a segment not wait for the disk, since a computer may fill a segment
-# in milliseconds: the next flush syncs finished segments. Wraps Recorder.flush(); loaded only if
-# the heap is large. rec.unsynced is the first segment that may not be synced yet. Allocates,
-# with the heap lock lifted.
+# flush.py - syncs finished segments at the next flush, and not when they end: a computer may fill
+# a segment in milliseconds, and must not wait for the disk each time. Wraps Recorder.flush(); a
+# file of its own, since it is loaded only if the heap is large. Owns rec.unsynced, the first
+# segment that may not be synced yet. Allocates, with the heap lock lifted.
 import os
 
 from slotmq.platform import heap

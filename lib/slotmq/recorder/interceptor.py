@@ -1,8 +1,9 @@
-# interceptor.py - passes to the Recorder what passes through a broker: messages after the fast
-# path and after the handlers of PUBLISH, what the program itself publishes, and events.
+# interceptor.py - passes to the Recorder what a broker handles: messages after the fast path and
+# after the handlers of PUBLISH, what the program itself publishes, and events.
 #
-# interceptors.py declares where it stands. Owns when a flush is due. recorder/segments.py writes
-# events, recorder/remote.py answers over MQTT. Does not allocate in the steady state.
+# interceptors.py declares which functions it replaces. Owns when a flush is due.
+# recorder/segments.py writes events, recorder/remote.py answers over MQTT. Does not allocate in
+# the steady state.
 from slotmq.delivery.lifecycle import publish_stored
 from slotmq.fast import fast_path, next_packet
 from slotmq.platform import heap, ondemand
@@ -57,11 +58,10 @@ class RecordInterceptor:
         self.inner_end = None  # set only if events are recorded
         self.refused = 0  # the refusals of all tables at the last look
         self.counts = []  # those of each table, see recorder/segments.py
-        self.heap_at = broker.now
-        self.may_publish_once = (
-            self._may_publish_once
-        )  # replaces the hook while a PUBLISH is handled
-        self.answer = None
+        self.heap_at = broker.now  # when free heap is looked at next
+        # Replaces the hook while a PUBLISH is handled, so that it is asked only once
+        self.may_publish_once = self._may_publish_once
+        self.answer = None  # the hook's
         self.low = 0x3FFFFFFF  # the least free heap so far, in bytes
         self.buf = None  # where the filters of a SUBSCRIBE are, buf[at:to]
         self.at = self.to = 0
@@ -118,11 +118,11 @@ class RecordInterceptor:
             heap.drop()
 
     def publish(self, broker, conn, pkt, buf):
-        """PUBLISH. may_publish is asked once, by the handler; its answer is kept."""
+        """PUBLISH: call the handler, then record the message."""
         client = broker.conns.session[conn]
         flags = pkt[_FLAGS]
         is_5 = broker.conns.level[conn] == 5
-        # a PUBLISH that the receive list suppresses is acknowledged again, but is no message
+        # If its id is in the receive list, it is acknowledged again, but is no new message.
         is_new = not flags & 4 or broker.sessions.find_received(client, pkt[_PACKET_ID]) < 0
         hook = broker.may_publish
         if hook:
@@ -141,7 +141,7 @@ class RecordInterceptor:
         return result
 
     def _packet5(self, conn, client, flags):
-        # In version 5 an alias may stand for the topic.
+        # Version 5: the Source has the topic, also if the packet has only an alias.
         s = self.broker.five.source
         n = s.props
         if n > 48 and self._find_origin(s.buf, s.at, s.at + n):
@@ -156,9 +156,9 @@ class RecordInterceptor:
         return self.answer
 
     def _find_origin(self, buf, at, end):
-        # Searches the checked properties for the user property that says which board recorded
-        # the message before: 32 hexadecimal digits. Copies board, boot and seq to rec.origin,
-        # the numbers with their lowest byte first.
+        # Is there a user property that says which board recorded the message before? It has 32
+        # hexadecimal digits; copy board, boot and seq to rec.origin, the numbers with their lowest
+        # byte first. The properties have been checked.
         while at < end:
             n = buf[at]
             at += 1
@@ -206,7 +206,8 @@ class RecordInterceptor:
     # Events, which recorder/segments.py writes
 
     def record_event(self, what, conn, about):
-        """Record an event; without heap for that code, its seq is missing."""
+        """Record an event by that function of recorder/segments.py; without heap its seq is
+        missing."""
         self.clock()
         heap.lift()
         try:

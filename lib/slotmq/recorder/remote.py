@@ -1,6 +1,6 @@
-# remote.py - the recorder over MQTT: publishes the state of its ring as a retained message,
-# answers requests for ranges of segments, and takes the time. Loaded on demand; owns nothing:
-# `record` is a RecordInterceptor, which checks `remote_admin`. FORMAT.md has the topics.
+# remote.py - the recorder over MQTT: publishes the state of its ring as a retained message
+# (`head`), answers requests for ranges of segments, and accepts the time. Loaded on demand; owns
+# nothing: `record` is a RecordInterceptor, which checks `remote_admin`. FORMAT.md has the topics.
 # Allocates.
 import binascii
 import json
@@ -89,12 +89,13 @@ def _publish_head(record):
     rec.head_is_current = is_sent and broker.retained.find(name, 0, len(name)) != _NONE
 
 
-# Each start publishes its own head, so the journal need not keep it: that would cost a commit
+# Each start publishes its own head, so it need not be in the journal, where it would cost a commit
 # for each flush. The journal has a row of it only if a compaction wrote all slots.
 
 
 def _take_out(broker, name):
-    # Its slots may be used again only after the journal's row is removed.
+    # Before a new head: remove the journal's row of the old one, whose slots may be used again
+    # only then.
     retained = broker.retained
     slot = retained.find(name, 0, len(name))
     if slot != _NONE and retained.dirty[slot] & _ROW:

@@ -1,6 +1,6 @@
 # segments.py - the recorder's rare tasks: begins the next segment, makes space for it, records
-# losses and events. Loaded on demand; allocates. Owns nothing: what must be remembered is in
-# the Recorder, `rec`.
+# losses and events. In events `record` is the RecordInterceptor, `rec` the Recorder. Loaded on
+# demand; allocates. Owns nothing: what must be remembered is in the Recorder.
 import gc
 from struct import pack
 
@@ -197,7 +197,7 @@ def note_boots(rec, boot):
 
 
 def time_passes(record, _conn, _now):
-    """Three days have passed: write the time, so that a reader sees each wrap of the ticks."""
+    """Called every three days: write the time, so that a reader sees each wrap of the ticks."""
     record.rec.o[_CLIENT] = _NONE
     write_time(record.rec)
     if not record.rec.wall:

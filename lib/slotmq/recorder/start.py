@@ -1,6 +1,6 @@
-# start.py - makes the recorder of a program with `record` lines, and starts it when nothing can
-# refuse the start any more: the ring's folder, the board's id, the number of the start. Borrowed
-# for both steps; allocates, keeps nothing.
+# start.py - the recorder of a program with `record` lines. prepare() makes it; start() opens its
+# first segment, when nothing can refuse the start any more: at once, or with a journal after that
+# was read. Loaded for these two steps only; owns nothing; allocates.
 import gc
 import os
 import time
@@ -43,7 +43,7 @@ _COMPUTERS = const(8)  # sizes are 2 ** 8 times larger on a computer: it writes 
 
 
 def prepare(app):
-    """Make the recorder of an App's broker. With a journal, it records from start() on."""
+    """Make the recorder of an App's broker; without a journal start() it, too."""
     ondemand.take("recorder.segments", 0)  # packed, recorder/files.py is in the same file
     ondemand.IS_SMALL and gc.collect()
     if not all(filter_ok(text, 0, len(text)) for text in app.settings.record):
@@ -144,7 +144,7 @@ def _begin(rec):
     if rec.is_open:
         log.write(_INFO, "Recording: boot %d, segment %08x." % (rec.boot, rec.segment))
     elif rec.gap == _FAILED:
-        log.write(_WARNING, "Recording: nothing, there is no room to write; it is tried again.")
+        log.write(_WARNING, "Recording: nothing, there is no space to write; it is tried again.")
     else:
         log.write(_WARNING, "Recording: nothing, the ring of %d segments is full." % len(there))
     if ondemand.IS_SMALL:

@@ -1,5 +1,6 @@
-# wall_clock.py - takes the wall time that a recorder is told, and writes it into segments. Owns
-# nothing: `rec` is a Recorder, rec.wall the known time. Loaded with segments.py; allocates.
+# wall_clock.py - stores the wall time that a recorder gets (from the board's clock or by MQTT),
+# and writes it into segments. Owns nothing: `rec` is a Recorder, rec.wall the known time. Loaded
+# with recorder/segments.py; allocates.
 from struct import pack
 
 from slotmq.platform.runtime import const
@@ -45,7 +46,7 @@ def _error(wall, passed):
 
 
 def _passed(rec, wall):
-    # Milliseconds since then. The ticks wrap; rec.now tells how often.
+    # Milliseconds since the known time. The ticks wrap; rec.now shows how often they did.
     passed = (rec.o[_TICKS] - wall[3]) & 0x3FFFFFFF
     turns = ((rec.now - wall[5]) * 100 - passed + _HALF) >> _WRAP
     return passed + (max(0, turns) << _WRAP)

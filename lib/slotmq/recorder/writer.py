@@ -1,11 +1,11 @@
-# writer.py - the recorder: writes what passes through the broker, as records, into segments of
-# a ring of files. FORMAT.md describes every byte.
+# writer.py - the recorder: writes records of messages and events into segments, a ring of files.
+# FORMAT.md describes every byte.
 #
-# Owns the buffer, in which records wait until a block is full or flush() is called, the ids of
-# topics, and which ids the segment has defined. recorder/interceptor.py passes messages and
-# events to it. Rare tasks (the next segment, wall time, answers over MQTT) are in
-# recorder/segments.py and recorder/remote.py, which are loaded on demand with the heap lock
-# lifted. Nothing else allocates after construction, unless the file system does.
+# Owns the buffer, in which records wait until a block is full or flush() is called; the ids of
+# topics; and which ids the segment has defined. recorder/interceptor.py passes messages and events
+# to it. Rare tasks (the next segment, wall time, answers over MQTT) are in recorder/segments.py
+# and recorder/remote.py, which are loaded on demand with the heap lock lifted. Nothing else
+# allocates after construction, unless the file system does.
 #
 # Every record takes the next number (seq), even one that cannot be written: a missing seq is a
 # loss.
@@ -71,7 +71,7 @@ class Recorder:
         self.defined = bytearray(self.topics.slots), bytearray(clients.slots)
         make, self.add_all = best()
         self.o, self.kept = make(self.out, block, *self.defined, sessions, self.topics)
-        self.hand = 0  # the topic that is removed next
+        self.hand = 0  # the topic that is removed next, if there is no space for another one
         self.done = 0  # bytes of the buffer's block that are written
         self.is_open = False  # is there a segment that takes records?
         # The longest record with its definitions: a segment may also have its header, two GAPs and
@@ -83,7 +83,7 @@ class Recorder:
         self.retry_at = 0  # tenths of a second
         self.now = 0
         self.wall = None  # what recorder/segments.py knows of the time
-        self.head_is_current = True  # is the published head up to date?
+        self.head_is_current = True  # does the retained message `head` have the present state?
 
     def message(self, client, name, topic, n, flags, buf, at, size):
         """Record a message if a filter wants its topic. _ORIGIN in flags: self.origin is set."""

@@ -49,7 +49,7 @@ def warn(broker, refused):
         elif more:
             why = _LIMITS.split("\n")[i]
             name = why.split(",")[0]
-            why += ", the journal's room" if broker.journal_full else ""
+            why += ", the journal's space" if broker.journal_full else ""
             what = (name, more, why)
             broker.log(_WARNING, "Table %s: %d refused or dropped (see %s)." % what)
             stats[8 + i] = count & _ALL

@@ -98,7 +98,7 @@ def denied(broker, conn, what):
     elif code == _QUOTA:
         why = b"too little: subscriptions, nodes, node_bytes"
         why += b", shares" if is_5 and text.startswith(b"$share/") else b""
-        why += b", the journal's room" if broker.journal_full else b""
+        why += b", the journal's space" if broker.journal_full else b""
     who = broker.sessions.client_id(broker.conns.session[conn])
     what = (who.decode(), text.decode(), why.decode(), code if is_5 else 0x80)
     broker.log(_NOTICE, "Denied SUBSCRIBE from %r to %r: %s (0x%02x)." % what)

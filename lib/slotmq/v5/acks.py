@@ -1,5 +1,5 @@
-# acks.py - the acknowledgements and DISCONNECT of a client of MQTT 5.0, of every legal
-# length [5.0, 3.4 to 3.7, 3.14]. Does not allocate.
+# acks.py - acknowledgements and DISCONNECT from a client of MQTT 5.0, of every legal length
+# [5.0, 3.4 to 3.7, 3.14]. Owns nothing. Does not allocate.
 from slotmq.delivery.lifecycle import publish_stored
 from slotmq.fast import acked, finish, unref
 from slotmq.platform.runtime import const
@@ -108,7 +108,7 @@ def handle_pubcomp(broker, conn, pkt, buf):
 def _acknowledged(broker, conn, pkt, state):
     session = broker.conns.session[conn]
     if acked(broker.tables, session, pkt[_PACKET_ID], state) == _NONE:
-        # A delivery that waits for another kind of packet would wait for ever.
+        # A delivery with this id that waits for another kind of packet would wait for ever.
         sent = broker.deliveries.find(session, pkt[_PACKET_ID])
         return _PROTOCOL_ERROR if sent else _OK
     broker.sessions.progress[session] = broker.now

@@ -1,5 +1,5 @@
-# answers.py - acknowledgements with a reason code and DISCONNECT for a client of MQTT 5.0
-# [5.0, 3.4 to 3.7, 3.14]. Does not allocate.
+# answers.py - acknowledgements with a reason code, and DISCONNECT, for a client of MQTT 5.0
+# [5.0, 3.4 to 3.7, 3.14]. Owns nothing. Does not allocate.
 from slotmq.delivery.encode import put_u16
 from slotmq.delivery.outgoing import put_ack
 from slotmq.platform.runtime import const
@@ -11,9 +11,9 @@ _REASONS = b"\0\0\x81\x82\x95\0\x97\x8e\x8d\0\x8b\0\0"
 
 
 def put_reason(broker, conn, first, packet_id, reason):
-    """An acknowledgement to the connection that is being read.
+    """Put an acknowledgement for the connection that is being read.
 
-    Four bytes of space are certain. The reason is omitted if there is no space for a fifth,
+    Space for four bytes is certain. The reason is omitted if there is no space for a fifth byte,
     or if the packet would be larger than the client accepts [3.4.2.2.2]."""
     conns = broker.conns
     at = conns.tx_end[conn]
@@ -38,7 +38,7 @@ def sent(broker, conn, end):
 def space_for(broker, conn, n):
     """The offset in tx for an answer of n bytes, after a flush if necessary; -1: no space.
 
-    The space that is reserved for answers to what was read after it stays free."""
+    It leaves free what is reserved for answers to later packets of the same read."""
     conns = broker.conns
     most = broker.five.packet_max[conn]
     if 0 < most < n:

@@ -1,12 +1,11 @@
-# auth.py - AUTH [5.0, 3.15, 4.12]: enhanced authentication, before CONNACK and again
-# later, by one hook.
+# auth.py - AUTH [5.0, 3.15, 4.12]: enhanced authentication, before CONNACK and again later.
 #
-# The hook is Broker.hooks, if that has auth, else v5/scram.py's Scram, if a scram_file is
-# configured. It has auth(conn, method, data) -> (reason code, data or None), where 0x18 means
+# A hook decides: Broker.hooks, if that has auth, or else the Scram of v5/scram.py, if a scram_file
+# is configured. It has auth(conn, method, data) -> (reason code, data or None), where 0x18 means
 # "continue", and forget(conn). For the log it may have `user`, the name that the last auth()
-# accepted, and `last`, the name that it was about. Broker.five.exchanges has, for each
-# connection with a method, [method, its CONNECT while that waits, data for CONNACK,
-# is an exchange under way?]. Loaded on demand. Control plane: may allocate and free.
+# accepted, and `last`, the name that it was asked about. Broker.five.exchanges has, for each
+# connection with a method, [method, its CONNECT while that waits, data for CONNACK, is an exchange
+# under way?]. Loaded on demand; owns nothing. Control plane: may allocate and free.
 from slotmq.delivery.encode import length_bytes, put_header, put_length
 from slotmq.fast import new_packet, next_packet
 from slotmq.platform import ondemand
@@ -120,7 +119,7 @@ def refuse(broker, conn):
 
 
 def _refuse(broker, conn, code):
-    # The CONNECT that began the exchange says which client it is.
+    # Refuse a client within its exchange. The CONNECT that began it says which client it is.
     fields = Fields()
     fields.buf, pkt = _packet(broker.five.exchanges[conn][1])
     fields.level = 5

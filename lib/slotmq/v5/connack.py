@@ -1,5 +1,5 @@
-# connack.py - CONNACK of MQTT 5.0 [5.0, 3.2]: the broker's limits, or the reason of a refusal.
-# Control plane: may allocate and free.
+# connack.py - CONNACK of MQTT 5.0 [5.0, 3.2]: with the broker's limits, or the reason of a
+# refusal. Owns nothing. Control plane: may allocate and free.
 from slotmq.delivery.encode import length_bytes, put_header, put_length, put_u16
 from slotmq.platform.runtime import const
 from slotmq.v5.answers import sent, space_for

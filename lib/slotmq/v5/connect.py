@@ -1,5 +1,6 @@
-# connect.py - CONNECT of MQTT 5.0 [5.0, 3.1], beside what protocol/connect.py does for every
-# version. Control plane: may allocate and free.
+# connect.py - CONNECT of MQTT 5.0 [5.0, 3.1]: protocol/connect.py calls handle() when it has read
+# the level; protocol/open_session.py follows and calls Connect5. Owns nothing. Control plane: may
+# allocate and free.
 from slotmq.fast import utf8_ok
 from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
@@ -60,7 +61,7 @@ def handle(broker, conn, pkt, buf, fields):
 
 
 class Connect5:
-    """Version 5's part in the steps of protocol/connect.py and open_session.py; Fields.more."""
+    """What version 5 adds to the steps of CONNECT; it is Fields.v5."""
 
     def read(self, broker, conn, pkt, buf, fields):
         """Read the packet from its flags on into `fields`; a reason code, or 0."""

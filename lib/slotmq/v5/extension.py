@@ -1,5 +1,5 @@
-# extension.py - Version5: the columns that MQTT 5.0 adds to the tables, and access to the
-# rest of v5/.
+# extension.py - Version5: the columns that MQTT 5.0 adds to the tables, their steps in a session's
+# life, and access to the rest of v5/.
 #
 # Broker.five is a Version5, or None with `mqtt_versions 3`: then no code of version 5
 # is loaded and none of its RAM is used. Owns the columns that extend the slots of the
@@ -14,9 +14,9 @@
 #   sessions       expiry in seconds, will_delay in seconds, will_at in tenths
 #   connections    receive_max, packet_max, chunked_ident
 #
-# A connected client of version 5 has the state FIVE, which the fast path does not serve. A
-# route with a client of version 5 is not cached, so that the fast path does not find it.
-# Does not allocate after construction.
+# A connected client of version 5 has the state FIVE, which the fast path does not serve. A route
+# with such a client is not cached, so the fast path does not find it. Does not allocate after
+# construction.
 from slotmq.delivery import lifecycle
 from slotmq.fast import finish, unref
 from slotmq.net import closing
@@ -76,14 +76,14 @@ class Version5:
         broker.subscriptions.share = self.share = u16(limits.subscriptions, _NONE)
         broker.subscriptions.is_v5 = bytearray(limits.sessions)
         broker.subscriptions.on_removed = lambda sub: self.unsubscribed(broker, sub)
-        self.source = Source(limits)  # the message that is being delivered
+        self.source = Source(limits)  # the message that is being published or sent
         self.aliases = Aliases(limits, self.source.scratch)
         self.next_due = NEVER  # tenths of a second: when a session or will is due at the earliest
         self.to_sweep = 0  # slots left to search for expired messages
-        self.goes_on = False  # is another sweep needed after this one?
-        # During a fan-out: the identifier for each session
+        self.goes_on = False  # must another sweep follow this one?
+        # During a fan-out: the subscription identifier for each session
         self.idents = i32(limits.sessions)
-        self.publisher = _NONE  # the session that publishes now, for No Local
+        self.publisher = _NONE  # the session whose message is being published, for No Local
         self.exchanges = {}  # connections that authenticate by AUTH, see v5/auth.py
         self.scram = None
         if broker.settings.scram_file:
@@ -105,7 +105,8 @@ class Version5:
         broker.sessions.touch(session)
 
     def mark_session(self, broker, session):
-        """A client of version 5 has the session now: do not cache routes with it."""
+        """A client of version 5 has the session now: mark it, so that no route with it is
+        cached."""
         subs = broker.subscriptions
         if subs.is_v5[session]:
             return
@@ -117,7 +118,7 @@ class Version5:
             entry = broker.deliveries.next[entry]
 
     def set_subscription(self, entry, group, ident):
-        """Set the shared subscription and the identifier of a delivery."""
+        """Note by which subscription a delivery came: its group and its identifier."""
         self.group[entry] = group
         self.ident[entry] = ident
 
@@ -159,7 +160,7 @@ class Version5:
 
     def session_ends(self, broker, session):
         """A session is about to be discarded: publish its will, and pass messages of shared
-        subscriptions on. A session of version 3 has none, and its entries an old `group`."""
+        subscriptions on. (A session of version 3 has none; `group` of its deliveries is stale.)"""
         lifecycle.publish_will(broker, session)
         is_v5 = broker.subscriptions.is_v5
         if is_v5[session] and broker.sessions.head[session] != _NONE:
@@ -185,7 +186,7 @@ class Version5:
         return True
 
     def hook(self, broker):
-        """What handles AUTH: the application's hooks, else v5/scram.py's Scram, or None."""
+        """The object that decides AUTH: the application's hooks, or else the Scram, or None."""
         return broker.hooks if hasattr(broker.hooks, "auth") else self.scram
 
     def connection_ends(self, broker, conn):
@@ -196,7 +197,7 @@ class Version5:
             self.hook(broker).forget(conn)
 
     def tick(self, broker):
-        """Called several times a second: end sessions and lingering, publish wills."""
+        """Called several times a second: end sessions and lingers that are due, publish wills."""
         conns = broker.conns
         for conn in range(conns.top):
             if conns.state[conn] == _LINGERING and broker.now - conns.opened[conn] >= _LINGER:
@@ -207,7 +208,8 @@ class Version5:
             self._sweep(broker)
 
     def note_due(self, broker, session):
-        """A session has no connection: note when its expiry or its will is due."""
+        """A session has lost its connection: see whether its end or its will is due before
+        next_due."""
         due = NEVER
         if self.expiry[session] < NEVER:
             due = broker.sessions.left[session] + self.expiry[session] * 10

@@ -1,9 +1,9 @@
-# properties.py - the property section of an MQTT 5.0 packet [5.0, 2.2.2]: one pass checks
-# every property, and stores the number or the offset of each that may occur only once. User
-# properties are checked and skipped: they take no memory. Does not allocate.
+# properties.py - the property section of an MQTT 5.0 packet [5.0, 2.2.2]: one pass checks every
+# property, and stores the number or the offset of each that may occur only once. User properties
+# are checked and skipped, so they take no memory. Owns nothing. Does not allocate.
 #
-# A property has a column in `values`: INDEX gives it by identifier, 0 for a property that no
-# client may send. values[0] has a bit for each property that was found.
+# Each property has a column in the array `values` (Version5.values). INDEX maps its identifier to
+# the column; 0: no client may send it. values[0] has a bit for each property that was found.
 from slotmq.delivery.encode import length_bytes
 from slotmq.fast import utf8_ok
 from slotmq.platform.arrays import i32

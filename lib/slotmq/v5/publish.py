@@ -1,5 +1,6 @@
 # publish.py - PUBLISH from a client of MQTT 5.0 [5.0, 3.3]: reads properties and topic alias,
-# publishes the message as any other, and answers with a reason code. Does not allocate.
+# makes the Source of it, publishes that, and answers with a reason code. Owns nothing. Does not
+# allocate, except for may_publish.
 from slotmq.delivery import retain, routing
 from slotmq.fast import unref, utf8_ok
 from slotmq.platform import heap, ondemand
@@ -116,8 +117,8 @@ def _find_topic(broker, conn, values):
 
 
 def _set_alias(broker, conn, alias, n):
-    # If there is no space, the client whose aliases take most is disconnected; if that is this
-    # one, the alias is refused.
+    # Without space, disconnect the client whose aliases take most; if that is this one, the result
+    # does it.
     source = broker.five.source
     aliases = broker.five.aliases
     while not aliases.set(conn, alias, source.tbuf, source.topic, n):
@@ -132,8 +133,8 @@ def _set_alias(broker, conn, alias, n):
 
 
 def _cut_own_properties(source, values, payload):
-    # Alias and expiry are not passed on as received: remove them from the property section,
-    # in the receive buffer.
+    # Alias and expiry are not forwarded as they came: cut them out of the property section, in the
+    # receive buffer.
     start = payload - _section(source.buf, source.at, payload)
     gone = 0
     if values[0] >> _EXPIRY & 1:
@@ -216,7 +217,7 @@ def _store(broker, flags):
 
 
 def _handle_qos2(broker, conn, session, packet_id):
-    # The receive list decides first: a duplicate is acknowledged, not delivered [4.3.3-10].
+    # The receive list is asked first: a duplicate is acknowledged and not delivered [4.3.3-10].
     sessions = broker.sessions
     reason = _OK
     if sessions.find_received(session, packet_id) < 0:

@@ -1,5 +1,6 @@
-# rare.py - rare steps of MQTT 5.0, loaded on demand: there is no space for a topic alias; a
-# session with messages of shared subscriptions ends [5.0, 4.8.2]. Does not allocate.
+# rare.py - two rare steps of MQTT 5.0, in one file since both are loaded on demand: what to do
+# without space for a topic alias, and what becomes of messages of shared subscriptions when a
+# session ends [5.0, 4.8.2]. Owns nothing. Does not allocate.
 from slotmq.delivery import routing
 from slotmq.fast import finish, unref
 from slotmq.platform.runtime import const

@@ -1,6 +1,6 @@
-# routing.py - delivers a message on a route with clients of MQTT 5.0, and drains a session
-# of version 5. The pool entries of such a route are subscriptions, not sessions, because
-# their options matter. Does not allocate.
+# routing.py - delivers a message on a route with clients of MQTT 5.0, and sends what waits in a
+# session of version 5: as delivery/routing.py does for version 3. The pool entries of such a route
+# are subscriptions, not sessions, because their options matter. Owns nothing. Does not allocate.
 from slotmq.delivery import routing
 from slotmq.delivery.encode import put_short
 from slotmq.delivery.outgoing import space
@@ -28,7 +28,7 @@ _DROPPED = const(4)
 
 
 def publish_packet(broker, pkt, buf, slot):
-    """Deliver a QoS 0 PUBLISH of version 3 on a route with subscriptions."""
+    """Deliver a QoS 0 PUBLISH from a client of version 3 on such a route."""
     source = broker.five.source
     source.from_packet(buf, pkt[_TOPIC], pkt[_TOPIC_LEN], buf, pkt[_PAYLOAD], pkt[_END])
     source.retain = pkt[_FLAGS] & 1
@@ -38,7 +38,7 @@ def publish_packet(broker, pkt, buf, slot):
 
 
 def fan_out(broker, msg, qos, slot):
-    """Deliver a stored message on a route with subscriptions."""
+    """Deliver a stored message on such a route."""
     broker.five.source.from_message(broker, msg)
     spread(broker, slot, qos)
 
@@ -61,7 +61,8 @@ def spread(broker, slot, qos):
             if not _is_local(broker, sub):
                 deliver(broker, session, sub, qos, subs.qos[sub], broker.five.options[sub] & _RAP)
         elif best[session]:
-            # Of all its subscriptions: the highest QoS + 1 in 2 bits, and Retain As Published
+            # _note_best() has noted for the session: highest QoS + 1 in 2 bits, Retain As
+            # Published
             found = best[session]
             best[session] = 0
             deliver(broker, session, _NONE, qos, (found & 3) - 1, found & _RAP)
@@ -72,7 +73,8 @@ def spread(broker, slot, qos):
 
 
 def _note_best(broker, first, end):
-    # Note for each session: QoS, Retain As Published, identifier.
+    # Note for each session, over all its subscriptions on the route: the highest QoS + 1, Retain
+    # As Published, the identifier or SEVERAL.
     five = broker.five
     subs = broker.subscriptions
     best = subs.best
@@ -89,7 +91,8 @@ def _note_best(broker, first, end):
 
 
 def _is_local(broker, sub):
-    # No Local: not to the client that published it [3.8.3-3].
+    # Does No Local exclude this subscription, since its client has published the message
+    # [3.8.3-3]?
     five = broker.five
     if not five.options[sub] & _NO_LOCAL:
         return False
@@ -100,7 +103,7 @@ def _is_local(broker, sub):
 
 
 def _to_group(broker, slot, qos):
-    # Once for each group, however many of its members the route has.
+    # Deliver to one member of a group, once, however many of its members the route has.
     shares = broker.five.shares
     if shares.picked[slot]:
         return
@@ -147,7 +150,7 @@ def deliver(broker, session, sub, qos, granted, keep_retain):
 
 
 def drain(broker, session):
-    """Send from the cursor on, until the client's window or its buffer is full."""
+    """Send the session's deliveries from its cursor on, until its window or its buffer is full."""
     sessions = broker.sessions
     sessions.progress[session] = broker.now
     conn = sessions.conn[session]

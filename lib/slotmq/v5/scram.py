@@ -1,10 +1,10 @@
 # scram.py - SCRAM-SHA-256, for the enhanced authentication of MQTT 5.0 [4.12; RFC 5802, 7677].
 #
-# Owns the users, read from a file once, and the exchanges under way, each from its first
-# message to its final one, by `who` (the connection). An exchange above `most` is refused as
-# "server busy" and counted in `refused`; the broker's `most` is its number of connections.
+# Owns the users, which are read from a file once, and the exchanges under way, by `who` (the
+# connection). If `most` are under way, another one is refused as "server busy" and counted in
+# `refused`; the broker's `most` is its number of connections.
 #     file       name:iterations:salt:StoredKey:ServerKey, base64 from the salt (8 to 32
-#                bytes) on; `slotmq passwd` writes it. Empty lines and # are passed over.
+#                bytes) on; `slotmq passwd` writes it. Empty lines and comments (#) are skipped.
 #     users      name -> (iterations, salt, StoredKey, ServerKey); some 250 bytes each
 #     exchanges  who -> (name, StoredKey, ServerKey, how the final message has to begin,
 #                what is signed before it); at most 2 KB each
@@ -29,7 +29,7 @@ _secret = os.urandom(_KEY)  # of the process: made-up salts must stay the same
 class Scram:
     def __init__(self, path, most=16):
         self.user = None  # the name that the last auth() accepted
-        self.last = None  # the name that it was about
+        self.last = None  # the name that it was asked about
         self.most = most
         self.refused = 0
         self.users = {}
@@ -85,7 +85,8 @@ class Scram:
         return _CONTINUE_AUTHENTICATION, answer
 
     def _made_up(self, name):
-        # Iterations and salt length as some user has them; for one name always the same
+        # A made-up user for an unknown name: iterations and salt length as some user has them, and
+        # for one name always the same
         made = _hmac(_secret, name)
         users = list(self.users.values()) or [(b"4096", made[:16])]
         count, salt = users[made[-1] % len(users)][:2]

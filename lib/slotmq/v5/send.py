@@ -1,8 +1,9 @@
-# send.py - sends PUBLISH to a client of MQTT 5.0, or a message with properties to any
-# client [5.0, 3.3].
+# send.py - sends PUBLISH to a client of MQTT 5.0, or a message with properties to any client
+# [5.0, 3.3].
 #
-# emit() writes the Source (v5/source.py) for one receiver, with the receiver's own properties:
-# remaining expiry, topic alias, subscription identifiers. Does not allocate.
+# emit() puts the Source (v5/source.py) for one receiver into tx, with this receiver's properties:
+# remaining expiry, topic alias, subscription identifiers. The middle part of the file is for
+# messages larger than the outgoing buffer. Owns nothing. Does not allocate.
 from slotmq.delivery.encode import length_bytes, put_header, put_length, put_u16
 from slotmq.delivery.outgoing import fill, pass_rest, set_chunked, space
 from slotmq.fast import copy, topic_matches
@@ -103,7 +104,7 @@ def _begin_chunked(broker, conn, off):
 
 
 def _send_straight(broker, conn, end, start, n):
-    # QoS 0, larger than the buffer, and no slot is free: the head is in tx, the rest is written
+    # QoS 0, larger than the buffer, and no message slot is free: the head is in tx; write the rest
     # to the socket from the packet that brought it.
     conns = broker.conns
     base = conn * conns.tx_bytes
@@ -121,9 +122,9 @@ def _send_straight(broker, conn, end, start, n):
 
 
 def _begin_large(broker, conn, first, packet_id, ident):
-    # The topic does not fit into the outgoing buffer: it is sent in chunks too, and put_middle()
-    # puts what is between topic and payload. Such a message has no alias. Its client is not
-    # read meanwhile, so that its subscriptions stay.
+    # The topic does not fit into the outgoing buffer: send it in chunks too. put_middle() puts
+    # what is between topic and payload. Such a message has no alias. Its client is not read
+    # meanwhile, so its subscriptions, and their identifiers, stay as they are.
     conns = broker.conns
     source = broker.five.source
     if source.msg == _NONE:  # there is no slot for it
@@ -155,9 +156,9 @@ def _begin_large(broker, conn, first, packet_id, ident):
 
 
 def put_middle(broker, conn, msg, at, packet_id):
-    """Put what follows the topic of a large message; -> the offset past it.
+    """Put what is between topic and payload of a large message; -> the offset past it.
 
-    If there is no space for it yet, chunked_id stays."""
+    If there is no space for it yet, chunked_id does not become 0."""
     conns = broker.conns
     five = broker.five
     tx = conns.tx
@@ -192,7 +193,7 @@ def _put_expiry(tx, at, left, far):
 
 
 def _put_own(broker, conn, tx, at, section, alias, ident):
-    # The property section up to the properties that are passed on.
+    # Put the property section up to the properties that are forwarded.
     source = broker.five.source
     aliases = broker.five.aliases
     at = put_length(tx, at, section)
@@ -228,7 +229,7 @@ def _put_identifier(number, tx, at):
 
 
 def _matches(broker, sub):
-    # Is the Source delivered by this subscription? An own message is not, with No Local.
+    # Does this subscription match the Source? With No Local not if the client has published it.
     source = broker.five.source
     subs = broker.subscriptions
     if subs.share[sub] != _NONE or source.own and broker.five.options[sub] & _NO_LOCAL:

@@ -1,9 +1,9 @@
 # shared_subscriptions.py - shared subscriptions [5.0, 4.8.2]: the groups, and the choice of
 # a member for each message.
 #
-# A group is a share name at a node of the topic tree. refs counts its subscriptions, last
-# is the last receiver. Its members are the subscriptions of the node that have its slot. Does
-# not allocate after construction.
+# Owns the groups. A group is a share name at a node of the subscription tree. refs is the number
+# of its subscriptions, last its last receiver. Its members are the subscriptions of the node that
+# have its slot in subscriptions.share. Does not allocate after construction.
 from slotmq.delivery import routing
 from slotmq.fast import Names
 from slotmq.platform.arrays import u16
@@ -36,7 +36,8 @@ class Shares:
         return slot
 
     def joined(self, slot, had_space):
-        """Count a new subscription; if it had no space, remove a group without any."""
+        """Count a new subscription of the group. had_space False: it was refused, so remove the
+        group if it has no other."""
         self.refs[slot] += 1
         if not had_space:
             self.left(slot)
@@ -49,10 +50,10 @@ class Shares:
             self.names.remove(slot)
 
     def choose(self, broker, slot, qos, but=_NONE, msg=_NONE, size=0):
-        """Choose the subscription that receives a message, or NONE; `but`: not this session.
+        """Choose the subscription that receives a message, or NONE; `but`: a session to leave out.
 
-        Priority: space for the message, then a connection (at QoS 0 the connection comes first),
-        then the turn."""
+        Space for the message counts first, then a connection (at QoS 0 the other way round). Among
+        equals the members take turns."""
         subs = broker.subscriptions
         node = self.names.scope[slot]
         chosen = _NONE
@@ -67,7 +68,8 @@ class Shares:
                     fit += 2 if qos else 8
                 if routing.has_space(broker, session, msg, 0, size):
                     fit += 4
-                # Turns go down from the last receiver and wrap around to the highest slot.
+                # The turns go from the last receiver's slot down, and wrap around at the lowest
+                # one.
                 if chosen == _NONE or fit > rank or fit == rank and sub > chosen:
                     chosen = sub
                     rank = fit

@@ -1,7 +1,8 @@
-# source.py - the message that is being delivered by the code of MQTT 5.0.
+# source.py - the message that the code of MQTT 5.0 is publishing or sending; there is one at a
+# time.
 #
-# Owns the Source: where topic, properties and payload are, in a message slot or in the packet
-# that brought it; and store(), which copies it into a slot. Does not allocate.
+# Owns the Source: where topic, properties and payload are, in a message slot or in the packet that
+# brought them. store() copies it into a slot. Does not allocate after construction.
 from slotmq.delivery.encode import put_u16
 from slotmq.fast import copy
 from slotmq.platform.runtime import const
@@ -15,7 +16,7 @@ class Source:
     def __init__(self, limits):
         self.text = bytearray(limits.topic_bytes)
         self.scratch = bytearray(limits.topic_bytes + 2)
-        self.msg = _NONE  # the message slot; NONE: it is only in a packet
+        self.msg = _NONE  # the message slot; NONE: the message is only in a packet
         self.tbuf = self.text  # the topic: tbuf[topic:topic + topic_len]
         self.topic = self.topic_len = 0
         self.buf = None  # properties and payload: buf[at:at + size], if msg is NONE

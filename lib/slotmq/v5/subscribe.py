@@ -1,6 +1,6 @@
 # subscribe.py - SUBSCRIBE and UNSUBSCRIBE of a client of MQTT 5.0 [5.0, 3.8, 3.10]:
 # options, identifiers, shared subscriptions, a reason code for each filter. The whole packet
-# is checked before anything is changed. Control plane: may allocate and free.
+# is checked before anything is changed. Owns nothing. Control plane: may allocate and free.
 from slotmq.delivery import retain
 from slotmq.delivery.encode import length_bytes, put_header, put_u16
 from slotmq.fast import filter_ok, utf8_ok
@@ -104,10 +104,10 @@ def _check(buf, at, end, options):
             return -_MALFORMED_PACKET  # [4.8.2-1, -2]
         at += n
         if options:
-            said = buf[at]
-            if said & 0xC0:
+            byte = buf[at]
+            if byte & 0xC0:
                 return -_MALFORMED_PACKET  # [3.8.3-5]
-            if said & 3 == 3 or said & 0x30 == 0x30 or shared and said & _NO_LOCAL:
+            if byte & 3 == 3 or byte & 0x30 == 0x30 or shared and byte & _NO_LOCAL:
                 wrong = True
         at += options
         count += 1

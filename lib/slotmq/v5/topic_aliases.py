@@ -1,10 +1,11 @@
 # topic_aliases.py - topic aliases [5.0, 3.3.2.3.4], of each connection in both directions.
 #
-# An alias is a topic name in a chain of blocks of an own arena, and its length; 0: not set.
-# `inward` are those that the client set, `outward` those that the broker set, for the first
-# topics that are long enough. There is space for every alias that the broker has offered, with
-# topics of up to 1024 bytes. If longer topics take more, outward aliases are dropped first, then
-# the client that takes most is disconnected. Does not allocate after construction.
+# Owns an arena with the topic of each alias, and columns with its first block and length (0: the
+# alias is not set). `inward` are aliases that the client has set, `outward` those that the broker
+# has set, for the first topics that are long enough. The arena has space for every alias that the
+# broker has offered, with topics of up to 1,024 bytes. If longer topics take more, all outward
+# aliases are dropped first; then the client whose aliases take most is disconnected. Does not
+# allocate after construction.
 from slotmq.fast import Arena
 from slotmq.platform.arrays import i32, u16
 from slotmq.platform.runtime import const

@@ -33,7 +33,7 @@ class EmptyJournal(JournalCase):
         self.medium.space = 1 << 20
 
     def test_it_is_reported(self):
-        self.assertEqual(self.reports, ["there is no room to write"])
+        self.assertEqual(self.reports, ["there is no space to write"])
 
     def test_messages_are_delivered_to_clean_sessions(self):
         client = self.client("a")
@@ -69,7 +69,7 @@ class TestMemory(EmptyJournal):
         self.medium.error = 122  # EDQUOT
         self.fill()
         self.start()
-        self.assertEqual(self.reports, ["there is no room to write"])
+        self.assertEqual(self.reports, ["there is no space to write"])
 
     def test_a_compaction_that_fails_is_logged(self):
         logged = []

@@ -117,15 +117,15 @@ class FullCase(JournalCase):
         self.assertEqual(
             lines,
             [
-                "The journal: no room, nothing new is promised.",
-                "The journal: there is room again.",
+                "The journal: no space, nothing new is promised.",
+                "The journal: there is space again.",
             ],
         )
 
     def test_the_log_says_why_a_compaction_fails_and_that_all_clients_wait(self):
         lines = self.log_lines()
         before = self.medium.begin
-        for errno, why in ((28, "no room"), (5, "it cannot be written (error 5)")):
+        for errno, why in ((28, "no space"), (5, "it cannot be written (error 5)")):
             lines.clear()
 
             def begin(generation, errno=errno):
@@ -140,7 +140,7 @@ class FullCase(JournalCase):
             self.wait(11)
             self.assertEqual(self.publisher.packets(), [PINGRESP])
             all_wait = f"The journal: {why}, all clients wait until that changes."
-            self.assertEqual(lines, [all_wait, "The journal: there is room again."])
+            self.assertEqual(lines, [all_wait, "The journal: there is space again."])
 
     def test_the_policy_of_the_messages_table_applies(self):
         self.broker.settings.when_full["messages"] = "disconnect"
@@ -195,7 +195,7 @@ else:
             self.disk.names.pop("/j/f.room", None)
             self.disk.space = self.disk.used()
             self.reboot()
-            self.assertIn("no room", self.reports[-1])
+            self.assertIn("no space", self.reports[-1])
             return taken
 
         def test_after_a_start_without_space_clients_wait_until_there_is(self):

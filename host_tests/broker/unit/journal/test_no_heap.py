@@ -8,7 +8,7 @@ from slotmq.journal.writer import Journal
 from slotmq.platform import heap, ondemand
 
 WAITS = "The journal: no heap is left, all clients wait until that changes."
-AGAIN = "The journal: there is room again."
+AGAIN = "The journal: there is space again."
 
 
 def fails(*args):

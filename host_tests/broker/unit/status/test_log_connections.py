@@ -216,14 +216,14 @@ class TestRefused(LogCase):
         self.start(limits=Limits(connections=3, sessions=4))
         for n in range(4):  # each holds the id of a message of QoS 2
             self.come(connect(str(n), clean=False) + publish("t", b"", 2, 1) + DISCONNECT)
-        self.too_little("sessions that stay", connect("z", clean=False))
+        self.too_little("persistent sessions", connect("z", clean=False))
         stays = packets5.connect("z", expiry=9)
-        self.too_little("sessions that stay", stays, "quota exceeded (reason 0x97)")
+        self.too_little("persistent sessions", stays, "quota exceeded (reason 0x97)")
         self.start(limits=Limits(connections=2, topic_bytes=64))
         will = ("t" * 65, "gone", 1)
         self.too_little("messages or topic_bytes for the will", connect("z", will=will))
         self.broker.journal_full = True
-        self.too_little("room in the journal", connect("z", will=("t", "gone", 1)))
+        self.too_little("space in the journal", connect("z", will=("t", "gone", 1)))
 
     def test_no_heap(self):
         self.broker.settings.allow_anonymous = False
@@ -393,7 +393,7 @@ class TestDeniedFilters(LogCase):
             self.lines.clear()
             self.broker.journal_full = True
             self.come_for(level, "a", "b")
-            self.denied(level, "b", why + ", the journal's room", 0x97)
+            self.denied(level, "b", why + ", the journal's space", 0x97)
 
     def test_where_it_is_too_long(self):
         why = "topic filter invalid, too long or too deep: topic_bytes, levels"

@@ -186,7 +186,7 @@ class TestWhich(FullTablesCase):
         self.refuse()
         self.seconds(1)
         why = LINE % ("retained", 1, "retained, retained_name_bytes")
-        why = why.replace(")", ", the journal's room)")
+        why = why.replace(")", ", the journal's space)")
         self.assertEqual(self.lines, [(WARNING, why)])
 
     def test_more_often_than_a_column_counts(self):
