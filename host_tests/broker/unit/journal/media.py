@@ -13,6 +13,11 @@ class MediumCase(unittest.TestCase):
             call(*args)
         return caught.exception.errno
 
+    def check_closed(self):
+        """The medium takes nothing, after close() or an error."""
+        self.assertEqual(self.refused(self.medium.append, b"a", 0, 1), 28)
+        self.assertEqual(self.refused(self.medium.sync), 5)
+
 
 def text(seed, n):
     """n bytes that differ for each seed."""

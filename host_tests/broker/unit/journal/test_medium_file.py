@@ -1,13 +1,9 @@
-"""A journal's medium in a file: its generations, its room, and what is not its own."""
+"""A journal's medium in a file: its generations, its free space, and damaged files."""
 
-import gc
 import os
-import sys
-import unittest
-from binascii import crc32
 
 import scratch
-from media import Life, fill, goes_on, looked_at, read
+from media import Life, MediumCase, fill, goes_on, looked_at, read
 
 from slotmq.journal import location
 from slotmq.journal.medium_file import FileMedium
@@ -19,7 +15,7 @@ SNAPSHOT, LIMIT = 1500, 6000
 LEFT = LIMIT - 2 * HEADER  # for both generations
 
 
-class FileCase(unittest.TestCase):
+class FileCase(MediumCase):
     def setUp(self):
         self.path = scratch.path()
         self.medium = FileMedium(self.path, SNAPSHOT, LIMIT)
@@ -27,55 +23,55 @@ class FileCase(unittest.TestCase):
     def tearDown(self):
         self.medium.close()
 
-    def again(self):
+    def reopened(self):
         self.medium.close()
         self.medium = FileMedium(self.path, SNAPSHOT, LIMIT)
         return self.medium
 
-    def lived(self):
+    def written(self):
+        """Generation 1, of 407 bytes."""
         life = Life(self.medium)
         life.compact(100)
         life.append(7, 300)
         return life
 
-    def refused(self, call, *args):
-        with self.assertRaises(OSError) as caught:
-            call(*args)
-        return caught.exception.errno
+    def put(self, whole):
+        with open(self.path, "wb") as file:  # noqa: PTH123
+            file.write(whole)
 
 
-class TestLife(FileCase):
-    def test_without_a_file_there_is_nothing(self):
+class TestGenerations(FileCase):
+    def test_without_a_file_there_is_no_generation(self):
         self.assertEqual(self.medium.generations(), [])
         self.assertIsNone(self.medium.set_aside(0))
 
-    def test_bytes_come_back(self):
-        life = self.lived()
+    def test_what_was_written_can_be_read(self):
+        life = self.written()
         self.medium.close()
-        looked_at(self, self.again(), [(1, life.synced)])
+        looked_at(self, self.reopened(), [(1, life.synced)])
         self.assertEqual(self.medium.end, 407)
         self.assertEqual(self.medium.readinto(400, bytearray(10), 10), 7)
         self.assertEqual(self.medium.readinto(500, bytearray(10), 10), 0)
 
     def test_a_file_is_its_header_and_what_was_appended(self):
-        life = self.lived()
+        life = self.written()
         self.assertEqual(self.medium.written, HEADER + 407)
         found = scratch.content(self.path)
         self.assertEqual(found[:12], b"slotmqJ\x01\x01\0\0\0")
         self.assertEqual(found[HEADER:], life.synced)
 
-    def test_it_goes_on_after_each_start(self):
-        life = self.lived()
+    def test_it_is_appended_to_and_compacted_after_each_start(self):
+        life = self.written()
         for _ in range(3):
             self.medium.close()
-            goes_on(self, self.again, [(life.generation, life.synced)], True)
-            life = Life(self.again())
+            goes_on(self, self.reopened, [(life.generation, life.synced)], True)
+            life = Life(self.reopened())
             life.generation = self.medium.generations()[0]
             self.medium.open(life.generation)
             life.synced = read(self.medium, 9999)
 
-    def test_the_current_one_can_be_read_while_another_is_written(self):
-        life = self.lived()
+    def test_the_current_generation_can_be_read_while_the_next_is_written(self):
+        life = self.written()
         self.medium.begin(2)
         fill(self.medium, bytearray(), 300)
         self.assertEqual(read(self.medium, 407), life.synced)
@@ -84,23 +80,23 @@ class TestLife(FileCase):
         self.assertEqual(read(self.medium, 437), life.synced)
         self.medium.readinto(5, bytearray(10), 10)
         life.append(20)
-        looked_at(self, self.again(), [(1, life.synced)])
+        looked_at(self, self.reopened(), [(1, life.synced)])
 
-    def test_a_new_one_may_be_begun_again(self):
-        life = self.lived()
+    def test_a_generation_may_be_begun_again(self):
+        life = self.written()
         self.medium.begin(2)
         fill(self.medium, bytearray(), 300)
         life.compact(20)
-        looked_at(self, self.again(), [(2, life.synced)])
+        looked_at(self, self.reopened(), [(2, life.synced)])
 
-    def test_what_is_half_written_is_ignored_and_removed(self):
-        life = self.lived()
+    def test_an_unfinished_generation_is_ignored_and_removed(self):
+        life = self.written()
         for resumes in (True, False):
             self.medium.begin(2)
             fill(self.medium, bytearray(), 300)
             self.medium.sync()
             self.assertIsNotNone(scratch.content(self.path + ".new"))
-            looked_at(self, self.again(), [(1, life.synced)])
+            looked_at(self, self.reopened(), [(1, life.synced)])
             if resumes:
                 self.medium.resume(407)
                 self.assertIsNone(scratch.content(self.path + ".new"))
@@ -109,25 +105,24 @@ class TestLife(FileCase):
         self.assertIsNone(scratch.content(self.path + ".new"))
         self.assertEqual(len(scratch.content(self.path)), HEADER + 20)
 
-    def test_half_a_record_at_the_end_can_be_left_behind(self):
-        life = self.lived()
+    def test_a_compaction_drops_a_torn_end(self):
+        life = self.written()
         self.medium.close()
         with open(self.path, "ab") as file:  # noqa: PTH123
             file.write(b"torn")
-        goes_on(self, self.again, [(1, life.synced)], False)
+        goes_on(self, self.reopened, [(1, life.synced)], False)
 
-    def test_a_closed_one_takes_nothing(self):
-        self.lived()
+    def test_a_closed_medium_takes_nothing(self):
+        self.written()
         self.medium.close()
-        self.assertEqual(self.refused(self.medium.append, b"a", 0, 1), 28)
-        self.assertEqual(self.refused(self.medium.sync), 5)
+        self.check_closed()
 
 
-class TestRoom(FileCase):
-    def test_a_new_generation_always_finds_room(self):
+class TestSpace(FileCase):
+    def test_a_new_generation_always_has_space(self):
         medium = self.medium
         self.assertEqual(medium.capacity, LEFT - SNAPSHOT)
-        self.lived()
+        self.written()
         for generation in range(2, 6):
             medium.append(bytes(medium.capacity), 0, medium.capacity - medium.end)
             self.assertEqual(self.refused(medium.append, b"a", 0, 1), 28)
@@ -137,27 +132,26 @@ class TestRoom(FileCase):
             medium.switch()
             self.assertEqual(medium.end, SNAPSHOT)
 
-    def test_one_that_was_given_up_takes_none(self):
-        life = self.lived()
+    def test_an_unfinished_generation_takes_none(self):
+        life = self.written()
         for _ in range(3):
             life.compact(500, 500, give_up=True)
         life.append(self.medium.capacity - 407)
-        looked_at(self, self.again(), [(1, life.synced)])
+        looked_at(self, self.reopened(), [(1, life.synced)])
 
-    def test_after_an_error_it_takes_nothing_until_a_new_generation(self):
-        life = self.lived()
+    def test_after_an_error_it_takes_nothing_until_the_next_generation(self):
+        life = self.written()
         for call in (lambda: self.medium.append(b"abc", 0, 3), self.medium.sync):
-            kept, self.medium.new = self.medium.new, Full()
+            file, self.medium.new = self.medium.new, Full()
             self.assertEqual(self.refused(call), 28)
-            self.medium.new = kept
-            self.assertEqual(self.refused(self.medium.append, b"a", 0, 1), 28)
-            self.assertEqual(self.refused(self.medium.sync), 5)
+            self.medium.new = file
+            self.check_closed()
             self.medium.resume(407)
-        looked_at(self, self.again(), [(1, life.synced)])
+        looked_at(self, self.reopened(), [(1, life.synced)])
         life.medium = self.medium
         life.compact(10)
         life.append(20)
-        looked_at(self, self.again(), [(2, life.synced)])
+        looked_at(self, self.reopened(), [(2, life.synced)])
 
 
 class Full:
@@ -168,7 +162,7 @@ class Full:
 
 
 class Broken:
-    """A file that can be made, and takes nothing."""
+    """A file that can be created but not written."""
 
     def __init__(self, file):
         self.file = file
@@ -189,36 +183,29 @@ def fails_to_copy(path, mode, opener=None):
 
 
 class TestDamage(FileCase):
-    def test_a_header_with_any_bit_wrong_is_none(self):
-        life = self.lived()
+    def test_a_header_with_a_wrong_bit_or_a_missing_end_is_no_header(self):
+        life = self.written()
         whole = scratch.content(self.path)
         for at in range(HEADER):
             for bit in range(0, 8, 3):
                 self.put(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
-                self.assertEqual(self.again().generations(), [])
+                self.assertEqual(self.reopened().generations(), [])
         for n in range(HEADER):
             self.put(whole[:n])
-            self.assertEqual(self.again().generations(), [])
+            self.assertEqual(self.reopened().generations(), [])
         self.put(whole)
-        looked_at(self, self.again(), [(1, life.synced)])
+        looked_at(self, self.reopened(), [(1, life.synced)])
 
-    def test_a_header_of_another_format_is_none(self):
-        self.lived()
-        head = scratch.content(self.path)[:7] + b"\x02" + scratch.content(self.path)[8:12]
-        self.put(head + crc32(head).to_bytes(4, "little"))
-        self.assertEqual(self.again().generations(), [])
-        self.assertEqual(self.medium.set_aside(0), self.path + ".damaged-0")
-
-    def test_what_was_set_aside_before_stays(self):
+    def test_what_was_set_aside_is_never_replaced(self):
         for n in range(3):
             self.put(b"%d" % n)
             self.medium.set_aside(0)
         found = [scratch.content(self.path + ".damaged-0" + end) for end in ("", "-2", "-3")]
         self.assertEqual(found, [b"0", b"1", b"2"])
 
-    def test_what_has_been_copied_is_not_copied_again(self):
-        """A start that is cut or refused behind the copy finds the same file again."""
-        self.lived()
+    def test_the_same_file_is_copied_once(self):
+        """A start that fails after the copy finds the same file again."""
+        self.written()
         first = self.path + ".damaged-1"
         for _ in range(3):
             self.assertEqual(self.medium.set_aside(1, True), first)
@@ -231,8 +218,8 @@ class TestDamage(FileCase):
         self.assertIsNone(scratch.content(first + "-3"))
         self.assertEqual(scratch.content(first) + b"more", scratch.content(self.path))
 
-    def test_a_copy_that_fails_leaves_nothing(self):
-        self.lived()
+    def test_a_copy_that_fails_leaves_no_file(self):
+        self.written()
         start = ondemand.take("journal.medium_file_start", 0)
         start.open = fails_to_copy
         try:
@@ -243,47 +230,23 @@ class TestDamage(FileCase):
         name = self.medium.set_aside(1, True)
         self.assertEqual(scratch.content(name), scratch.content(self.path))
 
-    def put(self, whole):
-        with open(self.path, "wb") as file:  # noqa: PTH123
-            file.write(whole)
-
-    def test_a_damaged_file_is_kept_under_another_name(self):
-        self.lived()
+    def test_a_file_that_is_set_aside_is_renamed_and_takes_no_space(self):
+        self.written()
         whole = scratch.content(self.path)
-        looked_at(self, self.again(), [(1, bytes(whole[HEADER:]))])
-        name = self.medium.set_aside(1)
-        self.assertEqual(name, self.path + ".damaged-1")
-        self.assertEqual(scratch.content(name), whole)
+        self.assertEqual(self.reopened().set_aside(1), self.path + ".damaged-1")
+        self.assertEqual(scratch.content(self.path + ".damaged-1"), whole)
         self.assertEqual(self.medium.generations(), [])
         life = Life(self.medium)
         life.compact(LEFT - 20)
-        looked_at(self, self.again(), [(1, life.synced)])
+        looked_at(self, self.reopened(), [(1, life.synced)])
 
-    def test_what_stands_in_the_way_is_an_error_and_not_an_empty_journal(self):
+    def test_a_folder_in_its_place_is_an_error_and_not_an_empty_journal(self):
         os.mkdir(self.path)  # noqa: PTH102
-        with self.assertRaises(OSError):
-            self.medium.generations()
+        self.assertRaises(OSError, self.medium.generations)
 
 
-class TestPromises(FileCase):
-    def test_what_kind_of_file_system_it_is(self):
+class TestFileSystem(FileCase):
+    def test_its_name_and_whether_it_survives_a_power_cut(self):
         wanted = ("VfsPosix", None) if MICROPYTHON else ("host", True)
         self.assertEqual(location.promises(self.path), wanted)
         self.assertEqual(location.promises("journal"), wanted)
-
-
-class TestHeap(unittest.TestCase):
-    def test_what_only_a_start_needs_can_go(self):
-        if MICROPYTHON:  # a module of its own, since the others go on
-            kept = sys.modules.pop("slotmq.journal.medium_file")
-            __import__("slotmq.journal.medium_file")
-            module = sys.modules["slotmq.journal.medium_file"]
-            sys.modules["slotmq.journal.medium_file"] = kept
-            before = used()
-            module.forget()
-            self.assertGreater(before - used(), 300)
-
-
-def used():
-    gc.collect()
-    return gc.mem_alloc()

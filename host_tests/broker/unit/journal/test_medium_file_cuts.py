@@ -1,10 +1,10 @@
-"""Power cuts while a medium in a file is written: on littlefs in MicroPython, and on
-CPython on a disk that has only what was synced, and perhaps some of the rest.
+"""Power cuts while a medium in a file is written: on MicroPython on littlefs, on CPython on a disk
+that has what was synced and perhaps some of the rest.
 """
 
 import unittest
 
-from media import Life, Quiet, Ram, garbage, goes_on, looked_at
+from media import Life, Quiet, Ram, garbage, goes_on, looked_at, three_generations
 
 from slotmq.journal import location
 from slotmq.journal.medium_file import FileMedium
@@ -20,31 +20,18 @@ SNAPSHOT, LIMIT = 2000, 8000
 
 
 class Early(FileMedium):
-    """Goes on before its bytes are there."""
+    """Does not wait until its bytes are durable."""
 
     def sync(self):
         pass
 
 
 class Spared(FileMedium):
-    """Has room beside it, as a journal sees to it."""
+    """Has reserved space, as with a journal."""
 
     def switch(self):
         FileMedium.switch(self)
         self.spare(1200)
-
-
-def three_generations(medium, note):
-    life = Life(medium, note)
-    life.compact(100)
-    life.append(10)
-    life.append(200, 300, 256)
-    life.compact(900)
-    life.append(124)
-    life.compact(50, 1000, give_up=True)
-    life.append(700)
-    life.compact(700)
-    life.append(40)
 
 
 def medium():
@@ -60,7 +47,7 @@ def look_at(case, may_be):
 
 
 class OnDisk:
-    """Power goes after every operation, and each disk that it may leave is looked at."""
+    """The power fails after every operation, and each disk that this may leave is checked."""
 
     def tearDown(self):
         media_disk.mount(None)
@@ -84,18 +71,18 @@ class OnDisk:
     def mount(self, disk):
         return media_disk.mount(disk)
 
-    def test_what_was_synced_is_there(self):
+    def test_what_was_synced_survives(self):
         operations = self.cut(lambda _, may_be: look_at(self, may_be))
         self.assertGreater(operations, 50)
 
-    def test_life_goes_on(self):
+    def test_after_a_cut_it_is_appended_to_and_compacted(self):
         self.cut(lambda _, may_be: goes_on(self, medium, may_be, False))
 
-    def test_one_that_does_not_sync_is_seen(self):
+    def test_a_medium_that_does_not_sync_fails_this_test(self):
         with self.assertRaises(AssertionError):
             self.cut(lambda _, may_be: look_at(self, may_be), Early)
 
-    def test_what_is_set_aside_stays_there(self):
+    def test_a_file_that_was_set_aside_survives(self):
         disk = self.mount(media_disk.Disk(9999))
         made = medium()
         Life(made).compact(100)
@@ -105,7 +92,7 @@ class OnDisk:
 
 
 class OnLittlefs:
-    """The same on littlefs: at every operation of the block device, and within it."""
+    """The power fails at every operation of the block device, and within it."""
 
     BLOCKS, SIZE = 48, 512
 
@@ -151,7 +138,7 @@ class OnLittlefs:
         return states
 
     def states(self, data, at, written, seed, step):
-        # What may be there if the power goes in the midst, and at last what shall be.
+        # What a cut within the operation may leave, and last what the operation does.
         if written is not None:
             yield garbage(len(written), seed)
             yield data[at : at + len(written)]
@@ -164,24 +151,30 @@ class OnLittlefs:
             yield before[:200] + b"\xff" * (self.SIZE - 200)
             yield b"\xff" * self.SIZE
 
-    def test_what_was_synced_is_there(self):
+    def test_what_was_synced_survives(self):
         states = self.cut(lambda may_be: look_at(self, may_be))
         self.assertGreater(states, 3000)
 
-    def test_life_goes_on(self):
+    def test_after_a_cut_it_is_appended_to_and_compacted(self):
         self.cut(lambda may_be: goes_on(self, medium, may_be, True), step=50)
 
-    def test_one_that_does_not_sync_is_seen(self):
+    def test_a_medium_that_does_not_sync_fails_this_test(self):
         with self.assertRaises(AssertionError):
             self.cut(lambda may_be: look_at(self, may_be), Early)
 
-    def test_it_promises(self):
+    def test_littlefs_survives_power_cuts_and_fat_does_not(self):
         self.mount(self.formatted())
         self.assertEqual(location.promises("/j/f"), ("VfsLfs2", True))
         self.assertEqual(location.promises("/jj/f"), ("VfsPosix", None))
+        self.umount()
+        device = Ram(64, 512)
+        vfs.VfsFat.mkfs(device)
+        self.mounted = True
+        vfs.mount(vfs.VfsFat(device), "/j")
+        self.assertEqual(location.promises("/j/f"), ("VfsFat", False))
 
     def test_what_a_synced_append_of_100_bytes_costs(self):
-        """On 64 blocks of 4 KB as on a Pico: FORMAT.md has these figures."""
+        """On 64 blocks of 4 KB, as on a Pico: these figures are in FORMAT.md."""
         device = Ram(64, 4096)
         vfs.VfsLfs2.mkfs(device, progsize=256)
         self.mounted = True
@@ -214,13 +207,6 @@ class OnLittlefs:
             heap.unlock()
         made.close()
 
-    def test_fat_does_not(self):
-        device = Ram(64, 512)
-        vfs.VfsFat.mkfs(device)
-        self.mounted = True
-        vfs.mount(vfs.VfsFat(device), "/j")
-        self.assertEqual(location.promises("/j/f"), ("VfsFat", False))
-
     def test_a_full_file_system_keeps_what_was_synced(self):
         device = self.mount(self.formatted())
         made = FileMedium("/j/f", SNAPSHOT, 99999)
@@ -230,7 +216,7 @@ class OnLittlefs:
             while True:
                 life.append(300)
         self.assertEqual(caught.exception.errno, 28)
-        for call in (made.sync, lambda: made.append(b"a", 0, 1)):  # and does not forget it
+        for call in (made.sync, lambda: made.append(b"a", 0, 1)):
             with self.assertRaises(OSError):
                 call()
         made.close()

@@ -1,9 +1,6 @@
-"""A journal's medium in raw flash: its generations, its room, and rot."""
+"""A journal's medium in raw flash: its generations, its free space, and rotted headers."""
 
-import unittest
-from binascii import crc32
-
-from media import Flash, Life, fill, goes_on, looked_at, read, text
+from media import Flash, Life, MediumCase, fill, goes_on, looked_at, read, text
 
 from slotmq.journal.medium_flash import FlashMedium
 
@@ -13,12 +10,12 @@ SNAPSHOT = 2 * DATA
 SECOND = 128  # the second copy of a header
 
 
-class FlashCase(unittest.TestCase):
+class FlashCase(MediumCase):
     def setUp(self):
         self.device = Flash(BLOCKS, SIZE)
         self.medium = FlashMedium(self.device, SNAPSHOT)
 
-    def again(self):
+    def reopened(self):
         self.medium = FlashMedium(self.device, SNAPSHOT)
         return self.medium
 
@@ -31,23 +28,18 @@ class FlashCase(unittest.TestCase):
         life.compact(DATA + 200)
         return first, life.synced
 
-    def refused(self, call, *args):
-        with self.assertRaises(OSError) as caught:
-            call(*args)
-        return caught.exception.errno
 
-
-class TestLife(FlashCase):
-    def test_an_empty_region_has_nothing(self):
+class TestGenerations(FlashCase):
+    def test_an_empty_region_has_no_generation(self):
         self.assertEqual(self.medium.generations(), [])
         self.assertIsNone(self.medium.set_aside(0))
         self.device.data[:] = bytes(BLOCKS * SIZE)
-        self.assertEqual(self.again().generations(), [])
-        self.assertEqual(self.medium.set_aside(0), "")  # it has no name, but there was something
+        self.assertEqual(self.reopened().generations(), [])
+        self.assertEqual(self.medium.set_aside(0), "")  # something was there, which has no name
 
-    def test_bytes_come_back(self):
+    def test_what_was_written_can_be_read(self):
         first, second = self.two()
-        self.assertEqual(self.again().generations(), [2, 1])
+        self.assertEqual(self.reopened().generations(), [2, 1])
         for generation, wanted in ((1, first), (2, second)):
             self.medium.open(generation)
             self.assertEqual(self.medium.end, 2 * DATA)
@@ -64,7 +56,7 @@ class TestLife(FlashCase):
                 medium.sync()
                 self.assertEqual(medium.end, end)
 
-    def test_the_current_one_can_be_read_while_another_is_written(self):
+    def test_the_current_generation_can_be_read_while_the_next_is_written(self):
         _, second = self.two()
         self.medium.begin(3)
         fill(self.medium, bytearray(), 500)
@@ -76,55 +68,54 @@ class TestLife(FlashCase):
     def test_an_empty_generation(self):
         self.medium.begin(7)
         self.medium.switch()
-        self.medium.begin(8)  # which touches nothing of it
-        self.assertEqual(self.again().generations(), [7])
+        self.medium.begin(8)  # which does not change it
+        self.assertEqual(self.reopened().generations(), [7])
         self.medium.open(7)
         self.assertEqual(read(self.medium, DATA), b"\xff" * DATA)
         self.medium.resume(0)
         life = Life(self.medium)
         life.generation = 7
         life.append(900)
-        looked_at(self, self.again(), [(7, life.synced)])
+        looked_at(self, self.reopened(), [(7, life.synced)])
 
-    def test_no_blocks_are_taken_over_from_one_that_was_given_up(self):
+    def test_an_unfinished_generation_leaves_no_blocks_to_the_next_of_its_number(self):
         self.two()
         for _ in range(2):  # a new start each time
-            medium = self.again()
+            medium = self.reopened()
             medium.open(medium.generations()[0])
             medium.begin(3)
             fill(medium, bytearray(), 2 * DATA)
             medium.sync()
-        medium = self.again()
+        medium = self.reopened()
         medium.open(medium.generations()[0])
         medium.begin(3)
         medium.append(b"abc", 0, 3)
         medium.switch()
-        self.again().generations()
+        self.reopened().generations()
         self.medium.open(3)
         self.assertEqual(self.medium.end, DATA)
 
-    def test_one_that_is_set_aside_is_gone(self):
+    def test_a_generation_that_is_set_aside_is_gone(self):
         first, _ = self.two()
-        medium = self.again()
+        medium = self.reopened()
         medium.generations()
         medium.open(2)
         self.assertIsNone(medium.set_aside(2))
         medium.open(1)
         self.assertEqual(read(medium, len(first)), first)
-        self.assertEqual(self.again().generations(), [1])
+        self.assertEqual(self.reopened().generations(), [1])
         self.medium.set_aside(1)
-        self.assertEqual(self.again().generations(), [])
+        self.assertEqual(self.reopened().generations(), [])
 
-    def test_a_closed_one_takes_nothing(self):
+    def test_a_closed_medium_takes_nothing(self):
         self.two()
         self.medium.close()
-        self.assertEqual(self.refused(self.medium.append, b"a", 0, 1), 28)
-        self.assertEqual(self.refused(self.medium.sync), 5)
+        self.check_closed()
 
 
-class TestRoom(FlashCase):
-    def test_a_new_generation_always_finds_room(self):
-        """Whatever lies where in the ring, and however full."""
+class TestSpace(FlashCase):
+    def test_a_new_generation_always_has_space(self):
+        """Wherever in the ring the current one lies, and however full it is."""
         medium = self.medium
         self.assertEqual(medium.capacity, 6 * DATA)
         medium.begin(1)
@@ -148,30 +139,30 @@ class TestRoom(FlashCase):
             medium.switch()
             self.assertEqual(medium.end, SNAPSHOT)
 
-    def test_what_was_synced_can_be_read_when_it_is_full(self):
+    def test_a_full_medium_can_be_read(self):
         life = Life(self.medium)
         life.compact(10)
         life.append(6 * DATA - 256)
         self.assertEqual(self.refused(self.medium.append, b"a", 0, 1), 28)
-        looked_at(self, self.again(), [(1, life.synced)])
+        looked_at(self, self.reopened(), [(1, life.synced)])
 
-    def test_a_generation_that_is_resumed_leaves_as_much(self):
+    def test_a_resumed_generation_has_the_same_space(self):
         _, second = self.two()
-        looked_at(self, self.again(), [(2, second)])
+        looked_at(self, self.reopened(), [(2, second)])
         self.medium.resume(len(second))
         left = self.medium.capacity - len(second)
         self.assertEqual(self.refused(self.medium.append, bytes(left + 1), 0, left + 1), 28)
         self.medium.append(bytes(left), 0, left)
 
-    def test_one_that_was_given_up_makes_room(self):
+    def test_an_unfinished_generation_takes_none(self):
         life = Life(self.medium)
         life.compact(10)
         for _ in range(20):
             life.compact(4 * DATA, give_up=True)
         life.append(5 * DATA)
-        looked_at(self, self.again(), [(1, life.synced)])
+        looked_at(self, self.reopened(), [(1, life.synced)])
 
-    def test_an_error_of_the_device_ends_it_until_a_new_generation(self):
+    def test_after_an_error_it_takes_nothing_until_the_next_generation(self):
         life = Life(self.medium)
         life.compact(10)
         life.append(600)
@@ -179,54 +170,37 @@ class TestRoom(FlashCase):
         self.device.writeblocks = lambda block, buf, off: 5
         self.assertEqual(self.refused(self.medium.append, bytes(600), 0, 600), 5)
         self.device.writeblocks = write
-        self.assertEqual(self.refused(self.medium.append, b"a", 0, 1), 28)
-        self.assertEqual(self.refused(self.medium.sync), 5)
+        self.check_closed()
         life.compact(700)
-        looked_at(self, self.again(), [(2, life.synced)])
+        looked_at(self, self.reopened(), [(2, life.synced)])
 
 
 class TestRot(FlashCase):
-    def flip(self, block, at):
-        self.device.data[block * SIZE + at] ^= 1 << at % 8
+    def flip(self, block, *places):
+        for at in places:
+            self.device.data[block * SIZE + at] ^= 1 << at % 8
 
-    def test_of_one_copy_of_a_header_does_nothing(self):
-        _, second = self.two()
+    def test_of_one_copy_of_a_header_has_no_effect_and_of_both_loses_the_generation(self):
+        first, second = self.two()
         for at in range(24):
-            for copy in (0, SECOND):
-                self.flip(2, copy + at)
-                looked_at(self, self.again(), [(2, second)])
-                self.flip(2, copy + at)
+            for places, expected in (
+                ((at,), (2, second)),
+                ((SECOND + at,), (2, second)),
+                ((at, SECOND + at), (1, first)),
+            ):
+                self.flip(2, *places)
+                looked_at(self, self.reopened(), [expected])
+                self.flip(2, *places)
 
-    def test_of_both_makes_the_generation_one_that_is_not_there(self):
-        first, _ = self.two()
-        for at in range(24):
-            self.flip(2, at)
-            self.flip(2, SECOND + at)
-            looked_at(self, self.again(), [(1, first)])
-            self.flip(2, at)
-            self.flip(2, SECOND + at)
-
-    def test_in_the_midst_of_a_generation_too(self):
+    def test_of_a_header_in_the_middle_loses_the_generation(self):
         first, _ = self.two()
         self.medium.append(text(0, 900), 0, 900)
         self.medium.sync()
-        self.assertEqual(self.again().generations(), [2, 1])
-        for copy in (0, SECOND):
-            self.flip(3, copy)
-        looked_at(self, self.again(), [(1, first)])
+        self.assertEqual(self.reopened().generations(), [2, 1])
+        self.flip(3, 0, SECOND)
+        looked_at(self, self.reopened(), [(1, first)])
 
-    def test_a_header_of_another_format_is_none(self):
+    def test_after_that_the_medium_is_appended_to_and_compacted(self):
         first, _ = self.two()
-        page = self.device.data
-        self.assertEqual(page[2 * SIZE : 2 * SIZE + 8], b"slotmqJ\x01")
-        self.assertEqual(page[2 * SIZE + 24 : 2 * SIZE + SECOND], b"\xff" * (SECOND - 24))
-        for copy in (2 * SIZE, 2 * SIZE + SECOND):
-            page[copy + 7] = 2
-            page[copy + 20 : copy + 24] = crc32(page[copy : copy + 20]).to_bytes(4, "little")
-        looked_at(self, self.again(), [(1, first)])
-
-    def test_and_life_goes_on(self):
-        first, _ = self.two()
-        for copy in (0, SECOND):
-            self.flip(2, copy)
-        goes_on(self, self.again, [(1, first)], True)
+        self.flip(2, 0, SECOND)
+        goes_on(self, self.reopened, [(1, first)], True)

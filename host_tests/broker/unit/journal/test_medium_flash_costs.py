@@ -1,7 +1,5 @@
 """What a medium in raw flash costs: wear, and heap."""
 
-import gc
-import sys
 import unittest
 
 from media import Flash, Life, Quiet, text
@@ -22,7 +20,7 @@ class TestWear(unittest.TestCase):
         self.device = Flash(BLOCKS, SIZE)
         self.medium = FlashMedium(self.device, SNAPSHOT)
 
-    def test_it_is_level(self):
+    def test_all_blocks_are_erased_about_equally_often(self):
         life = Life(self.medium)
         for generation in range(100):
             life.compact(1 + generation * 613 % SNAPSHOT)
@@ -34,8 +32,8 @@ class TestWear(unittest.TestCase):
         self.assertEqual(self.medium.erased, sum(erases) * SIZE)
         self.assertEqual(self.medium.written, self.device.programmed)
 
-    def test_of_synced_appends_of_100_bytes(self):
-        """On 64 blocks of 4 KB, with compactions: FORMAT.md has these figures."""
+    def test_a_synced_append_of_100_bytes(self):
+        """On 64 blocks of 4 KB, with compactions: these figures are in FORMAT.md."""
         medium = FlashMedium(Flash(64, 4096), 8000)
         medium.begin(1)
         medium.switch()
@@ -66,7 +64,7 @@ class TestHeap(unittest.TestCase):
         record = text(1, 100)
         full = 0
         if hasattr(micropython, "alloc_emergency_exception_buf"):
-            micropython.alloc_emergency_exception_buf(100)  # as the poller does
+            micropython.alloc_emergency_exception_buf(100)  # like the poller
         heap.lock()
         try:
             for _ in range(7):
@@ -79,18 +77,3 @@ class TestHeap(unittest.TestCase):
         finally:
             heap.unlock()
         self.assertGreater(medium.end, 5 * DATA)
-
-    def test_what_only_a_start_needs_can_go(self):
-        if MICROPYTHON:  # a module of its own, since the others go on
-            kept = sys.modules.pop("slotmq.journal.medium_flash")
-            __import__("slotmq.journal.medium_flash")
-            module = sys.modules["slotmq.journal.medium_flash"]
-            sys.modules["slotmq.journal.medium_flash"] = kept
-            before = used()
-            module.forget()
-            self.assertGreater(before - used(), 300)
-
-
-def used():
-    gc.collect()
-    return gc.mem_alloc()

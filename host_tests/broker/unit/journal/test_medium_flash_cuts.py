@@ -1,4 +1,4 @@
-"""Power cuts at every byte of what a medium in raw flash does, and what is there then."""
+"""Power cuts at every byte that a medium in raw flash writes, and within each erase."""
 
 import unittest
 
@@ -19,7 +19,7 @@ def ored(one, other):
 
 
 class Early(FlashMedium):
-    """Says that a generation is whole before it is."""
+    """Marks a generation as whole before it is."""
 
     def begin(self, generation):
         FlashMedium.begin(self, generation)
@@ -33,8 +33,6 @@ class Early(FlashMedium):
 
 
 class TestCuts(unittest.TestCase):
-    """Power goes at every byte of every operation that a life has."""
-
     def lived(self, kind=FlashMedium):
         device = Flash(BLOCKS, SIZE)
         device.log = []
@@ -42,7 +40,7 @@ class TestCuts(unittest.TestCase):
         return device.log
 
     def cut(self, log, look):
-        """Do what was done, and look at each state in between: look(data, may_be, is_first)."""
+        """Repeat what was done; look(data, may_be, n) checks each state in between."""
         data = bytearray(b"\xff" * (BLOCKS * SIZE))
         may_be = None
         for at, done in enumerate(log):
@@ -81,7 +79,7 @@ class TestCuts(unittest.TestCase):
             data[at + i] = page[i]
             look(data, may_be, 3 + i)
 
-    def test_what_was_synced_is_there(self):
+    def test_what_was_synced_survives(self):
         def look(data, may_be, n):
             looked_at(self, on_same(data), may_be)
 
@@ -89,7 +87,7 @@ class TestCuts(unittest.TestCase):
         self.cut(self.lived(), look)
 
     def reader(self):
-        # One medium for all looks: they are many.
+        # One medium serves all checks, which are many.
         medium = on(b"")
 
         def on_same(data):
@@ -98,7 +96,7 @@ class TestCuts(unittest.TestCase):
 
         return on_same
 
-    def test_life_goes_on(self):
+    def test_after_a_cut_it_is_appended_to_and_compacted(self):
         def look(data, may_be, n):
             if n in (0, 1, 2, 4, 5, 27, 258):
                 for resumes in (True, False):
@@ -107,7 +105,7 @@ class TestCuts(unittest.TestCase):
 
         self.cut(self.lived(), look)
 
-    def test_a_mark_before_the_data_is_seen(self):
+    def test_a_medium_that_writes_its_header_too_early_fails_this_test(self):
         def look(data, may_be, n):
             looked_at(self, on(data), may_be)
 
