@@ -1,5 +1,5 @@
-# media_disk.py - a disk for a journal's file on CPython, which has after a power cut only what
-# was synced, and perhaps some of the rest.
+# media_disk.py - a simulated disk for a file on CPython: after a power cut it has what was synced,
+# and perhaps some of the rest.
 import os
 
 from media import garbage
@@ -13,7 +13,7 @@ class Cut(Exception):
 
 
 def mount(disk):
-    """Journals use it from now on, and the real one again after mount(None)."""
+    """Journals use this disk until mount(None)."""
     for module in (ondemand.take("journal.medium_file_start", 0), medium_file):
         module.os = disk or os
         vars(module).pop("open", None)
@@ -23,21 +23,21 @@ def mount(disk):
 
 
 class Disk:
-    """Files as `open` and `os` give them, until the power goes after `left` operations.
+    """Files for `open` and `os`; the power fails after `left` operations.
 
-    Names and bytes are there at once, and on the platter when they are synced. What was
-    done to names comes there in its order; of a file's bytes any part may be."""
+    Only what was synced is durable. After a power cut, changes of names may have become durable
+    up to any one of them in their order, and any part of a file's bytes."""
 
     O_RDONLY = 0
 
     def __init__(self, left):
         self.left = left
         self.names = {}  # name: file
-        self.kept = {}  # the same, on the platter
-        self.waiting = []  # names as they were after each change since
+        self.kept = {}  # the same, durable
+        self.waiting = []  # the names after each change since the last sync
         self.path = self
         self.space = 1 << 30  # bytes of all files together
-        self.is_wanted = False  # does somebody take whatever becomes free at once?
+        self.is_wanted = False  # does another program take all space that becomes free?
 
     def used(self):
         return sum(len(file.data) for file in set(self.names.values()))
@@ -46,7 +46,7 @@ class Disk:
         return 1, 1, self.space, 0, self.space - self.used()
 
     def grow(self, file, n):
-        """A file will have n bytes; OSError: there is no room for them."""
+        """Check that a file may have n bytes."""
         if n > len(file.data) and self.used() + n - len(file.data) > self.space:
             raise OSError(28, "full")
 
@@ -138,7 +138,7 @@ class Disk:
         self.changed()
 
     def after(self):
-        """Every disk that there may be when the power is back."""
+        """Every disk that a power cut now may leave."""
         for names in [self.kept, *self.waiting]:
             for part in ("none", "half", "all", "garbage"):
                 disk = Disk(9999)

@@ -1,6 +1,5 @@
-"""What journal and recorder keep: a new zero of the clock, and a power cut behind it."""
-
-import unittest
+"""Times in the journal and in the recorder when the clock begins a new epoch, also after a power
+cut."""
 
 import packets
 import packets5
@@ -12,10 +11,8 @@ from slotmq.tables import epoch
 
 
 class TestRows(EpochCase):
-    """What is due in 20 seconds: over the boundary, and over a power cut behind it."""
-
-    def each(self, make, left):
-        """make() begins it; left(): is it there still?"""
+    def check_expiry(self, make, is_there):
+        """What make() makes expires after 20 s; an epoch begins, and the power may fail."""
         for k in (0, 60, TIMES - 1):
             for cut in (False, True):
                 with self.subTest(epoch=k, cut=cut):
@@ -32,19 +29,19 @@ class TestRows(EpochCase):
                         self.reboot()
                     self.check()
                     self.tenths(75)
-                    self.assertTrue(left())
+                    self.assertTrue(is_there())
                     self.tenths(50)
-                    self.assertFalse(left())
+                    self.assertFalse(is_there())
 
     def test_a_session(self):
         def make():
             self.come(packets5.connect("a", clean=False, expiry=20)).leave()
             self.tenths(2)
 
-        self.each(make, lambda: self.broker.sessions.names.count())
+        self.check_expiry(make, lambda: self.broker.sessions.names.count())
 
     def test_a_retained_message(self):
-        self.each(self.retain, lambda: self.broker.retained.names.count())
+        self.check_expiry(self.retain, lambda: self.broker.retained.names.count())
 
     def retain(self):
         expiry = b"\2\0\0\0\x14"
@@ -58,17 +55,17 @@ class TestRows(EpochCase):
             self.come(packets5.connect("a", will=will, expiry=6000)).leave()
             self.tenths(2)
 
-        def waits():
+        def is_waiting():
             return any(msg != NONE for msg in self.broker.sessions.will)
 
-        self.each(make, waits)
+        self.check_expiry(make, is_waiting)
 
-    def test_power_that_fails_before_the_rows_are_written_anew(self):
-        """The generation before counts, and says how long it was until then."""
+    def test_a_power_cut_before_the_rows_of_the_new_epoch_are_written(self):
+        """The generation of the old epoch is restored, with the time that had passed."""
         self.near(20)
         self.retain()
         self.tenths(15)
-        self.broker.journal.always = False  # nobody waits for the medium
+        self.broker.journal.always = False  # no packet waits for the medium
         self.medium.space = 0
         self.tenths(20)
         self.assertEqual(self.broker.carried[7], 1)
@@ -79,12 +76,12 @@ class TestRows(EpochCase):
         self.tenths(60)
         self.assertEqual(self.broker.retained.names.count(), 0)
 
-    def test_starts_without_number(self):
-        """A message for 136 years and a session for ever, left as long ago as can be."""
+    def test_many_epochs_and_starts(self):
+        """A message that expires after 136 years, and a session that never does."""
         self.come(packets5.connect("a", clean=False, expiry=0xFFFFFFFF)).leave()
         client = self.come(packets5.connect("p"))
-        told = b"\2" + b"\xff" * 4
-        client.send(packets5.publish("r", b"x", 1, 7, told, retain=True))
+        expiry = b"\2" + b"\xff" * 4
+        client.send(packets5.publish("r", b"x", 1, 7, expiry, retain=True))
         self.tenths(3)
         for _ in range(20):
             self.near(5)
@@ -102,14 +99,13 @@ class TestRows(EpochCase):
     aged = 0
 
     def age(self, by):
-        # All that is stored was so much longer ago.
+        # All that is stored gets older by that.
         epoch.move_rows(self.broker, by)
         self.aged += by
 
 
 class TestWill(EpochCase):
-    def test_its_expiry_begins_when_it_goes_out_however_late(self):
-        """After a connection of a hundred years."""
+    def test_its_expiry_begins_when_it_is_published_after_a_hundred_years(self):
         will = ("t", "x", 1, b"\2\0\0\0\x14")
         client = self.come(packets5.connect("a", will=will))
         reader = self.come(packets5.connect("r", clean=False, expiry=6000))
@@ -119,7 +115,7 @@ class TestWill(EpochCase):
         self.tenths(2)
         for _ in range(TIMES):
             self.near(3)
-            self.five.expiry[1] = NEVER  # the reader's, which stays
+            self.five.expiry[1] = NEVER  # the reader's session does not expire
             self.tenths(8)
         client.leave()
         self.tenths(2)
@@ -133,7 +129,7 @@ class TestWill(EpochCase):
 class TestRecorder(EpochCase):
     recording = True
 
-    def test_every_time_of_it_moves_by_the_same(self):
+    def test_all_its_times_move_by_the_same(self):
         interceptor, rec = self.interceptor, self.rec
         rec.wall = [4, 1795320988, 0, 0, 50, EPOCH + 9]
         interceptor.due, interceptor.flushed, interceptor.time_at = EPOCH + 1, EPOCH + 2, EPOCH + 3
@@ -149,7 +145,7 @@ class TestRecorder(EpochCase):
         epoch.take(self.broker, 5)
         self.assertEqual(rec.retry_at, NEVER)
 
-    def test_it_is_flushed_as_before_and_knows_the_time_of_day(self):
+    def test_it_is_still_flushed_and_knows_the_time_of_day(self):
         for k in range(3):
             self.near(50)
             self.rec.wall = [4, 1795320988, 0, self.rec.o[5], 50, self.broker.now]
@@ -164,9 +160,3 @@ class TestRecorder(EpochCase):
             passed = self.broker.now - self.rec.wall[5]
             self.assertTrue(200 <= passed <= 203, passed)
             self.check()
-
-
-del EpochCase
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,4 +1,4 @@
-"""Where a journal lies: a region of a board's flash, else a file; and what is said of it."""
+"""Where a journal lies: in a region of a board's flash, or else in a file; what is reported."""
 
 import os
 import sys
@@ -37,17 +37,17 @@ class App:
         self.lines = {"persistence": 7}
 
 
-class Case(unittest.TestCase):
+class LocationCase(unittest.TestCase):
     def setUp(self):
-        self.said = []
-        self.write, log.write = log.write, self.note
-        self.told = []  # what is no warning
+        self.warnings = []
+        self.information = []
+        self.write, log.write = log.write, self.log
         self.modules = None
         self.brokers = []
         self.apps = []
 
-    def note(self, bit, text):
-        (self.told if bit == INFORMATION else self.said).append(text)
+    def log(self, bit, text):
+        (self.information if bit == INFORMATION else self.warnings).append(text)
 
     def tearDown(self):
         log.write = self.write
@@ -61,7 +61,7 @@ class Case(unittest.TestCase):
                 del sys.modules[name]
 
     def started(self, board, path=None, **settings):
-        """The broker of an App that keeps what it promises as that board does."""
+        """The broker of an App with a journal, on that board."""
         if "persistence_location" not in settings:
             settings["persistence_file"] = self.path = path or scratch.path()
         app = App(**settings)
@@ -72,7 +72,7 @@ class Case(unittest.TestCase):
         return app.broker
 
     def release(self):
-        """As the end of whoever was started before: nobody keeps a journal any more."""
+        """The end of all apps: the locks on their journals are released."""
         for app in self.apps:
             if app.lock:
                 app.lock.close()
@@ -82,73 +82,76 @@ class Case(unittest.TestCase):
         return type(self.started(board, **settings).journal.medium).__name__
 
 
-class TestRegions(Case):
-    def lives_on(self, board):
-        """Retained by one broker, there in the next: through the loop, without a close."""
+class TestRegions(LocationCase):
+    def retain(self, broker):
+        broker.publish("t", "kept", 0, True)
+        broker.journal.commit()
+
+    def restarted(self, board):
+        """A retained message is restored by a second broker; its medium."""
         broker = self.started(board)
         world = World(broker)
         client = world.client("c")
         client.send(publish("t", b"kept", retain=True))
         world.turn(3)
         broker = self.started(board)
-        self.assertEqual(self.said, [])
+        self.assertEqual(self.warnings, [])
         text = "The journal: 0 sessions, 1 messages (0 deliveries, 1 retained) are back."
-        self.assertEqual(self.told, [text])
+        self.assertEqual(self.information, [text])
         self.assertEqual(broker.retained.names.count(), 1)
         return broker.journal.medium
 
     def on_each(self, boards, modules):
-        """Every board with a chip of its own: its name and the chip."""
+        """(board, chip) for each board."""
         for board in boards:
-            self.said.clear()
-            self.told.clear()
+            self.warnings.clear()
+            self.information.clear()
             chip, self.modules = modules()
             yield board, chip
             self.modules.undo()
         self.modules = None
 
-    def test_an_rp2_has_what_lies_behind_the_file_system(self):
+    def test_on_rp2_it_is_what_lies_behind_the_file_system(self):
         for board, chip in self.on_each(RP2S, lambda: pico(54, 30)):
-            medium = self.lives_on(board)
+            medium = self.restarted(board)
             self.assertEqual(medium.blocks, 24)
             self.assertEqual(sum(chip.erases[:30]), 0)
 
-    def test_where_files_have_all_of_it_there_is_none(self):
+    def test_without_space_behind_the_file_system_there_is_none(self):
         for board, chip in self.on_each(RP2S, lambda: pico(54, 54)):
             self.assertEqual(self.medium(board), "FileMedium")
             self.assertEqual(chip.programmed, 0)
 
-    def test_nothing_is_taken_from_a_file_system_that_does_not_tell_its_end(self):
+    def test_behind_a_file_system_without_a_known_end_there_is_none(self):
         chip, self.modules = pico(54, 30, VfsFat)
         region = __import__(f"slotmq_boards.{PICO}.region", None, None, ["region"])
         self.assertIsNone(region.region())
         self.assertEqual(chip.programmed, 0)
 
-    def test_an_esp32_has_the_partition_of_that_name(self):
+    def test_on_esp32_it_is_the_partition_slotmq(self):
         for board, chip in self.on_each(ESP32S, lambda: esp32(vfs=30, slotmq=24)):
-            medium = self.lives_on(board)
+            medium = self.restarted(board)
             self.assertEqual(medium.blocks, 24)
             self.assertEqual(sum(chip.erases[:30]), 0)
 
-    def test_without_it_there_is_none(self):
+    def test_without_that_partition_there_is_none(self):
         for board, _ in self.on_each(ESP32S, lambda: esp32(vfs=54)):
             self.assertEqual(self.medium(board), "FileMedium")
 
-    def test_one_that_is_too_small_is_not_used_and_that_is_said(self):
+    def test_a_region_that_is_too_small_is_not_used_and_that_is_logged(self):
         chip, self.modules = pico(54, 44)
         self.assertEqual(self.medium(PICO), "FileMedium")
-        self.assertIn("too small", self.said[0])
-        self.assertIn(self.path, self.said[0])
+        self.assertIn("too small", self.warnings[0])
+        self.assertIn(self.path, self.warnings[0])
         self.assertEqual(chip.programmed, 0)
 
-    def test_limits_that_are_too_high_for_one_with_a_journal_are_refused(self):
-        """A file in its place would have nothing of what is kept, and lower limits no news."""
+    def test_limits_too_high_for_a_region_with_a_journal_are_refused(self):
+        """A file in its place would begin without what is stored."""
         chip, self.modules = pico(54, 30)
         low, high = ({"message_bytes": n} for n in (8000, 60000))
         broker = self.started(PICO, limits=low)
         self.assertEqual(broker.journal.medium.blocks, 24)
-        broker.publish("t", "kept", 0, True)
-        broker.journal.commit()
+        self.retain(broker)
         before = bytes(chip.data)
         for _ in range(2):
             with self.assertRaises(ConfError) as caught:
@@ -162,50 +165,48 @@ class TestRegions(Case):
         folder, name = scratch.path().rsplit("/", 1)
         asked = {"persistence_location": folder, "persistence_file": name}
         self.assertEqual(self.medium(PICO, limits=high, **asked), "FileMedium")
-        self.said.clear()
+        self.warnings.clear()
         self.assertEqual(self.started(PICO, limits=low).retained.names.count(), 1)
 
-    def test_limits_that_are_low_enough_for_the_region_leave_a_journal_in_its_file(self):
-        """The region would begin with nothing. Without the file it has the journal."""
+    def test_a_journal_in_a_file_stays_there_though_lower_limits_fit_the_region(self):
+        """The region would begin without what is stored. If the file is removed, it is used."""
         chip, self.modules = pico(54, 30)
         low, high = ({"message_bytes": n} for n in (8000, 60000))
         broker = self.started(PICO, limits=high)
-        broker.publish("t", "kept", 0, True)
-        broker.journal.commit()
+        self.retain(broker)
         path = self.path
         for limits in (low, high, low):
             broker.journal.medium.close()
             self.release()
-            self.said.clear()
+            self.warnings.clear()
             broker = self.started(PICO, path, limits=limits)
             self.assertEqual(broker.retained.names.count(), 1)
-            self.assertIn(path, self.said[0])
-            self.assertEqual("without that file" in self.said[0], limits is low)
+            self.assertIn(path, self.warnings[0])
+            self.assertEqual("without that file" in self.warnings[0], limits is low)
         self.assertEqual(chip.programmed, 0)
         self.release()
         os.remove(path)  # noqa: PTH107
-        self.said.clear()
+        self.warnings.clear()
         self.assertEqual(self.started(PICO, path, limits=low).journal.medium.blocks, 24)
-        self.assertEqual(self.said, [])
+        self.assertEqual(self.warnings, [])
 
-    def test_a_file_beside_a_region_that_has_the_journal_is_not_read_and_that_is_said(self):
+    def test_a_file_beside_a_region_with_a_journal_is_not_read_and_that_is_logged(self):
         _, self.modules = pico(54, 30)
         broker = self.started(PICO)
-        broker.publish("t", "kept", 0, True)
-        broker.journal.commit()
-        self.said.clear()
+        self.retain(broker)
+        self.warnings.clear()
         with open(self.path, "wb") as file:  # noqa: PTH123
             file.write(b"newer")
         self.assertEqual(self.started(PICO, self.path).retained.names.count(), 1)
-        self.assertIn(self.path + " is not read", self.said[0])
+        self.assertIn(self.path + " is not read", self.warnings[0])
 
-    def test_a_location_that_is_asked_for_is_a_file(self):
+    def test_persistence_location_means_a_file(self):
         _, self.modules = pico(54, 30)
         folder, name = scratch.path().rsplit("/", 1)
         broker = self.started(PICO, persistence_location=folder, persistence_file=name)
         self.assertEqual(broker.journal.medium.path, folder + "/" + name)
 
-    def test_on_a_computer_that_runs_as_a_board_there_is_none(self):
+    def test_on_a_computer_that_runs_as_a_board_it_is_a_file(self):
         for boards in (RP2S, ESP32S, ("HOST",)):
             for board in boards:
                 self.assertEqual(self.medium(board), "FileMedium")
@@ -213,21 +214,21 @@ class TestRegions(Case):
 
 class OnMicroPython:
     def mounted(self, kind, **options):
-        """A file system on a device in RAM, in the place /keep."""
+        """A file system in RAM, at /keep."""
         device = Ram(64, 4096) if kind is vfs.VfsLfs2 else Ram(512, 512)
         kind.mkfs(device, **options)
         vfs.mount(kind(device, **options), "/keep")
 
     def tearDown(self):
-        Case.tearDown(self)
+        LocationCase.tearDown(self)
         vfs.umount("/keep")
 
-    def test_on_littlefs_the_wear_is_said(self):
+    def test_on_littlefs_the_wear_is_logged(self):
         self.mounted(vfs.VfsLfs2, progsize=256)
         broker = self.started("HOST", persistence_location="/keep/")
-        self.assertEqual(len(self.said), 1)
-        self.assertIn("1.1 blocks and programs 2.4 KB", self.said[0])
-        self.assertIn("115 days", self.said[0])
+        self.assertEqual(len(self.warnings), 1)
+        self.assertIn("1.1 blocks and programs 2.4 KB", self.warnings[0])
+        self.assertIn("115 days", self.warnings[0])
         broker.journal.close()
 
     def test_fat_is_refused(self):
@@ -239,31 +240,29 @@ class OnMicroPython:
 
 if MICROPYTHON:
 
-    class TestFileSystems(OnMicroPython, Case):
+    class TestFileSystems(OnMicroPython, LocationCase):
         pass
 
 
-class TestLock(Case):
-    def again(self):
-        folder, name = self.path.rsplit("/", 1)
-        self.started("HOST", persistence_location=folder + "/", persistence_file=name)
-
-    def test_a_journal_has_one_broker(self):
+class TestHost(LocationCase):
+    def test_a_second_broker_with_the_same_journal_is_refused(self):
         self.started("HOST")
+        folder, name = self.path.rsplit("/", 1)
+        options = {"persistence_location": folder + "/", "persistence_file": name}
         with self.assertRaises(OSError) as caught:
-            self.again()
+            self.started("HOST", **options)
         self.assertIn("no other broker", str(caught.exception))
         self.release()
-        self.again()
+        self.started("HOST", **options)
 
-    def test_a_place_that_is_none_is_named(self):
+    def test_a_location_that_is_not_a_folder_is_named(self):
         with self.assertRaises(ConfError) as caught:
             self.started("HOST", persistence_location="/none/such")
         self.assertIn("expected a folder that is there, not /none/such/", str(caught.exception))
 
-
-class TestSaid(Case):
-    def test_a_file_system_that_nobody_knows_is_named(self):
+    def test_an_unknown_file_system_is_named(self):
         self.medium("HOST")
-        self.assertEqual(len(self.said), 1 if MICROPYTHON else 0)
-        self.assertEqual(["VfsPosix" in text for text in self.said], [True] * len(self.said))
+        self.assertEqual(len(self.warnings), 1 if MICROPYTHON else 0)
+        self.assertEqual(
+            ["VfsPosix" in text for text in self.warnings], [True] * len(self.warnings)
+        )

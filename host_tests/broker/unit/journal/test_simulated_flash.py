@@ -1,4 +1,4 @@
-"""The simulated flash: whoever writes to it can rely on these faults, and on no others."""
+"""The simulated flash has exactly these faults, which tests of power cuts rely on."""
 
 import unittest
 
@@ -21,7 +21,7 @@ class TestFlash(unittest.TestCase):
         flash.readblocks(block, buf, offset)
         return bytes(buf)
 
-    def test_the_protocol(self):
+    def test_it_is_a_block_device(self):
         flash = self.flash()
         self.assertEqual(flash.ioctl(4, 0), 4)
         self.assertEqual(flash.ioctl(5, 0), BLOCK)
@@ -40,7 +40,7 @@ class TestFlash(unittest.TestCase):
         self.assertEqual(flash.erased, [0, 0, 2, 0])
         self.assertRaises(Misused, lambda: flash.writeblocks(2, b"abc"))
 
-    def test_it_counts(self):
+    def test_it_counts_operations_and_bytes(self):
         flash = self.flash()
         flash.writeblocks(0, filled(10), 0)
         flash.writeblocks(0, filled(20), PAGE)
@@ -59,23 +59,20 @@ class TestFlash(unittest.TestCase):
         flash.ioctl(6, 0)
         flash.writeblocks(0, b"b", 0)
 
-    def test_nothing_is_beyond_its_end(self):
+    def test_an_access_beyond_its_end_is_refused(self):
         flash = self.flash()
         self.assertRaises(Misused, lambda: flash.writeblocks(3, filled(2), BLOCK - 1))
         self.assertRaises(Misused, lambda: flash.ioctl(6, 4))
         self.assertRaises(Misused, lambda: self.read(flash, 4, 1))
 
-    def test_without_power_nothing_is_done(self):
+    def test_from_a_power_cut_on_every_operation_fails(self):
         flash = self.flash()
         flash.cut_at(2)
         flash.writeblocks(0, b"a", 0)
         self.assertRaises(PowerCut, lambda: flash.writeblocks(0, b"b", PAGE))
-        for call in (
-            lambda: flash.writeblocks(1, b"b", 0),
-            lambda: flash.ioctl(6, 1),
-            lambda: self.read(flash),
-        ):
-            self.assertRaises(PowerCut, call)
+        self.assertRaises(PowerCut, lambda: flash.writeblocks(1, b"b", 0))
+        self.assertRaises(PowerCut, lambda: flash.ioctl(6, 1))
+        self.assertRaises(PowerCut, lambda: self.read(flash))
         flash.power_on()
         self.assertEqual(self.read(flash, 0, 1), b"a")
         self.assertEqual(self.read(flash, 1), filled(BLOCK, 0xFF))
@@ -88,7 +85,7 @@ class TestFlash(unittest.TestCase):
         flash.power_on()
         return flash
 
-    def test_a_program_that_is_cut(self):
+    def test_a_cut_program_leaves_a_prefix_and_perhaps_garbage(self):
         lengths = {}
         garbage = 0
         for seed in range(SEEDS):
@@ -101,13 +98,13 @@ class TestFlash(unittest.TestCase):
                 done += 1
             lengths[done] = True
             rest = found[PAGE + done : 4 * PAGE]
-            for byte in rest:  # only from 1 to 0, and only where that was wanted
+            for byte in rest:  # only from 1 to 0, where that was intended
                 self.assertEqual(byte & 0xA5, 0xA5)
             garbage += rest != filled(len(rest), 0xFF)
         self.assertGreater(len(lengths), SEEDS // 4)
         self.assertTrue(SEEDS // 4 < garbage < SEEDS)
 
-    def test_what_a_cut_program_has_touched_must_be_erased(self):
+    def test_a_page_that_a_cut_program_has_changed_must_be_erased(self):
         refused = 0
         for seed in range(SEEDS):
             flash = self.cut(seed, lambda flash: flash.writeblocks(1, filled(PAGE), 0))
@@ -119,7 +116,7 @@ class TestFlash(unittest.TestCase):
                 self.assertTrue(touched)
         self.assertGreater(refused, SEEDS // 2)
 
-    def test_an_erasure_that_is_cut(self):
+    def test_a_cut_erase_may_leave_garbage_and_must_be_repeated(self):
         garbage = 0
         for seed in range(SEEDS):
             flash = self.cut(seed, lambda flash: flash.ioctl(6, 0))
@@ -132,7 +129,7 @@ class TestFlash(unittest.TestCase):
             self.assertEqual(self.read(flash), filled(BLOCK, 0xFF))
         self.assertTrue(SEEDS // 4 < garbage < SEEDS)
 
-    def test_the_same_seed_is_cut_in_the_same_way(self):
+    def test_the_same_seed_gives_the_same_result(self):
         def found(seed):
             flash = self.cut(seed, lambda flash: flash.writeblocks(1, filled(300), 0))
             return bytes(flash.data)
@@ -140,7 +137,7 @@ class TestFlash(unittest.TestCase):
         self.assertEqual(found(5), found(5))
         self.assertTrue(found(5) != found(6))
 
-    def test_it_rots(self):
+    def test_rot_flips_bits_and_tells_which(self):
         flash = self.flash(3)
         flash.writeblocks(0, filled(BLOCK), 0)
         before = bytes(flash.data)
