@@ -13,7 +13,7 @@ def may_hold(broker, fields):
     that retained messages leave. Once max_offline_share of these is in use, sessions without a
     connection get nothing more, and each other session at most an equal part of the rest. A
     session without any message may have one while it is connected."""
-    session, msg, more, freed, n = fields
+    session, msg, new_size, freed, n = fields
     sessions = broker.sessions
     messages = broker.messages
     arena = messages.arena
@@ -21,7 +21,7 @@ def may_hold(broker, fields):
     free_blocks = arena.free_blocks()
     size = messages.blocks(msg)
     if msg == _NONE:
-        size = (more + arena.size - 1) // arena.size
+        size = (new_size + arena.size - 1) // arena.size
         free -= 1
         free_blocks -= size
     most = messages.slots - broker.retained.names.count()

@@ -1,6 +1,6 @@
 # journal.py - chooses the inner loops of the journal for this runtime. Apart from
-# fast/__init__.py, so that a broker without a journal does not load them. ruff: noqa: F401 -
-# others import from here
+# fast/__init__.py, so that a broker without a journal does not load them.
+# ruff: noqa: F401 - others import from here
 from slotmq.platform.runtime import MICROPYTHON
 
 if MICROPYTHON:

@@ -1,6 +1,6 @@
 # record.py - chooses the inner loops of the recorder for this runtime. Apart from
-# fast/__init__.py, so that a broker that does not record does not load them. ruff: noqa: F401 -
-# others import from here
+# fast/__init__.py, so that a broker that does not record does not load them.
+# ruff: noqa: F401 - others import from here
 import sys
 
 from slotmq.platform import ondemand

@@ -189,10 +189,9 @@ def spare(journal):
     journal.reserve_end = end + 2 * margin if is_short and journal.always else 0
     if (before > 0) != (journal.reserve_end > 0):
         if broker.log_mask & _NOTICE:
-            is_little = journal.reserve_end
-            what = (
-                "little space, what needs more is refused" if is_little else "enough space again"
-            )
+            what = "enough space again"
+            if journal.reserve_end:
+                what = "little space, what needs more is refused"
             broker.log(_NOTICE, "The journal: %s." % what)
         broker.apply_settings()
     set_full(journal, is_full)

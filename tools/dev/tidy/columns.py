@@ -1,8 +1,8 @@
-"""The positions of the table of columns, in the files of both runtimes, are the declared ones.
+"""The fast paths of both runtimes use the declared positions of columns.
 
-lib/slotmq/fast/columns.py declares the table of the viper code: a comment over each row of `p`
-has its first position and the names of all. A const() of such a name has that value. CPython's
-files walk tuples: they unpack a whole one, into the declared names or their first letters.
+lib/slotmq/fast/columns.py declares the table `p` for viper code: a comment above each row has its
+first position and the names of all. A const() with such a name must have this value. CPython's
+files must unpack whole tuples, into the declared names or their first letters.
 """
 
 import ast
@@ -14,14 +14,14 @@ from .source import LIBRARY, Finding, Source
 
 HOME = f"{LIBRARY}fast/columns.py"
 _TABLE = "p"
-# What the tuples are called where they are declared, and in the files that unpack them.
+# Names of the tuples where they are declared, and in the files that unpack them.
 _TUPLES = {HOME: "tables", f"{LIBRARY}tables/connections.py": "columns"}
-_WALKED = {"tables", "columns"}
+_UNPACKED = {"tables", "columns"}
 _NAMES = re.compile(r"^ *# (\d+): ([_A-Z0-9 ]+)$", re.MULTILINE)
 
 
 def check(sources: list[Source]) -> Iterator[Finding]:
-    """Every constant and every unpacking that is not as declared."""
+    """Constants and unpackings that differ from the declaration."""
     positions: dict[str, int] = {}
     tuples: list[list[str]] = []
     for source in sources:
@@ -31,7 +31,7 @@ def check(sources: list[Source]) -> Iterator[Finding]:
                     yield Finding(
                         "column",
                         f"{HOME}:{line}",
-                        "the comment over the row does not name its positions",
+                        "the comment above the row does not name its positions",
                     )
                 positions[name] = at
         if source.path in _TUPLES:
@@ -44,7 +44,7 @@ def check(sources: list[Source]) -> Iterator[Finding]:
 
 
 def _table(source: Source) -> Iterator[tuple[str, int]]:
-    """The name of each position, "" where there is none, and the line of its row."""
+    """The name of each position, or "", and the line of its row."""
     lines = source.text.splitlines()
     at = after = 0
     for row, value in _tuples(source, _TABLE):
@@ -57,17 +57,17 @@ def _table(source: Source) -> Iterator[tuple[str, int]]:
         after = value.end_lineno or 0
 
 
-def _declared(source: Source, called: str) -> Iterator[list[str]]:
-    for _, value in _tuples(source, called):
+def _declared(source: Source, variable: str) -> Iterator[list[str]]:
+    for _, value in _tuples(source, variable):
         yield [_last(element) for element in value.elts]
 
 
-def _tuples(source: Source, called: str) -> Iterator[tuple[int, ast.Tuple]]:
-    """The line and the value of each `called = (...)` and `called += (...)`."""
+def _tuples(source: Source, variable: str) -> Iterator[tuple[int, ast.Tuple]]:
+    """The line and the value of each `variable = (...)` and `variable += (...)`."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Assign | ast.AugAssign) and isinstance(node.value, ast.Tuple):
             target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
-            if _last(target) == called:
+            if _last(target) == variable:
                 yield node.lineno, node.value
 
 
@@ -81,11 +81,11 @@ def _check_positions(source: Source, positions: dict[str, int]) -> Iterator[Find
 
 def _check_tuples(source: Source, tuples: list[list[str]]) -> Iterator[Finding]:
     for node in ast.walk(source.tree):
-        if isinstance(node, ast.Subscript) and _last(node.value) in _WALKED:
+        if isinstance(node, ast.Subscript) and _last(node.value) in _UNPACKED:
             yield Finding("column", f"{source.path}:{node.lineno}", "unpack the tuple by name")
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
             names = [_last(each).strip("_") for each in node.targets[0].elts]
-            if _last(node.value) in _WALKED and not any(_agree(names, each) for each in tuples):
+            if _last(node.value) in _UNPACKED and not any(_agree(names, each) for each in tuples):
                 what = f"unpacks {ast.unparse(node.targets[0])}, which no declaration has"
                 yield Finding("column", f"{source.path}:{node.lineno}", what)
 
