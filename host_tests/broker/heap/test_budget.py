@@ -13,7 +13,13 @@ import pytest
 from slotmq_tools import micropython
 from slotmq_tools.dev.heap import table
 from slotmq_tools.dev.heap.__main__ import PAGE_BOARDS
-from slotmq_tools.dev.heap.measure import Measured, free_in_flash, free_keeping, limits_of, measure
+from slotmq_tools.dev.heap.measure import (
+    Measured,
+    free_with_journal,
+    free_with_raw_flash,
+    limits_of,
+    measure,
+)
 
 PAGE = Path(__file__).parents[3] / "docs/board.md"
 KB = 1024
@@ -75,7 +81,7 @@ def test_the_free_heap_of_a_pico_w(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_free_heap_with_the_journal_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
-    free = free_keeping("RPI_PICO_W")
+    free = free_with_journal("RPI_PICO_W")
     with capsys.disabled():
         print(f"\nRPI_PICO_W: {free:,} bytes free with persistence true")
     assert free >= FREE_KEEPING
@@ -83,7 +89,7 @@ def test_the_free_heap_with_the_journal_in_a_file(capsys: pytest.CaptureFixture[
 
 
 def test_the_free_heap_with_the_journal_in_raw_flash(capsys: pytest.CaptureFixture[str]) -> None:
-    free = free_in_flash("RPI_PICO_W")
+    free = free_with_raw_flash("RPI_PICO_W")
     with capsys.disabled():
         print(f"\nRPI_PICO_W: {free:,} bytes free with the journal in raw flash")
     assert free >= FREE_KEEPING

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slotmq_tools.dev.heap.measure import free_recording
+from slotmq_tools.dev.heap.measure import free_with_recorder
 
 KB = 1024
 
@@ -10,7 +10,7 @@ KB = 1024
 def test_the_free_heap_with_journal_and_recorder(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    free = free_recording("RPI_PICO_W")
+    free = free_with_recorder("RPI_PICO_W")
     with capsys.disabled():
         print(f"\nRPI_PICO_W: {free:,} bytes free with persistence and record")
     assert free >= 20 * KB

@@ -3,7 +3,7 @@
 import pytest
 
 from slotmq_tools import boards
-from slotmq_tools.dev.heap import room
+from slotmq_tools.dev.heap import tables_bytes
 from slotmq_tools.dev.heap.measure import limits_of
 
 # Two runs differ by the places of names and paths.
@@ -13,8 +13,8 @@ NEAR = 0.02
 @pytest.mark.parametrize("name", [name for name in boards.names() if name != "HOST"])
 def test_it_is_measured(name: str) -> None:
     said = boards.load(name).tables_bytes
-    assert list(said) == list(room.WAYS)
-    found = room.measure(name)
+    assert list(said) == list(tables_bytes.CONFIGURATIONS)
+    found = tables_bytes.measure(name)
     for way, size in said.items():
         assert found[way] == pytest.approx(size, rel=NEAR), (
             f"{way}: slotmq_tools.dev.heap --write-boards"

@@ -24,12 +24,12 @@ of the rounds; a ratio is the median of the rounds' ratios. The cost is CPU time
 of the broker's process (user and system, all threads) per message delivered to
 a subscriber, or per client for connect, subscribe, disconnect.
 
-Every message carries its number and is checked: one that is lost, duplicate,
-altered or out of order fails the broker's run. The load generator sends the
-next burst while earlier ones come back, with a bounded number under way. That
-it does not hold a broker up shows in the last table: how many messages the
-broker handled between two moments in which it found nothing to do. The relays
-are ceilings, not brokers: they write what they read and parse nothing.
+Every message has a number and is checked: a lost, duplicate, altered or
+reordered message fails the broker's run. The load generator sends bursts while
+earlier ones return, with a bounded number in flight. The last table shows that
+it does not slow a broker down: how many messages the broker handled between
+two moments without work. The relays are no brokers: they write what they read
+and parse nothing.
 
 {workloads}
 """

@@ -1,12 +1,12 @@
-"""Any bytes whatever: what a broker is sent by clients that know no MQTT, or half of it.
+"""Fuzzing: malformed and random bytes for the broker.
 
-inputs.py makes them from a seed (properties.py what MQTT 5.0 adds), feeding.py sends
-them on connections of their own and watches that nobody else notices, __main__.py is the
-campaign of any length. The test suite sends ten thousand of them.
+inputs.py makes them from a seed (properties.py those of MQTT 5.0), feeding.py sends each on its
+own connection and checks that no other client is affected, link.py is a connection, __main__.py
+runs a campaign of any length. The test suite sends ten thousand inputs.
 """
 
-# The configuration of a broker for it: tables that fill up in a batch or two, so
-# that their policies are met as well, and no line of log for every connection.
+# The broker's configuration: small tables, so that their policies are tested, too, and no log line
+# for each connection.
 TIGHT = """\
 limit connections 40
 limit sessions 64

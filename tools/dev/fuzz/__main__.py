@@ -1,7 +1,7 @@
 """`python -m slotmq_tools.dev.fuzz --inputs 10000000`: a campaign against both runtimes.
 
-Each runtime's broker is started with the configuration TIGHT and sent as many
-inputs. The seed is printed first: `--seed` sends the same again.
+Each runtime's broker is started with the configuration TIGHT and gets so many inputs. The seed is
+printed first; `--seed` sends the same inputs again.
 """
 
 import random
@@ -21,19 +21,19 @@ from . import TIGHT
 from .feeding import Feeder, feed_many
 from .link import Noticed
 
-_ROUND = 5000  # inputs between two lines, with a seed of their own
+_ROUND = 5000  # inputs of a line of output; each round has its own seed
 _STOPS_IN_S = 20
 
 
 @contextmanager
 def _broker(runtime: str) -> Iterator[tuple[str, int]]:
-    """A broker as a process; its address. It must still end in order afterwards."""
+    """The address of a broker process, which must end with status 0 afterwards."""
     address = LOOPBACK, free_port()
     with tempfile.TemporaryDirectory() as folder:
         users, conf = Path(folder) / "users", Path(folder) / "slotmq.conf"
-        passwd.put(users, "user", "nobody knows it")
-        told = f"listener {address[1]} {address[0]}\nallow_anonymous true\nscram_file {users}\n"
-        conf.write_text(TIGHT + told)
+        passwd.put(users, "user", "unknown")
+        more = f"listener {address[1]} {address[0]}\nallow_anonymous true\nscram_file {users}\n"
+        conf.write_text(TIGHT + more)
         run = [sys.executable, "-m", "slotmq_tools.cli", "run", "--runtime", runtime]
         with subprocess.Popen([*run, "-c", conf], stdout=subprocess.PIPE) as process:
             assert process.stdout
@@ -55,13 +55,13 @@ def _campaign(runtime: str, count: int, seed: int) -> None:
             feeder.clean()
             sent = min(done + _ROUND, count)
             rate = sent / (time.monotonic() - start)
-            click.echo(f"{runtime}: {sent} inputs, {rate:.0f} a second, nobody noticed")
+            click.echo(f"{runtime}: {sent} inputs, {rate:.0f} per second, no client affected")
         feeder.close()
 
 
 @click.command()
 @click.option("--inputs", "count", default=100_000, show_default=True, help="For each runtime.")
-@click.option("--seed", type=int, help="Send the inputs of that seed; else of a new one.")
+@click.option("--seed", type=int, help="Send the inputs of this seed, instead of a random one.")
 @click.option(
     "--runtime",
     "runtimes",
@@ -69,9 +69,9 @@ def _campaign(runtime: str, count: int, seed: int) -> None:
     multiple=True,
     default=["cpython", "micropython"],
 )
-@click.option("--log", type=click.Path(path_type=Path), help="Also keep here what went wrong.")
+@click.option("--log", type=click.Path(path_type=Path), help="Also write a failure to this file.")
 def main(count: int, seed: int | None, runtimes: tuple[str, ...], log: Path | None) -> None:
-    """Send senseless bytes to brokers and watch that nobody else notices."""
+    """Send malformed and random bytes to brokers, and check that no other client is affected."""
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
     for runtime in runtimes:
         click.echo(f"{runtime}: seed {seed}")

@@ -1,8 +1,8 @@
-"""Sends inputs to a broker and watches well-behaved clients meanwhile, two of each version.
+"""Sends inputs to a broker, and checks that other clients, the witnesses, are not affected.
 
-A batch of inputs goes out on as many connections at once, piece by piece in turns,
-and each is over when the broker has closed it. Then the witnesses exchange
-numbered messages: what comes must be these bytes and no others.
+A batch of inputs is sent on parallel connections, piece by piece in turns. Each connection ends
+when the broker has closed it. Then two witnesses of each MQTT version exchange numbered messages
+and must receive exactly these bytes.
 """
 
 import time
@@ -15,7 +15,7 @@ from .inputs import Inputs, connect
 from .link import Link, Noticed, kept_client_id
 
 BATCH = 24
-_RESETS = 8  # of so many batches, one ends with all its connections broken
+_RESETS = 8  # one of so many batches ends with a reset of all its connections
 _TOPIC = string(b"witness/of-what-nobody-else-names")
 _TOPIC_5 = string(b"witness-5/of-what-nobody-else-names")
 _CARRIED = b"\x03" + string(b"text") + b"\x26" + string(b"a") + string(b"b")
@@ -23,9 +23,9 @@ _IDENTIFIER = b"\x0b\x07"
 _ALIAS = b"\x23\x00\x01"
 _SHARES = int(TIGHT.partition("limit shares ")[2].split()[0])
 _QUOTA = 0x97
-_SWEPT_IN_S = 10.0  # an expired message is given to nobody, and stays until it is swept
+_SWEPT_IN_S = 10.0  # expired messages stay in the tables until they are swept
 
-# What the tables hold: all of it is to be as it was before.
+# The use of the tables, which must be the same at the end.
 _COUNTED = (
     b"$SYS/broker/clients/connected",
     b"$SYS/broker/clients/total",
@@ -35,7 +35,7 @@ _COUNTED = (
     b"$SYS/broker/store/messages/bytes",
 )
 
-Pieces = Sequence[bytes]  # an input as it is sent
+Pieces = Sequence[bytes]  # an input, split for sending
 
 
 class Feeder:
@@ -43,23 +43,23 @@ class Feeder:
 
     def __init__(self, address: tuple[str, int]) -> None:
         self._address = address
-        self._kept: set[bytes] = set()  # client ids whose sessions may be there
+        self._client_ids: set[bytes] = set()  # client ids that may have a session
         self._number = 0
         self._publisher = self._client(b"witness-publisher")
         self._subscriber = self._client(b"witness-subscriber")
         self._subscriber.exchange(packet(0x82, b"\0\1" + _TOPIC + b"\0"), b"\x90\3\0\1\0")
-        self._assigned = 0  # client ids that the broker has made up
+        self._assigned = 0  # the last client id that the broker has assigned
         self._publisher_5 = self._client_5(b"witness-publisher-5")
         self._subscriber_5 = self._client_5(b"witness-subscriber-5")
         asked = b"\0\1" + section(5, _IDENTIFIER) + _TOPIC_5 + b"\0"
         self._subscriber_5.exchange(packet(0x82, asked), b"\x90\4\0\1\0\0")
         self._publisher_5.exchange(*_with_alias(_TOPIC_5, b"0"))
-        self._subscriber_5.exchange(PING, _as_it_comes(b"0") + PONG)
+        self._subscriber_5.exchange(PING, _delivered(b"0") + PONG)
         self._counts = self._count()
 
     def feed(self, batch: Sequence[Pieces], *, reset: bool = False) -> None:
-        """Send each input on a connection of its own; nobody else may notice."""
-        self._kept |= {kept_client_id(b"".join(pieces)) or b"" for pieces in batch}
+        """Send each input on its own connection; no witness may be affected."""
+        self._client_ids |= {kept_client_id(b"".join(pieces)) or b"" for pieces in batch}
         links = [Link(self._address) for _ in batch]
         for turn in zip_longest(*batch):
             for link, piece in zip(links, turn, strict=True):
@@ -73,7 +73,7 @@ class Feeder:
         self.check()
 
     def check(self) -> None:
-        """The witnesses exchange a message of each QoS."""
+        """Let the witnesses exchange a message of each QoS."""
         self._number += 1
         text = b"%d" % self._number
         plain, body = packet(0x30, _TOPIC + text), _TOPIC + b"\0\7" + text
@@ -82,15 +82,15 @@ class Feeder:
         self._publisher.exchange(packet(0x62, b"\0\7"), b"\x70\2\0\7")
         self._subscriber.exchange(PING, plain * 3 + PONG)
         self._publisher_5.exchange(*_with_alias(b"\0\0", text))
-        self._subscriber_5.exchange(PING, _as_it_comes(text) + PONG)
+        self._subscriber_5.exchange(PING, _delivered(text) + PONG)
 
     def clean(self) -> None:
-        """Undo what inputs may rightly leave behind; then every table is as it was."""
-        for client_id in self._kept.union(self._made_up()) - {b""}:
+        """Remove what inputs may legally leave; then the tables must be as at the start."""
+        for client_id in self._client_ids.union(self._assigned_ids()) - {b""}:
             link = Link(self._address)
             link.send(connect(client_id) + disconnect())
             link.finish()
-        self._kept.clear()
+        self._client_ids.clear()
         while self._clear_retained():
             pass
         left = self._count()
@@ -99,11 +99,11 @@ class Feeder:
             time.sleep(0.1)
             left = self._count()
         if left != self._counts:
-            raise Noticed(f"the tables hold {left}, at first {self._counts}")
+            raise Noticed(f"the tables have {left}, at the start {self._counts}")
         self._fill_groups()
 
-    def _made_up(self) -> set[bytes]:
-        # Client ids that were assigned since the last time, whose sessions may be kept.
+    def _assigned_ids(self) -> set[bytes]:
+        # Client ids assigned since the last call, which may have a session.
         link = Link(self._address)
         link.send(connect(b"", level=5))
         number = int(link.next_packet().partition(b"auto-")[2][:8], 16)
@@ -112,7 +112,7 @@ class Feeder:
         return {b"auto-%08x" % n for n in range(before + 1, number)}
 
     def _fill_groups(self) -> None:
-        # All groups of shared subscriptions can be had by one client, and no more.
+        # One client can get all slots for groups of shared subscriptions, and no more.
         link = self._client_5(b"sharer")
         names = [string(b"$share/%032d/witness" % n) + b"\0" for n in range(_SHARES + 1)]
         link.send(packet(0x82, b"\0\1\0" + b"".join(names)))
@@ -134,15 +134,15 @@ class Feeder:
 
     def _count(self) -> list[bytes]:
         link = self._client(b"counter")
-        asked = b"".join(string(name) + b"\0" for name in _COUNTED)
-        link.send(packet(0x82, b"\0\1" + asked))
-        told = sorted(body for first, body in link.packets() if first == 0x31)
+        filters = b"".join(string(name) + b"\0" for name in _COUNTED)
+        link.send(packet(0x82, b"\0\1" + filters))
+        counts = sorted(body for first, body in link.packets() if first == 0x31)
         link.send(disconnect())
         link.finish()
-        return told
+        return counts
 
     def close(self) -> None:
-        """Let the witnesses go, who must be there still."""
+        """Check the witnesses, then close their connections."""
         try:
             for link in self._witnesses():
                 link.exchange(PING, PONG)
@@ -150,7 +150,7 @@ class Feeder:
             self.abandon()
 
     def abandon(self) -> None:
-        """Let the witnesses go, whatever they have noticed."""
+        """Close the connections of the witnesses without a check."""
         for link in self._witnesses():
             link.finish()
 
@@ -167,22 +167,22 @@ class Feeder:
         link.send(connect(client_id, level=5))
         answer = link.next_packet()
         if answer[0] != 0x20 or answer[2:4] != b"\0\0":
-            raise Noticed(f"{answer.hex()} came for the CONNECT of a witness")
+            raise Noticed(f"a witness received {answer.hex()} for its CONNECT")
         return link
 
 
 def _with_alias(topic: bytes, text: bytes) -> tuple[bytes, bytes]:
-    """A PUBLISH with an alias for its topic, or in its place; and the answer."""
+    """A PUBLISH with a topic alias, with or without the topic, and the answer."""
     body = topic + b"\0\7" + section(5, _ALIAS + _CARRIED) + text
     return packet(0x32, body), b"\x40\2\0\7"
 
 
-def _as_it_comes(text: bytes) -> bytes:
+def _delivered(text: bytes) -> bytes:
     return packet(0x30, _TOPIC_5 + section(5, _IDENTIFIER + _CARRIED) + text)
 
 
 def feed_many(feeder: Feeder, seed: int, count: int) -> None:
-    """Feed so many inputs of that seed; what was noticed names the batch again."""
+    """Feed so many inputs of this seed; an error names the batch and has its bytes."""
     inputs = Inputs(seed)
     source = iter(inputs)
     for number in range(-(-count // BATCH)):

@@ -1,9 +1,8 @@
-"""Inputs from a seed: noise, packets with senseless fields, sessions, damaged sessions, floods.
+"""Inputs from a seed: random bytes, packets with random fields, sessions, damaged ones, floods.
 
-An input is what one client sends on one connection; every other one speaks MQTT 5.0.
-The same seed gives the same inputs. No topic starts with $, but for $SYS in undamaged
-packets, so that what they leave in the broker can be found again by a client that
-subscribes to #.
+An input is everything that a client sends on a connection; every second one uses MQTT 5.0. The
+same seed gives the same inputs. Only undamaged packets have topics that start with $ ($SYS), so
+that a client that subscribes to # finds every retained message that inputs leave.
 """
 
 import random
@@ -14,7 +13,7 @@ from .properties import Properties
 
 CLEAN, WILL, PASSWORD, USER_NAME = 2, 4, 64, 128
 _NAMES = {3: b"MQIsdp", 4: b"MQTT"}
-# The same few ids, topics and filters again and again: they are to meet.
+# Few ids, topics and filters, so that inputs affect each other.
 _CLIENT_IDS = [b"f1", b"f2", b"f3", b"f" * 23, b"", b"f\xc3\xa4"]
 _TOPICS = [b"f", b"f/a", b"f/a/b", b"f//", b"/", b"f/" + b"x" * 90, b"$SYS/broker/f"]
 _BAD_TOPICS = [b"", b"f/+", b"f/#", b"f\x00", b"\xff", b"\xed\xa0\x80", b"f" * 3000]
@@ -24,7 +23,7 @@ _BAD_SHARED = [b"$share/g", b"$share//f", b"$share/+/f", b"$share/g/"]
 _BAD_FILTERS = [*_BAD_TOPICS[3:], b"", b"f#", b"#/f", b"f+", b"f/+x", b"++"]
 _PACKET_IDS = [1, 1, 2, 3, 65535]
 _REASONS = [0, 0, 0, 4, 0x10, 0x80, 0x82, 0x92, 0x97, 0xFF]
-_SINGLY = 300  # so many bytes come one by one; then pieces of
+_SINGLY = 300  # bytes that are sent one by one; then in pieces of
 _ODD = 61  # bytes
 _LENGTHS = [0, 1, 2, 127, 128, 16383, 16384, 2097151, 2097152, 268435455]
 
@@ -36,18 +35,18 @@ def connect(
     level: int = 4,
     properties: bytes = b"\0",
 ) -> bytes:
-    """`properties`: the section of a CONNECT of level 5."""
+    """A CONNECT; `properties` is the section of level 5."""
     head = string(_NAMES.get(level, b"MQTT")) + bytes([level, flags, 0, 60])
     head += properties if level == 5 else b""
     return packet(0x10, head + string(client_id) + payload)
 
 
 class Inputs:
-    """An endless row of inputs."""
+    """An infinite sequence of inputs."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
-        self._is_5 = False  # the input that is being made
+        self._is_5 = False  # whether the current input uses MQTT 5.0
         self._properties = Properties(self.random)
         self._kinds: list[Callable[[], bytes]] = [
             self._noise,
@@ -76,11 +75,11 @@ class Inputs:
             yield self.random.choice(kinds)()
 
     def cut(self, data: bytes) -> list[bytes]:
-        """The same bytes in pieces: whole, cut anywhere, or byte by byte (a long one at first)."""
-        way = self.random.randrange(3)
-        if way == 0:
+        """Split it: not at all, anywhere, or byte by byte (of a long one only the first)."""
+        how = self.random.randrange(3)
+        if how == 0:
             return [data]
-        if way == 1:
+        if how == 1:
             singly = [data[i : i + 1] for i in range(min(len(data), _SINGLY))]
             return singly + [data[i : i + _ODD] for i in range(_SINGLY, len(data), _ODD)]
         count = self.random.randint(1, 4)
@@ -105,7 +104,7 @@ class Inputs:
         return self._connect() + b"".join(packets)
 
     def _flood(self) -> bytes:
-        # The smallest packets, as many as a read can have: their answers must have room.
+        # As many small packets as fit a read; the buffer must have space for their answers.
         small = [packet(0xC0), packet(0x62, b"\0\x09"), packet(0x50, b"\0\x09")]
         if self._is_5:
             small.append(packet(0xF0, b"\x19" + self._properties.authentication()))
@@ -120,7 +119,7 @@ class Inputs:
             self.random.choice(damages)(data, self.random.randint(0, len(data)))
         return bytes(data).replace(b"$", b"S")
 
-    # Packets, each mostly legal.
+    # Packets, mostly legal.
 
     def _connect(self) -> bytes:
         flags = self.random.choice([CLEAN, CLEAN, 0])
@@ -164,8 +163,8 @@ class Inputs:
     def _subscribe(self) -> bytes:
         filters = [self._filter() for _ in range(self.random.randint(1, 4))]
         qos = [bytes([self._options()]) for _ in filters]
-        asked = [string(name) + q for name, q in zip(filters, qos, strict=True)]
-        return packet(0x82, self._id() + self._section("subscribe") + b"".join(asked))
+        entries = [string(name) + q for name, q in zip(filters, qos, strict=True)]
+        return packet(0x82, self._id() + self._section("subscribe") + b"".join(entries))
 
     def _unsubscribe(self) -> bytes:
         filters = [string(self._filter()) for _ in range(self.random.randint(1, 4))]
@@ -210,13 +209,13 @@ class Inputs:
         return self._properties.section(where) if self._is_5 else b""
 
     def _reason(self, where: str) -> bytes:
-        # What may follow in an acknowledgement, or be left away: a reason, properties.
+        # The optional reason code and properties of an acknowledgement.
         if not self._is_5 or self.random.random() < 0.4:
             return b""
         code = bytes([self.random.choice(_REASONS)])
         return code + self.random.choice([b"", self._section(where)])
 
-    # Damages: each changes the bytes around one place.
+    # Damages: each changes bytes around a position.
 
     def _flip(self, data: bytearray, at: int) -> None:
         if at < len(data):

@@ -1,4 +1,4 @@
-"""A connection on which packets are bytes: what is sent, what must come, what has come."""
+"""A connection on which packets are sent and received as bytes."""
 
 import contextlib
 import socket
@@ -13,7 +13,7 @@ _RESET = struct.pack("ii", 1, 0)
 
 
 class Noticed(AssertionError):
-    """Somebody noticed what others sent."""
+    """A client was affected by what others sent."""
 
 
 class Link:
@@ -24,23 +24,23 @@ class Link:
         self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(self, data: bytes) -> None:
-        """Send; that the broker has closed already is no surprise."""
+        """Send; the broker may have closed the connection already."""
         with contextlib.suppress(ConnectionError):
             self._sock.sendall(data)
 
     def exchange(self, data: bytes, expected: bytes) -> None:
-        """Send, and get these bytes for it and no others."""
+        """Send, and receive exactly these bytes."""
         self.send(data)
         found = b""
         while len(found) < len(expected):
             found += self._receive(len(expected) - len(found))
         if found != expected:
-            raise Noticed(f"{found.hex()} came, not {expected.hex()}")
+            raise Noticed(f"received {found.hex()} instead of {expected.hex()}")
 
     def packets(self) -> Iterator[tuple[int, bytes]]:
         """First byte and body of each packet before the answers to two PINGREQs.
 
-        A broker may answer a whole input before it sends what a subscription in it brings.
+        A broker may answer a whole input before it sends retained messages to its subscriptions.
         """
         reader = codec.Reader()
         for _ in range(2):
@@ -52,14 +52,14 @@ class Link:
                 yield from found
 
     def next_packet(self) -> bytes:
-        """The next packet, and nothing of what comes behind it."""
+        """The next packet, without reading further."""
         data = b""
         while not codec.extent(data):
             data += self._receive(1)
         return data
 
     def finish(self) -> None:
-        """Say that this was all, and wait until the broker has closed."""
+        """Shut down sending, and wait until the broker has closed."""
         try:
             self._sock.shutdown(socket.SHUT_WR)
             while self._sock.recv(65536):
@@ -71,7 +71,7 @@ class Link:
         self.close()
 
     def reset(self) -> None:
-        """Break the connection, whatever is on its way."""
+        """Reset the connection."""
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         self.close()
 
@@ -82,14 +82,14 @@ class Link:
         try:
             data = self._sock.recv(most)
         except OSError as error:
-            raise Noticed(f"a witness got no answer: {error}") from None
+            raise Noticed(f"a witness received no answer: {error}") from None
         if not data:
             raise Noticed("the broker closed the connection of a witness")
         return data
 
 
 def extent(data: bytes) -> tuple[int, int]:
-    """Where the body of the packet at the front begins and ends; (0, 0) if there is none."""
+    """Begin and end of the first packet's body; (0, 0) if it is incomplete."""
     try:
         return codec.extent(data) or (0, 0)
     except codec.Malformed:
@@ -97,13 +97,13 @@ def extent(data: bytes) -> tuple[int, int]:
 
 
 def kept_client_id(data: bytes) -> bytes | None:
-    """The client id, if an input begins with a CONNECT for a session that may be kept."""
+    """The client id, if an input begins with a CONNECT whose session may be persistent."""
     body = data[slice(*extent(data))]
     flags = 3 + int.from_bytes(body[:2], "big")
     start = flags + 5
     if data[:1] != b"\x10" or len(body) < start:
         return None
-    if body[flags - 1] == 5:  # whatever Clean Start says: it has an expiry, or gets one
+    if body[flags - 1] == 5:  # the session may have an expiry interval
         size = body[flags + 3]
         start += 1 + size if size < 128 else 2 + (size & 127 | body[flags + 4] << 7)
     elif body[flags] & CLEAN:

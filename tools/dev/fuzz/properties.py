@@ -1,4 +1,4 @@
-"""Property sections of MQTT 5.0 from a seed: mostly legal, now and then senseless."""
+"""Property sections of MQTT 5.0 from a seed, mostly legal."""
 
 import random
 from collections.abc import Callable
@@ -12,7 +12,7 @@ _ALIASES = [1, 1, 2, 2, 3, 4, 4, 5, 0, 65535]
 _IDENTIFIERS = [1, 127, 128, 16384, 268435455, 0]
 _TEXTS = [b"", b"f", b"f/a", b"SCRAM-SHA-256", b"\xff", b"x" * 150]
 _FIRST_MESSAGE = b"n,,n=user,r=fuzz"  # of SCRAM-SHA-256
-# The identifiers that may stand in each packet [5.0, 2.2.2.2]
+# The identifiers that each packet may have [5.0, 2.2.2.2]
 LEGAL = {
     "connect": b"\x11\x11\x21\x27\x22\x19\x17\x26",
     "will": b"\x18\x18\x01\x02\x03\x08\x09\x26",
@@ -30,13 +30,13 @@ _CHOICES = {0x11: _NUMBERS_32, 0x18: _NUMBERS_32, 0x02: _NUMBERS_32, 0x27: _SIZE
 
 
 class Properties:
-    """Makes sections with a source of chance."""
+    """Makes random sections."""
 
     def __init__(self, source: random.Random) -> None:
         self.random = source
 
     def section(self, packet: str) -> bytes:
-        """A property section for that packet."""
+        """A property section for this packet."""
         names = self.random.sample(LEGAL[packet], min(self._count(), len(LEGAL[packet])))
         if self.random.random() < 0.05:
             names.append(self.random.randrange(256))
@@ -48,11 +48,11 @@ class Properties:
         return section(5, properties)
 
     def authentication(self) -> bytes:
-        """A method and perhaps data, as CONNECT and AUTH have them."""
+        """Authentication method and optional data, for CONNECT and AUTH."""
         method = self.random.choice([b"SCRAM-SHA-256"] * 3 + _TEXTS)
         data = self.random.choice([_FIRST_MESSAGE, _FIRST_MESSAGE, b"c=biws,r=fuzz,p=AA==", b""])
-        said = b"\x15" + string(method) + (b"\x16" + string(data) if data else b"")
-        return section(5, said)
+        properties = b"\x15" + string(method) + (b"\x16" + string(data) if data else b"")
+        return section(5, properties)
 
     def _count(self) -> int:
         return self.random.choice([0, 0, 1, 1, 2, 4])

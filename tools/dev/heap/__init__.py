@@ -1,1 +1,1 @@
-"""What the broker takes of a board's heap, measured on 32-bit MicroPython from .mpy files."""
+"""Measures how much heap the broker needs on a board, on 32-bit MicroPython with .mpy files."""

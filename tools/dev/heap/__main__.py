@@ -1,4 +1,4 @@
-"""`python -m slotmq_tools.dev.heap`: prints what takes how much of a board's heap."""
+"""`python -m slotmq_tools.dev.heap`: prints the heap that code, tables and clients need."""
 
 from pathlib import Path
 
@@ -7,15 +7,15 @@ import click
 from ... import boards
 from ...errors import ToolError
 from .measure import measure
-from .room import write as write_rooms
 from .table import markdown, text, write
+from .tables_bytes import write as write_boards
 
 PAGE_BOARDS = ("RPI_PICO_W", "ESP32_GENERIC")
 
 
 @click.command()
 @click.option("--board", type=click.Choice(boards.names()), default="RPI_PICO_W")
-@click.option("--heap", "heap_kb", type=int, default=0, help="KB, if not the board's own.")
+@click.option("--heap", "heap_kb", type=int, default=0, help="KB, instead of the board's.")
 @click.option(
     "--write",
     "file",
@@ -26,7 +26,7 @@ PAGE_BOARDS = ("RPI_PICO_W", "ESP32_GENERIC")
     "--write-boards",
     "folder",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Write what a start leaves for the tables into the board.json files of this folder.",
+    help="Write the heap that is free for the tables into the board.json files of this folder.",
 )
 def main(board: str, heap_kb: int, file: Path | None, folder: Path | None) -> None:
     """Measure the broker on 32-bit MicroPython with a board's limits and heap."""
@@ -34,7 +34,7 @@ def main(board: str, heap_kb: int, file: Path | None, folder: Path | None) -> No
         if file:
             write(file, markdown([measure(name) for name in PAGE_BOARDS]))
         elif folder:
-            write_rooms(folder)
+            write_boards(folder)
         else:
             click.echo("\n".join(text(measure(board, heap_kb * 1024))))
     except ToolError as error:

@@ -1,5 +1,5 @@
-# flash_device.py - a file of this computer in place of a chip: 64 blocks, with MicroPython's
-# extended block protocol. Run on MicroPython by serve_flash_micropython.py.
+# flash_device.py - a file instead of a flash chip: 64 blocks, with MicroPython's extended block
+# protocol. serve_flash_micropython.py runs it on MicroPython.
 
 
 class Device:

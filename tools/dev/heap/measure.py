@@ -1,12 +1,11 @@
-"""What takes how much of a board's heap: measured, and as Limits claims.
+"""Measures the heap that code, tables and clients need, and compares it with Limits.
 
-The program is measured as a board gets it, packed; what each of its modules takes,
-and each table, is measured in a second run, of the program as it was written. What a
-module takes there is more than its share of the packed one.
+The code is measured as a board gets it, packed. Modules and tables are measured in a second run
+with the modules as they are written; there a module needs more than its part of the packed code.
 
-The unix port maps native code outside of MicroPython's heap. It is counted from
-the .mpy files for the board's processor, and where a board keeps it in the heap,
-the heap of the measurement is smaller by so much.
+The unix port maps native code outside of MicroPython's heap. Its size is taken from the .mpy files
+for the board's processor. On boards that have it in the heap, the measurement gets a heap that is
+smaller by this size.
 """
 
 import time
@@ -20,7 +19,7 @@ from ...pack import mpy, native
 from .process import MEASURE, SERVE, SERVE_FLASH, Process
 
 _CLIENTS = 4
-# The tables as they are made, and the rows of Limits that tell of each.
+# The classes of tables, with their rows in Limits
 _CLAIMS = {
     "Connections": ("connections", "reassembly"),
     "Sessions": ("sessions",),
@@ -30,49 +29,49 @@ _CLAIMS = {
     "Deliveries": ("deliveries",),
 }
 _WHOLE, _WHOLE_3 = "Broker", "Broker-3"
-_PUT_AWAY_S = 1.5  # until what was loaded on demand has been forgotten
-_ROOM_FOR_DEVICE = 16 * 1024  # of more heap, where what only the measuring needs may lie
-# As a board that keeps what it promises, in a file where it runs.
-_KEEPING = "persistence true\nallow_anonymous true\n"
-_KEEPING_NATIVE = "slotmq.journal_viper"
+_UNLOAD_S = 1.5  # until modules that were loaded on demand are unloaded
+_DEVICE_BYTES = 16 * 1024  # additional heap for what only the measurement needs
+# The journal is a file in the current folder.
+_PERSISTENCE = "persistence true\nallow_anonymous true\n"
+_JOURNAL_NATIVE = "slotmq.journal_viper"
 _RECORDING = "record #\nremote_admin true\n"
 _RECORDING_NATIVE = "slotmq.record_viper"
-_ROOM = 128 * 1024  # for the program as it was written
-# What Cortex-M boards load from .mpy lies in the heap; an ESP32 has other memory for it.
+_UNPACKED_BYTES = 128 * 1024  # additional heap for modules as they are written
+# Cortex-M boards have native code in the heap; an ESP32 has other memory for it.
 _NATIVE_IN_HEAP = "armv"
 
 
 @dataclass
 class Measured:
-    """Bytes of heap, by what takes them."""
+    """Bytes of heap, by purpose."""
 
     board: str
     heap: int
     claimed: dict[str, int]  # the rows of Limits
-    files: dict[str, int] = field(default_factory=dict)  # of the packed program
+    files: dict[str, int] = field(default_factory=dict)  # of the packed code
     native: dict[str, int] = field(default_factory=dict)
-    modules: dict[str, int] = field(default_factory=dict)  # as they were written
+    modules: dict[str, int] = field(default_factory=dict)  # as they are written
     native_modules: dict[str, int] = field(default_factory=dict)
-    borrowed: dict[str, int] = field(default_factory=dict)  # while a start or reload lasts
-    left: dict[str, int] = field(default_factory=dict)  # behind these
+    borrowed: dict[str, int] = field(default_factory=dict)  # loaded only during a start or reload
+    left: dict[str, int] = field(default_factory=dict)  # after these are unloaded
     tables: dict[str, int] = field(default_factory=dict)
-    offline: int = 0  # a session without a connection, beside its slot
-    client: int = 0  # a connected client, beside its slots
+    offline: int = 0  # a session without a connection, without its slot
+    client: int = 0  # a connected client, without its slots
     free: int = 0  # with the clients connected
 
     @property
     def bytecode(self) -> int:
-        """All that loading the program has added to the heap."""
+        """The heap that loading the code needs."""
         return sum(self.files.values()) + sum(self.left.values())
 
     @property
     def all_native(self) -> int:
-        """Bytes of native code, of all files that are always loaded."""
+        """Bytes of native code in all files that are always loaded."""
         return sum(size for name, size in self.native.items() if name in self.files)
 
     @property
     def code(self) -> int:
-        """What the program takes, in whatever memory."""
+        """The code in all memories."""
         return self.bytecode + self.all_native
 
     @property
@@ -90,7 +89,7 @@ class Measured:
         return sum(self.claimed.values())
 
     def table_rows(self) -> list[tuple[str, int, int]]:
-        """For each table: which rows of Limits, what they claim, what was measured."""
+        """For each table: its rows in Limits, their size there, the measured size."""
         rows = [
             (" + ".join(names), sum(self.claimed[name] for name in names), self.tables[table])
             for table, names in _CLAIMS.items()
@@ -102,16 +101,16 @@ class Measured:
 
     @property
     def whole_client(self) -> int:
-        """A connected client with its slots in the tables of connections and sessions."""
+        """A connected client, including its slots."""
         return self.client + self._slot("connections") + self.whole_session
 
     @property
     def whole_session(self) -> int:
-        """A session without a connection, its slot included."""
+        """A session without a connection, including its slot."""
         return self.offline + self._slot("sessions")
 
     def _slot(self, table: str) -> int:
-        """What one slot more of a table costs."""
+        """The size of one more slot of a table."""
         limits = limits_of(self.board)
         more = limits.replaced({"sessions": limits.sessions + 1})
         if table != "sessions":
@@ -122,76 +121,73 @@ class Measured:
 
 
 def limits_of(board: str) -> Any:
-    """The board's preset."""
+    """The board's Limits."""
     return import_module(f"slotmq_boards.{board}.limits").LIMITS
 
 
 def measure(board: str, heap: int = 0) -> Measured:
-    """Measure the broker with the limits of a board, and its heap if no other is named."""
+    """Measure the broker with the limits and the heap of a board."""
     facts = boards.load(board)
     claimed = {name: size for name, size, _ in limits_of(board).rows()}
     found = Measured(board, heap or facts.heap_kb * 1024, claimed)
     arch = facts.mpy_arch or micropython.find(32).arch
     found.native = native.in_folder(mpy.build(arch))
     found.native_modules = native.in_folder(mpy.build(arch, packed=False))
-    with Process(MEASURE, board, found.heap and found.heap + _ROOM, packed=False) as process:
+    larger = found.heap and found.heap + _UNPACKED_BYTES
+    with Process(MEASURE, board, larger, packed=False) as process:
         found.modules = _note(found, process.rows())
-    found.borrowed.clear()  # these have other names in the packed program, which is what counts
+    found.borrowed.clear()  # they have other names in the packed code, which counts
     found.left.clear()
-    with Process(MEASURE, board, found.heap and found.heap + _ROOM) as process:
+    with Process(MEASURE, board, larger) as process:
         found.files = _note(found, process.rows())
     taken = found.all_native if facts.mpy_arch.startswith(_NATIVE_IN_HEAP) else 0
     found.offline, found.client, found.free = _serve(board, found.heap - taken)
     return found
 
 
-def free_keeping(board: str) -> int:
-    """What is free with `persistence true`, the journal in a file, and the clients connected."""
-    return _free(board, SERVE, _KEEPING)
+def free_with_journal(board: str) -> int:
+    """Free bytes with the clients connected and the journal in a file."""
+    return _free(board, SERVE, _PERSISTENCE)
 
 
-def free_in_flash(board: str) -> int:
-    """The same with the journal in raw flash: so much less as it is beside the same device."""
+def free_with_raw_flash(board: str) -> int:
+    """The same with the journal in raw flash; the simulated device is in both measurements."""
     in_file, in_flash = (
-        _free(board, SERVE_FLASH, _KEEPING + more) for more in ("persistence_location ./\n", "")
+        _free(board, SERVE_FLASH, _PERSISTENCE + more)
+        for more in ("persistence_location ./\n", "")
     )
-    return free_keeping(board) - (in_file - in_flash)
+    return free_with_journal(board) - (in_file - in_flash)
 
 
-def _free(board: str, script: Path, conf: str) -> int:
+def free_with_recorder(board: str) -> int:
+    """Free bytes with the clients connected, the journal and the recorder."""
+    return _free(board, SERVE, _PERSISTENCE + _RECORDING, _RECORDING_NATIVE)
+
+
+def _free(board: str, script: Path, conf: str, *more_native: str) -> int:
     facts = boards.load(board)
     heap = facts.heap_kb * 1024
     if facts.mpy_arch.startswith(_NATIVE_IN_HEAP):
         code = native.in_folder(mpy.build(facts.mpy_arch))
-        heap -= code["slotmq.viper"] + code[_KEEPING_NATIVE]
+        heap -= sum(code[name] for name in ("slotmq.viper", _JOURNAL_NATIVE, *more_native))
     if script == SERVE_FLASH:
-        heap += _ROOM_FOR_DEVICE
+        heap += _DEVICE_BYTES
     return _serve(board, heap, conf, script)[2]
 
 
-def free_recording(board: str) -> int:
-    """What is free with the journal and the recorder, and the clients connected."""
-    facts = boards.load(board)
-    heap = facts.heap_kb * 1024
-    if facts.mpy_arch.startswith(_NATIVE_IN_HEAP):
-        code = native.in_folder(mpy.build(facts.mpy_arch))
-        heap -= sum(code[name] for name in ("slotmq.viper", _KEEPING_NATIVE, _RECORDING_NATIVE))
-    return _serve(board, heap, _KEEPING + _RECORDING)[2]
-
-
 def _serve(board: str, heap: int, conf: str = "", script: Path = SERVE) -> tuple[int, int, int]:
-    # What a session without a connection takes, and a client; what is left with all of them.
+    # -> bytes of a session without a connection, bytes of a client, free bytes with all of them
     with Process(script, board, heap, conf=conf) as process:
         process.rows()
-        process.connect().close()  # some names of what it needs stay
-        time.sleep(_PUT_AWAY_S)
+        process.connect().close()  # interns names that stay in the heap
+        time.sleep(_UNLOAD_S)
         alone = _state(process, "used")
         process.leave_session()
-        time.sleep(_PUT_AWAY_S)
+        time.sleep(_UNLOAD_S)
         offline = _state(process, "used") - alone
         for _ in range(_CLIENTS):
             process.connect()
-        time.sleep(_PUT_AWAY_S)
+        time.sleep(_UNLOAD_S)
         used, free = _state(process, "used"), _state(process, "free")
     return offline, -(-(used - alone - offline) // _CLIENTS), free
 
@@ -201,7 +197,7 @@ def _state(process: Process, name: str) -> int:
 
 
 def _note(found: Measured, answer: list[tuple[str, str, int]]) -> dict[str, int]:
-    # -> what was loaded to stay
+    # -> modules that stay loaded
     kinds = {"borrowed": found.borrowed, "left": found.left, "table": found.tables}
     for kind, name, size in answer:
         if kind in kinds:

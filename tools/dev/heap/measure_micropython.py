@@ -1,7 +1,7 @@
 # measure_micropython.py BOARD - runs on 32-bit MicroPython with the board's heap.
 #
-# Loads the program, measures each file, and each table where it has a name, which is not
-# in a packed program. A line: what, name, bytes.
+# Loads the code and measures each file and, unless the code is packed, each table. Prints lines
+# of kind, name and bytes.
 import builtins
 import gc
 import sys
@@ -9,7 +9,7 @@ import sys
 _BORROWED = ("config.mosquitto_conf", "app.start", "config.budget", "protocol.connect")
 _BORROWED += ("v5.connect", "protocol.subscribe", "v5.subscribe", "status.sys_topics")
 _BORROWED += ("v5.scram", "config.capacities", "config.policies")
-# Packed, they have no folders; of two that are called alike the folder is in the name.
+# Packed modules have no folders; the folder is in the name only where two have the same name.
 _PACKED = ["mosquitto_conf", "start", "budget", "connect", "v5_connect"]
 _PACKED += ["subscribe", "v5_subscribe", "sys_topics", "scram", "capacities"]
 _PACKED += ["policies"]
@@ -18,7 +18,7 @@ _load = __import__
 _names = [None] * _MODULES
 _sizes = [0] * _MODULES
 _count = 0
-_inner = 0  # bytes of the modules that the one being loaded has loaded
+_inner = 0  # bytes of the modules that the current one has imported
 
 
 def used():
@@ -27,9 +27,9 @@ def used():
 
 
 def traced(name, *args):
-    """__import__, with a note of what the module itself has added to the heap."""
+    """__import__, which also notes the heap that the module itself needs."""
     global _count, _inner
-    # What is only borrowed is measured by tell_borrowed().
+    # Borrowed modules are measured by print_borrowed().
     is_borrowed = name[7:] in _BORROWED or name[7:] in _PACKED
     if name in sys.modules or not name.startswith("slotmq") or is_borrowed:
         return _load(name, *args)
@@ -45,15 +45,15 @@ def traced(name, *args):
     return module
 
 
-def tell_modules():
+def print_modules():
     for at in range(_count):
         if not _sizes[at]:
-            continue  # there is no module of that name in this form of the program
+            continue  # the module does not exist in this form of the code
         print("module", _names[at], _sizes[at])
 
 
-def load_what_serves():
-    """What a broker loads when it is made, as it was written or packed."""
+def load_late_modules():
+    """Load what a broker loads when it is created, packed or not."""
     for name in ("v5", "v5.extension", "status.sys_state", "sys_state"):
         try:
             __import__("slotmq." + name)
@@ -61,12 +61,12 @@ def load_what_serves():
             continue
 
 
-def tell_borrowed(name):
-    """What a module takes that the program borrows, and what is left when it is given back."""
+def print_borrowed(name):
+    """Print the heap that a borrowed module needs, and what is left after it is unloaded."""
     before = used()
     __import__("slotmq." + name)
     loaded = used() - before
-    for each in _BORROWED + tuple(_PACKED):  # one may have loaded another
+    for each in _BORROWED + tuple(_PACKED):  # one may have imported another
         if sys.modules.pop("slotmq." + each, None):
             package, _, last = ("slotmq." + each).rpartition(".")
             delattr(sys.modules[package], last)
@@ -78,15 +78,15 @@ def main(board):
     builtins.__import__ = traced
     __import__("slotmq.app")
     preset = __import__("slotmq_boards." + board + ".limits", None, None, ["LIMITS"])
-    load_what_serves()
+    load_late_modules()
     for name in _PACKED if "slotmq.core" in sys.modules else _BORROWED:
-        tell_borrowed(name)
-    tell_modules()
+        print_borrowed(name)
+    print_modules()
     try:
         import tables_micropython
     except ImportError:
-        return  # packed: nobody knows the tables by their names
-    tables_micropython.tell_tables(preset.LIMITS)
+        return  # packed code has no names of tables
+    tables_micropython.print_tables(preset.LIMITS)
 
 
 main(sys.argv[1])

@@ -1,4 +1,4 @@
-"""The broker on 32-bit MicroPython as a child that says how much heap it uses."""
+"""The broker on 32-bit MicroPython in a child process that prints how much heap it uses."""
 
 import contextlib
 import re
@@ -22,17 +22,17 @@ _TIMEOUT_S = 30.0
 _CONNECT = "1012 0004 4d515454 04 {flags:02x} 0000 0006 68656170 {number:04x}"
 _CONNACK = bytes.fromhex("2002")
 _DISCONNECT = bytes.fromhex("e000")
-_CLEAN, _KEPT = 2, 0
+_CLEAN, _PERSISTENT = 2, 0
 _NUMBERED = re.compile(r"^\w+ .* -?\d+$")
 
 
 class Process:
-    """MicroPython from its start to its end, and the clients of the broker in it.
+    """A MicroPython process, and clients of the broker in it.
 
-    The script is started with board, host and port. It says lines of kind, name and
-    number, "done" behind the last one, when it listens and for each order. The program
-    is found in a folder named as on a board, since every module's path is kept in the heap.
-    It runs in that folder, where `conf` is a file of this name if there is one."""
+    The script gets board, host and port. When it listens, and for each order, it prints lines of
+    kind, name and number, and "done" at the end. The code is in a folder with the same name as on
+    a board, since the path of each module is in the heap. The process runs there, and `conf`, if
+    given, is a file there."""
 
     def __init__(
         self,
@@ -74,36 +74,36 @@ class Process:
         self._folder.cleanup()
 
     def rows(self) -> list[tuple[str, str, int]]:
-        """What it says before it says "done": kind, name, number."""
+        """The lines before "done": kind, name, number."""
         assert self._process.stdout
-        said = []
+        lines = []
         for line in self._process.stdout:
-            said.append(line.decode().strip())
-            if said[-1] == "done":
-                return [_row(text) for text in said if _NUMBERED.search(text)]
-        raise ToolError("MicroPython has ended: " + " / ".join(said[-5:]))
+            lines.append(line.decode().strip())
+            if lines[-1] == "done":
+                return [_row(text) for text in lines if _NUMBERED.search(text)]
+        raise ToolError("MicroPython has ended: " + " / ".join(lines[-5:]))
 
     def ask(self, order: bytes = b"?") -> list[tuple[str, str, int]]:
-        """What it has to say while it serves, to an order of one byte."""
+        """The answer to an order of one byte."""
         assert self._process.stdin
-        with contextlib.suppress(BrokenPipeError):  # rows() tells why
+        with contextlib.suppress(BrokenPipeError):  # rows() raises with the reason
             self._process.stdin.write(order)
             self._process.stdin.flush()
         return self.rows()
 
     def connect(self, flags: int = _CLEAN) -> socket.socket:
-        """A client that stays until the end."""
+        """Connect a client, which stays until the end."""
         client = socket.create_connection(self.address, _TIMEOUT_S)
         self._clients.append(client)
         number = 0x3030 + len(self._clients)
         client.sendall(bytes.fromhex(_CONNECT.format(flags=flags, number=number)))
         if not client.recv(4).startswith(_CONNACK):
-            raise ToolError("the broker takes no client")
+            raise ToolError("the broker refused a client")
         return client
 
     def leave_session(self) -> None:
-        """Connect and disconnect: a session stays, and it has no connection."""
-        client = self.connect(_KEPT)
+        """Connect and disconnect, so that a session without a connection stays."""
+        client = self.connect(_PERSISTENT)
         client.sendall(_DISCONNECT)
         while client.recv(1):
             pass

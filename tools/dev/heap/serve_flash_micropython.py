@@ -1,5 +1,5 @@
-# serve_flash_micropython.py BOARD HOST PORT CONF - as serve_micropython.py, on a board that has
-# a region of raw flash for the journal: a file of this computer in place of the chip.
+# serve_flash_micropython.py BOARD HOST PORT CONF - as serve_micropython.py, on a board with a
+# region of raw flash for the journal; a file stands for the chip.
 import sys
 
 from flash_device import Device

@@ -1,6 +1,5 @@
-# serve_micropython.py BOARD HOST PORT [CONF] - the broker as `slotmq run` has it, in the board's
-# heap. For each byte on standard input it says what the heap holds: a line of kind, name,
-# bytes each, and "done".
+# serve_micropython.py BOARD HOST PORT [CONF] - the broker as `slotmq run` starts it, in the
+# board's heap. For each byte on standard input it prints the used and free bytes, and "done".
 import gc
 import sys
 

@@ -1,4 +1,4 @@
-"""The measurements as a text for the terminal and as the table of docs/board.md."""
+"""The measurements as text for the terminal, and as a table in docs/board.md."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -20,12 +20,12 @@ _ROWS: tuple[tuple[str, Callable[[Measured], int]], ...] = (
 
 
 def text(found: Measured) -> Iterator[str]:
-    """Everything, line by line."""
+    """All measurements as lines."""
     yield f"{found.board}, bytes of a heap of {found.heap:,}\n"
-    yield _line("module as it was written", "heap", "native")
+    yield _line("module as it is written", "heap", "native")
     for name, size in found.modules.items():
         yield _line(name, size, found.native_modules.get(name, ""))
-    yield "\n" + _line("file as it is packed", "heap", "native")
+    yield "\n" + _line("packed file", "heap", "native")
     for name, size in found.files.items():
         yield _line(name, size, found.native.get(name, ""))
     for name, size in found.left.items():
@@ -45,7 +45,7 @@ def _line(name: str, *cells: str | int) -> str:
 
 
 def markdown(each: list[Measured]) -> str:
-    """The table of docs/board.md: one column a board."""
+    """The table in docs/board.md: a column for each board."""
     head = "| Bytes of heap | " + " | ".join(f"`{found.board}`" for found in each) + " |"
     rows = [
         f"| {name} | " + " | ".join(f"{value(found):,}" for found in each) + " |"
@@ -55,7 +55,7 @@ def markdown(each: list[Measured]) -> str:
 
 
 def write(path: Path, table: str) -> None:
-    """Put the table between the file's two markers."""
+    """Write the table between the two markers in the file."""
     before, after = _around(path.read_text(), path)
     path.write_text(f"{before}{BEGIN}\n{table}\n{END}{after}")
 
@@ -63,12 +63,12 @@ def write(path: Path, table: str) -> None:
 def _around(whole: str, path: Path) -> tuple[str, str]:
     parts = re.split(f"{BEGIN}.*{END}", whole, flags=re.DOTALL)
     if len(parts) != 2:
-        raise ToolError(f"{path} needs {BEGIN} and {END}, once, for the table to stand between")
+        raise ToolError(f"{path} needs {BEGIN} and {END}, once, around the table")
     return parts[0], parts[1]
 
 
 def read(path: Path) -> str:
-    """The table that stands in the file."""
+    """The table in the file."""
     whole = path.read_text()
     before, after = _around(whole, path)
     return whole[len(before) + len(BEGIN) : len(whole) - len(after) - len(END)].strip()

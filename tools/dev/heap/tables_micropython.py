@@ -1,12 +1,11 @@
-# tables_micropython.py - makes each table of a broker, as it was written, and says what it
-# takes of the heap. A module of its own, so that its names take nothing of a board's heap
-# where the packed program is measured.
+# tables_micropython.py - creates each table of a broker and prints the heap that it needs. It is a
+# separate module, so that its names are not in the heap when the packed code is measured.
 import gc
 
 from slotmq import broker
 from slotmq.platform import ondemand
 
-_FOR_A_MOMENT = ("fast.columns", "control")  # loaded while a broker is made
+_BORROWED = ("fast.columns", "control")  # loaded while a broker is created
 
 
 def used():
@@ -15,9 +14,9 @@ def used():
     return gc.mem_alloc()
 
 
-def tell_table(name, make):
-    # Of two where there is room for them: what the collector takes for a pointer may keep
-    # something else beside one.
+def print_table(name, make):
+    # The smaller of two, if both fit: the collector may take other bytes for pointers, and keep
+    # garbage.
     before = used()
     table = make()
     size = used() - before
@@ -30,18 +29,18 @@ def tell_table(name, make):
     return table
 
 
-def tell_tables(limits):
-    sessions = tell_table("Sessions", lambda: broker.Sessions(limits, False))
-    subs = tell_table("Subscriptions", lambda: broker.Subscriptions(limits, False))
-    tell_table("Connections", lambda: broker.Connections(limits, subs.pool, sessions.conn))
-    messages = tell_table("Messages", lambda: broker.Messages(limits))
-    window = tell_table("Deliveries", lambda: broker.Deliveries(limits)).window
-    tell_table("Retained", lambda: broker.Retained(limits, messages, window))
+def print_tables(limits):
+    sessions = print_table("Sessions", lambda: broker.Sessions(limits, False))
+    subs = print_table("Subscriptions", lambda: broker.Subscriptions(limits, False))
+    print_table("Connections", lambda: broker.Connections(limits, subs.pool, sessions.conn))
+    messages = print_table("Messages", lambda: broker.Messages(limits))
+    window = print_table("Deliveries", lambda: broker.Deliveries(limits)).window
+    print_table("Retained", lambda: broker.Retained(limits, messages, window))
     sessions = subs = messages = window = None
     settings = broker.Settings()
-    settings.sys_interval = 0  # else this is where it is loaded
-    for name in _FOR_A_MOMENT:
-        ondemand.take(name, 0)  # what stays of it are names
-    tell_table("Broker", lambda: broker.Broker(limits, settings))
+    settings.sys_interval = 0  # else $SYS would be loaded here
+    for name in _BORROWED:
+        ondemand.take(name, 0)  # its interned names stay
+    print_table("Broker", lambda: broker.Broker(limits, settings))
     settings.mqtt_versions = 3
-    tell_table("Broker-3", lambda: broker.Broker(limits, settings))
+    print_table("Broker-3", lambda: broker.Broker(limits, settings))

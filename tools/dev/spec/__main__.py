@@ -1,4 +1,4 @@
-"""`python -m slotmq_tools.dev.spec`: the coverage table; status 1 where something is wrong."""
+"""`python -m slotmq_tools.dev.spec`: statements and their tests; status 1 after an error."""
 
 import sys
 from pathlib import Path
@@ -12,9 +12,9 @@ TESTS = Path(__file__).resolve().parents[3] / "host_tests"
 
 
 @click.command()
-@click.option("--quiet", is_flag=True, help="Print only the counts, and what is wrong.")
+@click.option("--quiet", is_flag=True, help="Print only counts and errors.")
 def main(quiet: bool) -> None:
-    """Print which tests stand for which statements of the MQTT standards."""
+    """Print the tests for each statement of the MQTT standards."""
     tests = collect(TESTS)
     versions = statements.versions()
     wrong = [f"MQTT {name}: no such version" for name in tests if name not in versions]

@@ -1,4 +1,4 @@
-"""Statements against tests: what is named, what is not, and what is wrong with that."""
+"""Compares statements with the tests that name them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ import pytest
 from .statements import Statement
 
 MARKER = "spec"
-FIRST_VERSION = "3.1.1"  # which a marker means that names no version
+FIRST_VERSION = "3.1.1"  # of markers without a version
 
-Tests = dict[str, list[str]]  # the names of the tests, by statement
+Tests = dict[str, list[str]]  # names of tests, by statement
 
 
 class Collector:
-    """A pytest plugin that notes which statements each collected test names."""
+    """A pytest plugin that collects the statements that each test names."""
 
     def __init__(self) -> None:
         self.tests: dict[str, Tests] = {}  # by version
@@ -34,7 +34,7 @@ class Collector:
 
 
 def collect(folder: Path) -> dict[str, Tests]:
-    """What the tests in a folder name, by version; they are collected, not run."""
+    """The tests in a folder by statement, for each version; they are not run."""
     collector = Collector()
     options = ["--collect-only", "-p", "no:terminal", "-o", "addopts=--strict-markers"]
     status = pytest.main([*options, str(folder)], plugins=[collector])
@@ -45,7 +45,7 @@ def collect(folder: Path) -> dict[str, Tests]:
 
 @dataclass(frozen=True)
 class Coverage:
-    """One version's statements, the tests that name them, and the reasons why none does."""
+    """The statements of a version, their tests, and the reasons for having none."""
 
     version: str
     statements: Mapping[str, Statement]
@@ -53,7 +53,7 @@ class Coverage:
     tests: Mapping[str, list[str]]
 
     def faults(self) -> Iterator[str]:
-        """What is wrong; nothing if every statement is accounted for."""
+        """The errors; none if each statement has either a test or a reason."""
         for name, tests in self.tests.items():
             if name not in self.statements:
                 yield f"{name}: no such statement, but {tests[0]} names it"
@@ -62,25 +62,25 @@ class Coverage:
                 yield f"{name}: no such statement, but a reason not to test it"
             elif name in self.tests:
                 yield f"{name}: a reason not to test it, but {self.tests[name][0]} does"
-        for name in self._bound():
+        for name in self._for_servers():
             if name not in self.tests and name not in self.reasons:
                 yield f"{name}: no test and no reason: {self.statements[name].text}"
 
     def table(self) -> Iterator[str]:
-        """Each statement that binds a server, over the tests that name it or the reason."""
-        for name in self._bound():
+        """Each statement that binds a server, with its tests or the reason."""
+        for name in self._for_servers():
             yield f"{name}  {self.statements[name].text}"
             yield from (f"    {test}" for test in self.tests.get(name, ()))
             if name in self.reasons:
                 yield f"    not tested: {self.reasons[name]}"
 
     def count(self) -> str:
-        bound = self._bound()
-        named = sum(name in self.tests for name in bound)
+        statements = self._for_servers()
+        named = sum(name in self.tests for name in statements)
         return (
-            f"MQTT {self.version}: {len(bound)} statements bind a server,"
+            f"MQTT {self.version}: {len(statements)} statements bind a server,"
             f" {named} have tests, {len(self.reasons)} a reason why not"
         )
 
-    def _bound(self) -> list[str]:
+    def _for_servers(self) -> list[str]:
         return [name for name, found in self.statements.items() if found.binds_a_server]

@@ -7,12 +7,12 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 _UNTESTED = "-untested"
-_NOBODY_BUT_CLIENTS = "client"
+_CLIENT_ONLY = "client"
 
 
 @dataclass(frozen=True)
 class Statement:
-    """One normative statement of a version of the standard."""
+    """A normative statement."""
 
     id: str
     binds: str  # client, server or both
@@ -21,22 +21,22 @@ class Statement:
 
     @property
     def binds_a_server(self) -> bool:
-        return self.binds != _NOBODY_BUT_CLIENTS
+        return self.binds != _CLIENT_ONLY
 
 
 def versions() -> list[str]:
-    """The versions of MQTT that there is a table for."""
+    """The MQTT versions that have a table."""
     names = [path.stem.removeprefix("mqtt-") for path in FOLDER.glob("mqtt-*.tsv")]
     return sorted(name for name in names if not name.endswith(_UNTESTED))
 
 
 def load(version: str) -> dict[str, Statement]:
-    """The statements of that version, by id."""
+    """The statements of this version, by id."""
     return {row["id"]: Statement(**row) for row in _rows(f"mqtt-{version}.tsv")}
 
 
 def reasons(version: str) -> dict[str, str]:
-    """Why no test names a statement, by id."""
+    """The reasons for having no test, by id."""
     return {row["id"]: row["reason"] for row in _rows(f"mqtt-{version}{_UNTESTED}.tsv")}
 
 
@@ -46,6 +46,6 @@ def _rows(name: str) -> Iterator[dict[str, str]]:
         lines = (line for line in file if not line.startswith("#"))
         for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
             if row["id"] in seen:
-                raise ValueError(f"{name}: {row['id']} stands there twice")
+                raise ValueError(f"{name}: {row['id']} is there twice")
             seen.add(row["id"])
             yield row

@@ -1,1 +1,1 @@
-"""Holds the repository to those of its rules that ruff and mypy do not know."""
+"""Checks the repository's own rules, which ruff and mypy do not know."""

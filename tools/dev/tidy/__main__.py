@@ -1,8 +1,8 @@
-"""Checks the rules of the repository that ruff and mypy do not know.
+"""Checks the repository's own rules, which ruff and mypy do not know.
 
     python -m slotmq_tools.dev.tidy
 
-Ends with 1 where a rule does not hold.
+The exit status is 1 if a rule is violated.
 """
 
 import sys

@@ -1,8 +1,8 @@
-"""A constant of lib/slotmq has one value, in every file that repeats it.
+"""A constant of lib/slotmq has the same value in all files that repeat it.
 
-MicroPython inlines `_NAME = const(n)` only in its own file, so that each file
-repeats those that it uses. protocol/packet.py is their dictionary; what is not in there
-(states, indexes of stats) must agree among the files that have it.
+MicroPython inlines `_NAME = const(n)` only in its own file, so each file repeats those that it
+uses. protocol/packet.py has the right values; constants that are not there (states, indexes of
+stats) must be equal in all files.
 """
 
 import ast
@@ -24,7 +24,7 @@ class Constant(NamedTuple):
 
 
 def check(sources: list[Source]) -> Iterator[Finding]:
-    """Every constant whose value is not the one in protocol/packet.py, or in most of the files."""
+    """Constants that differ from protocol/packet.py, or from most other files."""
     library = [source for source in sources if source.is_library]
     found = [constant for source in library for constant in constants(source)]
     for name in sorted({constant.name for constant in found}):

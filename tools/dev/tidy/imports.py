@@ -1,8 +1,8 @@
-"""Imports of lib/slotmq go downwards only, and which of Python's modules each part may use.
+"""Imports of lib/slotmq go downwards only, and use few of Python's modules.
 
-Each folder of lib/slotmq has a floor. A module imports from its own folder and from folders
-on lower floors. What is loaded on demand is named in a text ("protocol.connect"); that text
-must name a module of ours, and may point upwards.
+Each folder of lib/slotmq has a floor. A module imports from its own folder and from lower floors.
+A module that is loaded on demand is named in a string ("protocol.connect"); it must exist, and may
+be on a higher floor.
 """
 
 import ast
@@ -25,9 +25,9 @@ FLOORS = (
     ("app", "recorder"),
 )
 _FLOOR = {part: floor for floor, parts in enumerate(FLOORS) for part in parts}
-_VERSION = f"{_PACKAGE}.__version__"  # anybody may tell it
+_VERSION = f"{_PACKAGE}.__version__"  # allowed everywhere
 _LOADED_BY_NAME = ("take", "borrow", "control")
-# Python's own modules, by what may use them: no sockets in protocol/, no clock in tables/.
+# Python's own modules, by the module that may use them: no sockets in protocol/.
 PYTHON = {
     "platform.arrays": "array",
     "platform.esp32_memory": "esp32 gc",
@@ -55,7 +55,7 @@ PYTHON = {
     "app.start": "errno gc os slotmq_boards sys",
     "recorder.*": "binascii gc json machine os struct time",
 }
-# A board's preset is one Limits; where its journal lies, its own modules tell.
+# What the files of a board may import
 _BOARDS = {
     "limits.py": f"{_PACKAGE}.Limits",
     "region.py": "esp32 os rp2 vfs",
@@ -65,7 +65,7 @@ _BOARDS = {
 
 
 def check(sources: list[Source]) -> Iterator[Finding]:
-    """Every import that the floors or the table do not allow."""
+    """Imports that the floors or the table do not allow."""
     ours = {module(source) for source in sources if source.is_library}
     for source in sources:
         if source.is_library:
@@ -77,7 +77,7 @@ def check(sources: list[Source]) -> Iterator[Finding]:
 
 
 def module(source: Source) -> str:
-    """What a file of lib/slotmq is called in an import, without "slotmq."."""
+    """The name of a file of lib/slotmq in an import, without "slotmq."."""
     name = source.path.removeprefix(LIBRARY).removesuffix(".py").replace("/", ".")
     return name.removesuffix(".__init__")
 
@@ -101,7 +101,7 @@ def _check_floors(source: Source, ours: set[str]) -> Iterator[Finding]:
             yield _finding(source, name, f"imports upwards, {name}")
     for name in _loaded_by_name(source.tree):
         if name not in ours:
-            yield _finding(source, name, f"loads slotmq.{name}, which is not there")
+            yield _finding(source, name, f"loads slotmq.{name}, which does not exist")
 
 
 def _finding(source: Source, name: str, what: str) -> Finding:
@@ -113,7 +113,7 @@ def _may_use(own: str, name: str) -> bool:
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:
-    """The dotted names of what is imported, `from a import b` as a.b."""
+    """The dotted names of all imports, `from a import b` as a.b."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -128,7 +128,7 @@ def _imported(tree: ast.AST) -> Iterator[str]:
 
 
 def _imported_by_call(argument: ast.expr) -> str:
-    """__import__("slotmq_boards.%s" % name), and no name that only running tells."""
+    """The package in __import__("slotmq_boards.%s" % name); "?" if the name is dynamic."""
     if isinstance(argument, ast.Constant):
         return str(argument.value)
     text = argument.left if isinstance(argument, ast.BinOp) else argument

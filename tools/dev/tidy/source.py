@@ -1,4 +1,4 @@
-"""The files that are looked at, and what a rule says of one."""
+"""The checked files, and the findings."""
 
 import ast
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ LIBRARY = "lib/slotmq/"
 
 @dataclass(frozen=True)
 class Finding:
-    """One place where a rule does not hold."""
+    """A violation of a rule."""
 
     rule: str
-    place: str  # a path, with ":name" behind it where it is about a part of the file
+    place: str  # path, or path:name
     what: str
 
     def __str__(self) -> str:
@@ -23,19 +23,19 @@ class Finding:
 
 @dataclass(frozen=True)
 class Source:
-    """A file: its path from the root of the repository, with slashes, and its text."""
+    """A file: its path from the root of the repository, and its text."""
 
     path: str
     text: str
 
     @property
     def name(self) -> str:
-        """Its name without the folder."""
+        """The file name."""
         return self.path.rpartition("/")[2]
 
     @property
     def module(self) -> str:
-        """Its name without the folder and the ending."""
+        """The file name without extension."""
         return self.name.partition(".")[0]
 
     @property
@@ -48,7 +48,7 @@ class Source:
 
 
 def read(root: Path) -> list[Source]:
-    """Every Python file of the folders that hold code, in the order of their paths."""
+    """All Python files of the folders with code, by path."""
     return [
         Source(path.relative_to(root).as_posix(), path.read_text())
         for folder in FOLDERS

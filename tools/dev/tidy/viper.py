@@ -1,4 +1,4 @@
-"""Native code only in lib/slotmq/fast/*_viper.py, and two twins with the same names."""
+"""Native code is only in lib/slotmq/fast/*_viper.py, and both runtimes import the same names."""
 
 import ast
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ _CHOICES = ("fast/__init__.py", "fast/journal.py", "fast/record.py", "platform/s
 
 
 def check(sources: list[Source]) -> Iterator[Finding]:
-    """Viper where it does not belong, and runtimes that do not get the same."""
+    """Native code in other files, and names that only one runtime imports."""
     for source in sources:
         if source.path.startswith(_ON_BOARDS) and not _may_be_native(source):
             for name in sorted(set(_native_names(source.tree))):
-                what = "viper stands in fast/*_viper.py only"
+                what = "viper code belongs in fast/*_viper.py"
                 yield Finding("viper", f"{source.path}:{name}", what)
         if source.is_library and source.path.removeprefix(LIBRARY) in _CHOICES:
             yield from _check_branches(source)
@@ -36,12 +36,12 @@ def _native_names(tree: ast.AST) -> Iterator[str]:
 
 
 def _check_branches(runtime: Source) -> Iterator[Finding]:
-    """What one branch of `if MICROPYTHON` imports, the other must import too."""
+    """Names that only one branch of `if MICROPYTHON` imports."""
     branches = [node for node in runtime.tree.body if isinstance(node, ast.If)]
     for node in branches:
         odd = _names(node.body) ^ _names(node.orelse)
         for name in sorted(odd):
-            yield Finding("viper", f"{runtime.path}:{name}", "only one of the runtimes has it")
+            yield Finding("viper", f"{runtime.path}:{name}", "only one runtime imports it")
 
 
 def _names(body: list[ast.stmt]) -> set[str]:

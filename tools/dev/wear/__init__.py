@@ -1,1 +1,1 @@
-"""What persistence costs a flash chip, measured on 32-bit MicroPython with a chip in RAM."""
+"""Measures the flash wear by persistence, on 32-bit MicroPython with a flash chip in RAM."""

@@ -1,4 +1,4 @@
-"""`python -m slotmq_tools.dev.wear`: what a message costs a flash chip, and how long it lasts."""
+"""`python -m slotmq_tools.dev.wear`: flash wear of a message, and the lifetime of the chip."""
 
 import re
 import subprocess
@@ -16,14 +16,14 @@ _MEASURE = Path(__file__).with_name("measure_micropython.py")
 _HEAP_KB = 4096
 _CYCLES = 100_000
 _BLOCK = 4096
-# A region of a board's own, and all of a Pico W's file system
+# A raw region, and the file system of a Pico W
 _BLOCKS = {"flash": 64, "littlefs": 212}
 _YEAR_S = 365 * 86400
 _LINE = re.compile(r"^wear (\w+) (.*) (\d+) (\d+)$")
 
 
 class Wear(NamedTuple):
-    """Bytes that one message programs and erases."""
+    """Bytes that a message programs and erases."""
 
     medium: str
     traffic: str
@@ -32,7 +32,7 @@ class Wear(NamedTuple):
 
     @property
     def years(self) -> float | None:
-        """At one message a second, with every block for 100,000 erasures; None: for ever."""
+        """Lifetime at a message per second and 100,000 erasures of a block; None: no wear."""
         if not self.erased:
             return None
         return _BLOCKS[self.medium] * _BLOCK * _CYCLES / self.erased / _YEAR_S
@@ -55,7 +55,7 @@ def measure() -> list[Wear]:
 
 
 def markdown(found: list[Wear]) -> str:
-    """The table of docs/reliability.md: a row for each kind of traffic."""
+    """The table in docs/reliability.md: a row for each kind of traffic."""
     heads = ["a message of 64 bytes"]
     heads += [
         f"{medium}: {what}" for medium in _BLOCKS for what in ("programmed", "erased", "years")
@@ -85,7 +85,7 @@ def _years(years: float | None) -> str:
     help="Write the table into this file instead, between its markers.",
 )
 def main(file: Path | None) -> None:
-    """Measure what persistence costs a flash chip."""
+    """Measure the flash wear by persistence."""
     table = markdown(measure())
     if not file:
         click.echo(table)

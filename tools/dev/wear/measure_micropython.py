@@ -1,6 +1,6 @@
-# measure_micropython.py - the real loop and broker over a journal in a chip in RAM, with two
-# clients whose sessions are kept. For each medium and kind of traffic a line: bytes that a
-# message has programmed and erased, in hundredths.
+# measure_micropython.py - the real loop and broker with a journal on a flash chip in RAM, and two
+# clients with persistent sessions. Prints a line for each medium and kind of traffic: the bytes
+# that a message programs and erases, in hundredths.
 import sys
 
 import vfs
@@ -28,7 +28,7 @@ TRAFFIC = (
 
 
 class Chip:
-    """Counts what is programmed and erased."""
+    """A flash chip that counts programmed and erased bytes."""
 
     def __init__(self):
         self.data = bytearray(b"\xff" * (BLOCKS * SIZE))
@@ -57,14 +57,14 @@ class Chip:
 
 
 class Client:
-    """One end of a stream: says what a client of its kind must."""
+    """A client that answers as MQTT requires, and its stream."""
 
     def __init__(self, name):
         self.sent = (
             b"\x10" + bytes((12 + len(name),)) + b"\0\4MQTT\4\0\0\0\0" + bytes((len(name),))
         )
         self.sent += name
-        self.heard = b""
+        self.received = b""
         self.got = 0
 
     def readinto(self, buf, n):
@@ -77,7 +77,7 @@ class Client:
 
     def write(self, buf, off, n):
         heap.lift()
-        self.heard += buf[off : off + n]
+        self.received += buf[off : off + n]
         heap.drop()
         return n
 
@@ -85,10 +85,10 @@ class Client:
         pass
 
     def answer(self):
-        """Acknowledge what has come."""
-        while self.heard:
-            n = 2 + self.heard[1]
-            one, self.heard = self.heard[:n], self.heard[n:]
+        """Acknowledge received packets."""
+        while self.received:
+            n = 2 + self.received[1]
+            one, self.received = self.received[:n], self.received[n:]
             kind = one[0] >> 4
             if kind == 3:
                 self.got += 1
@@ -140,7 +140,7 @@ class World:
         client = Client(name)
         self.waiting.append(client)
         self.turn(3)
-        client.heard = b""
+        client.received = b""
         return client
 
     def turn(self, times=1):
@@ -163,7 +163,7 @@ def measure(chip, medium, qos, retain, at_once):
     reader, publisher = world.connect(b"reader"), world.connect(b"publisher")
     reader.sent += b"\x82\x08\0\1\0\3t/+\2"
     world.turn(3)
-    reader.heard = b""
+    reader.received = b""
     programmed, erased = chip.programmed, chip.erased
     for first in range(0, MESSAGES, at_once):
         for n in range(at_once):
@@ -173,7 +173,7 @@ def measure(chip, medium, qos, retain, at_once):
             publisher.answer()
             reader.answer()
     if reader.got < MESSAGES:
-        raise ValueError("not all of them came")
+        raise ValueError("messages were lost")
     world.broker.journal.medium.close()
     return [(now - before) * 100 // MESSAGES
             for now, before in ((chip.programmed, programmed), (chip.erased, erased))]  # fmt: skip
