@@ -33,7 +33,7 @@ class Disk:
     def __init__(self, left):
         self.left = left
         self.names = {}  # name: file
-        self.kept = {}  # the same, durable
+        self.durable = {}  # the names on the disk after a power cut
         self.waiting = []  # the names after each change since the last sync
         self.path = self
         self.space = 1 << 30  # bytes of all files together
@@ -96,9 +96,9 @@ class Disk:
     def fsync(self, what):
         self.step()
         if isinstance(what, File):
-            what.kept = bytes(what.data)
+            what.durable = bytes(what.data)
         else:
-            self.kept, self.waiting = dict(self.names), []
+            self.durable, self.waiting = dict(self.names), []
 
     def posix_fallocate(self, file, off, n):
         self.step()
@@ -139,7 +139,7 @@ class Disk:
 
     def after(self):
         """Every disk that a power cut now may leave."""
-        for names in [self.kept, *self.waiting]:
+        for names in [self.durable, *self.waiting]:
             for part in ("none", "half", "all", "garbage"):
                 disk = Disk(9999)
                 files = {file: File(disk, file.after(part)) for file in names.values()}
@@ -154,17 +154,17 @@ class File:
     def __init__(self, disk, data):
         self.disk = disk
         self.data = data
-        self.kept = b""
+        self.durable = b""
 
     def after(self, part):
         if part == "none":
-            return bytearray(self.kept)
+            return bytearray(self.durable)
         if part == "half":
-            n = (len(self.data) + len(self.kept)) // 2
-            return self.data[:n] + self.kept[len(self.data[:n]) :]
+            n = (len(self.data) + len(self.durable)) // 2
+            return self.data[:n] + self.durable[len(self.data[:n]) :]
         if part == "garbage":
-            more = max(0, len(self.data) - len(self.kept))
-            return bytearray(self.kept + garbage(more, more))
+            more = max(0, len(self.data) - len(self.durable))
+            return bytearray(self.durable + garbage(more, more))
         return bytearray(self.data)
 
 

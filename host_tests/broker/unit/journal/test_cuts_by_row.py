@@ -36,7 +36,7 @@ class Scene:
         play(self.stage, before)
         self.written = self.medium.written_bytes()
         self.generation = self.medium.current
-        self.start = len(self.medium.kept[self.generation])
+        self.start = len(self.medium.durable[self.generation])
         self.states = []
         self.note()
         play(self.stage, steps, self.note)
@@ -53,7 +53,7 @@ class Scene:
     def kinds(self):
         """{kind: number of records that the steps wrote}"""
         medium = self.medium
-        data = medium.kept[medium.current]
+        data = medium.durable[medium.current]
         at = self.start if medium.current == self.generation else 0
         found = {}
         while at < len(data):

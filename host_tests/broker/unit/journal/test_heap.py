@@ -134,9 +134,9 @@ class Counting(MemoryMedium):
     """Counts what is read."""
 
     def __init__(self, medium):
-        MemoryMedium.__init__(self, kept=medium.kept)
+        MemoryMedium.__init__(self, durable=medium.durable)
         self.bytes = self.reads = self.largest = 0
-        self.size = len(self.kept[self.current])
+        self.size = len(self.durable[self.current])
 
     def readinto(self, at, buf, n):
         self.bytes += n

@@ -69,13 +69,13 @@ class LimitsCase(JournalCase):
     def error_with(self, **values):
         """The power fails, and the broker starts with other limits; the error or None."""
         self.cut_power()
-        before = dict(self.medium.kept)
+        before = dict(self.medium.durable)
         more = {"max_packet": 308} if "message_bytes" in values else {}
         self.limits = tuple(dict(ROOMY, **dict(values, **more)).items())
         try:
             self.start()
         except OSError as error:
-            self.assertEqual(self.medium.kept, before)
+            self.assertEqual(self.medium.durable, before)
             return str(error)
         finally:
             self.limits = tuple(ROOMY.items())
@@ -177,9 +177,9 @@ class TestCompaction(LimitsCase):
     """A compaction does not replace a journal by one that no start could read."""
 
     def check_refused(self):
-        before = self.medium.after_the_cut().kept
+        before = self.medium.after_the_cut().durable
         self.broker.compact()
-        self.assertEqual(self.medium.after_the_cut().kept, before)
+        self.assertEqual(self.medium.after_the_cut().durable, before)
         self.assertEqual(self.broker.journal.failures, 1)
 
     def test_a_client_id_longer_than_the_buffer(self):

@@ -180,12 +180,12 @@ class TestExpired(Version3Case):
 class TestShared(Version3Case):
     def test_a_shared_subscription_needs_version_5(self):
         self.offline("s", "$share/g/t")
-        before = dict(self.medium.kept)
+        before = dict(self.medium.durable)
         for _ in range(2):
             with self.assertRaises(OSError) as caught:
                 self.reboot_to(3)
             self.assertIn("mqtt_versions 5", str(caught.exception))
-            self.assertEqual(self.medium.kept, before)
+            self.assertEqual(self.medium.durable, before)
         self.reboot_to(5)
         client = self.client("p")
         self.ask(client, publish("t", b"x", 1, 7), ack(PUBACK, 7))

@@ -24,7 +24,7 @@ class TestFastPath(unittest.TestCase):
         self.sessions = u16(4)
         self.sessions[CONN] = CLIENT
         defined = bytearray(8), bytearray(8)
-        self.o, self.kept = make(self.out, BLOCK, *defined, self.sessions, self.topics)
+        self.o, self.buffers = make(self.out, BLOCK, *defined, self.sessions, self.topics)
         self.defined = defined
         self.o[THIS] = KNOWN
         defined[1][CLIENT] = KNOWN

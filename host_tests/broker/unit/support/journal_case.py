@@ -59,7 +59,7 @@ class JournalCase(unittest.TestCase):
     def stop(self):
         """An orderly stop, and a start some time later."""
         self.world.loop.close()
-        self.medium = MemoryMedium(kept=self.medium.kept)
+        self.medium = MemoryMedium(durable=self.medium.durable)
         self.start()
 
     def wait(self, seconds):

@@ -12,10 +12,10 @@ class MemoryMedium:
     most = 1 << 20
     written = erased = 0
 
-    def __init__(self, capacity=1 << 20, kept=None):
+    def __init__(self, capacity=1 << 20, durable=None):
         self.capacity = capacity
-        self.kept = kept or {}  # generation: durable bytes
-        self.current = max(self.kept) if self.kept else 0
+        self.durable = durable or {}  # generation: durable bytes
+        self.current = max(self.durable) if self.durable else 0
         self.making = None
         self.is_open = True
         self.error = 28  # ENOSPC
@@ -26,7 +26,7 @@ class MemoryMedium:
 
     @property
     def end(self):
-        return len(self.kept[self._written()]) + len(self.lost)
+        return len(self.durable[self._written()]) + len(self.lost)
 
     def _written(self):
         # The generation that is written.
@@ -37,13 +37,13 @@ class MemoryMedium:
         return self.synced
 
     def generations(self):
-        return sorted(self.kept, reverse=True)
+        return sorted(self.durable, reverse=True)
 
     def open(self, generation):
         self.current = generation
 
     def readinto(self, at, buf, n):
-        found = self.kept[self.current][at : at + n]
+        found = self.durable[self.current][at : at + n]
         for i in range(len(found)):
             buf[i] = found[i]
         return len(found)
@@ -55,7 +55,7 @@ class MemoryMedium:
         with heap.lifted:
             self.is_open = True
             self.making = generation
-            self.kept[generation] = b""
+            self.durable[generation] = b""
             self.lost = b""
 
     def append(self, buf, off, n):
@@ -71,7 +71,7 @@ class MemoryMedium:
             self.synced += len(self.lost)
             done = self.lost[: self.power]
             self.power -= len(self.lost)
-            self.kept[self._written()] += done
+            self.durable[self._written()] += done
             if self.power < 0:
                 raise PowerCut
             self.lost = b""
@@ -82,7 +82,7 @@ class MemoryMedium:
             self.current = self.making
             self.making = None
             if before != self.current:
-                self.kept.pop(before, None)
+                self.durable.pop(before, None)
 
     def close(self):
         self.is_open = False
@@ -91,12 +91,12 @@ class MemoryMedium:
         if not generation:
             return None
         if not is_needed:
-            self.kept.pop(generation)
+            self.durable.pop(generation)
         return f"damaged-{generation}"
 
     def after_the_cut(self):
         """What the next start finds: not a generation that was begun and not finished."""
-        kept = dict(self.kept)
+        durable = dict(self.durable)
         if self.making is not None:
-            kept.pop(self.making, None)
-        return MemoryMedium(self.capacity, kept)
+            durable.pop(self.making, None)
+        return MemoryMedium(self.capacity, durable)
