@@ -229,8 +229,9 @@ class Device:
         self.last_refusal = ""
         self.online_ms = self.network.now()
         if self.filters:
-            wanted = [(text.encode(), self.group.subscribe_qos) for text in self.filters]
-            self.post(codec.subscribe(self.group.level, self.queue.new_id(), wanted), "subscribe")
+            qos: int = self.group.subscribe_qos
+            filters = [(text.encode(), qos) for text in self.filters]
+            self.post(codec.subscribe(self.group.level, self.queue.new_id(), filters), "subscribe")
         if self.group.keep_alive:
             self.network.after(self.group.keep_alive, self._ping, self.wire)
         if self.group.online_for:

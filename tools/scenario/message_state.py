@@ -11,10 +11,13 @@ if TYPE_CHECKING:
     from .network import Network
     from .tracker import Message, Receiver
 
-# States of a message for one of its receivers, until it is delivered: not handled by the broker,
-# in a queue, written to the connection, dropped since the connection accepted nothing, without a
-# subscribed connection; FULL + n: the table _TABLES[n] was full
-SENT, QUEUED, PASSED, BUSY, AWAY, FULL = range(6)
+# States of a message for one of its receivers, until it is delivered
+SENT = 0  # the broker has not handled it
+QUEUED = 1  # in a session's queue
+PASSED = 2  # QoS 0: written to the connection
+BUSY = 3  # QoS 0: the connection accepted nothing
+AWAY = 4  # QoS 0: the receiver was not subscribed yet
+FULL = 5  # QoS 0: FULL + n, the table _TABLES[n] was full
 _TABLES = ("messages", "message_bytes", "deliveries", "queued")
 
 # Causes of losses, explained; the first four are full tables
@@ -31,11 +34,11 @@ CAUSES = {
     "busy": "QoS 0: the receiver's connection was busy",
     "offline": "the receiver was not connected and has no stored session",
     "publisher": "QoS 0: the publisher was not connected",
-    "on the way in": "QoS 0: the publisher's connection broke",
-    "on the way out": "the receiver's connection broke, and it has no stored session",
+    "publisher_lost": "QoS 0: the publisher's connection broke",
+    "receiver_lost": "the receiver's connection broke, and it has no stored session",
     "refused": "the broker refused the message, see settings",
     "settings": "a setting refused the publisher or the receiver",
-    "room": "a full table refused the publisher or the receiver",
+    "full_table": "a full table refused the publisher or the receiver",
     "message_size_limit": "longer than settings.message_size_limit: the broker refused it",
     "max_packet_size": "longer than settings.max_packet_size: the publisher was disconnected",
     "max_qos": "settings.max_qos is lower: the publisher was disconnected",
@@ -144,7 +147,7 @@ class AtEnd(_Tables):
     def find(self, message: Message, receiver: Receiver, state: int, is_unsent: bool) -> str:
         """The cause of its loss; "": it still waits."""
         if state == SENT:
-            lost = "" if is_unsent else "on the way in" if not message.qos else "refused"
+            lost = "" if is_unsent else "publisher_lost" if not message.qos else "refused"
             return message.sender.forbidden[message.stream] or lost
         if state >= FULL or state == PASSED:
             return _passed(
@@ -199,6 +202,6 @@ def _absent(receiver: Receiver) -> str:
 def _passed(message: Message, receiver: Receiver, cause: str) -> str:
     """The cause where a written message did not arrive; "": it may still arrive."""
     if not all(device.was_online_since(message.due) for device in receiver.devices):
-        return "on the way out"
+        return "receiver_lost"
     in_transit = any(device.has_bytes_in_transit() for device in receiver.devices)
     return "" if in_transit else cause

@@ -20,7 +20,8 @@ def time(least: str = "1 ms", most: str = "3650 d") -> BeforeValidator:
         ms = value * 1000 if is_number else _with_unit(value, _MS)
         if ms is None or not bounds[0] <= ms <= bounds[1]:
             raise ValueError(expected)
-        return round(ms)
+        whole: int = round(ms)
+        return whole
 
     return BeforeValidator(parse)
 

@@ -142,7 +142,7 @@ class TableUsage:
         limit = self._limit("connections")
         if not device.full_limit:  # its connection was not even accepted
             self._reached(limit, device)
-        return "connections" if device.full_limit == limit else "room"
+        return "connections" if device.full_limit == limit else "full_table"
 
     def _reached(self, limit: str, device: Device | None) -> None:
         self._hit(limit, device.name if device else "")

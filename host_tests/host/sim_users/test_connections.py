@@ -28,7 +28,7 @@ def test_a_clean_session_does_not(simulated: Simulated) -> None:
     due, delivered, lost, _ = summary(outcome)
     assert (due, delivered + lost) == (600, 600)
     assert 98 <= lost <= 105
-    assert set(outcome.causes) <= {"on the way out", "offline"}
+    assert set(outcome.causes) <= {"receiver_lost", "offline"}
 
 
 def test_a_publisher_without_a_connection(simulated: Simulated) -> None:

@@ -57,4 +57,4 @@ def test_qos_0_is_lost_during_the_power_failure(simulated: Simulated) -> None:
     text = 'power_cut_first = "20 s"\n' + TEN.replace("qos = 1", "qos = 0")
     outcome = simulated(text)
     assert sum(outcome.causes.values()) == pytest.approx(80, abs=15)
-    assert set(outcome.causes) <= {"on the way in", "publisher", "offline", "on the way out"}
+    assert set(outcome.causes) <= {"publisher_lost", "publisher", "offline", "receiver_lost"}

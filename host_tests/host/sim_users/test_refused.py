@@ -112,7 +112,7 @@ sessions = "refuse"
     assert [hit.limit for hit in outcome.hits] == ["sessions"]
     late = group(outcome, "late").tally
     assert 11 <= late.due <= 12
-    assert late.lost == {"room": late.due}
+    assert late.lost == {"full_table": late.due}
 
 
 @pytest.mark.parametrize("qos", [0, 1])
