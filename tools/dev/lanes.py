@@ -48,17 +48,19 @@ def calls(lanes: tuple[str, ...], which: str) -> list[Call]:
 @click.option("--nightly", is_flag=True, help="Run only the tests that are run once a day.")
 @click.option(
     "--unsteady",
-    "kept",
+    "unsteady_file",
     type=click.Path(path_type=Path),
     help="A file that lists unsteady tests; those of earlier runs count, too.",
 )
-def main(lanes: tuple[str, ...], nightly: bool, kept: Path | None) -> None:
+def main(lanes: tuple[str, ...], nightly: bool, unsteady_file: Path | None) -> None:
     """Run these lanes of tests, and rerun each failed test alone."""
     outcome = rerun.run(calls(lanes, "nightly" if nightly else "not nightly"), CACHE)
-    earlier = kept.read_text().splitlines() if kept and kept.exists() else []
-    if kept:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text("".join(f"{test}\n" for test in [*earlier, *outcome.unsteady]))
+    earlier = (
+        unsteady_file.read_text().splitlines() if unsteady_file and unsteady_file.exists() else []
+    )
+    if unsteady_file:
+        unsteady_file.parent.mkdir(parents=True, exist_ok=True)
+        unsteady_file.write_text("".join(f"{test}\n" for test in [*earlier, *outcome.unsteady]))
     sys.exit(not rerun.report(outcome, earlier))
 
 

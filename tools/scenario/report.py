@@ -86,11 +86,11 @@ def delivered(outcome: Outcome) -> str:
     if not due:
         return "No message was due: no client had subscribed to what was published."
     lost, waiting = sum(outcome.causes.values()), outcome.total("waiting")
-    told = f"{done:,} of {due:,} messages ({_percent(done, due)}) were delivered"
+    line = f"{done:,} of {due:,} messages ({_percent(done, due)}) were delivered"
     late = outcome.total("late")
-    told += f", {late:,} of them later than {time_text(outcome.scenario.late_after)}" * (late > 0)
-    told += f"; {lost:,} ({_percent(lost, due)}) were lost" if lost else "; none was lost"
-    return told + (f"; {waiting:,} are still queued." if waiting else ".")
+    line += f", {late:,} of them later than {time_text(outcome.scenario.late_after)}" * (late > 0)
+    line += f"; {lost:,} ({_percent(lost, due)}) were lost" if lost else "; none was lost"
+    return line + (f"; {waiting:,} are still queued." if waiting else ".")
 
 
 def _percent(part: int, whole: int) -> str:
@@ -126,16 +126,16 @@ def _remedy(outcome: Outcome, limit: str) -> str:
         now = outcome.scenario.settings[limit]
         return f"settings.{limit} is {now}; raise it, up to limit connections."
     now = getattr(outcome.limits, limit)
-    told = f"limit {limit} is {now:,}"
+    line = f"limit {limit} is {now:,}"
     more = _twice(outcome, limit)
     if limit == "connections" and outcome.scenario.board != "HOST":
         return (
-            f"{told}, since the board has no more sockets. A client with sleeps = true uses one"
+            f"{line}, since the board has no more sockets. A client with sleeps = true uses one"
             " only while it sends."
         )
     if more == 0:
-        return told + "; a higher one needs no RAM, but more deliveries and messages."
-    return told + (f"; twice as much needs {more:,} bytes more." if more else "; raise it.")
+        return line + "; a higher one needs no RAM, but more deliveries and messages."
+    return line + (f"; twice as much needs {more:,} bytes more." if more else "; raise it.")
 
 
 def _twice(outcome: Outcome, limit: str) -> int | None:
@@ -147,30 +147,30 @@ def _twice(outcome: Outcome, limit: str) -> int | None:
 
 
 def _ram(outcome: Outcome) -> str:
-    told = f"RAM: the tables need {outcome.ram_bytes:,} bytes"
+    line = f"RAM: the tables need {outcome.ram_bytes:,} bytes"
     if not outcome.available:
-        return told + "."
-    told += f" of the {outcome.available:,} that are free after a start"
+        return line + "."
+    line += f" of the {outcome.available:,} that are free after a start"
     if outcome.fits:
-        return told + "."
+        return line + "."
     owner = max(outcome.ram, key=lambda row: row[1])[0]
-    return f"{told}: THE BOARD WOULD NOT START. The largest part is {owner}."
+    return f"{line}: THE BOARD WOULD NOT START. The largest part is {owner}."
 
 
 def _wear(outcome: Outcome) -> str:
     wear = outcome.wear
     assert wear
-    told = f"Flash, as {_MEDIA[wear.medium]}: {wear.commits:,} commits,"
-    told += f" {wear.programmed:,} bytes programmed, {wear.erased:,} erased"
+    line = f"Flash, as {_MEDIA[wear.medium]}: {wear.commits:,} commits,"
+    line += f" {wear.programmed:,} bytes programmed, {wear.erased:,} erased"
     if wear.medium == "littlefs":
-        told += " (an estimate from measurements)"
+        line += " (an estimate from measurements)"
     if wear.years is None or wear.raw_years is None:
-        return told + "; no wear."
-    told += f": {_years(wear.years)} at this rate"
+        return line + "; no wear."
+    line += f": {_years(wear.years)} at this rate"
     if wear.medium == "littlefs":
-        told += "; in a raw region of 256 KB, which stock firmware does not have, "
-        told += _years(wear.raw_years)
-    return told + "."
+        line += "; in a raw region of 256 KB, which stock firmware does not have, "
+        line += _years(wear.raw_years)
+    return line + "."
 
 
 def _years(years: float) -> str:

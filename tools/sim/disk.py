@@ -25,7 +25,7 @@ class Disk:
         self.is_littlefs = is_littlefs
         self.numbers = numbers
         self.names = {}  # what programs see: name -> File
-        self.kept = {}  # what is on the medium
+        self.stored = {}  # what is on the medium
         self.waiting = []  # the names after each change since
         self.is_on = True
         self.operations = 0
@@ -145,7 +145,7 @@ class Disk:
         if isinstance(what, File):
             what.sync()
         elif not self.step():
-            self.kept, self.waiting = dict(self.names), []
+            self.stored, self.waiting = dict(self.names), []
         else:
             self.die()
 
@@ -159,7 +159,7 @@ class Disk:
 
     def _changed(self):
         if self.is_littlefs:
-            self.kept = dict(self.names)
+            self.stored = dict(self.names)
         else:
             self.waiting.append(dict(self.names))
 
@@ -180,14 +180,14 @@ class Disk:
         found = Disk(self.is_littlefs, numbers)
         found.most = self.most
         at = numbers.below(len(self.waiting) + 1)
-        names = self.waiting[at - 1] if at else self.kept
+        names = self.waiting[at - 1] if at else self.stored
         files = {}
         for name in sorted(names):
             file = names[name]
             if id(file) not in files:
                 files[id(file)] = File(found, file.after(numbers))
             found.names[name] = files[id(file)]
-        found.kept = dict(found.names)
+        found.stored = dict(found.names)
         return found
 
     def rot(self, bits):

@@ -29,12 +29,12 @@ class Fat(Disk):
         numbers = self.numbers
         found = Fat(numbers)
         found.most = self.most
-        for name in sorted(self.kept):
-            data = self.kept[name].after(numbers)
+        for name in sorted(self.stored):
+            data = self.stored[name].after(numbers)
             damage = numbers.below(4) if self.is_torn else 0
             if damage == 2:
                 data = data[: numbers.below(len(data) // _SECTOR + 1) * _SECTOR]
             if damage < 3:
                 found.names[name] = File(found, data)
-        found.kept = dict(found.names)
+        found.stored = dict(found.names)
         return found
