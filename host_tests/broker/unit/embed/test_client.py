@@ -281,7 +281,3 @@ class TestHooksThatPublish(unittest.TestCase):
             expected = [(b"here/c", b"yes", 1), (b"t", b"p", 1)]
             self.assertEqual(sorted(client.messages), expected)
             self.assertEqual(broken(world.broker), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -236,7 +236,3 @@ class TestPublish(Case):
         taken = [self.broker.publish("t", "x", 1) for _ in range(6)]
         self.assertEqual(taken, [True] * 4 + [False] * 2)
         self.assertEqual(self.broker.messages.refused, 2)
-
-
-if __name__ == "__main__":
-    unittest.main()

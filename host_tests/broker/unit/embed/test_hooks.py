@@ -139,7 +139,3 @@ class TestWithoutHeap(unittest.TestCase):
         other.send(b"\xc0\0")
         world.turn()
         self.assertEqual(other.packets(), [b"\xd0\0"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -274,7 +274,3 @@ class TestDuringATurn(unittest.TestCase):
         world.broker.subscribe("u", lambda *_: None)
         world.turn(2)
         self.assertEqual(broken(world.broker), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -118,7 +118,3 @@ class TestInterrupts(unittest.TestCase):
         step()
         self.world.turn(2)
         self.assertEqual(len(self.client.packets()), 16)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -138,7 +138,3 @@ class TestApplication(unittest.TestCase):
     def test_what_start_returns_must_be_of_use(self):
         with self.assertRaises(TypeError):
             self.run_it("def start(broker):\n return 5\n")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,5 @@
 """The firmware's start: what it needs, and what it leaves in memory."""
 
-import unittest
-
 from boot_case import HOST, Case, boot, starts
 
 
@@ -148,7 +146,3 @@ class TestBoot(Case):
         with self.assertRaises(KeyboardInterrupt):
             starts.run(self.folder)
         self.assertEqual(self.files(), ["network.json"])
-
-
-if __name__ == "__main__":
-    unittest.main()

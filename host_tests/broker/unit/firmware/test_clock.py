@@ -275,7 +275,3 @@ class TestClock(unittest.TestCase):
         clock.step(200)
         self.assertTrue(clock.is_set)
         self.assertEqual(broker.published, [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -81,7 +81,3 @@ class TestAnswer(unittest.TestCase):
             for value in (0, 1, 0x3F, 0x40, 0x80, 0xC0, 0xFF):
                 found = dns.answer(GOOD[:at] + bytes((value,)) + GOOD[at + 1 :], ASKED)
                 self.assertTrue(found is None or found == "" or found.count(".") == 3)
-
-
-if __name__ == "__main__":
-    unittest.main()

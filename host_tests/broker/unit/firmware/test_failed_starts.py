@@ -1,7 +1,5 @@
 """Failed starts: how they are counted, what is stored, and when safe mode begins."""
 
-import unittest
-
 from boot_case import HOST, Case, Reset, boot, starts
 
 
@@ -117,7 +115,3 @@ class TestFailedStarts(Case):
         self.assertEqual((pause, networked), (120, True))
         with open(self.folder + "slotmq.boots") as file:  # noqa: PTH123
             self.assertEqual(file.read(), "-")
-
-
-if __name__ == "__main__":
-    unittest.main()

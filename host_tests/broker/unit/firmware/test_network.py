@@ -276,7 +276,3 @@ class TestOthers(Case):
         link = self.links.make({"link": "host"})
         link.start(0)
         self.assertTrue(link.up and not link.step(0))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -75,7 +75,3 @@ class TestFakes(unittest.TestCase):
             refused(ValueError, network.hostname, "x" * 33)
             network.hostname("shed")
             self.assertEqual((network.hostname(), network.country()), ("shed", "XX"))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -53,7 +53,3 @@ class TestWatchdogLed(unittest.TestCase):
         led = self.watch.Led("none")
         led.show(self.watch.UP)
         self.assertEqual(Pin.changes, [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -102,7 +102,3 @@ class TestWifiOptions(unittest.TestCase):
             idf.give(taken)
             self.run_for(32)
             self.assertTrue(self.link.up)
-
-
-if __name__ == "__main__":
-    unittest.main()

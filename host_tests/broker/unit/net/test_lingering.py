@@ -3,10 +3,10 @@
 import sys
 
 import packets5
+from broker_case import BrokerCase
 from fakes import Client, Listener, Stream
 from packets import PINGREQ, connect
 from tables import counts
-from turns5_case import Turns5
 
 from slotmq import Limits
 
@@ -30,7 +30,7 @@ def noted(stream):
     return None if sys.implementation.name == "micropython" else len(stream.received)
 
 
-class Lingering(Turns5):
+class Lingering(BrokerCase):
     def setUp(self):
         self.start(Limits(connections=3))
 

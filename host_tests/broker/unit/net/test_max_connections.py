@@ -74,7 +74,3 @@ class TestListeners(unittest.TestCase):
         quotas = [listener.quota for listener in self.world.loop.listeners.listeners]
         self.assertIs(quotas[1], quotas[2])
         self.assertEqual([quota[1:] for quota in quotas], [[0, 0]] * 3)
-
-
-if __name__ == "__main__":
-    unittest.main()

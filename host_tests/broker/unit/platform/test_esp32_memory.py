@@ -117,7 +117,3 @@ class TestHeapCheck(unittest.TestCase):
             self.assertTrue("and 19760 are left for them" in str(refused.exception))
         finally:
             start.sys, start.borrow, start.MICROPYTHON, start._heap, start.gc = kept
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -200,7 +200,3 @@ class TestLockedHeap(unittest.TestCase):
                 self.world.turn(4)
                 self.reader.answer()
                 self.assertEqual(self.reader.messages[-1], (f"t{qos}".encode(), b"again", qos))
-
-
-if __name__ == "__main__":
-    unittest.main()

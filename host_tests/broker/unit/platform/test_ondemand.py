@@ -37,7 +37,3 @@ class TestTake(unittest.TestCase):
         with self.assertRaises(MemoryError):
             ondemand.take("config.policies", 0)
         self.assertFalse("slotmq.config.policies" in sys.modules)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -251,7 +251,3 @@ class TestPorts(unittest.TestCase):
                 self.assertEqual(client.packets(), [CONNACK])
                 client.peer.reset()
                 world.run(300)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -63,7 +63,3 @@ class TestLwip(unittest.TestCase):
         after = [board.mem16[block + 2 * k] for k in range(100)]
         found = [k for k in range(99) if before[k] - after[k] == 300 and after[k + 1] == 1]
         self.assertEqual(found, [72])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -29,7 +29,7 @@ class Journal:
     """One that cannot write."""
 
     whole = False
-    reserve_end = 0
+    limit = 0
 
     def __init__(self, always):
         self.always = always
@@ -313,7 +313,3 @@ class TestPressure(PressureCase):
             self.assertTrue(len(heard) > 10)
             self.assertEqual(len(heard), len(quick.messages))  # none came twice
             self.world.end()
-
-
-if __name__ == "__main__":
-    unittest.main()

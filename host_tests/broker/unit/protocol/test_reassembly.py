@@ -417,7 +417,3 @@ class TestKeepAlive(Reassembly):
         self.assertFalse(client.stream.closed)
         self.tenths(17)
         self.assertTrue(client.stream.closed)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,15 +1,13 @@
 """A packet whose handling raises or is refused leaves no half-done state: no QoS 2 id without its
 message, no takeover by a client that is then refused, no lost bytes."""
 
-import unittest
-
 import packets
 import packets5
+from broker_case import BrokerCase
 from fakes import Client, Listener, Stream
 from memory_medium import MemoryMedium
 from packets import PUBCOMP, PUBREC, PUBREL, ack, connect
 from tables import counts
-from turns5_case import Turns5
 
 from slotmq import Limits
 from slotmq.delivery import routing as deliver
@@ -39,7 +37,7 @@ class Hooks:
         return True
 
 
-class TestReceived(Turns5):
+class TestReceived(BrokerCase):
     """A QoS 2 id counts as received once its message is stored, and until that went out."""
 
     def begin(self, delivery, said):
@@ -111,7 +109,7 @@ class TestReceived(Turns5):
                 self.deliver(client, said)
 
 
-class TestTakeover(Turns5):
+class TestTakeover(BrokerCase):
     """A connection is taken over by one that is let in, and by no other."""
 
     def check(self, newcomer, refused):
@@ -204,7 +202,7 @@ class Commits:
         return self.works()
 
 
-class TestWriting(Turns5):
+class TestWriting(BrokerCase):
     """What waits to be written leaves in the next turn, whatever was raised before it."""
 
     def test_a_commit_that_finds_no_heap(self):
@@ -222,7 +220,3 @@ class TestWriting(Turns5):
                 self.assertEqual(len(reader.packets()), 1)
                 self.broker.journal.commit = commits.works
                 self.tearDown()
-
-
-if __name__ == "__main__":
-    unittest.main()

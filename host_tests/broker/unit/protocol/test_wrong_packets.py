@@ -183,7 +183,3 @@ class TestVersion31(Case):
             said = packet(first, body)
             self.assertEqual(self.say(client, said[:1]), [])
             self.assertEqual(self.say(client, said[1:]), [answer])
-
-
-if __name__ == "__main__":
-    unittest.main()

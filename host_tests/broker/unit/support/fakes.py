@@ -1,11 +1,11 @@
 # fakes.py - what a Loop is given instead of sockets: a clock, a poller, streams.
 #
-# The loop is the real one. A stream does what its `read` and `write` say: functions
-# that are asked before each call and answer how many bytes may pass at most, None for
-# "nothing now", or raise OSError.
+# The loop is the real one. Before each read and write a stream calls its function `read` or
+# `write_some`, which returns how many bytes may pass at most, or None for "nothing now", or raises
+# OSError.
 #
-# The loop runs with MicroPython's heap locked, and what stands here allocates: it lifts
-# the lock as an application's callback does.
+# The loop runs with MicroPython's heap locked. These fakes allocate, so they lift the lock as an
+# application's callback does.
 from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, connect, read_publish, split
 
 from slotmq.net.loop import Loop
@@ -42,7 +42,7 @@ class Stream:
         self.ended = False
         self.closed = False
         self.sock = self  # for half_close() on CPython
-        self.extra = 0  # events to report whatever was asked for
+        self.extra = 0  # events that the poller reports in any case
         self.writes = 0
 
     def readinto(self, buf, n=None):
@@ -146,7 +146,7 @@ class World:
         self.clock = Clock()
         self.poller = Poller()
         self.listener = Listener()
-        self.exhausted = 0  # how often a test has seen to that; None: as often as it may be
+        self.exhausted = 0  # allocations with the heap locked that a test causes; None: any number
         broker.loop = self.loop = Loop(broker, self.poller, self.clock)
         self.loop.listeners.add(self.listener, self.listener.accept)
 
@@ -154,15 +154,20 @@ class World:
         for _ in range(times):
             self.clock.ms += ms
             self.loop.turn(0)
-            told = self.broker.loop.exhausted if self.exhausted is None else self.exhausted
-            assert self.broker.loop.exhausted == told, "an allocation with the heap locked"
+            if self.exhausted is not None:
+                assert self.loop.exhausted == self.exhausted, "an allocation with the heap locked"
+
+    def come(self, first, turns=3, stream=None, listener=None):
+        """A new connection that sends these bytes."""
+        client = Client(stream or Stream())
+        (listener or self.listener).waiting.append(client.stream)
+        client.send(first)
+        self.turn(turns)
+        return client
 
     def client(self, name, stream=None, **options):
-        """A client that is connected, whatever its stream does later."""
-        client = Client(stream or Stream())
-        self.listener.waiting.append(client.stream)
-        client.send(connect(name, **options))
-        self.turn(2)
+        """A connected client of version 3.1.1."""
+        client = self.come(connect(name, **options), 2, stream)
         assert client.packets() == [b"\x20\x02\0\0"]
         return client
 
@@ -177,13 +182,13 @@ class Client:
         self.stream.sent += data
 
     def packets(self):
-        """The whole packets that have come since it was last asked."""
+        """The whole packets that have come since the last call."""
         found, size = split(self.stream.received[self._read :])
         self._read += size
         return found
 
     def answer(self):
-        """Take what has come and acknowledge it as a client must; other packets."""
+        """Acknowledge the messages that have come; return the other packets."""
         rest = []
         for data in self.packets():
             if data[0] >> 4 == 3:

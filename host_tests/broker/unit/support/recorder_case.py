@@ -6,7 +6,7 @@ from binascii import crc32, hexlify
 from struct import unpack
 
 import scratch
-from turns5_case import Turns5
+from broker_case import BrokerCase
 
 from slotmq import Limits
 from slotmq.fast import Names
@@ -105,7 +105,7 @@ class RecorderCase(unittest.TestCase):
             os.remove(files.path(rec, segment))  # noqa: PTH107
 
 
-class BrokerRecorderCase(Turns5):
+class BrokerRecorderCase(BrokerCase):
     def start(self, limits=None, remote=False, interval=10, **settings):
         super().start(limits, **settings)
         interceptor = attach(self.broker, remote_admin=remote, record_flush_interval=interval)

@@ -3,8 +3,6 @@
 Turns of the real loop cross the first boundary, one in the middle and the last one. Each timer
 fires at the same time as without a boundary."""
 
-import unittest
-
 import packets
 import packets5
 from epoch_case import EPOCH, LEAST, MOST, NEVER, TIMES, EpochCase
@@ -219,6 +217,3 @@ class TestConnections(EpochCase):
 
 
 del EpochCase
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,8 +1,8 @@
 """MQTT 5.0: topics longer than the outgoing buffer, and the packets after them."""
 
 import packets5
+from broker_case import BrokerCase
 from packets import PINGREQ, PUBACK, PUBCOMP, PUBREC, PUBREL, ack, connect, publish, subscribe
-from turns5_case import Turns5
 
 from slotmq import Limits
 
@@ -57,7 +57,7 @@ def slowly(some):
     return write
 
 
-class TestLongTopics(Turns5):
+class TestLongTopics(BrokerCase):
     def setUp(self):
         self.start(Limits(tx_bytes=TX, max_packet=2048))
         self.broker.now = 1000

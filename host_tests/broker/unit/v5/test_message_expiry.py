@@ -1,9 +1,9 @@
 """Message Expiry Interval of any size is reduced by the seconds that a message waited."""
 
 import packets5
+from broker_case import BrokerCase
 from journal_case import JournalCase
 from packets import PUBACK, ack
-from turns5_case import Turns5
 
 from slotmq import Limits
 
@@ -74,7 +74,7 @@ class Clients:
         return found
 
 
-class TestQueued(Turns5, Clients):
+class TestQueued(BrokerCase, Clients):
     ends = ("", "x" * 200)  # larger than the outgoing buffer
 
     def setUp(self):

@@ -1,6 +1,7 @@
 """MQTT 5.0 through the real loop: QoS 0 without a slot."""
 
 import packets5
+from broker_case import BrokerCase
 from fakes import anything
 from packets import (
     connect,
@@ -8,7 +9,6 @@ from packets import (
     subscribe,
     text,
 )
-from turns5_case import Turns5
 
 from slotmq import Limits
 
@@ -17,7 +17,7 @@ METHOD = b"\x15" + text("any")
 FOREVER = b"\xff\xff\xff\xff"
 
 
-class TestNoSlot(Turns5):
+class TestNoSlot(BrokerCase):
     """QoS 0 asks for no message slot where the sockets take it."""
 
     def test_a_long_message_with_a_full_table_reaches_every_version(self):

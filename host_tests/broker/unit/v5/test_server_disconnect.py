@@ -1,9 +1,9 @@
 """The broker sends nothing after its DISCONNECT [5.0, 3.14]."""
 
 import packets5
+from broker_case import BrokerCase
 from fakes import ERR, HUP
 from packets import PINGREQ, PUBREL, ack, connect, publish
-from turns5_case import Turns5
 
 from slotmq import Limits
 
@@ -12,7 +12,7 @@ def broken_pipe(n):
     raise OSError(32)
 
 
-class TestServerDisconnect(Turns5):
+class TestServerDisconnect(BrokerCase):
     """Nothing follows a DISCONNECT to a client [3.14.4-1], whatever the turn brings yet."""
 
     BAD = b"\xf3\0"

@@ -29,7 +29,7 @@ class TestAliases(unittest.TestCase):
     def outgoing(self, conn, topic):
         """(alias, does the client know it?)"""
         alias = self.aliases.outgoing(conn, bytearray(b"xx" + topic), 2, len(topic))
-        return alias, self.aliases.is_known[0]
+        return alias, self.aliases.found[0]
 
     def give(self, conn, alias, topic):
         return self.aliases.give(conn, alias, bytearray(b"xx" + topic), 2, len(topic))

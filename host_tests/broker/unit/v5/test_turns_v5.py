@@ -1,6 +1,7 @@
 """MQTT 5.0 through the loop: answers that fill a buffer, long times, the end of connections."""
 
 import packets5
+from broker_case import BrokerCase
 from packets import (
     PINGREQ,
     PINGRESP,
@@ -13,7 +14,6 @@ from packets import (
     subscribe,
     text,
 )
-from turns5_case import Turns5
 
 from slotmq import Limits, Settings
 
@@ -32,7 +32,7 @@ class Hooks:
         pass
 
 
-class TestSpace(Turns5):
+class TestSpace(BrokerCase):
     """A read of any bytes is answered within the outgoing buffer."""
 
     def check(self, said, before=b""):
@@ -85,7 +85,7 @@ class TestSpace(Turns5):
         self.check(packets5.connect("b", METHOD) + again + PINGREQ * 300)
 
 
-class TestTimes(Turns5):
+class TestTimes(BrokerCase):
     def test_the_longest_will_delay(self):
         will = ("t", "x", 1, b"\x18" + FOREVER)
         client = self.come(packets5.connect("a", will=will, expiry=0xFFFFFFFF))
@@ -129,7 +129,7 @@ class TestTimes(Turns5):
                 self.assertEqual(self.broker.messages.count[0], 0)
 
 
-class TestEnds(Turns5):
+class TestEnds(BrokerCase):
     def test_a_stop_closes_every_connection(self):
         clients = [self.come(packets5.connect("a")), self.come(connect("b"))]
         clients.append(self.come(packets5.connect("c") + PINGREQ + b"\xf7\0"))  # it lingers
@@ -196,7 +196,7 @@ class Hook:
         return self.code
 
 
-class TestRefusals(Turns5):
+class TestRefusals(BrokerCase):
     def test_whatever_number_a_hook_answers(self):
         """Version 3 has codes up to 5; version 5 has none below 0x80."""
         logged = []
@@ -225,7 +225,7 @@ class TestRefusals(Turns5):
             self.assertEqual(answer[3] == 0x9C, code in (0x88, 0x97, 3))
 
 
-class TestLog(Turns5):
+class TestLog(BrokerCase):
     def reason(self, will, code):
         """Why a client has left, in the words of the log."""
         logged = []

@@ -45,7 +45,7 @@ class Version5Case(unittest.TestCase):
         slot = self.sessions.take(name, 0, len(name))
         self.sessions.left[slot] = self.broker.now
         self.five.set_expiry(self.broker, slot, expiry)
-        self.five.mark_session(self.broker, slot)
+        self.five.take(self.broker, slot)
         self.five.note_due(self.broker, slot)
         return slot
 

@@ -1,7 +1,8 @@
-# turns5_case.py - a broker with its real loop, for clients of MQTT 5.0.
+# broker_case.py - a broker with its real loop and clients on fake streams. After each test the
+# tables are consistent, and as empty as before it.
 import unittest
 
-from fakes import Client, Stream, World
+from fakes import Stream, World
 from invariants import broken
 from tables import counts
 
@@ -9,14 +10,17 @@ from slotmq import Broker, Limits, Settings
 from slotmq.delivery import lifecycle
 
 
-class Turns5(unittest.TestCase):
-    def start(self, limits=None, **settings):
-        self.world = World(Broker(limits or Limits(), Settings(sys_interval=0, **settings)))
-        self.broker = self.world.broker
-        self.at_first = counts(self.broker)
+class BrokerCase(unittest.TestCase):
+    LIMITS = {}  # noqa: RUF012
 
     def setUp(self):
         self.start()
+
+    def start(self, limits=None, **settings):
+        settings = {"sys_interval": 0} | settings
+        self.world = World(Broker(limits or Limits(**self.LIMITS), Settings(**settings)))
+        self.broker = self.world.broker
+        self.at_first = counts(self.broker)
 
     def tearDown(self):
         self.assertEqual(broken(self.broker), [])
@@ -35,12 +39,9 @@ class Turns5(unittest.TestCase):
         self.assertLessEqual(n, self.broker.limits.tx_bytes)
         return n
 
-    def come(self, said, turns=3):
-        client = Client(Stream(write=self.written))
-        self.world.listener.waiting.append(client.stream)
-        client.send(said)
-        self.world.turn(turns)
-        return client
+    def come(self, first, turns=3):
+        """A new connection that sends these bytes."""
+        return self.world.come(first, turns, Stream(write=self.written))
 
     def wait(self, seconds):
         self.world.turn(seconds * 10, ms=100)
