@@ -165,9 +165,9 @@ class Broker:
             deliveries.is_pending[session] = 0
             conn = self.sessions.conn[session]
             if conn != _NONE:
-                self.send_waiting(conn)
+                self.resume(conn)
 
-    def send_waiting(self, conn):
+    def resume(self, conn):
         """Send what waits for space in tx or in the window: a chunked send, deliveries, retained
         messages."""
         session = self.conns.session[conn]
@@ -187,7 +187,7 @@ class Broker:
         for conn in range(self.conns.top):
             session = self.conns.session[conn]
             if session != _NONE and self.sessions.scans[session]:
-                self.send_waiting(conn)
+                self.resume(conn)
 
     def detach_ending(self):
         """Detach connections that are ending from their sessions now, since a slot is needed."""
@@ -220,7 +220,7 @@ class Broker:
             failed = None
         elif failed:
             self.loop.exhausted += 1
-        ondemand.log_event(self, "out_of_heap", conn, failed)
+        ondemand.log_event(self, "no_heap", conn, failed)
         self.reading = _NONE
         self.no_commit = 0
         if reading is None:

@@ -19,9 +19,9 @@ def apply_settings(broker):
     if broker.journal and min(window[0], _NONE) > broker.journal.window:
         broker.journal.whole = False  # the journal's window is written by the next compaction
     window[1] = s.max_queued_messages or limits.queued
-    broker.retained.percent = min(s.max_session_share, s.max_offline_share)
+    broker.retained.share = min(s.max_session_share, s.max_offline_share)
     broker.retained.set_quotas(0)
-    broker.deliveries.count[5] = broker.deliveries.slots * broker.retained.percent // 100
+    broker.deliveries.count[5] = broker.deliveries.slots * broker.retained.share // 100
     broker.max_qos = s.max_qos
     broker.queue_qos0 = s.queue_qos0_messages
     broker.upgrade_qos = s.upgrade_outgoing_qos
@@ -51,9 +51,7 @@ def _choose_fast_path(broker):
     # fast_path: fast_columns, or None while each packet must be looked at, for instance to log it
     short = broker.plain and broker.max_qos == 2 and not broker.queue_qos0
     short = short and not broker.subscriptions.every and not broker.log_mask & _DEBUG
-    short = (
-        short and not broker.journal_full and not (broker.journal and broker.journal.reserve_end)
-    )
+    short = short and not broker.journal_full and not (broker.journal and broker.journal.limit)
     broker.fast_path = broker.fast_columns if short else None
 
 

@@ -41,7 +41,7 @@ class Real:
         while self.stayed + STAY <= until:
             self.stayed += STAY
             self.at(self.stayed)
-            segments.time_passes(SimpleNamespace(rec=self.rec), 0, 0)
+            segments.time(SimpleNamespace(rec=self.rec), 0, 0)
         self.at(until)
 
     def at(self, uptime: int) -> None:

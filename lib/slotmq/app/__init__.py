@@ -46,7 +46,7 @@ def _start(app, argv):
         headline = borrow("app.start", "start", app, list(argv))
         # One step after the other: each uses the heap that the one before it has freed.
         if "record" in app.lines:
-            borrow("recorder.start", "prepare", app)
+            borrow("recorder.start", "make", app)
         if app.settings.persistence:
             borrow("journal.start", "start", app)
         app.lines = {}

@@ -11,7 +11,7 @@
 # finish() checks what needs the whole file. Loaded at the start and for a reload; owns nothing;
 # allocates.
 from slotmq.config.capacities import fields
-from slotmq.config.policies import WHEN_FULL, connack, rows, tables
+from slotmq.config.policies import WHEN_FULL, connack, rows, sized
 from slotmq.config.settings import ConfError, Settings
 from slotmq.platform import log
 from slotmq.platform.runtime import const
@@ -199,7 +199,7 @@ class _Reader:
         # With a listener configured, anonymous clients need an explicit yes, as in mosquitto 2.
         if "allow_anonymous" not in self.lines:
             settings.allow_anonymous = not settings.listeners
-        for key, limit in tables():
+        for key, limit in sized():
             self.fits(self.lines.get(key), key, getattr(settings, key), limit)
         key, wrong = connack(settings, self.limits)
         if wrong:

@@ -31,7 +31,7 @@ def rows(text):
     return [line.split() for line in text.split("\n")[:-1]]
 
 
-def tables():
+def sized():
     """[setting, its limit] for each line of _TABLE_OF."""
     return rows(_TABLE_OF)
 
@@ -48,7 +48,7 @@ def check(settings, limits):
             raise ValueError("when_full %s: one of %s" % (row[0], row[1:]))
     if len(settings.auto_id_prefix) > 15:
         raise ValueError("auto_id_prefix: at most 15 bytes")
-    for name, limit in tables():
+    for name, limit in sized():
         size = getattr(limits, limit)
         if getattr(settings, name) > size:
             raise ValueError("%s: at most %d, see limit %s" % (name, size, limit))

@@ -41,7 +41,7 @@ def set_message(broker, buf, topic, topic_len, msg):
 
 def start_scan(broker, session, sub):
     """A new subscription is owed the retained messages [3.3.1-6]: mark it for scan(), which
-    Broker.send_waiting() calls once the packet is handled."""
+    Broker.resume() calls once the packet is handled."""
     subs = broker.subscriptions
     if not subs.scan[sub]:
         broker.sessions.scans[session] += 1

@@ -18,7 +18,7 @@ def retry(broker):
             if broker.now - sessions.progress[session] >= interval:
                 sessions.progress[session] = broker.now
                 sessions.cursor[session] = sessions.head[session]
-                broker.send_waiting(conn)
+                broker.resume(conn)
 
 
 def _has_sent(broker, session):

@@ -234,7 +234,7 @@ def is_refused(broker, slot, qos):
     if not broker.journal_full or not qos:
         return False
     with heap.lifted:
-        needs = ondemand.take("journal.compaction", broker.now).needs_journal(broker, slot)
+        needs = ondemand.take("journal.compaction", broker.now).needs_row(broker, slot)
     return needs and refuse(broker)
 
 

@@ -63,7 +63,7 @@ class Client:
         name = filter_of(broker, topic_filter, callback, qos)
         subs = broker.subscriptions
         full = subs.refused + subs.nodes_refused
-        code = self._exchange_with_id(0x82, field(name) + bytes((qos,)))
+        code = self._request(0x82, field(name) + bytes((qos,)))
         if code is not None and code > 2:
             if full == subs.refused + subs.nodes_refused:
                 raise OSError(_EACCES, "may_subscribe forbids it")
@@ -81,7 +81,7 @@ class Client:
         """Forget the filter and its callbacks."""
         name = filter_of(self.interceptor.broker, topic_filter, filter_of, 0)
         self._callbacks = [each for each in self._callbacks if each[0] != name]
-        self._exchange_with_id(0xA2, field(name))
+        self._request(0xA2, field(name))
 
     def publish(self, topic, payload=b"", qos=0, retain=False):
         """Publish. False: may_publish forbids it, or a table is full; nobody receives it.
@@ -90,7 +90,7 @@ class Client:
         broker = self.interceptor.broker
         if not self.is_connected:
             raise OSError(_ENOTCONN)
-        local.forbid_in_packet(broker)
+        local.check_idle(broker)
         topic, payload = local.checked(broker, topic, payload, qos, retain)
         may = broker.may_publish
         if may and not may(broker.sessions.client_id(broker.conns.session[self.conn]), topic):
@@ -99,7 +99,7 @@ class Client:
 
     def disconnect(self):
         """Send DISCONNECT: the will is not published."""
-        self.exchange(b"\xe0\0")
+        self.request(b"\xe0\0")
 
     # As a stream
 
@@ -139,7 +139,7 @@ class Client:
                 n = self._whole(0)
         finally:
             if self.conn is not None:
-                self._after_callbacks()
+                self._reply()
             if out_of_heap:
                 self.interceptor.broker.reading = None  # tells Broker.out_of_memory()
         return True
@@ -176,7 +176,7 @@ class Client:
     def _ack(self, first, packet_id):
         self._acks += bytes((first, 2, packet_id >> 8, packet_id & 255))
 
-    def _after_callbacks(self):
+    def _reply(self):
         # Flush what did not fit into the inbox, and send the acknowledgements.
         broker = self.interceptor.broker
         if broker.conns.out[self.conn] == _BLOCKED:
@@ -186,18 +186,18 @@ class Client:
             self._acks = self._acks[4:]
             receive(broker, self.conn, ack, 0, 4)
 
-    def _exchange_with_id(self, first, body):
+    def _request(self, first, body):
         self._packet_id = self._packet_id % 65535 + 1
-        return self.exchange(packet_of(first, self._packet_id.to_bytes(2, "big") + body))
+        return self.request(packet_of(first, self._packet_id.to_bytes(2, "big") + body))
 
-    def exchange(self, packet):
+    def request(self, packet):
         """Pass a packet to its handler; -> the last byte of the answer, or None: there is none
         yet.
 
         receive() is not called: a board's stack is too small, and a whole packet does not need
         it."""
         broker = self.interceptor.broker
-        local.forbid_in_packet(broker)
+        local.check_idle(broker)
         conns = broker.conns
         conn = self.conn
         if not self.is_connected:
@@ -212,7 +212,7 @@ class Client:
             if readable(broker, conn) < _LEAST:
                 raise OSError(_EAGAIN)  # no space for the answer: the inbox is not read yet
             start = self._end
-            if broker.journal and broker.journal.reserve_end:
+            if broker.journal and broker.journal.limit:
                 control = ondemand.take("journal.compaction", broker.now)
                 control.weigh(broker.journal, kind, len(packet))
             broker.reading = conn
@@ -227,7 +227,7 @@ class Client:
             if broker.journal_full == _FOR_THIS_PACKET:
                 broker.journal_full = broker.subscriptions.journal_full = False
             heap.drop()
-        broker.send_waiting(conn)
+        broker.resume(conn)
         if not conns.is_empty(conn):
             broker.flush(conn)
         broker.turn_soon = 1  # the next turn must not wait

@@ -24,7 +24,7 @@ def subscribe(broker, topic_filter, callback, qos=0):
     -> the granted QoS. May be called between two turns, in a callback, and in a hook on_...,
     and takes effect at once; RuntimeError in a hook may_...
     ValueError: filter, callback or QoS is not valid. OSError: no space, or a hook forbids it."""
-    local.forbid_in_packet(broker)
+    local.check_idle(broker)
     filter_of(broker, topic_filter, callback, qos)
     clients = _clients(broker)
     if clients.own is None or not clients.own.is_connected:
@@ -38,7 +38,7 @@ def client(broker, client_id="", clean=True, will=None):
     """A client of the program itself; will: (topic, payload, qos, retain).
 
     ValueError: id or will is not valid. OSError: no space. May be called where subscribe() may."""
-    local.forbid_in_packet(broker)
+    local.check_idle(broker)
     packet = connect_of(broker, client_id, clean, will)
     one = Client(_clients(broker))
     _open(one, packet)
@@ -56,7 +56,7 @@ def _open(one, packet):
     s.max_keepalive = 65535
     code = -1
     try:
-        code = one.exchange(packet)
+        code = one.request(packet)
     finally:
         if code == -1:
             broker.end(one.conn, _LOST)  # else its slot would wait for a CONNECT

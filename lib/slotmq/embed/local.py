@@ -63,7 +63,7 @@ def compact(broker):
 def publish(broker, topic, payload, qos, retain):
     """Broker.publish(): as a client publishes, with the same limits."""
     topic, payload = checked(broker, topic, payload, qos, retain)
-    forbid_in_packet(broker)
+    check_idle(broker)
     return send(broker, topic, payload, qos, retain)
 
 
@@ -137,7 +137,7 @@ def in_turn():
     return heap._state[_LOCKED] or heap._state[_LIFTED]
 
 
-def forbid_in_packet(broker):
+def check_idle(broker):
     """RuntimeError while a packet is being handled: in hooks may_..., and in broker.log."""
     if broker.reading != _NONE and in_turn():
         raise RuntimeError("within a packet: not in may_...")
@@ -156,7 +156,7 @@ def send(broker, topic, payload, qos, retain):
     pkt = new_packet(broker.pkt[10])
     if next_packet(buf, 0, len(buf), pkt) < 0:
         raise ValueError("larger than max_packet")
-    if broker.journal and broker.journal.reserve_end:
+    if broker.journal and broker.journal.limit:
         ondemand.take("journal.compaction", broker.now).weigh(
             broker.journal, _PUBLISH_TYPE, len(buf)
         )

@@ -184,13 +184,13 @@ def spare(journal):
     # No generation is longer than `most`: if so much is reserved, no further look is needed.
     is_never = not is_short and end + _FAR + turn_bytes(broker.limits) >= medium.most
     journal.spare_until = _NEVER if is_never else end + margin
-    journal.weighed = 0
-    before = journal.reserve_end
-    journal.reserve_end = end + 2 * margin if is_short and journal.always else 0
-    if (before > 0) != (journal.reserve_end > 0):
+    journal.pending = 0
+    before = journal.limit
+    journal.limit = end + 2 * margin if is_short and journal.always else 0
+    if (before > 0) != (journal.limit > 0):
         if broker.log_mask & _NOTICE:
             what = "enough space again"
-            if journal.reserve_end:
+            if journal.limit:
                 what = "little space, what needs more is refused"
             broker.log(_NOTICE, "The journal: %s." % what)
         broker.apply_settings()
@@ -216,31 +216,26 @@ def weigh(journal, kind, n):
     need += 22 * broker.sessions.names.count()
     if broker.journal_full:
         return False
-    if journal.medium.end + journal.weighed + need > journal.reserve_end and journal.weighed:
+    if journal.medium.end + journal.pending + need > journal.limit and journal.pending:
         saved = journal.saved
         early = journal.saved = broker.now - journal.interval  # nothing may wait
         if journal.commit():
-            journal.weighed = 0
+            journal.pending = 0
         if journal.saved == early:  # no COMMIT: `now - early` would leave the small integers
             journal.saved = saved
     now = broker.now
     least = journal.medium.end + need
-    if (
-        least > journal.reserve_end
-        and journal.whole
-        and not journal.weighed
-        and now >= journal.retry_at
-    ):
+    if least > journal.limit and journal.whole and not journal.pending and now >= journal.retry_at:
         # The reserve is used up; there may be more space by now.
         spare(journal)
-        if least > journal.reserve_end:
+        if least > journal.limit:
             journal.retry_at = max(journal.retry_at, now + _RETRY)
-    if broker.journal_full or not journal.reserve_end:
+    if broker.journal_full or not journal.limit:
         return False
-    if not journal.whole or journal.medium.end + journal.weighed + need > journal.reserve_end:
+    if not journal.whole or journal.medium.end + journal.pending + need > journal.limit:
         broker.journal_full = broker.subscriptions.journal_full = _FOR_THIS_PACKET
         return True
-    journal.weighed += need
+    journal.pending += need
     return False
 
 
@@ -263,7 +258,7 @@ def set_full(journal, is_full, error=_ENOSPC):
     broker.apply_settings()
 
 
-def needs_journal(broker, slot):
+def needs_row(broker, slot):
     """Would a QoS 1 or 2 message on this route need a row, since a receiver's session stays?"""
     subs = broker.subscriptions
     for i in range(subs.routes.first[slot], subs.routes.end[slot]):

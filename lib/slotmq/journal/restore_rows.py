@@ -145,7 +145,7 @@ class Restorer(Messages):
             five.will_at[here] = signed(u32(buf, 17))
             five.will_since[here] = signed(u32(buf, 21))
             if flags & _V5:
-                five.mark_session(broker, here)
+                five.take(broker, here)
         if flags & _WILL:
             sessions.will[here] = self.message(u16(buf, 11))
 

@@ -62,9 +62,9 @@ class Journal:
         self.whole = False  # does the current generation have all that was promised so far?
         # The generation may grow to this length before the next look for space
         self.spare_until = 0
-        # Only while there is little space: the length to which the reserve suffices, else 0; and
-        # the bytes that packets handled since the last COMMIT may need
-        self.reserve_end = self.weighed = 0
+        # Only while there is little space: limit is the length to which the generation may grow,
+        # else 0; pending are bytes that the packets since the last COMMIT may need.
+        self.limit = self.pending = 0
         self.retry_at = 0  # tenths of a second, as the next ones
         self.pause = _RETRY - getattr(medium, "blocks", 0)
         self.always = always  # persistence_sync always: no packet leaves before a commit
@@ -78,7 +78,7 @@ class Journal:
         broker = self.broker
         now = broker.now
         if broker.journal_full and self.whole and now >= self.retry_at and not broker.no_commit:
-            self._spare()
+            self._reserve()
         if not self._is_due(now):
             return True
         if broker.no_commit or not self.whole and now < self.retry_at:
@@ -96,7 +96,7 @@ class Journal:
         if not self.whole:
             return self.try_compaction() or not self.always
         if medium.end >= self.spare_until and not broker.journal_full:
-            self._spare()
+            self._reserve()
         return True
 
     def try_compaction(self):
@@ -106,7 +106,7 @@ class Journal:
             self._compaction().compact(self)
         return self.whole
 
-    def _spare(self):
+    def _reserve(self):
         with heap.lifted:
             self._compaction().spare(self)
 
@@ -151,7 +151,7 @@ class Journal:
             self.record(_COMMIT, put_u32(self.buf, _FIELDS, broker.now))
             self.saved = broker.now
             self.medium.sync()
-            self.records = self.weighed = 0
+            self.records = self.pending = 0
             self.commits += 1
 
     def _received(self, sessions):

@@ -330,7 +330,7 @@ class Loop:
         if self.conns.is_empty(conn):
             self.conns.out[conn] = _IDLE
             self.poll_for(conn)
-            self.broker.send_waiting(conn)
+            self.broker.resume(conn)
 
     def finish_turn(self):
         """Write once to each connection with output, then close the connections that have ended.

@@ -36,7 +36,7 @@ def tick(broker):
             _check_timeout(broker, conn, waiting)
             session = conns.session[conn]
             if session != _NONE and broker.sessions.scans[session]:
-                broker.send_waiting(conn)  # another session may have freed deliveries for its scan
+                broker.resume(conn)  # another session may have freed deliveries for its scan
     if broker.retry:
         broker.retry(broker)
     _count(broker)
@@ -90,7 +90,7 @@ def _count(broker):
             broker.clock[1] = broker.now + _NEXT_LOOK
             heap.lift()
             try:
-                ondemand.take("status.log_full_tables", broker.now).warn(broker, k)
+                ondemand.take("status.log_full_tables", broker.now).log(broker, k)
             except MemoryError:
                 pass
             heap.drop()

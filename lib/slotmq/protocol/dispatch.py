@@ -145,7 +145,7 @@ def receive(broker, conn, buf, at, n):
     if conns.chunked_msg[conn] == _NONE and conns.state[conn] != _ENDING:
         conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes
     broker.reading = _NONE
-    broker.send_waiting(conn)
+    broker.resume(conn)
 
 
 def _handle(broker, conn, buf, at, end, buffered):
@@ -166,7 +166,7 @@ def _handle(broker, conn, buf, at, end, buffered):
         n = next_packet(buf, at, end, pkt)
         if n <= 0:
             break
-        if broker.journal and broker.journal.reserve_end:  # little space: enough for this one?
+        if broker.journal and broker.journal.limit:  # little space: enough for this one?
             heap.lift()
             ondemand.take("journal.compaction", broker.now).weigh(broker.journal, pkt[_TYPE], n)
             heap.drop()

@@ -181,7 +181,7 @@ class RecordInterceptor:
     def publish_will(self, broker, msg, session):
         """A will is published."""
         publish_stored(broker, msg, session)
-        self.record_event("will_published", msg, session)
+        self.record_event("will", msg, session)
 
     def publish_own(self, topic, payload=b"", qos=0, retain=False):
         """What the program itself publishes."""
@@ -235,7 +235,7 @@ class RecordInterceptor:
             self.buf = buf
             self.at = at
             self.to = end
-            self.record_event("subscribed", conn, kind)
+            self.record_event("subscribe", conn, kind)
         return result
 
     def look(self, now):
@@ -265,7 +265,7 @@ class RecordInterceptor:
             self.look(now)
         if now - self.time_at >= _TIME_EVERY:
             self.time_at = now
-            self.record_event("time_passes", 0, now)
+            self.record_event("time", 0, now)
         if now - self.flushed < self.interval:
             return
         self.flushed = now
@@ -275,7 +275,7 @@ class RecordInterceptor:
         if self.remote and not rec.head_is_current:
             heap.lift()
             try:
-                self._remote().publish_head(self)
+                self._remote().update(self)
             except MemoryError:
                 pass  # the next look tries again
             heap.drop()

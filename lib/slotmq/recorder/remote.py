@@ -63,7 +63,7 @@ def _local(record):
     return ondemand.take("embed.local", record.broker.now)
 
 
-def publish_head(record):
+def update(record):
     """Publish the state of the ring, retained; if that fails, the next flush tries again."""
     try:
         _publish_head(record)

@@ -196,7 +196,7 @@ def note_boots(rec, boot):
         rec.gaps.append((STOPPED, lost, 0, _TO_THE_END, _NO_SEGMENT))
 
 
-def time_passes(record, _conn, _now):
+def time(record, _conn, _now):
     """Called every three days: write the time, so that a reader sees each wrap of the ticks."""
     record.rec.o[_CLIENT] = _NONE
     write_time(record.rec)
@@ -224,7 +224,7 @@ def ended(record, conn, reason):
         event(rec, _WILL, b"", session)
 
 
-def subscribed(record, conn, kind):
+def subscribe(record, conn, kind):
     """SUBSCRIBE or UNSUBSCRIBE: one event for each filter. Version 5 has properties first."""
     buf, at, end = record.buf, record.at, record.to
     broker = record.broker
@@ -245,7 +245,7 @@ def subscribed(record, conn, kind):
         at += 2 + n + (1 if kind == _SUBSCRIBE else 0)
 
 
-def will_published(record, msg, session):
+def will(record, msg, session):
     """A will is published, whose message is in a slot."""
     messages = record.broker.messages
     name = bytearray(messages.topic_len[msg])

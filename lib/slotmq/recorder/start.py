@@ -1,4 +1,4 @@
-# start.py - the recorder of a program with `record` lines. prepare() makes it; start() opens its
+# start.py - the recorder of a program with `record` lines. make() makes it; start() opens its
 # first segment, when nothing can refuse the start any more: at once, or with a journal after that
 # was read. Loaded for these two steps only; owns nothing; allocates.
 import gc
@@ -42,7 +42,7 @@ _NEVER = const(0x3FFFFFFF)
 _COMPUTERS = const(8)  # sizes are 2 ** 8 times larger on a computer: it writes 100 MB a second
 
 
-def prepare(app):
+def make(app):
     """Make the recorder of an App's broker; without a journal start() it, too."""
     ondemand.take("recorder.segments", 0)  # packed, recorder/files.py is in the same file
     ondemand.IS_SMALL and gc.collect()

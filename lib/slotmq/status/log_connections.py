@@ -140,7 +140,7 @@ def _place(failed):
     return (["unknown place"] + out.getvalue().split("\n")[1:-2])[-1].strip()
 
 
-def out_of_heap(broker, conn, failed):
+def no_heap(broker, conn, failed):
     """A MemoryError was raised. failed: the exception, if the heap was locked. If that has left
     the journal incomplete, set it as full, and log that once until it can be written again."""
     if failed and broker.log_mask & _ERROR:

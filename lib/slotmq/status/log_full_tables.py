@@ -33,7 +33,7 @@ shares
 aliases"""
 
 
-def warn(broker, refused):
+def log(broker, refused):
     """Log a line for each table that refused or dropped more since its last line, at most once a
     minute. refused: the sum of all counters. broker.stats has how much of it was logged ([7]) and
     each counter at its last line ([8] on); broker.clock has when each was logged ([2] on)."""

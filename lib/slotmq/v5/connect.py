@@ -113,7 +113,7 @@ class Connect5:
         """The session is open: store what version 5 adds to it, and send CONNACK."""
         five = broker.five
         session = broker.conns.session[conn]
-        five.mark_session(broker, session)
+        five.take(broker, session)
         five.set_expiry(broker, session, fields.expiry)
         five.will_delay[session] = fields.will_delay
         five.will_since[session] = broker.now

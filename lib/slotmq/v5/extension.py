@@ -104,7 +104,7 @@ class Version5:
         broker.sessions.clean[session] = 0 if seconds else 1
         broker.sessions.touch(session)
 
-    def mark_session(self, broker, session):
+    def take(self, broker, session):
         """A client of version 5 has the session now: mark it, so that no route with it is
         cached."""
         subs = broker.subscriptions

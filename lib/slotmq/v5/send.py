@@ -53,7 +53,7 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
     if is_5:
         if may_alias and not first & 4:  # QoS 2: some clients lose the topic until PUBREL
             alias = aliases.outgoing(conn, source.tbuf, source.topic, topic_len)
-        if alias and aliases.is_known[0]:
+        if alias and aliases.found[0]:
             topic_len = 0
         skip = 0
         own = identifiers(broker, conns.session[conn], ident, None, 0)
@@ -202,7 +202,7 @@ def _put_own(broker, conn, tx, at, section, alias, ident):
     if alias:
         tx[at] = 0x23
         at = put_u16(tx, at + 1, alias)
-        if not aliases.is_known[0]:
+        if not aliases.found[0]:
             aliases.give(conn, alias, source.tbuf, source.topic, source.topic_len)
     return at + identifiers(broker, broker.conns.session[conn], ident, tx, at)
 

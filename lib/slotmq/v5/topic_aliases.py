@@ -30,7 +30,7 @@ class Aliases:
         self.allowed = u16(n)  # how many it may use, as CONNACK said
         self.count = self.high = self.refused = 0
         self._text = text
-        self.is_known = i32(1)
+        self.found = i32(1)
 
     def set(self, conn, alias, buf, off, n):
         """Set the client's alias, 1 to most, to a topic. False: no space."""
@@ -64,8 +64,8 @@ class Aliases:
         return n
 
     def outgoing(self, conn, buf, off, n):
-        """The alias that a topic has or may get, or 0. is_known[0]: does the client know it?"""
-        self.is_known[0] = 0
+        """The alias that a topic has or may get, or 0. found[0]: does the client know it?"""
+        self.found[0] = 0
         if n < _SHORTEST:
             return 0
         base = conn * self.most
@@ -79,7 +79,7 @@ class Aliases:
                 while i >= 0 and text[i] == buf[off + i]:
                     i -= 1
                 if i < 0:
-                    self.is_known[0] = 1
+                    self.found[0] = 1
                     return at - base + 1
         return 0
 

@@ -3,7 +3,7 @@
 import unittest
 
 from slotmq.config.limits import Limits
-from slotmq.config.policies import WHEN_FULL, rows, tables
+from slotmq.config.policies import WHEN_FULL, rows, sized
 from slotmq.config.settings import Settings
 
 
@@ -14,7 +14,7 @@ class TestSettings(unittest.TestCase):
         self.assertEqual(settings.max_keepalive, 65535)
         self.assertEqual(settings.sys_interval, 10)
         self.assertEqual(settings.listeners, [])
-        for name, _ in tables():
+        for name, _ in sized():
             self.assertEqual(getattr(settings, name), 0)
 
     def test_arguments_replace_defaults_of_one_instance(self):
@@ -48,7 +48,7 @@ class TestCheck(unittest.TestCase):
 
     def test_more_is_refused_with_the_limits_name(self):
         limits = Limits()
-        for name, limit in tables():
+        for name, limit in sized():
             with self.subTest(name=name):
                 settings = Settings(**{name: getattr(limits, limit) + 1})
                 with self.assertRaises(ValueError) as caught:

@@ -21,7 +21,7 @@ class LittleSpaceCase(JournalCase):
 
     def setUp(self):
         super().setUp()
-        self.assertGreater(self.broker.journal.reserve_end, 0)
+        self.assertGreater(self.broker.journal.limit, 0)
         self.subscriber("reader", "t/#", 1).leave()
         self.publisher = self.client("publisher")
 
@@ -100,7 +100,7 @@ class LittleSpaceCase(JournalCase):
         journal.interval = (1 << 30) - 1
         self.publisher.send(PINGREQ)
         for _ in range(5):
-            journal.weighed = journal.reserve_end
+            journal.pending = journal.limit
             self.publisher.send(PINGREQ)
             self.world.turn(3)
             self.assertGreaterEqual(journal.saved, 0)
@@ -110,7 +110,7 @@ class LittleSpaceCase(JournalCase):
         self.free()
         self.broker.journal.retry_at = 0
         self.broker.journal.try_compaction()
-        self.assertEqual(self.broker.journal.reserve_end, 0)
+        self.assertEqual(self.broker.journal.limit, 0)
         self.assertTrue(self.broker.fast_path)
         self.assertEqual(self.publish(1, LARGE), 0)
         self.assertEqual(self.received(), [LARGE])
