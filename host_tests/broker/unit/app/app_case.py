@@ -1,5 +1,4 @@
-# app_case.py - the program around a stand-in of the broker, for tests of how it starts, where
-# it listens, what it obeys and how it ends.
+# app_case.py - the program around a fake broker: start, listeners, orders, end.
 import sys
 import unittest
 
@@ -12,10 +11,10 @@ BOARD = ["--board", "RPI_PICO_W"]  # its tables fit the heap of the tests
 
 
 class Broker:
-    """Records what it is told; `run` obeys the orders it was made to expect."""
+    """Records the calls of its methods; `run` passes it the orders."""
 
     made = None  # the last one
-    too_large = False  # are the tables?
+    too_large = False  # do its tables not fit the heap?
     orders = b"s"
     errors = {}  # noqa: RUF012 - listen's, by (host, port)
 

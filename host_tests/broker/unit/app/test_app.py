@@ -1,7 +1,5 @@
-"""The program around a broker: arguments, orders, reload, exit status.
-
-A stand-in takes the broker's place; host/test_start.py and broker/test_app.py start the real one.
-"""
+"""The program around a fake broker: arguments, orders, reload, exit status. With the real broker
+host/test_start.py and broker/test_app.py show it."""
 
 import scratch
 from app_case import BOARD, Broker, Case, Stream
@@ -15,49 +13,42 @@ from slotmq.platform.runtime import MICROPYTHON
 
 
 class TestArguments(Case):
-    def test_unknown_or_incomplete(self):
-        for argv in (["-x"], ["-p"], ["1883"], ["-c"]):
+    def test_wrong_arguments_are_refused(self):
+        wrong = [["-x"], ["-p"], ["1883"], ["-c"], ["--board", "ABACUS"], ["-c", scratch.path()]]
+        wrong += [["-p", port] for port in ("0", "65536", "-1", "mqtt", "")]
+        for argv in wrong:
             with self.subTest(argv=argv):
                 self.refused(3, *argv)
 
-    def test_ports(self):
-        for port in ("0", "65536", "-1", "mqtt", ""):
-            with self.subTest(port=port):
-                self.refused(3, "-p", port)
+    def test_a_configuration_with_an_error_is_refused_before_there_is_a_broker(self):
+        for line in ("max_qos 3", "log_dest file /none/such/log"):
+            with self.subTest(line=line):
+                self.refused(3, "-c", self.conf(line))
+                self.assertIsNone(Broker.made)
 
-    def test_an_unknown_board(self):
-        self.refused(3, "--board", "ABACUS")
-
-    def test_a_missing_file(self):
-        self.refused(3, "-c", scratch.path())
-
-    def test_a_bad_line(self):
-        self.refused(3, "-c", self.conf("max_qos 3"))
-        self.assertIsNone(Broker.made)
-
-    def test_the_list_of_arguments_stays_whole(self):
+    def test_the_list_of_arguments_is_not_changed(self):
         argv = BOARD + ["-p", "1884"]  # noqa: RUF005
         self.assertEqual(app.main(argv), 0)
         self.assertEqual(argv[-2:], ["-p", "1884"])
 
 
 class TestOrders(Case):
-    def test_they_are_methods_of_the_broker(self):
+    def test_each_byte_calls_a_method_of_the_broker(self):
         Broker.orders = b"tr"
         path = self.conf("")
         told = self.started("--orders", "-c", path).told
         self.assertEqual(told, ["dump_tree", "reload", "apply_settings", "stop"])
 
-    def test_without_the_option_nobody_listens_to_them(self):
+    def test_without_the_option_the_stream_is_not_watched(self):
         self.assertIsNone(self.started().watched)
 
-    def test_the_end_of_the_stream_stops(self):
+    def test_the_end_of_the_stream_stops_the_broker(self):
         program = app.App()
         program.broker = Broker(None, None)
         program.obey(Stream(b""))
         self.assertEqual(program.broker.told, ["stop"])
 
-    def test_what_means_nothing_does_nothing(self):
+    def test_unknown_orders_are_ignored(self):
         program = app.App()
         program.broker = Broker(None, None)
         for order in (b"?", b"c", None):  # no journal to compact; no byte after all
@@ -77,35 +68,35 @@ class TestReload(Case):
         program.end()
         return program
 
-    def test_a_change(self):
+    def test_a_changed_value_is_applied_and_logged(self):
         program = self.reload("max_qos 1", "max_qos 0")
         self.assertEqual(program.settings.max_qos, 0)
         self.assertEqual(program.broker.told, ["apply_settings", "stop"])
         self.assertIn("changed: max_qos.", self.log_text())
 
-    def test_what_cannot_change_is_said(self):
+    def test_a_change_that_needs_a_restart_is_logged(self):
         self.reload("listener 1", "listener 2")
         self.assertIn("changed: nothing.", self.log_text())
         self.assertIn("restart changes: listener.", self.log_text())
 
-    def test_a_bad_file_changes_nothing(self):
+    def test_a_file_with_an_error_changes_nothing(self):
         program = self.reload("max_qos 1", "max_qos 0\nmax_qos 3")
         self.assertEqual(program.settings.max_qos, 1)
         self.assertEqual(program.broker.told, ["stop"])
         self.assertIn("3: max_qos: expected", self.log_text())
 
-    def test_a_log_that_cannot_be_written_changes_nothing(self):
+    def test_a_log_file_that_cannot_be_opened_changes_nothing(self):
         program = self.reload("max_qos 1", "max_qos 0\nlog_dest file /none/such/log")
         self.assertEqual((program.settings.max_qos, self.mask), (1, 15))
         self.assertIn("3: log_dest: expected a file", self.log_text())
 
-    def test_the_log_follows(self):
+    def test_the_types_of_the_log_are_reloaded(self):
         made = self.reload("", "log_type error").broker
         self.assertEqual((self.mask, made.log_mask), (1, 1))
         made = self.reload("", "log_type error", "-v").broker
         self.assertEqual((self.mask, made.log_mask), (127, 127))
 
-    def test_without_a_configuration_there_is_nothing_to_reload(self):
+    def test_without_a_configuration_nothing_is_reloaded(self):
         program = app.App()
         program.broker = Broker(None, None)
         program.reload()
@@ -113,7 +104,7 @@ class TestReload(Case):
 
 
 class TestPidFile(Case):
-    def test_it_is_there_while_the_broker_runs(self):
+    def test_it_exists_while_the_broker_runs(self):
         path = scratch.path()
         read = []
 
@@ -127,27 +118,23 @@ class TestPidFile(Case):
         with self.assertRaises(OSError):
             open(path)  # noqa: PTH123, SIM115
 
-    def test_where_it_cannot_be_written(self):
+    def test_if_it_cannot_be_written_the_start_fails(self):
         self.refused(3, "-c", self.conf("pid_file /none/such/pid"), "--pid", "4711")
         self.assertEqual(Broker.made.told, ["stop"])
 
-    def test_nor_a_log(self):
-        self.refused(3, "-c", self.conf("log_dest file /none/such/log"))
-        self.assertIsNone(Broker.made)
-
 
 class TestBudget(Case):
-    def test_every_owner_has_a_line_and_behind_the_sum_is_the_journal(self):
+    def test_it_has_a_line_for_each_owner_then_the_sum_then_the_journal(self):
         lines = start.budget("HOST").split("\n")
         sizes = [int(line[16:24]) for line in lines]
         self.assertEqual(sum(sizes[:-2]), sizes[-2])
         self.assertEqual([line.split()[0] for line in lines[-2:]], ["tables", "journal"])
 
-    def test_an_unknown_board(self):
+    def test_an_unknown_board_is_refused(self):
         with self.assertRaises(ConfError):
             start.budget("ABACUS")
 
-    def test_the_heap_is_checked_before_the_tables_are_made(self):
+    def test_tables_that_do_not_fit_the_heap_are_refused(self):
         app.borrow("app.start", "_check_heap", Limits().rows(), 10240)
         if MICROPYTHON:
             large = Limits(message_bytes=1 << 26, message_block=4096).rows()
@@ -155,7 +142,7 @@ class TestBudget(Case):
                 app.borrow("app.start", "_check_heap", large, 10240)
             self.assertIn("lower limit message_bytes (messages", str(caught.exception))
 
-    def test_a_heap_in_pieces_is_told_from_one_that_is_too_small(self):
+    def test_a_fragmented_heap_is_reported_as_such(self):
         Broker.too_large = True
         with self.assertRaises(MemoryError) as caught:
             app.borrow("app.start", "start", app.App(), BOARD[:])
