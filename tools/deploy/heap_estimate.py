@@ -2,8 +2,8 @@
 
 The tables are counted as the start itself counts them. All else was measured once, for a broker
 with MQTT 5.0 and without persistence; tests check the figures. How much more a journal takes,
-and how much less MQTT 3.1.1 alone, was measured for each board (tools/dev/heap/tables_bytes.py) and is
-in its board.json.
+and how much less MQTT 3.1.1 alone, was measured for each board and is in its board.json
+(tools/dev/heap/tables_bytes.py).
 """
 
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""Wall time from anchors: which are believed, how large the error is, and boots without anchors."""
+"""Wall time from anchors: which are believed, the size of the error, boots without anchors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The boards of a season write the same bytes as the recorder of lib/slotmq does in the same life."""
+"""The boards of a season write the same bytes as the recorder of lib/slotmq in the same life."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`spark-submit` on a standalone cluster with two workers gives the same tables as one computer."""
+"""`spark-submit` on a standalone cluster with two workers makes the tables of one computer."""
 
 from __future__ import annotations
 
