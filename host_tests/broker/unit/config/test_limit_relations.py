@@ -22,13 +22,13 @@ def choice(values):
     return values[random.getrandbits(16) % len(values)]
 
 
-def drawn(most_of_all):
+def random_limits(bound):
     """A few limits, near their bounds rather than between them."""
     rows = fields()
     found = {}
     for _ in range(1 + random.getrandbits(2)):
         name, default, least, most = choice(rows)
-        most = min(most, most_of_all)
+        most = min(most, bound)
         near = [least, least + 1, default, default * 2, most // 2, most - 1, most]
         near.append(least + random.getrandbits(16) % (most - least + 1))
         value = choice(near)
@@ -38,7 +38,7 @@ def drawn(most_of_all):
 
 class Case(unittest.TestCase):
     def load(self, values, base):
-        """The limits, or None where they contradict one another, and one of the file is named."""
+        """The limits; None if they contradict one another: then the error names one of them."""
         path = scratch.write("".join([f"limit {name} {values[name]}\n" for name in values]))
         try:
             return mosquitto_conf.load(path, base)[1]
@@ -52,12 +52,12 @@ class Case(unittest.TestCase):
 
 
 class TestRelations(Case):
-    def test_each_that_contradicts_is_named(self):
+    def test_limits_that_contradict_are_refused_by_name(self):
         base = Limits()
         for seed in range(READ):
             random.seed(seed)
             with self.subTest(seed=seed):
-                limits = self.load(drawn(1 << 26), base)
+                limits = self.load(random_limits(1 << 26), base)
                 if limits:
                     self.check_stores(limits)
 
@@ -70,7 +70,7 @@ class TestRelations(Case):
         whole = limits.message_bytes // limits.message_block * limits.message_block
         self.assertGreaterEqual(whole, limits.max_packet)
 
-    def test_the_rest_serve(self):
+    def test_accepted_limits_start_a_broker_that_serves(self):
         """The longest message goes from one client to another, QoS 1 and 2, each version."""
         base = Limits(connections=3, sessions=4)
         seed = served = 0
@@ -78,7 +78,7 @@ class TestRelations(Case):
             seed += 1
             random.seed(seed)
             with self.subTest(seed=seed):
-                limits = self.load(drawn(20000), base)
+                limits = self.load(random_limits(20000), base)
                 if limits and limits.connections > 1 and limits.ram_bytes() < AFFORDABLE:
                     self.serve(limits, 3 if seed & 1 else 5)
                     served += 1
@@ -109,13 +109,13 @@ class TestRelations(Case):
 
 
 class TestSingleLimits(Case):
-    def test_a_block_alone(self):
+    def test_a_small_message_block_with_many_bytes_is_refused(self):
         many = {"sessions": 2048, "route_entries": 2048, "topic_bytes": 1024, "aliases": 16}
         big = Limits(connections=512, message_block=512, **many)
         for values in ({"message_block": 64}, {"message_block": 16}):
             self.assertIsNone(self.load(values, big))
 
-    def test_too_little_for_one_block(self):
+    def test_message_bytes_below_one_block_or_packet_are_refused(self):
         small = {"message_bytes": 256, "max_packet": 128, "topic_bytes": 32}
         values = dict(small)
         values["message_block"] = 4096

@@ -1,11 +1,11 @@
-"""Hooks that publish while a packet or a fan-out is being handled do not disturb it; a hook that
-finds no heap ends the turn and nothing else."""
+"""Hooks that publish while a packet or a fan-out is handled do not disturb it. A MemoryError of a
+hook ends the turn and nothing else."""
 
 import unittest
 
 import packets
 import packets5
-from fakes import Client, Stream, World
+from fakes import World
 from invariants import broken
 
 from slotmq import Broker, Limits, Settings
@@ -17,7 +17,7 @@ _FILTERS = (("t",), ("t", "gone/+"), ("t",), ("gone/+",), ("gone/+",))
 
 
 class Farewell:
-    """Tells everybody who has gone."""
+    """Publishes who has gone."""
 
     def __init__(self, broker):
         self.broker = broker
@@ -33,8 +33,8 @@ def reset(n):
 
 
 class TestDuringFanOut(unittest.TestCase):
-    """The first of three receivers is lost where its full buffer is written; what its hook
-    publishes has three as well, and room for one route only."""
+    """The first of three receivers is lost when its full buffer is written. What on_disconnect
+    publishes has three receivers too, and the route cache has one entry."""
 
     def start(self, kind):
         self.kind = kind
@@ -47,10 +47,7 @@ class TestDuringFanOut(unittest.TestCase):
         self.senders = [self.come("sender" + str(n), ()) for n in range(3)]
 
     def come(self, name, filters):
-        client = Client(Stream())
-        self.world.listener.waiting.append(client.stream)
-        client.send(self.kind.connect(name))
-        self.world.turn(2)
+        client = self.world.come(self.kind.connect(name))
         for topic_filter in filters:
             client.send(self.kind.subscribe(1, topic_filter, 1))
             self.world.turn()
@@ -58,7 +55,7 @@ class TestDuringFanOut(unittest.TestCase):
         return client
 
     def topics(self, client):
-        """Of all PUBLISH that have come, in their order."""
+        """Those of all received PUBLISH, in order."""
         found = [each for each in client.packets() if each[0] >> 4 == 3]
         if self.kind is packets5:
             return [packets5.read_publish(each)[1] for each in found]
@@ -78,26 +75,20 @@ class TestDuringFanOut(unittest.TestCase):
         self.assertEqual(got[2:], [["gone/c2"]] * 2)
         self.assertEqual(broken(self.world.broker), [])
 
-    def test_version_3_at_qos_0(self):
-        self.check(packets, 0)
-
-    def test_version_3_at_qos_1(self):
-        self.check(packets, 1)
-
-    def test_version_5_at_qos_0(self):
-        self.check(packets5, 0)
-
-    def test_version_5_at_qos_1(self):
-        self.check(packets5, 1)
+    def test_every_other_receiver_gets_each_message_once(self):
+        for kind in (packets, packets5):
+            for qos in (0, 1):
+                with self.subTest(kind=kind, qos=qos):
+                    self.check(kind, qos)
 
 
-class TestWithoutHeap(unittest.TestCase):
+class TestMemoryError(unittest.TestCase):
     def start(self, hooks):
         world = World(Broker(settings=Settings(sys_interval=0)))
         world.broker.hooks = hooks
         return world
 
-    def test_a_hook_that_finds_none_ends_the_turn(self):
+    def test_one_of_on_connect_ends_the_turn(self):
         class Hooks:
             def on_connect(self, client_id):
                 raise MemoryError
@@ -108,7 +99,7 @@ class TestWithoutHeap(unittest.TestCase):
         self.assertEqual((heap._state[0], heap._state[1]), (0, 0))
         self.assertEqual(world.broker.connected, 1)
 
-    def test_what_the_broker_finds_none_for_between_two_packets_waits(self):
+    def test_one_of_the_broker_between_two_packets_is_tried_again(self):
         world = self.start(None)
         client = world.client("c")
 
@@ -124,7 +115,7 @@ class TestWithoutHeap(unittest.TestCase):
         world.turn(2)
         self.assertEqual(client.packets(), [b"\xd0\0"])
 
-    def test_a_client_whose_packet_finds_none_is_let_go_and_nobody_else(self):
+    def test_one_of_may_publish_ends_the_publishing_client_only(self):
         class Hooks:
             def may_publish(self, client_id, topic):
                 if client_id == b"c":

@@ -56,7 +56,7 @@ class TestInterrupts(unittest.TestCase):
         self.client.packets()
 
     def interrupt(self, handler, pin):
-        """A turn in the midst of which, waiting for events, the handler is called."""
+        """A turn that calls the handler while it waits for events."""
         loop = self.world.loop
         broker, of_stream, ipoll, rx, ticks_ms = loop.at_hand
         if MICROPYTHON:
@@ -79,7 +79,7 @@ class TestInterrupts(unittest.TestCase):
         finally:
             loop.at_hand = broker, of_stream, ipoll, rx, ticks_ms
 
-    def test_one_that_allocates_is_cut_off(self):
+    def test_a_handler_that_allocates_is_ended(self):
         if not MICROPYTHON:
             return
         done = [0, 0]
@@ -93,12 +93,12 @@ class TestInterrupts(unittest.TestCase):
         self.assertEqual(self.broker.loop.exhausted, 0)  # it is printed, and the turn goes on
         self.assertEqual(len(self.client.packets()), 0)
 
-    def test_the_example_is_that_of_the_page(self):
+    def test_the_example_is_that_of_the_documentation(self):
         page = __file__.rsplit("/", 5)[0] + "/docs/embed.md"
         with open(page) as file:  # noqa: PTH123
             self.assertIn(EXAMPLE, file.read())
 
-    def test_the_way_that_is_documented(self):
+    def test_the_documented_handler_publishes_each_interrupt(self):
         made = {"Pin": Pin}
         exec(EXAMPLE, made)
         step = made["start"](self.broker)
@@ -108,7 +108,7 @@ class TestInterrupts(unittest.TestCase):
             self.world.turn()
             self.assertEqual(len(self.client.packets()), 1)
 
-    def test_several_between_two_steps_come_in_order_and_none_twice(self):
+    def test_several_between_two_steps_are_published_once_each(self):
         made = {"Pin": Pin}
         exec(EXAMPLE, made)
         step = made["start"](self.broker)
