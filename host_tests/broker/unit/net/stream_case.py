@@ -1,13 +1,8 @@
-"""A broker with a publisher and a reader, and streams that fail in every way."""
+"""A broker with a publisher and a subscriber, and streams that fail in every way."""
 
-import unittest
-
-from fakes import MOST, Stream, World
-from invariants import broken
+from broker_case import BrokerCase
+from fakes import MOST
 from packets import publish, subscribe
-from tables import counts
-
-from slotmq import Broker, Limits, Settings
 
 EAGAIN, ENOMEM, EBADF, EPIPE, ECONNRESET, ENOBUFS = 11, 12, 9, 32, 104, 105
 SIZES = (0, 1, 50, 126, 127, 300, 620, 640, 1200, 2000)  # tx_bytes is 640
@@ -16,12 +11,12 @@ PIECES += (63, 64, 65, 127, 128, 319, 320, 639, 640, 641)
 
 
 def at_most(size):
-    """Every write takes so many bytes."""
+    """A read or write function: so many bytes at most."""
     return lambda n: min(n, size)
 
 
 def every(k, fault, size=MOST):
-    """Each k-th write fails, and the others take so many bytes."""
+    """A write function: each k-th call fails, the others take so many bytes."""
     state = [0]
 
     def write(n):
@@ -46,14 +41,11 @@ def payload(size, number):
     return bytes([(number + i) & 255 for i in range(size)])
 
 
-class StreamCase(unittest.TestCase):
-    LIMITS = Limits(connections=6)
+class StreamCase(BrokerCase):
+    LIMITS = {"connections": 6}  # noqa: RUF012
 
     def setUp(self):
-        settings = Settings()
-        settings.sys_interval = 0
-        self.world = World(Broker(self.LIMITS, settings))
-        self.empty = counts(self.world.broker)
+        super().setUp()
         self.publisher = self.world.client("publisher")
         self.other = self.world.client("other")
         self.subscribe(self.other, 2)
@@ -63,17 +55,8 @@ class StreamCase(unittest.TestCase):
         self.world.turn(2)
         self.assertEqual(client.packets(), [b"\x90\x03\0\1" + bytes((qos,))])
 
-    def tearDown(self):
-        for stream in list(self.world.loop.of_stream):
-            if isinstance(stream, Stream):
-                stream.ended = True
-                stream.read = stream.write_some = lambda n: n
-        self.world.turn(10)
-        self.assertEqual(counts(self.world.broker), self.empty)
-        self.assertEqual(broken(self.world.broker), [])
-
     def settle(self, *clients):
-        """Turn until nobody has anything to say."""
+        """Turn until no bytes move any more."""
         quiet = 0
         for _ in range(20000):
             before = [(len(c.stream.received), len(c.stream.sent)) for c in clients]
@@ -84,7 +67,7 @@ class StreamCase(unittest.TestCase):
             quiet = quiet + 1 if before == after else 0
             if quiet > 5:
                 return
-        self.fail("it never ends")
+        self.fail("bytes move without end")
 
     def publish_all(self, qos, *clients):
         """Messages of all sizes to t/a; -> what a subscriber of QoS 2 is to receive."""

@@ -4,14 +4,12 @@ import sys
 
 import packets5
 from broker_case import BrokerCase
-from fakes import Client, Listener, Stream
+from fakes import ERR, HUP, Listener, Stream, anything
 from packets import PINGREQ, connect
 from tables import counts
 
-from slotmq import Limits
-
 BAD = b"\xf3\0"
-WORD = b"\xe0\2\x81\0"
+BYE = b"\xe0\2\x81\0"
 REFUSED = b"\x20\3\0\x88\0"  # CONNACK: the server is unavailable
 
 
@@ -26,35 +24,30 @@ class Half(Stream):
 
 
 def noted(stream):
-    """What `shut` is where sockets can do that; those of MicroPython cannot."""
+    """The value of `shut` after a half-close, which MicroPython does not have."""
     return None if sys.implementation.name == "micropython" else len(stream.received)
 
 
-class Lingering(BrokerCase):
-    def setUp(self):
-        self.start(Limits(connections=3))
+class LingeringCase(BrokerCase):
+    LIMITS = {"connections": 3}  # noqa: RUF012
 
     def come(self, said, turns=3):
-        client = Client(Half(write=self.written))
-        self.world.listener.waiting.append(client.stream)
-        client.send(said)
-        self.world.turn(turns)
-        return client
+        return self.world.come(said, turns, Half(write=self.written))
 
     def lingering(self):
         return [state for state in self.broker.conns.state if state == 5]
 
-    def told(self, name="told"):
-        """A client that has been told to go, and stays."""
+    def lingers(self, name="lingers"):
+        """A client that was sent DISCONNECT and does not close."""
         client = self.come(packets5.connect(name) + BAD)
-        self.assertEqual(client.packets()[1:], [WORD])
+        self.assertEqual(client.packets()[1:], [BYE])
         self.assertFalse(client.stream.closed)
         return client
 
 
-class TestDuration(Lingering):
-    def test_a_second(self):
-        client = self.told()
+class TestDuration(LingeringCase):
+    def test_it_is_closed_after_a_second(self):
+        client = self.lingers()
         self.assertEqual(len(self.lingering()), 1)
         self.assertEqual(client.stream.shut, noted(client.stream))
         self.world.turn(9, ms=100)
@@ -67,13 +60,13 @@ class TestDuration(Lingering):
         self.assertEqual(client.packets(), [])
         self.assertEqual(self.lingering(), [])
 
-    def test_or_until_the_client_closes(self):
-        client = self.told()
+    def test_it_is_closed_when_the_client_closes(self):
+        client = self.lingers()
         client.leave()
         self.world.turn()
         self.assertTrue(client.stream.closed)
 
-    def test_who_was_told_nothing_does_not(self):
+    def test_a_client_without_disconnect_is_closed_at_once(self):
         for said in (
             connect("old") + b"\xc1\0",
             packets5.connect("a") + b"\xe0\0",
@@ -89,8 +82,8 @@ class TestDuration(Lingering):
         self.assertTrue(client.stream.closed)
         self.assertEqual(self.lingering(), [])
 
-    def test_nor_who_is_in_the_midst_of_a_message(self):
-        """A DISCONNECT in there would be the message's."""
+    def test_a_client_within_a_chunked_message_is_closed_at_once(self):
+        """A DISCONNECT would be read as part of the message."""
         client = self.come(packets5.connect("s") + packets5.subscribe(1, "t", 0))
         client.stream.write_some = lambda n: None
         said = packets5.publish("t", b"x" * 1500)
@@ -101,7 +94,7 @@ class TestDuration(Lingering):
         self.assertTrue(client.stream.closed)
         self.assertFalse(bytes(client.stream.received).endswith(b"\xe0\2\x8e\0"))
 
-    def test_a_refusal_may_be_read_too(self):
+    def test_a_refused_client_may_read_its_connack(self):
         for name in "abc":
             self.come(packets5.connect(name))
         client = self.come(packets5.connect("d"))
@@ -111,9 +104,9 @@ class TestDuration(Lingering):
         self.assertTrue(client.stream.closed)
 
 
-class TestBlockedSocket(Lingering):
+class TestBlockedSocket(LingeringCase):
     def blocked(self):
-        """A client whose socket takes nothing while its last packet is put."""
+        """A client whose socket takes nothing while DISCONNECT is put into its buffer."""
         client = self.come(packets5.connect("a"))
         client.packets()
         client.stream.write_some = lambda n: None
@@ -124,42 +117,43 @@ class TestBlockedSocket(Lingering):
         self.assertEqual(client.stream.shut, None)
         return client
 
-    def test_it_is_told_when_it_reads_within_the_second(self):
+    def test_it_gets_disconnect_if_it_reads_within_the_second(self):
         client = self.blocked()
         self.world.turn(7, ms=100)
         client.stream.write_some = lambda n: 1  # byte by byte
         self.world.turn(2)
         self.assertEqual(client.stream.shut, None)  # only when all has left
         self.world.turn(8)
-        self.assertEqual(client.packets(), [b"\xd0\0", WORD])
+        self.assertEqual(client.packets(), [b"\xd0\0", BYE])
         self.assertEqual(client.stream.shut, noted(client.stream))
         self.assertFalse(client.stream.closed)
         self.world.turn(6, ms=100)
         self.assertTrue(client.stream.closed)
 
-    def test_and_not_waited_for_longer(self):
+    def test_it_is_closed_after_a_second_without_disconnect(self):
         client = self.blocked()
         self.world.turn(13, ms=100)
         self.assertTrue(client.stream.closed)
         self.assertEqual(client.stream.shut, None)
 
-    def test_a_socket_that_breaks_ends_it(self):
+    def test_a_socket_that_fails_is_closed(self):
         def broken(n):
             raise OSError(104)
 
-        for ended in (False, True):  # the other way, too
-            with self.subTest(ended=ended):
+        cases = ((False, anything, 0), (True, anything, 0), (False, broken, ERR | HUP))
+        for ended, reads, events in cases:
+            with self.subTest(ended=ended, events=events):
                 client = self.blocked()
-                client.stream.write_some = broken
-                client.stream.ended = ended
+                client.stream.read, client.stream.write_some = reads, broken
+                client.stream.ended, client.stream.extra = ended, events
                 self.world.turn(3)
                 self.assertTrue(client.stream.closed)
 
 
-class TestSlotIsNeeded(Lingering):
+class TestSlotIsNeeded(LingeringCase):
     """Of three connections and one in reserve, some linger."""
 
-    def test_a_takeover_at_once(self):
+    def test_a_takeover_gets_it_at_once(self):
         old = self.come(packets5.connect("me"))
         for name in "bc":
             self.come(packets5.connect(name))
@@ -174,14 +168,14 @@ class TestSlotIsNeeded(Lingering):
         self.assertEqual(again.packets()[0][3], 0)
         self.assertTrue(old.stream.closed)
 
-    def test_one_after_the_other_is_refused_at_once(self):
+    def test_each_refused_client_replaces_the_one_before(self):
         for name in "abc":
             self.come(packets5.connect(name))
         for _ in range(9):
             self.assertEqual(self.come(packets5.connect("d")).packets(), [REFUSED])
 
-    def test_those_that_wait_come_in_when_somebody_lingers(self):
-        """The listener is stopped, and the clock does not go on."""
+    def test_waiting_connections_are_accepted_when_a_client_lingers(self):
+        """The listener is not polled, and the clock does not advance."""
         served = [self.come(packets5.connect(name)) for name in "abc"]
         silent = self.come(b"")  # in the slot in reserve
         waiting = self.come(packets5.connect("d"))
@@ -190,19 +184,19 @@ class TestSlotIsNeeded(Lingering):
         self.world.turn(5)
         self.assertEqual(waiting.packets()[0][3], 0)
         self.assertTrue(served[1].stream.closed)
-        self.assertEqual(served[1].packets()[1:], [WORD])
+        self.assertEqual(served[1].packets()[1:], [BYE])
         self.assertFalse(silent.stream.closed)
 
-    def test_one_that_is_heard_in_the_same_turn(self):
-        """What the poller has told of it already does no harm."""
+    def test_it_is_reused_although_its_client_sends_in_the_same_turn(self):
+        """The poller has returned its events before its slot is reused."""
         for ended in (False, True):
             for n in (1, 2, 3):
                 with self.subTest(ended=ended, n=n):
                     self.setUp()
                     served = [self.come(packets5.connect(name)) for name in "abc"[n:]]
-                    told = [self.told(f"told{i}") for i in range(n)]
-                    told.append(self.come(packets5.connect("d") + BAD))
-                    for client in told:
+                    lingering_ones = [self.lingers(f"lingers{i}") for i in range(n)]
+                    lingering_ones.append(self.come(packets5.connect("d") + BAD))
+                    for client in lingering_ones:
                         client.send(PINGREQ * 9)
                         client.stream.ended = ended
                     come = [self.come(packets5.connect("e"), 0) for _ in range(2)]
@@ -210,15 +204,13 @@ class TestSlotIsNeeded(Lingering):
                     self.assertEqual(come[1].packets()[0][3], 0)
                     self.assertEqual([one.stream.closed for one in served], [False] * (3 - n))
 
-    def test_by_a_listener_with_a_bound_of_its_own(self):
+    def test_a_listener_with_its_own_quota(self):
         listener = Listener()
         self.world.loop.listeners.add(listener, listener.accept, 1)
         self.at_first = counts(self.broker)
-        clients = []
-        for name, said in (("a", b""), ("b", b""), ("a", b"")):
-            clients.append(Client(Half()))
-            clients[-1].send(packets5.connect(name) + said)
-            listener.waiting.append(clients[-1].stream)
-            self.world.turn(3)
-        self.assertEqual(clients[1].packets(), [REFUSED])
-        self.assertEqual(clients[2].packets()[0][3], 0)
+        answers = []
+        for name in "aba":
+            client = self.world.come(packets5.connect(name), 3, Half(), listener)
+            answers.append(client.packets()[0])
+        self.assertEqual(answers[1], REFUSED)
+        self.assertEqual(answers[2][3], 0)

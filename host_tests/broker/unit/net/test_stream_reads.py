@@ -42,8 +42,8 @@ class TestReads(StreamCase):
                 self.settle(self.publisher, self.other)
                 self.check_other(wanted)
 
-    def test_answers_behind_a_cut_message_to_oneself(self):
-        """The message comes back whole and is answered for, and so is all behind it."""
+    def test_answers_behind_a_cut_message_to_its_publisher(self):
+        """The publisher gets its message whole, and the answer to each packet behind it."""
         sender = self.world.client("sender")
         self.subscribe(sender, 0)
         acks = b"".join([ack(PUBREL, n + 1) for n in range(150)])
@@ -55,7 +55,7 @@ class TestReads(StreamCase):
                 self.assertEqual(len(found), 151)
 
     def test_answers_behind_a_cut_packet(self):
-        """However few bytes were missing, its answer has room, and those of the others."""
+        """There is space for its answer and the others, however few bytes were missing."""
         sender = self.world.client("sender")
         for data in (ack(PUBREL, 5), publish("t/a", b"x" * 50, 1, 5)):
             n = len(data)
@@ -65,7 +65,7 @@ class TestReads(StreamCase):
                 self.assertEqual(found[1:], [PINGRESP] * 330)
 
     def in_two(self, sender, data, cut, more):
-        """What comes for data that was cut, with more behind it; nobody else notices."""
+        """The answers to data that is cut, and to more behind it; no other client is affected."""
         behind = self.world.client("behind")  # its buffer is the next one
         self.subscribe(behind, 1)
         behind.stream.write_some = every(1, None)
@@ -84,7 +84,7 @@ class TestReads(StreamCase):
         self.world.turn(3)
         return sender.packets()
 
-    def test_nothing_now_though_the_poller_said_so(self):
+    def test_a_read_that_would_block_after_all(self):
         self.publisher.stream.read = lambda n: None
         self.publisher.send(PINGREQ)
         self.world.turn(5)
@@ -93,7 +93,7 @@ class TestReads(StreamCase):
         self.world.turn(2)
         self.assertEqual(self.publisher.packets(), [PINGRESP])
 
-    def test_what_the_poller_calls_gone_is_read_to_its_end(self):
+    def test_after_hup_and_err_the_stream_is_read_to_its_end(self):
         for event in (HUP, ERR, HUP | ERR):
             with self.subTest(event=event):
                 bad = self.world.client("bad", will=("t/will", "gone", 0))

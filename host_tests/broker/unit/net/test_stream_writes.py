@@ -1,6 +1,6 @@
 """The loop on streams that take few bytes, nothing for now, or fail when written to."""
 
-from fakes import MOST, Client, Stream
+from fakes import MOST, Stream
 from packets import PINGREQ, connect, publish, subscribe
 from stream_case import (
     EAGAIN,
@@ -17,12 +17,10 @@ from stream_case import (
     payload,
 )
 
-from slotmq import Limits
-
 
 class TestWrites(StreamCase):
-    def deliver_by(self, write, sizes_lost=False):
-        """A subscriber with such writes gets every message, as the other one does."""
+    def deliver_by(self, write):
+        """A subscriber with this write function gets every message, as the other one does."""
         slow = self.world.client("slow")
         self.subscribe(slow, 2)
         slow.stream.write_some = write
@@ -44,15 +42,15 @@ class TestWrites(StreamCase):
             with self.subTest(size=size):
                 self.deliver_by(at_most(size))
 
-    def test_not_now_from_every_second_and_third_write(self):
+    def test_every_second_or_third_write_would_block(self):
         for fault in (None, EAGAIN, ENOBUFS):
             for k in (2, 3):
                 for size in (1, 7, 500, MOST):
                     with self.subTest(fault=fault, k=k, size=size):
                         self.deliver_by(every(k, fault, size))
 
-    def test_never_now(self):
-        """From every write, for as long as it lasts: then all that was queued comes."""
+    def test_no_write_succeeds_for_a_while(self):
+        """Once its socket takes bytes again, the subscriber gets all that was queued."""
         for fault in (None, EAGAIN, ENOBUFS):
             with self.subTest(fault=fault):
                 slow = self.world.client("slow")
@@ -67,7 +65,7 @@ class TestWrites(StreamCase):
                 slow.leave()
                 self.world.turn(3)
 
-    def test_a_message_in_parts_ends_with_its_connection(self):
+    def test_a_chunked_message_ends_with_its_connection(self):
         for fault in (None, ENOBUFS, ECONNRESET):
             with self.subTest(fault=fault):
                 slow = self.world.client("slow")
@@ -81,7 +79,7 @@ class TestWrites(StreamCase):
                 self.other.messages = []
 
     def test_an_error_ends_only_its_connection(self):
-        """After ENOMEM too nobody knows how much of the stream was sent."""
+        """Also ENOMEM, after which it is unknown how much was sent."""
         for errno in (EPIPE, ECONNRESET, EBADF, ENOMEM):
             with self.subTest(errno=errno):
                 bad = self.world.client("bad", will=("t/will", "gone", 1))
@@ -92,12 +90,10 @@ class TestWrites(StreamCase):
                 self.assertTrue(bad.stream.closed)
                 self.check_other([(b"t/a", b"x", 1), (b"t/will", b"gone", 1)])
 
-    def test_a_connect_that_cannot_be_answered(self):
+    def test_a_connack_that_cannot_be_written_affects_no_other(self):
         for write in (failing(ENOBUFS), failing(EPIPE), lambda n: None, at_most(1)):
-            stream = Stream(write=write)
-            self.world.listener.waiting.append(stream)
-            stream.sent += connect("mute") + subscribe(1, "t/#", 1) + PINGREQ
-            self.world.turn(5)
+            first = connect("mute") + subscribe(1, "t/#", 1) + PINGREQ
+            stream = self.world.come(first, 5, Stream(write=write)).stream
             self.publisher.send(publish("t/a", b"x", 2, 11))
             self.settle(self.publisher, self.other)
             self.check_other([(b"t/a", b"x", 2)])
@@ -108,10 +104,10 @@ class TestWrites(StreamCase):
 
 
 class TestSmallBuffers(StreamCase):
-    LIMITS = Limits(connections=6, tx_bytes=64)
+    LIMITS = {"connections": 6, "tx_bytes": 64}  # noqa: RUF012
 
-    def test_the_packet_id_where_the_buffer_ends(self):
-        """Of a message in parts: header, topic, packet id and payload, cut anywhere."""
+    def test_a_chunked_message_at_every_position_of_the_buffers_end(self):
+        """Header, topic, packet id and payload of a chunked message, cut anywhere."""
         slow = self.world.client("slow")
         behind = self.world.client("behind")  # its buffer is the next one
         self.subscribe(slow, 2)
@@ -132,17 +128,15 @@ class TestSmallBuffers(StreamCase):
                 client.messages = []
 
 
-class TestMany(StreamCase):
-    def test_takeovers_of_streams_that_fail(self):
+class TestTakeover(StreamCase):
+    def test_from_a_stream_that_fails_redelivers_what_was_in_flight(self):
         """The old stream takes nothing; the new one gets what was in flight, again."""
         first = self.world.client("same", clean=False)
         self.subscribe(first, 1)
         first.stream.write_some = failing(ENOBUFS)
         self.publisher.send(publish("t/a", b"x", 1, 3))
         self.settle(self.publisher, self.other)
-        second = Client(Stream())
-        self.world.listener.waiting.append(second.stream)
-        second.send(connect("same", clean=False))
+        second = self.world.come(connect("same", clean=False), 0)
         self.settle(second)
         self.assertTrue(first.stream.closed)
         self.assertEqual(second.messages, [(b"t/a", b"x", 1)])

@@ -1,14 +1,11 @@
 """Long packets in pieces: which connection gets a reassembly buffer, and for how long."""
 
-import unittest
-
 import packets5
-from fakes import IN, OUT, Client, Stream, World
-from invariants import broken
+from broker_case import BrokerCase
+from fakes import IN, OUT
 from packets import PINGREQ, PINGRESP, connect, packet, publish, subscribe
-from tables import counts
 
-from slotmq import Broker, Limits, Settings
+from slotmq import Limits
 
 PUBACK = b"\x40\2\0\1"
 BOARD = {"connections": 8}  # two buffers of 2,048 bytes
@@ -23,23 +20,14 @@ COMPUTER = {
 }
 
 
-class Reassembly(unittest.TestCase):
-    def start(self, limits=BOARD, **settings):
-        self.world = World(Broker(Limits(**limits), Settings(sys_interval=0, **settings)))
-        self.conns = self.world.broker.conns
+class ReassemblyCase(BrokerCase):
+    def start(self, limits=BOARD):
+        super().start(Limits(**limits))
+        self.conns = self.broker.conns
         self.buffers = len(self.conns.reassembly_owner)
-        self.empty = counts(self.world.broker)
         self.clients = []
-        self.feeding = []  # (client, bytes, each so many tenths of a second)
+        self.feeding = []  # (client, bytes to send, how many at once, every n tenths of a second)
         self.count = 0
-
-    def setUp(self):
-        self.start()
-
-    def tearDown(self):
-        self.assertEqual(broken(self.world.broker), [])
-        self.end()
-        self.assertEqual(counts(self.world.broker), self.empty)
 
     def end(self):
         for client in self.clients:
@@ -51,11 +39,8 @@ class Reassembly(unittest.TestCase):
         self.clients.append(self.world.client(name, **options))
         return self.clients[-1]
 
-    def knock(self, said):
-        self.clients.append(Client(Stream()))
-        self.clients[-1].send(said)
-        self.world.listener.waiting.append(self.clients[-1].stream)
-        self.world.turn(2)
+    def come(self, first, turns=2):
+        self.clients.append(self.world.come(first, turns))
         return self.clients[-1]
 
     def sender(self, name, size, first, more=0, every=1):
@@ -77,7 +62,7 @@ class Reassembly(unittest.TestCase):
             self.world.turn(10, ms=10)
 
     def publishes(self, name, size, first=None):
-        """Somebody else, who sends all at once."""
+        """Another client, which sends its PUBLISH at once."""
         client = self.client(name)
         client.send(publish("t/other", b"y" * size, 1, 1)[:first])
         return client
@@ -93,11 +78,11 @@ class Reassembly(unittest.TestCase):
         return [client.stream.closed for client in clients]
 
 
-class TestSlowSenders(Reassembly):
-    def test_whoever_waits_has_a_buffer_within_2_s(self):
+class TestSlowSenders(ReassemblyCase):
+    def test_a_waiting_client_gets_a_buffer_within_2_seconds(self):
         """Each begins a long PUBLISH, then sends a byte every 2.5 s."""
         for limits, size, waits in ((BOARD, 2000, 300), (COMPUTER, 50000, 50000)):
-            for before in (1, 30):  # tenths: they have just begun, or it has been so for a while
+            for before in (1, 30):  # tenths of a second since the slow senders began
                 with self.subTest(size=size, before=before):
                     self.start(limits)
                     slow = [
@@ -110,8 +95,8 @@ class TestSlowSenders(Reassembly):
                     self.assertLessEqual(took, 23 if before == 1 else 5)  # with its transfer
                     self.assertEqual(self.gone(slow), [True] * self.buffers)
 
-    def test_more_of_them_than_buffers(self):
-        """They wait for one another too, and who has waited gets half a second more."""
+    def test_more_slow_senders_than_buffers(self):
+        """They wait for one another too; one that waited gets half a second more."""
         self.start(COMPUTER)
         slow = [self.sender(f"slow{i}", 50000, 1500, 1, 25) for i in range(9)]
         self.tenths()
@@ -119,8 +104,8 @@ class TestSlowSenders(Reassembly):
         self.assertLessEqual(self.answered_after(other, 100), 40)
         self.assertEqual(self.gone(slow)[:6], [True] * 6)
 
-    def test_whoever_waited_longest_is_next(self):
-        """Though the slots of those behind it come first."""
+    def test_the_client_that_waited_longest_is_next(self):
+        """Although connections with lower slots wait too."""
         early = self.client("early")  # has the first slot
         slow = [self.sender(f"slow{i}", 2000, 500) for i in range(self.buffers)]
         other = self.publishes("other", 300)
@@ -131,7 +116,7 @@ class TestSlowSenders(Reassembly):
         early.send(publish("t/long", b"x" * 2000, 1, 1)[:500])
         self.assertLessEqual(self.answered_after(other, 5), 2)
 
-    def test_they_come_again_and_again(self):
+    def test_slow_senders_that_reconnect(self):
         slow = [self.sender(f"slow{i}", 2000, 500) for i in range(self.buffers)]
         self.tenths(3)
         for n in range(5):
@@ -147,17 +132,17 @@ class TestSlowSenders(Reassembly):
             other.leave()
             self.tenths(2)
 
-    def test_before_connect_too(self):
+    def test_slow_connects_lose_their_buffers(self):
         """A CONNECT may be long."""
         slow = []
         for i in range(self.buffers):
-            slow.append(self.knock(connect(f"slow{i}", will=("w", b"x" * 1500, 0))[:800]))
+            slow.append(self.come(connect(f"slow{i}", will=("w", b"x" * 1500, 0))[:800]))
         self.tenths()
         other = self.publishes("other", 300)
         self.assertLessEqual(self.answered_after(other, 60), 22)
         self.assertEqual(self.gone(slow), [True] * self.buffers)
 
-    def test_the_next_long_packet_begins_in_the_same_read(self):
+    def test_a_second_long_packet_that_begins_in_the_same_read(self):
         """Its sender has had a buffer, and has none for the moment."""
         senders = [self.sender(f"s{i}", 500, 300) for i in range(self.buffers)]
         waits = self.publishes("waits", 600)
@@ -174,9 +159,9 @@ class TestSlowSenders(Reassembly):
             self.assertIn(client.packets(), ([PUBACK], [PUBACK] * 2))
 
 
-class TestFastSenders(Reassembly):
+class TestFastSenders(ReassemblyCase):
     def rate(self, more, every=1, seconds=30, waits=True):
-        """Do the senders of so many bytes every few tenths of a second stay?"""
+        """Do senders of so many bytes, every few tenths of a second, stay connected?"""
         self.start(COMPUTER)
         senders = [self.sender(f"s{i}", 59000, 100, more, every) for i in range(self.buffers)]
         self.tenths()
@@ -194,15 +179,15 @@ class TestFastSenders(Reassembly):
         for more, every in ((100, 1), (110, 1), (1000, 10), (1100, 10), (2000, 20)):
             self.assertTrue(self.rate(more, every), (more, every))
 
-    def test_less_is_not_where_another_waits(self):
+    def test_slower_senders_end_while_another_waits(self):
         for more, every in ((90, 1), (900, 10), (1800, 20), (10, 1), (1, 9)):
             self.assertFalse(self.rate(more, every, 5), (more, every))
 
-    def test_and_is_where_nobody_waits(self):
+    def test_slower_senders_stay_while_no_other_waits(self):
         for more, every in ((90, 1), (30, 1), (2000, 90)):
             self.assertTrue(self.rate(more, every, waits=False), (more, every))
 
-    def test_who_waits_is_served_when_they_have_finished(self):
+    def test_a_waiting_client_is_served_when_they_have_finished(self):
         self.start(COMPUTER)
         senders = [self.sender(f"s{i}", 9000, 100, 120) for i in range(self.buffers)]
         self.tenths()
@@ -211,13 +196,13 @@ class TestFastSenders(Reassembly):
         self.tenths(5)
         self.assertEqual([client.packets() for client in senders], [[PUBACK]] * self.buffers)
 
-    def test_a_fast_one_stays_though_it_has_waited_for_its_own(self):
+    def test_a_fast_sender_stays_although_it_waited_for_its_buffer(self):
         self.start(COMPUTER)
         senders = [self.sender(f"s{i}", 20000, 100, 110) for i in range(self.buffers + 2)]
         self.tenths(450)
         self.assertEqual([client.packets() for client in senders], [[PUBACK]] * len(senders))
 
-    def test_who_waits_has_all_its_time_afterwards(self):
+    def test_time_spent_waiting_does_not_count(self):
         self.start(COMPUTER)
         for i in range(self.buffers):
             self.sender(f"s{i}", 15000, 100, 110)
@@ -232,7 +217,7 @@ class TestFastSenders(Reassembly):
         self.tenths()
         self.assertEqual(waits.packets(), [PUBACK])
 
-    def test_who_holds_none_has_its_time(self):
+    def test_a_sender_without_a_buffer_has_its_packet_timeout(self):
         self.start(COMPUTER)
         for i in range(self.buffers):
             self.sender(f"s{i}", 15000, 100, 110)
@@ -242,7 +227,7 @@ class TestFastSenders(Reassembly):
         self.tenths(95)
         self.assertFalse(short.stream.closed)
 
-    def test_only_the_slow_one_ends(self):
+    def test_only_the_slow_sender_ends(self):
         self.start(COMPUTER)
         senders = [
             self.sender(f"s{i}", 59000, 100, 50 if i == 1 else 110) for i in range(self.buffers)
@@ -254,36 +239,36 @@ class TestFastSenders(Reassembly):
         self.assertEqual(self.gone(senders), [i == 1 for i in range(self.buffers)])
 
 
-class TestOneBuffer(Reassembly):
-    """Nobody else waits: packet_timeout, for each 2,000 bytes."""
+class TestOneBuffer(ReassemblyCase):
+    """No other waits: packet_timeout, for each 2,000 bytes."""
 
     def lives(self, client, most=1000):
         for n in range(most):
             if client.stream.closed:
                 return n
             self.tenths()
-        return self.fail("it lives on")
+        return self.fail("it is still connected")
 
-    def test_one_that_stops(self):
+    def test_a_sender_that_stops_ends_after_packet_timeout(self):
         for first in (1, 3, 60, 500, 1990):
             client = self.sender("a", 2000, first)
             self.assertIn(self.lives(client), range(100, 104), first)
 
-    def test_one_that_trickles(self):
+    def test_a_slow_sender_ends_after_packet_timeout(self):
         self.start(COMPUTER)
         self.assertIn(self.lives(self.sender("a", 59000, 100, 15)), range(100, 104))
         client = self.sender("b", 59000, 20000, 15)  # that much came at once
         self.assertIn(self.lives(client), range(100, 104))
 
 
-class TestPausedInput(Reassembly):
-    """The broker does not read from a client that has to take something first."""
+class TestPausedInput(ReassemblyCase):
+    """The broker does not read from a client that does not take what it was sent."""
 
     def setUp(self):
         self.start(COMPUTER)
 
     def cut(self, first=5000, missing=0):
-        """A client in the midst of its own PUBLISH, and of a long one that it is sent."""
+        """A client that has sent a part of its PUBLISH, and received a part of a long one."""
         client = self.client("reader")
         client.send(subscribe(1, "t/other", 0))
         self.tenths()
@@ -300,9 +285,9 @@ class TestPausedInput(Reassembly):
         self.assertGreater(len(client.stream.sent), 500)  # it is not read
         return client
 
-    def test_an_idle_one_of_version_5_that_is_not_read_has_its_time(self):
+    def test_version_5_while_it_is_not_read_has_its_time(self):
         self.start(COMPUTER)
-        idle = self.knock(packets5.connect("idle"))
+        idle = self.come(packets5.connect("idle"))
         idle.send(packets5.subscribe(1, "t/other", 0))
         self.tenths()
         for i in range(self.buffers - 1):
@@ -313,15 +298,15 @@ class TestPausedInput(Reassembly):
         self.world.turn(1)
         self.publishes("waits", 1500)
         stream = idle.stream
-        as_ever = stream.write_some, stream.events
+        before = stream.write_some, stream.events
         stream.write_some, stream.events = (lambda n: None), (lambda: IN if stream.sent else 0)
-        self.world.broker.publish("t/other", b"z" * 9000, 0)  # leaves in parts: it is not read
+        self.broker.publish("t/other", b"z" * 9000, 0)  # leaves in parts: it is not read
         idle.send(data[1500:])
         self.tenths(15)
         self.assertFalse(stream.closed)
-        stream.write_some, stream.events = as_ever
+        stream.write_some, stream.events = before
 
-    def test_its_packet_may_wait(self):
+    def test_its_cut_packet_may_wait(self):
         client = self.cut()
         self.tenths(300)
         client.stream.write_some = lambda n: n
@@ -329,7 +314,7 @@ class TestPausedInput(Reassembly):
         self.assertEqual(client.answer(), [PUBACK])
         self.assertEqual(len(client.messages), 1)
 
-    def test_and_then_it_has_its_whole_time(self):
+    def test_afterwards_it_has_its_whole_packet_timeout(self):
         client = self.cut(8100, 1)
         self.tenths(300)
         client.stream.write_some = lambda n: n
@@ -340,20 +325,20 @@ class TestPausedInput(Reassembly):
         self.assertEqual(client.answer(), [PUBACK])
 
     def others(self):
-        """Fast ones have all other buffers, and somebody waits."""
+        """Fast senders have all other buffers, and a client waits."""
         for i in range(self.buffers - 1):
             self.sender(f"fast{i}", 59000, 70, 110)
         self.tenths()
         return self.publishes("waits", 300)
 
-    def test_where_another_waits_it_must_take_something(self):
+    def test_if_another_waits_and_it_takes_nothing_it_ends(self):
         client = self.cut()
         client.stream.events = lambda: IN
         self.tenths(5)
         self.assertLessEqual(self.answered_after(self.others(), 60), 22)
         self.assertTrue(client.stream.closed)
 
-    def test_and_stays_while_it_does(self):
+    def test_if_another_waits_and_it_takes_something_it_stays(self):
         client = self.cut()
         waits = self.others()
         client.stream.write_some = lambda n: 1 if self.count % 15 == 0 else None
@@ -364,26 +349,26 @@ class TestPausedInput(Reassembly):
         self.assertEqual(client.answer(), [PUBACK])
 
 
-class TestKeepAlive(Reassembly):
-    """Bytes of a packet that is not whole are no sign of life [MQTT-3.1.2-24]."""
+class TestKeepAlive(ReassemblyCase):
+    """Bytes of a packet that is not whole do not extend it [MQTT-3.1.2-24]."""
 
-    def trickling(self, said):
+    def tenths_until_closed(self, said):
         self.start()
-        client = self.knock(said)
+        client = self.come(said)
         self.feeding.append((client, bytearray(packet(0x30, b"\0\1t" + b"x" * 900)), 1, 3))
         for n in range(200):
             if client.stream.closed:
                 return n
             self.tenths()
-        return self.fail("it lives on")
+        return self.fail("it is still connected")
 
-    def test_bytes_that_trickle(self):
+    def test_single_bytes_do_not_extend_it(self):
         five = packet(0x10, b"\0\4MQTT\5\2\0\1\0" + b"\0\1a")
-        self.assertIn(self.trickling(connect("a", keep_alive=1)), range(13, 22))
+        self.assertIn(self.tenths_until_closed(connect("a", keep_alive=1)), range(13, 22))
         self.end()
-        self.assertIn(self.trickling(five), range(23, 28))  # it may read for a second why
+        self.assertIn(self.tenths_until_closed(five), range(23, 28))  # it lingers for a second
 
-    def test_whole_packets_between_them(self):
+    def test_whole_packets_between_partial_ones_extend_it(self):
         client = self.client("a", keep_alive=1)
         for _ in range(20):
             client.send(PINGREQ[:1])
@@ -398,7 +383,7 @@ class TestKeepAlive(Reassembly):
             self.tenths(4)
         self.assertEqual(client.packets(), [PINGRESP] * 40)
 
-    def test_where_it_can_be_written_to_as_well(self):
+    def test_whole_packets_extend_it_on_a_writable_socket(self):
         client = self.client("a", keep_alive=1)
         client.stream.extra = OUT
         for _ in range(20):
@@ -406,7 +391,7 @@ class TestKeepAlive(Reassembly):
             self.tenths(14)
         self.assertEqual(client.packets(), [PINGRESP] * 20)
 
-    def test_a_long_packet_is_one_while_much_is_missing(self):
+    def test_bytes_of_a_long_packet_extend_it_while_much_is_missing(self):
         """As in mosquitto, more than 1,000 bytes."""
         self.start(COMPUTER)
         client = self.client("a", keep_alive=1)

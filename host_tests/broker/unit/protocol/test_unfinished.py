@@ -4,13 +4,13 @@ message, no takeover by a client that is then refused, no lost bytes."""
 import packets
 import packets5
 from broker_case import BrokerCase
-from fakes import Client, Listener, Stream
+from fakes import Listener
 from memory_medium import MemoryMedium
 from packets import PUBCOMP, PUBREC, PUBREL, ack, connect
 from tables import counts
 
 from slotmq import Limits
-from slotmq.delivery import routing as deliver
+from slotmq.delivery import routing
 from slotmq.journal.restore import restore
 from slotmq.platform import heap
 
@@ -27,7 +27,7 @@ def raises_once(a=0, b=0, c=0, d=0, e=0, f=0, g=0):  # *args and a closure would
 
 
 class Hooks:
-    """Raises while it is to, as a program's own code may; lets everything pass otherwise."""
+    """Raises an exception, if one is set; otherwise allows everything."""
 
     raises = None
 
@@ -37,7 +37,7 @@ class Hooks:
         return True
 
 
-class TestReceived(BrokerCase):
+class TestQos2(BrokerCase):
     """A QoS 2 id counts as received once its message is stored, and until that went out."""
 
     def begin(self, delivery, said):
@@ -50,7 +50,7 @@ class TestReceived(BrokerCase):
         return client
 
     def fail_once(self, client, said):
-        """The program that turns the loop goes on with it."""
+        """The exception leaves the turn; the next turn works."""
         client.send(said)
         with self.assertRaises(ValueError):
             self.world.turn()
@@ -65,7 +65,7 @@ class TestReceived(BrokerCase):
         (found,) = self.reader.packets()
         self.assertEqual(packets5.read_publish(found)[4], b"x")
 
-    def test_a_hook_that_raises(self):
+    def test_after_an_exception_of_a_hook_the_message_can_be_sent_again(self):
         for delivery in DELIVERIES:
             with self.subTest(delivery=delivery):
                 client = self.begin(delivery, packets5.connect("c"))
@@ -74,8 +74,8 @@ class TestReceived(BrokerCase):
                 self.broker.hooks.raises = None
                 self.deliver(client, packets5.publish("t", b"x", 2, 7))
 
-    def test_it_is_nobodys_publisher_any_more(self):
-        """No Local keeps messages from their own publisher only."""
+    def test_after_an_exception_no_local_holds_for_its_own_messages_only(self):
+        """The next message is not taken for one of the client whose publish failed."""
         client = self.begin("receive", packets5.connect("c") + packets5.subscribe(1, "t", 4))
         self.broker.hooks.raises = ValueError()
         self.fail_once(client, packets5.publish("t", b"x"))
@@ -85,11 +85,11 @@ class TestReceived(BrokerCase):
         self.world.turn(2)
         self.assertEqual(packets5.read_publish(client.packets()[-1])[4], b"y")
 
-    def test_storing_that_raises(self):
+    def test_after_an_exception_while_storing_it_can_be_sent_again(self):
         for delivery in DELIVERIES:
             with self.subTest(delivery=delivery):
                 client = self.begin(delivery, connect("c"))
-                self.raise_in(deliver, "take_message", client, packets.publish("t", b"x", 2, 7))
+                self.raise_in(routing, "take_message", client, packets.publish("t", b"x", 2, 7))
                 self.deliver(client, packets.publish("t", b"x", 2, 7, dup=True))
 
     def raise_in(self, place, name, client, said):
@@ -97,7 +97,7 @@ class TestReceived(BrokerCase):
         setattr(place, name, raises_once)
         self.fail_once(client, said)
 
-    def test_a_held_one_that_does_not_get_out(self):
+    def test_after_an_exception_at_its_release_it_can_be_sent_again(self):
         for version in (packets, packets5):
             with self.subTest(version=version):
                 client = self.begin("release", version.connect("c"))
@@ -105,17 +105,17 @@ class TestReceived(BrokerCase):
                 client.send(said)
                 self.world.turn(2)
                 client.packets()
-                self.raise_in(deliver, "route", client, ack(PUBREL, 7))
+                self.raise_in(routing, "route", client, ack(PUBREL, 7))
                 self.deliver(client, said)
 
 
 class TestTakeover(BrokerCase):
-    """A connection is taken over by one that is let in, and by no other."""
+    """Only an accepted connection takes a session over."""
 
     def check(self, newcomer, refused):
         old = self.come(connect("c", will=("w", b"last", 1)))
         reader = self.come(connect("r") + packets.subscribe(1, "w", 1))
-        while self.taken():
+        while self.take_message():
             pass
         old.packets()
         reader.packets()
@@ -135,40 +135,37 @@ class TestTakeover(BrokerCase):
         super().setUp()
         self.stored = []
 
-    def taken(self):
-        """Has one more message slot been taken?"""
-        msg = deliver.take_message(self.broker.tables, b"xxx", 0, 1, 1, 1, 0)
+    def take_message(self):
+        """Take a message slot; -> was there one?"""
+        msg = routing.take_message(self.broker.tables, b"xxx", 0, 1, 1, 1, 0)
         if msg != 0xFFFF:
             self.stored.append(msg)
         return msg != 0xFFFF
 
     def give_back(self):
         for msg in self.stored:
-            deliver.unref(self.broker.tables, msg)
+            routing.unref(self.broker.tables, msg)
         self.stored = []
 
-    def test_a_will_that_finds_no_room(self):
+    def test_not_by_a_client_whose_will_finds_no_space(self):
         self.check(connect("c", will=("w", b"new", 0)), b"\x20\x02\0\3")
 
-    def test_a_will_of_version_5_that_finds_no_room(self):
+    def test_not_by_a_client_of_version_5_whose_will_finds_no_space(self):
         said = packets5.connect("c", will=("w", b"new", 0, b""))
         self.check(said, b"\x20\x03\0\x88")
 
-    def test_a_listener_that_is_full(self):
+    def test_not_by_a_client_of_a_full_listener(self):
         listener = Listener()
         self.world.loop.listeners.add(listener, listener.accept, 1)
         self.at_first = counts(self.broker)
         old = self.come(connect("c"))
         for name, answer in (("o", b"\x20\x02\0\0"), ("c", b"\x20\x02\0\3")):
-            one = Client(Stream())
-            one.send(connect(name))
-            listener.waiting.append(one.stream)
-            self.world.turn(3)
+            one = self.world.come(connect(name), listener=listener)
             self.assertEqual(one.packets(), [answer])
         self.assertFalse(old.stream.closed)
 
-    def test_a_session_that_may_not_stay(self):
-        """It would come in place of one that ends with its connection."""
+    def test_not_by_a_client_whose_session_finds_no_slot(self):
+        """It would replace a session that ends with its connection."""
         self.start(Limits(sessions=8, connections=4))
         old = self.come(connect("c"))
         for n in range(4):
@@ -185,7 +182,7 @@ class TestTakeover(BrokerCase):
 
 
 class Commits:
-    """A journal's commits, of which one finds no heap."""
+    """A journal's commits, one of which raises MemoryError."""
 
     def __init__(self, journal, left):
         self.works = journal.commit
@@ -203,9 +200,9 @@ class Commits:
 
 
 class TestWriting(BrokerCase):
-    """What waits to be written leaves in the next turn, whatever was raised before it."""
+    """After an exception the next turn commits and sends."""
 
-    def test_a_commit_that_finds_no_heap(self):
+    def test_after_a_memory_error_in_commit_a_will_is_delivered(self):
         for left in range(1, 5):
             with self.subTest(left=left):
                 self.start()
