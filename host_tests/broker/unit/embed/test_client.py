@@ -30,7 +30,11 @@ class TestClient(EmbedCase):
 
     def test_what_a_callback_publishes_is_sent_in_the_same_turn(self):
         other = self.subscriber("other", "echo")
-        self.broker.subscribe("ask", lambda _topic, payload, *_: self.broker.publish("echo", payload))
+
+        def callback(topic, payload, *_):
+            self.broker.publish("echo", payload)
+
+        self.broker.subscribe("ask", callback)
         other.send(publish("ask", b"hello"))
         self.world.turn()
         other.answer()

@@ -3,7 +3,7 @@
 import unittest
 
 import packets5
-from fakes import Client, Stream, World
+from fakes import World
 from packets import DISCONNECT, PINGREQ, connect, packet, publish, section, subscribe, text
 
 from slotmq import Broker, Limits, Settings
@@ -29,13 +29,37 @@ def auth(code):
 
 
 class Hook:
-    """Whoever knocks gets this code."""
+    """Returns this code from may_connect."""
 
     def __init__(self, code):
         self.code = code
 
     def may_connect(self, client_id, user_name, password):
         return self.code
+
+
+PASSWORD, VERSION = "bad user name or password", "unsupported protocol version"
+ANONYMOUS = {"allow_anonymous": False}
+EMPTY, NO_ID = {"allow_zero_length_clientid": False}, "client identifier not valid"
+# The code of a hook or settings, the CONNECT, who is refused, and why.
+REFUSALS = (
+    (4, login("b", "user"), "Client 'b' [p4, u'user']", f"{PASSWORD} (return code 4)"),
+    (4, login("b", "user", level=3), "Client 'b' [p3, u'user']", f"{PASSWORD} (return code 4)"),
+    (0x8A, login("b", "user", level=5), "Client 'b' [p5, u'user']", "banned (reason 0x8a)"),
+    (0xF0, packets5.connect("b"), "Client 'b' [p5]", "an unknown reason (reason 0xf0)"),
+    (
+        {"allow_anonymous": False},
+        connect("b"),
+        "Client 'b' [p4]",
+        "not authorized (return code 5)",
+    ),
+    ({}, login("b", "user", level=9), "A client [p9]", f"{VERSION} (return code 1)"),
+    ({"mqtt_versions": 3}, packets5.connect("b"), "A client [p5]", f"{VERSION} (return code 1)"),
+    (EMPTY, connect(""), "Client without an id [p4]", f"{NO_ID} (return code 2)"),
+    (EMPTY, packets5.connect(""), "Client without an id [p5]", f"{NO_ID} (reason 0x85)"),
+    # Receive Maximum 0: CONNECT was not read to its id.
+    ({}, packets5.connect("b", b"\x21\0\0"), "A client [p5]", "protocol error (reason 0x82)"),
+)
 
 
 class LogCase(unittest.TestCase):
@@ -51,38 +75,29 @@ class LogCase(unittest.TestCase):
         self.broker.log = lambda bit, line: self.lines.append(line)
         self.broker.log_mask = mask
 
-    def come(self, said):
-        client = Client(Stream())
-        client.send(said)
-        self.world.listener.waiting.append(client.stream)
-        self.world.turn(3)
-        return client
+    def come(self, first):
+        return self.world.come(first)
 
-    def last(self, said):
-        self.come(said)
+    def last(self, first):
+        """The last log entry after a new connection has sent this."""
+        self.come(first)
         return self.lines[-1]
 
 
 class TestAccepted(LogCase):
-    def test_where_from_and_with_which_name(self):
-        self.assertEqual(
-            self.last(connect("a", keep_alive=60)),
-            f"New client connected from {ADDRESS} as 'a' (p4, c1, k60).",
-        )
-        self.assertEqual(
-            self.last(login("b", "user")),
-            f"New client connected from {ADDRESS} as 'b' (p4, c1, k60, u'user').",
-        )
-        self.assertEqual(
-            self.last(packets5.connect("c")),
-            f"New client connected from {ADDRESS} as 'c' (p5, c1, k0).",
-        )
+    def test_it_has_address_id_version_keep_alive_and_user_name(self):
+        for first, who in (
+            (connect("a", keep_alive=60), "'a' (p4, c1, k60)"),
+            (login("b", "user"), "'b' (p4, c1, k60, u'user')"),
+            (packets5.connect("c"), "'c' (p5, c1, k0)"),
+        ):
+            self.assertEqual(self.last(first), f"New client connected from {ADDRESS} as {who}.")
 
-    def test_an_address_of_ipv6(self):
+    def test_an_ipv6_address_is_in_brackets(self):
         self.broker.conns.source = Always(("2001:db8::7", 1883, 0, 0))
         self.assertIn("from [2001:db8::7]:1883 as", self.last(connect("a")))
 
-    def test_of_a_long_user_name_no_more_is_kept_than_a_line_needs(self):
+    def test_a_long_user_name_is_cut_and_freed_at_the_end(self):
         client = self.come(login("b", "\u00e4" * 100))
         self.assertEqual(self.broker.conns.source[0][1], "\u00e4" * 32)
         client.leave()
@@ -104,105 +119,46 @@ class Always:
 
 
 class TestRefused(LogCase):
-    def test_a_return_code_in_words(self):
-        words = "bad user name or password (return code 4)"
-        self.start(hooks=Hook(4))
-        self.assertEqual(
-            self.last(login("b", "user", "secret")),
-            f"Client 'b' [{ADDRESS}, p4, u'user'] refused: {words}.",
-        )
-        self.assertEqual(
-            self.last(login("b", "user", "secret", 3)),
-            f"Client 'b' [{ADDRESS}, p3, u'user'] refused: {words}.",
-        )
-        self.start(allow_anonymous=False)
-        self.assertEqual(
-            self.last(connect("b")),
-            f"Client 'b' [{ADDRESS}, p4] refused: not authorized (return code 5).",
-        )
-
-    def test_a_reason_of_version_5(self):
-        self.start(hooks=Hook(0x8A))
-        self.assertEqual(
-            self.last(login("b", "user", "secret", 5)),
-            f"Client 'b' [{ADDRESS}, p5, u'user'] refused: banned (reason 0x8a).",
-        )
-
-    def test_an_unknown_version(self):
-        self.assertEqual(
-            self.last(login("b", "user", "secret", 9)),
-            f"A client [{ADDRESS}, p9] refused: unsupported protocol version (return code 1).",
-        )
-        self.start(mqtt_versions=3)
-        self.assertEqual(
-            self.last(login("b", "user", "secret", 5)),
-            f"A client [{ADDRESS}, p5] refused: unsupported protocol version (return code 1).",
-        )
-
-    def test_without_an_id(self):
-        self.start(allow_zero_length_clientid=False)
-        why = "refused: client identifier not valid"
-        told = f"Client without an id [{ADDRESS}, p4] {why} (return code 2)."
-        self.assertEqual(self.last(connect("")), told)
-        told = f"Client without an id [{ADDRESS}, p5] {why} (reason 0x85)."
-        self.assertEqual(self.last(packets5.connect("")), told)
-
-    def test_a_connect_that_was_not_read_to_its_id(self):
-        said = packets5.connect("b", properties=b"\x21\0\0")  # Receive Maximum 0
-        told = f"A client [{ADDRESS}, p5] refused: protocol error (reason 0x82)."
-        self.assertEqual(self.last(said), told)
+    def test_each_has_the_client_its_version_and_the_code(self):
+        for cause, first, who, why in REFUSALS:
+            with self.subTest(who=who, why=why):
+                if isinstance(cause, dict):
+                    self.start(**cause)
+                else:
+                    self.start(hooks=Hook(cause))
+                who = who.replace("[", f"[{ADDRESS}, ")
+                self.assertEqual(self.last(first), f"{who} refused: {why}.")
 
     def test_a_keep_alive_over_max_keepalive(self):
         self.start(max_keepalive=100)
-        told = f"Client 'b' [{ADDRESS}, p4] refused: keep-alive of %s, longer than max_keepalive"
         for keep_alive, words in ((200, "200 s"), (0, "0 (none)")):
             line = self.last(connect("b", keep_alive=keep_alive))
-            self.assertEqual(line, told % words + " (return code 2).")
+            why = f"keep-alive of {words}, longer than max_keepalive (return code 2)"
+            self.assertEqual(line, f"Client 'b' [{ADDRESS}, p4] refused: {why}.")
         self.start(max_keepalive=100, limits=Limits(connections=4, client_id_bytes=23))
         line = self.last(connect("b" * 24, keep_alive=100))
-        self.assertTrue(line.endswith("refused: client identifier not valid (return code 2)."))
+        self.assertTrue(line.endswith(f"refused: {NO_ID} (return code 2)."), line)
 
-    def test_the_code_that_was_sent(self):
-        """Of version 5 a reason, whatever the hook said; of version 3 a return code."""
-        codes = ((1, 0x84), (2, 0x85), (3, 0x88), (4, 0x86), (5, 0x87), (0x8A, 0x8A))
-        for code, reason in codes:
-            self.start(hooks=Hook(code))
-            client = self.come(packets5.connect("b"))
-            self.assertEqual(client.stream.received[3], reason)
-            self.assertIn(f" (reason {reason:#x}).", self.lines[-1])
-            client = self.come(connect("b"))
-            self.assertEqual(client.stream.received[3], min(code, 5))
-            self.assertIn(f" (return code {min(code, 5)}).", self.lines[-1])
-        self.start(hooks=Hook(3), server_reference="other")
-        told = "use another server (reason 0x9c)."
-        self.assertTrue(self.last(packets5.connect("b")).endswith(told))
-
-    def test_an_unknown_reason(self):
-        self.start(hooks=Hook(0xF0))
-        self.assertTrue(
-            self.last(packets5.connect("b")).endswith(": an unknown reason (reason 0xf0).")
-        )
-
-    def test_each_once(self):
+    def test_each_refusal_is_logged_once(self):
         self.start(hooks=Hook(5))
-        for said in (connect("b"), packets5.connect("b")):
+        for first in (connect("b"), packets5.connect("b")):
             self.lines = []
-            self.come(said).leave()
+            self.come(first).leave()
             self.world.turn(20, 100)
             self.assertEqual(len(self.lines), 1)
 
     def test_a_connect_that_is_too_large(self):
         self.start(max_packet_size=100)
-        told = f"A client [{ADDRESS}, p5] refused: packet too large (reason 0x95)."
-        self.assertEqual(self.last(login("b", "user", "p" * 100, 5)), told)
-        told = f"Connection from {ADDRESS} closed: packet too large."
-        self.assertEqual(self.last(login("b", "user", "p" * 100)), told)
+        expected = f"A client [{ADDRESS}, p5] refused: packet too large (reason 0x95)."
+        self.assertEqual(self.last(login("b", "user", "p" * 100, 5)), expected)
+        expected = f"Connection from {ADDRESS} closed: packet too large."
+        self.assertEqual(self.last(login("b", "user", "p" * 100)), expected)
 
     def too_little(self, what, last=None, code="server unavailable (return code 3)"):
-        told = self.last(last or connect("z"))
-        self.assertTrue(told.endswith(f"] refused: {code}, too little: {what}."), told)
+        expected = self.last(last or connect("z"))
+        self.assertTrue(expected.endswith(f"] refused: {code}, too little: {what}."), expected)
 
-    def test_what_was_too_little(self):
+    def test_the_exhausted_table_is_named(self):
         for n in range(4):
             self.come(connect(str(n)))
         self.too_little("connections")
@@ -225,7 +181,7 @@ class TestRefused(LogCase):
         self.broker.journal_full = True
         self.too_little("space in the journal", connect("z", will=("t", "gone", 1)))
 
-    def test_no_heap(self):
+    def test_a_memory_error_is_reported_as_heap(self):
         self.broker.settings.allow_anonymous = False
         broker = self.broker
 
@@ -239,23 +195,23 @@ class TestRefused(LogCase):
         broker.hooks = Full()
         self.too_little("heap", packets5.connect("z"), "quota exceeded (reason 0x97)")
 
-    def test_in_an_exchange_of_auth(self):
-        """Who it was its CONNECT has said; the name, what answers AUTH."""
+    def test_during_an_authentication(self):
+        """The id is that of the CONNECT, the user name that of the authentication."""
         begin = packets5.connect("b", properties=b"\x15" + text("M"))
         self.start(hooks=Challenge())
         client = self.come(begin)
         self.assertEqual(self.lines, [])
         client.send(auth(0x18))
         self.world.turn(3)
-        told = f"Client 'b' [{ADDRESS}, p5, u'user'] refused: "
-        self.assertEqual(self.lines, [told + "not authorized (reason 0x87)."])
+        expected = f"Client 'b' [{ADDRESS}, p5, u'user'] refused: "
+        self.assertEqual(self.lines, [expected + "not authorized (reason 0x87)."])
         self.start(hooks=Challenge())
         self.come(begin + begin)
-        self.assertEqual(self.lines, [told + "protocol error (reason 0x82)."])
+        self.assertEqual(self.lines, [expected + "protocol error (reason 0x82)."])
 
 
 class Challenge:
-    """Asks for an answer, and takes none."""
+    """Sends a challenge, and refuses each answer."""
 
     last = b"user"
 
@@ -267,41 +223,41 @@ class Challenge:
 
 
 class TestEnded(LogCase):
-    def test_why_a_client_goes(self):
+    def test_each_has_the_reason(self):
         tests = (
             (DISCONNECT, "left"),
             (b"\xf0\0", "protocol error"),
             (subscribe(0, "a", 0), "malformed packet"),
         )
-        for said, why in tests:
+        for first, why in tests:
             with self.subTest(why=why):
                 self.assertEqual(
-                    self.last(login("b", "user") + said),
+                    self.last(login("b", "user") + first),
                     f"Client 'b' [{ADDRESS}, p4, u'user'] disconnected: {why}.",
                 )
 
-    def test_which_time_was_over(self):
+    def test_the_timeout_is_named(self):
         self.start(limits=Limits(connections=4, reassembly=1))
         silent = self.come(connect("a", keep_alive=2))
         self.world.turn(40, 100)
-        told = "disconnected: timed out (%s)."
-        self.assertTrue(self.lines[-1].endswith(told % "keep-alive"))
+        expected = "disconnected: timed out (%s)."
+        self.assertTrue(self.lines[-1].endswith(expected % "keep-alive"))
         self.assertTrue(silent.stream.closed)
         half = self.come(connect("b"))
         half.send(publish("t", bytes(1000), 1, 1)[:500])
         self.world.turn(120, 100)
-        self.assertTrue(self.lines[-1].endswith(told % "packet_timeout"))
+        self.assertTrue(self.lines[-1].endswith(expected % "packet_timeout"))
         for n in range(2):
             half = self.come(connect("b" * n + "c"))
             half.send(publish("t", bytes(1000), 1, 1)[:500])
             self.world.turn(10, 100)
         self.world.turn(20, 100)
-        told = told % "too slow, another waits for its buffer"
-        self.assertTrue(self.lines[-1].endswith(told), self.lines)
+        expected = expected % "too slow, another waits for its buffer"
+        self.assertTrue(self.lines[-1].endswith(expected), self.lines)
         self.assertTrue(self.lines[-1].startswith("Client 'c' "))
 
-    def test_of_a_socket_that_fails_while_it_is_told_why(self):
-        """Version 5 is told why, which flushes a buffer that is full: it ends once."""
+    def test_a_socket_that_fails_at_disconnect_ends_once(self):
+        """DISCONNECT flushes a buffer that is full; the error of that ends the connection once."""
         client = self.come(packets5.connect("b"))
         conns = self.broker.conns
         conns.reserve(0, conns.tx_bytes - 2)
@@ -313,11 +269,11 @@ class TestEnded(LogCase):
         self.broker.end(0, 7)  # in the turn in which its buffer was filled
         self.world.turn(20, 100)
         self.assertTrue(client.stream.closed)
-        told = [line for line in self.lines if "disconnected" in line]
-        self.assertEqual(len(told), 1, told)
+        expected = [line for line in self.lines if "disconnected" in line]
+        self.assertEqual(len(expected), 1, expected)
         self.assertEqual((conns.count, self.broker.connected), (0, 0))
 
-    def test_it_ends_also_where_the_log_raises(self):
+    def test_an_exception_of_the_log_does_not_keep_the_connection(self):
         client = self.come(connect("b"))
 
         def fails(bit, line):
@@ -331,7 +287,7 @@ class TestEnded(LogCase):
         self.world.turn(2)
         self.assertTrue(client.stream.closed)
 
-    def test_a_client_that_is_lost_or_taken_over(self):
+    def test_a_takeover(self):
         first = self.come(connect("b"))
         self.come(connect("b"))
         self.assertEqual(
@@ -340,7 +296,7 @@ class TestEnded(LogCase):
         )
         self.assertTrue(first.stream.closed)
 
-    def test_a_reason_of_version_5(self):
+    def test_a_violation_of_version_5_has_its_reason(self):
         client = self.come(packets5.connect("b"))
         client.send(auth(0x19))
         self.world.turn(3)
@@ -351,26 +307,35 @@ class TestEnded(LogCase):
         self.world.turn(20, 100)  # it lingered
         self.assertEqual(len(self.lines), 2)
 
+    def test_a_will_is_named_if_there_is_one(self):
+        for will in (("gone", "x", 0, b""), None):
+            for code in (4, 0):
+                with self.subTest(will=will, code=code):
+                    leave = b"\xe0\x01" + bytes((code,))
+                    line = self.last(packets5.connect("a", will=will) + leave)
+                    why = "left with its will" if will and code else "left"
+                    self.assertIn(f"] disconnected: {why}.", line)
+
 
 class TestTopic(LogCase):
-    """One that is longer than topic_bytes."""
+    """A topic longer than topic_bytes."""
 
-    def test_it_is_told(self):
+    def test_it_is_the_reported_reason(self):
         why = ", its topic is longer than topic_bytes."
         self.start(limits=Limits(connections=4, topic_bytes=64))
-        told = f"Client 'b' [{ADDRESS}, p4] disconnected: malformed packet"
-        self.assertEqual(self.last(connect("b") + publish("t" * 65, b"")), told + why)
+        expected = f"Client 'b' [{ADDRESS}, p4] disconnected: malformed packet"
+        self.assertEqual(self.last(connect("b") + publish("t" * 65, b"")), expected + why)
         self.assertIn("from", self.last(connect("b") + publish("t" * 64, b"")))
-        self.assertEqual(self.last(connect("b") + publish("+", b"")), told + ".")
-        told = f"Client 'b' [{ADDRESS}, p5] disconnected: topic name invalid (reason 0x90)"
+        self.assertEqual(self.last(connect("b") + publish("+", b"")), expected + ".")
+        expected = f"Client 'b' [{ADDRESS}, p5] disconnected: topic name invalid (reason 0x90)"
         long = packets5.publish("t" * 65, b"")
-        self.assertEqual(self.last(packets5.connect("b") + long), told + why)
+        self.assertEqual(self.last(packets5.connect("b") + long), expected + why)
 
-    def test_not_of_another_that_ends_half_way(self):
+    def test_the_next_malformed_packet_has_another_reason(self):
         self.start(limits=Limits(connections=4, topic_bytes=64))
         self.come(connect("b") + publish("t" * 65, b""))
-        told = f"Client 'c' [{ADDRESS}, p4] disconnected: malformed packet."
-        self.assertEqual(self.last(connect("c") + b"\x36\x10\0\x04t"), told)
+        expected = f"Client 'c' [{ADDRESS}, p4] disconnected: malformed packet."
+        self.assertEqual(self.last(connect("c") + b"\x36\x10\0\x04t"), expected)
 
 
 class TestDeniedFilters(LogCase):
@@ -380,11 +345,11 @@ class TestDeniedFilters(LogCase):
         self.assertEqual([line for line in self.lines if line.startswith("Denied")], [line])
 
     def come_for(self, level, *names):
-        said = packets5.connect("b") if level == 5 else connect("b")
+        first = packets5.connect("b") if level == 5 else connect("b")
         ask = packets5.subscribe if level == 5 else subscribe
-        return self.come(said + b"".join([ask(1, name, 0) for name in names]))
+        return self.come(first + b"".join([ask(1, name, 0) for name in names]))
 
-    def test_where_there_is_no_room(self):
+    def test_without_space_the_limits_are_named(self):
         for level in (4, 5):
             self.start(limits=Limits(connections=4, subscriptions=1))
             self.come_for(level, "a", "evil\n/#")
@@ -395,14 +360,14 @@ class TestDeniedFilters(LogCase):
             self.come_for(level, "a", "b")
             self.denied(level, "b", why + ", the journal's space", 0x97)
 
-    def test_where_it_is_too_long(self):
+    def test_a_filter_that_is_too_long(self):
         why = "topic filter invalid, too long or too deep: topic_bytes, levels"
         for level in (4, 5):
             self.start(limits=Limits(connections=4, topic_bytes=64))
             self.come_for(level, "x" * 64, "x" * 65)
             self.denied(level, "x" * 65, why, 0x8F)
 
-    def test_where_a_hook_forbids_it(self):
+    def test_a_filter_that_a_hook_refuses(self):
         class Hooks:
             def may_subscribe(self, client_id, topic_filter, qos):
                 return topic_filter != b"b"
@@ -412,7 +377,7 @@ class TestDeniedFilters(LogCase):
             self.come_for(level, "a", "b", "c")
             self.denied(level, "b", "not authorized", 0x87)
 
-    def test_a_shared_one(self):
+    def test_a_shared_filter(self):
         self.start(limits=Limits(connections=4, shares=0))
         self.come_for(5, "$share/g/a")
         self.denied(5, "$share/g/a", "shared subscriptions not supported", 0x9E)
@@ -421,15 +386,15 @@ class TestDeniedFilters(LogCase):
         why = "too little: subscriptions, nodes, node_bytes, shares"
         self.denied(5, "$share/h/a", why, 0x97)
 
-    def test_not_where_the_log_has_no_notices(self):
+    def test_without_notices_nothing_is_logged(self):
         self.start(mask=2, limits=Limits(connections=4, subscriptions=1))
         self.come_for(4, "a", "b")
         self.assertEqual(self.lines, [])
 
 
-class TestDenied(LogCase):
-    def test_a_publish_to_a_topic_of_the_brokers_own(self):
-        """Which is acknowledged: once a minute, whoever it was."""
+class TestReservedTopics(LogCase):
+    def test_a_publish_to_a_reserved_topic(self):
+        """It is acknowledged, and logged once a minute for all clients together."""
         client = self.come(connect("b"))
         for acks in (5, 4):  # the first with CONNACK
             self.lines = []
@@ -443,10 +408,10 @@ class TestDenied(LogCase):
         self.world.turn(2)
         self.assertEqual(len(self.lines), 1)
 
-    def test_a_will(self):
-        for said in (connect("b", will=("$share/g/t", "x", 0)), packets5.connect("b", will=WILL)):
+    def test_a_will_for_a_reserved_topic(self):
+        for first in (connect("b", will=("$share/g/t", "x", 0)), packets5.connect("b", will=WILL)):
             self.lines = []
-            self.come(said)
+            self.come(first)
             self.assertEqual(self.lines[0], "Denied the will from 'b' to '$share/g/t'.")
             self.assertIn("New client connected", self.lines[-1])
 
@@ -456,11 +421,11 @@ class TestNoMqtt(LogCase):
         self.assertEqual(self.lines, [f"Connection from {ADDRESS} closed: {why}."])
         self.lines = []
 
-    def test_a_request_of_http_in_one_line(self):
+    def test_an_http_request_is_shown_to_its_first_line(self):
         self.come(CURL)
         self.closed("malformed packet, no CONNECT but b'GET / HTTP/1.1'")
 
-    def test_in_pieces(self):
+    def test_an_http_request_in_pieces(self):
         client = self.come(CURL[:1])
         for at in range(1, len(CURL)):
             client.send(CURL[at : at + 1])
@@ -468,26 +433,26 @@ class TestNoMqtt(LogCase):
         self.world.turn(2)
         self.closed("protocol error, no CONNECT but b'G'")
 
-    def test_half_a_packet(self):
+    def test_a_part_of_a_packet(self):
         self.come(b"\x32\x10half of it")
         self.closed("protocol error, no CONNECT but b'2\\x10half of it'")
 
-    def test_tls(self):
+    def test_tls_is_recognised(self):
         self.come(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
         self.closed("TLS, and this port speaks MQTT without it")
 
-    def test_another_packet(self):
+    def test_an_mqtt_packet_other_than_connect(self):
         self.come(PINGREQ)
         self.closed("protocol error, no CONNECT but b'\\xc0\\x00'")
 
-    def test_nothing(self):
-        self.come(PINGREQ)  # whose bytes are nobody else's
+    def test_a_connection_without_a_byte(self):
+        self.come(PINGREQ)  # its bytes are in no later entry
         self.lines = []
         self.come(b"").leave()
         self.world.turn(2)
         self.closed("lost")
 
-    def test_of_a_connect_no_password_is_shown(self):
+    def test_a_partial_connect_is_not_shown(self):
         for first in (b"\x10", b"\x1f"):  # MQTT 3.1 leaves the flags undefined
             self.come(first + login("b", "user", "secret")[1:-1])
             self.world.turn(120, 100)
@@ -495,7 +460,7 @@ class TestNoMqtt(LogCase):
 
 
 class TestEscaped(LogCase):
-    def test_ids_names_and_filters(self):
+    def test_control_characters_of_clients_are_escaped(self):
         self.start(mask=EACH)
         self.come(login(EVIL, EVIL) + subscribe(1, "x\ny\x9b", 0) + DISCONNECT)
         self.start(EACH, Hook(5))
@@ -506,7 +471,7 @@ class TestEscaped(LogCase):
             self.assertNotIn("\x1b", line)
             self.assertNotIn("\x9b", line)
 
-    def test_the_tree(self):
+    def test_control_characters_in_the_tree_are_escaped(self):
         from slotmq.tables import tree_text
 
         self.come(connect(EVIL) + subscribe(1, EVIL, 0))

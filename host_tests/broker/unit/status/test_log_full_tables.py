@@ -3,7 +3,7 @@
 import unittest
 
 import packets5
-from fakes import Client, Stream, World
+from fakes import World
 from packets import connect, publish
 
 from slotmq import Broker, Limits, Settings
@@ -46,64 +46,61 @@ class FullTablesCase(unittest.TestCase):
     def seconds(self, n):
         self.world.turn(n * 10, ms=100)
 
-    def told(self, *expected):
-        """That was said since the last time, and nothing else: (table, how often)."""
+    def check_logged(self, *expected):
+        """Exactly these entries were logged since the last call: (table, how often)."""
         why = {"retained": "retained, retained_name_bytes"}
         lines = [(WARNING, LINE % (t, n, why.get(t, t))) for t, n in expected]
         self.assertEqual(self.lines, lines)
         self.lines.clear()
 
     def refuse(self, times=1):
-        """So many retained messages for which there is no place."""
+        """Publish so many retained messages; the table is full."""
         for _ in range(times):
             self.client.send(publish("u", b"x", retain=True))
             self.world.turn(1)
 
-    def knock(self):
-        """One client more than there are connections."""
-        client = Client(Stream())
-        client.send(connect("d"))
-        self.world.listener.waiting.append(client.stream)
-        self.world.turn(3)
+    def refuse_client(self):
+        """Connect one client more than there are connections."""
+        client = self.world.come(connect("d"))
         self.assertEqual(client.stream.received, b"\x20\x02\0\3")
 
 
 class TestWhen(FullTablesCase):
     def test_at_once_then_once_a_minute_with_the_count(self):
         self.seconds(2 * MINUTE)
-        self.told()
+        self.check_logged()
         for _ in range(2):
             self.refuse()
             self.seconds(1)
-            self.told(("retained", 1))
+            self.check_logged(("retained", 1))
             self.refuse(3)
             self.seconds(MINUTE - 4)
-            self.told()
+            self.check_logged()
             self.seconds(5 + SOON)
-            self.told(("retained", 3))
+            self.check_logged(("retained", 3))
             self.seconds(3 * MINUTE)
-            self.told()
+            self.check_logged()
 
-    def test_while_it_goes_on_once_a_minute(self):
+    def test_continuous_refusals_are_logged_once_a_minute(self):
         for _ in range(3 * MINUTE):
             self.refuse()
             self.seconds(1)
         self.assertIn(len(self.lines), (3, 4))
 
-    def test_another_table_does_not_wait_for_that_minute(self):
+    def test_another_table_is_logged_within_that_minute(self):
         self.refuse()
         self.seconds(1)
-        self.told(("retained", 1))
+        self.check_logged(("retained", 1))
         self.refuse()
-        self.knock()
+        self.refuse_client()
         self.seconds(SOON)
-        self.told(("connections", 1))
+        self.check_logged(("connections", 1))
         self.seconds(MINUTE)
-        self.told(("retained", 1))
+        self.check_logged(("retained", 1))
         self.seconds(2 * MINUTE)
-        self.told()
+        self.check_logged()
 
-    def test_nothing_is_done_for_a_log_without_warnings(self):
+    def test_without_warnings_no_module_is_loaded(self):
         self.start(mask=0)
         loads, ondemand.take = ondemand.take, None
         try:
@@ -111,12 +108,12 @@ class TestWhen(FullTablesCase):
             self.seconds(MINUTE)
         finally:
             ondemand.take = loads
-        self.told()
+        self.check_logged()
         self.broker.log_mask = WARNING
         self.seconds(1)
-        self.told(("retained", 1))
+        self.check_logged(("retained", 1))
 
-    def test_what_found_no_heap_is_told_later(self):
+    def test_after_a_memory_error_it_is_logged_later(self):
         tries = []
 
         def fails(bit, line):
@@ -129,26 +126,26 @@ class TestWhen(FullTablesCase):
         self.broker.log = works
         self.refuse()
         self.seconds(SOON)
-        self.told(("retained", 2))
+        self.check_logged(("retained", 2))
         self.assertEqual(len(tries), 1)
 
-    def test_the_clocks_zero_moves_meanwhile(self):
+    def test_a_new_epoch_meanwhile_does_not_change_it(self):
         epoch.take(self.broker, self.broker.now - (EPOCH - 50))
         self.seconds(1)
         self.refuse()
         self.seconds(1)
-        self.told(("retained", 1))
+        self.check_logged(("retained", 1))
         self.refuse()
         self.seconds(SOON)
         self.assertLess(self.broker.now, 1000)
-        self.told()
-        self.knock()
+        self.check_logged()
+        self.refuse_client()
         self.seconds(SOON)
-        self.told(("connections", 1))
+        self.check_logged(("connections", 1))
         self.seconds(MINUTE - 2 * SOON - 3)
-        self.told()
+        self.check_logged()
         self.seconds(SOON + 3)
-        self.told(("retained", 1))
+        self.check_logged(("retained", 1))
 
 
 class TestWhich(FullTablesCase):
@@ -158,7 +155,7 @@ class TestWhich(FullTablesCase):
             found = getattr(found, part)
         return found, path.split(".")[-1]
 
-    def test_each_table(self):
+    def test_each_table_has_its_limits(self):
         self.seconds(2 * SOON)
         expected = []
         rows = [row.split(" ", 1) for row in TABLES.split("\n")]
@@ -172,16 +169,16 @@ class TestWhich(FullTablesCase):
         self.seconds(2 * MINUTE)
         self.assertEqual(self.lines, expected)
 
-    def test_without_version_5(self):
+    def test_with_mqtt_versions_3(self):
         self.start(versions=3)
         self.refuse(2)
         self.seconds(1)
         self.lines.clear()
-        self.knock()
+        self.refuse_client()
         self.seconds(SOON)
-        self.told(("connections", 1))
+        self.check_logged(("connections", 1))
 
-    def test_while_the_journal_is_full_that_may_be_why(self):
+    def test_a_full_journal_is_named_as_a_possible_reason(self):
         self.broker.journal_full = True
         self.refuse()
         self.seconds(1)
@@ -189,25 +186,25 @@ class TestWhich(FullTablesCase):
         why = why.replace(")", ", the journal's space)")
         self.assertEqual(self.lines, [(WARNING, why)])
 
-    def test_more_often_than_a_column_counts(self):
+    def test_counts_up_to_the_largest_small_integer(self):
         self.broker.retained.refused = (1 << 30) - 3
         self.seconds(1)
-        self.told(("retained", (1 << 30) - 3))
+        self.check_logged(("retained", (1 << 30) - 3))
         self.seconds(MINUTE)
         self.broker.retained.refused += 2  # still a small integer
         self.seconds(SOON)
-        self.told(("retained", 2))
+        self.check_logged(("retained", 2))
 
 
 class TestPayloads(FullTablesCase):
-    """What is over message_size_limit, which a client of version 3 is not told of."""
+    """Payloads over message_size_limit; a client of version 3 gets no reason."""
 
-    def said(self, *told):
+    def check_denied(self, *expected):
         line = "Denied %s: 21 bytes, see message_size_limit (dropped for all reasons: %d)."
-        self.assertEqual(self.lines, [(WARNING, line % (what, n)) for what, n in told])
+        self.assertEqual(self.lines, [(WARNING, line % (what, n)) for what, n in expected])
         self.lines.clear()
 
-    def test_a_publish_is_dropped_and_told(self):
+    def test_a_publish_is_logged_once_a_minute(self):
         for versions in (3, 5):
             self.start(versions=versions, message_size_limit=20)
             for qos in (0, 1, 2):
@@ -215,36 +212,32 @@ class TestPayloads(FullTablesCase):
             self.seconds(1)
             self.assertEqual(self.broker.stats[4], 3)
             self.assertEqual(self.broker.messages.refused, 0)
-            self.said(("PUBLISH from 'c' to 't'", 1))
+            self.check_denied(("PUBLISH from 'c' to 't'", 1))
             self.client.send(publish("t", bytes(21)) + publish("t", bytes(20)))
             self.seconds(MINUTE)
-            self.said()
+            self.check_denied()
             self.client.send(publish("t", bytes(21)))
             self.seconds(1)
-            self.said(("PUBLISH from 'c' to 't'", 5))
+            self.check_denied(("PUBLISH from 'c' to 't'", 5))
 
-    def test_one_of_version_5(self):
+    def test_a_publish_of_version_5(self):
         self.start(message_size_limit=20)
         self.client.leave()
         self.seconds(1)
-        client = Client(Stream())
-        client.send(packets5.connect("d") + packets5.publish("t", bytes(21)))
-        self.world.listener.waiting.append(client.stream)
+        self.world.come(packets5.connect("d") + packets5.publish("t", bytes(21)), 0)
         self.seconds(1)
         self.assertEqual(self.broker.stats[4], 1)
-        self.said(("PUBLISH from 'd' to 't'", 1))
+        self.check_denied(("PUBLISH from 'd' to 't'", 1))
 
-    def test_a_will(self):
+    def test_a_will_over_the_limit(self):
         self.start(message_size_limit=20)
         self.client.leave()
         wills = (("w", "x" * 21, 0), ("w", "x" * 21, 0, b""))
         for n in (0, 1):
             self.lines.clear()
             self.seconds(MINUTE + SOON)
-            client = Client(Stream())
-            client.send((connect, packets5.connect)[n]("w", will=wills[n]))
-            self.world.listener.waiting.append(client.stream)
+            client = self.world.come((connect, packets5.connect)[n]("w", will=wills[n]), 0)
             self.seconds(SOON)
-            self.said(("the will from 'w' to 'w'", n + 1))
+            self.check_denied(("the will from 'w' to 'w'", n + 1))
             client.leave()
             self.seconds(1)

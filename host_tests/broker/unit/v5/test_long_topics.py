@@ -2,7 +2,18 @@
 
 import packets5
 from broker_case import BrokerCase
-from packets import PINGREQ, PUBACK, PUBCOMP, PUBREC, PUBREL, ack, connect, publish, subscribe
+from packets import (
+    PINGREQ,
+    PUBACK,
+    PUBCOMP,
+    PUBREC,
+    PUBREL,
+    ack,
+    connect,
+    length,
+    publish,
+    subscribe,
+)
 
 from slotmq import Limits
 
@@ -20,18 +31,8 @@ OTHER_PACKETS = (
 TEXT = b"\x03\0\4text"  # Content Type
 
 
-def number(value):
-    """A variable byte integer."""
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
 def identifier(n):
-    return b"\x0b" + number(n)
+    return b"\x0b" + length(n)
 
 
 def of_size(size):
@@ -47,7 +48,7 @@ def of_size(size):
 
 
 def slowly(some):
-    """What a socket takes: so many bytes at a time, and between them nothing."""
+    """A write function: in turn so many bytes, and none."""
     state = [0]
 
     def write(n):
@@ -62,19 +63,19 @@ class TestLongTopics(BrokerCase):
         self.start(Limits(tx_bytes=TX, max_packet=2048))
         self.broker.now = 1000
 
-    def subscriber(self, identifiers, qos=2, name="s", options=0):
+    def subscriber(self, identifiers, qos=2, name="s"):
         """A client with so many subscriptions that match, each with its identifier."""
         client = self.come(packets5.connect(name, b"\x22\0\5"))
         for i, n in enumerate(identifiers):
             properties = identifier(n) if n else b""
-            client.send(packets5.subscribe(1, FILTERS[i], qos | options, properties))
+            client.send(packets5.subscribe(1, FILTERS[i], qos, properties))
         self.world.turn(12)
         found = client.packets()
         self.assertEqual(len(found), 1 + len(identifiers))
         return client
 
-    def publish(self, client, qos=0, properties=b"", payload=b"x"):
-        client.send(packets5.publish(TOPIC, payload, qos, 1, properties))
+    def publish(self, client, qos=0, properties=b""):
+        client.send(packets5.publish(TOPIC, b"x", qos, 1, properties))
         self.world.turn(20)
         if qos == 2:
             client.send(ack(PUBREL, 1))
@@ -95,11 +96,11 @@ class TestLongTopics(BrokerCase):
         self.world.turn(3)
         return found
 
-    def check(self, found, identifiers, before=b"", behind=b"", qos=0, payload=b"x"):
+    def check(self, found, identifiers, before=b"", behind=b"", qos=0):
         """One copy, with all identifiers in any order."""
         self.assertEqual(len(found), 1)
         flags, topic, _, properties, body = found[0]
-        self.assertEqual((flags >> 1 & 3, topic, body), (qos, TOPIC, payload))
+        self.assertEqual((flags >> 1 & 3, topic, body), (qos, TOPIC, b"x"))
         self.assertTrue(properties.startswith(before))
         self.assertTrue(properties.endswith(behind))
         named = properties[len(before) : len(properties) - len(behind)]
@@ -108,7 +109,7 @@ class TestLongTopics(BrokerCase):
             if n:
                 self.assertIn(identifier(n), named)
 
-    def test_all_identifiers_come_with_one_copy(self):
+    def test_one_copy_has_all_identifiers(self):
         for some in (None, 1, 7, 63):
             for qos in range(3):
                 with self.subTest(some=some, qos=qos):
@@ -120,17 +121,17 @@ class TestLongTopics(BrokerCase):
                     self.publish(self.come(packets5.connect("p")), qos, TEXT)
                     self.check(self.received(client, 600), numbers, b"", TEXT, qos)
 
-    def test_and_the_seconds_until_it_expires(self):
+    def test_it_has_the_remaining_expiry_too(self):
         for seconds in (9, 33554432, 0xFFFFFFFF):
             with self.subTest(seconds=seconds):
                 self.setUp()
                 client = self.subscriber((1, 2, 300))
-                told = b"\x02" + seconds.to_bytes(4, "big")
-                self.publish(self.come(packets5.connect("p")), 1, TEXT + told)
-                self.check(self.received(client), (1, 2, 300), told, TEXT, 1)
+                expiry = b"\x02" + seconds.to_bytes(4, "big")
+                self.publish(self.come(packets5.connect("p")), 1, TEXT + expiry)
+                self.check(self.received(client), (1, 2, 300), expiry, TEXT, 1)
 
-    def test_the_middle_waits_for_room(self):
-        """The buffer is full of topic where the socket takes nothing more."""
+    def test_the_rest_waits_for_space_at_every_position(self):
+        """The socket takes nothing more while the buffer is full of the topic."""
         numbers = tuple([2097152 + n for n in range(10)])
         client = self.subscriber(numbers)
         sender = self.come(packets5.connect("p"))
@@ -151,8 +152,8 @@ class TestLongTopics(BrokerCase):
                 left[0] = 1 << 20
                 self.check(self.received(client), numbers, qos=1)
 
-    def test_what_others_do_meanwhile_does_not_change_it(self):
-        """Another message on its way, or other packets where this one was read."""
+    def test_other_packets_meanwhile_do_not_change_it(self):
+        """Other messages are delivered, and other packets are read into the same buffer."""
         numbers = (1, 200, 20000, 3000000)
         others = self.subscriber((7, 8), 0, "others")
         others.send(packets5.subscribe(1, "$y", 0))
@@ -161,9 +162,9 @@ class TestLongTopics(BrokerCase):
         client = self.subscriber(numbers)
         sender = self.come(packets5.connect("p"))
         for qos in range(3):
-            for at, said in enumerate(OTHER_PACKETS):
+            for at, sent in enumerate(OTHER_PACKETS):
                 for taken in range(10 * (qos + at), 190, 50):
-                    with self.subTest(qos=qos, said=said[:1], taken=taken):
+                    with self.subTest(qos=qos, sent=sent[:1], taken=taken):
                         left = [taken]
 
                         def write(n, left=left):
@@ -173,41 +174,41 @@ class TestLongTopics(BrokerCase):
 
                         client.stream.write_some = write
                         self.publish(sender, qos)
-                        sender.send(said)
+                        sender.send(sent)
                         self.world.turn(20)
                         left[0] = 1 << 20
                         found = self.received(client, 30)
                         self.check(found[:1], numbers, qos=qos)
                         self.assertEqual(len(found), 1)
-                        self.assertEqual(len(others.packets()), 2 if said[:1] == b"0" else 1)
+                        self.assertEqual(len(others.packets()), 2 if sent[:1] == b"0" else 1)
 
-    def test_identifiers_of_every_length_up_to_the_buffers(self):
-        """Those that have no room at all leave their receiver out, and no other."""
+    def test_identifiers_of_every_length_up_to_the_buffers_size(self):
+        """If they do not fit, their receiver gets no message, and each other does."""
         for size in range(49, 60):
-            for told in (b"", b"\x02\0\0\0\x09"):
-                with self.subTest(size=size, expires=bool(told)):
-                    self.check_size(size, told)
+            for expiry in (b"", b"\x02\0\0\0\x09"):
+                with self.subTest(size=size, expires=bool(expiry)):
+                    self.check_size(size, expiry)
 
-    def check_size(self, size, told):
+    def check_size(self, size, expiry):
         self.setUp()
         numbers = of_size(size)
         client = self.subscriber(numbers, 1)
         other = self.subscriber((7,), 1, "other")
         sender = self.come(packets5.connect("p"))
-        self.publish(sender, 1, told)
-        self.check(self.received(other), (7,), told, qos=1)
+        self.publish(sender, 1, expiry)
+        self.check(self.received(other), (7,), expiry, qos=1)
         dropped = int(size + 11 > TX)  # packet id, length and expiry are put with them
         if dropped:
             self.assertEqual(self.received(client), [])
         else:
-            self.check(self.received(client), numbers, told, qos=1)
+            self.check(self.received(client), numbers, expiry, qos=1)
         self.assertEqual(self.broker.stats[DROPPED], dropped)
         self.assertEqual(self.broker.deliveries.count[0], 0)
         sender.send(packets5.publish("small", b"y"))
         self.world.turn(9)
         self.assertEqual([packets5.read_publish(data)[4] for data in client.packets()], [b"y"])
 
-    def test_ones_own_by_the_others_only(self):
+    def test_with_no_local_an_own_message_has_the_identifiers_of_other_subscriptions(self):
         for qos in range(3):
             with self.subTest(qos=qos):
                 self.setUp()
@@ -220,7 +221,7 @@ class TestLongTopics(BrokerCase):
                 self.publish(self.come(packets5.connect("p")), qos)
                 self.check(self.received(client), (1, 2, 300, 999), qos=qos)
 
-    def test_a_client_of_version_3_beside_them(self):
+    def test_a_client_of_version_3_gets_it_without_properties(self):
         older = self.come(connect("o") + subscribe(1, "#", 1))
         older.packets()
         client = self.subscriber((1, 2))

@@ -13,52 +13,52 @@ EACH = (1, 1000) + LARGE  # noqa: RUF005
 LIMITS = {"tx_bytes": 128, "max_packet": 2048, "retained_name_bytes": 8192}
 
 
-def told(seconds):
-    """The property."""
+def expiry(seconds):
+    """The property Message Expiry Interval."""
     return b"\x02" + seconds.to_bytes(4, "big")
 
 
 class Clients:
-    """What both cases below do; `come` gives a client whose first bytes are these."""
+    """Steps of both cases below."""
 
     ends = ("",)  # of topics
 
     def topics(self, seconds):
         return [f"t/{seconds}{end}" for end in self.ends]
 
-    def younger(self, waited, least=None):
-        """What is left of all messages: topic -> property; least: of those that have expired."""
+    def remaining(self, waited):
+        """After so many seconds, of all messages that have not expired: topic -> property."""
         found = {}
         for seconds in EACH:
-            left = seconds - waited if least is None else max(least, seconds - waited)
+            left = seconds - waited
             for topic in self.topics(seconds) if left > 0 else ():
-                found[topic] = told(left)
+                found[topic] = expiry(left)
         return found
 
-    def here(self, name, said=b"", clean=True):
-        client = self.come(packets5.connect(name, clean=clean, expiry=FOREVER) + said, 12)
+    def here(self, name, more=b"", clean=True):
+        client = self.come(packets5.connect(name, clean=clean, expiry=FOREVER) + more, 12)
         self.assertEqual(client.packets()[0][0], 0x20)
         return client
 
     def published(self):
-        """All messages, retained and for a session that is not there; -> who sent them."""
+        """Publish all messages, retained and for an absent session; -> their publisher."""
         self.here("away", packets5.subscribe(1, "t/#", 1)).leave()
         sender = self.here("p")
         for seconds in EACH:
             for topic in self.topics(seconds):
-                sender.send(packets5.publish(topic, b"x", 1, 1, told(seconds), retain=True))
+                sender.send(packets5.publish(topic, b"x", 1, 1, expiry(seconds), retain=True))
                 self.world.turn(8)
         self.assertEqual(len(sender.packets()), len(self.ends) * len(EACH))
         return sender
 
     def later(self, seconds):
-        """Time passes, and is looked at."""
+        """So many seconds pass at once."""
         self.broker.now += seconds * 10
         self.world.turn(3)
 
-    def found(self, name, said=b"", clean=True):
-        """What a client that comes is given: topic -> property."""
-        client = self.come(packets5.connect(name, clean=clean, expiry=FOREVER) + said, 20)
+    def found(self, name, more=b"", clean=True):
+        """What a client gets at its connect: topic -> property."""
+        client = self.come(packets5.connect(name, clean=clean, expiry=FOREVER) + more, 20)
         found = {}
         for _ in range(len(EACH) * 2):
             for data in client.packets():
@@ -81,27 +81,27 @@ class TestQueued(BrokerCase, Clients):
         self.start(Limits(**LIMITS))
         self.broker.now = 1000
 
-    def test_what_is_retained_or_queued(self):
+    def test_retained_and_queued_messages(self):
         for waited in (0, 1, 999, 1000, 33554430, 33554431, 33554432, 50000001, 70000000):
             with self.subTest(waited=waited):
                 self.setUp()
                 sender = self.published()
                 self.later(waited)
                 found = self.found("late", packets5.subscribe(1, "#", 1))
-                self.assertEqual(found, self.younger(waited))
-                self.assertEqual(self.found("away", clean=False), self.younger(waited))
+                self.assertEqual(found, self.remaining(waited))
+                self.assertEqual(self.found("away", clean=False), self.remaining(waited))
                 for seconds in EACH:
                     for topic in self.topics(seconds):
                         sender.send(packets5.publish(topic, b"", retain=True))
                 self.world.turn(60)
                 self.assertEqual(self.broker.messages.count[0], 0)
 
-    def test_what_was_sent_says_so_each_time(self):
+    def test_a_message_that_is_sent_again(self):
         sender = self.here("p")
         for seconds in LARGE:
             with self.subTest(seconds=seconds):
                 client = self.here("s", packets5.subscribe(1, "#", 1))
-                sender.send(packets5.publish("t", b"x", 1, 1, told(seconds)))
+                sender.send(packets5.publish("t", b"x", 1, 1, expiry(seconds)))
                 self.world.turn(6)
                 self.check_sent(client, seconds)
                 client.leave()
@@ -115,15 +115,15 @@ class TestQueued(BrokerCase, Clients):
         sent = [data for data in client.packets() if data[0] >> 4 == 3]
         self.assertEqual(len(sent), 1)
         _, _, packet_id, properties, _ = packets5.read_publish(sent[0])
-        self.assertEqual(properties, told(left))
+        self.assertEqual(properties, expiry(left))
         return packet_id
 
-    def test_a_wills_time_begins_when_it_goes_out(self):
+    def test_a_wills_expiry_begins_when_it_is_published(self):
         witness = self.here("w", packets5.subscribe(1, "#", 0))
         for seconds in EACH:
             for delay in (0, 5000):
                 with self.subTest(seconds=seconds, delay=delay):
-                    properties = b"\x18" + delay.to_bytes(4, "big") + told(seconds)
+                    properties = b"\x18" + delay.to_bytes(4, "big") + expiry(seconds)
                     will = ("t", "x", 0, properties)
                     client = self.come(packets5.connect("m", will=will, expiry=FOREVER))
                     self.later(5000)
@@ -132,11 +132,11 @@ class TestQueued(BrokerCase, Clients):
                     self.later(delay)
                     self.world.turn(6, ms=100)
                     found = [packets5.read_publish(data) for data in witness.packets()]
-                    self.assertEqual([one[3] for one in found], [told(seconds)])
+                    self.assertEqual([one[3] for one in found], [expiry(seconds)])
 
 
 class TestJournal(JournalCase, Clients):
-    def test_what_waits_grows_no_younger_by_a_reboot(self):
+    def test_a_reboot_does_not_prolong_the_expiry(self):
         for waited in (999, 33554432):
             with self.subTest(waited=waited):
                 self.setUp()
@@ -146,23 +146,23 @@ class TestJournal(JournalCase, Clients):
         self.broker.now = 1000
         sender = self.published()
         for seconds in (1000, 33554432):
-            will = (f"t/will/{seconds}", "x", 1, told(seconds))
+            will = (f"t/will/{seconds}", "x", 1, expiry(seconds))
             self.come(packets5.connect(f"m{seconds}", will=will, expiry=FOREVER))
         self.later(waited)
-        sender.send(packets5.publish("now", b"x", retain=True))  # which is kept with its time
+        sender.send(packets5.publish("now", b"x", retain=True))  # the journal stores its time
         self.world.turn(6)
         self.reboot()
         self.world.turn(6)
         self.later(1000)
         found = self.found("late", packets5.subscribe(1, "t/#", 1))
-        self.assertEqual(found, self.younger(waited + 1000))
-        # A will went out when the power was back, and one of them has expired since.
-        wanted = self.younger(waited + 1000)
-        wanted["t/will/33554432"] = told(33554432 - 1000)
+        self.assertEqual(found, self.remaining(waited + 1000))
+        # Wills were published at the restart, and one of them has expired since.
+        wanted = self.remaining(waited + 1000)
+        wanted["t/will/33554432"] = expiry(33554432 - 1000)
         self.assertEqual(self.found("away", clean=False), wanted)
 
-    def test_a_will_that_went_out_lives_from_then_on_after_a_reboot_too(self):
-        will = ("t/will", "x", 1, told(100))
+    def test_a_reboot_does_not_prolong_the_expiry_of_a_will(self):
+        will = ("t/will", "x", 1, expiry(100))
         client = self.come(packets5.connect("m", will=will, expiry=FOREVER))
         self.here("away", packets5.subscribe(1, "t/#", 1), clean=False).leave()
         self.later(60)
@@ -170,4 +170,4 @@ class TestJournal(JournalCase, Clients):
         self.world.turn(6)
         self.reboot()
         self.later(60)
-        self.assertEqual(self.found("away", clean=False), {"t/will": told(40)})
+        self.assertEqual(self.found("away", clean=False), {"t/will": expiry(40)})

@@ -94,7 +94,7 @@ class TestScan(unittest.TestCase):
         self.assertEqual(len(bits), count)
         return bits
 
-    def test_nothing(self):
+    def test_an_empty_section(self):
         for where in PACKETS:
             self.assertEqual(self.scan(where, b""), 1)
             self.assertEqual(self.values[0], 0)
@@ -107,7 +107,7 @@ class TestScan(unittest.TestCase):
                     wanted = 1 + len(one) if where in legal.split() else MALFORMED
                     self.assertEqual(self.scan(where, one), wanted)
 
-    def test_where_its_value_stands(self):
+    def test_the_value_of_each_property(self):
         for name, value, wanted, legal in PROPERTIES:
             if wanted is None:
                 continue
@@ -120,11 +120,11 @@ class TestScan(unittest.TestCase):
                 else:
                     self.assertEqual((at, more), (wanted, 3 + 1))
 
-    def test_a_user_property_leaves_no_trace(self):
+    def test_user_properties_are_not_noted(self):
         self.scan("publish", b"\x26" + text("") + text(""))
         self.found(0)
 
-    def test_all_of_a_packet_at_once_in_any_order(self):
+    def test_all_properties_of_a_packet_in_any_order(self):
         for where in PACKETS:
             mine = [bytes((row[0],)) + row[1] for row in PROPERTIES if where in row[3].split()]
             for turn in range(len(mine)):
@@ -133,7 +133,7 @@ class TestScan(unittest.TestCase):
                     self.assertEqual(self.scan(where, whole), len(section(whole)))
                     self.found(len(mine) - 1)  # without the user property
 
-    def test_twice(self):
+    def test_a_repeated_property(self):
         for name, value, _, legal in PROPERTIES:
             one = bytes((name,)) + value
             for where in legal.split():
@@ -141,7 +141,7 @@ class TestScan(unittest.TestCase):
                     wanted = 1 + 2 * len(one) if name == 0x26 else PROTOCOL_ERROR
                     self.assertEqual(self.scan(where, one * 2), wanted)
 
-    def test_cut_short_by_its_length(self):
+    def test_a_property_cut_by_the_section(self):
         for name, value, _, legal in PROPERTIES:
             one = bytes((name,)) + value
             for where in legal.split():
@@ -149,7 +149,7 @@ class TestScan(unittest.TestCase):
                     with self.subTest(name=name, where=where, n=n):
                         self.assertEqual(self.scan(where, one[:n]), MALFORMED)
 
-    def test_cut_short_by_the_packet(self):
+    def test_a_section_cut_by_the_packet(self):
         for name, value, _, legal in PROPERTIES:
             for where in legal.split():
                 buf = bytearray(section(bytes((name,)) + value))
@@ -165,7 +165,7 @@ class TestScan(unittest.TestCase):
                 good = b"\x26" + text("a") + text("b")
                 self.assertEqual(self.scan(where, good + properties), wanted)
 
-    def test_a_length_longer_than_it_need_be(self):
+    def test_a_length_in_more_bytes_than_needed(self):
         for length in (b"\x80\0", b"\x80\x80\0", b"\xff\xff\xff\xff\1", b"\xff\xff\xff\xff"):
             buf = bytearray(length + bytes(9))
             self.assertEqual(scan(buf, 0, len(buf), 4, self.values), MALFORMED)
@@ -179,7 +179,7 @@ class TestScan(unittest.TestCase):
         buf[-3] = 0xFF  # the last one's value is no UTF-8
         self.assertEqual(scan(buf, 0, len(buf), PACKETS["publish"], self.values), MALFORMED)
 
-    def test_numbers_are_small_ones_on_every_board(self):
+    def test_large_numbers_become_the_largest_small_integer(self):
         for value, wanted in (
             (b"\x3f\xff\xff\xff", 0x3FFFFFFF),
             (b"\x40\0\0\0", 0x3FFFFFFF),
@@ -198,12 +198,12 @@ NO_LENGTHS += (b"\xff\x80\0", b"\x80\x80\x80\x80\1")
 
 
 class TestReadLength(unittest.TestCase):
-    def test_the_shortest_form(self):
+    def test_the_shortest_form_is_read(self):
         for number, form in LENGTHS:
             buf = b"\xaa" + form + b"\xaa"
             self.assertEqual(read_length(buf, 1, 1 + len(form)), number)
 
-    def test_no_other(self):
+    def test_other_forms_are_refused(self):
         for form in NO_LENGTHS:
             with self.subTest(form=form):
                 self.assertEqual(read_length(form, 0, len(form)), -1)

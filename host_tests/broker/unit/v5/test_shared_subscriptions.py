@@ -10,7 +10,7 @@ QUEUED, SENT_1, SENT_2 = 0, 1, 2
 DROPPED = 4  # of stats
 
 
-class TestTurns(Version5Case):
+class TestChoice(Version5Case):
     def group(self, members, group=b"g", name=b"t"):
         made = [self.session(b"%s%d" % (group, n)) for n in range(members)]
         return [self.subscribe(session, name, group=group) for session in made]
@@ -18,16 +18,16 @@ class TestTurns(Version5Case):
     def choose(self, sub, qos=1, but=NONE):
         return self.five.shares.choose(self.broker, self.five.share[sub], qos, but)
 
-    def test_they_are_fair(self):
+    def test_each_member_once_before_any_twice(self):
         for members in (1, 2, 3, 7):
             with self.subTest(members=members):
                 subs = self.group(members, b"of %d" % members)
                 found = [self.choose(subs[0]) for _ in range(5 * members)]
-                for k in range(5):  # each once before anybody gets the next
+                for k in range(5):
                     turn = found[k * members : (k + 1) * members]
                     self.assertEqual(sorted(turn), sorted(subs))
 
-    def test_they_go_on_where_somebody_leaves_or_comes(self):
+    def test_members_that_leave_or_join_keep_the_order(self):
         subs = self.group(4)
         first = self.choose(subs[0])
         self.broker.subscriptions.remove(self.sessions, first)
@@ -38,7 +38,7 @@ class TestTurns(Version5Case):
         rest.append(late)
         self.assertEqual(sorted(found), sorted(rest))
 
-    def test_groups_of_other_names_and_filters_have_turns_of_their_own(self):
+    def test_groups_of_other_names_or_filters_are_separate(self):
         one, other = self.group(2, b"one"), self.group(2, b"other")
         elsewhere = [
             self.subscribe(self.broker.subscriptions.session[sub], b"t/+", group=b"one")
@@ -51,14 +51,7 @@ class TestTurns(Version5Case):
                     sorted([self.choose(subs[0]), self.choose(subs[0])]), sorted(subs)
                 )
 
-    def test_who_is_connected_goes_first(self):
-        subs = self.group(3)
-        session = self.broker.subscriptions.session[subs[1]]
-        self.sessions.conn[session] = 0
-        self.assertEqual([self.choose(subs[0]) for _ in range(4)], [subs[1]] * 4)
-        self.assertEqual([self.choose(subs[0], 0) for _ in range(4)], [subs[1]] * 4)
-
-    def test_but_not_before_one_that_has_room(self):
+    def test_a_member_with_space_comes_before_a_connected_one_without(self):
         subs = self.group(2)
         session = self.broker.subscriptions.session[subs[1]]
         self.sessions.conn[session] = 0
@@ -68,9 +61,9 @@ class TestTurns(Version5Case):
             append(self.broker.tables, session, msg, 2)
         unref(self.broker.tables, msg)
         self.assertEqual(self.choose(subs[0], 1), subs[0])
-        self.assertEqual(self.choose(subs[0], 0), subs[1])  # QoS 0 waits for nobody
+        self.assertEqual(self.choose(subs[0], 0), subs[1])  # QoS 0 needs no space in the queue
 
-    def test_one_that_may_not_have_it(self):
+    def test_an_excluded_member_is_not_chosen(self):
         subs = self.group(2)
         session = self.broker.subscriptions.session[subs[0]]
         self.assertEqual([self.choose(subs[0], 1, session) for _ in range(3)], [subs[1]] * 3)
@@ -78,7 +71,7 @@ class TestTurns(Version5Case):
         session = self.broker.subscriptions.session[alone[0]]
         self.assertEqual(self.choose(alone[0], 1, session), NONE)
 
-    def test_messages_come_to_each_in_turn(self):
+    def test_published_messages_are_queued_for_each_in_turn(self):
         subs = self.group(3)
         beside = self.session(b"not shared")
         self.subscribe(beside, b"#")
@@ -93,7 +86,7 @@ class TestGroups(Version5Case):
     def refs(self):
         return [refs for refs in self.five.shares.refs if refs]
 
-    def test_one_goes_with_its_last_subscription(self):
+    def test_a_group_ends_with_its_last_subscription(self):
         sessions = [self.session(b"s%d" % n) for n in range(3)]
         subs = [self.subscribe(session, b"a/b", group=b"g") for session in sessions]
         self.assertEqual(self.refs(), [3])
@@ -107,7 +100,7 @@ class TestGroups(Version5Case):
         self.assertEqual(self.five.shares.names.count(), 0)
         self.assertEqual(self.broker.subscriptions.nodes.count(), 0)
 
-    def test_no_more_than_the_table_holds(self):
+    def test_a_full_table_refuses_a_new_group_only(self):
         session = self.session(b"s")
         for n in range(4):
             self.subscribe(session, b"t", group=b"g%d" % n)
@@ -116,7 +109,7 @@ class TestGroups(Version5Case):
         self.assertEqual(self.five.shares.refused, 1)
         self.assertEqual(self.five.shares.take(node, b"g1", 0, 2), self.five.share[1])
 
-    def test_a_subscription_that_finds_no_room_leaves_none(self):
+    def test_a_refused_subscription_leaves_no_group(self):
         broker = self.broker
         session = self.session(b"s")
         most = broker.subscriptions.slots
@@ -144,7 +137,7 @@ class TestPassOn(Version5Case):
             entry = self.broker.deliveries.next[entry]
         return found
 
-    def test_what_waits_goes_to_another_member(self):
+    def test_queued_messages_pass_to_another_member(self):
         for qos in (1, 2, 1):
             self.publish(qos=qos)
         self.assertEqual(self.waiting(self.leaver), 3)
@@ -152,13 +145,13 @@ class TestPassOn(Version5Case):
         lifecycle.end_session(self.broker, self.leaver)
         self.assertEqual(self.flags(self.other), [2, 4, 2])
 
-    def test_at_that_ones_qos(self):
+    def test_they_pass_at_the_qos_of_that_member(self):
         self.publish(qos=2)
         self.join(qos=1)
         lifecycle.end_session(self.broker, self.leaver)
         self.assertEqual(self.flags(self.other), [2])
 
-    def test_what_was_sent_at_qos_2_does_not(self):
+    def test_a_qos_2_message_that_was_sent_does_not_pass(self):
         deliveries = self.broker.deliveries
         for state, wanted in ((QUEUED, 1), (SENT_1, 1), (SENT_2, 0)):
             with self.subTest(state=state):
@@ -178,14 +171,14 @@ class TestPassOn(Version5Case):
                 self.leaver = self.session(b"leaver")
                 self.mine = self.subscribe(self.leaver, b"t", group=b"g")
 
-    def test_what_was_not_shared_stays(self):
+    def test_messages_of_other_subscriptions_do_not_pass(self):
         self.subscribe(self.leaver, b"alone")
         self.join()
         self.publish(b"alone")
         lifecycle.end_session(self.broker, self.leaver)
         self.assertEqual(self.waiting(self.other), 0)
 
-    def test_nobody_is_there(self):
+    def test_without_another_member_they_are_dropped(self):
         self.publish()
         lifecycle.end_session(self.broker, self.leaver)
         self.assertEqual(self.broker.deliveries.count[0], 0)
@@ -193,7 +186,7 @@ class TestPassOn(Version5Case):
     def refused(self):
         return self.broker.deliveries.refused, self.broker.stats[DROPPED]
 
-    def test_no_more_than_has_room_and_the_rest_is_counted(self):
+    def test_messages_beyond_its_window_are_dropped_and_counted(self):
         for _ in range(4):
             self.publish()
         self.join()
@@ -202,7 +195,7 @@ class TestPassOn(Version5Case):
         self.assertEqual(self.waiting(self.other), 2)
         self.assertEqual(self.refused(), (2, 2))
 
-    def test_as_retained_where_the_other_has_retain_as_published(self):
+    def test_with_retain_as_published_they_keep_the_retain_flag(self):
         self.publish(retain=1)
         self.publish()
         sub = self.join()
@@ -210,7 +203,7 @@ class TestPassOn(Version5Case):
         lifecycle.end_session(self.broker, self.leaver)
         self.assertEqual([flags & 1 for flags in self.flags(self.other)], [1, 0])
 
-    def test_or_the_oldest_make_room_for_it(self):
+    def test_with_drop_oldest_they_replace_the_oldest(self):
         for _ in range(3):
             self.publish()
         self.join()
@@ -222,7 +215,7 @@ class TestPassOn(Version5Case):
         self.assertEqual(self.broker.deliveries.msg[self.sessions.tail[self.other]], newest)
         self.assertEqual(self.refused(), (1, 1))
 
-    def test_all_of_it_where_the_table_is_full(self):
+    def test_they_pass_although_the_table_is_full(self):
         settings = self.broker.settings
         settings.max_session_share = settings.max_offline_share = 100
         self.broker.apply_settings()
@@ -239,10 +232,10 @@ class TestPassOn(Version5Case):
         self.assertEqual(self.waiting(self.other), 4)
         self.assertEqual(self.refused(), (0, 0))
 
-    def test_what_a_client_of_version_3_had_goes_to_nobody(self):
+    def test_messages_of_a_version_3_session_do_not_pass(self):
         deliveries = self.broker.deliveries
         self.join()
-        for _ in range(deliveries.slots):  # each entry was a group's once
+        for _ in range(deliveries.slots):  # each entry has belonged to the group
             self.publish()
             entry = self.sessions.head[self.leaver]
             session = self.leaver if entry != NONE else self.other

@@ -10,7 +10,7 @@ NEVER = 0x3FFFFFFF
 
 
 class TestMessages(Version5Case):
-    def test_seconds_that_remain_are_rounded_up(self):
+    def test_remaining_seconds_are_rounded_up(self):
         self.broker.now = 1000
         msg = self.store(seconds=2)
         found = []
@@ -22,13 +22,13 @@ class TestMessages(Version5Case):
         self.assertEqual(self.five.remaining(self.broker, msg), 0)
         unref(self.broker.tables, msg)
 
-    def test_one_without_an_expiry_remains(self):
+    def test_a_message_without_expiry_does_not_expire(self):
         msg = self.store()
         self.broker.now += 100000000
         self.assertEqual(self.five.remaining(self.broker, msg), -1)
         unref(self.broker.tables, msg)
 
-    def test_what_waits_and_what_is_retained_is_swept(self):
+    def test_expired_queued_and_retained_messages_are_removed(self):
         session = self.session(b"s")
         self.subscribe(session, b"#", 1)
         for n in range(5):
@@ -42,7 +42,7 @@ class TestMessages(Version5Case):
         self.assertEqual((self.waiting(session), self.broker.retained.names.count()), (2, 2))
         self.assertEqual(self.broker.messages.count[0], 2)
 
-    def test_one_that_is_published_long_after_it_was_stored_is_swept(self):
+    def test_a_message_published_long_after_it_was_stored_is_removed(self):
         msg = self.store(b"held", retain=1, seconds=10)
         self.wait(90)
         lifecycle.publish_stored(self.broker, msg, NONE)
@@ -50,7 +50,7 @@ class TestMessages(Version5Case):
         self.wait(30)
         self.assertEqual(self.broker.messages.count[0], 0)
 
-    def test_others_that_come_all_the_time_do_not_keep_one_there(self):
+    def test_continuous_publishing_does_not_delay_the_removal(self):
         for n in range(self.broker.retained.slots):
             self.publish(b"r%d" % n, seconds=1 if n == 0 else 1000, retain=1)
         for _ in range(40):
@@ -58,7 +58,7 @@ class TestMessages(Version5Case):
             self.wait(2)
         self.assertEqual(self.broker.retained.names.count(), self.broker.retained.slots - 1)
 
-    def test_a_retained_one_with_properties_and_no_payload_clears(self):
+    def test_an_empty_retained_message_with_properties_clears(self):
         self.publish(b"t", retain=1)
         msg = self.store(b"t", retain=1, seconds=9)
         self.five.props[msg] = 1  # its one byte is said to be properties
@@ -76,7 +76,7 @@ class TestSessions(Version5Case):
     def there(self):
         return [slot for slot in range(self.sessions.slots) if self.sessions.used(slot)]
 
-    def test_each_ends_at_its_time(self):
+    def test_each_ends_after_its_expiry(self):
         one, ten = self.session(b"one", 1), self.session(b"ten", 10)
         never = self.session(b"never", 0xFFFFFFFF)
         self.wait(8)
@@ -89,25 +89,25 @@ class TestSessions(Version5Case):
         self.wait(4)
         self.assertEqual(self.there(), [never])
 
-    def test_one_that_is_connected_does_not(self):
+    def test_a_connected_session_does_not_expire(self):
         session = self.session(b"s", 1)
         self.sessions.conn[session] = 0
         self.wait(50)
         self.assertEqual(self.there(), [session])
 
-    def test_which_end_with_their_connection(self):
+    def test_with_expiry_0_it_ends_with_its_connection(self):
         session = self.session(b"s", 0)
         self.assertEqual(self.sessions.clean[session], 1)
         self.five.set_expiry(self.broker, session, 1)
         self.assertEqual(self.sessions.clean[session], 0)
 
-    def test_the_longest_are_never(self):
+    def test_long_expiries_are_never(self):
         session = self.session(b"s", 5)
         for seconds, wanted in ((49999999, 49999999), (50000000, NEVER), (NEVER, NEVER)):
             self.five.set_expiry(self.broker, session, seconds)
             self.assertEqual(self.five.expiry[session], wanted)
 
-    def test_those_of_version_3_last_as_long_as_any_may(self):
+    def test_a_version_3_session_has_the_longest_allowed_expiry(self):
         session = self.session(b"s", 5)
         self.five.opened_3(self.broker, session, 0)
         self.assertEqual((self.five.expiry[session], self.sessions.clean[session]), (NEVER, 0))
@@ -124,9 +124,9 @@ class TestWills(Version5Case):
         self.witness = self.session(b"witness", 0xFFFFFFFF)
         self.subscribe(self.witness, b"will", 1)
 
-    def mortal(self, expiry, delay, seconds=None):
+    def disconnected(self, expiry, delay, seconds=None):
         """A session that has just lost its connection, with a will."""
-        session = self.session(b"mortal", expiry)
+        session = self.session(b"disconnected", expiry)
         self.sessions.will[session] = self.store(b"will", seconds=seconds)
         self.five.will_since[session] = self.broker.now
         self.five.will_delay[session] = delay
@@ -135,11 +135,11 @@ class TestWills(Version5Case):
         self.five.note_due(self.broker, session)
         return session
 
-    def test_when_it_goes_out(self):
+    def test_it_is_published_after_its_delay_or_with_the_session(self):
         for expiry, delay, wanted in ((60, 0, 0), (0, 60, 0), (60, 1, 10), (1, 60, 10)):
             with self.subTest(expiry=expiry, delay=delay):
                 before = self.waiting(self.witness)
-                session = self.mortal(expiry, delay)
+                session = self.disconnected(expiry, delay)
                 self.assertEqual(self.waiting(self.witness) - before, int(wanted == 0))
                 self.wait(wanted - 2 if wanted else 0)
                 self.assertEqual(self.waiting(self.witness) - before, int(wanted == 0))
@@ -149,15 +149,15 @@ class TestWills(Version5Case):
                     lifecycle.end_session(self.broker, session)
                 self.assertEqual(self.waiting(self.witness) - before, 1)
 
-    def test_not_where_somebody_comes_back(self):
-        session = self.mortal(60, 1)
+    def test_a_reconnect_cancels_it(self):
+        session = self.disconnected(60, 1)
         self.five.attached(self.broker, session)
         self.assertEqual(self.sessions.will[session], NONE)
         self.wait(30)
         self.assertEqual(self.waiting(self.witness), 0)
 
-    def test_its_own_time_begins_when_it_goes_out(self):
-        self.mortal(60, 5, seconds=2)
+    def test_its_expiry_begins_when_it_is_published(self):
+        self.disconnected(60, 5, seconds=2)
         self.wait(40)
         self.assertEqual(self.waiting(self.witness), 0)
         self.wait(12)

@@ -39,70 +39,60 @@ class TestAliases(unittest.TestCase):
             self.aliases.forget(conn)
         self.assertEqual(self.arena.free_blocks(), BLOCKS)
 
-    def test_what_was_set_is_found(self):
-        for alias in range(1, MOST + 1):
-            self.assertEqual(self.get(0, alias), b"")
-            self.assertTrue(self.set(0, alias, TOPICS[alias - 1]))
-        for alias in range(1, MOST + 1):
-            self.assertEqual(self.get(0, alias), TOPICS[alias - 1])
-
-    def test_each_connection_has_its_own(self):
-        self.set(0, 1, b"of the first")
-        self.set(1, 1, b"of the second")
-        self.set(2, MOST, b"of the one in reserve")
-        self.assertEqual(self.get(0, 1), b"of the first")
-        self.assertEqual(self.get(1, 1), b"of the second")
-        self.assertEqual(self.get(2, MOST), b"of the one in reserve")
+    def test_each_connection_has_the_topic_last_set_for_each_alias(self):
+        for conn in range(3):
+            for alias in range(1, MOST + 1):
+                self.assertEqual(self.get(conn, alias), b"")
+                for topic in TOPICS:
+                    self.assertTrue(self.set(conn, alias, topic + b"%d%d" % (conn, alias)))
         self.aliases.forget(1)
-        self.assertEqual([self.get(conn, 1) for conn in range(3)], [b"of the first", b"", b""])
+        for conn, is_there in ((0, True), (1, False), (2, True)):
+            for alias in range(1, MOST + 1):
+                expected = TOPICS[-1] + b"%d%d" % (conn, alias) if is_there else b""
+                self.assertEqual(self.get(conn, alias), expected)
 
-    def test_the_last_one_counts(self):
-        for topic in TOPICS * 3:
-            self.assertTrue(self.set(0, 2, topic))
-            self.assertEqual(self.get(0, 2), topic)
-
-    def test_an_arena_that_is_full(self):
-        held = self.arena.take((BLOCKS - 1) * BLOCK)
+    def test_a_full_arena_refuses_and_forgets_the_alias(self):
+        taken = self.arena.take((BLOCKS - 1) * BLOCK)
         self.assertTrue(self.set(0, 1, b"a" * BLOCK))
         self.assertFalse(self.set(0, 2, b"b"))
         self.assertEqual(self.aliases.refused, 1)
         self.assertEqual(self.get(0, 1), b"a" * BLOCK)
         self.assertEqual(self.get(0, 2), b"")
-        self.assertFalse(self.set(0, 1, b"a" * (BLOCK + 1)))  # what it stood for is forgotten
+        self.assertFalse(self.set(0, 1, b"a" * (BLOCK + 1)))  # the old topic is forgotten
         self.assertEqual(self.get(0, 1), b"")
         self.assertTrue(self.set(0, 1, b"again"))
-        self.arena.drop(held)
+        self.arena.drop(taken)
 
-    def test_what_the_broker_gave_goes_first(self):
+    def test_aliases_of_the_broker_make_way_for_those_of_clients(self):
         self.aliases.offered[0] = 1
-        held = self.arena.take((BLOCKS - 1) * BLOCK)
+        taken = self.arena.take((BLOCKS - 1) * BLOCK)
         self.assertTrue(self.give(0, 1, b"given"))
         self.assertTrue(self.set(1, 1, b"wanted"))
         self.assertEqual(self.outgoing(0, b"given"), (1, 0))
-        self.arena.drop(held)
+        self.arena.drop(taken)
 
-    def test_whose_take_most_room(self):
+    def test_the_connection_whose_aliases_take_most_blocks(self):
         self.assertEqual(largest(self.aliases, 1, 1), 1)
         self.set(0, 1, b"a" * 33)  # three blocks
         for n, wanted in ((1, 0), (32, 0), (33, 2), (48, 2), (64, 2)):
             self.assertEqual(largest(self.aliases, 2, n), wanted, n)
         self.set(2, MOST, b"b")
-        for n, wanted in ((1, 0), (16, 0), (17, 2)):  # three and three: who asks goes
+        for n, wanted in ((1, 0), (16, 0), (17, 2)):  # equal: the connection that asks
             self.assertEqual(largest(self.aliases, 2, n), wanted, n)
         self.set(1, 1, b"c" * 17)
         self.set(1, 2, b"d" * 17)
         self.assertEqual(largest(self.aliases, 2, 1), 1)
         self.assertEqual(largest(self.aliases, 0, 16), 0)
         self.aliases.offered[0] = 1
-        self.give(0, 1, b"e" * 64)  # what the broker gave does not count
+        self.give(0, 1, b"e" * 64)  # aliases of the broker do not count
         self.assertEqual(largest(self.aliases, 2, 1), 1)
         self.aliases.forget(1)
         self.assertEqual(largest(self.aliases, 2, 1), 0)
 
-    def test_a_client_that_takes_none_is_given_none(self):
+    def test_without_topic_alias_maximum_the_broker_assigns_none(self):
         self.assertEqual(self.outgoing(0, TOPICS[0]), (0, 0))
 
-    def test_the_first_topics_that_are_long_enough(self):
+    def test_the_first_long_topics_get_an_alias(self):
         self.aliases.offered[0] = 2
         self.assertEqual(self.outgoing(0, b"abc"), (0, 0))
         for alias, topic in ((1, TOPICS[3]), (2, TOPICS[0])):
@@ -112,7 +102,7 @@ class TestAliases(unittest.TestCase):
         self.assertEqual(self.outgoing(0, TOPICS[1]), (0, 0))
         self.assertEqual(self.outgoing(0, TOPICS[3]), (1, 1))
 
-    def test_a_topic_is_told_from_one_as_long(self):
+    def test_topics_of_the_same_length_are_distinguished(self):
         self.aliases.offered[0] = MOST
         self.give(0, 1, b"same/length/a")
         for other in (b"same/length/b", b"Same/length/a", b"same/lengthxa"):
@@ -121,23 +111,23 @@ class TestAliases(unittest.TestCase):
 
     def test_one_that_could_not_be_kept_is_given_again(self):
         self.aliases.offered[0] = 1
-        held = self.arena.take(BLOCKS * BLOCK)
+        taken = self.arena.take(BLOCKS * BLOCK)
         self.assertEqual(self.outgoing(0, TOPICS[0]), (1, 0))
         self.assertFalse(self.give(0, 1, TOPICS[0]))
         self.assertEqual(self.outgoing(0, TOPICS[0]), (1, 0))
         self.assertEqual(self.outgoing(0, TOPICS[1]), (1, 0))
-        self.arena.drop(held)
+        self.arena.drop(taken)
         self.assertTrue(self.give(0, 1, TOPICS[1]))
         self.assertEqual(self.outgoing(0, TOPICS[1]), (1, 1))
 
-    def test_both_directions_know_nothing_of_each_other(self):
+    def test_the_two_directions_are_separate(self):
         self.aliases.offered[0] = 1
         self.set(0, 1, b"inward")
         self.assertEqual(self.outgoing(0, b"inward"), (1, 0))
         self.give(0, 1, b"outward")
         self.assertEqual(self.get(0, 1), b"inward")
 
-    def test_nothing_is_left_of_a_connection(self):
+    def test_forget_frees_all_blocks_of_a_connection(self):
         self.aliases.offered[0] = MOST
         for alias in range(1, MOST + 1):
             self.set(0, alias, b"in%d" % alias)
@@ -149,7 +139,7 @@ class TestAliases(unittest.TestCase):
         self.assertEqual(self.get(0, 1), b"")
         self.aliases.forget(0)  # twice does no harm
 
-    def test_a_table_without_room(self):
+    def test_a_table_of_size_0(self):
         aliases = Aliases(Limits(aliases=0), bytearray(64))
         aliases.offered[0] = 0
         self.assertEqual(aliases.outgoing(0, b"some/topic", 0, 10), 0)

@@ -1,7 +1,8 @@
-"""MQTT 5.0 through the loop: answers that fill a buffer, long times, the end of connections."""
+"""MQTT 5.0 through the loop: full buffers, long times, refusals, QoS 0 without a message slot."""
 
 import packets5
 from broker_case import BrokerCase
+from fakes import anything
 from packets import (
     PINGREQ,
     PINGRESP,
@@ -9,6 +10,7 @@ from packets import (
     ack,
     connect,
     packet,
+    publish,
     section,
     split,
     subscribe,
@@ -23,7 +25,7 @@ FOREVER = b"\xff\xff\xff\xff"
 
 
 class Hooks:
-    """Lets everybody in, and says a lot to it."""
+    """Accepts every authentication, with a long answer."""
 
     def auth(self, conn, method, data):
         return 0, b"d" * 300
@@ -32,14 +34,14 @@ class Hooks:
         pass
 
 
-class TestSpace(BrokerCase):
-    """A read of any bytes is answered within the outgoing buffer."""
+class TestFullBuffer(BrokerCase):
+    """All answers to the packets of one read fit the outgoing buffer."""
 
-    def check(self, said, before=b""):
+    def check(self, sent, before=b""):
         others = [self.come(packets5.connect(f"o{n}")) for n in range(3)]
-        said += b"\xc0\0"
+        sent += b"\xc0\0"
         client = self.come(packets5.connect("a") + before if before else b"")
-        client.send(said)
+        client.send(sent)
         self.world.turn(60)
         found, size = split(client.stream.received)
         self.assertEqual(size, len(client.stream.received))
@@ -48,19 +50,19 @@ class TestSpace(BrokerCase):
             self.assertEqual(len(other.packets()), 1)
         return found
 
-    def test_acknowledgements_of_unknown_ids(self):
+    def test_many_acknowledgements_of_unknown_ids(self):
         for first in (0x50, PUBREL):
             with self.subTest(first=first):
                 self.start()
                 self.check(ack(first, 9) * 300, PINGREQ)
 
-    def test_a_connack_and_what_follows_at_once(self):
+    def test_a_connack_and_the_answers_to_what_follows_it(self):
         for small in (PINGREQ, ack(PUBREL, 9)):
             with self.subTest(small=small):
                 self.start()
                 self.check(packets5.connect("") + small * 400)
 
-    def test_the_longest_connack_that_settings_may_ask_for(self):
+    def test_the_longest_connack_that_settings_allow(self):
         limits = Limits(shares=0)
         most = {"max_qos": 0, "retain_available": False, "max_keepalive": 5}
         most["persistent_client_expiration"] = 5
@@ -86,20 +88,20 @@ class TestSpace(BrokerCase):
 
 
 class TestTimes(BrokerCase):
-    def test_the_longest_will_delay(self):
+    def test_a_will_with_the_longest_delay_waits(self):
         will = ("t", "x", 1, b"\x18" + FOREVER)
         client = self.come(packets5.connect("a", will=will, expiry=0xFFFFFFFF))
         client.leave()
         self.wait(20)
         self.assertEqual(sum([msg != 0xFFFF for msg in self.broker.sessions.will]), 1)
 
-    def test_the_longest_expiry_after_a_hundred_days(self):
+    def test_long_expiries_after_a_hundred_days(self):
         self.broker.now = 100 * 86400 * 10
         client = self.come(packets5.connect("a") + packets5.subscribe(1, "t", 1))
         client.packets()
         for seconds in (99999999, 100000000):
-            told = b"\x02" + seconds.to_bytes(4, "big")
-            client.send(packets5.publish("t", b"x", 1, 1, told))
+            expiry = b"\x02" + seconds.to_bytes(4, "big")
+            client.send(packets5.publish("t", b"x", 1, 1, expiry))
             self.world.turn(3)
             self.assertEqual(len(client.packets()), 2)
         will = ("t", "x", 1, b"\x02" + (100000000).to_bytes(4, "big"))
@@ -107,21 +109,21 @@ class TestTimes(BrokerCase):
         self.world.turn(3)
         self.assertEqual(len(client.packets()), 1)
 
-    def test_version_3_lets_go_of_what_has_expired(self):
+    def test_expired_messages_of_a_version_3_session_are_freed(self):
         for away in (False, True):
             with self.subTest(away=away):
-                self.start(Limits(deliveries=5000))  # which are not swept at once
+                self.start(Limits(deliveries=5000))  # too many to sweep at once
                 client = self.come(connect("a", clean=False) + subscribe(1, "t", 1))
                 if away:
                     client.send(DISCONNECT)
                     self.world.turn(2)
-                told = b"\x02\0\0\0\1"
-                self.come(packets5.connect("b") + packets5.publish("t", b"x", 1, 1, told))
+                expiry = b"\x02\0\0\0\1"
+                self.come(packets5.connect("b") + packets5.publish("t", b"x", 1, 1, expiry))
                 client.leave()
                 self.world.turn(13, ms=100)
                 client = self.come(connect("a", clean=False))
                 found = [data for data in client.packets() if data[0] >> 4 == 3]
-                self.assertEqual(len(found), 0 if away else 1)  # it had begun: again
+                self.assertEqual(len(found), 0 if away else 1)  # if it was in flight, again
                 for data in found:
                     client.send(ack(0x40, data[5] << 8 | data[6]))
                 self.wait(2)
@@ -130,37 +132,7 @@ class TestTimes(BrokerCase):
 
 
 class TestEnds(BrokerCase):
-    def test_a_stop_closes_every_connection(self):
-        clients = [self.come(packets5.connect("a")), self.come(connect("b"))]
-        clients.append(self.come(packets5.connect("c") + PINGREQ + b"\xf7\0"))  # it lingers
-        self.world.loop.close()
-        self.assertEqual([client.stream.closed for client in clients], [True] * 3)
-        self.assertEqual(self.broker.conns.count, 0)
-
-    def test_one_that_lingers_makes_way_though_it_has_just_sent_something(self):
-        self.start(Limits(connections=1))
-        self.come(packets5.connect("a"))
-        lingers = self.come(packets5.connect("b") + b"\xf7\0")
-        self.assertFalse(lingers.stream.closed)
-        lingers.send(PINGREQ)
-        self.come(packets5.connect("c"), 3)
-        self.assertTrue(lingers.stream.closed)
-
-    def test_one_that_lingers_and_whose_socket_fails(self):
-        def fails(n):
-            raise OSError(104)
-
-        client = self.come(packets5.connect("a"))
-        client.stream.write_some = lambda n: None
-        client.send(b"\xf7\0")
-        self.world.turn(2)
-        self.assertFalse(client.stream.closed)
-        client.stream.write_some = fails
-        client.leave()
-        self.world.turn(2)
-        self.assertTrue(client.stream.closed)
-
-    def test_version_3_alone_ends_with_a_cut_packet(self):
+    def test_a_packet_cut_in_its_header_ends_a_connection_if_only_version_3_is_allowed(self):
         self.start(mqtt_versions=3)
         client = self.come(connect("a"))
         client.send(b"\xe0")
@@ -169,7 +141,7 @@ class TestEnds(BrokerCase):
         self.world.turn(2)
         self.assertTrue(client.stream.closed)
 
-    def test_a_second_connect_while_auth_is_under_way(self):
+    def test_a_second_connect_during_an_authentication_is_refused(self):
         hooks = Hooks()
         hooks.auth = lambda conn, method, data: (0x18, b"go on")
         self.broker.hooks = hooks
@@ -187,7 +159,7 @@ class TestEnds(BrokerCase):
 
 
 class Hook:
-    """Answers may_connect with this."""
+    """Returns this code from may_connect."""
 
     def __init__(self, code):
         self.code = code
@@ -197,11 +169,14 @@ class Hook:
 
 
 class TestRefusals(BrokerCase):
-    def test_whatever_number_a_hook_answers(self):
-        """Version 3 has codes up to 5; version 5 has none below 0x80."""
-        logged = []
-        self.broker.log = lambda bit, text: logged.append(text)
+    def log(self):
+        self.logged = []
+        self.broker.log = lambda bit, text: self.logged.append(text)
         self.broker.log_mask = 4
+
+    def test_each_code_of_a_hook_has_a_valid_reason_in_connack_and_log(self):
+        """Version 3 has codes up to 5; version 5 has none below 0x80."""
+        self.log()
         reasons = (0x84, 0x85, 0x88, 0x86)
         for code in range(1, 256):
             self.broker.hooks = Hook(code)
@@ -210,38 +185,47 @@ class TestRefusals(BrokerCase):
             reason = code if code > 127 else reasons[code - 1] if code < 5 else 0x87
             client = self.come(packets5.connect("a"), 5)
             self.assertEqual(client.packets(), [b"\x20\3\0" + bytes((reason, 0))])
-            self.assertTrue(logged[0].endswith(f" code {min(code, 5)})."), logged[0])
-            self.assertTrue(logged[1].endswith(f" 0x{reason:02x})."), logged[1])
-            logged.clear()
+            self.assertTrue(self.logged[0].endswith(f" code {min(code, 5)})."), self.logged[0])
+            self.assertTrue(self.logged[1].endswith(f" 0x{reason:02x})."), self.logged[1])
+            self.logged.clear()
         self.broker.log_mask = 0
         self.assertEqual(self.broker.connected, 0)
 
-    def test_where_to_go_is_told_with_two_of_them(self):
-        """Unavailable (3 of version 3, too) and Quota exceeded."""
+    def test_the_server_reference_comes_with_two_of_them(self):
+        """With Server unavailable (also 3, of version 3) and Quota exceeded."""
         self.start(server_reference="other")
+        self.log()
         for code in (5, 6, 0x80, 0x88, 0x97, 3):
             self.broker.hooks = Hook(code)
             answer = self.come(packets5.connect("a"), 5).packets()[0]
             self.assertEqual(answer[3] == 0x9C, code in (0x88, 0x97, 3))
+        self.assertTrue(self.logged[-1].endswith(": use another server (reason 0x9c)."))
 
 
-class TestLog(BrokerCase):
-    def reason(self, will, code):
-        """Why a client has left, in the words of the log."""
-        logged = []
-        self.broker.log = lambda bit, text: logged.append(text)
-        self.broker.log_mask = 4
-        self.come(packets5.connect("a", will=will) + b"\xe0\x01" + bytes((code,)))
-        self.broker.log_mask = 0
-        return logged[-1]
+class TestQos0(BrokerCase):
+    """QoS 0 needs no message slot if the sockets take it at once."""
 
-    def test_a_will_is_named_where_there_is_one(self):
-        will = ("gone", "x", 0, b"")
-        for has, code, why in (
-            (will, 4, "left with its will"),
-            (will, 0, "left"),
-            (None, 4, "left"),
-            (None, 0, "left"),
+    def test_a_long_message_reaches_both_versions_although_the_table_is_full(self):
+        self.start(Limits(messages=4, message_bytes=4096))
+        older = self.come(connect("older") + subscribe(1, "t", 0))
+        newer = self.come(packets5.connect("newer") + packets5.subscribe(1, "t", 0))
+        sender = self.come(packets5.connect("sender"))
+        for n in range(4):
+            sender.send(packets5.publish(f"kept/{n}", b"x", retain=True))
+        self.world.turn(3)
+        self.assertEqual(self.broker.messages.count[0], 4)
+        for client in (older, newer):
+            client.packets()
+            client.stream.write_some = anything  # it is written from the read buffer
+        size = 3 * self.broker.limits.tx_bytes
+        for sent in (
+            packets5.publish("t", b"y" * size),
+            packets5.publish("t", b"y" * size, properties=b"\x26" + text("a") + text("b")),
         ):
-            with self.subTest(has=has, code=code):
-                self.assertIn("] disconnected: " + why + ".", self.reason(has, code))
+            sender.send(sent)
+            self.world.turn(9)
+            self.assertEqual(newer.packets(), [sent])
+            self.assertEqual(older.packets(), [publish("t", b"y" * size)])
+        for n in range(4):
+            sender.send(packets5.publish(f"kept/{n}", b"", retain=True))
+        self.world.turn(3)

@@ -1,5 +1,5 @@
-# version5_case.py - a broker without a network, for what MQTT 5.0 has in its tables:
-# sessions and subscriptions are put there as the handlers do it.
+# version5_case.py - a broker without a network, for the tables of MQTT 5.0. Sessions and
+# subscriptions are inserted as the handlers do it.
 import unittest
 
 from packets import publish
@@ -41,7 +41,7 @@ class Version5Case(unittest.TestCase):
         self.assertEqual(counts(self.broker), self.at_first)
 
     def session(self, name, expiry=60):
-        """A session that has no connection, kept so many seconds from now on."""
+        """A session without a connection that expires in so many seconds."""
         slot = self.sessions.take(name, 0, len(name))
         self.sessions.left[slot] = self.broker.now
         self.five.set_expiry(self.broker, slot, expiry)
@@ -81,11 +81,11 @@ class Version5Case(unittest.TestCase):
         unref(self.broker.tables, msg)
 
     def waiting(self, session):
-        """How many messages wait for the session."""
+        """The number of messages that are queued for the session."""
         return self.sessions.queued[session]
 
     def wait(self, tenths):
-        """Time passes, as the loop lets it."""
+        """So many tenths of a second pass, with the ticks of the loop."""
         for _ in range(tenths):
             self.broker.now += 1
             if self.broker.now % 2 == 0:
